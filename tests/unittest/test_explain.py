@@ -137,6 +137,17 @@ def events(folder):
     return figures, texts
 
 
+def test_a_process_writes_one_file_for_tensorboard(monkeypatch, tmp_path):
+    """Whatever chooses after what, as in the views of an elastic job."""
+    pytest.importorskip("tensorboardX")
+    monkeypatch.setenv("HIPRESS_TENSORBOARD", str(tmp_path / "runs"))
+    first, second, other = Journal(0, 1.0, 0), Journal(0, 1.0, 0), Journal(1, 1.0, 0)
+    assert first._board is second._board is not None and other._board is None
+    assert len([*(tmp_path / "runs").iterdir()]) == 1
+    monkeypatch.setenv("HIPRESS_TENSORBOARD", str(tmp_path / "more"))
+    assert Journal(0, 1.0, 0)._board is not first._board
+
+
 @pytest.mark.parametrize("missing", [True, False])
 def test_tensorboard_cannot_be_written(monkeypatch, tmp_path, caplog, missing):
     (tmp_path / "file").touch()

@@ -80,12 +80,12 @@ import numpy as np
 
 kv = mx.kv.create("dist_sync_hipress")
 kv.set_gradient_compression({"type": "auto"})
-kv.init("weight", mx.nd.zeros((300, 300)))
+kv.init("weight", mx.nd.zeros((600, 300)))
 kv.init("bias", mx.nd.zeros(3000))
 assert not kv.is_settled
 total = hashlib.sha256()
 for step in range(14):
-    for key, shape in (("weight", (300, 300)), ("bias", (3000,))):
+    for key, shape in (("weight", (600, 300)), ("bias", (3000,))):
         random = np.random.RandomState(100 * step + kv.rank)
         out = mx.nd.array(random.normal(size=shape))
         kv.pushpull(key, out)

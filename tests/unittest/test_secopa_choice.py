@@ -6,7 +6,16 @@ import math
 
 import pytest
 
-from hipress.secopa.choice import BUDGET_SECONDS, StepTrial, compare, gentlest
+from hipress.secopa.choice import (
+    BUDGET_SECONDS,
+    SETTLING_STEPS,
+    STEP_ROUNDS,
+    TRIAL_SECONDS,
+    StepTrial,
+    compare,
+    gentlest,
+)
+from hipress.secopa.trial import BLOCK_STEPS
 
 
 def test_of_what_is_about_as_fast_the_gentlest_is_chosen():
@@ -162,3 +171,46 @@ def test_computing_that_hides_what_is_sent_makes_a_gentler_way_the_choice():
 def test_what_is_hopeless_in_training_is_soon_left_out():
     _, ways, seconds = trained([0.4, 0.1], 1, 0.9, 0.5)
     assert ways.count(0) == 2 * (1 + 4) and seconds == {0: 0.9, 1: 0.5}
+
+
+def test_a_trial_ends_after_some_seconds_whatever_steps_take():
+    """Of ways that take turns; by then training has gone on for as long."""
+    fast, _, _ = trained([0.4, math.inf, 0.1], 2, 0.5, 9.0, 0.5)
+    assert fast == 0
+    for seconds in (0.1, 1.0, 3.0, 7.0, 20.0):
+        gradients = [0.9 * seconds, math.inf, 0.1 * seconds]
+        way, ways, found = trained(gradients, 2, 0.9 * seconds, 9.0, seconds)
+        of_the_choice = SETTLING_STEPS + BLOCK_STEPS
+        turns = ways[of_the_choice:]
+        spent = sum(seconds * (0.9 if way == 0 else 1.0) for way in turns)
+        assert spent <= TRIAL_SECONDS and (way, bool(turns)) == ((2, False) if seconds == 20.0
+                                                                 else (0, True)), (seconds, ways)
+        assert (0 in found) == bool(turns)
+
+
+def test_a_trial_of_a_way_that_takes_far_longer_than_thought_ends_in_a_round():
+    trial = StepTrial([0.5, 0.1, 0.1], 2)
+    steps, spent = [40.0, 0.3, 1.0], 0.0
+    while not trial.over:
+        spent += steps[trial.way]
+        median = trial.add(steps[trial.way])
+        if median is not None:
+            trial.end_block(median)
+    assert trial.was_cut and trial.way == 2 and spent < 210
+
+
+def test_a_block_counts_as_a_whole_where_steps_overlap():
+    """A step returns at once but where all is to be over: then that takes as long as all did."""
+    trial, edges, waiting, steps = StepTrial([0.4, 0.1], 1, whole=True), 0, 0.0, 0
+    while not trial.over:
+        seconds = {0: 0.5, 1: 0.6}[trial.way]
+        waiting += seconds - 0.01
+        edge, taken = trial.is_at_edge, 0.01
+        if edge:
+            edges, taken, waiting = edges + 1, taken + waiting, 0.0
+        steps += 1
+        median = trial.add(taken)
+        if median is not None:
+            assert edge and median == pytest.approx(seconds)
+            trial.end_block(median)
+    assert trial.way == 0 and edges <= 2 * (1 + 2 * STEP_ROUNDS) < steps

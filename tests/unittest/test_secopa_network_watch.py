@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 
 import pytest
@@ -22,11 +23,39 @@ def steps_until_noticed(watch, *phases):
     return None, None
 
 
-@pytest.mark.parametrize("factor", [10, 0.1, 2.5])
+@pytest.mark.parametrize("factor", [10, 0.1, 3.5])
 @pytest.mark.parametrize("before", [40, 43, 1001])
 def test_another_network_is_noticed_within_20_steps(factor, before):
     step, ratio = steps_until_noticed(NetworkWatch(), (0.1, before), (0.1 * factor, 20))
     assert step is not None and ratio == pytest.approx(factor)
+
+
+@pytest.mark.parametrize("factor", [2.5, 0.4])
+def test_a_smaller_change_must_last(factor):
+    short = [(0.1, 40), (0.1 * factor, 3 * BLOCK_STEPS), (0.1, 40)]
+    assert steps_until_noticed(NetworkWatch(), *short) == (None, None)
+    step, ratio = steps_until_noticed(NetworkWatch(), (0.1, 43), (0.1 * factor, 25))
+    assert step > 15 and ratio == pytest.approx(factor)
+
+
+@pytest.mark.parametrize("busy", [2.5, 6.0])
+@pytest.mark.parametrize("stays", [True, False])
+def test_busy_processors_have_all_measured_once(busy, stays):
+    """They come and go. The same choice is right at both times, so neither is news any more; but
+    a network that is tenfold slower or faster still is."""
+    watch = NetworkWatch()
+    assert steps_until_noticed(watch, (0.1, 40), (0.1 * busy, 25))[0]
+    watch.begin(changed=False)
+    first = 0.1 * busy if stays else 0.1
+    moderate = 0.1 * min(busy, 2.5)
+    later = [(first, 60), *[(moderate, 100), (0.1 * busy / 3.0, 100)] * 20]
+    assert steps_until_noticed(watch, *later) == (None, None)
+    for factor in (10, 0.1):
+        again = NetworkWatch()
+        again.load_state_dict(json.loads(json.dumps(watch.state_dict())))
+        assert steps_until_noticed(again, (moderate * factor, 20))[0]
+    watch.begin(changed=True)
+    assert steps_until_noticed(watch, (0.1, 40), (0.25, 25))[0]
 
 
 def test_noise_and_single_slow_steps_are_not_another_network():

@@ -209,7 +209,7 @@ from known_times import measure_store
 lines = measure_store(lambda way: {"maxmin bits=8": 1.0}.get(way, 9.0), watched=False)
 
 def slower(step):  # steps are long enough for what else the machine does not to count
-    time.sleep(0.02 if step < 40 else 0.12)
+    time.sleep(0.02 if step < 40 else 0.3)
 
 node = make(sees=False)
 ways, got, wanted = train(node, 75, slower)
@@ -222,6 +222,30 @@ show(ways=ways, lines=lines, bits=bits(got), off=float(np.abs(last[0] - exact[0]
     assert any(40 < step <= 65 for step in steps), (steps, first["lines"])
     # By 8 bits as before, and not by what was measured last.
     assert 1e-3 < first["off"] < 0.1
+
+
+def test_while_ways_are_tried_steps_overlap():
+    """But for where blocks of steps begin and end."""
+    first, second = job("""
+from known_times import measure_store
+lines = measure_store(lambda way: {"uncompressed": 0.1, "bf16": 0.09}.get(way, 0.01), watched=False)
+waits, before_push = [], store.StoreChoice.before_push
+
+def counted(self, keys, settle):
+    before_push(self, keys, lambda: (waits.append(self._ranks.step), settle()))
+
+store.StoreChoice.before_push = counted
+node = make(sees=False)
+train(node, 2)
+steps, begun = 0, len(waits)
+while not node.is_settled and steps < 400:
+    train(node, 1)
+    steps += 1
+show(waits=len(waits) - begun, steps=steps, lines=lines)
+""")
+    assert first["steps"] == second["steps"] > 60, first
+    assert first["waits"] < first["steps"] / 3, first
+    assert any("stays" in line or "in training" in line for line in first["lines"])
 
 
 @pytest.mark.parametrize("sees", [True, False])

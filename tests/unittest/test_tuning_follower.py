@@ -1,5 +1,7 @@
 """What changes the way of a training's steps, with a front end that only tells what it is told."""
 
+import json
+
 import pytest
 
 from hipress.secopa.choice import Measured
@@ -142,3 +144,36 @@ def test_nothing_may_be_compressed():
 
     choice = choose(list(WAYS), None, Meter(), (2, "worker"), 0, 0, logs=False)
     assert choice.explanation.sentence == "auto: uncompressed, for no gradient may be compressed"
+
+
+def lines_of(monkeypatch, tmp_path, ms, sends, tries=True):
+    """The lines of 400 steps, of which one by a way takes 20 ms and ``ms``, and sends bytes."""
+    monkeypatch.setenv("HIPRESS_EXPLAIN", str(tmp_path / "job.json"))
+    monkeypatch.setattr("hipress.tuning.journal.EVERY", 20)
+    clock, front, sent = Clock(monkeypatch), Front(allowed=False), [10_000]
+    front.rank, front.sends_all_it_leaves, front.bytes_sent = 0, False, lambda: sent[0]
+    follower = Follower(choice_of(ms, False), front, 4000.0, tries)
+
+    def seconds(way):
+        sent[0] += sends(way) // 2  # asked twice in a step
+        return (20.0 + ms[way]) / 1e3  # some of it computing
+
+    for _ in range(400):
+        steps(follower, front, clock, 1, seconds)
+        follower.seconds[:] = [0.01]  # on one network
+    text = (tmp_path / "job.jsonl").read_text()
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_lines_count_bytes_of_the_way_that_runs(monkeypatch, tmp_path):
+    """In a trial some steps go by a way of which nothing is counted."""
+    ms = {"maxmin bits=5": 50.0, "uncompressed": 60.0}
+    found = lines_of(monkeypatch, tmp_path, ms, lambda way: 500 * (way == "maxmin bits=5"))
+    assert {line["way"] for line in found} == {"maxmin bits=5"} and len(found) >= 15
+    assert {line["bytes"] for line in found} <= {500, None} and found[-1]["ratio"] == 8.0
+    assert [line["step"] for line in found] == [*range(20, 400, 20)]
+
+
+def test_lines_count_what_an_elastic_job_sends_uncompressed(monkeypatch, tmp_path):
+    found = lines_of(monkeypatch, tmp_path, {"uncompressed": 1.0}, lambda _: 4000, tries=False)
+    assert {(line["bytes"], line["ratio"]) for line in found} == {(4000, 1.0)}

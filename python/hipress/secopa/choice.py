@@ -13,6 +13,7 @@ comparisons.
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -41,6 +42,9 @@ STEP_ROUNDS = 4
 """Blocks of steps of each way, at most."""
 LOST_ROUNDS = 2
 """Rounds in which a way is hopeless before it is left out."""
+TRIAL_SECONDS = 30.0
+"""Seconds in which ways take turns in training. Where steps are so long that a round of blocks does
+not fit in, blocks are shorter; where not even a step of each way does, none is tried."""
 
 
 def gentlest(
@@ -169,7 +173,8 @@ class StepTrial:
     """A trial in steps of training: are others as fast as the choice?
 
     First only steps by the choice are timed. Then others that may be as fast take turns with it, a
-    block of steps each. Of those that are about as fast as the fastest one, the gentlest is kept.
+    block of steps each, until a few rounds are made or :data:`TRIAL_SECONDS` are over. Of those
+    that are about as fast as the fastest one, the gentlest is kept.
 
     >>> while not trial.over:
     ...     median = trial.add(seconds_of_a_step_by(trial.way))
@@ -179,18 +184,24 @@ class StepTrial:
     :param gradients: seconds of a step's gradients by each way, from gentle to lossy; infinite for
         one that is not to be tried
     :param choice: the number of the way that was chosen
+    :param whole: whether a block's steps count as a whole, by their mean, and not by their median:
+        for where a step may begin while the last one is not over, unless :attr:`is_at_edge`
     """
 
-    def __init__(self, gradients: Sequence[float], choice: int) -> None:
+    def __init__(self, gradients: Sequence[float], choice: int, whole: bool = False) -> None:
         self._gradients, self._choice = gradients, choice
+        self._average = statistics.fmean if whole else statistics.median
         self._ways = self._turns = [self._choice]
         self._probe: float | None = None
         self._rounds: list[dict[int, float]] = []
         self._block: dict[int, float] = {}
         self._steps: list[float] = []
         self._length, self._skip = BLOCK_STEPS, SETTLING_STEPS
+        self._spent = 0.0
         self.over = False
         """Whether :attr:`way` is the one to keep."""
+        self.was_cut = False
+        """Whether there was no time for all rounds."""
 
     @property
     def way(self) -> int:
@@ -200,50 +211,66 @@ class StepTrial:
     @property
     def seconds(self) -> dict[int, float]:
         """The median seconds of a step by each way that was tried."""
-        if not self._rounds:
-            return {} if self._probe is None else {self._choice: self._probe}
-        return {
-            way: statistics.median(of[way] for of in self._rounds if way in of)
-            for way in sorted(self._rounds[0])
-        }
+        found = {} if self._probe is None else {self._choice: [self._probe]}
+        for way in sorted({way for of in self._rounds for way in of}):
+            found[way] = [of[way] for of in self._rounds if way in of]
+        return {way: statistics.median(each) for way, each in sorted(found.items())}
+
+    @property
+    def is_at_edge(self) -> bool:
+        """Whether the seconds that :meth:`add` takes next are of the last step before those of a
+        block that count, or of the last of these."""
+        return self._skip == 1 or (not self._skip and len(self._steps) + 1 >= self._length)
 
     def add(self, seconds: float) -> float | None:
         """Takes this worker's seconds of a step by :attr:`way`.
 
-        :returns: at the end of a block its median, of which all workers' maximum is to be given to
-            :meth:`end_block` before the next step
+        :returns: at the end of a block its median, or mean, of which all workers' maximum is to be
+            given to :meth:`end_block` before the next step
         """
         if self._skip:  # a way's first step allocates what it needs
             self._skip -= 1
             return None
         self._steps.append(seconds)
-        return None if len(self._steps) < self._length else statistics.median(self._steps)
+        return None if len(self._steps) < self._length else self._average(self._steps)
 
     def end_block(self, seconds: float) -> None:
         """Takes the slowest worker's seconds of a step of the block."""
         self._steps, self._skip = [], 1
-        self._block[self.way] = seconds
-        self._turns = self._turns[1:]
-        if self._turns:
-            return
         if self._probe is None:
-            self._probe, self._length = seconds, block_steps(seconds)
+            self._probe = seconds
             self._ways = [
                 way for way, gradients in enumerate(self._gradients)
                 if way == self._choice or gradients < seconds
             ]  # fmt: skip
         else:
+            self._block[self.way] = seconds
+            self._spent += (1 + self._length) * seconds
+            self._turns = self._turns[1:]
+            if self._turns and self._spent < TRIAL_SECONDS:
+                return
             self._rounds.append(self._block)
+            self.was_cut, self._block = bool(self._turns), {}
             self._ways = [way for way in self._ways if self._lost(way) < LOST_ROUNDS]
-        self._block = {}
-        if len(self._ways) < 2 or len(self._rounds) == STEP_ROUNDS:
+        if len(self._ways) < 2 or len(self._rounds) == STEP_ROUNDS or not self._is_time():
             self._end()
         self._turns = self._ways[:: -1 if len(self._rounds) % 2 else 1]
 
+    def _is_time(self) -> bool:
+        """Whether another round may begin; before the first one says how long blocks are."""
+        known = self.seconds
+        seconds = sum(known.get(way, self._probe) for way in self._ways)
+        fit = math.floor((TRIAL_SECONDS - self._spent) / max(seconds, 1e-9)) - 1
+        if not self._rounds:
+            self._length = max(1, min(block_steps(self._probe), fit))
+        self.was_cut = fit < self._length
+        return not self.was_cut
+
     def _lost(self, way: int) -> int:
-        return sum(of[way] > HOPELESS * min(of.values()) for of in self._rounds)
+        return sum(of.get(way, 0.0) > HOPELESS * min(of.values()) for of in self._rounds)
 
     def _end(self) -> None:
         medians = self.seconds
-        self._choice = self._ways[gentlest([medians[way] for way in self._ways], STEP_TOLERANCE)]
+        tried = [way for way in self._ways if way in medians]
+        self._choice = tried[gentlest([medians[way] for way in tried], STEP_TOLERANCE)]
         self.over = True

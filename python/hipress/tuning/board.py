@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import os
 from collections.abc import Mapping
 
 _FLUSH_SECONDS = 1
@@ -36,3 +37,18 @@ class Board:
         for name, value in figures.items():
             if isinstance(value, (int, float)) and name != "step":
                 self._writer.add_scalar(f"hipress/{name}", value, figures["step"])
+
+
+_boards: dict[tuple[int, str], Board] = {}
+
+
+def board_of(folder: str) -> Board:
+    """This process's board in a folder: one, whatever chooses after what, as in an elastic job's
+    views. Two would write two files.
+
+    :raises ImportError, OSError: as :class:`Board`
+    """
+    about = os.getpid(), folder
+    if about not in _boards:
+        _boards[about] = Board(folder)
+    return _boards[about]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Protocol
 
-from hipress.secopa.choice import SLACK_SECONDS, Measured, StepTrial, gentlest
+from hipress.secopa.choice import SLACK_SECONDS, TRIAL_SECONDS, Measured, StepTrial, gentlest
 from hipress.secopa.explanation import Explanation, Row, number
 from hipress.tuning.guard import MAX_ERROR, error_of
 from hipress.tuning.ways import UNCOMPRESSED, Way
@@ -243,9 +243,10 @@ class StepTimer:
 
     :param codecs: whether also against the way that was the fastest for gradients alone: where they
         are most of a step, a gentler one may cost more of it than it should
+    :param whole: see :class:`hipress.secopa.choice.StepTrial`
     """
 
-    def __init__(self, choice: Choice, codecs: bool = False) -> None:
+    def __init__(self, choice: Choice, codecs: bool = False, whole: bool = False) -> None:
         self._choice = choice
         seconds = [row.gradients_ms / 1e3 for row in choice.explanation.rows]
         tried = {i for i, way in enumerate(choice.ways[: len(seconds)]) if way.own}
@@ -254,8 +255,9 @@ class StepTimer:
         if choice.way is UNCOMPRESSED:
             tried = {i for i in tried if seconds[i] < seconds[0]}
         self._trial = StepTrial(
-            [each if i in tried else math.inf for i, each in enumerate(seconds)], choice.number
-        )
+            [each if i in tried else math.inf for i, each in enumerate(seconds)], choice.number,
+            whole,
+        )  # fmt: skip
         self._began: float | None = None
         self.over = not tried
         """Whether all steps go by :attr:`way` from now on."""
@@ -264,6 +266,11 @@ class StepTimer:
     def way(self) -> Way:
         """The way of the step that has begun."""
         return self._choice.way if self.over else self._choice.ways[self._trial.way]
+
+    @property
+    def is_at_edge(self) -> bool:
+        """Whether steps begin to count with the one that begins now, or one did last."""
+        return not self.over and self._trial.is_at_edge
 
     def begin_step(self) -> float | None:
         """To be called when a step begins.
@@ -294,8 +301,13 @@ class StepTimer:
         choice.choose(self._trial.way)
         choice.explanation.predict()
         tried = "; ".join(f"{r.way} {number(r.step_ms)} ms" for r in rows if r.step_ms)
+        if self._trial.was_cut:
+            tried += f"; there was not time for more in {TRIAL_SECONDS:g} s"
         if choice.way is before:
-            return logging.INFO, f"auto: {before.name} stays: a step takes {tried}"
+            sentence = f"auto: {before.name} stays: a step takes {tried}"
+            if self._trial.was_cut:
+                choice.explanation.say(sentence)
+            return logging.INFO, sentence
         sentence = choice.explanation.say(
             f"auto: {choice.way.name}, for in training it is as fast as {before.name}, or faster: "
             f"a step takes {tried}"

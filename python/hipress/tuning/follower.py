@@ -89,11 +89,16 @@ class Follower:
 
     :param choice: made before the first step, of several ways
     :param raw: bytes of a step, uncompressed, that this rank sends
-    :param tries: whether steps of training may try other ways
+    :param tries: whether there are ways of the framework's own, which steps of training may try;
+        else what has no codec goes as the rest does, and is counted
+    :param overlaps: whether steps begin while what others have begun is under way, but where
+        :attr:`settles` says so
     """
 
-    def __init__(self, choice: Choice, front: Front, raw: float, tries: bool = True) -> None:
-        self.choice, self._front, self._tries = choice, front, tries
+    def __init__(
+        self, choice: Choice, front: Front, raw: float, tries: bool = True, overlaps: bool = False
+    ) -> None:
+        self.choice, self._front, self._tries, self._overlaps = choice, front, tries, overlaps
         self._codec = choice.way
         """The way that the compression is set up for; in a trial some steps may go past it, by
         ways of the framework's own."""
@@ -121,7 +126,7 @@ class Follower:
         """That of the step that has begun."""
 
     def _new_timer(self) -> StepTimer:
-        timer = StepTimer(self.choice, codecs=self._front.sends_all_it_leaves)
+        timer = StepTimer(self.choice, codecs=self._front.sends_all_it_leaves, whole=self._overlaps)
         timer.over = timer.over or not self._tries
         return timer
 
@@ -140,6 +145,12 @@ class Follower:
     def is_trying(self) -> bool:
         """Whether steps are timed that try another way."""
         return not self._timer.over
+
+    @property
+    def settles(self) -> bool:
+        """Whether what has been begun is to be over before :meth:`begin_step`, as steps that try a
+        way are timed from here on, or were until here."""
+        return self._timer.is_at_edge
 
     def begin_step(self) -> Way:
         """Decides by which way the step that begins goes, on all ranks the same.
@@ -161,8 +172,10 @@ class Follower:
         if self.choice.way is not before:
             self._network.begin(changed=True)
             self._guard, self._feedback_guard, self._known = Guard(), None, {}
-        self.way = self._set_up()
-        counts = front.sends_all_it_leaves or not self.way.own
+        last, self.way = self.way, self._set_up()
+        if self.way is not last:
+            self._journal.count_from(step, front.bytes_sent())
+        counts = front.sends_all_it_leaves or not self.way.own or not self._tries
         self._journal.write(self.choice.explanation, step, front.bytes_sent, counts, self._known)
         return self.way
 
@@ -194,6 +207,7 @@ class Follower:
         if ratio is not None:
             before = self.choice.way
             sentence = self.choice.measure_again(self._step, ratio)
+            self._journal.count_from(self._step, self._front.bytes_sent())
             changed = self.choice.way is not before
             self._network.begin(changed)
             if changed:

@@ -4,8 +4,8 @@
 every :data:`EVERY` steps. Beside it, a file with the ending ``.jsonl`` gets a line then:
 
     step, way
-    bytes       that rank 0 has sent in a step, mean of the steps since the last line; null while
-                PyTorch's own way runs, as a process group does not count
+    bytes       that rank 0 has sent in a step, mean of the steps since the last line, or since this
+                way runs; null while PyTorch's own way runs, as a process group does not count
     ratio       what rank 0 sends uncompressed over that: of an all-reduce 2 (N - 1) / N of the
                 gradients, to servers all of them once
     rounding, error, share      the guard's latest figures of this way, or null
@@ -26,7 +26,7 @@ from pathlib import Path
 
 from hipress.files import FileError
 from hipress.secopa.explanation import Explanation
-from hipress.tuning.board import Board
+from hipress.tuning.board import Board, board_of
 
 EVERY = 100
 FIGURES = ("rounding", "error", "share")
@@ -46,11 +46,16 @@ class Journal:
         self._path = Path(path) if path else None
         self._board = _board(os.environ.get("HIPRESS_TENSORBOARD", "") if rank == 0 else "")
         self._raw = raw
-        self._counted = 0, sent  # steps, and bytes until then
+        self._written = 0  # the step of the last line
+        self._counted = 0, sent  # a step, and bytes until it began
         self._said: str | None = None  # nothing yet
 
     def begin(self, step: int, sent: int) -> None:
         """Counts steps, and bytes, from now on."""
+        self._written, self._counted = step, (step, sent)
+
+    def count_from(self, step: int, sent: int) -> None:
+        """Counts bytes from now on: what was sent before says nothing of the way that runs."""
         self._counted = step, sent
 
     def write(
@@ -67,8 +72,8 @@ class Journal:
         if self._path is None and self._board is None:
             return
         if self._said is None and step > EVERY:  # of an elastic job, in which others began
-            self._counted = step, sent()
-        steps = step - self._counted[0]
+            self.begin(step, sent())
+        steps = step - self._written
         if steps < EVERY and explanation.sentence == self._said:
             return
         changed, self._said = explanation.sentence != self._said, explanation.sentence
@@ -99,8 +104,10 @@ class Journal:
         self, explanation: Explanation, step: int, sent: int, counts: bool,
         figures: Mapping[str, float],
     ) -> dict[str, object]:  # fmt: skip
-        (before, sent_before), self._counted = self._counted, (step, sent)
-        bytes = round((sent - sent_before) / (step - before)) if counts else None
+        before, sent_before = self._counted
+        self.begin(step, sent)
+        knows = counts and step > before
+        bytes = round((sent - sent_before) / (step - before)) if knows else None
         row = next(row for row in explanation.rows if row.chosen)
         return {
             "step": step,
@@ -116,7 +123,7 @@ class Journal:
 
 def _board(folder: str) -> Board | None:
     try:
-        return Board(folder) if folder else None
+        return board_of(folder) if folder else None
     except (ImportError, OSError) as error:
         _log.warning("HIPRESS_TENSORBOARD: %s; nothing is written", error)
         return None

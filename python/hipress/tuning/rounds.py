@@ -117,15 +117,17 @@ class RoundChoice:
                 self._choose("auto: ")
         elif step % self._sync_every == 0:
             self._watch(step, self._sync_every)
-        self._write(step)
+        self._write(step, before)
         return self.plan if self._is_new(before) else None
 
     def _is_new(self, before: Plan | None) -> bool:
         return self.plan is not None and (before is None or self.plan[:3] != before[:3])
 
-    def _write(self, step: int) -> None:
+    def _write(self, step: int, before: Plan | None) -> None:
         if self.explanation.rows:
             sent = self._front.bytes_sent
+            if self.plan is not before:  # measuring has sent something, too
+                self._journal.count_from(step, sent())
             self._journal.write(self.explanation, step, sent, counts=True, figures={})
 
     def before_round(self, step: int, steps: int, seconds: float) -> bool:
@@ -144,7 +146,7 @@ class RoundChoice:
             self._choose("auto: ")
         else:
             self._watch(step, steps)
-        self._write(step)
+        self._write(step, before)
         return self._is_new(before)
 
     def resume(self) -> None:

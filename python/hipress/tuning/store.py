@@ -126,7 +126,7 @@ class StoreChoice:
             raw = sum(key.size * np.dtype(numpy_type(key)).itemsize for key in keys)
             peers = node.num_workers
             raw *= 2 * (peers - 1) / peers if node.serverless else 1
-            self.follower = Follower(choice, ranks, raw)
+            self.follower = Follower(choice, ranks, raw, overlaps=not node.sees_results)
 
     def _begin_step(self) -> None:
         if self.follower is None:
@@ -148,10 +148,11 @@ class StoreChoice:
 
     @property
     def _settles(self) -> bool:
-        """Where nobody waits for results, what a step takes is known only of several, after what
-        has been begun is over; while ways are tried, that is waited for in each step."""
-        tries = self.follower.is_trying or not self._seconds
-        return tries or self._ranks.step % BLOCK_STEPS == 0
+        """Where nobody waits for results, what a step takes is known only of several, from when all
+        that was begun is over until it is again; else computing would never hide communication."""
+        if self.follower.is_trying:
+            return self.follower.settles
+        return not self._seconds or self._ranks.step % BLOCK_STEPS == 0
 
     # What front ends show.
 

@@ -18,13 +18,13 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
 
 from hipress.config import AUTO
 from hipress.secopa.choice import FIRST_ELEMENTS, ROUNDS, Measured, compare
 from hipress.secopa.explanation import number
 from hipress.secopa.plan import Decision
 from hipress.torch.executors.engine import Engine, HipressError
+from hipress.torch.executors.gloo_threads import awaited
 from hipress.torch.gradient import Gradient
 from hipress.torch.settings import Settings
 from hipress.torch.tuning.auto import MAX_ELEMENTS, Ranks, Shape, Step, buckets_of, most_of, named
@@ -56,7 +56,22 @@ Hook = Callable[[dist.ProcessGroup, Flat], torch.futures.Future]
 def sum_hook(group: dist.ProcessGroup, bucket: Flat) -> torch.futures.Future:
     """Sums gradients, uncompressed."""
     work = dist.all_reduce(bucket.buffer(), group=group, async_op=True)
-    return work.get_future().then(lambda done: done.value()[0])
+    return work.get_future().then(awaited(lambda done: done.value()[0]))
+
+
+def mean_hook(group: dist.ProcessGroup, bucket: Flat) -> torch.futures.Future:
+    """Averages gradients, uncompressed: what PyTorch's allreduce_hook does, bit for bit, but for
+    what a process waits for at its end."""
+    bucket.buffer().div_(group.size())
+    return sum_hook(group, bucket)
+
+
+def bf16_hook(group: dist.ProcessGroup, bucket: Flat) -> torch.futures.Future:
+    """Averages gradients in bfloat16: what PyTorch's bf16_compress_hook does, likewise."""
+    flat = bucket.buffer()
+    narrow = flat.to(torch.bfloat16).div_(group.size())
+    work = dist.all_reduce(narrow, group=group, async_op=True)
+    return work.get_future().then(awaited(lambda done: flat.copy_(done.value()[0])))
 
 
 def scatter_hook(group: dist.ProcessGroup, bucket: Flat) -> torch.futures.Future:
@@ -70,8 +85,8 @@ def scatter_hook(group: dist.ProcessGroup, bucket: Flat) -> torch.futures.Future
 
 
 MEANS: Mapping[str, Hook] = {
-    UNCOMPRESSED.name: default_hooks.allreduce_hook,
-    BF16_HOOK.name: default_hooks.bf16_compress_hook,
+    UNCOMPRESSED.name: mean_hook,
+    BF16_HOOK.name: bf16_hook,
 }
 """PyTorch's own ways to average gradients, by their names."""
 SUMS: Mapping[str, Hook] = {UNCOMPRESSED.name: sum_hook}

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from hipress.secopa.explanation import Explanation
+from hipress.torch.executors.gloo_threads import awaited
 from hipress.torch.gradient import Gradient
 from hipress.torch.synchronizer import Synchronizer
 from hipress.torch.tuning.choice import Chosen, Hook
@@ -103,7 +104,7 @@ class Following(Synchronizer):
             after(done.value())
             return done.value()
 
-        return future.then(watched)
+        return future.then(awaited(watched))
 
     def wait(self, future: torch.futures.Future) -> None:
         """Waits for a bucket of :meth:`start_bucket`.
@@ -135,7 +136,7 @@ class Following(Synchronizer):
         """Takes the time of a bucket, from now until its results are there."""
         if self._follower is not None:
             ended = self.timer()
-            future.add_done_callback(lambda _: ended())
+            future.add_done_callback(awaited(lambda _: ended()))
         return future
 
     def timer(self) -> Callable[[], None]:

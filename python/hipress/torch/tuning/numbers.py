@@ -17,6 +17,7 @@ import torch.distributed as dist
 from hipress.secopa.steps import MEASURING
 from hipress.torch.dtypes import floats
 from hipress.torch.executors.engine import Engine, HipressError
+from hipress.torch.executors.gloo_threads import completed
 from hipress.torch.gradient import packed
 from hipress.torch.settings import Settings
 from hipress.torch.synchronizer import Synchronizer
@@ -83,7 +84,7 @@ class GroupNumbers:
         return (total / self._engine.world_size).cpu().numpy()
 
     def _reduce(self, mine: torch.Tensor, op: dist.ReduceOp) -> dist.Work:
-        return dist.all_reduce(mine, op, self._group, async_op=True)
+        return completed(dist.all_reduce(mine, op, self._group, async_op=True))
 
     def _waited(self, work: dist.Work, mine: torch.Tensor) -> torch.Tensor:
         with failing(self._engine):

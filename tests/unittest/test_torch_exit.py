@@ -1,0 +1,111 @@
+"""A process whose last gradients have just arrived ends in peace."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+
+from harness.processes import base_environment
+from harness.torch_job import TorchJob
+from harness.torch_ranks import returned, run_ranks, torch
+
+LAST_STEP = """
+import time
+import torch, torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+import hipress.torch
+from hipress.secopa.choice import Measured
+from hipress.torch.tuning import choice, following
+
+# Uncompressed, without a trial: then all that is on its way is Gloo's.
+choice.Meter.measure = lambda meter: [Measured(float(i > 0), meter.elements)
+                                      for i, _ in enumerate(meter._ways)]
+timer = following.Following.timer
+
+def late(self):  # as a thread that does not get a processor
+    ended = timer(self)
+    return lambda: (time.sleep(0.5), ended())
+
+following.Following.timer = late
+
+class Slow:
+    def __del__(self, sleep=time.sleep):  # modules go after what was registered for the exit
+        sleep(1)
+
+dist.init_process_group("gloo")
+slow, model = Slow(), DistributedDataParallel(torch.nn.Linear(200, 200))
+compression = hipress.torch.compress(model, min_size=1000)
+model(torch.ones(2, 200)).sum().backward()
+print(compression.explain().sentence, flush=True)
+"""
+
+
+def test_a_callback_that_still_runs_is_waited_for():
+    with TorchJob([sys.executable, "-c", LAST_STEP], 2, base_environment()) as job:
+        assert [each.returncode for each in job.wait(100)] == [0, 0], job.report()
+        assert "auto: uncompressed, the fastest" in job.output("rank 0")
+
+
+def test_a_process_waits_for_callbacks_and_for_no_one_who_never_comes(monkeypatch):
+    from hipress.torch.executors import gloo_threads
+
+    called, future, never = [], torch.futures.Future(), torch.futures.Future()
+    future.add_done_callback(gloo_threads.awaited(lambda _: (time.sleep(0.2), called.append(1))))
+    thread = threading.Timer(0.1, future.set_result, [0])
+    thread.start()
+    gloo_threads.settle()
+    assert called
+    thread.join()
+    never.add_done_callback(gloo_threads.awaited(lambda _: called.append(2)))
+    monkeypatch.setattr(gloo_threads, "MAX_SECONDS", 0.3)
+    began = time.monotonic()
+    gloo_threads.settle()
+    assert 0.3 <= time.monotonic() - began < 10
+    del never
+    monkeypatch.setattr(gloo_threads, "MAX_SECONDS", 100.0)
+    gloo_threads.settle()
+    assert called == [1]
+
+
+def test_a_process_waits_for_numbers_that_are_compared(monkeypatch):
+    from hipress.torch.executors import gloo_threads
+    from hipress.torch.tuning.numbers import GroupNumbers
+
+    class Work:
+        until = time.monotonic() + 0.3
+
+        def is_completed(self):
+            return time.monotonic() > self.until
+
+    monkeypatch.setattr(torch.distributed, "all_reduce", lambda *_, **__: Work())
+    begun = GroupNumbers(None, None, torch.device("cpu")).begin_maxima([1.0])
+    gloo_threads.settle()
+    assert begun[0].is_completed()
+
+
+def averaged(rank):
+    """Means by PyTorch's hooks, and by ours."""
+    import torch.distributed as dist
+    from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
+
+    from hipress.torch.tuning import choice
+
+    found = []
+    for theirs, name in (
+        (default_hooks.allreduce_hook, "uncompressed"),
+        (default_hooks.bf16_compress_hook, "DDP's bf16_compress_hook"),
+    ):
+        both = []
+        for hook in (theirs, choice.MEANS[name]):
+            torch.manual_seed(rank)
+            bucket = choice.Flat(torch.randn(1000))
+            mean = hook(dist.group.WORLD, bucket).wait()
+            assert mean.data_ptr() == bucket.buffer().data_ptr()
+            both.append(mean.numpy().tobytes())
+        found.append(both[0] == both[1])
+    return found
+
+
+def test_gradients_that_go_uncompressed_are_pytorchs():
+    assert returned(run_ranks(averaged, 3)) == [[True, True]] * 3
