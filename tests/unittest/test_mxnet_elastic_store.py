@@ -28,14 +28,15 @@ import numpy as np
 
 kv = mx.kv.create("dist_sync")
 first = os.environ["HIPRESS_ELASTIC_RESTART"] == "0"
-kv.set_optimizer(
-    mx.optimizer.SGD(learning_rate=0.1, momentum=0.9, rescale_grad=1 / kv.num_workers))
+optimizer = mx.optimizer.SGD(momentum=0.9, rescale_grad=1 / kv.num_workers)
+kv.set_optimizer(optimizer)
 keys = ["a", "b", "not pushed"]
 kv.init(keys, [mx.nd.full((5, 8), kv.rank + at) for at in range(3)])
 out = [mx.nd.zeros((5, 8)) for key in keys]
 kv.pull(keys, out=out)
 together = 0
 for step in range(1 << 30):
+    optimizer.set_learning_rate(0.1 / (1 + step // 4))  # a worker's own, after a restart
     gradient = np.random.RandomState(1000 * kv.rank + step).randn(5, 8)
     kv.push("a", mx.nd.array(gradient))
     if kv.rank == 2 and first and step == 9:
@@ -91,12 +92,13 @@ def test_a_script_goes_on_without_a_worker_and_with_its_successor(tmp_path):
     weights = {"a": np.full((5, 8), 0.0), "b": np.full((5, 8), 1.0)}  # slot 0's
     momentum = {key: np.zeros((5, 8)) for key in weights}
     for step in range(1, last + 1):
+        rate = 0.1 / (1 + present[step][0]["step"] // 4)  # of who was there all the time
         gradients = [
             np.random.RandomState(1000 * slot + state["step"]).randn(5, 8)
             for slot, state in present[step].items()
         ]
         for key, factor in (("a", 1.0), ("b", -1.0)):
-            momentum[key] = 0.9 * momentum[key] - 0.1 * factor * np.mean(gradients, axis=0)
+            momentum[key] = 0.9 * momentum[key] - rate * factor * np.mean(gradients, axis=0)
             weights[key] = weights[key] + momentum[key]
             for state in present[step].values():
                 np.testing.assert_allclose(state[key], weights[key], atol=1e-4)
@@ -114,7 +116,7 @@ net.initialize(mx.init.Xavier())
 schedule = mx.lr_scheduler.FactorScheduler(5, 0.9, base_lr=0.05)
 trainer = gluon.Trainer(
     net.collect_params(), "sgd", {"momentum": 0.9, "lr_scheduler": schedule}, kvstore=kv,
-    compression_params={"type": "onebit", "min_size": 100})
+    compression_params={"type": "onebit", "min_size": 10})
 losses = []
 for step in range(60):
     values = mx.nd.random.normal(shape=(16, 64))
