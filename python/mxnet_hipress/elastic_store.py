@@ -15,6 +15,7 @@ Calls block where MXNet's stores do not: the last push of a step returns when th
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Mapping
 from typing import NoReturn
@@ -26,7 +27,7 @@ from mxnet.base import MXNetError
 from hipress.config import CompressionConfig
 from hipress.dtypes import NAMES
 from hipress.elastic import settings
-from hipress.elastic_training import loop
+from hipress.elastic_training import loop, news
 from hipress.elastic_training.arrays import ArraySession
 from hipress.errors import HipressError
 from hipress.process_end import ProcessEnd
@@ -150,7 +151,7 @@ class ElasticStore(Store):
             self.pull(key.user_key, outs)
         if not self._steps:
             return
-        if self._steps > 1:
+        if self._steps > 1 and not self._over:
             gradient = self._state.gradients[key.index]
             total.as_nd_ndarray().reshape(gradient.shape).copyto(gradient)
         if len(self._pushed) == len(self._state.gradients):
@@ -218,6 +219,10 @@ class ElasticStore(Store):
                     self._over = True
                     job.leave()
                     job.close()
+                    news.tell(
+                        "training is over, as another worker's script has ended: this one's goes "
+                        "on to its own end, and changes no weights", logging.WARNING,
+                    )  # fmt: skip
                     return
                 job.go_on_after(error)
                 loop.forget_frames(error)

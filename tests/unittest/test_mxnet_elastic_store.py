@@ -71,10 +71,12 @@ def test_a_script_goes_on_without_a_worker_and_with_its_successor(tmp_path):
         names = ["worker 0", "worker 1", "worker 2 again 1"]
         assert [job.processes[name].returncode for name in names] == [0, 0, 0], job.report()
         assert all("done" in job.output(name) for name in names)
+        of_late = job.output("worker 2 again 1")
         printed = {name: states_of(job, name) for name in [*names, "worker 2"]}
 
     late = printed["worker 2 again 1"]
     end = printed["worker 0"][-1]
+    assert "training is over, as another" in of_late
     # The job was over for it before its script was: it has the weights that the others ended with.
     assert late[-1]["steps"] == late[-2]["steps"] == end["steps"]
     assert [late[-1][key] for key in "ab"] == [end[key] for key in "ab"]
