@@ -212,7 +212,7 @@ class KVStore(SavedStore):
         with sentences():
             config = _stock.compression(self._name, compression_params)
         self._node.set_gradient_compression(config)
-        self._compresses = config.type != "none"
+        self._job.compresses = config.type != "none"
 
     def explain(self) -> Explanation:
         """Why gradients are synchronised as they are, and what was measured; to be printed."""
