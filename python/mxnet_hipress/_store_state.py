@@ -11,14 +11,15 @@ import numpy as np
 from mxnet import optimizer as opt
 
 from hipress.config import CompressionConfig
+from hipress.elastic.settings import timeout
 from hipress.elastic_training.arrays import ArrayState
 from hipress.secopa.plan import Decision
 from mxnet_hipress import _states, _step_settings
 from mxnet_hipress._optimizers import bears_feedback
 from mxnet_hipress._sums import SumArrays
 
-_TIMEOUT_SECONDS = 300.0
-"""Time to wait for enough workers, and for one that lives but is far behind."""
+_TIMEOUT_SECONDS = 300
+"""To wait for enough workers, and for one that lives but is far behind; or HIPRESS_TIMEOUT."""
 
 
 class StoreState(ArrayState):
@@ -27,7 +28,7 @@ class StoreState(ArrayState):
     module = "mxnet_hipress.elastic_store"
 
     def __init__(self, slots: int) -> None:
-        super().__init__(check_every=100, timeout=_TIMEOUT_SECONDS)
+        super().__init__(check_every=100, timeout=timeout(_TIMEOUT_SECONDS))
         self.config = CompressionConfig.of("none")
         self.weights_of: dict[int, mx.nd.NDArray] = {}
         self.gradients: dict[int, mx.nd.NDArray] = {}
@@ -43,10 +44,10 @@ class StoreState(ArrayState):
         :raises hipress.HipressError: if a worker has died or is silent; weights have not changed
         """
         gradients = {self.names[index]: gradient for index, gradient in self.gradients.items()}
-        settings = np.zeros(_step_settings.SIZE)
+        own = np.zeros(_step_settings.SIZE)
         if self.rank == 0:  # who has been there longest: those that join come behind
-            settings = _step_settings.pack(self.updater.optimizer)
-        gradients[_step_settings.NAME] = mx.nd.array(settings, dtype=self._last_type())
+            own = _step_settings.pack(self.updater.optimizer)
+        gradients[_step_settings.NAME] = mx.nd.array(own, dtype=self._last_type())
         totals = dict(self._sums.reduce(self.session.compression, gradients))
         _step_settings.unpack(totals[_step_settings.NAME].asnumpy(), self.updater.optimizer)
         for index, name in self.names.items():

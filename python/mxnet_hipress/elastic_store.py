@@ -64,8 +64,8 @@ class ElasticStore(Store):
         super().__init__(name)
         with sentences():
             self._settings = settings.from_environment()
+            self._state = StoreState(len(self._settings.agents))
         self._keys = KeyTable(0)
-        self._state = StoreState(len(self._settings.agents))
         self._pushed: dict[int, Key] = {}  # in this step
         self._pulled: list[tuple[Key, list[mx.nd.NDArray]]] = []  # before the step is complete
         self._steps, self._job, self._over = 0, None, False

@@ -147,6 +147,27 @@ def test_a_trainer_of_an_unchanged_script(tmp_path):
     assert (tmp_path / "1.states").exists()
 
 
+def test_the_time_to_wait_is_that_of_the_environment(monkeypatch):
+    from mxnet.base import MXNetError
+
+    from mxnet_hipress.elastic_store import ElasticStore
+
+    def timeout():
+        store = ElasticStore("dist_sync")
+        store._end.leave()
+        return store._state.timeout
+
+    monkeypatch.setenv("HIPRESS_ELASTIC_AGENTS", "127.0.0.1:1,127.0.0.1:2")
+    monkeypatch.setenv("HIPRESS_ELASTIC_SLOT", "0")
+    monkeypatch.setenv("HIPRESS_SECRET", "0" * 32)
+    assert timeout() == 300
+    monkeypatch.setenv("HIPRESS_TIMEOUT", "7")
+    assert timeout() == 7
+    monkeypatch.setenv("HIPRESS_TIMEOUT", "7.5")
+    with pytest.raises(MXNetError, match="HIPRESS_TIMEOUT is '7.5'; it takes a number from 1 to"):
+        timeout()
+
+
 def test_what_cannot_be_is_refused_in_a_sentence():
     program = """
         import mxnet_hipress
