@@ -345,7 +345,7 @@ class KVStore(SavedStore):
         In an asynchronous job the servers have then applied all that was pushed before.
         """
         if not self._job.sync:
-            self._await_answers()
+            self._settle()
         self._node.barrier()
 
     _barrier = barrier
