@@ -226,6 +226,7 @@ class KVStore(SavedStore):
     def set_optimizer(self, optimizer: opt.Optimizer) -> None:
         """Runs `optimizer` on the servers from now on; pulls then return weights. Blocks.
 
+        Steps of what was pushed before are made by the optimizer that was there before.
         Without servers each worker runs it, which leads to the same weights everywhere as long as
         all have set the same one. Unlike MXNet's own, lr_mult and wd_mult of Gluon parameters are
         heeded.
@@ -235,6 +236,9 @@ class KVStore(SavedStore):
             self._updater = opt.get_updater(optimizer)
             self._set_updater(self._updater)
             return
+        if self._optimizer_known:
+            self._settle()
+            self._await_answers()
         body = pickle.dumps(_states.portable(optimizer), 0)
         self._send_command_to_servers(Head.SET_OPTIMIZER, body)
         self._optimizer_known = True

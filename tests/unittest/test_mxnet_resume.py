@@ -98,6 +98,25 @@ assert weight() != trained
     launch(["-n", "2", "-s", "2"], tmp_path, code)
 
 
+def test_another_optimizer_comes_after_what_was_pushed(tmp_path):
+    code = """
+import time
+import mxnet as mx
+kv = mx.kv.create("dist_sync")
+kv.set_optimizer(mx.optimizer.SGD(learning_rate=1.0))
+out = mx.nd.zeros(50)
+kv.init(3, out)
+if kv.rank == 1:
+    time.sleep(2)
+kv.push(3, mx.nd.ones(50))
+kv.set_optimizer(mx.optimizer.SGD(learning_rate=0.0))
+kv.push(3, mx.nd.ones(50))
+kv.pull(3, out=out)
+assert out.asnumpy()[0] == -2, out
+"""
+    launch(["-n", "2", "-s", "1"], tmp_path, code)
+
+
 def test_an_asynchronous_barrier_waits_for_pushes_with_pulls_behind_them(tmp_path):
     code = """
 import time
