@@ -57,6 +57,8 @@ class Job:
         self.sync = sync
         self.node = WorkerNode(sync)
         self.sparse = self.node.sparse
+        self.compresses = False
+        """Whether gradients are compressed, as any of the stores has been told last."""
         self.stores = 0
         """Stores that this process has created; all workers create the same, in the same order."""
 

@@ -18,10 +18,6 @@ class SavedStore(JobStore):
     :param name: the type that scripts see, e.g. "dist_sync"
     """
 
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
-        self._compresses = False
-
     def _settle(self) -> None:
         """Blocks until all that was pushed and pulled is over."""
         raise NotImplementedError
@@ -53,7 +49,7 @@ class SavedStore(JobStore):
         """Loads what save_compression_states saved, if it is there and fits this job; a warning
         says so if not. Blocks."""
         try:
-            lost = self._compresses and not self._load_compression(fname)
+            lost = not self._load_compression(fname) and self._job.compresses
             why = f"there is no {states.path_of(fname, self.rank)}" if lost else ""
         except MXNetError as error:
             if self._node.failure():

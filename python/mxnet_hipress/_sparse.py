@@ -57,6 +57,7 @@ class SparseStore:
         self._node = node
         self._sync = sync
         self._pushes: Counter[int] = Counter()  # by the key's number
+        self._lock = threading.Lock()  # of the lanes
         self._pushers: dict[int, _Lane] = {}  # by server
         self._pullers: dict[int, _Lane] = {}
 
@@ -211,8 +212,9 @@ class SparseStore:
         shares = self._shares(key)
         together = _Together(len(shares), end)
         for share in shares:
-            if share.server not in lanes:
-                lanes[share.server] = _Lane()
+            with self._lock:  # MXNet's threads come here, for several keys at the same time
+                if share.server not in lanes:
+                    lanes[share.server] = _Lane()
             lanes[share.server].add(partial(together.run, partial(work, share)))
 
 

@@ -15,34 +15,31 @@ Calls block where MXNet's stores do not: the last push of a step returns when th
 
 from __future__ import annotations
 
+import logging
 import os
-from collections.abc import Iterable, Mapping
-from typing import Any, NoReturn
+from collections.abc import Mapping
+from typing import NoReturn
 
 import mxnet as mx
-import numpy as np
 from mxnet import optimizer as opt
 from mxnet.base import MXNetError
 
 from hipress.config import CompressionConfig
 from hipress.dtypes import NAMES
 from hipress.elastic import settings
-from hipress.elastic_training import loop
-from hipress.elastic_training.arrays import ArraySession, ArrayState
+from hipress.elastic_training import loop, news
+from hipress.elastic_training.arrays import ArraySession
 from hipress.errors import HipressError
 from hipress.process_end import ProcessEnd
 from hipress.secopa.explanation import Explanation
 from mxnet_hipress import _arrays, _states
 from mxnet_hipress._errors import sentences
 from mxnet_hipress._keys import Key, KeyTable, group
-from mxnet_hipress._optimizers import bears_feedback
 from mxnet_hipress._store import Store
-from mxnet_hipress._sums import SumArrays
+from mxnet_hipress._store_state import StoreState
 
 _END_SECONDS = 5.0
 """Time that a worker whose script has ended waits for the others to have the last result."""
-_TIMEOUT_SECONDS = 300.0
-"""Time to wait for enough workers, and for one that lives but is far behind."""
 
 
 def is_asked_for() -> bool:
@@ -67,8 +64,8 @@ class ElasticStore(Store):
         super().__init__(name)
         with sentences():
             self._settings = settings.from_environment()
+            self._state = StoreState(len(self._settings.agents))
         self._keys = KeyTable(0)
-        self._state = _State(len(self._settings.agents))
         self._pushed: dict[int, Key] = {}  # in this step
         self._pulled: list[tuple[Key, list[mx.nd.NDArray]]] = []  # before the step is complete
         self._steps, self._job, self._over = 0, None, False
@@ -148,7 +145,7 @@ class ElasticStore(Store):
             self.pull(key.user_key, outs)
         if not self._steps:
             return
-        if self._steps > 1:
+        if self._steps > 1 and not self._over:
             gradient = self._state.gradients[key.index]
             total.as_nd_ndarray().reshape(gradient.shape).copyto(gradient)
         if len(self._pushed) == len(self._state.gradients):
@@ -183,7 +180,7 @@ class ElasticStore(Store):
             state.gradients[index] = mx.nd.zeros_like(state.weights_of[index])
         self._pushed = {}
         with sentences():
-            state.config.check_sums(list(state.sizes()))
+            state.config.check_sums(list(state.names.values()))
             self._job = loop.Job(state, ArraySession)
             self._go_on_to(0)
         self._steps = 1
@@ -216,6 +213,10 @@ class ElasticStore(Store):
                     self._over = True
                     job.leave()
                     job.close()
+                    news.tell(
+                        "training is over, as another worker's script has ended: this one's goes "
+                        "on to its own end, and changes no weights", logging.WARNING,
+                    )  # fmt: skip
                     return
                 job.go_on_after(error)
                 loop.forget_frames(error)
@@ -304,81 +305,6 @@ class ElasticStore(Store):
         """Leaves the job as a worker that has failed, without which the others go on."""
         if self._end.leave(status) and self._job is not None:
             self._job.close()
-
-
-class _State(ArrayState):
-    """Weights, their optimizer and the gradients of a step, by the keys' numbers."""
-
-    module = "mxnet_hipress.elastic_store"
-
-    def __init__(self, slots: int) -> None:
-        super().__init__(check_every=100, timeout=_TIMEOUT_SECONDS)
-        self.config = CompressionConfig.of("none")
-        self.weights_of: dict[int, mx.nd.NDArray] = {}
-        self.gradients: dict[int, mx.nd.NDArray] = {}
-        """Of the keys that every step pushes."""
-        self.names: dict[int, str] = {}
-        """Their names, in that order."""
-        self.updater: opt.Updater | None = None
-        self._slots, self._sums = slots, SumArrays()
-
-    def make_step(self) -> None:
-        """Sums the gradients and makes the optimizer's step.
-
-        :raises hipress.HipressError: if a worker has died or is silent; weights have not changed
-        """
-        gradients = {self.names[index]: gradient for index, gradient in self.gradients.items()}
-        totals = dict(self._sums.reduce(self.session.compression, gradients))
-        for index, name in self.names.items():
-            total = totals[name]
-            if self.size < self._slots:
-                total *= self._slots / self.size
-            self.updater(index, total, self.weights_of[index])
-        self.applied = True
-        self.session.applied()
-        self.commit()
-
-    def sizes(self) -> dict[str, tuple[int, str]]:
-        """Elements and type of each gradient by name."""
-        return {
-            self.names[index]: (gradient.size, np.dtype(gradient.dtype).name)
-            for index, gradient in self.gradients.items()
-        }
-
-    def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Shape of each gradient by name."""
-        return {self.names[index]: gradient.shape for index, gradient in self.gradients.items()}
-
-    def allows_feedback(self) -> bool:
-        """Whether the optimizer bears error feedback."""
-        return bears_feedback(self.updater.optimizer)
-
-    def settings(self) -> dict[str, str]:
-        """Texts that must be the same on all workers, by name."""
-        about = [f"{self.names[i]} {g.shape} {g.dtype.__name__}" for i, g in self.gradients.items()]
-        optimizer = type(self.updater.optimizer).__name__
-        return {**super().settings(), "optimizer": optimizer, "keys": "; ".join(about)}
-
-    def state_dict(self) -> dict[str, Any]:
-        """What a worker that joins copies."""
-        weights = {index: self.weights_of[index].asnumpy() for index in self.gradients}
-        states = self.updater.get_states(dump_optimizer=True)
-        return {**super().state_dict(), "weights": weights, "optimizer": states}
-
-    def load_state_dict(self, saved: Mapping[str, Any]) -> None:
-        """Takes over what another worker's :meth:`state_dict` returned."""
-        for index, value in saved["weights"].items():
-            self.weights_of[index][:] = mx.nd.array(value, dtype=value.dtype)
-        _states.load_optimizer(self.updater.optimizer, [self.updater], saved["optimizer"])
-        super().load_state_dict(saved)
-
-    def weights(self) -> Iterable[tuple[str, memoryview]]:
-        """The bytes of the weights."""
-        for index, name in self.names.items():
-            yield name, memoryview(self.weights_of[index].asnumpy()).cast("B")
-
-    def drop_gradients(self) -> None:
-        """Keeps them: they are summed again."""
 
 
 _stores: list[ElasticStore] = []

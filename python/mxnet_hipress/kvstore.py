@@ -206,7 +206,7 @@ class KVStore(SavedStore):
         with sentences():
             config = _stock.compression(self._name, compression_params)
         self._node.set_gradient_compression(config)
-        self._compresses = config.type != "none"
+        self._job.compresses = config.type != "none"
 
     def explain(self) -> Explanation:
         """Why gradients are synchronised as they are, and what was measured; to be printed."""
@@ -220,6 +220,7 @@ class KVStore(SavedStore):
     def set_optimizer(self, optimizer: opt.Optimizer) -> None:
         """Runs `optimizer` on the servers from now on; pulls then return weights. Blocks.
 
+        Steps of what was pushed before are made by the optimizer that was there before.
         Without servers each worker runs it, which leads to the same weights everywhere as long as
         all have set the same one. Unlike MXNet's own, lr_mult and wd_mult of Gluon parameters are
         heeded.
@@ -229,6 +230,9 @@ class KVStore(SavedStore):
             self._updater = opt.get_updater(optimizer)
             self._set_updater(self._updater)
             return
+        if self._optimizer_known:
+            self._settle()
+            self._await_answers()
         body = pickle.dumps(_states.portable(optimizer), 0)
         self._send_command_to_servers(Head.SET_OPTIMIZER, body)
         self._optimizer_known = True
@@ -339,7 +343,7 @@ class KVStore(SavedStore):
         In an asynchronous job the servers have then applied all that was pushed before.
         """
         if not self._job.sync:
-            self._await_answers()
+            self._settle()
         self._node.barrier()
 
     _barrier = barrier

@@ -194,6 +194,21 @@ def test_which_failures_count_at_the_end():
     assert status(1, 100.0, 170.0, waits=False) == [3]
 
 
+def test_which_stopped_workers_count():
+    """One that was started again long ago, and is far from its script's end, has what the others
+    have; but the first slot saves it."""
+
+    def status(restarts: int, first: bool) -> list[int]:
+        slot = Slot(Task("worker", "worker", {}), restarts=restarts)
+        slot.started(None, 100.0)
+        end = Ending(5000.0, "worker 1")
+        end.note_stopped(slot, 124, first)
+        return end.failed
+
+    assert status(0, first=False) == status(0, first=True) == status(2, first=True) == [124]
+    assert status(2, first=False) == []
+
+
 def test_who_does_not_finish_is_stopped():
     code = (
         "import os, signal, time\n"

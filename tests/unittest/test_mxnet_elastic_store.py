@@ -28,14 +28,15 @@ import numpy as np
 
 kv = mx.kv.create("dist_sync")
 first = os.environ["HIPRESS_ELASTIC_RESTART"] == "0"
-kv.set_optimizer(
-    mx.optimizer.SGD(learning_rate=0.1, momentum=0.9, rescale_grad=1 / kv.num_workers))
+optimizer = mx.optimizer.SGD(momentum=0.9, rescale_grad=1 / kv.num_workers)
+kv.set_optimizer(optimizer)
 keys = ["a", "b", "not pushed"]
 kv.init(keys, [mx.nd.full((5, 8), kv.rank + at) for at in range(3)])
 out = [mx.nd.zeros((5, 8)) for key in keys]
 kv.pull(keys, out=out)
 together = 0
 for step in range(1 << 30):
+    optimizer.set_learning_rate(0.1 / (1 + step // 4))  # a worker's own, after a restart
     gradient = np.random.RandomState(1000 * kv.rank + step).randn(5, 8)
     kv.push("a", mx.nd.array(gradient))
     if kv.rank == 2 and first and step == 9:
@@ -70,10 +71,12 @@ def test_a_script_goes_on_without_a_worker_and_with_its_successor(tmp_path):
         names = ["worker 0", "worker 1", "worker 2 again 1"]
         assert [job.processes[name].returncode for name in names] == [0, 0, 0], job.report()
         assert all("done" in job.output(name) for name in names)
+        of_late = job.output("worker 2 again 1")
         printed = {name: states_of(job, name) for name in [*names, "worker 2"]}
 
     late = printed["worker 2 again 1"]
     end = printed["worker 0"][-1]
+    assert "training is over, as another" in of_late
     # The job was over for it before its script was: it has the weights that the others ended with.
     assert late[-1]["steps"] == late[-2]["steps"] == end["steps"]
     assert [late[-1][key] for key in "ab"] == [end[key] for key in "ab"]
@@ -91,12 +94,13 @@ def test_a_script_goes_on_without_a_worker_and_with_its_successor(tmp_path):
     weights = {"a": np.full((5, 8), 0.0), "b": np.full((5, 8), 1.0)}  # slot 0's
     momentum = {key: np.zeros((5, 8)) for key in weights}
     for step in range(1, last + 1):
+        rate = 0.1 / (1 + present[step][0]["step"] // 4)  # of who was there all the time
         gradients = [
             np.random.RandomState(1000 * slot + state["step"]).randn(5, 8)
             for slot, state in present[step].items()
         ]
         for key, factor in (("a", 1.0), ("b", -1.0)):
-            momentum[key] = 0.9 * momentum[key] - 0.1 * factor * np.mean(gradients, axis=0)
+            momentum[key] = 0.9 * momentum[key] - rate * factor * np.mean(gradients, axis=0)
             weights[key] = weights[key] + momentum[key]
             for state in present[step].values():
                 np.testing.assert_allclose(state[key], weights[key], atol=1e-4)
@@ -114,7 +118,7 @@ net.initialize(mx.init.Xavier())
 schedule = mx.lr_scheduler.FactorScheduler(5, 0.9, base_lr=0.05)
 trainer = gluon.Trainer(
     net.collect_params(), "sgd", {"momentum": 0.9, "lr_scheduler": schedule}, kvstore=kv,
-    compression_params={"type": "onebit", "min_size": 100})
+    compression_params={"type": "onebit", "min_size": 10})
 losses = []
 for step in range(60):
     values = mx.nd.random.normal(shape=(16, 64))
@@ -141,6 +145,27 @@ def test_a_trainer_of_an_unchanged_script(tmp_path):
     assert len(done) == 2 and done[0] == done[1], launch.out
     assert done[0].startswith("True ") and done[0].endswith(" 58")
     assert (tmp_path / "1.states").exists()
+
+
+def test_the_time_to_wait_is_that_of_the_environment(monkeypatch):
+    from mxnet.base import MXNetError
+
+    from mxnet_hipress.elastic_store import ElasticStore
+
+    def timeout():
+        store = ElasticStore("dist_sync")
+        store._end.leave()
+        return store._state.timeout
+
+    monkeypatch.setenv("HIPRESS_ELASTIC_AGENTS", "127.0.0.1:1,127.0.0.1:2")
+    monkeypatch.setenv("HIPRESS_ELASTIC_SLOT", "0")
+    monkeypatch.setenv("HIPRESS_SECRET", "0" * 32)
+    assert timeout() == 300
+    monkeypatch.setenv("HIPRESS_TIMEOUT", "7")
+    assert timeout() == 7
+    monkeypatch.setenv("HIPRESS_TIMEOUT", "7.5")
+    with pytest.raises(MXNetError, match="HIPRESS_TIMEOUT is '7.5'; it takes a number from 1 to"):
+        timeout()
 
 
 def test_what_cannot_be_is_refused_in_a_sentence():

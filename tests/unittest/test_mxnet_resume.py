@@ -98,6 +98,58 @@ assert weight() != trained
     launch(["-n", "2", "-s", "2"], tmp_path, code)
 
 
+def test_another_optimizer_comes_after_what_was_pushed(tmp_path):
+    code = """
+import time
+import mxnet as mx
+kv = mx.kv.create("dist_sync")
+kv.set_optimizer(mx.optimizer.SGD(learning_rate=1.0))
+out = mx.nd.zeros(50)
+kv.init(3, out)
+if kv.rank == 1:
+    time.sleep(2)
+kv.push(3, mx.nd.ones(50))
+kv.set_optimizer(mx.optimizer.SGD(learning_rate=0.0))
+kv.push(3, mx.nd.ones(50))
+kv.pull(3, out=out)
+assert out.asnumpy()[0] == -2, out
+"""
+    launch(["-n", "2", "-s", "1"], tmp_path, code)
+
+
+def test_an_asynchronous_barrier_waits_for_pushes_with_pulls_behind_them(tmp_path):
+    code = """
+import time
+import mxnet as mx
+
+class Slow(mx.operator.CustomOp):
+    def forward(self, is_train, req, in_data, out_data, aux):
+        time.sleep(2)
+        self.assign(out_data[0], req[0], in_data[0])
+
+@mx.operator.register("slow")
+class SlowProp(mx.operator.CustomOpProp):
+    def create_operator(self, ctx, shapes, dtypes):
+        return Slow()
+
+kv = mx.kv.create("dist_async")
+kv.set_optimizer(mx.optimizer.SGD(learning_rate=1.0))
+outs = [mx.nd.zeros(50), mx.nd.zeros(50)]
+kv.init([3, 4], outs)
+kv.barrier()
+if kv.rank == 0:
+    gradient = mx.nd.Custom(mx.nd.ones(50), op_type="slow")
+    kv.push(3, gradient)
+    kv.pull(3, out=outs[0])
+    kv.pushpull(4, gradient, out=outs[1])
+kv.barrier()
+if kv.rank == 1:
+    kv.pull([3, 4], out=outs)
+assert [out.asnumpy()[0] for out in outs] == [-1, -1], outs
+"""
+    launch(["-n", "2", "-s", "1"], tmp_path, code)
+
+
 def test_states_are_those_after_the_last_push_also_if_nothing_is_pulled_after_it(tmp_path):
     code = """
 import pickle

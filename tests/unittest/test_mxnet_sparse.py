@@ -1,12 +1,14 @@
 """row_sparse keys, in the same job as dense ones, and beside MXNet's own store."""
 
 import json
+import threading
 import time
 
 import numpy as np
 import pytest
 
 from harness.cluster import Cluster, run_cluster
+from harness.processes import wait_until
 
 pytest.importorskip("mxnet")
 from test_mxnet_dist import FILLED, OURS, STOCK
@@ -251,6 +253,38 @@ def test_large_tables_and_rows_in_any_order(engine):
         env={"MXNET_ENGINE_TYPE": engine},
     )
     assert sum("trained" in result.output for result in results) == 2
+
+
+def test_keys_that_come_at_the_same_time_share_a_servers_thread(monkeypatch):
+    """Two threads would change the order in which a key's pushes are sent."""
+    from types import SimpleNamespace
+
+    from mxnet_hipress import _sparse
+
+    made, real = [], _sparse._Lane
+
+    def lane():
+        time.sleep(0.2)
+        made.append(real())
+        return made[-1]
+
+    monkeypatch.setattr(_sparse, "_Lane", lane)
+    store = _sparse.SparseStore(SimpleNamespace(num_servers=1), sync=True)
+    key, lanes, ended = SimpleNamespace(shape=(4, 2), size=8, index=0), {}, []
+    threads = [
+        threading.Thread(
+            target=store._each, args=(lanes, key, lambda share: None, lambda error: ended.append(1))
+        )
+        for _ in range(3)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for each in made:
+        each.close()
+    wait_until(lambda: len(ended) == 3, 10, "all work to be done")
+    assert len(made) == 1
 
 
 @pytest.mark.timeout(150)

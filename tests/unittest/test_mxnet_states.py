@@ -282,3 +282,41 @@ def test_a_trainer_that_updates_weights_itself_says_what_it_lacks(tmp_path):
     assert all("warned: []" in out for out in job("load_states", 2))
     outputs = job("load_states", 3)
     assert all("compression starts without what it remembered" in out for out in outputs), outputs
+
+
+def test_a_store_resumes_though_another_one_was_told_the_compression(tmp_path):
+    """And what it cannot read costs a warning, in a job that does not compress yet, too."""
+
+    def program():
+        import sys
+        import warnings
+
+        import mxnet_hipress  # noqa: F401 - before mxnet
+        import mxnet as mx  # isort: skip
+
+        def warned(name):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                second.resume_compression(f"{folder}/{name}")
+            found = [str(w.message) for w in caught if "compression" in str(w.message)]
+            return found[0] if found else ""
+
+        folder, what = sys.argv[1:]
+        first, second = (mx.kv.create("dist_sync_hipress") for _ in range(2))
+        out = mx.nd.zeros(64)
+        second.init("a", out)
+        if what == "load":
+            assert warned("missing") == ""
+            assert "holds no compression states" in warned("torn")
+        first.set_gradient_compression({"type": "2bit", "threshold": 4, "min_size": 0})
+        if what == "load":
+            assert "there is no" in warned("missing")
+            assert warned("states") == ""
+        second.pushpull("a", mx.nd.full(64, 3), out=out)  # with a residual of 3 it is 4
+        assert out.asnumpy()[0] == (4 if what == "load" else 0), out
+        if what == "save":
+            second.save_compression_states(f"{folder}/states")
+
+    (tmp_path / "torn.worker-0").write_text("something else")
+    for what in ("save", "load"):
+        run_cluster(program, 1, servers=1, timeout=100, args=[str(tmp_path), what])

@@ -12,6 +12,7 @@ from hipress.elastic.view import uncounted
 
 SECRET_CHARACTERS = 16
 HEARTBEAT_MS = 12000
+_MOST_SECONDS = 86400
 _RESTARTS = 1 << 17  # of a slot, and of torchrun's within each of them (12 bits)
 
 
@@ -50,6 +51,14 @@ def from_environment(environ: Mapping[str, str] = os.environ) -> Settings:
         _restart(environ),
         _number(environ, "HIPRESS_HEARTBEAT_TIMEOUT_MS", HEARTBEAT_MS, 100, 1 << 30) / 1000,
     )
+
+
+def timeout(default: int, environ: Mapping[str, str] = os.environ) -> int:
+    """HIPRESS_TIMEOUT, for scripts that cannot say how many seconds they wait for others.
+
+    :raises ElasticError: it is no such number
+    """
+    return _number(environ, "HIPRESS_TIMEOUT", default, 1, _MOST_SECONDS)
 
 
 def _restart(environ: Mapping[str, str]) -> int:

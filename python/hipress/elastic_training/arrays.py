@@ -53,6 +53,10 @@ class ArrayState(state.State):
     def allows_feedback(self) -> bool | None:
         """Whether the optimizer bears error feedback as it is; None: it is not known."""
 
+    def summed_config(self) -> CompressionConfig:
+        """The compression as sums of gradients take it, if it is not type "auto"."""
+        return self.config
+
     def explain(self) -> Explanation:
         """Why gradients, or pseudo-gradients, are summed as they are in this view, and what was
         measured; to be printed."""
@@ -158,7 +162,8 @@ class ArraySession(RoundSession):
                 return
             warm_up = max(0, state.config.warm_up()[1] - state.completed)
             if state.rounds is None:
-                sums = Sums(engine, state.config, state.sizes(), uncompressed=warm_up)
+                config = state.summed_config()
+                sums = Sums(engine, config, state.sizes(), uncompressed=warm_up)
             else:
                 sums = state.rounds.sums(engine, state.config, warm_up)
             self.begin(sums)

@@ -37,7 +37,8 @@ class ElasticRunner(Runner):
 
     * used up their restarts before, while enough others were left, or
     * were restarted within a minute before the first worker finished: they may have come too
-      late to train with it.
+      late to train with it, or
+    * had to be stopped after a restart: only of slot 0, which saves by custom, that counts.
     """
 
     def __init__(
@@ -161,7 +162,7 @@ class ElasticRunner(Runner):
         if self._ending is not None:
             if running and now >= self._ending.clock + self._rules.finish_timeout:
                 for slot in running:
-                    self._ending.note(slot, NOT_FINISHED)
+                    self._ending.note_stopped(slot, NOT_FINISHED, slot is self._slots[0])
                 names = ", ".join(slot.who for slot in running)
                 self._say(
                     f"{names} had not finished {self._rules.finish_timeout:g} s after "

@@ -199,6 +199,15 @@ class Ending:
         if slot.away is None and not slot.late(self.since):
             self.failed.append(shell_status(status))
 
+    def note_stopped(self, slot: Slot, status: int, first: bool) -> None:
+        """A worker had to be stopped. One that was started again may be far from its script's end,
+        and has the weights that the others ended with: that counts only where it is to save them.
+
+        :param first: whether it is the first slot's, whose script saves by custom
+        """
+        if first or not slot.restarts:
+            self.note(slot, status)
+
 
 def describe_death(status: int) -> str:
     """A process's end in words; ``status`` as Popen's returncode."""
