@@ -28,8 +28,8 @@ def main() -> None:
         def exchange(size: int) -> None:
             work = [threads.submit(send, one, size) for one in sockets]
             work += [threads.submit(receive, one, size) for one in sockets]
-            for each in work:
-                each.result()
+            for one in work:
+                one.result()
 
         def step() -> None:
             exchange(each)

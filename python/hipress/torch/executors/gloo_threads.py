@@ -53,14 +53,22 @@ def awaited(
     return held
 
 
-_works: weakref.WeakSet[dist.Work] = weakref.WeakSet()
+_works: list[dist.Work] = []  # else nothing of Python's may hold one that is under way
 
 
 def completed(work: dist.Work) -> dist.Work:
     """The same operation, which may be under way when a job is over: this process waits for it at
     its end."""
-    _works.add(work)
+    _works[:] = [each for each in _works if not _is_over(each)]
+    _works.append(work)
     return work
+
+
+def _is_over(work: dist.Work) -> bool:
+    try:
+        return work.is_completed()
+    except RuntimeError:  # it has failed
+        return True
 
 
 def _any_runs() -> bool:
@@ -81,7 +89,7 @@ def settle() -> None:
     until, idle = time.monotonic() + MAX_SECONDS, 0
     while idle < 2 and time.monotonic() < until:
         time.sleep(_POLL_SECONDS)  # without Python's lock
-        busy = _held or not all(work.is_completed() for work in _works) or _any_runs()
+        busy = _held or not all(map(_is_over, list(_works))) or _any_runs()
         idle = 0 if busy else idle + 1
 
 

@@ -98,7 +98,8 @@ def _transform(context: FunctionContext, instr: Instr) -> None:
     line = context.fill("Cosines<{inverse}>(call, {v1}, {a0}, {m0});", instr, inverse=inverse)
     body = context.function.body
     later = [node for node in body[body.index(instr) :] if isinstance(node, Instr)]
-    if context.function.kind == "decode" and not any(map(has_effect, later)):
+    looked_at = context.unproven or any(map(has_effect, later))
+    if context.function.kind == "decode" and not looked_at:
         line = f"if (!call.check_only) {line}"
     context.lines.append(line)
 
