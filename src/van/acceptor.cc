@@ -122,12 +122,16 @@ class PendingHandshake : public std::enable_shared_from_this<PendingHandshake> {
     return std::memcmp(input_, kHelloMagic, std::min(got_, sizeof(kHelloMagic))) == 0;
   }
 
+  /// Whether it is of a connection that there was.
+  static bool IsOfOld(const LaneId& lane) {
+    return lane.purpose == Purpose::kResume || lane.purpose == Purpose::kProbe;
+  }
+
   void OnHello() {
     std::memcpy(&transcript_.caller, input_, sizeof(Hello));
     const Hello& caller = transcript_.caller;
     const std::string wrong = CheckHello(caller);
-    const bool again = caller.lane.purpose == Purpose::kResume || caller.lane.purpose == Purpose::kProbe;
-    if (acceptor_->only_resume_ && !again) return Finish();
+    if (acceptor_->only_resume_ && !IsOfOld(caller.lane)) return Finish();
     const NodeId self = acceptor_->hooks_.self();
     const NodeId wanted = NodeId::Unpack(caller.to);
     // Between the roster's arrival at the caller and here, only the caller knows our rank.
@@ -158,6 +162,7 @@ class PendingHandshake : public std::enable_shared_from_this<PendingHandshake> {
                                              NodeId::Unpack(transcript_.caller.to).ToString());
     }
     const LaneId& lane = transcript_.caller.lane;
+    if (acceptor_->only_resume_ && !IsOfOld(lane)) return Finish();  // since its hello
     const VerdictCode verdict = acceptor_->hooks_.judge(transcript_.caller);
     if (verdict == VerdictCode::kTaken) {
       return Reject(verdict, "calls itself " + peer.ToString() + ", which is already connected");

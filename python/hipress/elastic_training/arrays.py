@@ -93,9 +93,9 @@ class ArraySession(RoundSession):
         if self.rank == first:
             self._share(f"{own}job", uuid.uuid4().hex)
         name, rank, size = self.fetch(f"{own}job", first), ranks.index(self.rank), len(ranks)
-        named = os.environ.get("DMLC_INTERFACE")
-        found_at = addresses.of_interface(named) if named else self._agent.address
-        here = os.environ.get("DMLC_NODE_HOST") or found_at
+        named, here = os.environ.get("DMLC_INTERFACE"), os.environ.get("DMLC_NODE_HOST")
+        if not here:
+            here = addresses.of_interface(named) if named else self._agent.address
         seconds = math.ceil(self._state.timeout)
         common = {
             "DMLC_NUM_WORKER": size,

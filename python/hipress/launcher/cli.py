@@ -145,7 +145,7 @@ def make_tasks(args: argparse.Namespace) -> list[Task]:
         hosts = mpi.in_allocation(hosts, args.num_workers)
     topology, num_servers = choose_topology(args)
     env = parse_env(args.env)
-    if launcher != "local" and not args.interface:
+    if (launcher == "ssh" or args.elastic and launcher != "local") and not args.interface:
         # Else each process would get its host's address, which goes before its interface.
         args.interface = env.get("DMLC_INTERFACE", os.environ.get("DMLC_INTERFACE"))
     job = Job(

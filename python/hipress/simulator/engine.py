@@ -152,9 +152,12 @@ class _Run:
         self.idle: set[int] = set()
         """Pools that may begin a job now."""
         self.compute_busy = [0.0] * hosts
-        self.most = cluster.node_threads if cluster.shared_hosts else None
+        most = cluster.node_threads if cluster.shared_hosts else None
+        self.most = most or cluster.threads
         self.running = [0] * hosts
-        """Jobs of each host that run."""
+        """Jobs of each host that run, at most ``most``."""
+        self.parked: list[list[tuple]] = [[] for _ in range(hosts)]
+        """What was next in line while its host ran as many, by host."""
 
         self.outbox: list[list[tuple]] = [[] for _ in range(hosts)]
         """Messages that their host's link has not taken: (priority, order, message)."""
@@ -211,7 +214,10 @@ class _Run:
             thread, job = what
             pool = 0 if self.cluster.shared_hosts else self.host[job[0]]
             self.free[pool].append(thread)
-            self.running[self.host[job[0]]] -= 1
+            host = self.host[job[0]]
+            self.running[host] -= 1
+            if self.parked[host]:
+                heapq.heappush(self.line[pool], heapq.heappop(self.parked[host]))
             self.idle.add(pool)
             self._finish(job)
         elif code == _SENT:
@@ -274,17 +280,22 @@ class _Run:
 
     def _begin_compute(self, pool: int) -> None:
         """Gives free threads what waits for them."""
-        pop, full = heapq.heappop, []
-        while self.free[pool] and self.line[pool]:
-            place = pop(self.line[pool])
-            _, turn, host = place
-            if self.most is not None and self.running[host] >= self.most:
-                full.append(place)
+        pop, push, line = heapq.heappop, heapq.heappush, self.line[pool]
+        while self.free[pool] and line:
+            place = pop(line)
+            host = place[2]
+            parked = self.parked[host]
+            if self.running[host] >= self.most:
+                push(parked, place)
                 continue
+            _, turn, _ = heapq.heappushpop(parked, place)
             queue = self.waiting[host]
+            if queue and queue[0][1] == turn:
+                self.running[host] += 1
+            if parked and self.running[host] < self.most:
+                push(line, pop(parked))
             if not queue or queue[0][1] != turn:
                 continue  # it went in the job of another
-            self.running[host] += 1
             _, _, elements, seconds, job = pop(queue)
             while self.shares and queue and elements + queue[0][2] <= sharing.JOB_ELEMENTS:
                 more = pop(queue)
@@ -301,8 +312,6 @@ class _Run:
             if self.record:
                 lane = f"thread {thread}"
                 self.spans.extend((host, lane, self.now, over, task) for task in job)
-        for place in full:
-            heapq.heappush(self.line[pool], place)
 
     # Links
 
