@@ -62,10 +62,8 @@ def test_a_process_waits_for_callbacks_and_for_no_one_who_never_comes(monkeypatc
     began = time.monotonic()
     gloo_threads.settle()
     assert 0.3 <= time.monotonic() - began < 10
-    del never
-    monkeypatch.setattr(gloo_threads, "MAX_SECONDS", 100.0)
-    gloo_threads.settle()
     assert called == [1]
+    gloo_threads._forget()  # PyTorch keeps what waits for a future that nothing completes
 
 
 def test_a_process_waits_for_numbers_that_are_compared(monkeypatch):
