@@ -13,7 +13,7 @@ from typing import Any
 
 import matplotlib
 
-from benchmarks.common.results import PUBLISHED
+from benchmarks.common.results import PUBLISHED, setting
 
 matplotlib.use("Agg")
 from matplotlib import pyplot
@@ -44,7 +44,7 @@ STYLE = {
 
 def measured(name: str) -> dict[str, Any]:
     """A benchmark's published results, of 4 nodes at 1 Gbit/s, each with processors of its own."""
-    return json.loads((PUBLISHED / f"{name}-1gbit-dilation4.json").read_text())
+    return json.loads((PUBLISHED / f"{name}-{setting('1gbit', 4)}.json").read_text())
 
 
 def draw_steps(axis: pyplot.Axes, result: dict[str, Any]) -> None:

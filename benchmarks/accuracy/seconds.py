@@ -16,7 +16,7 @@ import typer
 from benchmarks.accuracy import digits
 from benchmarks.common import jobs
 from benchmarks.common.options import Dilation, Only, Priority, Quick, Rate, Seeds
-from benchmarks.common.results import Record, console
+from benchmarks.common.results import Record, console, setting
 from harness import netns
 from harness.netns import ShapedNetwork
 
@@ -78,8 +78,7 @@ def main(
     netns.require()
     if quick:
         seeds, epochs, hidden, target, only = "0", 1, 64, 0.5, only or "^(MXNet|HiPress 2bit)$"
-    dilated = f"-dilation{dilation:g}" if dilation > 1 else ""
-    record = Record(f"time-to-accuracy-{rate}{dilated}", locals())
+    record = Record(f"time-to-accuracy-{setting(rate, dilation)}", locals())
     table = [row for row in rows() if jobs.matches(only, row)]
     with ShapedNetwork(4, rate=rate, dilation=dilation, verify=not quick) as network:
         for seed in seeds.split():

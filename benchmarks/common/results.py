@@ -98,6 +98,11 @@ class Record(dict):
         return path
 
 
+def setting(rate: str, dilation: float) -> str:
+    """What the names of results measured on such links end with."""
+    return rate + (f"-dilation{dilation:g}" if dilation > 1 else "")
+
+
 def verdict(holds: bool, text: str) -> None:
     """Says whether a claim holds."""
     console.print(f"{'[green]holds' if holds else '[red]missed'}[/]: {text}", highlight=False)

@@ -16,7 +16,7 @@ import typer
 
 from benchmarks.common import jobs
 from benchmarks.common.options import Dilation, Only, Priority, Quick, Rate, Rounds
-from benchmarks.common.results import Record, console, verdict
+from benchmarks.common.results import Record, console, setting, verdict
 from harness import netns
 
 ELEMENTS = 16 * 1024 * 1024  # 64 MiB of float32
@@ -143,8 +143,8 @@ def main(
             console.print(f"[yellow]no shaped set-up: {netns.available()}[/]")
             continue
         options = {"rate": rate, "dilation": dilation, "rounds": rounds, **counts}
-        shaped_as = rate + (f"-dilation{dilation:g}" if dilation > 1 else "")
-        record = Record(f"pushpull-{shaped_as if name == 'shaped' else name}", options)
+        suffix = setting(rate, dilation) if name == "shaped" else name
+        record = Record(f"pushpull-{suffix}", options)
         rows = variants(name, only)
         where = "2 workers + 2 servers on loopback"
         with contextlib.ExitStack() as stack:

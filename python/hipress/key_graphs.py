@@ -117,8 +117,8 @@ class KeyGraphs:
         elif self._plan and decision is None and not self._warned:
             self._warned = True
             _log.warning(
-                "the plan has no gradient %r: it goes as without a plan; those it has are %s%s",
-                name, ", ".join(list(self._plan)[:5]), ", ..." * (len(self._plan) > 5),
+                "the plan has no gradient %r: it goes as without a plan; those it has are %s",
+                name, plans.some(self._plan),
             )  # fmt: skip
         graph = self._build(n, **options)
         self._next_home += 1

@@ -15,6 +15,7 @@ from hipress.secopa.cluster import Cluster, Codec, Costs
 from hipress.secopa.curve import Curve
 from hipress.simulator.models import Layer, Model
 from hipress.simulator.step import Options, simulate
+from measured_profile import MEASURED
 
 NOTHING = {"w": 0.0, "b": 0.0, "o": 0.0}
 FAST_LINK = {"w": 1e-13, "b": 0.0, "o": 1e-6}
@@ -31,12 +32,11 @@ def profile(tmp_path):
     def write(**values: object) -> str:
         path = tmp_path / "profile.json"
         found = {
-            "format": profiles.FORMAT, "version": profiles.VERSION, "name": "fast", "nodes": 2,
-            "shared_host": False, "threads": 2, "task": 1e-6,
+            "shared_host": False, "threads": 2,
             "network": {"send": FAST_LINK, "message": 1e-6},
             "codecs": {"none": PLAIN, "onebit": SMALL},
         }  # fmt: skip
-        path.write_text(json.dumps(found | values))
+        path.write_text(json.dumps(MEASURED | found | values))
         return str(path)
 
     return write

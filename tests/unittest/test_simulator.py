@@ -22,6 +22,7 @@ from hipress.simulator import engine, models
 from hipress.simulator.models import Layer, Model
 from hipress.simulator.step import Options, simulate
 from hipress.simulator.tasks import Tasks
+from measured_profile import MEASURED
 
 ROOT = Path(__file__).resolve().parents[2]
 NONE = Codec("none", 4.0)
@@ -331,17 +332,8 @@ def test_a_plan_of_another_model_is_refused(tmp_path, line, message):
 
 @pytest.mark.parametrize("shared", [False, True])
 def test_processors_that_all_hosts_share_are_told(tmp_path, shared):
-    curve = {"w": 1e-9, "b": 1e-5, "o": 1e-5}
-    codec = {"bytes_per_element": 1.0, "fixed_bytes": 64,
-             "encode": curve, "decode": curve, "merge": curve, "add": curve}  # fmt: skip
-    values = {
-        "format": profiles.FORMAT, "version": profiles.VERSION, "name": "here", "nodes": 2,
-        "threads": 3, "task": 1e-6, "shared_host": shared,
-        "network": {"send": curve, "message": 1e-6, "handling": 1e-6, "part": 1e-6},
-        "codecs": {"none": codec, "tbq": codec},
-    }  # fmt: skip
     profile = tmp_path / "profile.json"
-    profile.write_text(json.dumps(values))
+    profile.write_text(json.dumps(MEASURED | {"threads": 3, "shared_host": shared}))
     common = ["--profile", str(profile), "--model", "lstm", "--topology", "ring"]
     told = "shared one machine's processors, and so do"
     done = hipress("simulate", *common, "--nodes", "4")

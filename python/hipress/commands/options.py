@@ -24,6 +24,7 @@ Model = Annotated[
     str, typer.Option("--model", help="a known model, or a file of name,size lines")
 ]
 
+
 def changes(bandwidth: str, latency: str = "", threads: Optional[int] = None) -> dict:  # noqa: UP045
     """The fields of a profile's cluster that these options replace.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 from hipress.secopa import sharing
@@ -50,6 +51,12 @@ class Cluster:
     device_bandwidth: float = 60e9
     """Bytes a second of a link between the devices of a host."""
 
+    def share(self, nodes: int) -> float:
+        """Threads of one of ``nodes`` nodes; of a machine that they share, a part."""
+        if not self.shared_hosts:
+            return self.threads
+        return min(self.threads / nodes, self.node_threads or self.threads)
+
     def alone(self, nodes: int) -> tuple[Cluster, float]:
         """One node's part of a machine that ``nodes`` share, and how many times as long its tasks
         take.
@@ -57,10 +64,9 @@ class Cluster:
         All nodes compute at the same time. Where threads do not divide evenly, a node has one more
         than its share, each of which is slower.
         """
-        if not self.shared_hosts:
-            return self, 1.0
-        threads = min(-(-int(self.threads) // nodes), self.node_threads or int(self.threads))
-        return replace(self, threads=threads), max(1.0, threads * nodes / self.threads)
+        share = self.share(nodes)
+        threads = math.ceil(share)
+        return replace(self, threads=threads), threads / share
 
     def device_seconds(self, elements: int) -> float:
         """Seconds of a reduction over one host's devices; the copy back takes as long again.

@@ -8,7 +8,7 @@ comments.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from hipress import files
@@ -50,6 +50,11 @@ class Gradient:
     size: int
 
 
+def some(names: Collection[str]) -> str:
+    """The first five names, for messages."""
+    return ", ".join(list(names)[:5]) + ", ..." * (len(names) > 5)
+
+
 def check(decisions: Mapping[str, Decision], sizes: Mapping[str, int], what: str) -> None:
     """Checks that a plan is of a model.
 
@@ -61,8 +66,7 @@ def check(decisions: Mapping[str, Decision], sizes: Mapping[str, int], what: str
     if unknown:
         raise ValueError(
             f"the plan has {unknown[0]!r}, which is no {what} of this model; there are "
-            + ", ".join(list(sizes)[:5])
-            + (", ..." if len(sizes) > 5 else "")
+            + some(sizes)
         )
     for name, decision in decisions.items():
         decision.check(name, sizes[name])

@@ -148,9 +148,7 @@ def _measured(
             )
         codec = types[0]
     costs, cluster = profile.costs(codec), replace(profile.cluster(), **changes)
-    if cluster.shared_hosts:  # each node has its share of the machine's processors
-        most = cluster.node_threads or cluster.threads
-        cluster = replace(cluster, threads=min(cluster.threads / nodes, most))
+    cluster = replace(cluster, threads=cluster.share(nodes))
     small = costs.compressed
     if ratio is not None:
         small = replace(small, bytes_per_element=4 * ratio, fixed_bytes=0.0)

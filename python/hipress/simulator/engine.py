@@ -212,9 +212,9 @@ class _Run:
                 self.ready.append(what)
         elif code == _COMPUTED:
             thread, job = what
-            pool = 0 if self.cluster.shared_hosts else self.host[job[0]]
-            self.free[pool].append(thread)
             host = self.host[job[0]]
+            pool = 0 if self.cluster.shared_hosts else host
+            self.free[pool].append(thread)
             self.running[host] -= 1
             if self.parked[host]:
                 heapq.heappush(self.line[pool], heapq.heappop(self.parked[host]))
@@ -290,11 +290,11 @@ class _Run:
                 continue
             _, turn, _ = heapq.heappushpop(parked, place)
             queue = self.waiting[host]
-            if queue and queue[0][1] == turn:
-                self.running[host] += 1
+            waits = bool(queue) and queue[0][1] == turn
+            self.running[host] += waits
             if parked and self.running[host] < self.most:
                 push(line, pop(parked))
-            if not queue or queue[0][1] != turn:
+            if not waits:
                 continue  # it went in the job of another
             _, _, elements, seconds, job = pop(queue)
             while self.shares and queue and elements + queue[0][2] <= sharing.JOB_ELEMENTS:
