@@ -5,10 +5,12 @@ SHELL := /bin/bash
 
 PYTHON ?= python3.11
 JOBS ?= $(shell nproc)
+# Instruction sets to compile codecs for: native (this processor's best) or all.
+ISAS ?= native
 VENV := $(CURDIR)/.venv
 PY := $(VENV)/bin/python
 STAMPS := build/stamps
-SETUP := PYTHON="$(PYTHON)" JOBS="$(JOBS)" tools/setup.sh
+SETUP := PYTHON="$(PYTHON)" JOBS="$(JOBS)" ISAS="$(ISAS)" tools/setup.sh
 
 export PYTHONPATH := $(CURDIR)/python$(if $(PYTHONPATH),:$(PYTHONPATH))
 
@@ -18,7 +20,7 @@ FUZZ_ISAS ?= baseline avx2 avx512
 
 help:  ## this list
 	@grep -hE '^[a-z][a-z-]*:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 14
-	@echo; echo "Variables: PYTHON=$(PYTHON) (3.10 or 3.11), JOBS=$(JOBS)"
+	@echo; echo "Variables: PYTHON=$(PYTHON) (3.10 or 3.11), JOBS=$(JOBS), ISAS=$(ISAS) (native or all)"
 
 # Each step leaves a stamp, so that a second `make` starts at once.
 $(STAMPS)/system: tools/setup.sh
@@ -53,7 +55,11 @@ wheel: build  ## dist/hipress-*.whl: pip installs it in seconds, on machines wit
 native-tests: setup
 	@$(SETUP) native all
 
-demo: build  ## train over slow links, with and without compression, and draw the difference (minutes)
+$(VENV)/.demo: tools/setup.sh pyproject.toml | $(STAMPS)/system
+	@$(SETUP) demo
+
+demo: $(STAMPS)/system $(VENV)/.demo  ## train over slow links, with and without compression, and draw the difference (minutes)
+	@$(SETUP) native hipress
 	@$(PY) examples/digits/demo.py $(DEMO_ARGS)
 
 # Needs no network; a warning is an error, and a link that leads nowhere is a warning.
@@ -111,7 +117,7 @@ TSAN_TESTS := abort_delivery_test address_test batch_test bucket_test failure_te
   shared_payload_test timeline_test transaction_test van_test workers_test
 tsan: setup  ## the transport's and the store's tests under ThreadSanitizer (minutes)
 	@cmake -S . -B build/tsan -G Ninja -DPython3_EXECUTABLE=$(PY) -DHIPRESS_BUILD_TESTS=ON \
-	  -DHIPRESS_SANITIZE=thread -DHIPRESS_WIDE_ISAS= >build/logs/tsan.log
+	  -DHIPRESS_SANITIZE=thread -DHIPRESS_ISAS=baseline >build/logs/tsan.log
 	@ninja -C build/tsan -j $(JOBS) $(TSAN_TESTS) >>build/logs/tsan.log
 	@TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp ctest --test-dir build/tsan --output-on-failure -R "^($(subst $() ,|,$(strip $(TSAN_TESTS))))$$"
 

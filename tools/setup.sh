@@ -1,20 +1,22 @@
 #!/usr/bin/env bash
 # One step of the set-up, as the Makefile calls it: tools/setup.sh
-# system|python|tensorflow|launchers|image|clang|native [TARGET...]|wheel.
+# system|demo|python|tensorflow|launchers|image|clang|native [TARGET...]|wheel.
 # Prints one line per step; everything else goes to build/logs/STEP.log, whose end is shown on failure.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 PYTHON=${PYTHON:-python3.11}
 JOBS=${JOBS:-$(nproc)}
+ISAS=${ISAS:-native}
 WHEELS=${WHEELS:-dist}
 mkdir -p build/stamps build/logs
 
 fail() { printf 'hipress: %s\n' "$*" >&2; exit 1; }
 
-# step NAME MESSAGE COMMAND...: runs the command quietly and says how long it took; says nothing
+# step NAME MESSAGE COMMAND...: runs the command quietly, shows how long it takes, and prints nothing
 # about a command that had nothing to do.
 step() {
-  local log=build/logs/$1.log message="hipress: $2 ..." start=$SECONDS status=0 job
+  local log=build/logs/$1.log message="hipress: $2 ..." start=$SECONDS status=0 job elapsed done_of
+  local shown=$message
   shift 2
   # In the background, because errexit does not act inside a condition.
   "$@" >"$log" 2>&1 </dev/null &
@@ -27,6 +29,17 @@ step() {
     printf '%s' "$message"
     message=''
   fi
+  # A terminal sees the seconds count, and how far ninja is; a log gets a mark every 30 s.
+  while [[ -d /proc/$job ]]; do
+    sleep 1
+    elapsed=$((SECONDS - start))
+    if ((elapsed >= 10)) && [[ -t 1 ]]; then
+      done_of=$(tail -c 400 "$log" | grep -aoE '\[[0-9]+/[0-9]+\]' | tail -n 1 || true)
+      printf '\r%s %d s %s ' "$shown" "$elapsed" "$done_of"
+    elif ((elapsed % 30 == 0)); then
+      printf ' %d s ...' "$elapsed"
+    fi
+  done
   wait "$job" || status=$?
   if ((status)); then
     printf '%s failed, status %d; the end of %s:\n' "$message" "$status" "$log"
@@ -130,16 +143,29 @@ for name, entry in scripts.items():
 PY
 }
 
+# What the demo needs: MXNet, scikit-learn and matplotlib. The rest of .venv is several times as large.
+make_demo_venv() {
+  [[ -x .venv/bin/python ]] || "$PYTHON" -m venv --clear .venv
+  requirements mxnet demo >.venv/demo-requirements.txt
+  .venv/bin/python -m pip install --disable-pip-version-check -r .venv/demo-requirements.txt
+  add_source_tree
+  .venv/bin/python -c 'import mxnet, sklearn, matplotlib'
+}
+
+# The source tree itself is on the path, so that editing Python needs no new installation.
+add_source_tree() {
+  local site
+  site=$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')
+  printf '%s\n' "$PWD/python" >"$site/hipress-source-tree.pth"
+  write_commands
+}
+
 make_venv() {
   [[ -x .venv/bin/python ]] || "$PYTHON" -m venv --clear .venv
   # Pinned, so that what the documentation says of torch's own hooks stays true.
   { requirements mxnet demo dev docs torch; printf 'torch==2.13.0\n'; } >.venv/requirements.txt
   .venv/bin/python -m pip install --disable-pip-version-check -r .venv/requirements.txt
-  # The source tree itself is on the path, so that editing Python needs no new installation.
-  local site
-  site=$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')
-  printf '%s\n' "$PWD/python" >"$site/hipress-source-tree.pth"
-  write_commands
+  add_source_tree
   .venv/bin/python -c 'import mxnet, sklearn, matplotlib, torch'
 }
 
@@ -156,7 +182,7 @@ build_native() {
   local python=$PYTHON
   if [[ -x .venv/bin/python ]]; then python=$PWD/.venv/bin/python; fi
   # Each time, for a second: the folder may have been configured otherwise.
-  cmake -S . -B build -G Ninja -DHIPRESS_BUILD_TESTS=ON -DPython3_EXECUTABLE="$python"
+  cmake -S . -B build -G Ninja -DHIPRESS_BUILD_TESTS=ON -DHIPRESS_ISAS="$ISAS" -DPython3_EXECUTABLE="$python"
   ninja -C build -j "$JOBS" "$@"
 }
 
@@ -164,10 +190,11 @@ build_native() {
 build_wheel() {
   rm -rf build/wheel
   .venv/bin/python -m pip wheel --disable-pip-version-check --no-deps --no-build-isolation \
-    -C build-dir=build -w build/wheel .
+    -C build-dir=build -C cmake.define.HIPRESS_ISAS=all -w build/wheel .
   PATH=$PWD/.venv/bin:$PATH auditwheel repair --exclude libssl.so.3 --exclude libcrypto.so.3 \
     -w "$WHEELS" build/wheel/*.whl
-  cmake -S . -B build -DHIPRESS_BUILD_TESTS=ON  # which a wheel has not
+  # Settings that a wheel does not have.
+  cmake -S . -B build -DHIPRESS_BUILD_TESTS=ON -DHIPRESS_ISAS="$ISAS"
 }
 
 case ${1:-} in
@@ -184,10 +211,14 @@ case ${1:-} in
     fi
     check_python
     touch build/stamps/system ;;
+  demo)
+    check_python
+    step python-demo "making .venv and installing MXNet, scikit-learn and matplotlib" make_demo_venv
+    touch .venv/.demo ;;
   python)
     check_python
     step python "making .venv and installing MXNet, torch and the other Python packages" make_venv
-    touch .venv/.ready ;;
+    touch .venv/.ready .venv/.demo ;;
   tensorflow)
     step tensorflow "adding TensorFlow" add_tensorflow
     touch .venv/.tensorflow ;;
@@ -221,5 +252,5 @@ case ${1:-} in
   wheel)
     step wheel "making a wheel in $WHEELS" build_wheel ;;
   *)
-    fail "usage: tools/setup.sh system|python|tensorflow|launchers|image|clang|native [TARGET...]|wheel" ;;
+    fail "usage: tools/setup.sh system|demo|python|tensorflow|launchers|image|clang|native [TARGET...]|wheel" ;;
 esac

@@ -31,6 +31,9 @@ typedef void (*HipressDoneTogether)(void* const* contexts, int64_t count);
 
 HIPRESS_API const char* HipressGetLastError(void);
 HIPRESS_API const char* HipressVersion(void);
+/*! \brief Names of the instruction sets that this library has codecs for, separated by ", ", and the
+ * one that it uses on this processor. Both stay valid. */
+HIPRESS_API int HipressInstructionSets(const char** compiled, const char** used);
 
 /* ---- Codecs: encode and decode in this process ------------------------------------------------ */
 

@@ -8,6 +8,9 @@ if TYPE_CHECKING:
     from hipress.compression import CodecInfo, Compressor, codecs
     from hipress.config import CompressionConfig
 
+__version__ = "0.1.0"
+"""Version of the package and of the native library, whose builds read it from the line above."""
+
 __all__ = ["CodecInfo", "CompressionConfig", "Compressor", "codecs"]
 
 

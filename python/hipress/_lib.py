@@ -54,6 +54,7 @@ _HANDLE = c_void_p
 _SIGNATURES: dict[str, list] = {
     "HipressGetLastError": [],
     "HipressVersion": [],
+    "HipressInstructionSets": [POINTER(c_char_p), POINTER(c_char_p)],
     "HipressListCodecs": [POINTER(c_char_p)],
     "HipressLoadCodec": [c_char_p, POINTER(c_char_p)],
     "HipressCodecCreate": [c_int, _STRINGS, _STRINGS, POINTER(_HANDLE)],
@@ -235,3 +236,18 @@ def version() -> str:
     """The native library's version, e.g. "0.1.0"."""
     return lib.HipressVersion().decode()
 
+
+
+def instruction_sets() -> tuple[list[str], str]:
+    """Return the instruction sets that the library has codecs for, and the one that it uses here.
+
+    Returns:
+        Names among "baseline", "avx2" and "avx512", the widest first, and the one in use.
+
+    Raises:
+        RuntimeError: If HIPRESS_SIMD names another one, or this processor runs none of them.
+    """
+    compiled, used = c_char_p(), c_char_p()
+    code = lib.HipressInstructionSets(ctypes.byref(compiled), ctypes.byref(used))
+    check_call(code, RuntimeError)
+    return compiled.value.decode().split(", "), used.value.decode()

@@ -25,6 +25,7 @@ COMMANDS = {
     "bench": "Measure all-reduces on torch.distributed, compressed and not.",
     "compile": "Generate code of your own compression algorithm, and check it.",
     "codecs": "List the compression types and their parameters.",
+    "doctor": "Report what this machine has and lacks, for an issue report.",
     "debug": "Say who waits for whom in a job that hangs.",
 }
 """Name and one-line help of each command; its module is hipress.commands.NAME."""
@@ -34,12 +35,9 @@ OWN_PARSERS = ("launch", "compile")
 
 def _version(asked: bool) -> None:
     if asked:
-        from importlib.metadata import PackageNotFoundError, version
+        from hipress import __version__
 
-        try:
-            typer.echo(version("hipress"))
-        except PackageNotFoundError:  # run from a source tree
-            typer.echo("unknown (not installed)")
+        typer.echo(__version__)
         raise typer.Exit
 
 

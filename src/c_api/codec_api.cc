@@ -8,6 +8,7 @@
 #include "c_api/codec.h"
 #include "c_api/error.h"
 #include "operator/contrib/compiled_codec.h"
+#include "operator/contrib/kernels.h"
 
 using hipress::Buffer;
 using hipress::Codec;
@@ -58,6 +59,14 @@ Buffer* FindState(HipressCodecHandle codec, const std::string& name) {
 }
 
 }  // namespace
+
+int HipressInstructionSets(const char** compiled, const char** used) {
+  API_BEGIN();
+  static const auto* names = new std::string(hipress::CompiledInstructionSets());
+  *used = hipress::ActiveKernels().name;
+  *compiled = names->c_str();
+  API_END();
+}
 
 int HipressListCodecs(const char** json) {
   API_BEGIN();

@@ -81,7 +81,7 @@ class OnEveryTable : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
     const Kernels* kernels = FindKernels(GetParam());
-    if (kernels == nullptr) GTEST_SKIP() << "this CPU has no " << GetParam();
+    if (kernels == nullptr) GTEST_SKIP() << "this CPU or build has no " << GetParam();
     previous_ = &ActiveKernels();
     SetActiveKernels(*kernels);
   }

@@ -68,7 +68,7 @@ float AsFloat(const void* data, DType type, int64_t i) {
 class LowRankTest : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
-    if (FindKernels(GetParam()) == nullptr) GTEST_SKIP() << "this CPU has no " << GetParam();
+    if (FindKernels(GetParam()) == nullptr) GTEST_SKIP() << "this CPU or build has no " << GetParam();
     kernels_ = &FindKernels(GetParam())->low_rank;
   }
   const LowRankKernels* kernels_ = nullptr;

@@ -28,7 +28,7 @@ def test_help_lists_all_commands():
     assert done.returncode == 0
     assert [line.split()[0] for line in done.stdout.split("Commands:")[1].splitlines() if line] == [
         "launch", "profile", "plan", "simulate", "explain", "report", "bench", "compile", "codecs",
-        "debug",
+        "doctor", "debug",
     ]  # fmt: skip
 
 

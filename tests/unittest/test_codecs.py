@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import hipress
+from hipress._lib import instruction_sets
 
 FORMATS = {
     "none": {},
@@ -245,9 +246,12 @@ def encode_in_process(simd: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_instruction_sets_can_be_forced_and_agree():
-    plain, best = encode_in_process("baseline"), encode_in_process("")
-    assert plain.returncode == best.returncode == 0, plain.stderr + best.stderr
-    assert plain.stdout == best.stdout
-    wrong = encode_in_process("mmx")
-    assert wrong.returncode != 0
-    assert "must be baseline, avx2 or avx512, and within what this CPU has" in wrong.stderr
+    compiled, used = instruction_sets()
+    outcomes = [encode_in_process(isa) for isa in (compiled[-1], used, "")]
+    assert [each.returncode for each in outcomes] == [0, 0, 0], outcomes
+    assert len({each.stdout for each in outcomes}) == 1
+    missing = {"baseline", "avx2", "mmx"} - set(compiled)
+    for isa in missing:
+        wrong = encode_in_process(isa)
+        assert wrong.returncode != 0
+        assert "must be an instruction set that this CPU has and that the" in wrong.stderr

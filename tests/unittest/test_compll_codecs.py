@@ -17,6 +17,7 @@ import hipress
 from compll_helpers import ISAS, SPECS, gradient, program, same_bits
 from harness.cluster import run_cluster, worker_outputs
 from hipress import compll
+from hipress._lib import instruction_sets
 from hipress.compll.backends.numpy import packing
 
 BUILT_IN = SPECS
@@ -168,7 +169,8 @@ for name in SPECS:
 def test_every_instruction_set_gives_the_same_bits():
     outputs = {}
     here = Path(__file__).resolve().parent
-    for isa in ISAS:
+    isas = [isa for isa in ISAS if isa in instruction_sets()[0]]
+    for isa in isas:
         path = os.pathsep.join([str(here), *sys.path])
         result = subprocess.run(
             [sys.executable, "-c", DIGESTS], capture_output=True, text=True, timeout=120,
@@ -176,8 +178,8 @@ def test_every_instruction_set_gives_the_same_bits():
         )  # fmt: skip
         assert result.returncode == 0, result.stderr
         outputs[isa] = result.stdout.splitlines()
-    for isa in ISAS[1:]:
-        assert outputs[isa] == outputs[ISAS[0]]
+    for isa in isas[1:]:
+        assert outputs[isa] == outputs[isas[0]]
 
 
 @pytest.mark.parametrize("name", WITH_RESIDUAL)

@@ -9,6 +9,7 @@
 
 #include "operator/contrib/entropy.h"
 #include "operator/contrib/error_feedback.h"
+#include "operator/contrib/kernels.h"
 
 namespace hipress {
 namespace {
@@ -63,6 +64,7 @@ CodecPtr MakeCodec(const std::string& type, const ParamList& params) {
     CodecPtr codec = info.make(own);
     return entropy ? WithEntropy(std::move(codec)) : codec;
   }
+  ActiveKernels();  // throws if this build's codecs are for other CPUs, so that none is registered
   throw Error("unknown compression type \"" + type + "\"; allowed: " + Names());
 }
 

@@ -352,16 +352,28 @@ std::map<std::string, std::string>& Loaded() {
   return *loaded;
 }
 
+/// One of the variants that this CPU runs; null if it runs none.
+CompllEntry AnyVariant(const CompiledVariants& variants) {
+  if (FindKernels("baseline") != nullptr) return variants.baseline;
+  if (FindKernels("avx2") != nullptr) return variants.avx2;
+  if (FindKernels("avx512") != nullptr) return variants.avx512;
+  return nullptr;
+}
+
 }  // namespace
 
 bool RegisterBuiltin(const CompiledVariants& variants) {
   auto choose = [variants] {
     const std::string name = ActiveKernels().name;
-    if (name == "avx512" && variants.avx512 != nullptr) return variants.avx512();
-    if (name != "baseline" && variants.avx2 != nullptr) return variants.avx2();
-    return variants.baseline();
+    const CompllEntry entry = name == "avx512" ? variants.avx512
+                              : name == "avx2" ? variants.avx2
+                                               : variants.baseline;
+    // Tests activate kernels that this build has no codecs for; any codec gives the same bits.
+    return entry != nullptr ? entry() : AnyVariant(variants)();
   };
-  const CompllAlgorithm& algorithm = *variants.baseline();
+  // A build for one kind of CPU has codecs that another CPU cannot run, not even to describe them.
+  if (AnyVariant(variants) == nullptr) return false;
+  const CompllAlgorithm& algorithm = *AnyVariant(variants)();
   std::lock_guard<std::mutex> lock(LoadedMutex());
   Loaded()[algorithm.name] = algorithm.spec;
   return RegisterCodec(Describe(algorithm, choose));

@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "common/types.h"
 #include "operator/contrib/low_rank.h"
@@ -42,13 +43,17 @@ struct Kernels {
   RansKernels rans;
 };
 
-/// The fastest table this CPU can run, or the one that HIPRESS_SIMD names. Chosen at the first call.
-/// \throw Error if HIPRESS_SIMD names one that does not exist or that this CPU cannot run
+/// The fastest table that this CPU can run and that this build has codecs for, or the one that
+/// HIPRESS_SIMD names. Chosen at the first call.
+/// \throw Error if HIPRESS_SIMD names another one, or if this build has codecs for other CPUs only
 const Kernels& ActiveKernels();
 
 /// For tests and benchmarks. Null if this CPU (or this build) cannot run that table.
 const Kernels* FindKernels(const char* name);
 void SetActiveKernels(const Kernels& kernels);
+
+/// Names of the instruction sets that this build has codecs for, such as "avx512, avx2, baseline".
+std::string CompiledInstructionSets();
 
 extern const Kernels kBaselineKernels;
 #if defined(HIPRESS_X86_KERNELS)
