@@ -151,6 +151,11 @@ class ShapedNetwork:
         self._id = f"{PREFIX}-{os.getpid()}-{next(_numbers)}"
         self._switch = f"{self._id}-sw"
 
+    @property
+    def switch(self) -> str:
+        """The name of the bridge's namespace, through which all traffic between nodes passes."""
+        return self._switch
+
     def namespace(self, node: int) -> str:
         """The name of a node's namespace."""
         return f"{self._id}-n{node}"

@@ -381,6 +381,12 @@ HIPRESS_API int HipressFailJob(HipressNodeHandle node, const char* sentence);
  *         Commands run on the calling thread; updates on the library's. */
 HIPRESS_API int HipressServe(HipressNodeHandle node, HipressController controller, void* context);
 
+/* ---- Encryption of connections that Python makes ---------------------------------------------------- */
+
+/*! \brief Makes a key pair and a certificate that is signed with it, as PEM text: for a TLS server whose
+ *         clients know the certificate's digest. */
+HIPRESS_API int HipressMakeCertificate(const char** pem);
+
 #ifdef __cplusplus
 }
 #endif

@@ -137,6 +137,7 @@ _SIGNATURES: dict[str, list] = {
     "HipressSetReply": [c_void_p, c_int64],
     "HipressSetUpdater": [_HANDLE, Updater, c_void_p],
     "HipressServe": [_HANDLE, Controller, c_void_p],
+    "HipressMakeCertificate": [POINTER(c_char_p)],
 }  # fmt: skip
 _RESULTS = {
     "HipressGetLastError": c_char_p,

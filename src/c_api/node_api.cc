@@ -1,6 +1,6 @@
 /*!
  * \file node_api.cc
- * \brief The sections of c_api.h about any node, and about servers and the scheduler.
+ * \brief The sections of c_api.h about any node, about servers and the scheduler, and about encryption.
  */
 #include <chrono>
 #include <cstdlib>
@@ -18,6 +18,7 @@
 #include "common/log.h"
 #include "common/thread_name.h"
 #include "hipress/c_api.h"
+#include "van/certificate.h"
 #include "van/roster.h"
 
 using hipress::Error;
@@ -290,5 +291,11 @@ int HipressServe(HipressNodeHandle node, HipressController controller, void* con
     return std::move(handler_reply);
   });
   node->server->Stop();
+  API_END();
+}
+
+int HipressMakeCertificate(const char** pem) {
+  API_BEGIN();
+  *pem = hipress::KeepString(hipress::MakeCertificate());
   API_END();
 }

@@ -20,8 +20,9 @@ from typing import Any, Callable
 import pytest
 
 from harness.processes import free_port, wait_until
-from hipress.elastic import Agent, ElasticError, Evicted, TrainingOver, View, ViewChanged
-from hipress.elastic.channel import MAGIC, Channel, Stranger
+from hipress.elastic import Agent, ElasticError, Evicted, TrainingOver, View, ViewChanged, links
+from hipress.elastic.channel import HELLO_BYTES, MAGIC, Channel
+from hipress.elastic.errors import Stranger
 
 SECRET = b"0123456789abcdef"
 HEARTBEAT = 2.0  # seconds; a busy machine holds a process up for one
@@ -417,15 +418,17 @@ def test_strangers_and_garbage_harm_nothing(start: Start, caplog: pytest.LogCapt
     agents = [start(slot) for slot in (0, 1)]
     wrong = start(2, secret=b"another secret of 16")
     port = start.ports[0]  # type: ignore[attr-defined]
-    frame = b"\x00\x00\x00\x02" + bytes(32) + b"{}"
-    for data in (b"GET / HTTP/1.0\r\n\r\n" + bytes(100), MAGIC + bytes(16) + frame, b"", bytes(9)):
+    hello = MAGIC + bytes(HELLO_BYTES - len(MAGIC))
+    wants_tls = MAGIC + b"\1" + bytes(HELLO_BYTES - len(MAGIC) - 1)
+    garbage = b"GET / HTTP/1.0\r\n\r\n" + bytes(100)
+    for data in (garbage, hello + bytes(36), wants_tls, b"", bytes(9)):
         with socket.create_connection(("127.0.0.1", port), 5) as stranger:
             stranger.sendall(data)
-    huge = MAGIC + bytes(16) + b"\xff\xff\xff\xff" + bytes(32)
+    huge = hello + b"\xff\xff\xff\xff" + bytes(32)
     with socket.create_connection(("127.0.0.1", port), 5) as stranger:
         stranger.sendall(huge)
         stranger.settimeout(5)
-        assert len(stranger.recv(100)) == len(MAGIC) + 16
+        assert len(stranger.recv(100)) == HELLO_BYTES
         assert stranger.recv(100) == b""  # it is closed, and told nothing more
     with pytest.raises(ElasticError, match="this process is no member after 1 s"):
         wrong.join(1)
@@ -433,8 +436,23 @@ def test_strangers_and_garbage_harm_nothing(start: Start, caplog: pytest.LogCapt
     newcomer = start(2)
     assert len(_join([*agents, newcomer])[0].members) == 3
     text = caplog.text
-    for part in ("does not speak this protocol", "could not prove", "4294967295 bytes"):
+    for part in ("does not speak this", "could not prove", "4294967295 bytes", "wants TLS"):
         assert part in text, text
+
+
+def test_idle_strangers_do_not_keep_a_newcomer_out(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More of them than a listener has places, and they stay for longer than this test."""
+    monkeypatch.setattr(links, "HANDSHAKE_SECONDS", 60.0)
+    monkeypatch.setattr(links, "UNPROVEN_CONNECTIONS", 8)
+    first = start(0)
+    port = start.ports[0]  # type: ignore[attr-defined]
+    with contextlib.ExitStack() as stack:
+        for _ in range(24):
+            stack.enter_context(socket.create_connection(("127.0.0.1", port), 5))
+        time.sleep(0.2)  # until all are accepted
+        assert len(_join([first, start(1), start(2)])[0].members) == 3
 
 
 class _Pipe:
@@ -447,14 +465,14 @@ class _Pipe:
         self.data += data
 
 
-def _received(data: bytes, nonces: bytes = b"n" * 32, dials: bool = False) -> list[bytes]:
+def _received(data: bytes, hellos: bytes = b"n" * 32, dials: bool = False) -> list[bytes]:
     """What a channel makes of the bytes until they end."""
 
     async def read() -> list[bytes]:
         reader = asyncio.StreamReader()
         reader.feed_data(data)
         reader.feed_eof()
-        channel = Channel(reader, _Pipe(), SECRET, nonces, dials)  # type: ignore[arg-type]
+        channel = Channel(reader, _Pipe(), SECRET, hellos, dials)  # type: ignore[arg-type]
         payloads = []
         with contextlib.suppress(EOFError):
             while True:
@@ -468,19 +486,24 @@ def test_frames_cannot_be_changed_repeated_left_out_or_moved() -> None:
     frames = []
     pipe = _Pipe()
     sender = Channel(None, pipe, SECRET, b"n" * 32, True)  # type: ignore[arg-type]
-    for payload in (b"first", b"second"):
+    for payload in (b"", b"second", b"third"):  # the first frame is empty
         pipe.data = b""
         sender.send(payload)
         frames.append(pipe.data)
-    assert _received(frames[0] + frames[1]) == [b"first", b"second"]
-    changed = frames[0][:-1] + b"x"
-    for data in (changed, frames[0] + frames[0], frames[1], frames[1] + frames[0]):
+    first, second, third = frames
+    assert _received(first + second + third) == [b"", b"second", b"third"]
+    changed = second[:-1] + b"x"
+    for data in (first[:-1] + b"x", first + changed, first + first, first + second * 2):
         with pytest.raises(Stranger, match="could not prove"):
             _received(data)
+    with pytest.raises(Stranger, match="could not prove"):
+        _received(first + third)
+    with pytest.raises(Stranger, match="6 bytes where at most 0"):
+        _received(second)
     with pytest.raises(Stranger):
-        _received(frames[0], nonces=b"m" * 32)  # another connection
+        _received(first, hellos=b"m" * 32)  # another connection
     with pytest.raises(Stranger):
-        _received(frames[0], dials=True)  # back to its sender
+        _received(first, dials=True)  # back to its sender
 
 
 @pytest.mark.parametrize(
@@ -493,6 +516,7 @@ def test_frames_cannot_be_changed_repeated_left_out_or_moved() -> None:
         ("HIPRESS_ELASTIC_SLOT", None, "HIPRESS_ELASTIC_SLOT is not set"),
         ("HIPRESS_ELASTIC_MIN_WORKERS", "3", "it takes a number from 1 to 2"),
         ("HIPRESS_ELASTIC_RESTART", "-1", "HIPRESS_ELASTIC_RESTART is '-1'"),
+        ("HIPRESS_TLS", "yes", "HIPRESS_TLS is 'yes', but must be auto, on or off"),
         ("HIPRESS_SECRET", "short", "has 5 characters"),
         ("HIPRESS_SECRET", None, "HIPRESS_SECRET is not set"),
     ],

@@ -50,8 +50,9 @@ class AgentThread:
         start_timeout: float,
         on_change: Callable[[View], None] | None,
         on_status: Callable[[dict[str, Any] | None], None] | None,
+        tls_mode: str,
     ) -> None:
-        self.secret = secret
+        self.secret, self.tls_mode = secret, tls_mode
         self.other_address: str | None = None
         """This machine's, where its own name means loopback to it."""
         self.changed = threading.Condition(threading.RLock())

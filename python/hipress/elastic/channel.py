@@ -1,9 +1,18 @@
-"""Authenticated frames on one connection: whoever wrote them has the job's secret.
+"""Authenticated and, between machines, encrypted frames on one connection.
 
-Each side contributes a nonce, and of the secret and both nonces comes a key for each direction. A
-frame is its length (4 bytes, big-endian), HMAC-SHA256 over a counter, the length and the payload,
+The handshake has four parts:
+
+1. Each side sends a hello: a nonce, whether it wants TLS, and with TLS the digest of the listener's
+   certificate. From the secret and both hellos each side derives a key for each direction.
+2. The dialer sends an empty frame, and then the listener does. Each proves the job's secret.
+3. If both hellos say so, the connection continues in TLS 1.3 (``tls.py``). The dialer accepts only
+   the certificate from the listener's hello. Somebody in between cannot replace the digest, because
+   the keys depend on it, and cannot use the certificate, whose private key only the listener has.
+4. Frames follow, inside TLS where it is used.
+
+A frame is its length (4 bytes, big-endian), HMAC-SHA256 over a counter, the length and the payload,
 and the payload. So a frame that is changed, repeated, left out, or taken from another connection is
-noticed. Nothing is encrypted.
+detected also without TLS.
 """
 
 from __future__ import annotations
@@ -13,55 +22,75 @@ import hashlib
 import hmac
 import os
 import struct
+from collections.abc import Callable
+from dataclasses import dataclass
 
-MAGIC = b"HIPRELA1"
+from hipress.elastic.errors import Stranger
+from hipress.elastic.tls import DIGEST_BYTES, TlsStream, listener_context, wants_tls
+
+MAGIC = b"HIPRELA2"
 NONCE_BYTES = 16
-FIRST_FRAME_BYTES = 4096  # until the other side has shown that it has the secret
+HELLO_BYTES = len(MAGIC) + 1 + NONCE_BYTES + DIGEST_BYTES
 FRAME_BYTES = 1 << 20
 _MAC_BYTES = 32
 
 
-class Stranger(Exception):
-    """The other side is no process of this job; the text says how that showed."""
+@dataclass(frozen=True)
+class _Hello:
+    """What one side sends first."""
+
+    tls: bool
+    digest: bytes = bytes(DIGEST_BYTES)
+    nonce: bytes = b""
+
+    def pack(self) -> bytes:
+        return MAGIC + bytes([self.tls]) + self.nonce + self.digest
 
 
 class Channel:
-    """One connection, on either side, once the nonces are exchanged."""
+    """One connection, on either side, once the hellos are exchanged.
+
+    Args:
+        hellos: the dialer's hello and the listener's.
+        dials: whether this side is the dialer.
+    """
 
     def __init__(
         self,
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
         secret: bytes,
-        nonces: bytes,
+        hellos: bytes,
         dials: bool,
     ) -> None:
         ours, theirs = (b"dialer", b"listener") if dials else (b"listener", b"dialer")
         self.writer = writer
-        self._reader = reader
-        self._send_key = hmac.digest(secret, ours + nonces, hashlib.sha256)
-        self._receive_key = hmac.digest(secret, theirs + nonces, hashlib.sha256)
+        self._stream: asyncio.StreamReader | TlsStream = reader
+        self._write = writer.write
+        self._send_key = hmac.digest(secret, ours + hellos, hashlib.sha256)
+        self._receive_key = hmac.digest(secret, theirs + hellos, hashlib.sha256)
         self._sent = self._received = 0
 
     def send(self, payload: bytes) -> None:
-        """Queues one frame. Raises nothing: a broken connection shows in ``receive``."""
+        """Queue one frame. Raises nothing: a broken connection shows in ``receive``."""
         length = struct.pack(">I", len(payload))
         mac = _mac(self._send_key, self._sent, length, payload)
         self._sent += 1
-        self.writer.write(length + mac + payload)
+        self._write(length + mac + payload)
 
     async def receive(self) -> bytes:
-        """The next frame's payload.
+        """Return the next frame's payload.
 
-        :raises Stranger: it is none of the other side's, or too long
-        :raises EOFError, OSError: the connection is over
+        Raises:
+            Stranger: the frame is not the other side's, or is too long.
+            EOFError, OSError: the connection is over.
         """
-        head = await self._reader.readexactly(4 + _MAC_BYTES)
+        head = await self._stream.readexactly(4 + _MAC_BYTES)
         (size,) = struct.unpack(">I", head[:4])
-        limit = FRAME_BYTES if self._received else FIRST_FRAME_BYTES
+        limit = FRAME_BYTES if self._received else 0  # the first frame is the proof
         if size > limit:
             raise Stranger(f"it announced {size} bytes where at most {limit} are allowed")
-        payload = await self._reader.readexactly(size)
+        payload = await self._stream.readexactly(size)
         if not hmac.compare_digest(
             head[4:], _mac(self._receive_key, self._received, head[:4], payload)
         ):
@@ -69,33 +98,86 @@ class Channel:
         self._received += 1
         return payload
 
+    async def encrypt(self, reader: asyncio.StreamReader, expected: bytes | None) -> None:
+        """Continue in TLS; ``expected`` as in ``TlsStream``.
+
+        Raises:
+            Stranger, EOFError, OSError: as ``TlsStream.handshake`` does.
+        """
+        stream = TlsStream(reader, self.writer, expected)
+        await stream.handshake()
+        self._stream, self._write = stream, stream.write
+
 
 def _mac(key: bytes, counter: int, length: bytes, payload: bytes) -> bytes:
     return hmac.digest(key, struct.pack(">Q", counter) + length + payload, hashlib.sha256)
 
 
 async def dial(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, secret: bytes
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, secret: bytes, tls_mode: str
 ) -> Channel:
-    """The dialer's side of the exchange of nonces."""
-    theirs = await _nonce(reader)
-    ours = os.urandom(NONCE_BYTES)
-    writer.write(MAGIC + ours)
-    return Channel(reader, writer, secret, ours + theirs, dials=True)
+    """Run the handshake on the dialer's side.
+
+    Args:
+        tls_mode: one of ``tls.MODES``.
+
+    Raises:
+        Stranger: the other side is no process of this job.
+        EOFError, OSError: the connection is over.
+    """
+    ours = _Hello(_wants_tls(writer, tls_mode), nonce=os.urandom(NONCE_BYTES))
+    theirs = await _exchange(reader, writer, ours)
+    channel = Channel(reader, writer, secret, ours.pack() + theirs.pack(), dials=True)
+    channel.send(b"")
+    await channel.receive()
+    if ours.tls:
+        await channel.encrypt(reader, theirs.digest)
+    return channel
 
 
 async def answer(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, secret: bytes
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    secret: bytes,
+    tls_mode: str,
+    on_proof: Callable[[], object] = lambda: None,
 ) -> Channel:
-    """The listener's side of the exchange of nonces."""
-    ours = os.urandom(NONCE_BYTES)
-    writer.write(MAGIC + ours)
-    theirs = await _nonce(reader)
-    return Channel(reader, writer, secret, theirs + ours, dials=False)
+    """Run the handshake on the listener's side; other arguments and errors as in ``dial``.
+
+    Args:
+        on_proof: called when the dialer has proved the job's secret.
+    """
+    tls, nonce = _wants_tls(writer, tls_mode), os.urandom(NONCE_BYTES)
+    ours = _Hello(tls, listener_context()[1], nonce) if tls else _Hello(tls, nonce=nonce)
+    theirs = await _exchange(reader, writer, ours)
+    channel = Channel(reader, writer, secret, theirs.pack() + ours.pack(), dials=False)
+    await channel.receive()
+    on_proof()
+    channel.send(b"")
+    if ours.tls:
+        await channel.encrypt(reader, None)
+    return channel
 
 
-async def _nonce(reader: asyncio.StreamReader) -> bytes:
-    data = await reader.readexactly(len(MAGIC) + NONCE_BYTES)
-    if data[: len(MAGIC)] != MAGIC:
+def _wants_tls(writer: asyncio.StreamWriter, tls_mode: str) -> bool:
+    ends = writer.get_extra_info("sockname"), writer.get_extra_info("peername")
+    if not all(ends):
+        raise EOFError("the connection was closed")
+    return wants_tls(tls_mode, *(end[0] for end in ends))
+
+
+async def _exchange(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, ours: _Hello
+) -> _Hello:
+    writer.write(ours.pack())
+    data = await reader.readexactly(HELLO_BYTES)
+    tls, rest = data[len(MAGIC)], data[len(MAGIC) + 1 :]
+    if data[: len(MAGIC)] != MAGIC or tls > 1:
         raise Stranger("it does not speak this protocol")
-    return data[len(MAGIC) :]
+    if bool(tls) != ours.tls:
+        raise Stranger(
+            f"it {'wants' if tls else 'does not want'} TLS and this end "
+            f"{'wants it' if ours.tls else 'does not'}; set HIPRESS_TLS to the same value for all "
+            "processes"
+        )
+    return _Hello(bool(tls), rest[NONCE_BYTES:], rest[:NONCE_BYTES])

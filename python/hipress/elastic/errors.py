@@ -11,6 +11,10 @@ class ElasticError(HipressError):
     __module__ = "hipress.elastic"
 
 
+class Stranger(Exception):
+    """The other side of a connection is no process of this job; the text says how that showed."""
+
+
 class Evicted(ElasticError):
     """The others went on without this process; it may ``join`` again, as a new member."""
 

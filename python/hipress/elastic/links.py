@@ -11,22 +11,26 @@ from typing import Any, Protocol
 
 from hipress import addresses
 from hipress.elastic import channel, messages
-from hipress.elastic.channel import Channel, Stranger
+from hipress.elastic.channel import Channel
+from hipress.elastic.errors import Stranger
 from hipress.elastic.messages import Malformed
 from hipress.elastic.view import Member
 
 log = logging.getLogger("hipress.elastic")
 
-CONNECT_SECONDS = 2.0  # also for the handshake
+CONNECT_SECONDS = 2.0
+HANDSHAKE_SECONDS = 5.0  # four round trips
 RETRY_SECONDS = (0.05, 0.5)  # between attempts to connect, at first and later
 QUEUED_MESSAGES = 256
-UNPROVEN_CONNECTIONS = 64  # that may be in their handshake at a time
+UNPROVEN_CONNECTIONS = 256  # connections at a time that have not proved the job's secret
+_BACKLOG = 128  # asyncio accepts up to this many connections at once
 
 
 class Owner(Protocol):
     """What links need of their agent. All is called in the agent's thread."""
 
     secret: bytes
+    tls_mode: str
     me: Member
     other_address: str | None
 
@@ -93,7 +97,7 @@ class Link:
         reader, self.writer = await asyncio.wait_for(self._open(), CONNECT_SECONDS)
         writer = self.writer
         try:
-            made = await asyncio.wait_for(self._handshake(reader, writer), CONNECT_SECONDS)
+            made = await asyncio.wait_for(self._handshake(reader, writer), HANDSHAKE_SECONDS)
             self._channel = made
             while self._queue:
                 self._write(made, self._queue.popleft())
@@ -121,7 +125,7 @@ class Link:
     async def _handshake(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> Channel:
-        made = await channel.dial(reader, writer, self._owner.secret)
+        made = await channel.dial(reader, writer, self._owner.secret, self._owner.tls_mode)
         made.send(messages.dumps([messages.member_to_plain(self._owner.me), self._slot]))
         member = messages.member_from_plain(messages.loads(await made.receive()))
         if member.slot != self._slot:
@@ -141,13 +145,13 @@ class Listener:
     def __init__(self, owner: Owner, wake_link: Callable[[int], None]) -> None:
         self._owner = owner
         self._wake_link = wake_link
-        self._unproven = 0
+        self._unproven: dict[asyncio.StreamWriter, None] = {}  # the oldest connection first
         self._server: asyncio.AbstractServer | None = None
         self.writers: set[asyncio.StreamWriter] = set()
 
     async def start(self, host: str, port: int) -> None:
         """:raises OSError: it cannot listen there"""
-        self._server = await asyncio.start_server(self._serve, host, port, backlog=256)
+        self._server = await asyncio.start_server(self._serve, host, port, backlog=_BACKLOG)
 
     @property
     def sockets(self) -> list[Any]:
@@ -160,19 +164,15 @@ class Listener:
             writer.close()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if self._unproven >= UNPROVEN_CONNECTIONS:
-            writer.close()
-            return
+        if len(self._unproven) >= UNPROVEN_CONNECTIONS:
+            self._drop_slowest()
         self.writers.add(writer)
+        self._unproven[writer] = None
         sender = None
         try:
-            self._unproven += 1
-            try:
-                made, sender = await asyncio.wait_for(
-                    self._handshake(reader, writer), CONNECT_SECONDS
-                )
-            finally:
-                self._unproven -= 1
+            made, sender = await asyncio.wait_for(
+                self._handshake(reader, writer), HANDSHAKE_SECONDS
+            )
             self._owner.on_connected(sender)
             while True:
                 self._owner.on_payload(sender, messages.loads(await made.receive()))
@@ -182,15 +182,29 @@ class Listener:
             if sender is None:
                 log.info("elastic: a connection from %s ended in its handshake", _peer(writer))
         finally:
+            self._unproven.pop(writer, None)
             self.writers.discard(writer)
             writer.close()
             if sender is not None:
                 self._wake_link(sender.slot)
 
+    def _drop_slowest(self) -> None:
+        """Make room for a new connection, which may be another agent's."""
+        slowest = next(iter(self._unproven))
+        del self._unproven[slowest]
+        log.info("elastic: dropped the slowest connection in a crowd, from %s", _peer(slowest))
+        slowest.transport.abort()
+
     async def _handshake(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> tuple[Channel, Member]:
-        made = await channel.answer(reader, writer, self._owner.secret)
+        made = await channel.answer(
+            reader,
+            writer,
+            self._owner.secret,
+            self._owner.tls_mode,
+            on_proof=lambda: self._unproven.pop(writer, None),
+        )
         hello = messages.loads(await made.receive())
         if not isinstance(hello, list) or len(hello) != 2:
             raise Malformed("no greeting")

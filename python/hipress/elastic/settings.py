@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hipress.elastic.errors import ElasticError
+from hipress.elastic.tls import MODES
 from hipress.elastic.view import uncounted
 
 SECRET_CHARACTERS = 16
@@ -28,6 +29,7 @@ class Settings:
     min_members: int
     restart: int
     heartbeat_timeout: float
+    tls_mode: str
 
 
 def from_environment(environ: Mapping[str, str] = os.environ) -> Settings:
@@ -50,6 +52,7 @@ def from_environment(environ: Mapping[str, str] = os.environ) -> Settings:
         _number(environ, "HIPRESS_ELASTIC_MIN_WORKERS", 1, 1, len(agents)),
         _restart(environ),
         _number(environ, "HIPRESS_HEARTBEAT_TIMEOUT_MS", HEARTBEAT_MS, 100, 1 << 30) / 1000,
+        _tls_mode(environ),
     )
 
 
@@ -59,6 +62,13 @@ def timeout(default: int, environ: Mapping[str, str] = os.environ) -> int:
     :raises ElasticError: it is no such number
     """
     return _number(environ, "HIPRESS_TIMEOUT", default, 1, _MOST_SECONDS)
+
+
+def _tls_mode(environ: Mapping[str, str]) -> str:
+    mode = environ.get("HIPRESS_TLS") or "auto"
+    if mode not in MODES:
+        raise ElasticError(f"HIPRESS_TLS is '{mode}', but must be auto, on or off")
+    return mode
 
 
 def _restart(environ: Mapping[str, str]) -> int:

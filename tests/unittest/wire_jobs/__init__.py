@@ -1,0 +1,9 @@
+"""Programs of the workers whose traffic ``test_wire.py`` and ``test_listeners.py`` examine.
+
+Each sends gradients whose bytes are easy to recognize: the float32 that MARK's bytes are.
+"""
+
+import struct
+
+MARK = b"MARK"
+VALUE = struct.unpack("<f", MARK)[0]
