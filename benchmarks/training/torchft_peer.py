@@ -70,13 +70,15 @@ def lighthouse(host: str) -> str:
     import torch.distributed as dist
     from torchft.coordination import LighthouseServer
 
-    where = [""]
+    from hipress.checked import typed
+    from hipress.torch import exchange
+
+    where = ""
     if dist.get_rank() == 0:
         _servers.append(server := LighthouseServer(f"{host}:0", dist.get_world_size()))
         port = server.address().rpartition(":")[2]  # behind the machine's name
-        where = [f"http://{host}:{port}"]
-    dist.broadcast_object_list(where)
-    return where[0]
+        where = f"http://{host}:{port}"
+    return exchange.broadcast(None, where, "addresses", lambda found: typed(found, str, "address"))
 
 
 _servers: list[object] = []

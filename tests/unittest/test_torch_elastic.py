@@ -1,10 +1,14 @@
 """Elastic training: workers die, are silent, join; the others go on and lose nothing."""
 
+import contextlib
+import ipaddress
+import os
 import signal
 import subprocess
 import sys
 import textwrap
 import time
+from pathlib import Path
 from unittest import mock
 
 import pytest
@@ -111,6 +115,33 @@ def test_without_faults(job):
     with job(steps=20) as running:
         assert len(set(end(running, range(4)))) == 1
         assert sorted(steps_of(running, range(4))) == list(range(1, 21))
+
+
+def listening_addresses(pid):
+    """Returns the addresses on which a process listens for TCP connections."""
+    mine = set()
+    for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(OSError):  # closed meanwhile
+            mine.add(os.readlink(descriptor))
+    addresses = []
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[3] == "0A" and f"socket:[{fields[9]}]" in mine:
+                digits = bytes.fromhex(fields[1].partition(":")[0])
+                words = [digits[i : i + 4][::-1] for i in range(0, len(digits), 4)]
+                addresses.append(ipaddress.ip_address(b"".join(words)))
+    return [getattr(address, "ipv4_mapped", None) or address for address in addresses]
+
+
+def test_job_on_loopback_listens_on_loopback_only(job):
+    with job(workers=2, steps=100_000) as running:
+        wait_until(lambda: min(running.step(slot) for slot in range(2)) > 0, 60, "two steps")
+        found = {
+            name: listening_addresses(each.pid) for name, each in running.processes.items()
+        }
+    for addresses in found.values():  # of the agent, Gloo and the engine at least
+        assert len(addresses) >= 3 and all(each.is_loopback for each in addresses), found
 
 
 @pytest.mark.parametrize("victim", [0, 2])

@@ -235,7 +235,7 @@ def has_a_secret(rank, ranks):
 def test_a_secret_that_all_ranks_have_never_goes_through_the_store():
     assert returned(run_ranks(has_a_secret, 2, [0, 1])) == [False, False]
     for text in run_ranks(has_a_secret, 2, [1]):
-        assert text.startswith("HipressError: rank 1 has HIPRESS_SECRET in its environment"), text
+        assert text.startswith("HipressError: rank 0 has no HIPRESS_SECRET, and rank 1 has"), text
 
 
 def differ(rank):

@@ -35,6 +35,35 @@ def lookup(value: Any, *names: str) -> Any:
     )
 
 
+def backend(group: dist.ProcessGroup, device: torch.device | None = None) -> Any:
+    """Return the backend for a group's operations on tensors of ``device``, default: of any."""
+    kind = device.type if device else _device_type(group)
+    return group._get_backend(torch.device(kind))
+
+
+def device_of(group: dist.ProcessGroup) -> torch.device:
+    """Return a device whose tensors the group takes: host memory if possible, else that of NCCL."""
+    kind = _device_type(group)
+    return torch.device(kind, torch.cuda.current_device()) if kind == "cuda" else torch.device(kind)
+
+
+def _device_type(group: dist.ProcessGroup) -> str:
+    kinds = [each.type for each in group._device_types]
+    return "cpu" if "cpu" in kinds or not kinds else kinds[0]
+
+
+def timeout_of(group: dist.ProcessGroup) -> float:
+    """Return the timeout with which a process group was made, in seconds."""
+    options = getattr(backend(group), "options", None)
+    timeout = getattr(options, "_timeout", None) or distributed_c10d.default_pg_timeout
+    return timeout.total_seconds()
+
+
+def default_store() -> dist.Store:
+    """Return the store of the default process group."""
+    return distributed_c10d._get_default_store()
+
+
 def set_timeout(group: dist.ProcessGroup, timeout: datetime.timedelta) -> None:
     """Gives the later operations of a process group another timeout."""
     lookup(distributed_c10d, "_set_pg_timeout")(timeout, group)

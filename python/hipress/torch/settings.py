@@ -9,12 +9,13 @@ from dataclasses import dataclass, replace
 import torch
 import torch.distributed as dist
 
+from hipress import checked
 from hipress.casync import topologies
 from hipress.casync.graph import Graph
 from hipress.compression import Compressor, codecs
 from hipress.config import AUTO, CompressionConfig, difference
 from hipress.secopa import plan as plans
-from hipress.torch import low_rank
+from hipress.torch import exchange, low_rank
 from hipress.torch.dtypes import DEVICE_TYPES, FLAGS, of_gradient
 
 MIN_SIZE = 16 * 1024
@@ -175,9 +176,7 @@ def agree(group: dist.ProcessGroup, mine: Mapping[str, str], problem: str) -> No
     :param problem: what is wrong on this rank already, or ""; then every rank raises it
     :raises ValueError: on every rank, saying which rank differs in what
     """
-    world_size = dist.get_world_size(group)
-    found: list = [None] * world_size
-    dist.all_gather_object(found, (problem, dict(mine)), group=group)
+    found = exchange.gather(group, [problem, dict(mine)], "settings", _described)
     for rank, (text, _) in enumerate(found):
         if text:
             who = "" if rank == dist.get_rank(group) else f"rank {rank}: "
@@ -189,6 +188,17 @@ def agree(group: dist.ProcessGroup, mine: Mapping[str, str], problem: str) -> No
                     f"ranks 0 and {rank} differ in {name}: {difference(value, other.get(name))}; "
                     "it must be the same on all ranks"
                 )
+
+
+def _described(value: object) -> tuple[str, dict[str, str]]:
+    """Check what a rank sends to be compared.
+
+    Raises:
+        TypeError: if it is not a text, and texts by name
+    """
+    problem, texts = value
+    checked.texts(texts.values(), "settings")
+    return checked.typed(problem, str, "problem"), texts
 
 
 def check_parameters(

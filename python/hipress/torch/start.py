@@ -9,14 +9,14 @@ from collections.abc import Callable, Mapping, Sequence
 
 import torch
 import torch.distributed as dist
-from torch.distributed import distributed_c10d
 
 from hipress.config import AUTO
+from hipress.torch.authentication import authenticate
 from hipress.torch.dtypes import of_gradient
 from hipress.torch.executors.cuda import device
 from hipress.torch.executors.engine import Engine, HipressError, engine_of
-from hipress.torch.executors.job import timeout_of
 from hipress.torch.executors.staging import current, device_of
+from hipress.torch.private import default_store, timeout_of
 from hipress.torch.settings import Settings, agree, check_parameters, digest
 from hipress.torch.tuning import auto, choice, optimizers
 
@@ -56,7 +56,8 @@ def start(
         timeout = timeout.total_seconds()
     can_be = timeout is None or (isinstance(timeout, (int, float)) and timeout > 0)
     wait = timeout if timeout and can_be else timeout_of(group)
-    _meet(dist.get_process_group_ranks(group), min(wait, timeout_of(group)))
+    meeting = min(wait, timeout_of(group))
+    _meet(dist.get_process_group_ranks(group), meeting)
     described, problem = dict(same), ""
     where = device_of([p for _, p in parameters])
     try:
@@ -76,6 +77,7 @@ def start(
     except Exception as error:  # whatever it is, the others wait for this rank's word
         problem = str(error) or repr(error)
     described["model"] = "; ".join(f"{n} {tuple(p.shape)} {p.dtype}" for n, p in parameters)
+    authenticate(group, meeting)
     with current(where):
         agree(group, described, problem)
         engine = engine_of(group, wait)
@@ -92,7 +94,7 @@ def _meet(ranks: list[int], timeout: float) -> None:
     """Waits until all ranks are here. A collective operation of a rank that is not, perhaps of its
     backward pass, would meet ours, and neither error would say what is wrong."""
     group = digest(str(ranks))
-    store = distributed_c10d._get_default_store()
+    store = default_store()
     # Counted in the store, as a rank that joins later has another history than the others.
     number = store.add(f"hipress/starts/{group}/{dist.get_rank()}", 1)
     key = f"hipress/start/{group}/{number}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
+import socket
 import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,6 +15,7 @@ from hipress import addresses
 from hipress.elastic_training.round_session import RoundSession
 from hipress.errors import HipressError as NodeError
 from hipress.torch import private
+from hipress.torch.authentication import authenticate
 from hipress.torch.elastic import torchrun, transfer
 from hipress.torch.elastic.carried import Carried
 from hipress.torch.elastic.choosing import Choosing
@@ -21,7 +23,6 @@ from hipress.torch.elastic.rounds import InnerOptimizer
 from hipress.torch.elastic.state import State
 from hipress.torch.executors import job
 from hipress.torch.executors.engine import HipressError, close_all
-from hipress.torch.executors.staging import backend
 from hipress.torch.integrations.optimizer import DistributedOptimizer
 
 _GROUP_SECONDS = 10.0
@@ -90,10 +91,7 @@ class Session(RoundSession):
         os.environ.setdefault("GLOO_SOCKET_IFNAME", named or addresses.interface_with(here))
         timeout, first = self._setup_timeout, self.view.members[0]
         if self.rank == 0:
-            # Port 0: one that is free.
-            self._store = dist.TCPStore(
-                here, 0, None, True, timeout=timeout, wait_for_workers=False
-            )
+            self._store = _store_on(here, timeout)
             self._agent.share(self.view.epoch, "store", str(self._store.port))
         else:
             port = int(self.fetch("store", 0))
@@ -102,6 +100,7 @@ class Session(RoundSession):
             "gloo", store=self._store, rank=self.rank, world_size=self.size, timeout=timeout
         )
         self._groups.append(dist.group.WORLD)
+        authenticate(dist.group.WORLD, self._setup_seconds)
 
     def transfer(
         self, source: int, behind: Sequence[int], what: Mapping[str, Any] | None
@@ -141,10 +140,25 @@ class Session(RoundSession):
         job.view = 0
 
 
+def _store_on(address: str, timeout: datetime.timedelta) -> dist.TCPStore:
+    """Start a store that listens on one address only; PyTorch's own choice is all interfaces."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as listener:
+        listener.bind((address, 0))
+        listener.listen(socket.SOMAXCONN)
+        port = listener.getsockname()[1]
+        store = dist.TCPStore(
+            address, port, None, True, timeout=timeout, wait_for_workers=False,
+            master_listen_fd=listener.fileno(),
+        )  # fmt: skip
+        listener.detach()  # the store closes it
+        return store
+
+
 def _drop(groups: list[dist.ProcessGroup]) -> None:
     """Destroys the process groups. Their end waits for operations with members that are silent, for
     which nobody waits but the process at its exit."""
-    held = [[group, backend(group)] for group in groups]
+    held = [[group, private.backend(group)] for group in groups]
     groups.clear()
     dist.destroy_process_group()
     threading.Thread(target=held.clear, name="hipress-gloo-end").start()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-import os
 import queue
 import re
 import threading
@@ -18,20 +17,21 @@ import torch.distributed as dist
 from hipress import engine as native
 from hipress._lib import lib
 from hipress.errors import HipressError as NodeError
+from hipress.torch import exchange
+from hipress.torch.errors import HipressError
 from hipress.torch.executors.job import join
-from hipress.torch.executors.staging import Host, backend, staging
+from hipress.torch.executors.staging import Host, staging
+from hipress.torch.private import backend
 
 _REPORT_SECONDS = 2.0
 """Time in which the engine learns of a death that another connection has shown."""
+
+_JOB_NAME = re.compile("[0-9a-f]{32}")
 
 _BEHIND = (
     "it hangs, is far behind, or did not compute these gradients (a parameter unused in its "
     "forward pass needs DDP's find_unused_parameters=True)"
 )
-
-
-class HipressError(RuntimeError):
-    """A collective operation has failed; the sentence says on account of whom."""
 
 
 class Engine(native.Engine):
@@ -183,16 +183,21 @@ def engine_of(group: dist.ProcessGroup, timeout: float) -> Engine:
         with contextlib.suppress(NodeError):
             known.member.abort()
         known = None
-    mine = (uuid.uuid4().hex, known.name if known else "", bool(os.environ.get("HIPRESS_SECRET")))
-    found: list = [None] * dist.get_world_size(group)
-    dist.all_gather_object(found, mine, group=group)
-    secret = [rank for rank, (*_, given) in zip(ranks, found) if given]
-    if secret and len(secret) < len(found):
-        raise HipressError(
-            f"rank {secret[0]} has HIPRESS_SECRET in its environment, and not all ranks have: give "
-            "all of them the same one, or none"
-        )
-    if known is None or any(name != known.name for _, name, _ in found):
+    mine = [uuid.uuid4().hex, known.name if known else ""]
+    found = exchange.gather(group, mine, "names of jobs", _job_names)
+    if known is None or any(name != known.name for _, name in found):
         _engines[about] = known = Engine(group, timeout, found[0][0])
     known.use(group)
     return known
+
+
+def _job_names(value: object) -> tuple[str, str]:
+    """Check the names that a rank proposes and knows: they become parts of file names.
+
+    Raises:
+        ValueError: if they are none
+    """
+    new, known = value
+    if not _JOB_NAME.fullmatch(new) or not (known == "" or _JOB_NAME.fullmatch(known)):
+        raise ValueError(f"{value} are no names of jobs")
+    return new, known

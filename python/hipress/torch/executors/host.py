@@ -15,9 +15,10 @@ from hipress.torch.dtypes import FLAGS
 from hipress.torch.executors.collectives import AllReduce
 from hipress.torch.executors.engine import Engine
 from hipress.torch.executors.host_bucket import HostBucket, add_key
-from hipress.torch.executors.staging import Staged, backend
+from hipress.torch.executors.staging import Staged
 from hipress.torch.executors.user_group import GroupAllReduce, GroupReduceScatter
 from hipress.torch.gradient import Gradient, merge_adjacent, summarize
+from hipress.torch.private import backend
 from hipress.torch.settings import Settings
 from hipress.torch.state.error_feedback import Codecs, ErrorFeedback
 from hipress.torch.state.momentum import MomentumAccess, SharedMomentum

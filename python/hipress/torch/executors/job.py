@@ -14,25 +14,17 @@ import os
 import socket
 
 import torch.distributed as dist
-from torch.distributed import distributed_c10d
 
 from hipress import addresses, scheduler
 from hipress.errors import HipressError
 from hipress.member import Member
 from hipress.scheduler import Scheduler, beside
-from hipress.torch.executors.staging import backend
+from hipress.torch import private
 
 view = 0
 """The number of the elastic job's view for which this process makes jobs now; 0: there is none."""
 _timelines: set[str] = set()
 """Files that this process's schedulers are to write."""
-
-
-def timeout_of(group: dist.ProcessGroup) -> float:
-    """The timeout that a process group was made with, in seconds."""
-    options = getattr(backend(group), "options", None)
-    timeout = getattr(options, "_timeout", None) or distributed_c10d.default_pg_timeout
-    return timeout.total_seconds()
 
 
 def join(group: dist.ProcessGroup, name: str, timeout: float) -> tuple[Member, Scheduler | None]:
@@ -43,9 +35,9 @@ def join(group: dist.ProcessGroup, name: str, timeout: float) -> tuple[Member, S
     :returns: the worker, and the job's scheduler if it is in this process
     :raises HipressError: if a rank is missing, or an option in the environment is wrong
     """
-    store = dist.PrefixStore(f"hipress/{name}", distributed_c10d._get_default_store())
+    store = dist.PrefixStore(f"hipress/{name}", private.default_store())
     seconds = max(1, math.ceil(min(timeout, 86400)))
-    start_seconds = max(1, math.ceil(min(seconds, timeout_of(group))))
+    start_seconds = max(1, math.ceil(min(seconds, private.timeout_of(group))))
     common = {
         "DMLC_NUM_WORKER": dist.get_world_size(group),
         "DMLC_NUM_SERVER": 0,

@@ -19,7 +19,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-import torch.distributed as dist
 
 _POLL_SECONDS = 0.0005
 """Time between polls of whether a copy is complete."""
@@ -182,11 +181,3 @@ def current(device: torch.device) -> contextlib.AbstractContextManager:
 def device_of(tensors: list[torch.Tensor]) -> torch.device:
     """The device of a model; the first one, if it is on several."""
     return tensors[0].device if tensors else torch.device("cpu")
-
-
-def backend(group: dist.ProcessGroup, device: torch.device | None = None) -> Any:
-    """The backend that runs a group's operations on tensors of ``device``, default: of any."""
-    kinds = {each.type: each for each in group._device_types}
-    if device is None:
-        device = kinds.get("cpu") or next(iter(kinds.values()), torch.device("cpu"))
-    return group._get_backend(torch.device(device.type))

@@ -8,6 +8,8 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from hipress.torch import exchange
+from hipress.torch.authentication import authenticate
 from hipress.torch.integrations.checks import pairs
 
 
@@ -20,6 +22,9 @@ def broadcast_parameters(
 
     Elements go in their logical order, so views and other memory formats may be among them.
     """
+    if dist.get_rank(group) < 0:
+        return
+    authenticate(group)
     items = parameters.items() if isinstance(parameters, Mapping) else parameters
     for _, value in pairs(items, "broadcast_parameters", "model.state_dict()"):
         if isinstance(value, torch.Tensor):
@@ -36,8 +41,15 @@ def broadcast_optimizer_state(
     root_rank: int = 0,
     group: dist.ProcessGroup | None = None,
 ) -> None:
-    """Makes every rank's optimizer state that of ``root_rank``, learning rates included."""
-    state = [optimizer.state_dict()]
-    dist.broadcast_object_list(state, root_rank, group=group)
+    """Make every rank's optimizer state that of ``root_rank``, learning rates included.
+
+    Raises:
+        ValueError: on all ranks, if it holds anything but tensors, numbers and texts
+    """
+    if dist.get_rank(group) < 0:
+        return
+    group = group or dist.group.WORLD
+    root = dist.get_group_rank(group, root_rank)
+    state = exchange.broadcast_state(group, optimizer.state_dict(), "optimizer states", root)
     if dist.get_rank() != root_rank:
-        optimizer.load_state_dict(state[0])
+        optimizer.load_state_dict(state)

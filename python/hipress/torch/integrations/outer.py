@@ -16,7 +16,9 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from hipress.checked import typed
 from hipress.fragments import cut
+from hipress.torch import exchange
 from hipress.torch.gradient import packed
 from hipress.torch.settings import AUTO, Settings
 from hipress.torch.sharded import is_dtensor
@@ -283,8 +285,9 @@ def frozen_that_differ(
     for _, parameter in frozen:
         flat = parameter.detach().cpu().contiguous().flatten()
         digest = zlib.crc32(flat.view(torch.uint8).numpy(), digest)
-    digests: list[int] = [0] * group.size()
-    dist.all_gather_object(digests, digest, group=group)
+    digests = exchange.gather(
+        group, digest, "digests of weights", lambda found: typed(found, int, "digest")
+    )
     return frozen if len(set(digests)) > 1 else []
 
 

@@ -20,9 +20,11 @@ import numpy as np
 import torch
 import torch.distributed as dist
 
+from hipress.checked import typed
 from hipress.secopa.steps import MEASURING
 from hipress.secopa.trial import preview
 from hipress.secopa.tuner import CONCURRENT_ELEMENTS, NEVER, SIZES, least_size, measure
+from hipress.torch import exchange
 from hipress.torch.dtypes import FLAGS, floats
 from hipress.torch.executors.collectives import ReduceScatter
 from hipress.torch.executors.engine import Engine
@@ -83,9 +85,9 @@ class Ranks:
 
     def from_worker_0(self, number: int) -> int:
         """The first rank's number, on all."""
-        answer = [number]
-        dist.broadcast_object_list(answer, dist.get_global_rank(self.group, 0), group=self.group)
-        return answer[0]
+        return exchange.broadcast(
+            self.group, int(number), "numbers", lambda found: typed(found, int, "number")
+        )
 
 
 def named(bucket: int, shapes: Sequence[Shape]) -> dict[str, Shape]:

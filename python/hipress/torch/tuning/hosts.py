@@ -9,6 +9,9 @@ from pathlib import Path
 
 import torch.distributed as dist
 
+from hipress.checked import typed
+from hipress.torch import exchange
+
 
 def this_host() -> str:
     """A text that processes have alike where they share a kernel and its network interfaces: on one
@@ -25,9 +28,9 @@ def ranks_per_host(group: dist.ProcessGroup) -> int:
     """Consecutive ranks that share each host; 1 if hosts have different numbers of them (the last
     one may have fewer), if they do not lie together, or if there is one host. All ranks of the
     group call it together."""
-    hosts: list = [None] * dist.get_world_size(group)
-    dist.all_gather_object(hosts, this_host(), group=group)
-    return block_length(hosts)
+    return block_length(
+        exchange.gather(group, this_host(), "host names", lambda host: typed(host, str, "host"))
+    )
 
 
 def block_length(hosts: Sequence[str]) -> int:

@@ -19,7 +19,8 @@ import torch.distributed as dist
 from hipress.compll.cuda import Algorithm, BuildError, CudaError
 from hipress.torch.executors.cuda.kernels import CudaKernels
 from hipress.torch.executors.cuda.layout import Exchange
-from hipress.torch.executors.staging import Cuda, backend
+from hipress.torch.executors.staging import Cuda
+from hipress.torch.private import backend
 from hipress.torch.settings import Settings
 
 

@@ -1,0 +1,199 @@
+"""Proof that all ranks of a process group know the job's secret (``HIPRESS_SECRET``).
+
+PyTorch connects a rank with every process that reaches its store and names the rank's number.
+Before HiPress exchanges anything with a group, each rank therefore leaves a nonce in the store,
+and then an HMAC of all nonces, the group's ranks and its own rank, keyed with the secret. A process
+without the secret cannot compute it. The proof also yields a key with which later values of
+:mod:`hipress.torch.exchange` are sealed. Operations of PyTorch itself are not protected.
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import hmac
+import os
+import secrets
+import time
+import weakref
+from collections.abc import Callable, Sequence
+
+import torch.distributed as dist
+
+from hipress.torch import private
+from hipress.torch.errors import HipressError
+
+MIN_SECRET_CHARACTERS = 16
+"""Least length of a secret, as in src/van/job_options.cc."""
+TAG_BYTES = hashlib.sha256().digest_size
+_NONE, _SHORT = "none", "short"
+"""What a rank without a secret, or with one that can be guessed, leaves in place of a nonce."""
+_LINGER_SECONDS = 5.0
+"""Longest time that a rank waits, before it raises, until the others have seen the failure: its
+process may serve the store."""
+
+
+class Authenticated:
+    """A process group whose ranks have proved to each other that they know the secret.
+
+    Args:
+        key: seals values of this group; empty if the ranks have no secret
+    """
+
+    def __init__(self, key: bytes = b"") -> None:
+        self._key = key
+        self._count = 0
+
+    def next(self) -> None:
+        """Begin another exchange, so that a value of an earlier one is not valid in it."""
+        self._count += 1
+
+    def seal(self, rank: int, body: bytes) -> bytes:
+        """Return the tag of a value that a rank of the group sends in this exchange."""
+        if not self._key:
+            return b""
+        about = f"{self._count}|{rank}|".encode()
+        return hmac.digest(self._key, about + body, hashlib.sha256)
+
+    def open(self, rank: int, sealed: bytes) -> bytes | None:
+        """Return the value before its tag, or None if the tag is wrong."""
+        if not self._key:
+            return sealed
+        body, tag = sealed[:-TAG_BYTES], sealed[-TAG_BYTES:]
+        return body if hmac.compare_digest(tag, self.seal(rank, body)) else None
+
+
+_groups: weakref.WeakKeyDictionary[dist.ProcessGroup, Authenticated] = weakref.WeakKeyDictionary()
+
+
+def authenticate(group: dist.ProcessGroup | None = None, timeout: float = 0.0) -> Authenticated:
+    """Have the ranks of a group prove that they know the secret, once per group.
+
+    All ranks call it together. Without a secret on any rank nothing is proved.
+
+    Args:
+        group: default: the default process group
+        timeout: seconds to wait for the other ranks; default: the group's timeout
+
+    Raises:
+        HipressError: on all ranks, naming a rank without the secret
+    """
+    group = group or dist.group.WORLD
+    known = _groups.get(group)
+    if known is None:
+        ranks = dist.get_process_group_ranks(group)
+        timeout = timeout or private.timeout_of(group)
+        known = _prove(ranks, timeout) if len(ranks) > 1 else Authenticated()
+        _groups[group] = known
+    return known
+
+
+def _prove(ranks: Sequence[int], timeout: float) -> Authenticated:
+    """Exchange nonces and proofs through the store; see :func:`authenticate`."""
+    mine = dist.get_rank()
+    secret = os.environ.get("HIPRESS_SECRET", "").encode()
+    notes = _Notes(ranks, timeout)
+    nonce = secrets.token_hex(32)
+    if not secret:
+        nonce = _NONE
+    elif len(secret) < MIN_SECRET_CHARACTERS:
+        nonce = _SHORT
+    nonces = notes.exchange("nonce", nonce, bool(secret))
+    short = [rank for rank, text in nonces.items() if text == _SHORT]
+    if short:
+        raise notes.failure(
+            f"HIPRESS_SECRET of rank {short[0]} has fewer than {MIN_SECRET_CHARACTERS} characters: "
+            "`openssl rand -hex 32` makes one"
+        )
+    without = [rank for rank, text in nonces.items() if text == _NONE]
+    if len(without) == len(ranks):
+        return Authenticated()
+    if without:
+        with_secret = next(rank for rank in ranks if rank not in without)
+        raise notes.failure(
+            f"rank {without[0]} has no HIPRESS_SECRET, and rank {with_secret} has one: set the "
+            "same one for all ranks, or none"
+        )
+    about = "|".join(["hipress ranks 1", str(list(ranks)), *(nonces[rank] for rank in ranks)])
+    key = hmac.digest(secret, about.encode(), hashlib.sha256)
+
+    def proof(rank: int) -> str:
+        return hmac.new(key, f"rank {rank}".encode(), hashlib.sha256).hexdigest()
+
+    proofs = notes.exchange("proof", proof(mine), True)
+    wrong = [
+        rank
+        for rank in ranks
+        if not hmac.compare_digest(proofs[rank].encode(), proof(rank).encode())
+    ]
+    if wrong:
+        raise notes.failure(
+            f"rank {wrong[0]} could not prove that it knows this job's secret: it has another "
+            "HIPRESS_SECRET than this rank, or is a process of another job; nothing was exchanged "
+            "with it",
+            wrong,
+        )
+    return Authenticated(hmac.digest(key, b"values", hashlib.sha256))
+
+
+class _Notes:
+    """Texts that the ranks of a group leave for each other in the store."""
+
+    def __init__(self, ranks: Sequence[int], timeout: float) -> None:
+        self._ranks, self._mine = list(ranks), dist.get_rank()
+        self._timeout, self._deadline = timeout, time.monotonic() + timeout
+        about = hashlib.sha256(str(self._ranks).encode()).hexdigest()[:16]
+        store = private.default_store()
+        # Groups of the same ranks follow each other. Counted in the store, as start.py does.
+        number = store.add(f"hipress/proofs/{about}/{self._mine}", 1)
+        self._store = dist.PrefixStore(f"hipress/proof/{about}/{number}", store)
+
+    def exchange(self, name: str, text: str, has_secret: bool) -> dict[int, str]:
+        """Leave a text and return those of all ranks.
+
+        Raises:
+            HipressError: a rank did not leave one in time
+        """
+        self._store.set(f"{name}/{self._mine}", text)
+        late = self._await(name, self._ranks, self._deadline)
+        if late:
+            what = "to prove that it knows this job's secret (HIPRESS_SECRET)"
+            raise self.failure(
+                f"waited {self._timeout:g} s for rank {late[0]} "
+                f"{what if has_secret else 'to take part'}: it may be a process of another job, "
+                "or a rank that has failed",
+                late,
+            )
+        keys = [f"{name}/{rank}" for rank in self._ranks]
+        return {
+            rank: text.decode("utf-8", "replace")
+            for rank, text in zip(self._ranks, self._store.multi_get(keys))
+        }
+
+    def failure(self, sentence: str, absent: Sequence[int] = ()) -> HipressError:
+        """Return the error, after the other ranks have seen its reason, too.
+
+        Args:
+            absent: ranks that are not waited for
+        """
+        self._store.set(f"failed/{self._mine}", "")
+        others = [rank for rank in self._ranks if rank not in absent]
+        self._await("failed", others, time.monotonic() + _LINGER_SECONDS)
+        return HipressError(sentence)
+
+    def _await(self, name: str, ranks: Sequence[int], deadline: float) -> list[int]:
+        """Wait until these ranks have left a text, and return those that have not in time."""
+        keys = [f"{name}/{rank}" for rank in ranks]
+        try:
+            left = max(deadline - time.monotonic(), 0.001)
+            self._store.wait(keys, datetime.timedelta(seconds=left))
+            return []
+        except RuntimeError:  # not in this time, or the store is gone
+            return [rank for rank, key in zip(ranks, keys) if not _is_there(self._store.check, key)]
+
+
+def _is_there(check: Callable[[list[str]], bool], key: str) -> bool:
+    try:
+        return check([key])
+    except RuntimeError:
+        return False

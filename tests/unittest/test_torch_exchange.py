@@ -1,0 +1,201 @@
+"""Values between the ranks of a process group: no pickles, and only from ranks with the secret."""
+
+import contextlib
+import math
+import os
+from types import SimpleNamespace
+
+import pytest
+
+from harness.torch_ranks import returned, run_ranks, torch
+
+SECRET, OTHER_SECRET = "0123456789abcdef" * 2, "fedcba9876543210" * 2
+NOT_PROVED = "could not prove that it knows this job's secret"
+
+
+class Malicious:
+    """Creates a file where it is unpickled."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return open, (self.path, "w")
+
+
+def exchange_at(place, attacker):
+    """Calls the function at one place of the package that exchanges values."""
+    import torch.distributed as dist
+
+    from hipress.torch import settings, start
+    from hipress.torch.executors import engine
+    from hipress.torch.integrations import broadcast, outer
+    from hipress.torch.tuning import auto, hosts
+
+    group = dist.group.WORLD
+    model = torch.nn.Linear(2, 2).requires_grad_(False)
+    if place == "start":
+        start.start(lambda: settings.Settings("onebit"), group)
+    elif place == "settings":
+        settings.agree(group, {"compression": "type=onebit"}, "")
+    elif place == "engine":
+        engine.engine_of(group, 20)
+    elif place == "hosts":
+        hosts.ranks_per_host(group)
+    elif place == "auto":
+        auto.Ranks.from_worker_0(SimpleNamespace(group=group), 1)
+    elif place == "outer":
+        outer.frozen_that_differ(model, group)
+    elif place == "broadcast":
+        optimizer = torch.optim.SGD(torch.nn.Linear(2, 2).parameters(), 0.1)
+        broadcast.broadcast_optimizer_state(optimizer, root_rank=attacker)
+
+
+def attack(rank, place, attacker, path, secrets):
+    import torch.distributed as dist
+
+    if secrets:
+        os.environ["HIPRESS_SECRET"] = secrets[rank == attacker]
+    if rank != attacker:
+        exchange_at(place, attacker)
+        return
+    if place == "start":
+        from hipress.torch.start import _meet
+
+        _meet([0, 1], 20)
+    with contextlib.suppress(ImportError, RuntimeError):
+        from hipress.torch.authentication import authenticate
+
+        authenticate()
+    with contextlib.suppress(Exception):  # what the victim sends is no pickle
+        if place in ("auto", "broadcast"):
+            dist.broadcast_object_list([Malicious(path)], attacker)
+        else:
+            dist.all_gather_object([None, None], Malicious(path))
+
+
+PLACES = ("start", "settings", "engine", "hosts", "auto", "outer", "broadcast")
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_stranger_in_place_of_a_rank_is_refused(place, tmp_path):
+    attacker, path = int(place != "auto"), tmp_path / "created"
+    texts = run_ranks(attack, 2, place, attacker, str(path), [SECRET, OTHER_SECRET], timeout=30)
+    assert not path.exists()
+    assert texts[1 - attacker].startswith(f"HipressError: rank {attacker} {NOT_PROVED}"), texts
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_pickle_is_refused_without_a_secret(place, tmp_path):
+    attacker, path = int(place != "auto"), tmp_path / "created"
+    texts = run_ranks(attack, 2, place, attacker, str(path), None, timeout=30)
+    assert not path.exists()
+    assert f" of rank {attacker} are malformed" in texts[1 - attacker], texts
+
+
+def secret_of(rank, secrets):
+    from hipress.torch.authentication import authenticate
+
+    os.environ["HIPRESS_SECRET"] = secrets[rank]
+    first = authenticate()
+    assert authenticate() is first
+
+
+def test_ranks_with_the_same_secret_are_accepted():
+    returned(run_ranks(secret_of, 3, [SECRET] * 3))
+    returned(run_ranks(secret_of, 2, [""] * 2))
+
+
+@pytest.mark.parametrize(
+    "secret, sentence",
+    [
+        (OTHER_SECRET, f"rank 2 {NOT_PROVED}"),
+        ("", "rank 2 has no HIPRESS_SECRET, and rank 0 has one"),
+        ("guessed", "HIPRESS_SECRET of rank 2 has fewer than 16 characters"),
+    ],
+)
+def test_rank_without_the_secret_is_named_on_all_ranks(secret, sentence):
+    first, second, last = run_ranks(secret_of, 3, [SECRET, SECRET, secret], timeout=30)
+    for text in (first, second):
+        assert text.startswith(f"HipressError: {sentence}"), text
+    if secret != OTHER_SECRET:
+        assert last == first
+
+
+def waits_for_a_proof(rank):
+    from hipress.torch.authentication import authenticate
+
+    if rank == 0:
+        os.environ["HIPRESS_SECRET"] = SECRET
+        authenticate(timeout=0.5)
+
+
+def test_rank_that_does_not_answer_is_named():
+    text, _ = run_ranks(waits_for_a_proof, 2, timeout=30)
+    sentence = "waited 0.5 s for rank 1 to prove that it knows this job's secret (HIPRESS_SECRET)"
+    assert text.startswith(f"HipressError: {sentence}"), text
+
+
+def test_seal_is_not_valid_for_another_rank_or_exchange():
+    from hipress.torch.authentication import Authenticated
+
+    sender, receiver = Authenticated(b"key"), Authenticated(b"key")
+    sealed = b"value" + sender.seal(1, b"value")
+    assert receiver.open(1, sealed) == b"value"
+    assert receiver.open(0, sealed) is None
+    assert receiver.open(1, b"V" + sealed[1:]) is None and receiver.open(1, b"") is None
+    receiver.next()
+    assert receiver.open(1, sealed) is None
+    assert Authenticated().open(0, b"value") == b"value"
+
+
+def too_large(rank):
+    from hipress.torch import exchange
+
+    exchange.gather(None, "x" * (rank * 100), "settings", str, max_bytes=20)
+
+
+def another_type(rank):
+    from hipress.checked import typed
+    from hipress.torch import exchange
+
+    exchange.gather(None, rank or "text", "digests", lambda found: typed(found, int, "digest"))
+
+
+def test_values_that_are_too_large_or_of_another_type_are_refused_on_all_ranks():
+    for text in run_ranks(too_large, 2, timeout=30):
+        want = "HipressError: rank 1 announced 102 bytes of settings, and 1 to 20 are allowed"
+        assert text.startswith(want), text
+    for text in run_ranks(another_type, 2, timeout=30):
+        want = "HipressError: the digests of rank 0 are malformed (TypeError)"
+        assert text.startswith(want), text
+
+
+def copies_a_state(rank):
+    from hipress.torch import exchange
+
+    os.environ["HIPRESS_SECRET"] = SECRET
+    exchange._BATCH_BYTES = 64
+    state = {
+        "state": {
+            0: {"step": torch.tensor(3.0), "mean": torch.arange(6.0).reshape(2, 3).t()},
+            7: {"half": torch.full((40,), 1.5).bfloat16(), "mask": torch.tensor([True, False])},
+        },
+        "groups": [{"lr": 0.1, "betas": (0.9, math.inf), "fused": None, "params": [0, 7]}],
+        "dtype": torch.float16,
+        "empty": torch.zeros(0, 3),
+    }
+    found = exchange.broadcast_state(None, state if rank == 1 else None, "states", 1)
+    assert found["groups"] == state["groups"] and found["dtype"] == torch.float16
+    assert found["empty"].shape == (0, 3)
+    for index, tensors in state["state"].items():
+        for name, tensor in tensors.items():
+            assert found["state"][index][name].dtype == tensor.dtype
+            assert torch.equal(found["state"][index][name], tensor)
+    exchange.broadcast_state(None, {"schedule": print} if rank == 1 else None, "states", 1)
+
+
+def test_state_is_copied_or_refused_on_all_ranks():
+    for text in run_ranks(copies_a_state, 2, timeout=30):
+        want = "ValueError: states: a builtins.builtin_function_or_method cannot be sent"
+        assert text.startswith(want), text
