@@ -23,18 +23,19 @@ from __future__ import annotations
 import copy
 import functools
 import os
+import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 
 import torch
 import torch.distributed as dist
-from torch._C._distributed_c10d import _create_work_from_future
 
 from hipress.compression import Compressor
 from hipress.torch.dtypes import DEVICE_TYPES, FLAGS
 from hipress.torch.executors.cuda.device import check_type
 from hipress.torch.gradient import Gradient
+from hipress.torch.integrations.work import FutureWork
 from hipress.torch.settings import MIN_SIZE, Settings
 from hipress.torch.start import start
 from hipress.torch.stats import Stats, too_small
@@ -76,48 +77,90 @@ def settings_from_environment() -> Settings:
 
 
 class HipressProcessGroup(dist.ProcessGroup):
-    """A process group whose large all-reduces are compressed."""
+    """A process group whose large all-reduces are compressed.
+
+    All other operations run on an inner process group of Gloo. They must not fall through to the
+    methods of this class's base: PyTorch calls these through C++ overrides that hold Python's
+    lock while they wait for Gloo's. A thread of Gloo holds that lock while it frees tensors, for
+    which it needs Python's, so the process deadlocks. `_passed_on` derives the operations from
+    the installed PyTorch, since its versions differ in what they override.
+    """
 
     def __init__(self, store: dist.Store, rank: int, size: int, timeout: timedelta) -> None:
         super().__init__(rank, size)
         self._settings = settings_from_environment()
         self._timeout = timeout.total_seconds()
-        below = dist.ProcessGroupGloo(dist.PrefixStore("gloo", store), rank, size, timeout)
-        self._below = below
-        for device in ("cpu", "cuda"):
-            self._register_backend(torch.device(device), dist.ProcessGroup.BackendType.GLOO, below)
-        self._set_default_backend(dist.ProcessGroup.BackendType.GLOO)
+        store = dist.PrefixStore("gloo", store)
+        backend = dist.ProcessGroupGloo(store, rank, size, timeout)
+        self._gloo = dist.ProcessGroup(store, rank, size)
+        for group in (self, self._gloo):
+            for device in ("cpu", "cuda"):
+                type = dist.ProcessGroup.BackendType.GLOO
+                group._register_backend(torch.device(device), type, backend)
+            group._set_default_backend(dist.ProcessGroup.BackendType.GLOO)
         self._synchronizers: dict[tuple[torch.device | None, bool], Synchronizer] = {}
         self._stats, self._counting = Stats(), threading.Lock()
+        self._pending: set[FutureWork] = set()
+        """Compressed all-reduces that are not done."""
 
     def getBackendName(self) -> str:  # overrides C++
         return "hipress"
 
-    def allreduce(self, tensors, opts=None) -> dist.Work:
-        """A compressed all-reduce, or Gloo's."""
-        opts = opts or dist.AllreduceOptions()
-        if isinstance(tensors, torch.Tensor):
-            tensors = [tensors]
+    def allreduce(
+        self,
+        tensors: torch.Tensor | list[torch.Tensor],
+        opts: dist.AllreduceOptions | dist.ReduceOp | dist.ReduceOp.RedOpType | None = None,
+        timeout: timedelta | None = None,
+        *,
+        op: dist.ReduceOp | dist.ReduceOp.RedOpType | None = None,
+    ) -> dist.Work:
+        """Start a compressed all-reduce, or Gloo's.
+
+        The arguments are those of all three overloads of PyTorch's method.
+        """
+        tensors = [tensors] if isinstance(tensors, torch.Tensor) else tensors
+        if not isinstance(opts, dist.AllreduceOptions):
+            op = dist.ReduceOp.SUM if op is None and opts is None else op or opts
+            opts = dist.AllreduceOptions()
+            opts.reduceOp = dist.ReduceOp(op) if isinstance(op, dist.ReduceOp.RedOpType) else op
+            if timeout is not None:
+                opts.timeout = timeout
         average = opts.reduceOp == dist.ReduceOp.AVG
         why = self._uncompressed(tensors, opts.reduceOp.op)
         self._count("all-reduce", tensors, why)
-        if why:
-            if average:  # which Gloo does not have
-                for tensor in tensors:
-                    tensor.div_(self.size())
-                opts.reduceOp = dist.ReduceOp.SUM
-            return self._below.allreduce(tensors, opts)
-        (tensor,) = tensors
-        return self._compressed(tensor, average)
+        if not why:
+            return self._compressed(*tensors, average, opts.timeout)
+        return self._average(tensors, opts) if average else self._gloo.allreduce(tensors, opts)
+
+    def barrier(self, *args, **keywords) -> dist.Work:
+        """Start a barrier, after this rank's compressed all-reduces are done.
+
+        Gloo's barrier likewise waits for the operations before it, but knows only its own.
+        """
+        for work in tuple(self._pending):
+            work.wait()
+        return self._gloo.barrier(*args, **keywords)
 
     def split_group(self, *args, **keywords) -> None:
-        """Refuses PyTorch's own split_group, which would be Gloo's alone.
+        """Raise, because PyTorch's own method would return a group of Gloo.
 
-        :raises NotImplementedError: always
+        Raises:
+            NotImplementedError: Always.
         """
         raise NotImplementedError(
             "a process group of 'hipress' cannot be split: make the parts by "
             "new_group(ranks, backend='hipress'), which all ranks call"
+        )
+
+    def merge_remote_group(self, *args, **keywords) -> None:
+        """Raise, because PyTorch's own method would return a group of Gloo.
+
+        Raises:
+            NotImplementedError: Always.
+        """
+        raise NotImplementedError(
+            "a process group of 'hipress' cannot be merged with a remote one: start a job of all "
+            "ranks"
         )
 
     def _synchronizer(self, tensor: torch.Tensor, average: bool) -> Synchronizer:
@@ -168,11 +211,14 @@ class HipressProcessGroup(dist.ProcessGroup):
             return f"by {op.name}"
         return ""
 
-    def _compressed(self, tensor: torch.Tensor, average: bool) -> dist.Work:
+    def _compressed(self, tensor: torch.Tensor, average: bool, timeout: timedelta) -> dist.Work:
         count, synchronizer = tensor.numel(), self._synchronizer(tensor, average)
         result = synchronizer.engine.staging(tensor.device).future()
+        work = FutureWork(result, timeout if timeout > timedelta(0) else None)
+        self._pending.add(work)
 
         def finish(ready: torch.futures.Future) -> None:
+            self._pending.discard(work)
             try:
                 ready.value()
             except Exception as error:
@@ -185,44 +231,53 @@ class HipressProcessGroup(dist.ProcessGroup):
             f"all-reduce of {count} elements",
         )  # fmt: skip
         future.add_done_callback(finish)
-        return _create_work_from_future(result)
+        return work
+
+    def _average(self, tensors: list[torch.Tensor], opts: dist.AllreduceOptions) -> dist.Work:
+        """Start an average that Gloo sums up. Averages of integers are rounded toward zero.
+
+        Gloo itself has no averages in PyTorch's older versions, and none of integers. Lightning
+        therefore asks Gloo for sums, but it recognizes Gloo by its name, and asks every other
+        backend for averages. NCCL rounds averages of integers likewise.
+        """
+        sums = dist.AllreduceOptions()
+        sums.reduceOp, sums.timeout = dist.ReduceOp.SUM, opts.timeout
+
+        def divide(ready: torch.futures.Future) -> list[torch.Tensor]:
+            ready.value()
+            for tensor in tensors:
+                is_inexact = tensor.is_floating_point() or tensor.is_complex()
+                tensor.div_(self.size(), rounding_mode=None if is_inexact else "trunc")
+            return tensors
+
+        return FutureWork(self._gloo.allreduce(tensors, sums).get_future().then(divide))
 
 
-def _passes_on(name: str):
+def _returns_work(name: str) -> bool:
+    signature = getattr(dist.ProcessGroup, name).__doc__ or ""
+    return re.search(r"-> [\w.]*(::)?Work\b", signature) is not None
+
+
+def _passed_on() -> list[str]:
+    """Return the names of the installed PyTorch's operations that Gloo runs."""
+    names = {name for name in dir(dist.ProcessGroup) if _returns_work(name)}
+    return sorted({*names, "monitored_barrier", "_start_coalescing"} - {"allreduce", "barrier"})
+
+
+def _passes_on(name: str) -> Callable:
     def method(self: HipressProcessGroup, *args, **keywords):
-        if name in _REDUCES:
-            self._count(*_reduced(name, args), "of another kind than all_reduce()")
-        if hasattr(self._below, name):
-            return getattr(self._below, name)(*args, **keywords)
-        return getattr(dist.ProcessGroup, name)(self, *args, **keywords)
+        if "reduce" in name:
+            self._count(*_reduced(name, args, keywords), "of another kind than all_reduce()")
+        return getattr(self._gloo, name)(*args, **keywords)
 
     method.__name__ = name
     return method
 
 
-# PyTorch does the same for a process group in Python that lacks these, but it holds Python's lock
-# meanwhile, and waits for Gloo's. A thread of Gloo's has that one while it frees tensors, for which
-# it waits for Python's.
-_PASSED_ON = (
-    "allgather", "allreduce_coalesced", "alltoall", "alltoall_base", "barrier", "broadcast",
-    "reduce_scatter", "send", "recv",
-)  # fmt: skip
-_REDUCES = {
-    "allreduce_coalesced": 0,
-    "reduce": 0,
-    "reduce_scatter": 1,
-    "_reduce_scatter_base": 1,
-    "reduce_scatter_single": 1,
-    "reduce_scatter_single_coalesced": 1,
-    "reduce_scatter_tensor_coalesced": 1,
-}
-"""Operations that reduce and are not compressed, by names of several versions of PyTorch, with the
-number of the argument that is this rank's input."""
-
-
-def _reduced(name: str, args: Sequence) -> tuple[str, list[torch.Tensor]]:
-    """The kind of an operation, and its input."""
-    nested, tensors = list(args[_REDUCES[name] : _REDUCES[name] + 1]), []
+def _reduced(name: str, args: Sequence, keywords: Mapping) -> tuple[str, list[torch.Tensor]]:
+    """Return the kind of an operation that reduces, and this rank's input of it."""
+    index = 1 if "reduce_scatter" in name else 0  # after the output
+    nested, tensors = [[*args, *keywords.values()][index]], []
     while nested:
         one = nested.pop()
         if isinstance(one, torch.Tensor):
@@ -232,9 +287,9 @@ def _reduced(name: str, args: Sequence) -> tuple[str, list[torch.Tensor]]:
     return name.strip("_"), tensors
 
 
-for _name in {*_PASSED_ON, *_REDUCES}:
-    if hasattr(dist.ProcessGroup, _name):
-        setattr(HipressProcessGroup, _name, _passes_on(_name))
+for _name in _passed_on():
+    setattr(HipressProcessGroup, _name, _passes_on(_name))
+HipressProcessGroup.recvAnysource = HipressProcessGroup.recv_anysource  # the name in C++
 
 
 def _create(store: dist.Store, rank: int, size: int, timeout: timedelta) -> HipressProcessGroup:
@@ -245,10 +300,9 @@ def _create(store: dist.Store, rank: int, size: int, timeout: timedelta) -> Hipr
 @functools.cache
 def _leave_uncompiled() -> None:
     """torch.compile() would follow a compiled model's calls into these, which it cannot."""
-    for name in ("allreduce", *_PASSED_ON, *_REDUCES):
-        if hasattr(HipressProcessGroup, name):
-            method = torch.compiler.disable(getattr(HipressProcessGroup, name))
-            setattr(HipressProcessGroup, name, method)
+    for name in ("allreduce", "barrier", *_passed_on()):
+        method = torch.compiler.disable(getattr(HipressProcessGroup, name))
+        setattr(HipressProcessGroup, name, method)
 
 
 def register() -> None:
