@@ -426,16 +426,26 @@ def refuses(rank):
     """Refuses on one rank, which ends the step on all."""
     import time
 
+    import torch.distributed as dist
     from torch.distributed.device_mesh import init_device_mesh
 
     import hipress.torch
+    from hipress.torch.private_fsdp import hooks
+
+    class Largest:
+        """A reduce-scatter that asks for the largest gradients."""
+
+        def __init__(self, inner):
+            self.allocate, self._inner = inner.allocate, inner
+
+        def __call__(self, output_tensor, input_tensor, group, op, async_op=False):
+            return self._inner(output_tensor, input_tensor, group, dist.ReduceOp.MAX, async_op)
 
     model = sharded(init_device_mesh("cpu", (2,)))
     hipress.torch.compress_fsdp(model, "onebit", min_size=MIN_SIZE)
     if rank == 0:
-        model.set_gradient_divide_factor(3.0)
         for part in model.parts:
-            part.set_gradient_divide_factor(3.0)
+            part.set_custom_reduce_scatter(Largest(hooks(part)[0]))
     begin = time.monotonic()
     with pytest.raises(hipress.torch.HipressError, match="can be summed or averaged"):
         backward(model, rank, 0)

@@ -57,6 +57,14 @@ def test_hooks(sharded):
     assert isinstance(scatter, private_fsdp.ReduceScatter) and all_reduce is None
 
 
+@pytest.mark.skipif(private_fsdp.ReduceScatter is object, reason="this PyTorch has no such hook")
+def test_divide_factor_of_fsdp_is_found(sharded):
+    assert not private_fsdp.has_divide_factor(sharded)
+    sharded.set_gradient_divide_factor(1.0)
+    assert private_fsdp.has_divide_factor(sharded)
+    assert private_fsdp.premultiplied_by(dist.ReduceOp.PREMUL_SUM(0.25)) == 0.25
+
+
 def test_the_timeout_of_a_process_group(alone):
     private.set_timeout(dist.group.WORLD, timedelta(seconds=7))
     found = private.lookup(dist.group.WORLD._get_backend(torch.device("cpu")), "options")

@@ -117,7 +117,7 @@ def take_over(rank, states, type, params, topology, own=False):
         compression.load_state_dict(states[rank])
     else:
         try:
-            compression.load_state_dict(states[0])
+            compression.load_state_dict(states[1])
         except ValueError as error:
             problem = str(error)
         every = {key: value for state in states for key, value in state.items()}
@@ -148,7 +148,7 @@ def test_another_number_of_ranks_gets_what_was_left(world_size, topology):
         torch.testing.assert_close(torch.from_numpy(total), torch.from_numpy(rest), rtol=0,
                                    atol=2e-6)  # fmt: skip
         assert step == 41
-        assert "rank 1's is not there" in problem
+        assert "rank 0's is not there" in problem
 
 
 HOSTS_OF_TWO = {"ratio": 0.1, "devices_per_host": 2}

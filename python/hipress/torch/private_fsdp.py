@@ -59,6 +59,16 @@ def hooks(module: FSDPModule) -> tuple[Any, Callable | None]:
     return lookup(group, "_reduce_scatter_comm"), lookup(group, "_all_reduce_hook")
 
 
+def has_divide_factor(module: FSDPModule) -> bool:
+    """Return whether set_gradient_divide_factor() was called for a module."""
+    return lookup(_groups(module)[0], "gradient_divide_factor") is not None
+
+
+def premultiplied_by(op: Any) -> float:
+    """Return the factor of a ReduceOp of kind PREMUL_SUM, which only its pickled state shows."""
+    return float(lookup(op, "__getstate__")()[1])
+
+
 def is_replicated(module: FSDPModule) -> bool:
     """Checks whether replicate() made a module, which makes its modules FSDP's too."""
     return ReplicateModule is not None and isinstance(module, ReplicateModule)

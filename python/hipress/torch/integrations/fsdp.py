@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import os
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -24,10 +26,12 @@ from hipress.torch.private import queue_callback
 from hipress.torch.private_fsdp import ReduceScatter as FsdpReduceScatter
 from hipress.torch.private_fsdp import (
     before_backward,
+    has_divide_factor,
     hooks,
     is_replicated,
     managed,
     num_groups,
+    premultiplied_by,
     reduce_dtype,
 )
 from hipress.torch.settings import MIN_SIZE, Settings
@@ -158,34 +162,56 @@ class _ReduceScatter(FsdpReduceScatter):
         return torch.empty(*size, dtype=dtype, device=device)
 
     def __call__(self, output_tensor, input_tensor, group, op, async_op=False):
-        kind = getattr(op, "op", op)
-        if kind not in (dist.ReduceOp.SUM, dist.ReduceOp.AVG):
-            self._compression.refuse(
-                self._unit,
-                f"gradients can be summed or averaged, not reduced by {kind}; "
-                "after set_gradient_divide_factor() call set_force_sum_reduction_for_comms(True)",
-            )
         rows, compression = self._unit.shards, self._compression
+        factor = self._factor(op, rows)
         gradients = compression.gradients(self._unit, input_tensor.numel(), rows)
         compression.begin()
         if compression.own_way:
             compression.count_own(gradients, input_tensor.element_size())
             compression.reduce_own(self._unit, output_tensor, input_tensor)
-            if kind == dist.ReduceOp.AVG:
-                output_tensor.div_(rows)
-            return None
+            if factor != rows:
+                output_tensor.div_(rows / factor)
+            return
         compression.reduce(self._unit, input_tensor, gradients)
         output_tensor.copy_(input_tensor.view(rows, -1)[compression.engine.rank])
-        if kind == dist.ReduceOp.SUM:
-            output_tensor.mul_(rows)
-        return None
+        if factor != 1:
+            output_tensor.mul_(factor)
+
+    def _factor(self, op: Any, rows: int) -> float:
+        """Return the factor by which the ranks' mean is multiplied to get what FSDP asks for.
+
+        Raises:
+            HipressError: if FSDP asks for something that is not a multiple of the mean.
+        """
+        kind = getattr(op, "op", op)
+        if kind == dist.ReduceOp.PREMUL_SUM:  # after set_gradient_divide_factor()
+            return rows * premultiplied_by(op)
+        if kind not in (dist.ReduceOp.SUM, dist.ReduceOp.AVG):
+            self._compression.refuse(
+                self._unit, f"gradients can be summed or averaged, not reduced by {kind}"
+            )
+        return 1.0 if kind == dist.ReduceOp.AVG else float(rows)
 
 
 class _AllReduce:
-    """HSDP's all-reduce of one module's shards, which lie in one row."""
+    """HSDP's all-reduce of one module's shards, which lie in one row.
 
-    def __init__(self, unit: Unit, shard: int, compression: ShardedCompression) -> None:
+    FSDP2 does not pass the operation to an all-reduce hook. As in its own all-reduce, shards are
+    summed if the module has a gradient divide factor, and averaged otherwise.
+
+    Args:
+        unit: Parameters of the module.
+        shard: Index of this rank's shard.
+        compression: Compression of the model.
+        has_divide_factor: Returns whether the module has a gradient divide factor now.
+    """
+
+    def __init__(
+        self, unit: Unit, shard: int, compression: ShardedCompression,
+        has_divide_factor: Callable[[], bool],
+    ) -> None:  # fmt: skip
         self._unit, self._shard, self._compression = unit, shard, compression
+        self._has_divide_factor = has_divide_factor
 
     def __call__(self, row: torch.Tensor) -> None:
         gradients = self._compression.gradients(self._unit, row.numel(), 1)
@@ -197,6 +223,8 @@ class _AllReduce:
             self._compression.wait(future)
         elif shards:
             self._compression.reduce(self._unit, row, shards)
+        if self._has_divide_factor():
+            row.mul_(self._compression.engine.world_size)
 
 
 def compress_fsdp(
@@ -329,7 +357,8 @@ def compress_fsdp(
         if replicate_group is None:
             module.set_custom_reduce_scatter(_ReduceScatter(unit, compression))
         else:
-            module.set_all_reduce_hook(_AllReduce(unit, shard, compression))
+            has_factor = partial(has_divide_factor, module)
+            module.set_all_reduce_hook(_AllReduce(unit, shard, compression, has_factor))
     before_backward(model, compression.enter)
     if hasattr(model, "set_reduce_scatter_unused_params"):  # since PyTorch 2.13
         model.set_reduce_scatter_unused_params(True)

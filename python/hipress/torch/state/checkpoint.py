@@ -2,7 +2,8 @@
 
 In a job of as many ranks, a rank's own state is enough, whatever the topology, type or plan
 (:mod:`hipress.torch.state.carry_over`). In one of another size, or one that shards in another way,
-all ranks' residuals are added up and dealt to the new tasks. Every rank's state differs,
+all ranks' residuals are added up and dealt to the new tasks. Where rank 0 alone has saved its part,
+the other ranks begin without residuals, and a warning says so. Every rank's state differs,
 so its keys begin with the rank: ``"rank0/step"``, ``"rank0/state/layer.weight/3/states/residual"``
 (of task 3). The states of all ranks thus fit into one dictionary, and torch.distributed.checkpoint,
 which takes equal keys for equal values, keeps all of them. Residuals say which elements of the
@@ -27,7 +28,14 @@ from hipress.encodes import OWN
 from hipress.torch.low_rank import START
 from hipress.torch.state.carry_over import carry_over_saved
 from hipress.torch.state.global_state import GlobalState
-from hipress.torch.state.saved import VERSION, Saved, Stateful, TaskState, is_tensor
+from hipress.torch.state.saved import (
+    VERSION,
+    RankState,
+    Saved,
+    Stateful,
+    TaskState,
+    is_tensor,
+)
 
 _log = logging.getLogger("hipress")
 
@@ -82,26 +90,45 @@ def _is_untouched(state: Mapping[str, Any]) -> bool:
 
 
 def load_state_dict(of: Stateful, state: Mapping[str, Any]) -> None:
-    """Goes on from ``state``, in the place of all that there is: exactly, if it holds this rank's
-    of a job of this size, topology, codec and layout. Of a job of this size this rank's state is
-    enough otherwise, too, if neither shards parameters; else the state must hold all ranks', which
-    are added up and resharded. Where the codec kept neither residual nor momentum, there is only
-    the step to go on from.
+    """Replace the present state by a saved one.
 
-    :raises ValueError: if ranks or tensors are missing, it is another model's, or it is not such a
-        state
+    In a job of the same size, topology, codec and layout, this rank's own part restores its state
+    exactly. In a job of the same size that does not shard parameters, its own part is also enough
+    for another topology, codec or plan. Otherwise the parts of all ranks are added up and
+    resharded.
+
+    Frameworks that save on rank 0 alone give all ranks rank 0's part. It is enough where the codec
+    keeps nothing between steps. Otherwise what the other ranks had kept is lost, and a warning
+    says so; counts of steps, shared momentum and low rank's ``start_q`` are the same on all ranks
+    and are restored.
+
+    Args:
+        of: The compression that is loaded.
+        state: What :func:`state_dict` has returned on one or more ranks, in one dictionary.
+
+    Raises:
+        ValueError: If ranks or tensors are missing, or it is another model's or no such state.
     """
     _load(of, Saved(state, lambda keys: {key: state[key] for key in keys}))
 
 
 def _load(of: Stateful, saved: Saved, complete: bool = False) -> None:
-    """:param complete: whether to refuse a state in which a rank is missing"""
+    """Replace the present state by a saved one.
+
+    Args:
+        of: The compression that is loaded.
+        saved: The state.
+        complete: Whether to refuse a state that lacks a rank's part.
+    """
     some = saved.fields(of.rank if of.rank in saved.ranks else saved.ranks[0])
     of.before_load(some["world_size"], some["type"])
     kind = {"world_size": of.world_size, "topology": of.topology, "type": of.settings.type}
     same = all(some[name] == value for name, value in kind.items())
     exact = same and some["layout"] == of.layout
-    if not exact and saved.is_empty:
+    missing = sorted(set(range(some["world_size"])) - set(saved.ranks))
+    is_missing = of.rank in missing
+    # In hybrid sharding, ranks of different shards have different layouts.
+    if saved.is_empty and not exact and not (same and is_missing):
         of.error_feedback.load({}, {})
         if of.shared:
             of.shared.clear()
@@ -110,8 +137,8 @@ def _load(of: Stateful, saved: Saved, complete: bool = False) -> None:
     # All-reduces, whose tasks are of whole parameters on every rank.
     whole = {some["topology"], of.topology} <= TOPOLOGIES.keys()
     own = exact or (whole and some["world_size"] == of.world_size)
-    missing = sorted(set(range(some["world_size"])) - set(saved.ranks))
-    if missing and (complete or not own or of.rank in missing):
+    one_for_all = not complete and (saved.is_empty or saved.ranks == [0])
+    if missing and not one_for_all and (complete or not own or is_missing):
         raise ValueError(
             f"the state is of {some['world_size']} ranks, topology {some['topology']} and type "
             f"{some['type']}; to load it into {kind['world_size']} ranks, topology "
@@ -119,7 +146,10 @@ def _load(of: Stateful, saved: Saved, complete: bool = False) -> None:
             f"and rank {missing[0]}'s is not there"
             + (" (parameters, their order or the plan differ)" if same and not exact else "")
         )
-    if exact:
+    lacks_own = is_missing and (own or same)
+    if lacks_own:
+        _load_common(of, saved.rank(saved.ranks[0]), own, exact)
+    elif exact:
         mine = saved.rank(of.rank)
         to_reshard = {name: _unsharded(of, name, s) for name, s in mine.to_reshard.items()}
         of.error_feedback.load(mine.tasks, to_reshard)
@@ -128,9 +158,50 @@ def _load(of: Stateful, saved: Saved, complete: bool = False) -> None:
         given = carry_over_saved(of, saved.rank(of.rank)) if own else _gathered(of, saved)
         of.reshard(given)
     if of.shared:
-        _load_shared(of, saved, [of.rank] if own else saved.ranks)
+        _load_shared(of, saved, saved.ranks if lacks_own or not own else [of.rank])
+    if missing and (lacks_own or not own) and not saved.is_empty and _is_partial(saved):
+        _log.warning(
+            "the loaded state has only rank 0's part: what the codec had kept for later steps on "
+            "rank%s (residuals, momentum) is lost; save the state of every rank to keep it",
+            " 1" if missing == [1] else f"s 1 to {missing[-1]}",
+        )
     of.step = some["step"]
     of.after_load()
+
+
+def _load_common(of: Stateful, other: RankState, own: bool, exact: bool) -> None:
+    """Load what all ranks have in common, where this rank's own part is missing.
+
+    Args:
+        of: The compression that is loaded.
+        other: Another rank's part.
+        own: Whether this rank's own part would be enough.
+        exact: Whether both jobs have the same tasks, which may share low rank's ``start_q`` then.
+    """
+    tasks: dict[tuple[str, int], TaskState] = {}
+    common: dict[str, GlobalState] = {}
+    for (name, index), task in other.tasks.items():
+        if name not in of.sizes:
+            continue
+        steps = common.setdefault(name, GlobalState(of.sizes[name]))
+        steps.step = max(steps.step, task.fields["step"])
+        if exact and START in task.states:
+            started = tasks[name, index] = TaskState()
+            started.fields, started.states = task.fields, {START: task.states[START]}
+    if exact:
+        common.update((name, _unsharded(of, name, s)) for name, s in other.to_reshard.items())
+    if own and not exact:
+        of.reshard(common)
+    else:
+        of.error_feedback.load(tasks, common)
+
+
+def _is_partial(saved: Saved) -> bool:
+    """Check whether other ranks had residuals or momentum of their own, as rank 0 had."""
+    part = saved.rank(0)
+    if any(task.states.keys() - {START} for task in part.tasks.values()):
+        return True
+    return " shards" in part.fields["topology"] and bool(saved.shared(0))
 
 
 def _check_names(of: Stateful, names: Collection[str]) -> None:

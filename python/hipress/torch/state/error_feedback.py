@@ -179,6 +179,9 @@ class ErrorFeedback:
                 _load(state, states[key])
             else:
                 _clear(state)
+                waiting = self.to_reshard.get(key[0])
+                if waiting and not waiting.states:
+                    waiting.copy_step_to(state)
             self._steps[key] = state.step
         self.loaded = {key: state for key, state in states.items() if key not in self.states}
 
@@ -231,7 +234,8 @@ class ErrorFeedback:
 
     def warn_unused(self, names: Iterable[str]) -> None:
         """Logs which of these gradients, that are not compressed, a residual was loaded for."""
-        loaded = {name for name, _ in self.loaded} | set(self.to_reshard)
+        loaded = {name for (name, _), task in self.loaded.items() if task.states}
+        loaded.update(name for name, waiting in self.to_reshard.items() if waiting.states)
         unused = sorted(loaded.intersection(names) - self._warned)
         self._warned.update(unused)
         if unused:

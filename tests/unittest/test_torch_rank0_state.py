@@ -1,0 +1,177 @@
+"""States that rank 0 alone has saved, as Accelerate and Lightning do, are loaded on all ranks."""
+
+import logging
+
+import pytest
+
+from harness.torch_ranks import returned, run_ranks, torch
+from test_torch_ddp import bits, network, wrap
+from test_torch_fsdp_state import RANKS, SHAPES, job, result
+from test_torch_state import train
+
+LOST = "the loaded state has only rank 0's part"
+
+
+def rank0_state(compression, path):
+    """Save on rank 0 alone with torch.save(), and load the file on this rank."""
+    import torch.distributed as dist
+
+    state = compression.state_dict()
+    if dist.get_rank() == 0:
+        torch.save(state, path)
+    dist.barrier()
+    return torch.load(path, weights_only=True)
+
+
+def warnings():
+    """The list to which this process's warnings of lost states are added from now on."""
+    said = []
+
+    def keep(record):
+        if LOST in record.getMessage():
+            said.append(record.getMessage())
+        return True
+
+    logging.getLogger("hipress").addFilter(keep)
+    return said
+
+
+def equal(first, second):
+    return first.keys() == second.keys() and all(torch.equal(first[n], second[n]) for n in first)
+
+
+def resume_exactly(rank, cases, path):
+    """Compare four steps with two and, in a new job, two more."""
+    said, differ = warnings(), []
+    for number, (kind, type, params) in enumerate(cases):
+        model, compression = job(kind, type, params)
+        for step in range(2):
+            result(model, rank, step)
+        state = rank0_state(compression, f"{path}/{number}")
+        straight = [result(model, rank, step) for step in (2, 3)]
+        for steps_before in (0, 1):
+            model, compression = job(kind, type, params)
+            for step in range(steps_before):
+                result(model, rank, 9)
+            compression.load_state_dict(state)
+            resumed = [compression.step, *(result(model, rank, step) for step in (2, 3))]
+            if resumed[0] != 2 or not all(map(equal, straight, resumed[1:])):
+                differ.append((kind, type, params, steps_before))
+    return differ, said
+
+
+@pytest.mark.parametrize("kind", ["ddp", "fsdp2", "hsdp"])
+def test_rank0_state_resumes_exactly_without_residuals(tmp_path, kind):
+    cases = [(kind, "maxmin", {"bits": 4}), (kind, "terngrad", {})]
+    if kind != "hsdp":  # where other shards have momentum of their own
+        cases.append((kind, "none", {"shared_momentum": 0.9}))
+    found = returned(run_ranks(resume_exactly, RANKS[kind], cases, str(tmp_path)))
+    assert found == [([], [])] * RANKS[kind]
+
+
+def resume_with_residuals(rank, kind, other, path):
+    """Return the warnings, the step, and the error of what a new job sends of rank 0's residuals.
+
+    The gradients of the new job are zeros, so its results are residuals.
+    """
+    import torch.distributed as dist
+
+    said = warnings()
+    made = job(kind, "topk", {"ratio": 0.3})
+    if made:
+        result(made[0], rank, 0)
+        state = made[1].state_dict()
+        if rank == 0:
+            torch.save(state, path)
+    dist.barrier()
+    state = torch.load(path, weights_only=True)
+    peers, left = state["rank0/peers"], {}
+    for name, shape in SHAPES.items():
+        whole, tasks = torch.zeros(torch.Size(shape).numel()), f"rank0/state/layers.{name}.weight/"
+        for key in [key for key in state if key.startswith(tasks) and key.endswith("/residual")]:
+            task = key.removesuffix("/states/residual")
+            share = 1 / peers if state[f"{task}/kind"] == "own" else 1
+            offset, count = state[f"{task}/offset"], state[f"{task}/count"]
+            whole[offset : offset + count] += share * state[key]
+        left[name] = whole.view(shape)
+    assert all(values.abs().max() > 0.1 for values in left.values())
+    made = job(other, "topk", {"ratio": 0.3})
+    if not made:
+        return None
+    model, compression = made
+    compression.load_state_dict(state)
+    step = compression.step
+    sent = [result(model, rank, None) for _ in range(12)]
+    errors = [
+        (sum(each[f"layers.{name}.weight"] for each in sent) - values).abs().max().item()
+        for name, values in left.items()
+    ]
+    return said, step, max(errors)
+
+
+@pytest.mark.parametrize(
+    ("kind", "other"),
+    [("ddp", "ddp"), ("fsdp2", "fsdp2"), ("hsdp", "hsdp"), ("fsdp4", "fsdp2"), ("ddp", "fsdp3")],
+)
+def test_rank0_state_with_residuals_warns_once_and_resumes(tmp_path, kind, other):
+    ranks = max(RANKS[kind], RANKS[other])
+    found = returned(run_ranks(resume_with_residuals, ranks, kind, other, str(tmp_path / "state")))
+    for rank, (said, step, error) in enumerate(found[: RANKS[other]]):
+        assert (step, error) == (1, pytest.approx(0, abs=1e-5))
+        is_exact = rank == 0 and kind == other
+        assert [LOST in each for each in said] == ([] if is_exact else [True])
+
+
+def resume_low_rank(rank, path):
+    """Return the factors with which each rank resumes, and its weights after two more steps."""
+    model = network()
+    ddp, compression = wrap(model, "powersgd", rank=2)
+    train(ddp, rank, range(2))
+    state = rank0_state(compression, path)
+    ddp, compression = wrap(model, "powersgd", rank=2)
+    compression.load_state_dict(state)
+    train(ddp, rank, range(2, 4))
+    found = compression.state_dict()
+    starts = [found[key].numpy().tobytes() for key in sorted(found) if key.endswith("start_q")]
+    return starts, bits(model), all(p.isfinite().all() for p in model.parameters())
+
+
+def test_rank0_state_of_low_rank_keeps_factors_equal(tmp_path):
+    first, second = returned(run_ranks(resume_low_rank, 2, str(tmp_path / "state")))
+    assert first == second and first[0] and first[2]
+
+
+def with_accelerate(rank, type, folder):
+    """Return the weights of four steps, and of two and, after load_state(), two more."""
+    from accelerate import Accelerator
+
+    import hipress.torch
+
+    said, found = warnings(), []
+    for resumes in (False, True):
+        accelerator, model = Accelerator(cpu=True), network()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+        ddp, _ = accelerator.prepare(model, optimizer)
+        compression = hipress.torch.compress(ddp, type, min_size=1000)
+        accelerator.register_for_checkpointing(compression)
+        if resumes:
+            accelerator.load_state(folder)
+        train(ddp, rank, range(compression.step, 2))
+        if not resumes:
+            accelerator.save_state(folder)
+        assert compression.step == 2
+        train(ddp, rank, range(2, 4))
+        found.append(bits(model))
+        assert compression.step == 4
+    return found[0] == found[1], found[1], said
+
+
+@pytest.mark.parametrize("type", ["maxmin", "onebit"])
+def test_accelerate_resumes_registered_compression(tmp_path, type):
+    pytest.importorskip("accelerate", reason="needs Hugging Face's accelerate")
+    first, second = returned(run_ranks(with_accelerate, 2, type, str(tmp_path / "state")))
+    assert first[1] == second[1]
+    if type == "maxmin":
+        assert first[0] and second[0] and not first[2] and not second[2]
+    else:
+        assert not first[2] and len(second[2]) == 1
