@@ -7,6 +7,8 @@
 #ifndef HIPRESS_OPERATOR_CONTRIB_COMPLL_PACKING_H_
 #define HIPRESS_OPERATOR_CONTRIB_COMPLL_PACKING_H_
 
+#include <algorithm>
+
 #include "operator/contrib/compll/lanes.h"
 
 namespace hipress {
@@ -19,41 +21,39 @@ COMPLL_INLINE int64_t PackedBytes(int64_t count, int bits, int64_t multiple) {
   return (padded * bits + 7) / 8;
 }
 
-COMPLL_INLINE uint64_t LowBits(int bits) {
-  return ((uint64_t(1) << bits) - 1) * 0x0101010101010101u;
-}
-
-/// Eight bytes, each below 2^bits, joined: the first in the lowest bits.
+/// Join eight bytes, each below 2^bits, to 8 * bits bits: neighbors to pairs, pairs to fours, fours to one
+/// word. kMsb: the first byte has the highest of these bits, otherwise the lowest.
+template <bool kMsb>
 COMPLL_INLINE uint64_t Join(uint64_t codes, int bits) {
-#if defined(__BMI2__)
-  return _pext_u64(codes, LowBits(bits));
-#else
-  uint64_t joined = 0;
-  for (int k = 0; k < 8; ++k) joined |= (codes >> (8 * k) & 0xff) << (bits * k);
-  return joined;
-#endif
+  // Not by PEXT: some processors take hundreds of cycles for it, and others have none.
+  if (kMsb) codes = __builtin_bswap64(codes);
+  codes = (codes & 0x00ff00ff00ff00ffu) | (codes & 0xff00ff00ff00ff00u) >> (8 - bits);
+  codes = (codes & 0x0000ffff0000ffffu) | (codes & 0xffff0000ffff0000u) >> (16 - 2 * bits);
+  return (codes & 0x00000000ffffffffu) | codes >> 32 << (4 * bits);
 }
 
+/// Split 8 * bits bits to eight bytes: the inverse of Join.
+template <bool kMsb>
 COMPLL_INLINE uint64_t Split(uint64_t joined, int bits) {
-#if defined(__BMI2__)
-  return _pdep_u64(joined, LowBits(bits));
-#else
-  uint64_t codes = 0;
-  const uint64_t mask = (uint64_t(1) << bits) - 1;
-  for (int k = 0; k < 8; ++k) codes |= (joined >> (bits * k) & mask) << (8 * k);
-  return codes;
-#endif
+  const uint64_t four = (uint64_t(1) << 4 * bits) - 1;
+  const uint64_t two = ((uint64_t(1) << 2 * bits) - 1) * 0x0000000100000001u;
+  const uint64_t one = ((uint64_t(1) << bits) - 1) * 0x0001000100010001u;
+  joined = (joined & four) | (joined >> (4 * bits) & four) << 32;
+  joined = (joined & two) | (joined >> (2 * bits) & two) << 16;
+  joined = (joined & one) | (joined >> bits & one) << 8;
+  return kMsb ? __builtin_bswap64(joined) : joined;
 }
 
+/// Join eight bytes to the first `bits` bytes of a word in memory.
 template <bool kMsb>
 COMPLL_INLINE uint64_t JoinGroup(uint64_t codes, int bits) {
-  if (!kMsb) return Join(codes, bits);
-  return __builtin_bswap64(Join(__builtin_bswap64(codes), bits) << (64 - 8 * bits));
+  const uint64_t joined = Join<kMsb>(codes, bits);
+  return kMsb ? __builtin_bswap64(joined << (64 - 8 * bits)) : joined;
 }
+/// Split the first `bits` bytes of a word in memory to eight bytes.
 template <bool kMsb>
 COMPLL_INLINE uint64_t SplitGroup(uint64_t joined, int bits) {
-  if (!kMsb) return Split(joined, bits);
-  return __builtin_bswap64(Split(__builtin_bswap64(joined) >> (64 - 8 * bits), bits));
+  return Split<kMsb>(kMsb ? __builtin_bswap64(joined) >> (64 - 8 * bits) : joined, bits);
 }
 
 /// Mirrors each byte.
@@ -63,7 +63,87 @@ COMPLL_INLINE uint64_t ReverseInBytes(uint64_t bits) {
   return (bits >> 4 & 0x0f0f0f0f0f0f0f0fu) | (bits & 0x0f0f0f0f0f0f0f0fu) << 4;
 }
 
+#if defined(COMPLL_AVX512) || defined(COMPLL_AVX2)
+/// Bytes and 64-bit words of a vector as wide as I.
+using Octets = uint8_t __attribute__((vector_size(4 * kLanes)));
+using Longs = uint64_t __attribute__((vector_size(4 * kLanes)));
+
+/// Sums of neighboring products: unsigned bytes times signed bytes, as signed 16-bit numbers.
+COMPLL_INLINE I MultiplyAddBytes(I a, I b) {
+#if defined(COMPLL_AVX512)
+  return reinterpret_cast<I>(
+      _mm512_maddubs_epi16(reinterpret_cast<__m512i>(a), reinterpret_cast<__m512i>(b)));
+#else
+  return reinterpret_cast<I>(
+      _mm256_maddubs_epi16(reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(b)));
+#endif
+}
+/// Sums of neighboring products: signed 16-bit numbers, as signed 32-bit numbers.
+COMPLL_INLINE I MultiplyAddWords(I a, I b) {
+#if defined(COMPLL_AVX512)
+  return reinterpret_cast<I>(
+      _mm512_madd_epi16(reinterpret_cast<__m512i>(a), reinterpret_cast<__m512i>(b)));
+#else
+  return reinterpret_cast<I>(
+      _mm256_madd_epi16(reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(b)));
+#endif
+}
+/// Byte place[j] of the same 16 bytes for each byte j, or 0 where place[j] is 128 or more.
+COMPLL_INLINE I ShuffleBytes(I bytes, I place) {
+#if defined(COMPLL_AVX512)
+  return reinterpret_cast<I>(
+      _mm512_shuffle_epi8(reinterpret_cast<__m512i>(bytes), reinterpret_cast<__m512i>(place)));
+#else
+  return reinterpret_cast<I>(
+      _mm256_shuffle_epi8(reinterpret_cast<__m256i>(bytes), reinterpret_cast<__m256i>(place)));
+#endif
+}
+/// kLanes bytes, repeated to the width of I.
+COMPLL_INLINE I RepeatBytes(const uint8_t* data) {
+#if defined(COMPLL_AVX512)
+  const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(data));
+  return reinterpret_cast<I>(_mm512_broadcast_i32x4(bytes));
+#else
+  long long bytes;
+  std::memcpy(&bytes, data, sizeof(bytes));
+  return reinterpret_cast<I>(_mm256_set1_epi64x(bytes));
+#endif
+}
+#endif
+
 // Packing ------------------------------------------------------------------
+
+#if defined(COMPLL_AVX512) || defined(COMPLL_AVX2)
+/// Join bytes below 2^bits in eights, as Join does for one: `bits` bytes for each eight, those of two
+/// eights side by side at the beginning of each 16 bytes. bits: 3 to 7.
+template <bool kMsb>
+COMPLL_INLINE I JoinEights(I codes, int bits) {
+  // The codes are the signed factors: the other one may be 128.
+  const I pairs = MultiplyAddBytes(
+      Set((kMsb ? 0x0100 | 1 << bits : 1 | 0x0100 << bits) * 0x00010001), codes);
+  I fours = MultiplyAddWords(
+      Set(kMsb ? 0x00010000 | 1 << 2 * bits : 1 | 0x00010000 << 2 * bits), pairs);
+  if (kMsb) fours = __builtin_shuffle(fours, Lanes(0) ^ 1);
+  const I gap = (1 - (Lanes(0) & 1)) * (32 - 4 * bits);
+  const Longs eights = reinterpret_cast<Longs>(fours << gap) >> (32 - 4 * bits);
+  Octets place;
+  for (int j = 0; j < 4 * kLanes; ++j) {
+    const int at = j % 16, byte = at % bits;
+    place[j] = static_cast<uint8_t>(at >= 2 * bits ? 0x80 : at / bits * 8 + (kMsb ? bits - 1 - byte : byte));
+  }
+  return ShuffleBytes(reinterpret_cast<I>(eights), reinterpret_cast<I>(place));
+}
+/// Write quarter `q` of a tile: the first 2 * bits bytes of `quarter`. Bytes after it may change too, but
+/// none after the tile.
+COMPLL_INLINE void StoreQuarter(__m128i quarter, int bits, int q, uint8_t* tile) {
+  uint8_t* const out = tile + 2 * bits * q;
+  const int room = 2 * bits * (4 - q);
+  if (room >= 16) return _mm_storeu_si128(reinterpret_cast<__m128i*>(out), quarter);
+  const long long low = _mm_cvtsi128_si64(quarter), high = _mm_extract_epi64(quarter, 1);
+  std::memcpy(out, &low, room < 8 ? room : 8);
+  if (2 * bits > 8) std::memcpy(out + 8, &high, 2 * bits - 8);
+}
+#endif
 
 #if defined(COMPLL_AVX512)
 using Words = uint16_t __attribute__((vector_size(64)));
@@ -127,7 +207,6 @@ COMPLL_INLINE void PackTile(const I* codes, int bits, uint8_t* out) {
     std::memcpy(out, &word, sizeof(word));
     return;
   }
-  alignas(64) uint8_t bytes[kTile];
 #if defined(COMPLL_AVX512)
   const __m512i tile = kHigh ? HighTileBytes(codes, bits) : TileBytes(codes);
   if (bits == 2) {
@@ -141,7 +220,12 @@ COMPLL_INLINE void PackTile(const I* codes, int bits, uint8_t* out) {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), _mm512_cvtepi16_epi8(pairs));
     return;
   }
-  _mm512_storeu_si512(bits == 8 ? out : bytes, tile);
+  if (bits == 8) return _mm512_storeu_si512(out, tile);
+  const auto eights = reinterpret_cast<__m512i>(JoinEights<kMsb>(reinterpret_cast<I>(tile), bits));
+  StoreQuarter(_mm512_castsi512_si128(eights), bits, 0, out);
+  StoreQuarter(_mm512_extracti32x4_epi32(eights, 1), bits, 1, out);
+  StoreQuarter(_mm512_extracti32x4_epi32(eights, 2), bits, 2, out);
+  StoreQuarter(_mm512_extracti32x4_epi32(eights, 3), bits, 3, out);
 #elif defined(COMPLL_AVX2)
   COMPLL_UNROLL
   for (int half = 0; half < 2; ++half) {
@@ -154,19 +238,21 @@ COMPLL_INLINE void PackTile(const I* codes, int bits, uint8_t* out) {
       const __m256i pairs = _mm256_maddubs_epi16(tile, _mm256_set1_epi16(kMsb ? 0x0110 : 0x1001));
       const __m256i packed = _mm256_permute4x64_epi64(_mm256_packus_epi16(pairs, pairs), 0x08);
       _mm_storeu_si128(reinterpret_cast<__m128i*>(out + 16 * half), _mm256_castsi256_si128(packed));
+    } else if (bits == 8) {
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + 32 * half), tile);
     } else {
-      _mm256_storeu_si256(reinterpret_cast<__m256i*>((bits == 8 ? out : bytes) + 32 * half), tile);
+      const auto eights = reinterpret_cast<__m256i>(JoinEights<kMsb>(reinterpret_cast<I>(tile), bits));
+      StoreQuarter(_mm256_castsi256_si128(eights), bits, 2 * half, out);
+      StoreQuarter(_mm256_extracti128_si256(eights, 1), bits, 2 * half + 1, out);
     }
   }
-  if (bits == 2 || bits == 4) return;
 #else
+  alignas(64) uint8_t bytes[kTile];
   for (int v = 0; v < kVectors; ++v) {
     const Bytes part = __builtin_convertvector(codes[v], Bytes);
     std::memcpy((bits == 8 ? out : bytes) + v * kLanes, &part, sizeof(part));
   }
-#endif
   if (bits == 8) return;
-  COMPLL_UNROLL
   for (int g = 0; g < 8; ++g) {
     uint64_t word;
     std::memcpy(&word, bytes + 8 * g, 8);
@@ -174,6 +260,7 @@ COMPLL_INLINE void PackTile(const I* codes, int bits, uint8_t* out) {
     // Whole words as long as they stay in the tile: the next one overwrites what is too much.
     std::memcpy(out + bits * g, &word, bits * g + 8 <= 8 * bits ? 8 : bits);
   }
+#endif
 }
 
 /// Writes tile `i` of a packed vector; a tail's codes beyond the vector must be 0. kHigh: see PackTile.
@@ -223,10 +310,12 @@ COMPLL_INLINE const uint8_t* FindTile(const uint8_t* vector, int bits, int64_t i
     return scratch;
   }
   for (int g = 0; g < 8; ++g) {
-    uint64_t word = 0;
-    std::memcpy(&word, packed + bits * g, bits);
-    word = SplitGroup<kMsb>(word, bits);
-    std::memcpy(scratch + 8 * g, &word, 8);
+    // Whole words that end with the tile: loading as many bytes as there are is many times slower.
+    const int first = bits * g, at = std::min(first, 8 * bits - 8);
+    uint64_t word;
+    std::memcpy(&word, packed + at, sizeof(word));
+    word = SplitGroup<kMsb>(word >> 8 * (first - at), bits);
+    std::memcpy(scratch + 8 * g, &word, sizeof(word));
   }
   return scratch;
 #else
@@ -234,12 +323,20 @@ COMPLL_INLINE const uint8_t* FindTile(const uint8_t* vector, int bits, int64_t i
 #endif
 }
 
+#if defined(COMPLL_AVX512) || defined(COMPLL_AVX2)
+/// Codes v * kLanes and following of a tile, of any width below 8 whose tile has kLanes bytes or more.
 template <bool kMsb>
-COMPLL_INLINE uint64_t LoadGroup(const uint8_t* in, int bits) {
-  uint64_t word = 0;
-  std::memcpy(&word, in, bits);
-  return SplitGroup<kMsb>(word, bits);
+COMPLL_INLINE I SplitLanes(const uint8_t* tile, int bits, int v) {
+  // Whole loads that end with the tile: `skip` bytes belong to codes before.
+  const int first = v * kLanes / 8 * bits, last = 8 * bits - kLanes;
+  const int at = std::min(first, last), skip = first - at;
+  // Each lane gets the byte in which its code begins, and the next one.
+  const I bit = Lanes(0) * bits, byte = (bit >> 3) + skip, next = byte + 1;
+  const I place = (kMsb ? byte << 8 | next : next << 8 | byte) | static_cast<int32_t>(0x80800000u);
+  const I shift = kMsb ? 16 - bits - (bit & 7) : bit & 7;
+  return ShuffleBytes(RepeatBytes(tile + at), place) >> shift & ((1 << bits) - 1);
 }
+#endif
 
 /// Codes v * kLanes on of a tile.
 template <bool kMsb>
@@ -267,12 +364,9 @@ COMPLL_INLINE I GetCodes(const uint8_t* tile, int bits, int v) {
   }
   if (bits == 8) {
     bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(tile + 16 * v));
-  } else {
-    bytes = _mm_set_epi64x(
-        static_cast<long long>(LoadGroup<kMsb>(tile + bits * (2 * v + 1), bits)),
-        static_cast<long long>(LoadGroup<kMsb>(tile + bits * 2 * v, bits)));
+    return reinterpret_cast<I>(_mm512_cvtepu8_epi32(bytes));
   }
-  return reinterpret_cast<I>(_mm512_cvtepu8_epi32(bytes));
+  return SplitLanes<kMsb>(tile, bits, v);
 #elif defined(COMPLL_AVX2)
   if (bits == 2) {
     uint16_t word;
@@ -288,10 +382,11 @@ COMPLL_INLINE I GetCodes(const uint8_t* tile, int bits, int v) {
                                 : _mm256_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28);
     return reinterpret_cast<I>(_mm256_srlv_epi32(_mm256_set1_epi32(word), shifts)) & 15;
   }
-  const __m128i bytes =
-      bits == 8 ? _mm_loadl_epi64(reinterpret_cast<const __m128i*>(tile + 8 * v))
-                : _mm_cvtsi64_si128(static_cast<long long>(LoadGroup<kMsb>(tile + bits * v, bits)));
-  return reinterpret_cast<I>(_mm256_cvtepu8_epi32(bytes));
+  if (bits == 8) {
+    const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(tile + 8 * v));
+    return reinterpret_cast<I>(_mm256_cvtepu8_epi32(bytes));
+  }
+  return SplitLanes<kMsb>(tile, bits, v);
 #else
   Bytes part;
   std::memcpy(&part, tile + v * kLanes, sizeof(part));
@@ -311,9 +406,10 @@ COMPLL_INLINE uint64_t LoadBits(const uint8_t* vector, int64_t i, int64_t bytes)
 /// The lowest 32 bits, each followed by a 0 (or, kUpper, after one).
 template <bool kUpper>
 COMPLL_INLINE uint64_t Spaced(uint64_t bits) {
-#if defined(__BMI2__)
+#if defined(COMPLL_AVX512)
   return _pdep_u64(bits, 0x5555555555555555u << kUpper);
 #else
+  // Not by PDEP: some processors without AVX-512 take hundreds of cycles for it.
   bits &= 0xffffffffu;
   bits = (bits | bits << 16) & 0x0000ffff0000ffffu;
   bits = (bits | bits << 8) & 0x00ff00ff00ff00ffu;
