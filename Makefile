@@ -7,16 +7,18 @@ PYTHON ?= python3.11
 JOBS ?= $(shell nproc)
 # Instruction sets to compile codecs for: native (this processor's best) or all.
 ISAS ?= native
+# Tests to run: quick (those of `make test`), slow (the others) or all.
+TIER ?= all
 VENV := $(CURDIR)/.venv
 PY := $(VENV)/bin/python
 STAMPS := build/stamps
-SETUP := PYTHON="$(PYTHON)" JOBS="$(JOBS)" ISAS="$(ISAS)" tools/setup.sh
+SETUP = PYTHON="$(PYTHON)" JOBS="$(JOBS)" ISAS="$(ISAS)" tools/setup.sh
 
 export PYTHONPATH := $(CURDIR)/python$(if $(PYTHONPATH),:$(PYTHONPATH))
 
 FUZZ_ISAS ?= baseline avx2 avx512
 
-.PHONY: help setup build cuda wheel native-tests demo docs tensorflow test test-cpp test-python test-torch-latest test-image nightly tsan fuzz fuzz-parsers bench lint clean distclean
+.PHONY: help setup build cuda wheel native-tests demo docs tensorflow test test-all test-cpp test-python test-torch-latest test-image nightly tsan fuzz fuzz-parsers bench lint clean distclean
 
 help:  ## this list
 	@grep -hE '^[a-z][a-z-]*:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 14
@@ -73,7 +75,13 @@ lint: setup  ## ruff, the layers of docs/contributing/architecture.md, and no ne
 	@$(VENV)/bin/lint-imports --no-cache
 	@$(VENV)/bin/vermin -q -t=3.9- --violations --no-tips --eval-annotations python examples tools
 
-test: lint docs test-cpp test-python  ## set up, then lint, build the documentation and run all tests
+test: TIER := quick
+test: lint docs test-cpp test-python  ## set up, then lint, build the documentation, and prove each feature once
+
+# The codecs of all instruction sets, and every test that `make test` leaves out.
+test-all: TIER := slow
+test-all: ISAS := all
+test-all: test-cpp test-python  ## after make test: all instruction sets, full matrices, long waits
 
 test-cpp: native-tests
 	@ctest --test-dir build --output-on-failure --no-tests=error -j $(JOBS)
@@ -81,7 +89,7 @@ test-cpp: native-tests
 # Jobs wait for the network and for time limits, so files run side by side also on two processors.
 # The outer limit ends even a run that hangs in native code, where pytest-timeout cannot reach.
 test-python: native-tests $(VENV)/.tensorflow $(STAMPS)/launchers
-	@timeout -k 30 4500 $(PY) -m pytest -n $(JOBS) --dist loadfile --durations=40 $(PYTEST_ARGS)
+	@timeout -k 30 4500 $(PY) -m pytest -n $(JOBS) --dist loadfile --durations=40 --tier=$(TIER) $(PYTEST_ARGS)
 
 # An environment of its own, as what is pinned for MXNet's sake would hold PyTorch and NumPy back.
 LATEST := build/venv-torch-latest

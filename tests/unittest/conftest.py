@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
@@ -12,6 +13,39 @@ from harness import warm
 from harness.launch import Sshd
 
 warm.enable()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--tier",
+        choices=("quick", "slow", "all"),
+        default="all",
+        help="quick: tests without the mark slow, as `make test` runs them; slow: those with it",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers",
+        "slow(keep=0): `make test` leaves it out, but for its first `keep` cases; `make test-all` "
+        "runs it",
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Select the tests of the tier that was asked for."""
+    tier = config.getoption("--tier")
+    if tier == "all":
+        return
+    seen: Counter[str] = Counter()
+    slow: dict[bool, list[pytest.Item]] = {False: [], True: []}
+    for item in items:
+        mark = item.get_closest_marker("slow")
+        function = item.nodeid.partition("[")[0]
+        seen[function] += 1
+        slow[mark is not None and seen[function] > mark.kwargs.get("keep", 0)].append(item)
+    items[:] = slow[tier == "slow"]
+    config.hook.pytest_deselected(items=slow[tier != "slow"])
 
 
 @pytest.fixture(scope="module")
