@@ -74,8 +74,8 @@ void RejectNextCall(int raw_tcp, in_port_t port) {
     const auto check = static_cast<uint16_t>(~(sum + (sum >> 16)));
     answer[2] = static_cast<uint8_t>(check >> 8);
     answer[3] = static_cast<uint8_t>(check);
-    const sockaddr_in target = Resolve("127.0.0.1", 0);
-    ASSERT_EQ(sendto(icmp.get(), answer, sizeof(answer), 0, reinterpret_cast<const sockaddr*>(&target), sizeof(target)),
+    const SocketAddress::Native target = Resolve("127.0.0.1", 0).ToNative();
+    ASSERT_EQ(sendto(icmp.get(), answer, sizeof(answer), 0, target.get(), target.size()),
               static_cast<ssize_t>(sizeof(answer)));
     return;
   }
@@ -94,10 +94,10 @@ TEST(Connect, AFirewallsRefusalIsNotTheMachinesOwn) {
   if (IsOlderThan(5, 19)) GTEST_SKIP() << "this kernel does not tell";
   // A listener whose backlog is full answers no call.
   UniqueFd listener(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address = Resolve("127.0.0.1", 0);
-  ASSERT_EQ(bind(listener.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  const SocketAddress::Native any_port = Resolve("127.0.0.1", 0).ToNative();
+  ASSERT_EQ(bind(listener.get(), any_port.get(), any_port.size()), 0);
   ASSERT_EQ(listen(listener.get(), 0), 0);
-  address = LocalAddress(listener.get());
+  const SocketAddress address = LocalAddress(listener.get());
   int error = 0;
   std::vector<UniqueFd> callers;
   do {
@@ -105,7 +105,7 @@ TEST(Connect, AFirewallsRefusalIsNotTheMachinesOwn) {
   } while (callers.back().get() >= 0 && callers.size() < 10);
   ASSERT_EQ(error, ETIMEDOUT);
   raw = UniqueFd(socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_TCP));
-  std::thread firewall([&] { RejectNextCall(raw.get(), address.sin_port); });
+  std::thread firewall([&] { RejectNextCall(raw.get(), htons(static_cast<uint16_t>(address.port()))); });
   EXPECT_EQ(ConnectOnce(address, In(seconds(5)), &error).get(), -1);
   firewall.join();
   EXPECT_EQ(error, EHOSTUNREACH);
