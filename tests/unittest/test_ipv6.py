@@ -61,7 +61,7 @@ def test_torch_job_with_ipv6_master_address():
 @needs_ipv6
 def test_elastic_job_on_ipv6_loopback():
     pytest.importorskip("torch")
-    command = [sys.executable, str(SCRIPTS / "ipv6_elastic.py")]
+    command = [sys.executable, str(SCRIPTS / "elastic_steps.py")]
     with ElasticJob(command, 2, loopback="::1") as job:
         job.wait(90, succeed=True)
         assert [event["epoch"] for event in job.journal(0) if event["event"] == "view"] == [1]
@@ -106,7 +106,7 @@ def test_jobs_between_hosts_without_ipv4():
         with TorchJob(command, 3, base_environment(), network=network) as job:
             found = records([result.output for result in job.wait(90, succeed=True)])
         assert len({record["digest"] for record in found}) == 1
-        command = [sys.executable, str(SCRIPTS / "ipv6_elastic.py")]
+        command = [sys.executable, str(SCRIPTS / "elastic_steps.py")]
         with ElasticJob(command, 3, network=network) as job:
             job.wait(90, succeed=True)
             assert [event["epoch"] for event in job.journal(0) if event["event"] == "view"] == [1]
