@@ -118,9 +118,9 @@ def test_elastic_job_trains_on_a_full_disk(tmp_path):
         "HIPRESS_TIMELINE": str(tmp_path / "timeline.json"),
         "HIPRESS_DEBUG_DIR": str(tmp_path / "debug"),
     }
-    worker = [sys.executable, SCRIPTS / "elastic_steps.py"]
-    line = [sys.executable, LAUNCH, "--elastic", "--max-restarts", "0", "-n", "2", "--env", "TMPDIR"]
-    done = run_on_full_disk(tmp_path, [*line, *worker], env, output=tmp_path / "output", timeout=120)
+    options = ["--elastic", "--max-restarts", "0", "-n", "2", "--env", "TMPDIR"]
+    line = [sys.executable, LAUNCH, *options, sys.executable, SCRIPTS / "elastic_steps.py"]
+    done = run_on_full_disk(tmp_path, line, env, output=tmp_path / "output", timeout=120)
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("cannot write the journal") == 2, done.stderr
     assert "the timeline could not be written" in done.stderr, done.stderr

@@ -23,14 +23,14 @@ class Board:
     def __init__(self, folder: str) -> None:
         try:
             # It needs no TensorFlow. TensorBoard's own writer imports it, where it is installed.
-            from tensorboardX.event_file_writer import EventsWriter
+            from tensorboardX import event_file_writer
         except ImportError as error:
             raise ImportError(
                 f"it needs the package tensorboardX (pip install tensorboardX): {error}"
             ) from error
         os.makedirs(folder, exist_ok=True)
         # Not SummaryWriter: after a failed write its thread ends, and the caller waits forever.
-        self._writer = EventsWriter(os.path.join(folder, "events"), ".hipress")
+        self._writer = event_file_writer.EventsWriter(os.path.join(folder, "events"), ".hipress")
         self._folder, self._failed = folder, False
 
     def say(self, sentence: str, step: int) -> None:

@@ -21,7 +21,6 @@ Training does not depend on these files. One that cannot be written is reported 
 from __future__ import annotations
 
 import json
-import logging
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -32,7 +31,6 @@ from hipress.tuning.board import Board, board_of
 
 EVERY = 100
 FIGURES = ("rounding", "error", "share")
-_log = logging.getLogger("hipress")
 
 
 class Journal:
@@ -121,5 +119,6 @@ def _board(folder: str) -> Board | None:
     try:
         return board_of(folder) if folder else None
     except (ImportError, OSError) as error:
-        _log.warning("HIPRESS_TENSORBOARD (%s): %s; nothing is written", folder, error)
+        reason = f"no figures for TensorBoard in {folder} (HIPRESS_TENSORBOARD): {error}"
+        warn_once(folder, FileError(reason))
         return None
