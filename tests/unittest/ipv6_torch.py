@@ -2,6 +2,7 @@
 
 import datetime
 import json
+import os
 
 import torch
 import torch.distributed as dist
@@ -12,6 +13,7 @@ import hipress.torch
 torch.set_num_threads(1)
 torch.manual_seed(0)
 dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=60))
+del os.environ["GLOO_SOCKET_IFNAME"]  # the engine finds its address by MASTER_ADDR alone
 model = DistributedDataParallel(torch.nn.Linear(512, 512))
 compression = hipress.torch.compress(model, "onebit", min_size=256)
 for _ in range(3):
