@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -140,6 +141,31 @@ def test_checkpoint_on_a_full_disk_is_an_error_that_keeps_the_old_one(tmp_path):
         f"cannot write the checkpoint {tmp_path}/checkpoint: No space left on device"
     )
     assert state == "['checkpoint', 'filler'] b'old'"
+
+
+@pytest.mark.parametrize("fails", ["save", "replace"])
+def test_failed_checkpoint_of_a_trainer_keeps_the_old_one(tmp_path, monkeypatch, fails):
+    pytest.importorskip("transformers")
+    from hipress.torch.integrations import huggingface
+
+    def save(_, checkpoint_id):
+        os.mkdir(checkpoint_id)
+        if fails == "save":
+            raise OSError(28, "No space left on device")
+
+    def replace(*_):
+        raise OSError(28, "No space left on device")
+
+    (tmp_path / "hipress").mkdir()
+    (tmp_path / "hipress" / "old").touch()
+    monkeypatch.setattr(huggingface.checkpoint, "save", save)
+    monkeypatch.setattr(huggingface.files, "replace", replace)
+    callback = SimpleNamespace(compression=object(), _saved_to=lambda state: str(tmp_path))
+    first = SimpleNamespace(process_index=0)
+    with pytest.raises(OSError, match="No space"):
+        huggingface.CompressionCallback.on_save(callback, first, None, None)
+    assert os.listdir(tmp_path) == ["hipress"]
+    assert os.listdir(tmp_path / "hipress") == ["old"]
 
 
 @needs_mounts

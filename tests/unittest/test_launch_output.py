@@ -139,7 +139,7 @@ def test_output_after_a_partial_line_begins_a_line(monkeypatch):
 
 
 def test_output_that_nobody_reads_is_limited(monkeypatch):
-    """Of a worker of an elastic job, whose output is in memory until the launcher reads it."""
+    """The output of an elastic job's worker is in memory until the launcher reads it."""
     monkeypatch.setitem(sys.modules, "supervisor", supervisor)  # as when it is run
     from hipress.launcher import elastic_supervisor
 
@@ -155,7 +155,7 @@ def test_output_that_nobody_reads_is_limited(monkeypatch):
     assert not tail.copy()
     tail.file.close()
     notice, rest = taken
-    assert notice == b"\nhipress-launch: 1300 bytes of output are lost: nobody read them\n"
+    assert notice == b"\nhipress-launch: 1300 bytes of output were not read in time: lost\n"
     assert rest == b"x" * 500
 
 

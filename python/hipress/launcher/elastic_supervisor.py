@@ -3,13 +3,12 @@
 Stands alone beside supervisor.py, as whose "program" it runs.
 
 The end of standard input ends nothing. What the command writes goes to files of its own, which are
-read from here: a file can be written to when nobody reads it any more, a pipe cannot. They are in
-memory, so that the command can also write when the disk is full. Lines on
-standard error that begin with the word that "elastic" gives are reports to the launcher, in JSON:
-which process the command is, and how it has ended. The end of this supervisor alone would not tell
-whether the command has. Its own status is 0, whatever the command's: mpirun and srun have much to
-say about any other. With "ignore_signals" it passes no signal on: an mpirun without its launcher
-sends SIGTERM.
+read from here: a file can be written to without a reader, a pipe cannot. The files are in memory,
+so that a full disk does not end the command. Lines on standard error that begin with the word that
+"elastic" gives are reports to the launcher, in JSON: which process the command is, and how it has
+ended. The end of this supervisor alone would not tell whether the command has. Its own status is 0,
+whatever the command's: mpirun and srun have much to say about any other. With "ignore_signals" it
+passes no signal on: an mpirun without its launcher sends SIGTERM.
 
 The command's status is also left in a folder, until the launcher says "DONE": the connection to it
 may have broken. Then it connects again, with what was reported of the process as "watch", and the
@@ -136,7 +135,7 @@ class Tail:
             self.read += behind - self.KEPT // 2
             self.free()
         if self.lost:
-            text = f"\nhipress-launch: {self.lost} bytes of output are lost: nobody read them\n"
+            text = f"\nhipress-launch: {self.lost} bytes of output were not read in time: lost\n"
             if self.output.write(text.encode()):
                 self.lost = 0
 

@@ -314,7 +314,7 @@ class Runner:
         return bool(asked) or self._is_late(time.monotonic())
 
     def _heed_limits(self, now: float) -> None:
-        """Stops the job if its time is over; or, silently, if the reader of its output has gone."""
+        """Stops the job at its time limit; or, silently, if the reader of its output has gone."""
         if self._is_late(now):
             self._say(f"the job has not ended within {self._timeout:g} s; stopping it")
             self._stop(124, now)

@@ -10,7 +10,7 @@ from hipress.files import warn_once
 
 
 class Board:
-    """Writes to a file in a folder, beside what the script itself writes there.
+    """A file in a folder, separate from the files that the script itself writes there.
 
     A failed write, for example to a full disk, is reported once, and nothing more is written: what
     follows a record that is there in part cannot be read.
