@@ -123,6 +123,15 @@ TEST(Address, TlsIsOffBetweenAddressesOfOneHostOnly) {
   EXPECT_TRUE(wants("::1", "2001:db8::1"));
 }
 
+TEST(Address, InterfacesAndRoutesHaveAddressesOfBothVersions) {
+  EXPECT_EQ(AddressOfInterface("lo"), "127.0.0.1");
+  EXPECT_EQ(AddressTowards("127.0.0.1"), "127.0.0.1");
+  if (!CanListenOn("::1")) GTEST_SKIP() << "this machine has no IPv6";
+  EXPECT_EQ(AddressOfInterface("lo", AF_INET6), "::1");
+  EXPECT_EQ(AddressTowards("::1"), "::1");
+  EXPECT_EQ(AddressTowards("[::1]"), "::1");
+}
+
 TEST(Address, ALaneNamesWhereItsCallerListensInBothVersions) {
   for (const char* host : {"10.0.0.2", "2001:db8::2"}) {
     const SocketAddress listens = Resolve(host, 4711);
