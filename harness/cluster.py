@@ -36,6 +36,7 @@ class Cluster(Processes):
     :param args: arguments of the script
     :param base: the environment that those are added to; None for a test's
     :param node_of: the network's node of a role ("scheduler", "server", "worker") and rank
+    :param loopback: address of all processes without a network
     """
 
     def __init__(
@@ -53,8 +54,9 @@ class Cluster(Processes):
         priority: bool = False,
         base: Mapping[str, str] | None = None,
         node_of: Callable[[str, int], int] = own_nodes,
+        loopback: str = "127.0.0.1",
     ) -> None:
-        super().__init__(network, priority)
+        super().__init__(network, priority, loopback)
         self.port = 9091 if network else free_port()
         common = {
             **(base_environment(TEST_HEARTBEAT) if base is None else base),

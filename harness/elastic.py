@@ -22,12 +22,14 @@ class ElasticJob(Processes):
         self, command: Sequence[str], workers: int, min_workers: int = 2,
         env: Mapping[str, str] | None = None, heartbeat_ms: int = 5000, **options: object,
     ) -> None:  # fmt: skip
+        from hipress.addresses import join
+
         super().__init__(**options)
         self.command, self._restarts = command, [0] * workers
         self._latest: dict[str, str] = {}
         network = self._network
         agents = [
-            f"{self.address(slot)}:{29700 if network else free_port()}" for slot in range(workers)
+            join(self.address(slot), 29700 if network else free_port()) for slot in range(workers)
         ]
         self._env = {
             **base_environment(),

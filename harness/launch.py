@@ -135,8 +135,8 @@ def run(arguments: list[str], seconds: float = 170.0, **options) -> Launch:
 class Sshd:
     """An sshd of our own on loopback: own port, keys and configuration in a directory."""
 
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
+    def __init__(self, directory: Path, address: str = "127.0.0.1") -> None:
+        self.directory, self.address = directory, address
         self.path = shutil.which("sshd", path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
         self.port = 0
         self.process: subprocess.Popen | None = None
@@ -150,15 +150,15 @@ class Sshd:
                 ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(self.directory / name)],
                 check=True,
             )
-        self.port = free_port("127.0.0.1")
+        self.port = free_port(self.address)
         host_key = " ".join((self.directory / "host_key.pub").read_text().split()[:2])
-        (self.directory / "known_hosts").write_text(f"[127.0.0.1]:{self.port} {host_key}\n")
+        (self.directory / "known_hosts").write_text(f"[{self.address}]:{self.port} {host_key}\n")
         (self.directory / "ssh_config").write_text(
             f"IdentityFile {self.directory}/id\nIdentitiesOnly yes\nIdentityAgent none\n"
             f"UserKnownHostsFile {self.directory}/known_hosts\nStrictHostKeyChecking yes\n"
         )
         (self.directory / "sshd_config").write_text(
-            f"Port {self.port}\nListenAddress 127.0.0.1\nHostKey {self.directory}/host_key\n"
+            f"Port {self.port}\nListenAddress {self.address}\nHostKey {self.directory}/host_key\n"
             f"AuthorizedKeysFile {self.directory}/id.pub\nStrictModes no\nUsePAM no\n"
             f"PasswordAuthentication no\nPidFile none\nMaxStartups 100\nPermitRootLogin yes\n"
             f"SetEnv TMPDIR={self.directory}\n"
@@ -184,15 +184,17 @@ class Sshd:
         if self.process.poll() is not None:
             raise AssertionError(f"sshd: {(self.directory / 'log').read_text()}")
         try:
-            with socket.create_connection(("127.0.0.1", self.port), timeout=1.0):
+            with socket.create_connection((self.address, self.port), timeout=1.0):
                 return True
         except OSError:
             return False
 
     def arguments(self, slots: int = 1) -> list[str]:
         """Launcher options for a job on this host."""
+        from hipress.addresses import join
+
         hostfile = self.directory / "hosts"
-        hostfile.write_text(f"# one host\n127.0.0.1:{self.port} slots={slots}\n")
+        hostfile.write_text(f"# one host\n{join(self.address, self.port)} slots={slots}\n")
         return ["-H", str(hostfile), "--ssh", f"ssh -F {self.directory}/ssh_config"]
 
     def stop(self) -> None:

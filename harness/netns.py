@@ -35,7 +35,8 @@ _numbers = itertools.count(1)  # of networks, which threads may make side by sid
 
 _RECEIVER = """
 import socket, sys, time
-listener = socket.create_server((sys.argv[1], 0))
+family = socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET
+listener = socket.create_server((sys.argv[1], 0), family=family)
 listener.settimeout(20)
 print(listener.getsockname()[1], flush=True)
 peer, _ = listener.accept()
@@ -124,6 +125,7 @@ class ShapedNetwork:
         nodes: how many namespaces, 1 to 250.
         rate: as ``tc`` writes it, e.g. ``"1gbit"``; None leaves the links unshaped.
         dilation: of time, at least 1; what this class takes and tells is in dilated time.
+        ipv6: gives the nodes IPv6 addresses only.
         burst: of the token bucket filter, as ``tc`` writes it.
         latency: seconds that a packet may wait in that filter.
         verify: measure one link on entry, and raise NetworkError if it is off by more than 15%.
@@ -140,13 +142,14 @@ class ShapedNetwork:
         latency: float = 0.1,
         verify: bool = True,
         dilation: float = 1.0,
+        ipv6: bool = False,
     ) -> None:
         if not 1 <= nodes <= 250:
             raise ValueError(f"nodes is {nodes}; allowed are 1 to 250")
         if not 1 <= dilation < float("inf"):
             raise ValueError(f"dilation is {dilation}; allowed are 1 and more")
         self.nodes, self.rate, self.burst, self.latency = nodes, rate, burst, latency
-        self.verify, self.dilation = verify, dilation
+        self.verify, self.dilation, self.ipv6 = verify, dilation, ipv6
         self.measured_bits_per_second: float | None = None
         self._id = f"{PREFIX}-{os.getpid()}-{next(_numbers)}"
         self._switch = f"{self._id}-sw"
@@ -161,8 +164,8 @@ class ShapedNetwork:
         return f"{self._id}-n{node}"
 
     def address(self, node: int) -> str:
-        """The node's IPv4 address, on its ``eth0``."""
-        return f"10.77.0.{node + 1}"
+        """Return the node's only address, on its ``eth0``."""
+        return f"fd77::{node + 1:x}" if self.ipv6 else f"10.77.0.{node + 1}"
 
     def command(self, node: int, command: Sequence[str]) -> list[str]:
         """The command that runs `command` on a node."""
@@ -225,7 +228,10 @@ class ShapedNetwork:
             _run("ip", "-n", switch, "link", "add", port, "type", "veth",
                  "peer", "name", "eth0", "netns", name)  # fmt: skip
             _run("ip", "-n", switch, "link", "set", port, "master", "bridge0", "up")
-            _run("ip", "-n", name, "address", "add", f"{self.address(node)}/24", "dev", "eth0")
+            # Without nodad an IPv6 address cannot be used for a second.
+            address = f"{self.address(node)}/{64 if self.ipv6 else 24}"
+            nodad = ["nodad"] if self.ipv6 else []
+            _run("ip", "-n", name, "address", "add", address, "dev", "eth0", *nodad)
             _run("ip", "-n", name, "link", "set", "eth0", "up")
             _run("ip", "-n", name, "link", "set", "lo", "up")
             if self.rate:

@@ -11,7 +11,6 @@ import itertools
 import os
 import random
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -60,7 +59,7 @@ def free_port() -> int:
 
     for _ in range(100):
         port = next(_ports)
-        if not any(job.port_error(socket.AF_INET, "127.0.0.1", p) for p in (port, port + 1)):
+        if not any(job.port_error("127.0.0.1", p) for p in (port, port + 1)):
             return port
     raise RuntimeError("found no two free neighbouring ports")
 
@@ -120,10 +119,16 @@ class Processes:
         limits are in its dilated time
     :param priority: the processes go before all others of this machine (Linux, root): on a machine
         with other work, as near as one gets to a machine without
+    :param loopback: address of all processes without a network, for example ``::1``
     """
 
-    def __init__(self, network: ShapedNetwork | None = None, priority: bool = False) -> None:
-        self._network, self._priority = network, priority
+    def __init__(
+        self,
+        network: ShapedNetwork | None = None,
+        priority: bool = False,
+        loopback: str = "127.0.0.1",
+    ) -> None:
+        self._network, self._priority, self._loopback = network, priority, loopback
         self._dir = tempfile.TemporaryDirectory(prefix="hipress-job-")
         self.path = Path(self._dir.name)
         self.processes: dict[str, subprocess.Popen | warm.WarmProcess] = {}
@@ -131,8 +136,8 @@ class Processes:
         self._ended: dict[str, float] = {}
 
     def address(self, node: int) -> str:
-        """The IPv4 address of a node of the network."""
-        return self._network.address(node) if self._network else "127.0.0.1"
+        """The address of a node of the network; loopback without one."""
+        return self._network.address(node) if self._network else self._loopback
 
     @property
     def interface(self) -> str:

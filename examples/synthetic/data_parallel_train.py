@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import socket
 import statistics
 import subprocess
@@ -32,7 +33,7 @@ ZOO = {
 }
 """Names here, those of Gluon's zoo, pixels of a side. There is no Inception v4 in the zoo."""
 MODELS = ["lenet", *ZOO]
-LOCAL = {"localhost", "127.0.0.1"}
+LOCAL = {"localhost", "127.0.0.1", "[::1]"}
 
 
 def arguments() -> argparse.Namespace:
@@ -72,11 +73,12 @@ def _positive(text: str) -> int:
 
 def launch(args: argparse.Namespace) -> int:
     """Runs this script as a job; returns the launcher's status."""
-    hosts = [pair.partition(":") for pair in filter(None, args.servers.split(","))]
-    for name, _, slots in hosts:
-        if not name or (slots and not slots.isdecimal()):
-            sys.exit(f"--servers takes host:processes,..., not {args.servers!r}")
-    slots = sum(int(count or 1) for _, _, count in hosts)
+    form = re.compile(r"(\[.+\]|[^:]+)(?::(\d*))?")  # an IPv6 address is in brackets
+    pairs = [form.fullmatch(pair) for pair in args.servers.split(",") if pair]
+    if not all(pairs):
+        sys.exit(f"--servers takes host:processes,..., not {args.servers!r}")
+    hosts = [(match[1], int(match[2] or 1)) for match in pairs]
+    slots = sum(count for _, count in hosts)
     if hosts and slots != args.numprocess:
         sys.exit(f"--servers has room for {slots} processes, but --numprocess is {args.numprocess}")
     command = [sys.executable, str(ROOT / "tools" / "launch.py"), "-n", str(args.numprocess)]
@@ -91,10 +93,10 @@ def launch(args: argparse.Namespace) -> int:
     if args.horovodrun:
         print("--horovodrun: HiPress starts its processes itself")
     with tempfile.NamedTemporaryFile("w", prefix="hipress-hosts-") as file:
-        if all(name in LOCAL | {socket.gethostname()} for name, _, _ in hosts):
+        if all(name in LOCAL | {socket.gethostname()} for name, _ in hosts):
             command += ["--launcher", "local"]
         else:
-            file.writelines(f"{name} slots={count or 1}\n" for name, _, count in hosts)
+            file.writelines(f"{name} slots={count}\n" for name, count in hosts)
             file.flush()
             command += ["--hostfile", file.name]
         return subprocess.call([*command, "--", sys.executable, __file__, *sys.argv[1:]])

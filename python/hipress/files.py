@@ -5,12 +5,16 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+import logging
 import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+_log = logging.getLogger("hipress")
+_reported: set[str] = set()
+"""Files that :func:`warn_once` has reported."""
 _numbers = itertools.count()
 """Numbers of this process's partial files: two threads may write the same file."""
 
@@ -63,6 +67,63 @@ def write(path: str | os.PathLike[str], what: str, content: str | bytes) -> None
             file.write(data)
     except OSError as error:
         raise FileError(f"cannot write the {what} {path}: {error.strerror}") from error
+
+
+def warn_once(path: str | os.PathLike[str], error: Exception) -> None:
+    """Log that a file which training does not need cannot be written. Each file is reported once.
+
+    Args:
+        path: The file.
+        error: A :class:`FileError`, which names the file, or an OSError.
+    """
+    if os.fspath(path) in _reported:
+        return
+    _reported.add(os.fspath(path))
+    what = error
+    if isinstance(error, OSError):
+        what = f"cannot write {os.fspath(path)}: {error.strerror or error}"
+    _log.warning("%s; training continues without it", what)
+
+
+class LineFile:
+    """A file of lines that training does not need, such as a journal.
+
+    A line that cannot be written, for example to a full disk, is lost. The first failure is a
+    warning, and the next lines are written as soon as they can be.
+
+    Args:
+        path: The file. Lines are added to its end; missing folders are made.
+        what: What the file holds, for the warning: "journal".
+    """
+
+    def __init__(self, path: str | os.PathLike[str], what: str) -> None:
+        self._path, self._what = Path(path), what
+        self._handle: int | None = None
+        self._cut = False  # the last line is there in part only
+
+    def write(self, line: str) -> None:
+        """Add a line."""
+        try:
+            if self._handle is None:
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+                flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+                self._handle = os.open(self._path, flags, 0o666)
+            data = memoryview((("\n" if self._cut else "") + line + "\n").encode())
+            while data:
+                data = data[os.write(self._handle, data) :]
+                self._cut = bool(data)
+        except OSError as error:
+            reason = f"cannot write the {self._what} {self._path}: {error.strerror}"
+            warn_once(self._path, FileError(reason))
+
+    def close(self) -> None:
+        """Close the file. The next line opens it again."""
+        if self._handle is not None:
+            handle, self._handle = self._handle, None
+            os.close(handle)
+
+    def __del__(self) -> None:
+        self.close()
 
 
 @contextlib.contextmanager

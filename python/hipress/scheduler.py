@@ -9,6 +9,7 @@ import os
 import secrets
 from collections.abc import Callable, Mapping
 
+from hipress import addresses
 from hipress._lib import check_call, lib, string_pairs
 from hipress.errors import HipressError
 from hipress.member import Member
@@ -72,7 +73,7 @@ def join(
     if "error" in found:
         raise HipressError(f"worker 0: {found['error']}")
     secret = os.environ.get("HIPRESS_SECRET") or found["secret"]
-    address, _, port = found["address"].rpartition(":")
+    address, port = addresses.split(found["address"])
     own = {"DMLC_ROLE": "worker", "DMLC_WORKER_ID": rank, "HIPRESS_SECRET": secret}
     if view:
         own["HIPRESS_TIMELINE"] = beside(timeline, f"rank{rank}")

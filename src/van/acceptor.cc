@@ -42,7 +42,7 @@ int FirstReserved() {
 /// One caller that has not proved anything yet. Holds less than 2 KiB until it has.
 class PendingHandshake : public std::enable_shared_from_this<PendingHandshake> {
  public:
-  PendingHandshake(Acceptor* acceptor, UniqueFd fd, const sockaddr_in& remote)
+  PendingHandshake(Acceptor* acceptor, UniqueFd fd, const SocketAddress& remote)
       : acceptor_(acceptor),
         fd_(fd.get()),
         remote_(remote),
@@ -61,7 +61,7 @@ class PendingHandshake : public std::enable_shared_from_this<PendingHandshake> {
 
   void Refuse(const std::string& why) {
     if (acceptor_ == nullptr) return;
-    acceptor_->Refused(ToText(remote_), why);
+    acceptor_->Refused(remote_.ToText(), why);
     Finish();
   }
 
@@ -168,7 +168,7 @@ class PendingHandshake : public std::enable_shared_from_this<PendingHandshake> {
       return Reject(verdict, "calls itself " + peer.ToString() + ", which is already connected");
     }
     if (verdict == VerdictCode::kGone) {  // no stranger: it did not hear that its goodbye has arrived, for example
-      LogInfo(peer.ToString() + " (" + ToText(remote_) + ") asks for a connection that is gone");
+      LogInfo(peer.ToString() + " (" + remote_.ToText() + ") asks for a connection that is gone");
       if (SendVerdict(verdict)) Finish();
       return;
     }
@@ -235,7 +235,7 @@ class PendingHandshake : public std::enable_shared_from_this<PendingHandshake> {
 
   Acceptor* acceptor_;  ///< null once this is over
   const int fd_;
-  const sockaddr_in remote_;
+  const SocketAddress remote_;
   asio::ip::tcp::socket socket_;
   asio::steady_timer deadline_;
   State state_ = State::kHello;
@@ -281,9 +281,9 @@ void Acceptor::Wait() {
 void Acceptor::AcceptSome() {
   // Not all, or strangers could keep this thread from everything else.
   for (int i = 0; i < kMaxAtOnce; ++i) {
-    sockaddr_in remote{};
-    socklen_t size = sizeof(remote);
-    UniqueFd fd(accept4(listener_.native_handle(), reinterpret_cast<sockaddr*>(&remote), &size,
+    sockaddr_storage caller{};
+    socklen_t size = sizeof(caller);
+    UniqueFd fd(accept4(listener_.native_handle(), reinterpret_cast<sockaddr*>(&caller), &size,
                         SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (fd.get() < 0) {
       if (errno == EAGAIN) return Wait();
@@ -306,6 +306,7 @@ void Acceptor::AcceptSome() {
       UniqueFd freed(fcntl(fd.get(), F_DUPFD_CLOEXEC, 0));
       if (freed.get() >= 0 && freed.get() < fd.get()) fd = std::move(freed);
     }
+    const SocketAddress remote(reinterpret_cast<const sockaddr*>(&caller));
     Tune(fd.get(), 2 * options_.heartbeat_timeout, options_.congestion_control);
     pending_.push_back(std::make_shared<PendingHandshake>(this, std::move(fd), remote));
     pending_.back()->Start();

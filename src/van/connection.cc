@@ -57,7 +57,7 @@ Connection::Connection(asio::io_context& io, Opened opened, NodeId peer, const V
       called_(opened.peer),
       same_host_(IsSameHost(opened.lanes[0].fd.get())),
       peer_(peer),
-      address_(ToText(RemoteAddress(opened.lanes[0].fd.get()))),
+      address_(RemoteAddress(opened.lanes[0].fd.get()).ToText()),
       options_(options),
       counters_(*counters),
       owner_(*owner),

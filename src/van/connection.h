@@ -149,7 +149,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   ResumableStream* resumable_ = nullptr;  ///< stream_, if that is one
   LaneId id_;
   const bool caller_;         ///< whether this node called
-  const sockaddr_in called_;  ///< where to call the peer again (lanes.h)
+  const SocketAddress called_;  ///< where to call the peer again (lanes.h)
   const bool same_host_;      ///< as the peer
   std::string broken_;        ///< why, while it is broken
   std::unique_ptr<Redial> redial_;

@@ -106,7 +106,7 @@ void Connection::Break(const std::string& reason) {
 }
 
 void Connection::CallAgain() {
-  if (redial_ || called_.sin_port == 0) return;  // without an address, the peer has to call
+  if (redial_ || called_.port() == 0) return;  // without an address, the peer has to call
   const auto self = weak_from_this();
   const auto opened = [this, self](Opened lanes) {
     asio::post(io_, [self, lanes = std::move(lanes)]() mutable {

@@ -13,7 +13,7 @@ namespace hipress {
 namespace {
 
 /// To be raised with kMessageVersion, too: here a mismatch becomes a sentence on both sides.
-constexpr uint16_t kVersion = 6;
+constexpr uint16_t kVersion = 7;
 
 /// HMAC-SHA256 over a label that separates the roles, the transcript and one more byte.
 Mac Sign(const std::string& secret, const char* label, const Transcript& transcript, uint8_t extra) {
@@ -73,24 +73,18 @@ T ReceiveAll(int fd, const Deadline& deadline) {
 
 const uint8_t kHelloMagic[8] = {'H', 'I', 'P', 'R', 'E', 'S', 'S', 0};
 
-LaneId MakeLaneId(int lanes, Purpose purpose, const sockaddr_in& listens) {
+LaneId MakeLaneId(int lanes, Purpose purpose, const SocketAddress& listens) {
   LaneId lane;
   lane.lanes = static_cast<uint8_t>(lanes);
   lane.purpose = purpose;
-  lane.address = listens.sin_addr.s_addr;
-  lane.port = listens.sin_port;
+  lane.address = listens.host();
+  lane.port = htons(static_cast<uint16_t>(listens.port()));
   auto* const number = reinterpret_cast<unsigned char*>(&lane.connection);
   if (RAND_bytes(number, sizeof(lane.connection)) != 1) throw Error("OpenSSL cannot produce random bytes");
   return lane;
 }
 
-sockaddr_in ListensAt(const LaneId& lane) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = lane.address;
-  address.sin_port = lane.port;
-  return address;
-}
+SocketAddress ListensAt(const LaneId& lane) { return {lane.address, ntohs(lane.port)}; }
 
 Hello MakeHello(NodeId from, NodeId to, bool tls, LaneId lane) {
   Hello hello{};
@@ -141,9 +135,9 @@ void CheckTlsMode(const std::string& mode) {
   }
 }
 
-bool WantsTls(const std::string& mode, const sockaddr_in& a, const sockaddr_in& b) {
+bool WantsTls(const std::string& mode, const SocketAddress& a, const SocketAddress& b) {
   // What goes from an address to the same address does not leave the host.
-  if (mode == "auto") return a.sin_addr.s_addr != b.sin_addr.s_addr && !(IsLoopback(a) && IsLoopback(b));
+  if (mode == "auto") return !a.IsSameHost(b) && !(a.IsLoopback() && b.IsLoopback());
   return mode == "on";
 }
 

@@ -39,11 +39,11 @@ struct LaneId {
   uint8_t lane = 0;        ///< from 0
   Purpose purpose = Purpose::kPlain;
   uint8_t reserved = 0;    ///< 0
-  uint32_t address = 0;    ///< where the connection's caller listens, as in sockaddr_in
-  uint16_t port = 0;
+  SocketAddress::HostBytes address{};  ///< where the connection's caller listens
+  uint16_t port = 0;                   ///< in network byte order; 0: nowhere
   uint16_t generation = 0;  ///< counts tries to resume the connection; of a probe: the one that broke
 };
-static_assert(sizeof(LaneId) == 16, "has no padding");
+static_assert(sizeof(LaneId) == 28, "has no padding");
 
 constexpr int kMaxStreams = 16;
 
@@ -55,7 +55,7 @@ struct Hello {
   uint32_t from;        ///< NodeId, packed
   uint32_t to;          ///< NodeId, packed
   LaneId lane;
-  uint8_t nonce[28];
+  uint8_t nonce[16];
 };
 static_assert(sizeof(Hello) == 64, "sent as it lies in memory");
 
@@ -89,9 +89,9 @@ extern const uint8_t kHelloMagic[8];
 
 Hello MakeHello(NodeId from, NodeId to, bool tls, LaneId lane = {});
 /// Of the first socket of a new connection of a node that listens at `listens`.
-LaneId MakeLaneId(int lanes, Purpose purpose, const sockaddr_in& listens);
+LaneId MakeLaneId(int lanes, Purpose purpose, const SocketAddress& listens);
 /// Where the caller of a lane's connection listens.
-sockaddr_in ListensAt(const LaneId& lane);
+SocketAddress ListensAt(const LaneId& lane);
 /// \return empty if the hello is well formed, else what is wrong, as a clause
 std::string CheckHello(const Hello& hello);
 Mac CallerProof(const std::string& secret, const Transcript& transcript);
@@ -101,8 +101,8 @@ Mac TlsKey(const std::string& secret, const Transcript& transcript);
 /// Compares in constant time.
 bool Equal(const Mac& a, const uint8_t* b);
 
-/// Whether a connection uses TLS: `mode` is "auto" (unless both ends are on loopback), "on", "off".
-bool WantsTls(const std::string& mode, const sockaddr_in& a, const sockaddr_in& b);
+/// Whether a connection uses TLS: `mode` is "auto" (unless both ends are on one host), "on", "off".
+bool WantsTls(const std::string& mode, const SocketAddress& a, const SocketAddress& b);
 /// \throw Error for any other mode
 void CheckTlsMode(const std::string& mode);
 

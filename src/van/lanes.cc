@@ -65,7 +65,7 @@ Opened OpenOthers(Lane first, const Call& call, const VanOptions& options, LaneI
 
 }  // namespace
 
-Opened OpenLanes(const Call& call, const VanOptions& options, const sockaddr_in& listens,
+Opened OpenLanes(const Call& call, const VanOptions& options, const SocketAddress& listens,
                  const Deadline& deadline, int* error) {
   // A packet that nothing answers is sent for minutes: the caller may say so, and tries again.
   const Deadline soon = deadline.AtMost(std::chrono::steady_clock::now() + kOpening);
@@ -112,9 +112,7 @@ Opened Gathering::Add(const Transcript& transcript, Lane lane, SteadyTime now) {
   if (complete) {
     opened.lanes = std::move(group.lanes);
     groups_.erase(key);
-    if (RemoteAddress(opened.lanes[0].fd.get()).sin_addr.s_addr != opened.id.address) {
-      opened.peer.sin_port = 0;
-    }
+    if (!RemoteAddress(opened.lanes[0].fd.get()).IsSameHost(opened.peer)) opened.peer.set_port(0);
   }
   return opened;
 }

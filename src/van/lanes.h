@@ -29,12 +29,12 @@ struct Opened {
   bool caller = true;
   /// Where the peer listens. Without a port if that is not where its sockets come from: there something
   /// else (a router that translates addresses) would answer in its name.
-  sockaddr_in peer{};
+  SocketAddress peer;
 };
 
 /// Whom a node calls, as whom.
 struct Call {
-  sockaddr_in remote;
+  SocketAddress remote;
   NodeId self;
   NodeId peer;
 };
@@ -43,7 +43,7 @@ struct Call {
 /// its distance calls for.
 /// \param listens where this node listens
 /// \return no lanes if it cannot be reached now, with *error the errno. \throw as CallerHandshake
-Opened OpenLanes(const Call& call, const VanOptions& options, const sockaddr_in& listens,
+Opened OpenLanes(const Call& call, const VanOptions& options, const SocketAddress& listens,
                  const Deadline& deadline, int* error);
 /// Calls it again, because connection `id` has broken. \return, \throw as above
 Opened ReopenLanes(const Call& call, const VanOptions& options, LaneId id, const Deadline& deadline,

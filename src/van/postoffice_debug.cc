@@ -55,7 +55,7 @@ std::string Postoffice::Impl::Name() const {
 }
 
 void Postoffice::Impl::Describe(JsonWriter* json) {
-  const std::string given = options_.root_uri + ":" + std::to_string(options_.root_port);
+  const std::string given = JoinAddress(options_.root_uri, options_.root_port);
   json->Name("node").Text(Name());
   json->Name("workers").Number(options_.num_workers).Name("servers").Number(options_.num_servers);
   json->Name("ranks").Text(options_.ranks).Name("view").Number(options_.view);

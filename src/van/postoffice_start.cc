@@ -98,10 +98,11 @@ void Postoffice::Impl::StartNode(SteadyTime deadline) {
   SetLogName(NameOf(options_.role));
   std::string host = options_.node_host;
   if (host.empty()) {
-    host = options_.van.interface.empty() ? AddressTowards(options_.root_uri)
-                                          : AddressOfInterface(options_.van.interface);
+    host = options_.van.interface.empty()
+               ? AddressTowards(options_.root_uri)
+               : AddressOfInterface(options_.van.interface, Resolve(options_.root_uri, 0).family());
   }
-  root_address_ = options_.root_uri + ":" + std::to_string(options_.root_port);
+  root_address_ = JoinAddress(options_.root_uri, options_.root_port);
   Registration registration;
   registration.address = van_->Start(self(), host, 0, this);
   van_->Connect(Scheduler(), root_address_,

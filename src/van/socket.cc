@@ -1,10 +1,7 @@
 #include "van/socket.h"
 
-#include <arpa/inet.h>
-#include <ifaddrs.h>
 #include <linux/errqueue.h>
 #include <linux/sockios.h>
-#include <netdb.h>
 #include <linux/tcp.h>
 #include <poll.h>
 #include <pthread.h>
@@ -25,19 +22,8 @@
 namespace hipress {
 namespace {
 
-sockaddr* Generic(sockaddr_in* address) { return reinterpret_cast<sockaddr*>(address); }
-const sockaddr* Generic(const sockaddr_in* address) {
-  return reinterpret_cast<const sockaddr*>(address);
-}
-
-std::string HostText(const sockaddr_in& address) {
-  char text[INET_ADDRSTRLEN] = "";
-  inet_ntop(AF_INET, &address.sin_addr, text, sizeof(text));
-  return text;
-}
-
-UniqueFd NewSocket(int type) {
-  UniqueFd fd(socket(AF_INET, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+UniqueFd NewSocket(int family) {
+  UniqueFd fd(socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (fd.get() < 0) throw Error("cannot open a socket: " + ErrnoText(errno));
   return fd;
 }
@@ -55,10 +41,12 @@ bool EndedByIcmp(int fd) {
   message.msg_controllen = sizeof(control);
   if (recvmsg(fd, &message, MSG_ERRQUEUE | MSG_DONTWAIT) < 0) return false;
   for (cmsghdr* c = CMSG_FIRSTHDR(&message); c != nullptr; c = CMSG_NXTHDR(&message, c)) {
-    if (c->cmsg_level != IPPROTO_IP || c->cmsg_type != IP_RECVERR) continue;
+    const bool v4 = c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_RECVERR;
+    const bool v6 = c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_RECVERR;
+    if (!v4 && !v6) continue;
     sock_extended_err error;
     std::memcpy(&error, CMSG_DATA(c), sizeof(error));
-    if (error.ee_origin == SO_EE_ORIGIN_ICMP) return true;
+    if (error.ee_origin == SO_EE_ORIGIN_ICMP || error.ee_origin == SO_EE_ORIGIN_ICMP6) return true;
   }
   return false;
 }
@@ -141,105 +129,38 @@ std::string SecondsText(std::chrono::steady_clock::duration time) {
   return text;
 }
 
-std::string ToText(const sockaddr_in& address) {
-  return HostText(address) + ":" + std::to_string(ntohs(address.sin_port));
-}
-
-bool IsLoopback(const sockaddr_in& address) {
-  return (ntohl(address.sin_addr.s_addr) >> 24) == 127;
-}
-
-std::pair<std::string, int> SplitAddress(const std::string& address) {
-  const size_t colon = address.rfind(':');
-  const std::string port = colon == std::string::npos ? "" : address.substr(colon + 1);
-  const bool digits = !port.empty() && port.size() <= 5 &&
-                      std::all_of(port.begin(), port.end(), [](char c) { return c >= '0' && c <= '9'; });
-  const int number = digits ? std::stoi(port) : 0;
-  if (colon == std::string::npos || colon == 0 || number < 1 || number > 65535) {
-    throw Error("an address is written host:port with a port from 1 to 65535, not '" + address + "'");
-  }
-  return {address.substr(0, colon), number};
-}
-
-sockaddr_in Resolve(const std::string& host, int port) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<uint16_t>(port));
-  if (inet_pton(AF_INET, host.c_str(), &address.sin_addr) == 1) return address;
-  addrinfo hints{};
-  hints.ai_family = AF_INET;
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  const int error = getaddrinfo(host.c_str(), nullptr, &hints, &found);
-  if (error != 0) {
-    throw Error("host '" + host + "' has no IPv4 address: " + gai_strerror(error));
-  }
-  address.sin_addr = reinterpret_cast<sockaddr_in*>(found->ai_addr)->sin_addr;
-  freeaddrinfo(found);
-  return address;
-}
-
-std::string AddressOfInterface(const std::string& name) {
-  ifaddrs* all = nullptr;
-  if (getifaddrs(&all) != 0) throw Error("cannot list network interfaces: " + ErrnoText(errno));
-  std::string address;
-  std::string others;
-  for (const ifaddrs* it = all; it != nullptr; it = it->ifa_next) {
-    if (it->ifa_addr == nullptr || it->ifa_addr->sa_family != AF_INET) continue;
-    sockaddr_in in;
-    std::memcpy(&in, it->ifa_addr, sizeof(in));
-    const std::string text = HostText(in);
-    if (name == it->ifa_name && address.empty()) address = text;
-    others += (others.empty() ? "" : ", ") + std::string(it->ifa_name) + " (" + text + ")";
-  }
-  freeifaddrs(all);
-  if (address.empty()) {
-    throw Error("DMLC_INTERFACE names '" + name + "', but the interfaces with an IPv4 address are " +
-                (others.empty() ? "none" : others));
-  }
-  return address;
-}
-
-std::string AddressTowards(const std::string& host) {
-  // Connecting a datagram socket sends nothing; it only makes the kernel choose the route.
-  const sockaddr_in address = Resolve(host, 9);
-  const UniqueFd fd = NewSocket(SOCK_DGRAM);
-  if (connect(fd.get(), Generic(&address), sizeof(address)) != 0) {
-    throw Error("there is no route to " + host + ": " + ErrnoText(errno));
-  }
-  return HostText(LocalAddress(fd.get()));
-}
-
-UniqueFd Listen(const sockaddr_in& address) {
-  UniqueFd fd = NewSocket(SOCK_STREAM);
+UniqueFd Listen(const SocketAddress& address) {
+  UniqueFd fd = NewSocket(address.family());
   SetOption(fd.get(), SOL_SOCKET, SO_REUSEADDR, 1);
-  if (bind(fd.get(), Generic(&address), sizeof(address)) != 0 || listen(fd.get(), 1024) != 0) {
+  const SocketAddress::Native native = address.ToNative();
+  if (bind(fd.get(), native.get(), native.size()) != 0 || listen(fd.get(), 1024) != 0) {
     const int error = errno;
-    const std::string host = HostText(address);
-    const std::string port = std::to_string(ntohs(address.sin_port));
+    const std::string host = address.HostText();
     if (error == EADDRINUSE) {
-      throw Error("port " + port + " on " + host +
+      throw Error("port " + std::to_string(address.port()) + " on " + host +
                   " is in use by another process; choose a free one or end that process");
     }
     if (error == EADDRNOTAVAIL) {
       throw Error("cannot listen on " + host + ": no interface of this machine has that address");
     }
-    throw Error("cannot listen on " + host + ":" + port + ": " + ErrnoText(error));
+    throw Error("cannot listen on " + address.ToText() + ": " + ErrnoText(error));
   }
   return fd;
 }
 
-UniqueFd ConnectOnce(const sockaddr_in& address, const Deadline& deadline, int* error) {
-  UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+UniqueFd ConnectOnce(const SocketAddress& address, const Deadline& deadline, int* error) {
+  UniqueFd fd(socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   *error = 0;
   // Out of descriptors, for example: no fault of the peer, and it may pass.
   if (fd.get() < 0) {
     *error = errno;
     return UniqueFd();
   }
-  SetOption(fd.get(), IPPROTO_IP, IP_RECVERR, 1);
-  if (connect(fd.get(), Generic(&address), sizeof(address)) != 0 && errno != EINPROGRESS &&
-      errno != EINTR) {
+  const bool v6 = address.family() == AF_INET6;
+  const int level = v6 ? IPPROTO_IPV6 : IPPROTO_IP, report_icmp = v6 ? IPV6_RECVERR : IP_RECVERR;
+  SetOption(fd.get(), level, report_icmp, 1);
+  const SocketAddress::Native native = address.ToNative();
+  if (connect(fd.get(), native.get(), native.size()) != 0 && errno != EINPROGRESS && errno != EINTR) {
     *error = errno;
     return UniqueFd();
   }
@@ -251,9 +172,9 @@ UniqueFd ConnectOnce(const sockaddr_in& address, const Deadline& deadline, int* 
   getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, error, &size);
   // A firewall's "port unreachable" is the same errno as a refusal by the machine itself.
   if (*error == ECONNREFUSED && EndedByIcmp(fd.get())) *error = EHOSTUNREACH;
-  SetOption(fd.get(), IPPROTO_IP, IP_RECVERR, 0);  // on an open connection it would make passing errors final
+  SetOption(fd.get(), level, report_icmp, 0);  // on an open connection it would make passing errors final
   // With nobody listening on an ephemeral port the kernel may connect a socket to itself.
-  if (*error == 0 && ToText(LocalAddress(fd.get())) == ToText(address)) *error = ECONNREFUSED;
+  if (*error == 0 && LocalAddress(fd.get()).ToText() == address.ToText()) *error = ECONNREFUSED;
   return *error == 0 ? std::move(fd) : UniqueFd();
 }
 
@@ -284,7 +205,7 @@ void TuneUnsent(int fd) {
 }
 
 void CheckCongestionControl(const std::string& name) {
-  if (name.empty() || SetCongestionControl(NewSocket(SOCK_STREAM).get(), name)) return;
+  if (name.empty() || SetCongestionControl(NewSocket(AF_INET).get(), name)) return;
   std::string allowed;
   std::getline(std::ifstream("/proc/sys/net/ipv4/tcp_allowed_congestion_control"), allowed);
   throw Error("environment variable HIPRESS_CONGESTION_CONTROL is '" + name + "', but this kernel allows " + allowed +
@@ -339,22 +260,20 @@ int64_t UnacknowledgedBytes(int fd) {
   return ioctl(fd, SIOCOUTQ, &bytes) == 0 ? bytes : 0;
 }
 
-bool IsSameHost(int fd) {
-  return LocalAddress(fd).sin_addr.s_addr == RemoteAddress(fd).sin_addr.s_addr;
+bool IsSameHost(int fd) { return LocalAddress(fd).IsSameHost(RemoteAddress(fd)); }
+
+SocketAddress LocalAddress(int fd) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof(address);
+  getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size);
+  return SocketAddress(reinterpret_cast<const sockaddr*>(&address));
 }
 
-sockaddr_in LocalAddress(int fd) {
-  sockaddr_in address{};
+SocketAddress RemoteAddress(int fd) {
+  sockaddr_storage address{};
   socklen_t size = sizeof(address);
-  getsockname(fd, Generic(&address), &size);
-  return address;
-}
-
-sockaddr_in RemoteAddress(int fd) {
-  sockaddr_in address{};
-  socklen_t size = sizeof(address);
-  getpeername(fd, Generic(&address), &size);
-  return address;
+  getpeername(fd, reinterpret_cast<sockaddr*>(&address), &size);
+  return SocketAddress(reinterpret_cast<const sockaddr*>(&address));
 }
 
 }  // namespace hipress

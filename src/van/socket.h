@@ -1,16 +1,16 @@
 /*!
  * \file socket.h
- * \brief Addresses and sockets, with errors as sentences.
+ * \brief Sockets, with errors as sentences.
  */
 #pragma once
-
-#include <netinet/in.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <string>
 #include <utility>
+
+#include "van/address.h"
 
 namespace hipress {
 
@@ -45,30 +45,18 @@ class UniqueFd {
   int fd_ = -1;
 };
 
-/// "10.0.0.2:4711"
-std::string ToText(const sockaddr_in& address);
 std::string ErrnoText(int error);
 /// "3.5 s"
 std::string SecondsText(std::chrono::steady_clock::duration time);
-bool IsLoopback(const sockaddr_in& address);
 
-/// Splits "host:port". \throw Error unless the port is in 1..65535 and the host is not empty
-std::pair<std::string, int> SplitAddress(const std::string& address);
-/// \throw Error if `host` has no IPv4 address
-sockaddr_in Resolve(const std::string& host, int port);
-/// The IPv4 address of network interface `name`. \throw Error that lists the interfaces there are
-std::string AddressOfInterface(const std::string& name);
-/// The local address that packets to `host` would leave from. \throw Error if there is no route
-std::string AddressTowards(const std::string& host);
-
-/// A listening, non-blocking socket, closed on exec. `port` 0 picks a free one.
+/// A listening, non-blocking socket, closed on exec. Port 0 picks a free one.
 /// \throw Error that says what is in the way (port in use, address of another machine)
-UniqueFd Listen(const sockaddr_in& address);
+UniqueFd Listen(const SocketAddress& address);
 
 /// Connects within the deadline. \return an open non-blocking socket; on failure an empty one with
 /// *error the errno: ECONNREFUSED only if the machine itself says that nobody listens, EHOSTUNREACH if a
 /// firewall or router (ICMP) does
-UniqueFd ConnectOnce(const sockaddr_in& address, const Deadline& deadline, int* error);
+UniqueFd ConnectOnce(const SocketAddress& address, const Deadline& deadline, int* error);
 
 /// Whether a round trip to the other end takes so long that what may be under way limits the speed.
 bool IsLongLink(int fd);
@@ -100,7 +88,7 @@ void ForgetInForkedChildren(int fd);
 int64_t UnacknowledgedBytes(int fd);
 /// Whether both ends of a connection are on this host.
 bool IsSameHost(int fd);
-sockaddr_in LocalAddress(int fd);
-sockaddr_in RemoteAddress(int fd);
+SocketAddress LocalAddress(int fd);
+SocketAddress RemoteAddress(int fd);
 
 }  // namespace hipress

@@ -40,8 +40,8 @@ class TcpCore final : public ConnectionOwner {
   std::string Start(NodeId self, const std::string& host, int port, VanReceiver* receiver) {
     const std::string from = host.empty() ? AddressOfInterface(
         options_.interface.empty() ? "lo" : options_.interface) : host;
-    const sockaddr_in address = Resolve(from, port);
-    if (options_.secret.empty() && !IsLoopback(address)) {
+    const SocketAddress address = Resolve(from, port);
+    if (options_.secret.empty() && !address.IsLoopback()) {
       throw Error("a node that listens on " + from + " can be reached from other machines and needs "
                   "a job secret; set HIPRESS_SECRET to the same value on all nodes");
     }
@@ -66,7 +66,7 @@ class TcpCore final : public ConnectionOwner {
       NameThisThread("hipress-van");
       io_.run();
     });
-    return ToText(listens_);
+    return listens_.ToText();
   }
 
   void Rename(NodeId self) { self_ = self.Packed(); }
@@ -184,8 +184,8 @@ class TcpCore final : public ConnectionOwner {
  private:
   bool ConnectOnce(NodeId peer, const std::string& address, SteadyTime deadline, std::string* why) {
     const auto [host, port] = SplitAddress(address);
-    const sockaddr_in remote = Resolve(host, port);
-    if (options_.secret.empty() && !IsLoopback(remote)) {
+    const SocketAddress remote = Resolve(host, port);
+    if (options_.secret.empty() && !remote.IsLoopback()) {
       throw Error("connections between machines need a job secret; set HIPRESS_SECRET to the same "
                   "value on all nodes");
     }
@@ -336,7 +336,7 @@ class TcpCore final : public ConnectionOwner {
   asio::io_context io_{1};
   asio::executor_work_guard<asio::io_context::executor_type> work_{io_.get_executor()};
   asio::steady_timer timer_;
-  sockaddr_in listens_{};
+  SocketAddress listens_;
   std::unique_ptr<Acceptor> acceptor_;
   Gathering gathering_;
   std::mutex mutex_;

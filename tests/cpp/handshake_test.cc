@@ -117,7 +117,7 @@ TEST_F(HandshakeTest, WellFramedMessagesAndHellosOfStrangersHarmNobody) {
 TEST_F(HandshakeTest, AStrangerIsLoggedWithItsAddress) {
   ::testing::internal::CaptureStderr();
   RawClient stranger(address_);
-  const std::string from = ToText(LocalAddress(stranger.fd()));
+  const std::string from = LocalAddress(stranger.fd()).ToText();
   stranger.Send("GET / HTTP/1.1\r\n\r\n", 18);
   EXPECT_TRUE(stranger.IsClosed());
   for (int i = 0; i < 50; ++i) RawClient(address_).Send("x", 1);
@@ -198,7 +198,7 @@ std::string ErrorOfCallerAt(const std::function<void(int)>& behave, milliseconds
   const auto van = MakeTcpVan(TestVanOptions());
   van->Start(Worker(0), "127.0.0.1", 0, &receiver);
   const std::string error = ErrorOf([&] {
-    van->Connect(Server(0), ToText(LocalAddress(listener.get())), In(limit));
+    van->Connect(Server(0), LocalAddress(listener.get()).ToText(), In(limit));
   });
   impostor.join();
   EXPECT_TRUE(receiver.ups.empty());
@@ -365,7 +365,7 @@ TEST_F(HandshakeTest, CorruptMessagesAreRefusedWithTheirSendersName) {
     ++count;
     RawClient client(address_);
     client.Authenticate(Worker(1), Server(0));
-    const std::string from = ToText(LocalAddress(client.fd()));
+    const std::string from = LocalAddress(client.fd()).ToText();
     ::testing::internal::CaptureStderr();
     client.Send(c.message.header);
     client.Send(c.message.payload.data, c.message.payload.size);

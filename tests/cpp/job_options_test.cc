@@ -21,9 +21,10 @@ TEST(Roster, MalformedTextsAreProtocolErrors) {
         "hipress-register-1 worker 99999999999999999999 10.0.0.2:1 4 2"}) {
     EXPECT_THROW(Registration::Parse(bad), ProtocolError) << bad;
   }
+  EXPECT_THROW(Registration::Parse("hipress-register-1 worker 1 ::1:80 4 2"), ProtocolError);
   Roster roster;
   roster.self = Worker(1);
-  roster.addresses = {{Server(0), "h:1"}, {Worker(0), "h:2"}, {Worker(1), "h:3"}};
+  roster.addresses = {{Server(0), "h:1"}, {Worker(0), "[2001:db8::1]:2"}, {Worker(1), "h:3"}};
   const std::string text = roster.ToText();
   EXPECT_EQ(Roster::Parse(text).addresses, roster.addresses);
   for (size_t keep = 0; keep + 2 < text.size(); ++keep) {

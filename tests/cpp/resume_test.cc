@@ -24,7 +24,7 @@ class Router {
     stop_ = true;
     thread_.join();
   }
-  std::string address() const { return ToText(LocalAddress(listener_.get())); }
+  std::string address() const { return LocalAddress(listener_.get()).ToText(); }
   /// Ends all connections; with a reset, or as if each side had closed.
   void Cut(bool reset) {
     cut_ = reset ? 2 : 1;
@@ -60,7 +60,7 @@ class Router {
         }
         flows_.clear();
         if (const milliseconds time = refuse_.exchange(milliseconds(0)); time.count() > 0) {
-          const sockaddr_in at = LocalAddress(listener_.get());
+          const SocketAddress at = LocalAddress(listener_.get());
           listener_ = UniqueFd();
           std::this_thread::sleep_for(time);
           listener_ = Listen(at);
@@ -110,7 +110,7 @@ class Router {
   }
 
   UniqueFd listener_;
-  sockaddr_in to_;
+  SocketAddress to_;
   std::list<Flow> flows_;
   std::atomic<bool> stop_{false}, forget_{false}, forget_later_{false};
   std::atomic<int> cut_{0};

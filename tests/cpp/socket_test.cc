@@ -54,7 +54,34 @@ TEST_F(ShortLink, UsesWhatItIsTold) {
 
 TEST_F(ShortLink, KeepsWhatElseTheSystemUses) { EXPECT_EQ(InPlaceOf("reno"), "reno"); }
 
-/// Answers the next SYN to `port` with ICMP's "port unreachable", as a firewall does that rejects.
+/// Answers the next SYN to `port` of ::1 with ICMPv6's "port unreachable".
+void RejectNextCall6(int raw_tcp, in_port_t port) {
+  UniqueFd icmp(socket(AF_INET6, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_ICMPV6));
+  ASSERT_GE(icmp.get(), 0);
+  for (;;) {
+    ASSERT_TRUE(WaitFor(raw_tcp, true, In(seconds(5))));
+    uint8_t packet[256];  // without its IP header
+    const ssize_t n = recv(raw_tcp, packet, sizeof(packet), 0);
+    ASSERT_GE(n, 20);
+    in_port_t to;
+    std::memcpy(&to, packet + 2, sizeof(to));
+    if (to != port) continue;
+    uint8_t answer[8 + 40 + 20] = {1, 4};  // its header, then the packet's IP header and TCP's
+    uint8_t* const ip = answer + 8;
+    ip[0] = 6 << 4;
+    ip[5] = static_cast<uint8_t>(n);
+    ip[6] = IPPROTO_TCP;
+    ip[7] = 64;
+    ip[23] = ip[39] = 1;  // from ::1 to ::1
+    std::memcpy(answer + 8 + 40, packet, 20);
+    const SocketAddress::Native target = Resolve("::1", 0).ToNative();
+    ASSERT_EQ(sendto(icmp.get(), answer, sizeof(answer), 0, target.get(), target.size()),
+              static_cast<ssize_t>(sizeof(answer)));
+    return;
+  }
+}
+
+/// Answers the next SYN to `port` of 127.0.0.1 with ICMP's "port unreachable", as a firewall does that rejects.
 void RejectNextCall(int raw_tcp, in_port_t port) {
   UniqueFd icmp(socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_ICMP));
   ASSERT_GE(icmp.get(), 0);
@@ -74,8 +101,8 @@ void RejectNextCall(int raw_tcp, in_port_t port) {
     const auto check = static_cast<uint16_t>(~(sum + (sum >> 16)));
     answer[2] = static_cast<uint8_t>(check >> 8);
     answer[3] = static_cast<uint8_t>(check);
-    const sockaddr_in target = Resolve("127.0.0.1", 0);
-    ASSERT_EQ(sendto(icmp.get(), answer, sizeof(answer), 0, reinterpret_cast<const sockaddr*>(&target), sizeof(target)),
+    const SocketAddress::Native target = Resolve("127.0.0.1", 0).ToNative();
+    ASSERT_EQ(sendto(icmp.get(), answer, sizeof(answer), 0, target.get(), target.size()),
               static_cast<ssize_t>(sizeof(answer)));
     return;
   }
@@ -88,24 +115,29 @@ bool IsOlderThan(int major, int minor) {
          (found[0] < major || (found[0] == major && found[1] < minor));
 }
 
-TEST(Connect, AFirewallsRefusalIsNotTheMachinesOwn) {
-  UniqueFd raw(socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_TCP));
+class Connect : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(Connect, AFirewallsRefusalIsNotTheMachinesOwn) {
+  const SocketAddress host = Resolve(GetParam(), 0);
+  UniqueFd raw(socket(host.family(), SOCK_RAW | SOCK_CLOEXEC, IPPROTO_TCP));
   if (raw.get() < 0) GTEST_SKIP() << "needs root";
   if (IsOlderThan(5, 19)) GTEST_SKIP() << "this kernel does not tell";
   // A listener whose backlog is full answers no call.
-  UniqueFd listener(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address = Resolve("127.0.0.1", 0);
-  ASSERT_EQ(bind(listener.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  UniqueFd listener(socket(host.family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const SocketAddress::Native any_port = host.ToNative();
+  if (bind(listener.get(), any_port.get(), any_port.size()) != 0) GTEST_SKIP() << "this machine has no IPv6";
   ASSERT_EQ(listen(listener.get(), 0), 0);
-  address = LocalAddress(listener.get());
+  const SocketAddress address = LocalAddress(listener.get());
   int error = 0;
   std::vector<UniqueFd> callers;
   do {
     callers.push_back(ConnectOnce(address, In(milliseconds(300)), &error));
   } while (callers.back().get() >= 0 && callers.size() < 10);
   ASSERT_EQ(error, ETIMEDOUT);
-  raw = UniqueFd(socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_TCP));
-  std::thread firewall([&] { RejectNextCall(raw.get(), address.sin_port); });
+  raw = UniqueFd(socket(host.family(), SOCK_RAW | SOCK_CLOEXEC, IPPROTO_TCP));
+  const in_port_t port = htons(static_cast<uint16_t>(address.port()));
+  const auto reject = host.family() == AF_INET ? RejectNextCall : RejectNextCall6;
+  std::thread firewall([&] { reject(raw.get(), port); });
   EXPECT_EQ(ConnectOnce(address, In(seconds(5)), &error).get(), -1);
   firewall.join();
   EXPECT_EQ(error, EHOSTUNREACH);
@@ -113,6 +145,9 @@ TEST(Connect, AFirewallsRefusalIsNotTheMachinesOwn) {
   EXPECT_EQ(ConnectOnce(address, In(seconds(5)), &error).get(), -1);
   EXPECT_EQ(error, ECONNREFUSED);
 }
+
+INSTANTIATE_TEST_SUITE_P(BothVersions, Connect, ::testing::Values("127.0.0.1", "::1"),
+                         [](const auto& info) { return std::string(info.index == 0 ? "Ipv4" : "Ipv6"); });
 
 }  // namespace
 }  // namespace hipress::testing

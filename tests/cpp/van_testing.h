@@ -29,7 +29,7 @@ inline SteadyTime In(milliseconds time) { return steady_clock::now() + time; }
 /// A port of the loopback interface that is free now.
 inline int FreePort() {
   const UniqueFd fd = Listen(Resolve("127.0.0.1", 0));
-  return ntohs(LocalAddress(fd.get()).sin_port);
+  return LocalAddress(fd.get()).port();
 }
 
 inline Message Text(MessageKind kind, const std::string& text, uint64_t key = 0) {

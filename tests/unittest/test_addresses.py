@@ -1,6 +1,7 @@
 """By which address others reach a machine, also where its own name means loopback to it."""
 
 import os
+import socket
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -21,6 +22,58 @@ def test_loopback():
     assert not addresses.is_loopback("10.0.0.1")
     assert addresses.behind_loopback("127.0.0.1", ["127.0.0.1", "localhost"]) is None
     assert addresses.behind_loopback("10.0.0.1", ["127.0.0.1"]) is None
+
+
+def test_mapped_address_counts_as_the_ipv4_address_it_contains():
+    assert addresses.resolve("::ffff:10.0.0.2") == "10.0.0.2"
+    assert addresses.is_loopback("::ffff:127.0.0.1")
+    assert not addresses.is_loopback("::ffff:10.0.0.2")
+    assert addresses.is_loopback("::1") and not addresses.is_loopback("2001:db8::1")
+    assert addresses.interface_with("::ffff:127.0.0.1") == "lo"
+
+
+def test_addresses_are_joined_and_split_with_brackets_for_ipv6():
+    for host, port, text in (("10.0.0.2", 80, "10.0.0.2:80"), ("::1", 80, "[::1]:80")):
+        assert addresses.join(host, port) == text
+        assert addresses.split(text) == (host, port)
+    assert addresses.join("[::1]", 80) == "[::1]:80"
+    for wrong in ("::1:80", "::1", "[::1]", "[]:80", "[host]:80", "host:0", ":80", "host:٣"):
+        with pytest.raises(ValueError, match="IPv6 address"):
+            addresses.split(wrong)
+
+
+def test_ipv4_address_with_a_route_is_preferred():
+    def entry(address):
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        at = (address, 0, 0, 0) if ":" in address else (address, 0)
+        return family, socket.SOCK_STREAM, 6, "", at
+
+    assert addresses.preferred([entry("::1"), entry("127.0.0.1")]) == entry("127.0.0.1")
+    unreachable = entry("0.0.0.0")  # stands for an IPv4 address without a route
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(addresses, "_has_route", lambda one: one != unreachable)
+        assert addresses.preferred([entry("::1"), unreachable]) == entry("::1")
+        assert addresses.preferred([unreachable]) == unreachable
+
+
+def test_interface_address_is_of_the_preferred_family(monkeypatch, tmp_path):
+    """Link-local addresses are not used, and addresses that expire only if there is no other."""
+    rows = [
+        ("fe80000000000000000000000000aaaa", "20", "80"),
+        ("20010db8000000000000000000000001", "00", "01"),  # temporary
+        ("20010db8000000000000000000000002", "00", "80"),
+    ]
+    table = tmp_path / "if_inet6"
+    table.write_text("".join(f"{a} 01 40 {scope} {flags}       lo\n" for a, scope, flags in rows))
+    monkeypatch.setattr(addresses, "_IF_INET6", table)
+    assert addresses.of_interface("lo") == "127.0.0.1"
+    assert addresses.of_interface("lo", socket.AF_INET6) == "2001:db8::2"
+    assert addresses.interface_with("2001:db8::1") == "lo"
+    monkeypatch.setattr(addresses, "_v4_of_interface", lambda name: [])
+    assert addresses.of_interface("lo") == "2001:db8::2"
+    table.write_text(f"{rows[0][0]} 01 40 20 80       lo\n")
+    with pytest.raises(ValueError, match="link-local IPv6 addresses do not count"):
+        addresses.of_interface("lo")
 
 
 @needs_namespaces

@@ -512,6 +512,8 @@ def test_frames_cannot_be_changed_repeated_left_out_or_moved() -> None:
         ("HIPRESS_ELASTIC_AGENTS", None, "HIPRESS_ELASTIC_AGENTS is not set"),
         ("HIPRESS_ELASTIC_AGENTS", "a:1,b", "'b', where each slot's agent address belongs"),
         ("HIPRESS_ELASTIC_AGENTS", "a:1,a:1", "one address twice"),
+        ("HIPRESS_ELASTIC_AGENTS", "::1:1", "'::1:1', where each slot's agent address belongs"),
+        ("HIPRESS_ELASTIC_AGENTS", "[fe80::1%lo]:1", "fe80::1%lo is a link-local IPv6 address"),
         ("HIPRESS_ELASTIC_SLOT", "2", "HIPRESS_ELASTIC_SLOT is '2'; it takes a number from 0 to 1"),
         ("HIPRESS_ELASTIC_SLOT", None, "HIPRESS_ELASTIC_SLOT is not set"),
         ("HIPRESS_ELASTIC_MIN_WORKERS", "3", "it takes a number from 1 to 2"),

@@ -23,9 +23,11 @@ from harness.launch import (
     reports,
     run,
 )
-from hipress.launcher import cli
+from hipress.addresses import resolve
+from hipress.launcher import cli, mpi, ssh
 from hipress.launcher.errors import LaunchError
 from hipress.launcher.hostfile import Host, place, read_hostfile, workers_per_host
+from hipress.launcher.job import Job
 
 # Host files
 
@@ -37,6 +39,37 @@ def test_hostfile(tmp_path):
     assert read_hostfile(str(path)) == [
         Host("alpha", None, 2), Host("user@beta", 2222), Host("::1", 22, 3), Host("10.0.0.7")]
     assert Host("user@beta").address == "beta"
+
+
+def test_hostfile_takes_ipv6_addresses_in_brackets(tmp_path):
+    path = tmp_path / "hosts"
+    path.write_text("[2001:db8::1] slots=2\nuser@[2001:DB8:0::1]:2222\n[::ffff:a00:2]\n")
+    hosts = read_hostfile(str(path))
+    assert hosts[:2] == [Host("2001:db8::1", None, 2), Host("user@2001:db8::1", 2222)]
+    assert {host.address for host in hosts[:2]} == {"2001:db8::1"}
+    assert resolve(hosts[2].address) == "10.0.0.2"
+
+
+@pytest.mark.parametrize("elastic", [False, True])
+@pytest.mark.parametrize("launcher", ["mpi", "slurm"])
+def test_mpirun_and_srun_refuse_ipv6_addresses(launcher, elastic):
+    tasks = mpi.elastic_tasks if elastic else mpi.tasks
+    hosts = [Host("alpha"), Host("user@2001:db8::1")]
+    with pytest.raises(LaunchError, match=r"write a name for \[2001:db8::1\], or use --launcher"):
+        tasks(Job(2, 0, ["true"]), hosts, ".", launcher)
+
+
+def test_rsync_gets_ipv6_addresses_in_brackets(monkeypatch):
+    commands = []
+
+    def run(command, **_):
+        commands.append(command)
+        return subprocess.CompletedProcess(command, 0)
+
+    monkeypatch.setattr(ssh.shutil, "which", lambda name: name)
+    monkeypatch.setattr(ssh.subprocess, "run", run)
+    ssh.sync_directory([Host("user@2001:db8::1"), Host("::1"), Host("u@a")], "d", "ssh")
+    assert [command[-1] for command in commands] == ["user@[2001:db8::1]:d", "[::1]:d", "u@a:d"]
 
 
 def test_placement_fills_slots_in_order_and_goes_around():
@@ -92,6 +125,11 @@ def test_an_interface_of_the_environment_goes_before_the_hosts_addresses(
     ("a slots=\n", "FILE:1: slots is '', but must be a number from 1 to 65536"),
     ("a slots\n", "FILE:1: 'slots' is not understood; allowed: "),
     ("a gpus=2\n", "FILE:1: 'gpus=2' is not understood; allowed: "),
+    ("2001:db8::1\n", "FILE:1: '2001:db8::1' is no host; allowed: 'host', 'host:ssh-port', "
+     "'user@host', each with 'slots=N' after it if wanted, and an IPv6 address in brackets"),
+    ("[2001:db8:1]\n", "FILE:1: '[2001:db8:1]' is no IPv6 address; allowed: "),
+    ("[fe80::1%eth0] slots=2\n", "FILE:1: fe80::1%eth0 is a link-local IPv6 address, which has a "
+     "different meaning on each network interface"),
 ])
 def test_hostfile_errors_name_the_line(tmp_path, text, sentence):
     path = tmp_path / "hosts"

@@ -172,7 +172,10 @@ def test_options_after_the_command_are_the_commands():
      "hipress-launch: --env-server takes KEY:VALUE or KEY=VALUE, not '1X:2'"),
     ("-n 2 -p 70000 true", 2, "hipress-launch: --port must be from 1 to 65535, not 70000"),
     ("-n 2 -i nosuch0 true", 2,
-     "hipress-launch: no IPv4 address on network interface 'nosuch0'; this machine has "),
+     "hipress-launch: no address on network interface 'nosuch0' (link-local IPv6 addresses do not "
+     "count); this machine has "),
+    ("-n 2 --host-ip fe80::1%lo true", 2,
+     "hipress-launch: --host-ip: fe80::1%lo is a link-local IPv6 address, which has a different "),
     ("-n 2 --hipress bash train.sh", 2,
      "hipress-launch: --hipress runs Python scripts: 'SCRIPT.py ...' or 'python SCRIPT.py ...', "
      "not 'bash train.sh'"),

@@ -9,13 +9,14 @@ import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.launch import LAUNCH, launched, python
-from hipress.launcher import cli, supervisor
+from hipress.launcher import cli, output, supervisor
 from hipress.launcher.errors import LaunchError
 from hipress.launcher.output import LineSplitter
 
@@ -100,15 +101,62 @@ def test_nobody_reads_its_output(number, elastic):
 
 
 @pytest.mark.parametrize("elastic", [[], ["--elastic"]], ids=["", "elastic"])
-def test_the_disk_is_full(elastic):
+def test_job_continues_when_its_output_is_on_a_full_disk(elastic):
     servers = [] if elastic else ["-s", "0"]
+    code = "import sys\nfor i in range(3): print(i, flush=True)\nprint('e', file=sys.stderr)"
+    command = python(code)
     with open("/dev/full", "wb") as full:
-        with launched(["-n", "1", *servers, *elastic, *ENDLESS], stdout=full) as launch:
-            assert launch.finish(20.0) == 1
+        with launched(["-n", "1", *servers, *elastic, *command], stdout=full) as launch:
+            assert launch.finish(20.0) == 0
             launch.gone(2.0)
-    assert launch.err == (
-        "hipress-launch: cannot write the output: No space left on device; stopping the job\n"
-    )
+    lines = launch.err.splitlines()
+    assert lines.count(
+        "hipress-launch: cannot write to standard output: No space left on device; the job "
+        "continues, and its output is lost until it can be written"
+    ) == 1
+    assert "[worker 0] e" in lines
+
+
+def test_output_after_a_partial_line_begins_a_line(monkeypatch):
+    """The disk has got space again."""
+    read, write = os.pipe()
+    real, room = os.write, [7, 0]
+
+    def limited(stream, data):
+        size = room.pop(0) if room else len(data)
+        if not size:
+            raise OSError(28, "No space left on device")
+        return real(stream, data[:size])
+
+    monkeypatch.setattr(output.os, "write", limited)
+    printer = output.Printer()
+    with pytest.raises(OSError, match="No space"):
+        printer.lines("a", write, [b"first"])
+    printer.lines("a", write, [b"second"])
+    os.close(write)
+    with os.fdopen(read) as file:
+        assert file.read() == "[a] fir\n[a] second\n"
+
+
+def test_output_that_nobody_reads_is_limited(monkeypatch):
+    """The output of an elastic job's worker is in memory until the launcher reads it."""
+    monkeypatch.setitem(sys.modules, "supervisor", supervisor)  # as when it is run
+    from hipress.launcher import elastic_supervisor
+
+    taken = []
+    reader = SimpleNamespace(write=lambda data: 0)
+    monkeypatch.setattr(elastic_supervisor.Tail, "KEPT", 1000)
+    tail = elastic_supervisor.Tail(reader)
+    os.write(tail.file.fileno(), b"x" * 900)
+    tail.copy()
+    os.write(tail.file.fileno(), b"x" * 900)
+    tail.copy()
+    reader.write = lambda data: taken.append(data) or len(data)
+    assert not tail.copy()
+    tail.file.close()
+    notice, rest = taken
+    assert notice == b"\nhipress-launch: 1300 bytes of output were not read in time: lost\n"
+    assert rest == b"x" * 500
 
 
 def test_a_progress_bar_is_relayed_in_states():

@@ -168,8 +168,9 @@ class AgentThread:
                 passes = error.errno == errno.EADDRINUSE or isinstance(error, socket.gaierror)
                 if not passes or time.monotonic() > deadline:
                     raise ElasticError(
-                        f"slot {self.me.slot}'s agent cannot listen on {host}:{port}, its address "
-                        f"in HIPRESS_ELASTIC_AGENTS: {error.strerror or error}"
+                        f"slot {self.me.slot}'s agent cannot listen on "
+                        f"{addresses.join(host, port)}, its address in HIPRESS_ELASTIC_AGENTS: "
+                        f"{error.strerror or error}"
                     ) from error
             await asyncio.sleep(0.05)
 

@@ -80,8 +80,8 @@ class Link:
                 self._owner.on_refused(self._slot, before, undelivered)
             except Stranger as why:
                 log.warning(
-                    "elastic: what listens at slot %d (%s:%d) is no process of this job: %s",
-                    *(self._slot, self._host, self._port, why),
+                    "elastic: what listens at slot %d (%s) is no process of this job: %s",
+                    *(self._slot, addresses.join(self._host, self._port), why),
                 )
                 delay = RETRY_SECONDS[1]
             except (OSError, EOFError, asyncio.TimeoutError, Malformed):
@@ -116,7 +116,7 @@ class Link:
             found = await asyncio.get_running_loop().getaddrinfo(*where, type=socket.SOCK_STREAM)
         except RuntimeError:  # the interpreter ends, and its pool of threads has ended already
             found = socket.getaddrinfo(*where, type=socket.SOCK_STREAM)
-        family, _, _, _, at = min(found, key=lambda entry: entry[0] != socket.AF_INET)
+        family, _, _, _, at = addresses.preferred(found)
         address = at[0]
         if self._owner.other_address and addresses.is_loopback(address):
             family, address = 0, self._owner.other_address  # where this machine's agents listen
@@ -217,4 +217,4 @@ class Listener:
 
 def _peer(writer: asyncio.StreamWriter) -> str:
     name = writer.get_extra_info("peername")
-    return f"{name[0]}:{name[1]}" if name else "somewhere"
+    return addresses.join(name[0], name[1]) if name else "somewhere"

@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from hipress import addresses
 from hipress.elastic.errors import ElasticError
 from hipress.elastic.tls import MODES
 from hipress.elastic.view import uncounted
@@ -86,14 +87,18 @@ def parse_agents(text: str) -> tuple[tuple[str, int], ...]:
     """
     found = []
     for entry in text.split(","):
-        host, colon, port = entry.strip().rpartition(":")
-        host = host[1:-1] if host.startswith("[") and host.endswith("]") else host
-        if not (colon and host and port.isascii() and port.isdigit() and 0 < int(port) < 65536):
+        try:
+            host, port = addresses.split(entry.strip())
+        except ValueError as error:
             raise ElasticError(
                 f"HIPRESS_ELASTIC_AGENTS has '{entry}', where each slot's agent address belongs: "
-                f"host:port,host:port,..."
+                f"host:port,host:port,... (an IPv6 address in brackets)"
+            ) from error
+        if addresses.is_link_local(host):
+            raise ElasticError(
+                f"HIPRESS_ELASTIC_AGENTS has '{entry}': {host} is {addresses.LINK_LOCAL}"
             )
-        found.append((host, int(port)))
+        found.append((host, port))
     if len(set(found)) < len(found):
         raise ElasticError(f"HIPRESS_ELASTIC_AGENTS has one address twice: '{text}'")
     return tuple(found)

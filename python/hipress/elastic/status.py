@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+from hipress import addresses
 from hipress.elastic.detector import Detector
 from hipress.elastic.membership import Membership
 from hipress.elastic.view import slot_name
@@ -52,7 +53,7 @@ def describe(
     return {
         "id": machine.me.id,
         "slot": machine.me.slot,
-        "agents": [f"{host}:{port}" for host, port in machine.addresses],
+        "agents": [addresses.join(*each) for each in machine.addresses],
         "min_members": machine.min_members,
         "member": machine.is_member,
         "joining": machine.joining and not machine.is_member,
@@ -61,7 +62,7 @@ def describe(
         "boundary": -1 if view.boundary is None else view.boundary,
         "completed": machine.step,
         "members": [
-            {"id": each.id, "slot": each.slot, "address": f"{each.host}:{each.port}"}
+            {"id": each.id, "slot": each.slot, "address": addresses.join(each.host, each.port)}
             for each in (view.members if view.epoch else ())
         ],
         "joined": list(view.joined),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from hipress.addresses import join
+
 NO_STATE = -1  # a member's completed step before it has any state
 UNCOUNTED = 1 << 46  # the incarnations from here on count from the clock
 
@@ -24,7 +26,7 @@ class Member:
     incarnation: int = 0
 
     def __str__(self) -> str:
-        return f"slot {self.slot} ({self.host}:{self.port})"
+        return f"slot {self.slot} ({join(self.host, self.port)})"
 
     @property
     def uncounted(self) -> bool:

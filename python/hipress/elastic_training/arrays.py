@@ -95,7 +95,9 @@ class ArraySession(RoundSession):
         name, rank, size = self.fetch(f"{own}job", first), ranks.index(self.rank), len(ranks)
         named, here = os.environ.get("DMLC_INTERFACE"), os.environ.get("DMLC_NODE_HOST")
         if not here:
-            here = addresses.of_interface(named) if named else self._agent.address
+            here = self._agent.address
+            if named:
+                here = addresses.of_interface(named, addresses.family_of(here))
         seconds = math.ceil(self._state.timeout)
         common = {
             "DMLC_NUM_WORKER": size,

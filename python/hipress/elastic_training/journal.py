@@ -1,6 +1,7 @@
-"""A journal of an elastic job: a line of JSON for each event, for tests and for whoever asks later.
+"""A journal of an elastic job: a line of JSON for each event, for tests and for later questions.
 
 Written where ``HIPRESS_ELASTIC_LOG`` names a folder: a file for each slot, ``worker-2.jsonl``.
+Training does not depend on it: events that cannot be written are lost.
 """
 
 from __future__ import annotations
@@ -8,7 +9,8 @@ from __future__ import annotations
 import json
 import os
 import time
-from pathlib import Path
+
+from hipress.files import LineFile
 
 
 class Journal:
@@ -19,11 +21,11 @@ class Journal:
         self._about = {"pid": os.getpid(), "slot": slot}
         self._file = None
         if folder:
-            Path(folder).mkdir(parents=True, exist_ok=True)
-            self._file = Path(folder, f"worker-{slot}.jsonl").open("a", buffering=1)
+            path = os.path.join(folder, f"worker-{slot}.jsonl")
+            self._file = LineFile(path, "journal (HIPRESS_ELASTIC_LOG)")
 
     def write(self, event: str, **fields: object) -> None:
-        """Adds an event, with the time in seconds since 1970."""
+        """Add an event, with the time in seconds since 1970."""
         if self._file is not None:
             line = {"time": time.time(), **self._about, "event": event, **fields}
-            self._file.write(json.dumps(line) + "\n")
+            self._file.write(json.dumps(line))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import sys
 from collections.abc import Mapping
@@ -12,12 +13,14 @@ _log = logging.getLogger("hipress")
 
 
 def tell(line: str, level: int = logging.INFO) -> None:
-    """Writes a line for people: to the log if the script has set one up, else to stderr, without
-    the look of a warning."""
+    """Write a line for people: to the log if the script has set one up, otherwise to stderr,
+    without the look of a warning. A line that cannot be written, for example to a file on a full
+    disk, is lost."""
     if _log.hasHandlers():
         _log.log(level, "%s", line)
     else:
-        print(f"hipress: {line}", file=sys.stderr, flush=True)
+        with contextlib.suppress(OSError):
+            print(f"hipress: {line}", file=sys.stderr, flush=True)
 
 
 def describe(view: View, before: View | None, step: int, norms: Mapping[str, float]) -> str:

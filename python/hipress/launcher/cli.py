@@ -7,7 +7,15 @@ import os
 import sys
 from collections.abc import Sequence
 
-from hipress.addresses import is_loopback, of_this_machine, resolve, towards
+from hipress.addresses import (
+    LINK_LOCAL,
+    is_link_local,
+    is_loopback,
+    of_this_machine,
+    resolve,
+    towards,
+    without_brackets,
+)
 from hipress.casync import topologies
 
 from . import elastic, local, mpi, ssh
@@ -62,7 +70,8 @@ def make_parser(prog: str | None = None) -> argparse.ArgumentParser:
         "(HIPRESS_PLAN)")
     add("-H", "--hostfile", "--host-file", metavar="FILE",
         help="hosts for servers and workers, one a line: host, host:ssh-port, user@host, each with "
-        "slots=N after it if wanted (processes of a role before the next host's turn)")
+        "slots=N after it if wanted (processes of a role before the next host's turn); an IPv6 "
+        "address in brackets: [2001:db8::1]")
     add("--launcher", "--cluster", metavar="{" + ",".join(LAUNCHERS) + "}",
         help="how to start processes (default: ssh with a host file, else local)")
     add("--hipress", action="store_true",
@@ -261,7 +270,9 @@ def plan_path(args: argparse.Namespace) -> str:
 def root_address(args: argparse.Namespace, launcher: str, hosts: list[Host]) -> str:
     """The scheduler's address, as the other processes should see it."""
     if args.host_ip:
-        return str(args.host_ip)
+        if is_link_local(args.host_ip):
+            raise LaunchError(f"--host-ip: {args.host_ip} is {LINK_LOCAL}")
+        return without_brackets(args.host_ip)
     if args.interface:
         return interface_address(args.interface)
     if launcher == "local":

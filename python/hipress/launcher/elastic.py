@@ -6,7 +6,7 @@ import argparse
 import socket
 from collections.abc import Callable
 
-from hipress.addresses import behind_loopback
+from hipress.addresses import behind_loopback, family_of, join
 
 from .errors import LaunchError
 from .hostfile import Host, place
@@ -146,9 +146,7 @@ def describe(args: argparse.Namespace, job: Job, hosts: list[Host]) -> Elastic:
         ports = [first + slot for slot in range(job.num_workers)]
         if not hosts:
             check_ports(names, ports)
-    agents = [
-        f"[{name}]:{port}" if ":" in name else f"{name}:{port}" for name, port in zip(names, ports)
-    ]
+    agents = [join(name, port) for name, port in zip(names, ports)]
     return Elastic(agents, args.min_workers)
 
 
@@ -162,9 +160,8 @@ def agent_host(host: Host, hosts: list[Host]) -> str:
 
 def is_here(name: str) -> bool:
     """Whether this machine can say which ports are free there: an address of its own."""
-    family = socket.AF_INET6 if ":" in name else socket.AF_INET
     try:
-        with socket.socket(family, socket.SOCK_STREAM) as probe:
+        with socket.socket(family_of(name), socket.SOCK_STREAM) as probe:
             probe.bind((name, 0))
     except OSError:
         return False
@@ -185,7 +182,7 @@ def free_ports(names: list[str]) -> list[int]:
 def check_ports(names: list[str], ports: list[int]) -> None:
     """Raises LaunchError if an agent could not listen on its port here."""
     for slot, (name, port) in enumerate(zip(names, ports)):
-        error = port_error(socket.AF_INET6 if ":" in name else socket.AF_INET, name, port)
+        error = port_error(name, port)
         if error:
             raise LaunchError(
                 f"the agent of slot {slot} cannot listen on {name} port {port}: "

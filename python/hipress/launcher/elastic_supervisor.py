@@ -3,12 +3,12 @@
 Stands alone beside supervisor.py, as whose "program" it runs.
 
 The end of standard input ends nothing. What the command writes goes to files of its own, which are
-read from here: a file can be written to when nobody reads it any more, a pipe cannot. Lines on
-standard error that begin with the word that "elastic" gives are reports to the launcher, in JSON:
-which process the command is, and how it has ended. The end of this supervisor alone would not tell
-whether the command has. Its own status is 0, whatever the command's: mpirun and srun have much to
-say about any other. With "ignore_signals" it passes no signal on: an mpirun without its launcher
-sends SIGTERM.
+read from here: a file can be written to without a reader, a pipe cannot. The files are in memory,
+so that a full disk does not end the command. Lines on standard error that begin with the word that
+"elastic" gives are reports to the launcher, in JSON: which process the command is, and how it has
+ended. The end of this supervisor alone would not tell whether the command has. Its own status is 0,
+whatever the command's: mpirun and srun have much to say about any other. With "ignore_signals" it
+passes no signal on: an mpirun without its launcher sends SIGTERM.
 
 The command's status is also left in a folder, until the launcher says "DONE": the connection to it
 may have broken. Then it connects again, with what was reported of the process as "watch", and the
@@ -24,6 +24,7 @@ import select
 import shutil
 import signal
 import stat
+import sys
 import tempfile
 import time
 
@@ -92,13 +93,21 @@ class Output:
         return sent
 
 
+def memory_file():
+    """A file that takes no space on a disk; before Python 3.8, a temporary one."""
+    if hasattr(os, "memfd_create"):
+        return os.fdopen(os.memfd_create("hipress-output"), "r+b", 0)
+    return tempfile.TemporaryFile(buffering=0)
+
+
 class Tail:
     """A file that the command writes to; what comes is copied, and takes no space any more."""
 
     BLOCK = 1 << 20  # bytes that are given back to the file system at a time
+    KEPT = 256 << 20  # bytes that wait for a slow reader; the oldest of more are lost
 
     def __init__(self, output):
-        self.file = tempfile.TemporaryFile(buffering=0)
+        self.file, self.lost = memory_file(), 0
         # Several processes of the command may write: each at the end.
         flags = fcntl.fcntl(self.file, fcntl.F_GETFL)
         fcntl.fcntl(self.file, fcntl.F_SETFL, flags | os.O_APPEND)
@@ -106,6 +115,7 @@ class Tail:
 
     def copy(self, chunks=16):
         """Copies at most so many chunks; returns False if nothing was left."""
+        self.limit()
         for _ in range(chunks):
             data = os.pread(self.file.fileno(), 65536, self.read)
             if not data:
@@ -116,6 +126,18 @@ class Tail:
                 break
         self.free()
         return True
+
+    def limit(self):
+        """Drops the oldest output if too much waits, and says so when the reader takes a line."""
+        behind = os.fstat(self.file.fileno()).st_size - self.read
+        if behind > self.KEPT:
+            self.lost += behind - self.KEPT // 2
+            self.read += behind - self.KEPT // 2
+            self.free()
+        if self.lost:
+            text = f"\nhipress-launch: {self.lost} bytes of output were not read in time: lost\n"
+            if self.output.write(text.encode()):
+                self.lost = 0
 
     def write(self, data):
         return self.output.write(data)
@@ -136,7 +158,7 @@ class Reader(Tail):
     gives back, too, while that lives."""
 
     def __init__(self, pid, target, output, keeper):
-        self.file = open(f"/proc/{pid}/fd/{target}", "r+b", buffering=0)
+        self.file, self.lost = open(f"/proc/{pid}/fd/{target}", "r+b", buffering=0), 0
         about = os.fstat(self.file.fileno())
         if not stat.S_ISREG(about.st_mode) or about.st_nlink:
             raise OSError("the command has put another file in its place")
@@ -174,11 +196,17 @@ class ElasticSupervisor(Supervisor):
 
     def start(self):
         self.boot = boot_id()
-        self.folder = tempfile.mkdtemp(prefix=f"hipress-{os.getpid()}-")  # nobody else's
+        try:
+            self.folder = tempfile.mkdtemp(prefix=f"hipress-{os.getpid()}-")  # nobody else's
+        except OSError as error:
+            # On a full disk there is none. Its name is kept: there may be space when it is needed.
+            sys.stderr.write("hipress-launch: cannot make a temporary folder: "
+                             f"{error.strerror or error}; the job continues without it\n")
+            self.folder = f"/tmp/hipress-{os.getpid()}-{os.urandom(8).hex()}"
         try:
             super().start()
         except SystemExit:
-            os.rmdir(self.folder)
+            shutil.rmtree(self.folder, ignore_errors=True)
             raise
 
     def outputs(self):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from dataclasses import dataclass
 from itertools import groupby
@@ -11,8 +12,10 @@ from hipress import addresses, files
 from .errors import LaunchError
 
 _HOST = re.compile(
-    r"(?:\[(?P<v6>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9_.@-]+))(?::(?P<port>[^:]*))?")
-_ALLOWED = "allowed: 'host', 'host:ssh-port', 'user@host', each with 'slots=N' after it if wanted"
+    r"(?:(?P<user>[A-Za-z0-9_.-]+@)?\[(?P<v6>[0-9A-Za-z:.%_-]+)\]|(?P<name>[A-Za-z0-9_.@-]+))"
+    r"(?::(?P<port>[^:]*))?")
+_ALLOWED = ("allowed: 'host', 'host:ssh-port', 'user@host', each with 'slots=N' after it if "
+            "wanted, and an IPv6 address in brackets")
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,7 @@ def _parse_line(where: str, fields: list[str]) -> Host:
     # A name that starts with a dash would reach ssh as an option.
     if match is None or fields[0].startswith("-"):
         raise LaunchError(f"{where}: '{fields[0]}' is no host; {_ALLOWED}")
+    name = match["name"] or (match["user"] or "") + _v6(where, match["v6"])
     port = None
     if match["port"] is not None:
         port = _number(where, "port", match["port"], 65535)
@@ -64,7 +68,17 @@ def _parse_line(where: str, fields: list[str]) -> Host:
             slots = _number(where, "slots", value, 1 << 16)
         elif key not in ("max_slots", "max-slots") or not equals:
             raise LaunchError(f"{where}: '{field}' is not understood; {_ALLOWED}")
-    return Host(match["v6"] or match["name"], port, slots)
+    return Host(name, port, slots)
+
+
+def _v6(where: str, text: str) -> str:
+    """An IPv6 address, in the one form by which lines of the same host are recognized."""
+    if addresses.is_link_local(text):
+        raise LaunchError(f"{where}: {text} is {addresses.LINK_LOCAL}")
+    try:
+        return str(ipaddress.IPv6Address(text))
+    except ValueError as error:
+        raise LaunchError(f"{where}: '[{text}]' is no IPv6 address; {_ALLOWED}") from error
 
 
 def _number(where: str, what: str, text: str, largest: int) -> int:
@@ -91,7 +105,7 @@ def workers_per_host(hosts: list[Host], count: int) -> int | None:
 
 
 def interface_address(name: str) -> str:
-    """The IPv4 address of a network interface.
+    """Return the address of a network interface: IPv4 if it has one, otherwise IPv6.
 
     Raises:
         LaunchError: listing the interfaces there are.

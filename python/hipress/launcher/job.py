@@ -11,6 +11,8 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from hipress.addresses import family_of
+
 from .errors import LaunchError
 
 SCHEDULER, SERVER, WORKER = "scheduler", "server", "worker"
@@ -206,11 +208,10 @@ def carried_environment() -> dict[str, str]:
 def free_port(address: str, who: str = "the scheduler") -> int:
     """A TCP port that nobody uses at ``address``; below the range of outgoing connections, so
     that none of those takes it before ``who`` does."""
-    family = socket.AF_INET6 if ":" in address else socket.AF_INET
     error = None
     for _ in range(200):
         port = random.SystemRandom().randrange(10000, 32768)
-        error = port_error(family, address, port)
+        error = port_error(address, port)
         if not error:
             return port
     raise LaunchError(f"{who} can listen on no TCP port at {address}: {error}")
@@ -218,16 +219,20 @@ def free_port(address: str, who: str = "the scheduler") -> int:
 
 def check_port(address: str, port: int) -> None:
     """Raises LaunchError if the scheduler could not listen there."""
-    family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    error = port_error(family, address, port)
+    error = port_error(address, port)
     if error:
         raise LaunchError(f"the scheduler cannot listen on {address} port {port}: {error}; "
                           f"leave out --port to have a free one chosen")
 
 
-def port_error(family: int, address: str, port: int) -> str | None:
-    """Why a socket cannot be bound; None if it can."""
-    with socket.socket(family, socket.SOCK_STREAM) as probe:
+def port_error(address: str, port: int) -> str | None:
+    """Return why a socket cannot be bound to an address of this machine; None if it can.
+
+    Args:
+        address: An IPv4 or IPv6 address, or a name of this machine.
+        port: A TCP port.
+    """
+    with socket.socket(family_of(address), socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((address, port))

@@ -36,6 +36,7 @@ def tasks(job: Job, hosts: list[Host], directory: str, launcher: str) -> list[Ta
     Raises:
         LaunchError: no mpirun or srun here, or an mpirun of an unknown kind.
     """
+    check_names(hosts, launcher)
     order = ranks_by_host(job, hosts)
     if launcher == "mpi":
         name, command, env = "mpirun", mpirun_command(order), {}
@@ -54,6 +55,15 @@ def tasks(job: Job, hosts: list[Host], directory: str, launcher: str) -> list[Ta
     scheduler = [local_task(job, rank) for rank in job.ranks() if rank.role == SCHEDULER]
     spec = {"argv": [*command, *wrapper], "env": env, "cwd": os.getcwd()}
     return [*scheduler, Task(name, RANKS, spec)]
+
+
+def check_names(hosts: list[Host], launcher: str) -> None:
+    """Raises LaunchError if a host is an IPv6 address, which neither mpirun nor srun can start
+    processes on."""
+    for host in hosts:
+        if ":" in host.address:
+            raise LaunchError(f"--launcher {launcher} takes host names and IPv4 addresses: write "
+                              f"a name for [{host.address}], or use --launcher ssh")
 
 
 def ranks_by_host(job: Job, hosts: list[Host]) -> list[tuple[Rank, str]]:
@@ -149,6 +159,7 @@ def elastic_tasks(job: Job, hosts: list[Host], directory: str, launcher: str) ->
     Raises:
         LaunchError: no mpirun or srun here, or an mpirun of an unknown kind.
     """
+    check_names(hosts, launcher)
     if launcher == "slurm":
         # --overlap: the steps share the allocation, and none waits for another one's end.
         command = [find_slurm("srun"), "--nodes=1", "--ntasks=1", "--ntasks-per-node=1",

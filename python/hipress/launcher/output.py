@@ -68,12 +68,13 @@ class Printer:
     """Writes lines with prefixes to this process's stdout and stderr; colours on a terminal.
 
     Its methods raise OSError if that fails: BrokenPipeError if the reader has gone, Stalled if it
-    does not read though the launcher hurries.
+    does not read though the launcher hurries. What could not be written is lost.
     """
 
     def __init__(self) -> None:
         self.hurries: Callable[[], bool] = lambda: False
         """Whether there is more to do than to wait for the reader."""
+        self._cut: set[int] = set()  # streams whose last line is there in part only
         self._prefixes: dict[tuple[str, int], bytes] = {}
         self._colours: dict[str, str] = {}
 
@@ -111,12 +112,18 @@ class Printer:
 
     def _write(self, stream: int, data: bytes) -> None:
         """Writes everything, in parts that do not block where the reader is slow."""
+        if stream in self._cut:
+            data = b"\n" + data
         view, hurried_until = memoryview(data), None
         while view:
             _, ready, _ = select.select([], [stream], [], 0.1)
             if ready:
                 try:
                     view = view[os.write(stream, view[: select.PIPE_BUF]):]
+                    if view:
+                        self._cut.add(stream)
+                    else:
+                        self._cut.discard(stream)
                 except BlockingIOError:
                     time.sleep(0.005)
             elif self.hurries():

@@ -76,6 +76,7 @@ class Runner:
         self._term_at: float | None = None
         self._kill_at: float | None = None
         self._unwritten: dict[int, OSError] = {}  # why nothing more is written, by stream
+        self._lossy: set[int] = set()  # streams that have lost output, for example on a full disk
         self._deadline: float | None = None
         self._only_here = True
         printer.hurries = self._hurries
@@ -313,8 +314,7 @@ class Runner:
         return bool(asked) or self._is_late(time.monotonic())
 
     def _heed_limits(self, now: float) -> None:
-        """Stops the job if its time is over, or its output cannot be written; if its reader has
-        gone, silently."""
+        """Stops the job at its time limit; or, silently, if the reader of its output has gone."""
         if self._is_late(now):
             self._say(f"the job has not ended within {self._timeout:g} s; stopping it")
             self._stop(124, now)
@@ -322,17 +322,13 @@ class Runner:
         for error in list(self._unwritten.values()):
             if isinstance(error, BrokenPipeError):
                 self._stop(128 + signal.SIGPIPE, now)
-            elif not isinstance(error, Stalled):
-                why = f"cannot write the output: {error.strerror}"
-                self._say(f"{why}; stopping the job", "bold red")
-                self._stop(1, now)
 
     def _say(self, text: str, style: str = "bold yellow") -> None:
         if STDERR not in self._unwritten:
             try:
                 self._printer.message(text, style)
             except OSError as error:
-                self._unwritten[STDERR] = error
+                self._cannot_write(STDERR, error)
 
     # Output
 
@@ -381,7 +377,20 @@ class Runner:
             else:
                 self._printer.lines(running.task.name, stream, lines)
         except OSError as error:
+            self._cannot_write(stream, error)
+
+    def _cannot_write(self, stream: int, error: OSError) -> None:
+        """Handles a failed write. Without a reader, nothing more is written. A full disk costs the
+        lines that it cannot take, and the job continues."""
+        if isinstance(error, (BrokenPipeError, Stalled)):
             self._unwritten[stream] = error
+        elif stream not in self._lossy:
+            self._lossy.add(stream)
+            name = "standard error" if stream == STDERR else "standard output"
+            self._say(
+                f"cannot write to {name}: {error.strerror}; the job continues, and its output is "
+                "lost until it can be written"
+            )
 
     def _print_ranks(self, running: Running, stream: int, lines: list[bytes]) -> None:
         """Output of mpirun or srun: its processes put their names before their lines."""

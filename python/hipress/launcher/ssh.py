@@ -51,7 +51,8 @@ def sync_directory(hosts: list[Host], target: str, ssh: str) -> None:
         raise LaunchError("--sync-dst-dir needs rsync, which is not installed here")
     for host in dict.fromkeys(Host(host.name, host.port) for host in hosts):
         shell = shlex.join(ssh_command(ssh, host)[:-1])
-        name = f"[{host.name}]" if ":" in host.name else host.name
+        user, at, address = host.name.rpartition("@")
+        name = f"{user}{at}[{address}]" if ":" in address else host.name
         command = ["rsync", "-az", "-e", shell, "--", os.getcwd() + "/", f"{name}:{target}"]
         done = subprocess.run(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
         if done.returncode != 0:

@@ -2,41 +2,67 @@
 
 from __future__ import annotations
 
-import atexit
 import os
+import time
 from collections.abc import Mapping
 
-_FLUSH_SECONDS = 1
-"""In which a thread of tensorboardX writes to the disk; a process that is killed loses the rest."""
+from hipress.files import warn_once
 
 
 class Board:
-    """Writes to a folder, beside what the script itself writes there.
+    """A file in a folder, separate from the files that the script itself writes there.
 
-    :raises ImportError: a package is not installed; it is a sentence
-    :raises OSError: the folder cannot be made
+    A failed write, for example to a full disk, is reported once, and nothing more is written: what
+    follows a record that is there in part cannot be read.
+
+    Raises:
+        ImportError: if a package is not installed; the message is a sentence.
+        OSError: if the folder or the file cannot be made.
     """
 
     def __init__(self, folder: str) -> None:
         try:
             # It needs no TensorFlow. TensorBoard's own writer imports it, where it is installed.
-            from tensorboardX import SummaryWriter
+            from tensorboardX import event_file_writer
         except ImportError as error:
             raise ImportError(
                 f"it needs the package tensorboardX (pip install tensorboardX): {error}"
             ) from error
-        self._writer = SummaryWriter(folder, flush_secs=_FLUSH_SECONDS)
-        atexit.register(self._writer.close)
+        os.makedirs(folder, exist_ok=True)
+        # Not SummaryWriter: after a failed write its thread ends, and the caller waits forever.
+        self._writer = event_file_writer.EventsWriter(os.path.join(folder, "events"), ".hipress")
+        self._folder, self._failed = folder, False
 
     def say(self, sentence: str, step: int) -> None:
-        """Writes why gradients travel as they do from this step on."""
-        self._writer.add_text("hipress/way", sentence, step)
+        """Write why gradients travel as they do from this step on."""
+        from tensorboardX.summary import text
+
+        self._add(step, [text("hipress/way", sentence)])
 
     def add(self, figures: Mapping[str, object]) -> None:
-        """Writes the numbers among these as scalars, at the step that is one of them."""
-        for name, value in figures.items():
-            if isinstance(value, (int, float)) and name != "step":
-                self._writer.add_scalar(f"hipress/{name}", value, figures["step"])
+        """Write the numbers among these as scalars, at the step that is one of them."""
+        from tensorboardX.summary import scalar
+
+        found = [
+            scalar(f"hipress/{name}", value)
+            for name, value in figures.items()
+            if isinstance(value, (int, float)) and name != "step"
+        ]
+        self._add(figures["step"], found)
+
+    def _add(self, step: object, summaries: list) -> None:
+        from tensorboardX.proto.event_pb2 import Event
+
+        if self._failed:
+            return
+        try:
+            for summary in summaries:
+                event = Event(wall_time=time.time(), step=step, summary=summary)
+                self._writer.write_event(event)
+            self._writer.flush()
+        except OSError as error:
+            self._failed = True
+            warn_once(os.path.join(self._folder, "events.*.hipress"), error)
 
 
 _boards: dict[tuple[int, str], Board] = {}

@@ -14,23 +14,23 @@ every :data:`EVERY` steps. Beside it, a file with the ending ``.jsonl`` gets a l
 
 ``HIPRESS_TENSORBOARD`` names a folder that gets the same numbers for TensorBoard, and the sentence
 that says why, whenever that is another one.
+
+Training does not depend on these files. One that cannot be written is reported once.
 """
 
 from __future__ import annotations
 
 import json
-import logging
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from hipress.files import FileError
+from hipress.files import FileError, LineFile, warn_once
 from hipress.secopa.explanation import Explanation
 from hipress.tuning.board import Board, board_of
 
 EVERY = 100
 FIGURES = ("rounding", "error", "share")
-_log = logging.getLogger("hipress")
 
 
 class Journal:
@@ -44,6 +44,7 @@ class Journal:
     def __init__(self, rank: int, raw: float, sent: int) -> None:
         path = os.environ.get("HIPRESS_EXPLAIN", "") if rank == 0 else ""
         self._path = Path(path) if path else None
+        self._lines = LineFile(Path(path).with_suffix(".jsonl"), "figures") if path else None
         self._board = _board(os.environ.get("HIPRESS_TENSORBOARD", "") if rank == 0 else "")
         self._raw = raw
         self._written = 0  # the step of the last line
@@ -80,25 +81,18 @@ class Journal:
         line = None
         if steps >= EVERY:
             line = self._line(explanation, step, sent(), counts, figures)
-        if self._path is not None:
-            self._save(self._path, explanation, line)
+        if self._path is not None and self._lines is not None:
+            try:
+                explanation.save(self._path)
+            except FileError as error:
+                warn_once(self._path, error)
+            if line is not None:
+                self._lines.write(json.dumps(line))
         if self._board is not None:
             if changed:
                 self._board.say(explanation.sentence, step)
             if line is not None:
                 self._board.add(line)
-
-    def _save(
-        self, path: Path, explanation: Explanation, line: Mapping[str, object] | None
-    ) -> None:
-        try:
-            explanation.save(path)
-            if line is not None:
-                with path.with_suffix(".jsonl").open("a", encoding="utf-8") as file:
-                    file.write(json.dumps(line) + "\n")
-        except (OSError, FileError) as error:
-            _log.warning("HIPRESS_EXPLAIN: %s; nothing more is written", error)
-            self._path = None
 
     def _line(
         self, explanation: Explanation, step: int, sent: int, counts: bool,
@@ -125,5 +119,6 @@ def _board(folder: str) -> Board | None:
     try:
         return board_of(folder) if folder else None
     except (ImportError, OSError) as error:
-        _log.warning("HIPRESS_TENSORBOARD: %s; nothing is written", error)
+        reason = f"no figures for TensorBoard in {folder} (HIPRESS_TENSORBOARD): {error}"
+        warn_once(folder, FileError(reason))
         return None

@@ -6,6 +6,9 @@ taken: root can change any file of this process anyway, and an image may come wi
 
 from __future__ import annotations
 
+import atexit
+import errno
+import functools
 import hashlib
 import os
 import shutil
@@ -17,6 +20,9 @@ from pathlib import Path
 
 from hipress import files
 from hipress.compll.errors import BuildError
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+"""Errors of a file system that has no space left for this user."""
 
 
 def cache_directory() -> Path:
@@ -42,7 +48,8 @@ def library(
     name: str, source_name: str, source: str, command: Sequence[str], flags: Sequence[str] = (),
     depends: Sequence[Path] = (),
 ) -> Path:  # fmt: skip
-    """A shared library, from the cache if it was compiled before.
+    """A shared library, from the cache if it was compiled before. If the cache's disk is full, a
+    temporary folder of this process takes its place.
 
     :param name: what its file's name begins with
     :param source_name: what the compiler gets the source as, such as ``generated.cc``
@@ -67,11 +74,51 @@ def library(
             _compile(target, source_name, source, command, flags)
         check_private(target)
     except OSError as error:
-        raise BuildError(
-            f"cannot use the cache of compiled code, {target.parent}: {error.strerror}; "
-            "HIPRESS_CACHE names another folder"
-        ) from error
+        if error.errno not in _FULL:
+            raise BuildError(
+                f"cannot use the cache of compiled code, {target.parent}: {error.strerror}; "
+                "HIPRESS_CACHE names another folder"
+            ) from error
+        files.warn_once(target.parent, error)
+        return _outside_the_cache(target.name, source_name, source, command, flags, error)
     return target
+
+
+def _outside_the_cache(
+    name: str, source_name: str, source: str, command: Sequence[str], flags: Sequence[str],
+    full: OSError,
+) -> Path:  # fmt: skip
+    """Compiles in a temporary folder of this process, which is removed when it ends: in TMPDIR, or
+    in memory.
+
+    :raises BuildError: if the compiler fails, or these are full, too
+    """
+    tried = []
+    for place in (None, "/dev/shm"):
+        try:
+            target = Path(_temporary_folder(place), name)
+            if not target.exists():
+                _compile(target, source_name, source, command, flags)
+            return target
+        except OSError as error:
+            tried.append(f"{place or 'the temporary folder'}: {error.strerror}")
+    raise BuildError(
+        f"cannot write compiled code: {cache_directory()}: {full.strerror}; {'; '.join(tried)}; "
+        "HIPRESS_CACHE names another folder"
+    ) from full
+
+
+@functools.cache
+def _temporary_folder(place: str | None) -> str:
+    """A folder that only this user can open, removed when the process ends.
+
+    :param place: the folder to make it in; None: the one for temporary files
+    :raises OSError: if it cannot be made
+    """
+    folder = tempfile.mkdtemp(prefix="hipress-", dir=place)
+    pid = os.getpid()
+    atexit.register(lambda: os.getpid() == pid and shutil.rmtree(folder, ignore_errors=True))
+    return folder
 
 
 def check_private(path: Path) -> None:
@@ -98,11 +145,21 @@ def check_private(path: Path) -> None:
 def _compile(
     target: Path, source_name: str, source: str, command: Sequence[str], flags: Sequence[str]
 ) -> None:
+    """Compiles a library.
+
+    :raises BuildError: if the compiler fails
+    :raises OSError: if the folder cannot be written to; with ENOSPC if the compiler could not
+    """
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:
         text, built = Path(folder, source_name), Path(folder, "generated.so")
         text.write_text(source)
         line = [*command, str(text), *flags, "-o", str(built)]
-        result = subprocess.run(line, capture_output=True, text=True, check=False)
+        # The compiler's own temporary files: there is room in this folder, or nothing works.
+        env = {**os.environ, "TMPDIR": folder, "LC_ALL": "C"}
+        result = subprocess.run(line, capture_output=True, text=True, check=False, env=env)
+        full = next((code for code in _FULL if os.strerror(code) in result.stderr), None)
+        if result.returncode != 0 and full is not None:
+            raise OSError(full, os.strerror(full), str(built))
         if result.returncode != 0:
             raise BuildError(f"{line[0]} refused generated code:\n{result.stderr[:4000]}")
         built.chmod(0o700)

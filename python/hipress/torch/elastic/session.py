@@ -87,7 +87,9 @@ class Session(RoundSession):
         # The agents' addresses are those of the host file, whichever network training is to use.
         named = job.named_interface()
         if not os.environ.get("DMLC_NODE_HOST"):
-            os.environ["DMLC_NODE_HOST"] = addresses.of_interface(named) if named else here
+            os.environ["DMLC_NODE_HOST"] = (
+                addresses.of_interface(named, addresses.family_of(here)) if named else here
+            )
         os.environ.setdefault("GLOO_SOCKET_IFNAME", named or addresses.interface_with(here))
         timeout, first = self._setup_timeout, self.view.members[0]
         if self.rank == 0:

@@ -14,6 +14,7 @@ from typing import Any
 
 import torch.distributed as dist
 
+from hipress import addresses
 from hipress.elastic.errors import ElasticError
 from hipress.torch.executors.job import own_host
 
@@ -40,7 +41,7 @@ def environment(timeout: float) -> Mapping[str, str]:
         why = str(error).splitlines()[0]
         raise ElasticError(
             f"rank {given['RANK']} could not exchange addresses over torchrun's store at "
-            f"{given['MASTER_ADDR']}:{given['MASTER_PORT']}: {why}"
+            f"{addresses.join(given['MASTER_ADDR'], given['MASTER_PORT'])}: {why}"
         ) from error
     own = {
         "HIPRESS_ELASTIC_SLOT": given["RANK"],
@@ -59,10 +60,11 @@ def _exchange(timeout: float) -> tuple[list[str], str]:
     _stores.append(store)
     store = dist.PrefixStore(f"hipress/elastic/{next(_jobs)}", store)
     host = own_host()
-    with socket.socket() as probe:  # the port is this process's until all know it
+    # The port is this process's until all know it.
+    with socket.socket(addresses.family_of(host)) as probe:
         probe.bind((host, 0))
         port = probe.getsockname()[1]
-        mine = {"agent": f"{host}:{port}", "token": secrets.token_hex(16)}
+        mine = {"agent": addresses.join(host, port), "token": secrets.token_hex(16)}
         store.set(f"rank/{rank}", json.dumps(mine))
         deadline = time.monotonic() + timeout
         roster = _call_the_roll(store, size, deadline) if rank == 0 else None

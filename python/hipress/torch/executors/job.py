@@ -85,17 +85,16 @@ def own_host() -> str:
     """Finds the address by which other ranks reach this one."""
     if os.environ.get("DMLC_NODE_HOST"):
         return os.environ["DMLC_NODE_HOST"]
-    if named_interface():
-        return addresses.of_interface(named_interface())
     master = os.environ.get("MASTER_ADDR") or socket.gethostname()
-    try:
-        address = socket.gethostbyname(master)
-        found = addresses.towards(address)
-    except OSError as error:
+    if named_interface():
+        return addresses.of_interface(named_interface(), addresses.family_of(master))
+    address = addresses.resolve(master)
+    if address is None:
         raise ValueError(
-            f"no IPv4 address is known for {master!r} ({error}), by which other ranks would find "
-            "this one: set DMLC_NODE_HOST to its address, or DMLC_INTERFACE to its interface"
-        ) from error
-    if addresses.is_loopback(found) and master not in ("localhost", address):
+            f"no address is known for {master!r}, by which other ranks would find this one: set "
+            "DMLC_NODE_HOST to its address, or DMLC_INTERFACE to its interface"
+        )
+    found = addresses.towards(address)
+    if addresses.is_loopback(found) and master not in (*addresses.LOCAL_NAMES, address):
         return addresses.of_this_machine()  # its own name means loopback, as Debian writes it
     return found

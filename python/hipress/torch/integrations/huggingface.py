@@ -129,11 +129,14 @@ class CompressionCallback(TrainerCallback):
         first = args.process_index == 0
         if first:  # before anybody writes: they wait for the first rank's plan
             shutil.rmtree(partial, ignore_errors=True)
-        checkpoint.save({"hipress": self.compression}, checkpoint_id=partial)
-        if first:
-            # Of a checkpoint that is saved again the old ones go when the new ones are whole.
-            shutil.rmtree(folder, ignore_errors=True)
-            files.replace(partial, folder)
+        try:
+            checkpoint.save({"hipress": self.compression}, checkpoint_id=partial)
+            if first:
+                _replace_folder(partial, folder)
+        except BaseException:
+            if first:
+                shutil.rmtree(partial, ignore_errors=True)
+            raise
 
     def _saved_to(self, state: TrainerState) -> str:
         """The checkpoint that the Trainer saves at this step; each trial of a search for
@@ -143,6 +146,26 @@ class CompressionCallback(TrainerCallback):
         if hasattr(trainer, "_get_output_dir"):
             folder = trainer._get_output_dir(getattr(trainer, "_trial", None))
         return os.path.join(folder, f"checkpoint-{state.global_step}")
+
+
+def _replace_folder(new: str, folder: str) -> None:
+    """Gives a folder of a whole checkpoint its name. The checkpoint that was there stays if this
+    fails.
+
+    Raises:
+        OSError: if it cannot be done.
+    """
+    old = f"{folder}.old"
+    shutil.rmtree(old, ignore_errors=True)
+    if os.path.isdir(folder):
+        os.replace(folder, old)
+    try:
+        files.replace(new, folder)
+    except BaseException:
+        if os.path.isdir(old) and not os.path.isdir(folder):
+            os.replace(old, folder)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
 
 
 def _forget(compression: Compression) -> None:

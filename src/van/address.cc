@@ -1,0 +1,189 @@
+#include "van/address.h"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <netdb.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "common/types.h"
+#include "van/socket.h"
+
+namespace hipress {
+namespace {
+
+constexpr SocketAddress::HostBytes kLoopback6 = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
+
+SocketAddress::HostBytes Mapped(const in_addr& address) {
+  SocketAddress::HostBytes host = SocketAddress().host();
+  std::memcpy(&host[12], &address, sizeof(address));
+  return host;
+}
+
+/// Finds the local address of the route to `target`. \return the errno, 0 if there is a route
+int Route(const SocketAddress& target, SocketAddress* from) {
+  // Connecting a datagram socket sends nothing; it only makes the kernel choose the route.
+  const UniqueFd fd(socket(target.family(), SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  const SocketAddress::Native native = target.ToNative();
+  if (fd.get() < 0 || connect(fd.get(), native.get(), native.size()) != 0) return errno;
+  *from = LocalAddress(fd.get());
+  return 0;
+}
+
+bool HasRoute(SocketAddress target) {
+  constexpr int kDiscard = 9;  // RFC 863; port 0 cannot be connected to
+  target.set_port(kDiscard);
+  SocketAddress from;
+  return Route(target, &from) == 0;
+}
+
+}  // namespace
+
+SocketAddress::SocketAddress(const sockaddr* address) {
+  if (address->sa_family == AF_INET) {
+    sockaddr_in in;
+    std::memcpy(&in, address, sizeof(in));
+    host_ = Mapped(in.sin_addr);
+    port_ = ntohs(in.sin_port);
+  } else if (address->sa_family == AF_INET6) {
+    sockaddr_in6 in;
+    std::memcpy(&in, address, sizeof(in));
+    std::memcpy(host_.data(), &in.sin6_addr, host_.size());
+    port_ = ntohs(in.sin6_port);
+  }
+}
+
+SocketAddress::Native::Native(const SocketAddress& address) {
+  if (address.family() == AF_INET) {
+    sockaddr_in in{};
+    in.sin_family = AF_INET;
+    in.sin_port = htons(address.port_);
+    std::memcpy(&in.sin_addr, &address.host_[12], sizeof(in.sin_addr));
+    std::memcpy(&storage_, &in, size_ = sizeof(in));
+  } else {
+    sockaddr_in6 in{};
+    in.sin6_family = AF_INET6;
+    in.sin6_port = htons(address.port_);
+    std::memcpy(&in.sin6_addr, address.host_.data(), sizeof(in.sin6_addr));
+    std::memcpy(&storage_, &in, size_ = sizeof(in));
+  }
+}
+
+int SocketAddress::family() const {
+  const HostBytes mapped = SocketAddress().host_;
+  return std::equal(host_.begin(), host_.begin() + 12, mapped.begin()) ? AF_INET : AF_INET6;
+}
+
+bool SocketAddress::IsLoopback() const {
+  return family() == AF_INET ? host_[12] == 127 : host_ == kLoopback6;
+}
+
+bool SocketAddress::IsLinkLocal() const { return host_[0] == 0xfe && (host_[1] & 0xc0) == 0x80; }
+
+std::string SocketAddress::HostText() const {
+  char text[INET6_ADDRSTRLEN] = "";
+  const bool v4 = family() == AF_INET;
+  inet_ntop(family(), v4 ? &host_[12] : host_.data(), text, sizeof(text));
+  return text;
+}
+
+std::string SocketAddress::ToText() const { return JoinAddress(HostText(), port_); }
+
+std::string JoinAddress(const std::string& host, int port) {
+  const bool bare_v6 = host.find(':') != std::string::npos && host.front() != '[';
+  return (bare_v6 ? "[" + host + "]" : host) + ":" + std::to_string(port);
+}
+
+std::pair<std::string, int> SplitAddress(const std::string& address) {
+  const auto fail = [&address] {
+    throw Error("an address is written host:port, or [IPv6 address]:port, with a port from 1 to 65535, not '" +
+                address + "'");
+  };
+  const size_t colon = address.rfind(':');
+  if (colon == std::string::npos) fail();
+  std::string host = address.substr(0, colon);
+  const std::string port = address.substr(colon + 1);
+  const bool digits = !port.empty() && port.size() <= 5 &&
+                      std::all_of(port.begin(), port.end(), [](char c) { return c >= '0' && c <= '9'; });
+  const int number = digits ? std::stoi(port) : 0;
+  const bool brackets = host.size() >= 2 && host.front() == '[' && host.back() == ']';
+  if (brackets) host = host.substr(1, host.size() - 2);
+  const bool is_v6 = host.find(':') != std::string::npos;
+  if (host.empty() || is_v6 != brackets || number < 1 || number > 65535) fail();
+  return {host, number};
+}
+
+SocketAddress Resolve(const std::string& host, int port) {
+  const bool brackets = host.size() > 2 && host.front() == '[' && host.back() == ']';
+  const std::string name = brackets ? host.substr(1, host.size() - 2) : host;
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* list = nullptr;
+  // A zone ("%eth0") has no meaning on another host.
+  const bool zone = name.find('%') != std::string::npos;
+  const int error = getaddrinfo(name.substr(0, name.find('%')).c_str(), nullptr, &hints, &list);
+  if (error != 0) {
+    throw Error("host '" + host + "' has no IPv4 or IPv6 address: " + gai_strerror(error));
+  }
+  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(list, freeaddrinfo);
+  std::vector<SocketAddress> found;
+  for (const addrinfo* it = list; it != nullptr; it = it->ai_next) {
+    const SocketAddress address(it->ai_addr);
+    if (!address.IsLinkLocal()) found.push_back(address);
+  }
+  if (found.empty() || zone) {
+    throw Error("'" + host + "' is a link-local IPv6 address, which has a different meaning on each network "
+                "interface; use a global address, a unique local address (fd00::/8) or a host name");
+  }
+  std::stable_partition(found.begin(), found.end(), [](const SocketAddress& a) { return a.family() == AF_INET; });
+  const auto routed = found.size() == 1 ? found.begin() : std::find_if(found.begin(), found.end(), HasRoute);
+  SocketAddress address = routed == found.end() ? found.front() : *routed;
+  address.set_port(port);
+  return address;
+}
+
+std::string AddressOfInterface(const std::string& name, int family) {
+  ifaddrs* all = nullptr;
+  if (getifaddrs(&all) != 0) throw Error("cannot list network interfaces: " + ErrnoText(errno));
+  const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owner(all, freeifaddrs);
+  std::vector<std::pair<std::string, std::vector<SocketAddress>>> interfaces;
+  for (const ifaddrs* it = all; it != nullptr; it = it->ifa_next) {
+    if (it->ifa_addr == nullptr) continue;
+    if (it->ifa_addr->sa_family != AF_INET && it->ifa_addr->sa_family != AF_INET6) continue;
+    const SocketAddress address(it->ifa_addr);
+    if (address.IsLinkLocal()) continue;
+    auto at = std::find_if(interfaces.begin(), interfaces.end(),
+                           [&](const auto& one) { return one.first == it->ifa_name; });
+    if (at == interfaces.end()) at = interfaces.insert(at, {it->ifa_name, {}});
+    at->second.push_back(address);
+  }
+  std::string others;
+  for (const auto& [interface, addresses] : interfaces) {
+    if (interface == name) {
+      const auto preferred = std::find_if(addresses.begin(), addresses.end(),
+                                          [&](const SocketAddress& a) { return a.family() == family; });
+      return (preferred == addresses.end() ? addresses.front() : *preferred).HostText();
+    }
+    others += (others.empty() ? "" : ", ") + interface + " (";
+    for (const SocketAddress& address : addresses) {
+      others += (others.back() == '(' ? "" : ", ") + address.HostText();
+    }
+    others += ")";
+  }
+  throw Error("DMLC_INTERFACE names '" + name + "', but the interfaces with an address are " +
+              (others.empty() ? "none" : others) + "; link-local IPv6 addresses do not count");
+}
+
+std::string AddressTowards(const std::string& host) {
+  constexpr int kDiscard = 9;
+  SocketAddress from;
+  const int error = Route(Resolve(host, kDiscard), &from);
+  if (error != 0) throw Error("there is no route to " + host + ": " + ErrnoText(error));
+  return from.HostText();
+}
+
+}  // namespace hipress
