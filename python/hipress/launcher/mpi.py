@@ -3,10 +3,10 @@
 The scheduler runs here. What the processes need, the secret among it, reaches their supervisors on
 standard input. srun sends its standard input to all processes that it starts, so one srun starts
 all servers and workers. mpirun sends it to rank 0 only (Hydra has no option for more, and with
-Open MPI 4.1's ``--stdin all`` every process gets an end of file). So each process has an mpirun of
-its own, and is its rank 0.
+Open MPI 4.1's ``--stdin all`` every process gets an end of file). So the launcher starts an mpirun
+for each process, which is its rank 0.
 
-Each worker of an elastic job has an srun of its own, too, because srun ends all processes when one
+In an elastic job it also starts an srun for each worker, because srun ends all processes when one
 dies.
 """
 
@@ -188,7 +188,7 @@ def elastic_tasks(job: Job, hosts: list[Host], directory: str, launcher: str) ->
         return remote.tasks(
             job, hosts, directory, lambda host: [*command, host.address, *program], contained=True)
     found = remote.tasks(job, hosts, directory, mpirun_on(job))
-    # An mpirun whose output nobody reads any more ends its ranks: their commands go on.
+    # When the launcher is gone, an mpirun may end its ranks: their commands continue.
     return [replace(task, spec={**task.spec, "ignore_signals": True}) for task in found]
 
 
