@@ -22,7 +22,7 @@ PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
 VARIABLES = ROOT / "docs" / "reference" / "environment.md"
 # Set by HiPress for its own processes.
 INTERNAL_VARIABLES = {
-    "HIPRESS_LAUNCHED", "HIPRESS_LAUNCH_TABLE", "HIPRESS_RANKS", "HIPRESS_JOB", "HIPRESS_VIEW",
+    "HIPRESS_LAUNCHED", "HIPRESS_RANKS", "HIPRESS_JOB", "HIPRESS_VIEW",
 }  # fmt: skip
 
 

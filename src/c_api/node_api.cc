@@ -1,6 +1,6 @@
 /*!
  * \file node_api.cc
- * \brief The sections of c_api.h about any node, about servers and the scheduler, and about encryption.
+ * \brief Sections of c_api.h: any node, servers and the scheduler, and encryption.
  */
 #include <chrono>
 #include <cstdlib>

@@ -14,7 +14,7 @@
 namespace hipress {
 namespace {
 
-/// Nothing checks the dates: a peer accepts the certificate by its digest. They must be well formed.
+/// Nothing checks the dates, because a peer accepts the certificate by its digest.
 constexpr long kSecondsBefore = 24 * 60 * 60;           // NOLINT
 constexpr long kSecondsAfter = 10L * 365 * 24 * 60 * 60;  // NOLINT
 
@@ -54,7 +54,8 @@ Certificate SignedWith(EVP_PKEY* key) {
         X509_gmtime_adj(X509_getm_notBefore(certificate), -kSecondsBefore) != nullptr &&
         X509_gmtime_adj(X509_getm_notAfter(certificate), kSecondsAfter) != nullptr &&
         X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC,
-                                   reinterpret_cast<const unsigned char*>("hipress"), -1, -1, 0) == 1 &&
+                                   reinterpret_cast<const unsigned char*>("hipress"), -1, -1,
+                                   0) == 1 &&
         X509_set_issuer_name(certificate, name) == 1 && X509_set_pubkey(certificate, key) == 1 &&
         X509_sign(certificate, key, EVP_sha256()) > 0);
   return made;
@@ -67,7 +68,8 @@ std::string MakeCertificate() {
   const Certificate certificate = SignedWith(key.get());
   const Bio text(BIO_new(BIO_s_mem()));
   Check(text != nullptr && PEM_write_bio_X509(text.get(), certificate.get()) == 1 &&
-        PEM_write_bio_PrivateKey(text.get(), key.get(), nullptr, nullptr, 0, nullptr, nullptr) == 1);
+        PEM_write_bio_PrivateKey(text.get(), key.get(), nullptr, nullptr, 0, nullptr,
+                                 nullptr) == 1);
   char* data = nullptr;
   const long size = BIO_get_mem_data(text.get(), &data);  // NOLINT
   return std::string(data, static_cast<size_t>(size));

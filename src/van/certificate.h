@@ -1,6 +1,6 @@
 /*!
  * \file certificate.h
- * \brief Makes the certificate of a TLS server in Python, whose ssl module can use one but not make one.
+ * \brief Makes the certificate of a TLS server in Python, whose ssl module cannot make one.
  *
  * Connections of the van need no certificate: they have a pre-shared key (tls.h).
  */

@@ -549,6 +549,12 @@ def test_an_address_that_is_taken(start: Start, monkeypatch: pytest.MonkeyPatch)
         start(0)
 
 
+def test_status_does_not_show_the_secret(start: Start) -> None:
+    agents = [start(slot) for slot in range(3)]
+    _join(agents)
+    assert SECRET.decode() not in json.dumps(agents[0].status())
+
+
 def test_evicted_is_an_elastic_error() -> None:
     assert issubclass(Evicted, ElasticError) and issubclass(ViewChanged, ElasticError)
 

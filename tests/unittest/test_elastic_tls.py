@@ -1,4 +1,4 @@
-"""Connections between agents: when they are encrypted, and what somebody in between can do."""
+"""Connections between agents: when they are encrypted, and attackers on their path."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_payloads_are_encrypted_unless_tls_is_off(mode: str) -> None:
     assert (MARKER in log) is (mode == "off")
 
 
-def test_own_certificate_of_somebody_in_between_is_refused() -> None:
+def test_certificate_of_an_attacker_on_the_path_is_refused() -> None:
     """The hellos and proofs pass unchanged; TLS ends in between."""
     context = tls.listener_context.__wrapped__()[0]  # another key pair than this process's
 
@@ -187,7 +187,7 @@ def test_changed_hello_is_refused(place: str) -> None:
     asyncio.run(run())
 
 
-def test_nobody_in_between_can_turn_tls_off() -> None:
+def test_attacker_on_the_path_cannot_turn_tls_off() -> None:
     """Both hellos' flags are cleared; each end compares them with what it wants itself."""
 
     async def relay(near: End, far: End) -> None:

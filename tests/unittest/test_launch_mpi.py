@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import sys
 
 import pytest
@@ -17,7 +18,7 @@ from hipress.launcher.hostfile import Host
 from hipress.launcher.job import Job
 
 FAKE = """#!{python}
-# Starts the ranks as {kind} would, tells what it was called with, ends all when one fails.
+# Starts the ranks as {kind} would, records its arguments and environment, ends all when one fails.
 import json, os, subprocess, sys, time
 if "--version" in sys.argv:
     print({version!r})
@@ -27,11 +28,19 @@ program = args.index({program!r})
 hosts = None
 if os.environ.get("SLURM_HOSTFILE"):
     hosts = open(os.environ["SLURM_HOSTFILE"]).read().split()
-with open({record!r}, "w") as file:
-    json.dump({{"args": args[:program], "all": args, "hosts": hosts}}, file)
+with open({record!r}, "a") as file:
+    call = {{"args": args[:program], "all": args, "hosts": hosts, "env": dict(os.environ)}}
+    file.write(json.dumps(call) + "\\n")
 number = int([a for a in args if a.isdigit() or a.startswith("--ntasks=")][0].split("=")[-1])
-ranks = [subprocess.Popen(args[program:], env=dict(os.environ, {variable}=str(rank)))
+ranks = [subprocess.Popen(args[program:], env=dict(os.environ, {variable}=str(rank)),
+                          stdin=subprocess.PIPE if {to_all} else None if rank == 0
+                          else subprocess.DEVNULL)
          for rank in range(number)]
+if {to_all}:
+    data = sys.stdin.buffer.read()
+    for rank in ranks:
+        rank.stdin.write(data)
+        rank.stdin.close()
 status = 0
 while ranks:
     for rank in list(ranks):
@@ -48,7 +57,7 @@ sys.exit(status)
 
 @pytest.fixture
 def fake(tmp_path, monkeypatch):
-    """Puts a fake mpirun or srun onto PATH; returns what reads its record."""
+    """Puts a fake mpirun or srun onto PATH; returns what reads the records of its calls."""
 
     def make(kind: str):
         version, variable, name = {
@@ -57,14 +66,15 @@ def fake(tmp_path, monkeypatch):
             "slurm": ("slurm 22.05.8", "SLURM_PROCID", "srun"),
             "other": ("some other MPI 1.0", "RANK", "mpirun"),
         }[kind]
-        record = tmp_path / "record.json"
+        record = tmp_path / "record.jsonl"
         path = tmp_path / "bin" / name
         path.parent.mkdir()
         path.write_text(FAKE.format(python=sys.executable, kind=kind, version=version,
-                                    program=sys.executable, record=str(record), variable=variable))
+                                    program=sys.executable, record=str(record), variable=variable,
+                                    to_all=kind == "slurm"))
         path.chmod(0o755)
         monkeypatch.setenv("PATH", f"{path.parent}{os.pathsep}{os.environ['PATH']}")
-        return lambda: json.loads(record.read_text())
+        return lambda: [json.loads(line) for line in record.read_text().splitlines()]
 
     return make
 
@@ -83,19 +93,20 @@ def test_mpirun_and_srun_run_every_role(fake, tmp_path, kind):
     seen = reports(launch)
     check_roles(seen, 3, 2)
     assert "T_WORKER" not in seen["server 0"] and seen["worker 2"]["T_WORKER"] == "yes"
-    called = record()
+    calls = record()
     secret = seen["worker 0"]["HIPRESS_SECRET"]
-    assert all(secret not in argument for argument in called["all"])
-    arguments = " ".join(called["args"])
-    if kind == "openmpi":
-        assert arguments == ("-np 5 --map-by slot:OVERSUBSCRIBE --bind-to none "
-                             "-x HIPRESS_LAUNCH_TABLE --host 127.0.0.1:2,localhost:3")
-    elif kind == "hydra":
-        assert arguments == "-genvall -n 5 -hosts 127.0.0.1:2,localhost:3"
+    assert len(secret) == 64 and secret not in json.dumps(calls)
+    arguments = sorted(" ".join(call["args"]) for call in calls)
+    options = {"openmpi": "-np 1 --map-by slot:OVERSUBSCRIBE --bind-to none --host ",
+               "hydra": "-np 1 -hosts "}.get(kind)
+    if options:
+        assert arguments == sorted(f"{options}{host}" for host in
+                                   ["127.0.0.1"] * 2 + ["localhost"] * 3)
     else:
+        (arguments,), (call,) = arguments, calls
         assert arguments.startswith("--ntasks=5 --export=ALL ")
         assert "--nodelist=127.0.0.1,localhost --nodes=2 --distribution=arbitrary" in arguments
-        assert called["hosts"] == ["127.0.0.1"] * 2 + ["localhost"] * 3
+        assert call["hosts"] == ["127.0.0.1"] * 2 + ["localhost"] * 3
 
 
 @pytest.mark.parametrize("kind", ["openmpi", "hydra", "slurm"])
@@ -109,7 +120,9 @@ def test_mpirun_and_srun_name_the_dead(fake, kind, then, status, text):
             f"time.sleep(60)")
     launch = run(["-n", "2", "-s", "1", "--launcher", LAUNCHER_OF[kind], *python(code)])
     assert launch.process.returncode == status
+    text = text.replace("1 ", f"1 on {socket.gethostname()} ", 1) if kind != "slurm" else text
     assert f"hipress-launch: {text}" in launch.err
+    assert "hipress-rank-exit" not in launch.out + launch.err
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
@@ -135,6 +148,18 @@ def test_unknown_or_missing_mpirun(fake, monkeypatch, tmp_path):
         assert launch.process.returncode == 2
         assert launch.err == (f"hipress-launch: --launcher {launcher} needs {name}, which is not "
                               f"on PATH here\n")
+
+
+def test_mpirun_that_fails_is_reported_in_one_sentence(monkeypatch, tmp_path):
+    mpirun = tmp_path / "mpirun"
+    mpirun.write_text("#!/bin/sh\n[ $1 = --version ] && echo 'mpirun (Open MPI) 4.1.4' && exit\n"
+                      "echo 'There are not enough slots.' >&2\nexit 1\n")
+    mpirun.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    launch = run(["-n", "3", "-s", "2", "--launcher", "mpi", "true"])
+    assert launch.process.returncode == 2
+    assert launch.err == ("hipress-launch: mpirun cannot start 3 processes: "
+                          "There are not enough slots.\n")
 
 
 def test_ranks_are_numbered_host_by_host():
@@ -168,7 +193,8 @@ def check_real_jobs(launcher, env):
     check_roles(reports(launch), 2, 2)
     launch = run(["-n", "2", "-s", "1", "--launcher", launcher, *python(EXIT_6)], env=env)
     assert launch.process.returncode == 6
-    assert "hipress-launch: worker 1 exited with status 6 after " in launch.err
+    where = f" on {socket.gethostname()}" if launcher == "mpi" else ""
+    assert f"hipress-launch: worker 1{where} exited with status 6 after " in launch.err
     launch.gone(5.0)
 
 

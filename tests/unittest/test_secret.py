@@ -85,7 +85,7 @@ def test_a_job_may_do_without_where_that_is_said():
 
 
 def test_nothing_shows_the_secret():
-    """Neither arguments, which every user of a machine can read, nor what processes write."""
+    """Neither arguments, which every user of a machine can read, nor output, nor a dump."""
     secret = "a-secret-that-can-be-found-again"
     program = """
         import pathlib, numpy as np
@@ -100,10 +100,13 @@ def test_nothing_shows_the_secret():
         assert lines
         print("arguments show it:", any(b"that-can-be-found-" + b"again" in line for line in lines))
         node.init_array(0, np.ones(4, np.float32))
+        dump = str(node.debug())
+        print("dump shows it:", "that-can-be-found-" + "again" in dump, "of", len(dump))
         raise RuntimeError("so that all say something")
     """
     env = {"HIPRESS_SECRET": secret, "HIPRESS_LOG": "debug"}
     with Cluster(program, workers=1, servers=1, server_command=SERVER, env=env) as cluster:
         results = {result.name: result for result in cluster.wait(120)}
     assert "arguments show it: False" in results["worker 0"].output
+    assert "dump shows it: False" in results["worker 0"].output
     assert not [name for name, result in results.items() if secret in result.output]

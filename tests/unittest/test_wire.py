@@ -1,4 +1,4 @@
-"""What other machines on the network see of a job: nothing of ours in plaintext."""
+"""Other machines on the network see nothing of HiPress's traffic in plaintext."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reas
 
 
 def start(kind: str, network: ShapedNetwork, tls: str) -> Processes:
-    """Start a job with two workers, each on a node of its own."""
+    """Start a job with two workers on two nodes."""
     env = base_environment({"HIPRESS_SECRET": SECRET, "HIPRESS_TLS": tls})
     env["PYTHONPATH"] += f":{HERE}"
     program = [sys.executable, str(HERE / "wire_jobs" / f"{kind}.py")]
@@ -61,7 +61,7 @@ def start(kind: str, network: ShapedNetwork, tls: str) -> Processes:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_nothing_of_ours_crosses_the_network_in_plaintext(
+def test_hipress_sends_no_plaintext_between_machines(
     kind: str, marks: list[bytes], tls: str
 ) -> None:
     """Without TLS the same bytes are found, or this test would prove nothing."""

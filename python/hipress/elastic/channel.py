@@ -6,8 +6,8 @@ The handshake has four parts:
    certificate. From the secret and both hellos each side derives a key for each direction.
 2. The dialer sends an empty frame, and then the listener does. Each proves the job's secret.
 3. If both hellos say so, the connection continues in TLS 1.3 (``tls.py``). The dialer accepts only
-   the certificate from the listener's hello. Somebody in between cannot replace the digest, because
-   the keys depend on it, and cannot use the certificate, whose private key only the listener has.
+   the certificate from the listener's hello. An attacker on the path cannot replace the digest,
+   because the keys depend on it, and cannot use the certificate without the listener's private key.
 4. Frames follow, inside TLS where it is used.
 
 A frame is its length (4 bytes, big-endian), HMAC-SHA256 over a counter, the length and the payload,
@@ -37,7 +37,7 @@ _MAC_BYTES = 32
 
 @dataclass(frozen=True)
 class _Hello:
-    """What one side sends first."""
+    """First message of one side."""
 
     tls: bool
     digest: bytes = bytes(DIGEST_BYTES)

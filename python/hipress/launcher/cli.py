@@ -153,8 +153,11 @@ def make_tasks(args: argparse.Namespace) -> list[Task]:
     if args.elastic and launcher == "slurm":
         hosts = mpi.in_allocation(hosts, args.num_workers)
     topology, num_servers = choose_topology(args)
+    if launcher == "mpi" and not hosts:
+        hosts = mpi.places(max(args.num_workers, num_servers), args.python)
     env = parse_env(args.env)
-    if (launcher == "ssh" or args.elastic and launcher != "local") and not args.interface:
+    by_host = launcher in ("ssh", "mpi") or args.elastic and launcher != "local"
+    if by_host and not args.interface:
         # Else each process would get its host's address, which goes before its interface.
         args.interface = env.get("DMLC_INTERFACE", os.environ.get("DMLC_INTERFACE"))
     job = Job(

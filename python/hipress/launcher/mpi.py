@@ -1,20 +1,24 @@
 """Servers and workers through mpirun (Open MPI or MPICH's Hydra) or srun (Slurm).
 
-One mpirun or srun starts all of them; the scheduler runs here. Every rank starts the supervisor,
-which looks its role up in a table in the environment: variables' names go onto command lines,
-values (the secret!) never do.
+The scheduler runs here. What the processes need, the secret among it, reaches their supervisors on
+standard input. srun sends its standard input to all processes that it starts, so one srun starts
+all servers and workers. mpirun sends it to rank 0 only (Hydra has no option for more, and with
+Open MPI 4.1's ``--stdin all`` every process gets an end of file). So the launcher starts an mpirun
+for each process, which is its rank 0.
 
-mpirun and srun end all ranks when one dies. So each worker of an elastic job has one of its own,
-whose standard input is the supervisor's, as over ssh.
+In an elastic job it also starts an srun for each worker, because srun ends all processes when one
+dies.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 
 from . import remote
@@ -24,25 +28,69 @@ from .job import SCHEDULER, SERVER, WORKER, Job, Rank, carried_environment
 from .local import local_task
 from .runner import RANKS, SUPERVISOR, Task
 
-TABLE = "HIPRESS_LAUNCH_TABLE"
 # Ranks share cores with servers, and use threads: neither one core each nor pinning.
 OPEN_MPI = ("--map-by", "slot:OVERSUBSCRIBE", "--bind-to", "none")
 SRUN = ("--export=ALL", "--cpu-bind=none", "--mpi=none")
+_PLACES_SECONDS = 120.0
+_PLACE = re.compile(r"hipress-place (\S+)")
+_PLACE_CODE = "import socket; print('hipress-place', socket.gethostname())"
 
 
 def tasks(job: Job, hosts: list[Host], directory: str, launcher: str) -> list[Task]:
-    """The scheduler here, and one mpirun or srun (``launcher``: mpi, slurm) for all others.
+    """Return the scheduler here and what starts all others.
+
+    Args:
+        launcher: "mpi" (an mpirun for each process) or "slurm" (one srun).
 
     Raises:
         LaunchError: no mpirun or srun here, or an mpirun of an unknown kind.
     """
     check_names(hosts, launcher)
+    if launcher == "slurm":
+        return _srun_tasks(job, hosts, directory)
+    found = remote.tasks(job, hosts, directory, mpirun_on(job))
+    return [replace(task, reports_status=task.via is not None) for task in found]
+
+
+def mpirun_on(job: Job) -> Callable[[Host], list[str]]:
+    """Return what makes the command that starts a supervisor on a host.
+
+    Raises:
+        LaunchError: mpirun is missing or of an unknown kind.
+    """
+    mpirun, is_open_mpi = find_mpirun()
+    command = [mpirun, "-np", "1", *(OPEN_MPI if is_open_mpi else ()),
+               "--host" if is_open_mpi else "-hosts"]
+    program = [job.python, "-I", "-S", "-c", remote.BOOTSTRAP]
+    return lambda host: [*command, host.address, *program]
+
+
+def places(processes: int, python: str) -> list[Host]:
+    """Return the hosts on which mpirun would start so many processes, with the number on each.
+
+    Raises:
+        LaunchError: mpirun is missing, of an unknown kind, or fails.
+    """
+    mpirun, is_open_mpi = find_mpirun()
+    command = [mpirun, "-np", str(processes), *(OPEN_MPI if is_open_mpi else ()),
+               python, "-I", "-S", "-c", _PLACE_CODE]
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=_PLACES_SECONDS)
+    except subprocess.TimeoutExpired as error:
+        raise LaunchError(f"mpirun has not started {processes} processes within "
+                          f"{_PLACES_SECONDS:g} s; -H FILE names the hosts") from error
+    names = Counter(_PLACE.findall(done.stdout))
+    if done.returncode != 0 or sum(names.values()) != processes:
+        lines = done.stderr.strip().splitlines() or ["it wrote nothing"]
+        raise LaunchError(f"mpirun cannot start {processes} processes: {' / '.join(lines[-3:])}")
+    return [Host(name, slots=count) for name, count in names.items()]
+
+
+def _srun_tasks(job: Job, hosts: list[Host], directory: str) -> list[Task]:
     order = ranks_by_host(job, hosts)
-    if launcher == "mpi":
-        name, command, env = "mpirun", mpirun_command(order), {}
-    else:
-        name, command, env = "srun", *srun_command(order)
-    env[TABLE] = json.dumps({
+    command, env = srun_command(order)
+    table = json.dumps({
         "cwd": directory,
         "env": carried_environment(),
         "roles": {
@@ -51,10 +99,10 @@ def tasks(job: Job, hosts: list[Host], directory: str, launcher: str) -> list[Ta
         },
         "ranks": [[rank.role, rank.index] for rank, _ in order],
     })
-    wrapper = [job.python, "-I", "-S", str(SUPERVISOR)]
+    wrapper = [job.python, "-I", "-S", str(SUPERVISOR), "rank"]
     scheduler = [local_task(job, rank) for rank in job.ranks() if rank.role == SCHEDULER]
-    spec = {"argv": [*command, *wrapper], "env": env, "cwd": os.getcwd()}
-    return [*scheduler, Task(name, RANKS, spec)]
+    spec = {"argv": [*command, *wrapper], "env": env, "cwd": os.getcwd(), "input": table + "\n"}
+    return [*scheduler, Task("srun", RANKS, spec)]
 
 
 def check_names(hosts: list[Host], launcher: str) -> None:
@@ -67,9 +115,9 @@ def check_names(hosts: list[Host], launcher: str) -> None:
 
 
 def ranks_by_host(job: Job, hosts: list[Host]) -> list[tuple[Rank, str]]:
-    """(rank, host) in the order in which mpirun numbers processes: host by host.
+    """Return (rank, host) in the order in which srun numbers processes: host by host.
 
-    Without hosts mpirun or srun places them itself; the host is then empty.
+    Without hosts srun places the ranks itself; the host is then empty.
     """
     ranks = job.distributed_ranks()
     if not hosts:
@@ -78,23 +126,6 @@ def ranks_by_host(job: Job, hosts: list[Host]) -> list[tuple[Rank, str]]:
                                        *place(hosts, job.num_workers))]
     first = {name: number for number, name in reversed(list(enumerate(names)))}
     return sorted(zip(ranks, names), key=lambda pair: first[pair[1]])
-
-
-def mpirun_command(order: list[tuple[Rank, str]]) -> list[str]:
-    """mpirun's command line up to the program.
-
-    Raises:
-        LaunchError: mpirun is missing or of an unknown kind.
-    """
-    counts = Counter(host for _, host in order)
-    hosts = ",".join(f"{host}:{count}" for host, count in counts.items())
-    number = str(len(order))
-    mpirun, is_open_mpi = find_mpirun()
-    if is_open_mpi:
-        command = [mpirun, "-np", number, *OPEN_MPI, "-x", TABLE]
-        return [*command, "--host", hosts] if "" not in counts else command
-    command = [mpirun, "-genvall", "-n", number]
-    return [*command, "-hosts", hosts] if "" not in counts else command
 
 
 def find_mpirun() -> tuple[str, bool]:
@@ -123,7 +154,7 @@ def srun_command(order: list[tuple[Rank, str]]) -> tuple[list[str], dict[str, st
         LaunchError: srun is missing.
     """
     command = [find_slurm("srun"), f"--ntasks={len(order)}", *SRUN, "--kill-on-bad-exit=1",
-               "--input=none", "--overcommit"]
+               "--input=all", "--overcommit"]
     hosts = [host for _, host in order]
     if not all(hosts):
         return command, {}
@@ -164,17 +195,12 @@ def elastic_tasks(job: Job, hosts: list[Host], directory: str, launcher: str) ->
         # --overlap: the steps share the allocation, and none waits for another one's end.
         command = [find_slurm("srun"), "--nodes=1", "--ntasks=1", "--ntasks-per-node=1",
                    "--overlap", *SRUN, "--quiet", "--nodelist"]
-    else:
-        mpirun, is_open_mpi = find_mpirun()
-        command = [mpirun, "-np", "1", *(OPEN_MPI if is_open_mpi else ()),
-                   "--host" if is_open_mpi else "-hosts"]
-    program = [job.python, "-I", "-S", "-c", remote.BOOTSTRAP]
-    found = remote.tasks(
-        job, hosts, directory, lambda host: [*command, host.address, *program], launcher == "slurm")
-    if launcher == "mpi":
-        # An mpirun whose output nobody reads any more ends its ranks: their commands go on.
-        return [replace(task, spec={**task.spec, "ignore_signals": True}) for task in found]
-    return found
+        program = [job.python, "-I", "-S", "-c", remote.BOOTSTRAP]
+        return remote.tasks(
+            job, hosts, directory, lambda host: [*command, host.address, *program], contained=True)
+    found = remote.tasks(job, hosts, directory, mpirun_on(job))
+    # When the launcher is gone, an mpirun may end its ranks: their commands continue.
+    return [replace(task, spec={**task.spec, "ignore_signals": True}) for task in found]
 
 
 def in_allocation(hosts: list[Host], workers: int) -> list[Host]:

@@ -22,7 +22,7 @@ from .limits import allow_files
 from .output import STDERR, STDOUT, LineSplitter, Printer, Stalled
 
 SUPERVISOR = Path(supervisor.__file__)
-RANKS = "ranks"  # the role of mpirun and srun: servers and workers behind one process
+RANKS = "ranks"  # the role of srun: servers and workers behind one process
 ROOT_CAUSE_SECONDS = 0.25  # seconds to wait for the cause behind the first visible failure
 SURVIVORS_SECONDS = 3.0  # seconds in which survivors may report the failure and end by themselves
 _RANK_EXIT = re.compile(rb"hipress-rank-exit (\w+(?: \d+)?) (-?\d+)")
@@ -44,6 +44,9 @@ class Task:
     where: str = ""
     #: When ``via`` ends by itself, what it started is to end, too.
     contained: bool = False
+    #: The supervisor reports the command's status in a line on stderr and itself exits with 0:
+    #: mpirun writes many lines about a process that fails.
+    reports_status: bool = False
 
     @property
     def means(self) -> str:
@@ -60,6 +63,7 @@ class Running:
     started: float
     streams: dict[int, LineSplitter] = field(default_factory=dict)
     status: int | None = None  # as Popen's: negative for a signal
+    reported: int | None = None  # the status in the supervisor's report
     ended: float = 0.0
 
 
@@ -136,7 +140,10 @@ class Runner:
             raise LaunchError(f"cannot start {task.name}: {error.strerror}") from error
         running = Running(task, process, time.monotonic())
         self._running.append(running)
-        spec = {"name": task.name, "mimic": task.via is None, **task.spec}
+        spec = {
+            "name": task.name, "mimic": task.via is None, "report": task.reports_status,
+            **task.spec,
+        }
         self._send(running, task.preamble + json.dumps(spec).encode() + b"\n")
         for stream, pipe in ((STDOUT, process.stdout), (STDERR, process.stderr)):
             os.set_blocking(pipe.fileno(), False)
@@ -254,7 +261,11 @@ class Runner:
     def _reap(self, now: float) -> None:
         for running in self._running:
             if running.status is None and running.process.poll() is not None:
-                running.status, running.ended = running.process.returncode, now
+                if running.task.reports_status:
+                    self._read_rest(running)
+                code = running.process.returncode
+                running.status = code if running.reported is None else running.reported
+                running.ended = now
                 if running.status != 0 and self._term_at is None:
                     self._fail(running.task.name, running.task.where, running)
                 elif running.status == 0 and running.task.role not in (WORKER, RANKS):
@@ -343,6 +354,12 @@ class Runner:
             else:
                 self._copy(key.fileobj, *key.data)
 
+    def _read_rest(self, running: Running) -> None:
+        """Reads what an ended process has written."""
+        for stream, pipe in ((STDOUT, running.process.stdout), (STDERR, running.process.stderr)):
+            while pipe.fileno() in self._selector.get_map() and self._copy(pipe, running, stream):
+                pass
+
     def _copy(self, pipe, running: Running, stream: int) -> bool:
         """Returns False if nothing came."""
         try:
@@ -369,6 +386,8 @@ class Runner:
                 self._print(running, stream, running.streams[stream].finish())
 
     def _print(self, running: Running, stream: int, lines: list[bytes]) -> None:
+        if running.task.reports_status and stream == STDERR:
+            lines = [line for line in lines if not self._is_report(running, line)]
         if stream in self._unwritten:
             return
         try:
@@ -392,8 +411,17 @@ class Runner:
                 "lost until it can be written"
             )
 
+    @staticmethod
+    def _is_report(running: Running, line: bytes) -> bool:
+        """Takes the status out of a supervisor's report."""
+        found = _RANK_EXIT.search(line)
+        if not found or found[1].decode() != running.task.name:
+            return False
+        running.reported = int(found[2])
+        return True
+
     def _print_ranks(self, running: Running, stream: int, lines: list[bytes]) -> None:
-        """Output of mpirun or srun: its processes put their names before their lines."""
+        """Output of srun: its processes put their names before their lines."""
         for line in lines:
             exit_line = _RANK_EXIT.search(line)
             prefixed = _RANK_LINE.fullmatch(line)

@@ -7,8 +7,8 @@ that descends from the command, even those that became daemons.
 
 Standard input is the control channel: a JSON line that describes the process (argv, env, cwd,
 name; never visible in the process list), then lines "TERM" or "KILL". Its end means that the
-launcher is gone: everything is killed. Under mpirun and srun there is no such channel: the
-description comes from the environment, and the death of the parent takes the channel's place.
+launcher is gone: everything is killed. Under an srun that starts several processes standard input
+has one line, a table of all of them, and the death of the parent takes the channel's place.
 
 The exit status is the command's, or 128 + signal; with "mimic", it dies of the same signal.
 
@@ -24,6 +24,7 @@ import select
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
@@ -118,9 +119,11 @@ class Supervisor:
         prctl(PR_SET_CHILD_SUBREAPER, 1)
         env = dict(os.environ, **self.spec["env"])
         out, err = self.outputs()
+        given = self.spec.get("input")
         try:
             self.child = subprocess.Popen(
-                self.spec["argv"], env=env, cwd=self.spec.get("cwd"), stdin=subprocess.DEVNULL,
+                self.spec["argv"], env=env, cwd=self.spec.get("cwd"),
+                stdin=subprocess.DEVNULL if given is None else subprocess.PIPE,
                 stdout=out, stderr=err, start_new_session=True, preexec_fn=self.in_child)
         except (OSError, subprocess.SubprocessError) as error:
             # The directory is checked in the child, where its error looks like the command's.
@@ -132,7 +135,16 @@ class Supervisor:
                 reason = f"it is not on PATH; for the file here write ./{what} or python {what}"
             sys.stderr.write(f"hipress-launch: cannot run '{what}': {reason}\n")
             sys.exit(126 if isinstance(error, PermissionError) else 127)
+        if given is not None:
+            threading.Thread(target=self.give_input, args=(given.encode(),), daemon=True).start()
         self.started()
+
+    def give_input(self, data):
+        try:
+            with self.child.stdin as stdin:
+                stdin.write(data)
+        except OSError:
+            pass  # it has died: its status tells
 
     @staticmethod
     def in_child():
@@ -264,6 +276,11 @@ def leave(status, mimic):
     os._exit(os.WEXITSTATUS(status))
 
 
+def report(spec, status):
+    """Reports the command's end to the launcher."""
+    os.write(2, f"hipress-rank-exit {spec['name']} {code_of(status)}\n".encode())
+
+
 def read_spec():
     """The description on standard input; nothing beyond its line is consumed."""
     line = b""
@@ -275,29 +292,22 @@ def read_spec():
     return json.loads(line.decode())
 
 
-def rank_from_environment():
-    for name in ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"):
-        if os.environ.get(name, "").isdigit():
-            return int(os.environ[name])
-    sys.exit("hipress-launch: neither mpirun nor srun told this process its rank")
-
-
 def run_rank():
-    """One of mpirun's or srun's processes: finds its role, and reports its end on stderr."""
+    """One of srun's processes: finds its role, and reports its end on stderr."""
     prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-    table = json.loads(os.environ.pop("HIPRESS_LAUNCH_TABLE"))
-    role, index = table["ranks"][rank_from_environment()]
+    table = read_spec()
+    role, index = table["ranks"][int(os.environ["SLURM_PROCID"])]
     env = dict(table["env"], **table["roles"][role]["env"])
     env[f"DMLC_{role.upper()}_ID"] = str(index)
     spec = {"name": f"{role} {index}", "argv": table["roles"][role]["argv"], "env": env,
             "cwd": table["cwd"]}
     status = Supervisor(spec, None, relayed=True).run()
-    os.write(2, f"hipress-rank-exit {spec['name']} {code_of(status)}\n".encode())
+    report(spec, status)
     leave(status, False)
 
 
 def main():
-    if os.environ.get("HIPRESS_LAUNCH_TABLE"):
+    if sys.argv[1:] == ["rank"]:
         run_rank()
     spec = read_spec()
     if spec.get("program"):
@@ -306,7 +316,11 @@ def main():
         exec(spec.pop("program"), program)
         program["main"](spec)
         os._exit(0)
-    leave(Supervisor(spec, 0).run(), spec.get("mimic", False))
+    status = Supervisor(spec, 0).run()
+    if spec.get("report"):
+        report(spec, status)
+        os._exit(0)
+    leave(status, spec.get("mimic", False))
 
 
 if __name__ == "__main__":
