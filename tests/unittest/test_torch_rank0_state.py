@@ -51,7 +51,7 @@ def resume_exactly(rank, cases, path):
         straight = [result(model, rank, step) for step in (2, 3)]
         for steps_before in (0, 1):
             model, compression = job(kind, type, params)
-            for step in range(steps_before):
+            for _ in range(steps_before):
                 result(model, rank, 9)
             compression.load_state_dict(state)
             resumed = [compression.step, *(result(model, rank, step) for step in (2, 3))]

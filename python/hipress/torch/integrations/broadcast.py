@@ -8,7 +8,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from hipress.torch.integrations.checks import pairs
+from hipress.torch.integrations.checks import group_of, pairs
 
 
 def broadcast_parameters(
@@ -20,6 +20,7 @@ def broadcast_parameters(
 
     Elements go in their logical order, so views and other memory formats may be among them.
     """
+    group = group_of(group, "broadcast_parameters()")
     items = parameters.items() if isinstance(parameters, Mapping) else parameters
     for _, value in pairs(items, "broadcast_parameters", "model.state_dict()"):
         if isinstance(value, torch.Tensor):
@@ -37,6 +38,7 @@ def broadcast_optimizer_state(
     group: dist.ProcessGroup | None = None,
 ) -> None:
     """Makes every rank's optimizer state that of ``root_rank``, learning rates included."""
+    group = group_of(group, "broadcast_optimizer_state()")
     state = [optimizer.state_dict()]
     dist.broadcast_object_list(state, root_rank, group=group)
     if dist.get_rank() != root_rank:

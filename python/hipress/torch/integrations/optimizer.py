@@ -17,7 +17,13 @@ from hipress.torch.dtypes import of_gradient
 from hipress.torch.executors.engine import Engine, HipressError
 from hipress.torch.executors.staging import current, device_of
 from hipress.torch.integrations.buckets import Bucket, buckets_of
-from hipress.torch.integrations.checks import check, pairs, parameters_of
+from hipress.torch.integrations.checks import (
+    check,
+    group_of,
+    only_makes_state,
+    pairs,
+    parameters_of,
+)
 from hipress.torch.integrations.forwarding import Forwarding
 from hipress.torch.optim.adam import FrozenAdamW
 from hipress.torch.private import last_gradient_hook, queue_callback
@@ -84,7 +90,7 @@ class DistributedOptimizer(Forwarding):
         encode_on: str = "host",
         shared_momentum: float = 0.0,
     ) -> None:
-        group = group or dist.group.WORLD
+        group = group_of(group, type(self).__name__)
         named = pairs(named_parameters, "DistributedOptimizer")
         named = [(name, p) for name, p in named if p.requires_grad]
 
@@ -318,17 +324,12 @@ class DistributedOptimizer(Forwarding):
         return self._optimizer.step(averaged)
 
     def _only_makes_state(self) -> bool:
-        """Whether ``step()`` is called to make the optimizer's state, as
-        torch.distributed.checkpoint.state_dict does before the first backward pass: with gradients
-        and learning rates of 0. Ranks need not do it together, and residuals are not to be lost in
-        it."""
+        """Check whether ``step()`` only makes the optimizer's state, before the first backward
+        pass. Ranks need not do so together, and it must not use up residuals."""
         inner = self._optimizer
         if self._has_had_gradients or self._synchronized or inner.state:
             return False
-        if any(group.get("lr") != 0 for group in inner.param_groups):
-            return False
-        trained = [p for p in parameters_of(inner.param_groups) if p.requires_grad]
-        return all(p.grad is not None and not bool(p.grad.any()) for p in trained)
+        return only_makes_state(inner)
 
     def add_param_group(self, group: dict[str, Any]) -> None:
         """The optimizer's, of parameters that are among ``named_parameters``.
