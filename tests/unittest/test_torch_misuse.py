@@ -138,3 +138,35 @@ def test_stats_count_uncompressed_gradients_in_short_text():
         ]
         assert (none.compressed, none.uncompressed) == (0, 4 * 72)
         assert str(none).splitlines()[1] == "  bias, weight: 288 not, by type none"
+
+
+def wrapper_left_out(rank):
+    """Return the errors of the wrapped optimizer's own step(), and warnings of a lost wrapper."""
+    import logging
+
+    import hipress.torch
+
+    said, warned = [], []
+    logging.getLogger("hipress").addFilter(lambda record: warned.append(record.getMessage()))
+    model = torch.nn.Linear(8, 4)
+    inner = torch.optim.SGD(model.parameters(), lr=0.1)
+    optimizer = hipress.torch.DistributedOptimizer(inner, model.named_parameters())
+    model(torch.full((2, 8), float(rank))).sum().backward()
+    with pytest.raises(RuntimeError) as caught:
+        inner.step()
+    said.append(str(caught.value))
+    optimizer.synchronize()
+    inner.step()
+    model(torch.ones(2, 8)).sum().backward()
+    optimizer.step()
+    del optimizer
+    said += warned
+    hipress.torch.DistributedOptimizer(inner, model.named_parameters())
+    return [*said, *warned], model.weight.detach().numpy().tobytes()
+
+
+def test_steps_of_wrapped_optimizer_are_refused_before_averaging():
+    (first, weights), (second, others) = returned(run_ranks(wrapper_left_out, 2))
+    assert weights == others and first == second and len(first) == 2
+    assert "call step() of the DistributedOptimizer" in first[0]
+    assert "a DistributedOptimizer was dropped before its first step" in first[1]
