@@ -442,7 +442,7 @@ def _check_before(optimizers: Sequence[torch.optim.Optimizer]) -> None:
     """
     for inner in optimizers:
         before = _owners.get(id(inner))
-        if before is not None and before.is_under_way:
+        if before is not None and before.is_under_way and not before.compression.engine.error:
             raise ValueError(
                 "another DiLoCo of the same inner optimizer has fragments under way: call its "
                 "finish() before you make a new one"

@@ -21,7 +21,7 @@ from hipress.torch.executors.collectives import ReduceScatter
 from hipress.torch.executors.engine import HipressError
 from hipress.torch.executors.staging import current, device_of
 from hipress.torch.gradient import Gradient, chunk_of, scattered
-from hipress.torch.integrations.checks import refuse_replicate
+from hipress.torch.integrations.checks import group_of, refuse_replicate
 from hipress.torch.integrations.fsdp_checks import check_groups, check_sharding, parameters_of
 from hipress.torch.private import queue_callback
 from hipress.torch.private_fsdp import ReduceScatter as FsdpReduceScatter
@@ -292,7 +292,7 @@ def compress_fsdp(
     if not trained:
         raise ValueError("compress_fsdp() takes a model with parameters to train")
     mesh = trained[0][1].device_mesh
-    group = replicate_group or mesh.get_group(0)
+    group = group_of(replicate_group or mesh.get_group(0), "compress_fsdp()")
 
     def make_settings() -> Settings:
         check_groups(modules)
