@@ -1,6 +1,8 @@
 """DiLoCo and LocalSGD: weights that are synchronised every H steps."""
 
 import copy
+import re
+from pathlib import Path
 
 import pytest
 
@@ -421,6 +423,150 @@ def test_presets_are_what_the_papers_had(name, given):
     (first, uncompressed), (second, _) = returned(run_ranks(preset_script, 2, name, given))
     assert first == second or name == "streaming"  # whose ranks keep half of their own weights
     assert (uncompressed < 100) == (name == "sparseloco")  # all but the last layer's bias
+
+
+def without_with_script(rank):
+    """Return weights of training with and without a with-statement, and after it has ended."""
+    import hipress.torch
+
+    options = {"fragments": 2, "fragment_sync_delay": 1}
+    weights = []
+    for uses_with in (True, False):
+        model = network(seed=rank)
+        inner = inner_of(model)
+        diloco = hipress.torch.DiLoCo(model, inner, outer_of(model.parameters()), H, **options)
+        if uses_with:
+            with diloco:
+                train(model, inner, rank, 2 * H)
+        else:
+            train(model, inner, rank, 2 * H)
+            assert diloco.is_under_way
+            with pytest.raises(ValueError, match="has fragments under way"):
+                hipress.torch.LocalSGD(model, inner, H)
+            diloco.finish()
+        weights.append(torch.cat([p.detach().flatten() for p in model.parameters()]).numpy())
+        assert diloco.step == 2 * H
+    following = hipress.torch.LocalSGD(model, inner, H)
+    train(model, inner, rank, H)
+    assert (diloco.step, following.step) == (2 * H, H)
+    following.detach()
+    train(model, inner, rank, 1)
+    assert following.step == H
+    return weights
+
+
+def test_diloco_synchronizes_without_with_statement():
+    for with_statement, without in returned(run_ranks(without_with_script, 2)):
+        assert with_statement.tobytes() == without.tobytes()
+
+
+class Blocks(torch.nn.Module):
+    """A model with the names that the guide's example has."""
+
+    def __init__(self, seed):
+        super().__init__()
+        torch.manual_seed(seed)
+        self.blocks = torch.nn.ModuleList([torch.nn.Linear(16, 16)])
+        self.head = torch.nn.Linear(16, 4)
+
+    def forward(self, x):
+        return self.head(self.blocks[0](x))
+
+
+def guide_script(rank, codes):
+    """Run the guide's code, and return the weights after each part."""
+    found = []
+    for code in codes:
+        model = Blocks(rank)
+        generator = torch.Generator().manual_seed(rank)
+        batches = [(torch.randn(4, 16, generator=generator), None) for _ in range(31)]
+        scope = {
+            "torch": torch, "model": model, "batches": batches,
+            "loss_of": lambda model, inputs, targets: model(inputs).square().mean(),
+        }  # fmt: skip
+        exec(code, scope)
+        diloco = scope["diloco"]
+        if not diloco.step:  # the code ends before training
+            for inputs, _ in batches[:30]:
+                model(inputs).square().mean().backward()
+                for inner in scope["inner"]:
+                    inner.step()
+                    inner.zero_grad()
+        found.append(torch.cat([p.detach().flatten() for p in model.parameters()]).numpy())
+        assert diloco.step >= 30
+    return [weights.tobytes() for weights in found]
+
+
+def test_code_of_the_guide_synchronizes_weights():
+    page = Path(__file__).resolve().parents[2] / "docs/guides/train-over-slow-links.md"
+    codes = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    codes = [code for code in codes if "hipress.torch.DiLoCo(" in code]
+    assert len(codes) == 2
+    codes[1] = f"import hipress.torch\n{codes[1]}"
+    if not hasattr(torch.optim, "Muon"):
+        codes = codes[:1]
+    first, second = returned(run_ranks(guide_script, 2, codes))
+    assert first == second
+
+
+def making_state_script(rank):
+    """Return the steps counted after an optimizer's state was made, and after one real step."""
+    from torch.distributed.checkpoint.state_dict import get_optimizer_state_dict
+
+    import hipress.torch
+
+    model = network()
+    inner = inner_of(model)
+    diloco = hipress.torch.LocalSGD(model, inner, H)
+    get_optimizer_state_dict(model, inner)
+    assert inner.state
+    counted = [diloco.step]
+    train(model, inner, rank, 1)
+    return [*counted, diloco.step]
+
+
+def test_step_that_makes_optimizer_state_is_not_counted():
+    assert returned(run_ranks(making_state_script, 1)) == [[0, 1]]
+
+
+def averaged_already_script(rank):
+    """Return the errors for models and optimizers that average gradients in each step."""
+    import torch.distributed as dist
+    from torch.distributed._composable import replicate
+    from torch.nn.parallel import DistributedDataParallel
+
+    import hipress.torch
+
+    def refused(model, inner, **options):
+        with pytest.raises(ValueError) as caught:
+            hipress.torch.DiLoCo(model, inner, outer_of(model.parameters()), H, **options)
+        return str(caught.value)
+
+    model = network()
+    wrapped = DistributedDataParallel(model)
+    said = [
+        refused(wrapped, inner_of(wrapped)),
+        refused(torch.nn.Sequential(wrapped), inner_of(wrapped)),
+        refused(replicate(network()), inner_of(model)),
+    ]
+    optimizer = hipress.torch.DistributedOptimizer(inner_of(model), model.named_parameters())
+    said.append(refused(model, optimizer))
+    sites = [dist.new_group([0]), dist.new_group([1])]
+    wrapped = DistributedDataParallel(network(), process_group=sites[rank])
+    inner = inner_of(wrapped)
+    with hipress.torch.LocalSGD(wrapped, inner, H):
+        train(wrapped, inner, rank, H)
+    weights = [p.detach().numpy().tobytes() for p in wrapped.parameters()]
+    return said, weights
+
+
+def test_diloco_refuses_gradients_that_its_ranks_average():
+    (said, weights), (_, others) = returned(run_ranks(averaged_already_script, 2))
+    parts = ["wrapped in DistributedDataParallel"] * 2
+    parts += ["replicate() has replicated", "the inner optimizer is a DistributedOptimizer"]
+    for sentence, part in zip(said, parts, strict=True):
+        assert part in sentence
+    assert weights == others
 
 
 def test_the_simulator_cuts_models_where_they_are_cut():

@@ -1,5 +1,7 @@
 """FSDP2 with compressed reduce-scatters, and hybrid sharding with compressed all-reduces."""
 
+import importlib.util
+
 import numpy as np
 import pytest
 
@@ -252,8 +254,6 @@ def wrong(rank):
     mesh = init_device_mesh("cpu", (2,))
     said = []
 
-    from hipress.torch.private_fsdp import ReplicateModule
-
     def refused(model, type="onebit", error=ValueError, **options):
         with pytest.raises(error) as caught:
             hipress.torch.compress_fsdp(model, type, **options)
@@ -273,7 +273,10 @@ def wrong(rank):
     model = sharded(mesh)
     hipress.torch.compress_fsdp(model, "onebit")
     refused(model)
-    if ReplicateModule is not None:
+    from torch.distributed._composable import replicate
+
+    refused(replicate(torch.nn.Linear(8, 8)), error=TypeError)
+    if importlib.util.find_spec("torch.distributed._composable.replicate_with_fsdp"):
         from torch.distributed._composable.replicate_with_fsdp import replicate
 
         refused(replicate(torch.nn.Linear(8, 8)), error=TypeError)
@@ -293,7 +296,7 @@ def test_misuse():
     for number, said in enumerate(zip(first, second, strict=True)):
         text = ["after fully_shard", "nonsense", "differ in min_size", "'other'",
                 "one rank of each host", "dimension 0", "reduced as float64", "2 dimensions",
-                "already", "replicate()"][number]  # fmt: skip
+                "already", "replicate()", "replicate()"][number]  # fmt: skip
         assert all(text in one for one in said), said
 
 

@@ -51,7 +51,7 @@ def resume_exactly(rank, cases, path):
         straight = [result(model, rank, step) for step in (2, 3)]
         for steps_before in (0, 1):
             model, compression = job(kind, type, params)
-            for step in range(steps_before):
+            for _ in range(steps_before):
                 result(model, rank, 9)
             compression.load_state_dict(state)
             resumed = [compression.step, *(result(model, rank, step) for step in (2, 3))]
@@ -63,7 +63,7 @@ def resume_exactly(rank, cases, path):
 @pytest.mark.parametrize("kind", ["ddp", "fsdp2", "hsdp"])
 def test_rank0_state_resumes_exactly_without_residuals(tmp_path, kind):
     cases = [(kind, "maxmin", {"bits": 4}), (kind, "terngrad", {})]
-    if kind != "hsdp":  # where other shards have momentum of their own
+    if kind != "hsdp":  # whose shards have different momentum
         cases.append((kind, "none", {"shared_momentum": 0.9}))
     found = returned(run_ranks(resume_exactly, RANKS[kind], cases, str(tmp_path)))
     assert found == [([], [])] * RANKS[kind]

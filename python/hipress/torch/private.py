@@ -7,6 +7,7 @@ FSDP are in private_fsdp.py.
 from __future__ import annotations
 
 import datetime
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -77,6 +78,20 @@ def backward_pass() -> int:
 def queue_callback(call: Callable[[], None]) -> None:
     """Queues a call for the end of the backward pass that this thread is in."""
     torch.autograd.Variable._execution_engine.queue_callback(call)
+
+
+def made_by_replicate(module: torch.nn.Module) -> bool:
+    """Check whether one of PyTorch's composable replicate() functions has changed a module.
+
+    One uses DDP's reducer, the other (since PyTorch 2.9) is FSDP2's. Where neither was imported
+    there is no such module.
+    """
+    kinds = (("replicate", "DDP"), ("replicate_with_fsdp", "ReplicateModule"))
+    for where, name in kinds:
+        found = sys.modules.get(f"torch.distributed._composable.{where}")
+        if found is not None and isinstance(module, lookup(found, name)):
+            return True
+    return False
 
 
 def is_stepped_in_backward(parameter: torch.Tensor) -> bool:

@@ -17,10 +17,6 @@ try:
     from torch.distributed.fsdp._fully_shard._fsdp_api import ReduceScatter
 except ImportError:  # before 2.8, for which compress_fsdp() has a sentence
     ReduceScatter = object
-try:
-    from torch.distributed._composable.replicate_with_fsdp import ReplicateModule
-except ImportError:  # before 2.9: replicate() made a model that DDP's reducer served
-    ReplicateModule = None
 
 from hipress.torch.private import lookup
 
@@ -67,11 +63,6 @@ def has_divide_factor(module: FSDPModule) -> bool:
 def premultiplied_by(op: Any) -> float:
     """Return the factor of a ReduceOp of kind PREMUL_SUM, which only its pickled state shows."""
     return float(lookup(op, "__getstate__")()[1])
-
-
-def is_replicated(module: FSDPModule) -> bool:
-    """Checks whether replicate() made a module, which makes its modules FSDP's too."""
-    return ReplicateModule is not None and isinstance(module, ReplicateModule)
 
 
 def before_backward(model: FSDPModule, call: Callable[[], None]) -> None:

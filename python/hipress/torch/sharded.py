@@ -7,6 +7,11 @@ import sys
 import torch
 
 
+def is_replicated(tensor: torch.Tensor) -> bool:
+    """Check for a DTensor that all ranks of its mesh have whole."""
+    return is_dtensor(tensor) and all(each.is_replicate() for each in tensor.placements)
+
+
 def is_dtensor(tensor: torch.Tensor) -> bool:
     """Checks for a DTensor without importing that module, which takes long: where it was never
     imported there are none."""

@@ -6,6 +6,7 @@ import copy
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from hipress.torch.gradient import summarize
 from hipress.torch.settings import Settings
 
 
@@ -44,8 +45,12 @@ class Stats:
 
     def __str__(self) -> str:
         lines = [f"{self.compressed} bytes of gradients went compressed, {self.uncompressed} not"]
+        groups: dict[str, list[str]] = {}
         for name, each in self.parameters.items():
-            lines.append(f"  {name}: {each.bytes} not, {', '.join(each.reasons)}")
+            groups.setdefault(", ".join(each.reasons), []).append(name)
+        for reasons, names in groups.items():
+            total = sum(self.parameters[name].bytes for name in names)
+            lines.append(f"  {summarize(names)}: {total} not, {reasons}")
         return "\n".join(lines)
 
 
@@ -83,6 +88,8 @@ class Traffic:
 def reason(settings: Settings, name: str, count: int, shape: Iterable[int]) -> str:
     """The reason why a gradient of ``count`` elements goes uncompressed after the warm-up; empty if
     it does not."""
+    if settings.type == "none":
+        return "by type none"
     if settings.compresses(name, count, tuple(shape)):
         return ""
     if name in settings.decisions and not settings.decisions[name].compress:

@@ -10,7 +10,7 @@ import torch.distributed as dist
 
 from hipress.torch import exchange
 from hipress.torch.authentication import authenticate
-from hipress.torch.integrations.checks import pairs
+from hipress.torch.integrations.checks import group_of, pairs
 
 
 def broadcast_parameters(
@@ -22,8 +22,7 @@ def broadcast_parameters(
 
     Elements go in their logical order, so views and other memory formats may be among them.
     """
-    if dist.get_rank(group) < 0:
-        return
+    group = group_of(group, "broadcast_parameters()")
     authenticate(group)
     items = parameters.items() if isinstance(parameters, Mapping) else parameters
     for _, value in pairs(items, "broadcast_parameters", "model.state_dict()"):
@@ -46,9 +45,7 @@ def broadcast_optimizer_state(
     Raises:
         ValueError: on all ranks, if it holds anything but tensors, numbers and texts
     """
-    if dist.get_rank(group) < 0:
-        return
-    group = group or dist.group.WORLD
+    group = group_of(group, "broadcast_optimizer_state()")
     root = dist.get_group_rank(group, root_rank)
     state = exchange.broadcast_state(group, optimizer.state_dict(), "optimizer states", root)
     if dist.get_rank() != root_rank:

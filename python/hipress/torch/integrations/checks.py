@@ -1,4 +1,4 @@
-"""What a DistributedOptimizer may be given."""
+"""Checks of arguments that several front ends share."""
 
 from __future__ import annotations
 
@@ -6,9 +6,71 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torch
+import torch.distributed as dist
 
-from hipress.torch.private import is_stepped_in_backward
-from hipress.torch.sharded import is_dtensor
+from hipress.torch.private import is_stepped_in_backward, made_by_replicate
+from hipress.torch.sharded import is_dtensor, is_replicated
+
+
+def group_of(group: dist.ProcessGroup | None, who: str) -> dist.ProcessGroup:
+    """Return the process group that a user gave, or the default one.
+
+    Args:
+        group: Process group, or None.
+        who: Name of what the user called, for messages.
+
+    Raises:
+        RuntimeError: If there is no process group yet.
+        ValueError: If this process is not in the group.
+    """
+    if not dist.is_initialized():
+        raise RuntimeError(
+            f"{who} needs a process group: call torch.distributed.init_process_group() first"
+        )
+    group = dist.group.WORLD if group is None else group
+    if dist.get_rank(group) < 0:
+        raise ValueError(
+            f"rank {dist.get_rank()} is not in the process group that {who} was given: call {who} "
+            "only on the ranks of that group"
+        )
+    return group
+
+
+def refuse_replicate(modules: Iterable[torch.nn.Module], who: str) -> None:
+    """Refuse modules that PyTorch's composable replicate() has changed.
+
+    Raises:
+        TypeError: If there is one.
+    """
+    if any(made_by_replicate(module) for module in modules):
+        raise TypeError(
+            f"{who} does not take a model that replicate() has replicated: leave replicate() out, "
+            "wrap the model in DistributedDataParallel, and call hipress.torch.compress with it"
+        )
+
+
+def refuse_replicated(named: Iterable[tuple[str, torch.Tensor]]) -> None:
+    """Refuse parameters that are replicated over a device mesh.
+
+    Raises:
+        ValueError: If there is one.
+    """
+    for name, parameter in named:
+        if is_replicated(parameter):
+            raise ValueError(
+                f"parameter {name!r} is replicated over a device mesh, by replicate() perhaps, "
+                "whose ranks average its gradient: leave that out, wrap the model in "
+                "DistributedDataParallel, and call hipress.torch.compress with it"
+            )
+
+
+def only_makes_state(optimizer: torch.optim.Optimizer) -> bool:
+    """Check for the step by which torch.distributed.checkpoint.state_dict makes an optimizer's
+    state: all gradients and learning rates are 0."""
+    if any(group.get("lr") != 0 for group in optimizer.param_groups):
+        return False
+    trained = [p for p in parameters_of(optimizer.param_groups) if p.requires_grad]
+    return all(p.grad is not None and not bool(p.grad.any()) for p in trained)
 
 
 def parameters_of(groups: Iterable[Mapping[str, Any]]) -> list[torch.nn.Parameter]:
@@ -42,6 +104,7 @@ def check(
         raise ValueError(f"op must be 'average' or 'sum', not {op!r}")
     if not isinstance(passes, int) or passes < 1:
         raise ValueError(f"backward_passes_per_step must be 1 or more, not {passes!r}")
+    refuse_replicated(named)
     sharded = [name for name, p in named if is_dtensor(p)]
     if sharded:
         raise ValueError(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import weakref
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -15,6 +16,7 @@ from hipress.secopa.plan import Decision
 from hipress.torch.executors.engine import HipressError
 from hipress.torch.executors.staging import current, device_of
 from hipress.torch.gradient import Gradient
+from hipress.torch.integrations.checks import group_of, refuse_replicate
 from hipress.torch.private import (
     backward_pass,
     comm_hooks,
@@ -86,12 +88,13 @@ def compress(
     :param params: the codec's own parameters
     :raises ValueError: on every rank, if any rank's model or setting is wrong or they differ
     """
+    refuse_replicate([model], "compress()")
     if not isinstance(model, DistributedDataParallel):
         raise TypeError(
             f"compress() takes a DistributedDataParallel model, not {_name(model)}: wrap the model "
             "first, and torch.compile() it last (for FSDP2 there is hipress.torch.compress_fsdp)"
         )
-    group = model.process_group
+    group = group_of(model.process_group, "compress()")
     parameters = _parameters(model)
     trained = [(name, p) for name, p in parameters if p.requires_grad]
 
@@ -124,6 +127,8 @@ def compress(
     compression.follow(chosen, optimizers[0])
     if chosen.choice.is_measured:  # else DDP is as it was
         model.register_comm_hook(compression, hipress_hook)
+    else:
+        compression.count_steps_of(model, parameters, f"{chosen.choice.way.name}, by auto")
     return compression
 
 
@@ -197,6 +202,34 @@ class Compression(Following):
         self._waiting: list[torch.futures.Future] = []
         self._counted: dict[tuple[int, int, int], tuple[Gradient, ...]] = {}
         """The gradients of buckets that go by DDP's own ways: their number, memory and length."""
+
+    def count_steps_of(
+        self, model: DistributedDataParallel, parameters: Sequence[tuple[str, torch.nn.Parameter]],
+        why: str,
+    ) -> None:  # fmt: skip
+        """Count the gradients of a model that stays DDP's own, without a communication hook.
+
+        Args:
+            model: The model.
+            parameters: Those in DDP's buckets. A backward pass counts if the first trained one
+                gets a gradient in it.
+            why: Reason why they are not compressed.
+        """
+        by_size: dict[int, list[Gradient]] = {}
+        for name, p in parameters:
+            by_size.setdefault(p.element_size(), []).append(Gradient(name, 0, p.numel()))
+        entries = [(tuple(gradients), size) for size, gradients in by_size.items()]
+        traffic, found = self._traffic, weakref.ref(model)
+
+        def count(_: torch.Tensor) -> None:
+            of = found()
+            if of is not None and of.require_backward_grad_sync:
+                for gradients, size in entries:
+                    traffic.add(gradients, size, why)
+
+        first = next((p for _, p in parameters if p.requires_grad), None)
+        if first is not None:
+            first.register_post_accumulate_grad_hook(count)
 
     def __reduce__(self) -> tuple:
         # Models are copied (AveragedModel) and pickled; connections cannot be.

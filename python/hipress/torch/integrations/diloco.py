@@ -15,6 +15,7 @@ and codecs, so H steps send H times less than DDP with the same compression.
 from __future__ import annotations
 
 import logging
+import weakref
 from collections.abc import Mapping, Sequence
 from functools import partial
 from types import TracebackType
@@ -22,12 +23,15 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
 from torch.utils.hooks import RemovableHandle
 
 from hipress.config import AUTO, CompressionConfig
 from hipress.fragments import Rounds, Schedule, check_fragments, is_count
 from hipress.secopa.rounds import Plan, cuts
 from hipress.torch.integrations.broadcast import broadcast_parameters
+from hipress.torch.integrations.checks import group_of, only_makes_state, refuse_replicate
+from hipress.torch.integrations.optimizer import DistributedOptimizer
 from hipress.torch.integrations.outer import (
     Fragment,
     Named,
@@ -44,6 +48,8 @@ from hipress.torch.tuning.rounds import GroupOfRounds
 from hipress.tuning.rounds import RoundChoice
 
 _log = logging.getLogger("hipress")
+_owners: weakref.WeakValueDictionary[int, DiLoCo] = weakref.WeakValueDictionary()
+"""The DiLoCo that counts an inner optimizer's steps, by the optimizer's id."""
 
 
 class DiLoCo:
@@ -51,11 +57,17 @@ class DiLoCo:
 
     >>> inner = torch.optim.AdamW(model.parameters(), lr=4e-4)
     >>> outer = torch.optim.SGD(model.parameters(), lr=0.7, momentum=0.9, nesterov=True)
-    >>> with hipress.torch.DiLoCo(model, inner, outer, sync_every=30, compression="sparseloco"):
-    ...     for inputs, targets in batches:
-    ...         loss_of(model, inputs, targets).backward()
-    ...         inner.step()
-    ...         inner.zero_grad()
+    >>> diloco = hipress.torch.DiLoCo(
+    ...     model, inner, outer, sync_every=30, compression="sparseloco")
+    >>> for inputs, targets in batches:
+    ...     loss_of(model, inputs, targets).backward()
+    ...     inner.step()
+    ...     inner.zero_grad()
+    >>> diloco.finish()
+
+Steps of the inner optimizer count from the constructor on, until a new DiLoCo takes the same
+optimizer or :meth:`detach` is called. As a context manager, ``with DiLoCo(...):``, it calls
+:meth:`finish` and :meth:`detach` at the end of the block.
 
     All ranks begin with the first rank's parameters. Buffers, such as batch normalisation's running
     means, stay each rank's own. Parameters that are frozen on all ranks become the ranks' mean at
@@ -111,7 +123,7 @@ class DiLoCo:
         min_size: int = MIN_SIZE,
         timeout: float | None = None,
     ) -> None:
-        group = group or dist.group.WORLD
+        group = group_of(group, type(self).__name__)
         number, delay = 1 if fragments is None else fragments, fragment_sync_delay or 0
         parts = parts_of(model_fragments, number if is_count(number) else 1)
         named = [pair for part in parts for pair in part]
@@ -122,6 +134,8 @@ class DiLoCo:
 
         def make_settings() -> Settings:
             check(parts, outer_optimizers)
+            _check_gradients(model_fragments, self._inner, group)
+            _check_before(self._inner)
             Schedule(sync_every, early_steps, early_sync_every)
             check_fragments(number, sync_every)
             Rounds.check(len(parts), sync_every, delay, fragment_update_alpha)
@@ -165,6 +179,7 @@ class DiLoCo:
                 fragment_sync_delay,
             )  # fmt: skip
             self.compression.explain_by(self._choice.explanation)
+        self._attach()
 
     def _cut(self, fragments: int) -> list[Named]:
         """The parts of the model, if these are so many."""
@@ -232,14 +247,35 @@ class DiLoCo:
             model_fragments, inner_optimizer, own, lr=0.7, momentum=0.9, nesterov=True
         )
 
-    def __enter__(self) -> DiLoCo:
-        self._trained.check()
+    def _attach(self) -> None:
+        """Count the inner optimizers' steps from now on, after hooks that they have now."""
+        for inner in self._inner:
+            before = _owners.get(id(inner))
+            if before is not None:  # two would synchronize the same weights
+                before.detach()
         self._hooks = [
             inner.register_step_post_hook(partial(self._after_inner_step, number))
             for number, inner in enumerate(self._inner)
         ]
+        _owners.update((id(inner), self) for inner in self._inner)
         if self._choice:
             self._choice.resume()
+
+    def detach(self) -> None:
+        """Stop counting the inner optimizer's steps: training then goes on without synchronization.
+
+        Fragments that are under way stay so; see :meth:`finish`.
+        """
+        for hook in self._hooks:
+            hook.remove()
+        self._hooks = []
+        for inner in self._inner:
+            if _owners.get(id(inner)) is self:
+                del _owners[id(inner)]
+
+    def __enter__(self) -> DiLoCo:
+        self._trained.check()
+        self._attach()
         return self
 
     def __exit__(
@@ -248,10 +284,14 @@ class DiLoCo:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        for hook in self._hooks:
-            hook.remove()
+        self.detach()
         if error is None:
             self.finish()
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether results of fragments are still to be taken, see :meth:`finish`."""
+        return any(fragment.under_way for fragment in self._outer.fragments)
 
     def finish(self) -> None:
         """Waits for the fragments that are under way, and takes their results."""
@@ -268,6 +308,8 @@ class DiLoCo:
 
     def _after_inner_step(self, number: int, *_: Any) -> None:
         """Counts a step when the last of the inner optimizers has made it."""
+        if not self._steps[number] and only_makes_state(self._inner[number]):
+            return
         before = min(self._steps)
         self._steps[number] += 1
         if min(self._steps) == before:
@@ -356,6 +398,55 @@ class LocalSGD(DiLoCo):
         parameters = [p for part in parts_of(model, 1) for _, p in part]
         # A step of length 1 against the mean of (before - now) ends at the mean of now.
         super().__init__(model, optimizer, torch.optim.SGD(parameters, lr=1.0), sync_every, **more)
+
+
+def _check_gradients(
+    model: torch.nn.Module | Sequence[torch.nn.Module],
+    optimizers: Sequence[torch.optim.Optimizer],
+    group: dist.ProcessGroup,
+) -> None:
+    """Refuse gradients that several ranks of ``group`` average in each step.
+
+    Raises:
+        ValueError: If they do: their weights would be the same without DiLoCo.
+        TypeError: If replicate() averages them, whose ranks are not known here.
+    """
+    ours = set(dist.get_process_group_ranks(group))
+
+    def is_shared(other: dist.ProcessGroup) -> bool:
+        return len(ours.intersection(dist.get_process_group_ranks(other))) > 1
+
+    for part in [model] if isinstance(model, torch.nn.Module) else model:
+        refuse_replicate(part.modules(), "DiLoCo")
+        wrapped = [m for m in part.modules() if isinstance(m, DistributedDataParallel)]
+        if any(is_shared(each.process_group) for each in wrapped):
+            raise ValueError(
+                "the model is wrapped in DistributedDataParallel, by which ranks of DiLoCo's group "
+                "average gradients in each step: give DiLoCo the model without it; or wrap the "
+                "model over the ranks of one site and give DiLoCo a group of one rank of each site"
+            )
+    for optimizer in optimizers:
+        own = isinstance(optimizer, DistributedOptimizer)
+        if own and is_shared(optimizer.compression.collective.group):
+            raise ValueError(
+                f"the inner optimizer is a {type(optimizer).__name__}, by which ranks of DiLoCo's "
+                "group average gradients in each step: give DiLoCo a torch.optim.Optimizer"
+            )
+
+
+def _check_before(optimizers: Sequence[torch.optim.Optimizer]) -> None:
+    """Refuse to take the place of a DiLoCo whose fragments are under way.
+
+    Raises:
+        ValueError: If there is one.
+    """
+    for inner in optimizers:
+        before = _owners.get(id(inner))
+        if before is not None and before.is_under_way and not before.compression.engine.error:
+            raise ValueError(
+                "another DiLoCo of the same inner optimizer has fragments under way: call its "
+                "finish() before you make a new one"
+            )
 
 
 def _preset(

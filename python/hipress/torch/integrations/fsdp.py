@@ -21,6 +21,7 @@ from hipress.torch.executors.collectives import ReduceScatter
 from hipress.torch.executors.engine import HipressError
 from hipress.torch.executors.staging import current, device_of
 from hipress.torch.gradient import Gradient, chunk_of, scattered
+from hipress.torch.integrations.checks import group_of, refuse_replicate
 from hipress.torch.integrations.fsdp_checks import check_groups, check_sharding, parameters_of
 from hipress.torch.private import queue_callback
 from hipress.torch.private_fsdp import ReduceScatter as FsdpReduceScatter
@@ -28,7 +29,6 @@ from hipress.torch.private_fsdp import (
     before_backward,
     has_divide_factor,
     hooks,
-    is_replicated,
     managed,
     num_groups,
     premultiplied_by,
@@ -272,6 +272,7 @@ def compress_fsdp(
     :raises ValueError: on every rank, if any rank's model or setting is wrong or they differ
     :raises TypeError: if the model is not a fully_shard-ed one
     """
+    refuse_replicate(model.modules(), "compress_fsdp()")
     if not isinstance(model, FSDPModule):
         raise TypeError(
             f"compress_fsdp() takes a model after fully_shard() and before torch.compile(), not "
@@ -284,12 +285,6 @@ def compress_fsdp(
             f"{torch.__version__} has not: take a newer one"
         )
     modules = {n: module for n, module in model.named_modules() if isinstance(module, FSDPModule)}
-    if any(is_replicated(module) for module in modules.values()):
-        raise TypeError(
-            "compress_fsdp() takes a model that fully_shard() divides among ranks; this one is "
-            "replicated, by replicate(): wrap it in DistributedDataParallel instead, for "
-            "hipress.torch.compress"
-        )
     for module in modules.values():
         module.reshard()  # a forward pass may have left whole parameters
     names = {id(p): name for name, p in model.named_parameters()}
@@ -297,7 +292,7 @@ def compress_fsdp(
     if not trained:
         raise ValueError("compress_fsdp() takes a model with parameters to train")
     mesh = trained[0][1].device_mesh
-    group = replicate_group or mesh.get_group(0)
+    group = group_of(replicate_group or mesh.get_group(0), "compress_fsdp()")
 
     def make_settings() -> Settings:
         check_groups(modules)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import weakref
 from collections.abc import Iterable, Mapping
@@ -17,7 +18,13 @@ from hipress.torch.dtypes import of_gradient
 from hipress.torch.executors.engine import Engine, HipressError
 from hipress.torch.executors.staging import current, device_of
 from hipress.torch.integrations.buckets import Bucket, buckets_of
-from hipress.torch.integrations.checks import check, pairs, parameters_of
+from hipress.torch.integrations.checks import (
+    check,
+    group_of,
+    only_makes_state,
+    pairs,
+    parameters_of,
+)
 from hipress.torch.integrations.forwarding import Forwarding
 from hipress.torch.optim.adam import FrozenAdamW
 from hipress.torch.private import last_gradient_hook, queue_callback
@@ -27,6 +34,7 @@ from hipress.torch.tuning import choice
 from hipress.torch.tuning.following import Following
 from hipress.torch.tuning.optimizers import choosing
 
+_log = logging.getLogger("hipress")
 BUCKET_BYTES = 25 << 20
 """Size of a bucket, at most, unless one gradient alone has more."""
 _owners: weakref.WeakValueDictionary[int, DistributedOptimizer] = weakref.WeakValueDictionary()
@@ -84,7 +92,7 @@ class DistributedOptimizer(Forwarding):
         encode_on: str = "host",
         shared_momentum: float = 0.0,
     ) -> None:
-        group = group or dist.group.WORLD
+        group = group_of(group, type(self).__name__)
         named = pairs(named_parameters, "DistributedOptimizer")
         named = [(name, p) for name, p in named if p.requires_grad]
 
@@ -122,14 +130,18 @@ class DistributedOptimizer(Forwarding):
         }
         self._next = 0
         self._waiting: list[tuple[Bucket, torch.futures.Future]] = []
-        self._began = self._has_had_gradients = False
+        self._began = self._has_had_gradients = self._steps_now = False
+        self._used: set[str] = set()
+        """Methods that were called, of synchronize() and detach(), for the finalizer."""
         self._pending: str | None = None
         for before in [_owners.get(id(p)) for _, p in named]:
             if before is not None:  # two would reduce the same memory
                 before.detach()
         self._hooks = [self._register(name, parameter) for name, parameter in named]
+        if hasattr(optimizer, "register_step_pre_hook"):
+            self._hooks.append(self._watch_steps(optimizer))
         _owners.update((id(p), self) for _, p in named)
-        weakref.finalize(self, _remove, self._hooks).atexit = False
+        weakref.finalize(self, _drop, self._hooks, self._used).atexit = False
 
     _prepares_when_made = True
 
@@ -181,6 +193,7 @@ class DistributedOptimizer(Forwarding):
         """
         _remove(self._hooks)
         self._is_detached = True
+        self._used.add("detach")
         for key in [key for key in self._known if _owners.get(key) is self]:
             del _owners[key]
 
@@ -196,6 +209,27 @@ class DistributedOptimizer(Forwarding):
 
         handle = parameter.register_post_accumulate_grad_hook(hook)
         return handle
+
+    def _watch_steps(self, optimizer: torch.optim.Optimizer) -> RemovableHandle:
+        """Refuse steps of the wrapped optimizer that use gradients before they are averaged."""
+        found = weakref.ref(self)
+
+        def hook(*_: Any) -> None:
+            owner = found()
+            if owner is None or owner._steps_now or not owner._has_local_gradients:
+                return
+            raise RuntimeError(
+                "step() was called on an optimizer that a DistributedOptimizer wraps, and would "
+                "use gradients that are not averaged: call step() of the DistributedOptimizer, or "
+                "its synchronize() before"
+            )
+
+        return optimizer.register_step_pre_hook(hook)
+
+    @property
+    def _has_local_gradients(self) -> bool:
+        """Whether there are gradients that are not averaged yet."""
+        return bool(self._waiting) or any(left < self._passes for left in self._left.values())
 
     def _accumulated(self, name: str, parameter: torch.Tensor, hook: int) -> None:
         """Takes note that a backward pass has added to a gradient.
@@ -264,6 +298,7 @@ class DistributedOptimizer(Forwarding):
         :raises RuntimeError: if gradients are not those of the backward pass any more, or some are
             not averaged; or after :meth:`detach`
         """
+        self._used.add("synchronize")
         if self._is_detached:
             raise RuntimeError(
                 "this DistributedOptimizer averages nothing any more: a new one has parameters of "
@@ -315,20 +350,19 @@ class DistributedOptimizer(Forwarding):
             self._synchronized = False
             return loss
 
-        return self._optimizer.step(averaged)
+        self._steps_now = True
+        try:
+            return self._optimizer.step(averaged)
+        finally:
+            self._steps_now = False
 
     def _only_makes_state(self) -> bool:
-        """Whether ``step()`` is called to make the optimizer's state, as
-        torch.distributed.checkpoint.state_dict does before the first backward pass: with gradients
-        and learning rates of 0. Ranks need not do it together, and residuals are not to be lost in
-        it."""
+        """Check whether ``step()`` only makes the optimizer's state, before the first backward
+        pass. Ranks need not do so together, and it must not use up residuals."""
         inner = self._optimizer
         if self._has_had_gradients or self._synchronized or inner.state:
             return False
-        if any(group.get("lr") != 0 for group in inner.param_groups):
-            return False
-        trained = [p for p in parameters_of(inner.param_groups) if p.requires_grad]
-        return all(p.grad is not None and not bool(p.grad.any()) for p in trained)
+        return only_makes_state(inner)
 
     def add_param_group(self, group: dict[str, Any]) -> None:
         """The optimizer's, of parameters that are among ``named_parameters``.
@@ -370,6 +404,16 @@ def _check_before(named: list[tuple[str, torch.nn.Parameter]]) -> None:
                 f"another DistributedOptimizer has the gradient of {name!r} on its way: call its "
                 "step() or synchronize() before you make a new one"
             )
+
+
+def _drop(hooks: Iterable[RemovableHandle], used: set[str]) -> None:
+    """Take a DistributedOptimizer off the gradients that the program has let go of."""
+    _remove(hooks)
+    if not used:
+        _log.warning(
+            "a DistributedOptimizer was dropped before its first step, so gradients are not "
+            "averaged: keep it and call its step(), as in optimizer = DistributedOptimizer(...)"
+        )
 
 
 def _remove(hooks: Iterable[RemovableHandle]) -> None:

@@ -20,6 +20,7 @@ from hipress.checked import typed
 from hipress.fragments import cut
 from hipress.torch import exchange
 from hipress.torch.gradient import packed
+from hipress.torch.integrations.checks import refuse_replicated
 from hipress.torch.settings import AUTO, Settings
 from hipress.torch.sharded import is_dtensor
 from hipress.torch.start import start
@@ -315,6 +316,7 @@ def check(parts: Sequence[Named], optimizers: Sequence[torch.optim.Optimizer]) -
     """
     if not any(parts):
         raise ValueError("there is no parameter to synchronise")
+    refuse_replicated(pair for part in parts for pair in part)
     for name, parameter in (pair for part in parts for pair in part):
         if is_dtensor(parameter):
             raise ValueError(

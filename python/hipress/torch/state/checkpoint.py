@@ -197,7 +197,7 @@ def _load_common(of: Stateful, other: RankState, own: bool, exact: bool) -> None
 
 
 def _is_partial(saved: Saved) -> bool:
-    """Check whether other ranks had residuals or momentum of their own, as rank 0 had."""
+    """Check whether rank 0 had a residual or a part of the momentum, as other ranks then had."""
     part = saved.rank(0)
     if any(task.states.keys() - {START} for task in part.tasks.values()):
         return True
