@@ -37,7 +37,7 @@ def lookup(value: Any, *names: str) -> Any:
 
 def set_timeout(group: dist.ProcessGroup, timeout: datetime.timedelta) -> None:
     """Gives the later operations of a process group another timeout."""
-    lookup(distributed_c10d, "_set_pg_timeout")(timeout, group)
+    lookup(distributed_c10d, "set_timeout", "_set_pg_timeout")(timeout, group)
 
 
 def backward_pass() -> int:
