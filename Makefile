@@ -22,7 +22,7 @@ FUZZ_ISAS ?= baseline avx2 avx512
 
 help:  ## this list
 	@grep -hE '^[a-z][a-z-]*:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 14
-	@echo; echo "Variables: PYTHON=$(PYTHON) (3.10 or 3.11), JOBS=$(JOBS), ISAS=$(ISAS) (native or all)"
+	@echo; echo "Variables: PYTHON=$(PYTHON) (3.10 or 3.11), JOBS=$(JOBS), ISAS=$(ISAS) (native or all), TIER=$(TIER) (of test-python), TORCH_VERSION (of test-torch-latest)"
 
 # Each step leaves a stamp, so that a second `make` starts at once.
 $(STAMPS)/system: tools/setup.sh
@@ -91,13 +91,16 @@ test-cpp: native-tests
 test-python: native-tests $(VENV)/.tensorflow $(STAMPS)/launchers
 	@timeout -k 30 4500 $(PY) -m pytest -n $(JOBS) --dist loadfile --durations=40 --tier=$(TIER) $(PYTEST_ARGS)
 
-# An environment of its own, as what is pinned for MXNet's sake would hold PyTorch and NumPy back.
-LATEST := build/venv-torch-latest
-test-torch-latest: build  ## the PyTorch tests with the newest PyTorch and NumPy (minutes; gigabytes)
-	@[ -e $(LATEST)/.ready ] || { $(PYTHON) -m venv --clear $(LATEST) && \
-	  $(LATEST)/bin/python -m pip install -q --disable-pip-version-check --upgrade torch \
-	    "numpy>=2" pytest pytest-timeout hypothesis ml_dtypes rich lark typer scikit-learn accelerate \
-	    transformers && touch $(LATEST)/.ready; }
+# An environment of its own, because MXNet needs an older NumPy. `make test-torch-latest
+# TORCH_VERSION=2.14.1` tests that version of PyTorch instead of the newest.
+LATEST := build/venv-torch-latest$(TORCH_VERSION)
+$(LATEST)/.ready: tests/requirements-torch-latest.txt
+	@$(PYTHON) -m venv --clear $(LATEST)
+	@$(LATEST)/bin/python -m pip install -q --disable-pip-version-check --upgrade \
+	  torch$(if $(TORCH_VERSION),==$(TORCH_VERSION)) -r $<
+	@touch $@
+
+test-torch-latest: build $(LATEST)/.ready  ## the PyTorch tests with the newest PyTorch and NumPy, and PyTorch's own (minutes; gigabytes)
 	@$(LATEST)/bin/python -m pytest -q tests/unittest/test_torch_*.py $(PYTEST_ARGS)
 
 $(STAMPS)/image: tools/setup.sh | $(STAMPS)/system

@@ -87,8 +87,16 @@ def clean_environment(without: Sequence[str] = (), paths: Sequence[Path] = ()) -
 
 
 def base_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """A test's processes' environment: a clean one with one OpenMP thread and ``extra``."""
-    return {**clean_environment(), "OMP_NUM_THREADS": "1", **(extra or {})}
+    """Return a clean environment with one OpenMP thread and ``extra`` for a test's processes.
+
+    The folders of ``extra``'s PYTHONPATH come before those of this process, which stay: PyTorch or
+    this checkout's packages may be there only.
+    """
+    env = {**clean_environment(), "OMP_NUM_THREADS": "1", **(extra or {})}
+    first = (extra or {}).get("PYTHONPATH")
+    if first:
+        env["PYTHONPATH"] = os.pathsep.join([first, clean_environment()["PYTHONPATH"]])
+    return env
 
 
 def clean_up_when_terminated() -> None:

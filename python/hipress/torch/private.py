@@ -67,7 +67,7 @@ def default_store() -> dist.Store:
 
 def set_timeout(group: dist.ProcessGroup, timeout: datetime.timedelta) -> None:
     """Gives the later operations of a process group another timeout."""
-    lookup(distributed_c10d, "_set_pg_timeout")(timeout, group)
+    lookup(distributed_c10d, "set_timeout", "_set_pg_timeout")(timeout, group)
 
 
 def backward_pass() -> int:

@@ -35,7 +35,7 @@ from hipress.compression import Compressor
 from hipress.torch.dtypes import DEVICE_TYPES, FLAGS
 from hipress.torch.executors.cuda.device import check_type
 from hipress.torch.gradient import Gradient
-from hipress.torch.integrations.work import FutureWork
+from hipress.torch.integrations.work import work_of
 from hipress.torch.settings import MIN_SIZE, Settings
 from hipress.torch.start import start
 from hipress.torch.stats import Stats, too_small
@@ -100,8 +100,8 @@ class HipressProcessGroup(dist.ProcessGroup):
             group._set_default_backend(dist.ProcessGroup.BackendType.GLOO)
         self._synchronizers: dict[tuple[torch.device | None, bool], Synchronizer] = {}
         self._stats, self._counting = Stats(), threading.Lock()
-        self._pending: set[FutureWork] = set()
-        """Compressed all-reduces that are not done."""
+        self._pending: set[torch.futures.Future] = set()
+        """Futures of compressed all-reduces that are not done."""
 
     def getBackendName(self) -> str:  # overrides C++
         return "hipress"
@@ -137,8 +137,8 @@ class HipressProcessGroup(dist.ProcessGroup):
 
         Gloo's barrier likewise waits for the operations before it, but knows only its own.
         """
-        for work in tuple(self._pending):
-            work.wait()
+        for future in tuple(self._pending):
+            future.wait()
         return self._gloo.barrier(*args, **keywords)
 
     def split_group(self, *args, **keywords) -> None:
@@ -214,24 +214,23 @@ class HipressProcessGroup(dist.ProcessGroup):
     def _compressed(self, tensor: torch.Tensor, average: bool, timeout: timedelta) -> dist.Work:
         count, synchronizer = tensor.numel(), self._synchronizer(tensor, average)
         result = synchronizer.engine.staging(tensor.device).future()
-        work = FutureWork(result, timeout if timeout > timedelta(0) else None)
-        self._pending.add(work)
 
         def finish(ready: torch.futures.Future) -> None:
-            self._pending.discard(work)
             try:
                 ready.value()
             except Exception as error:
                 result.set_exception(error)
             else:
                 result.set_result([tensor])
+            self._pending.discard(result)
 
         future = synchronizer.synchronize(
             tensor.detach().view(-1), [Gradient(f"{count}", 0, count)],
             f"all-reduce of {count} elements",
         )  # fmt: skip
+        self._pending.add(result)
         future.add_done_callback(finish)
-        return work
+        return work_of(result, timeout if timeout > timedelta(0) else None)
 
     def _average(self, tensors: list[torch.Tensor], opts: dist.AllreduceOptions) -> dist.Work:
         """Start an average that Gloo sums up. Averages of integers are rounded toward zero.
@@ -250,7 +249,7 @@ class HipressProcessGroup(dist.ProcessGroup):
                 tensor.div_(self.size(), rounding_mode=None if is_inexact else "trunc")
             return tensors
 
-        return FutureWork(self._gloo.allreduce(tensors, sums).get_future().then(divide))
+        return work_of(self._gloo.allreduce(tensors, sums).get_future().then(divide))
 
 
 def _returns_work(name: str) -> bool:

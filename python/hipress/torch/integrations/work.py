@@ -5,11 +5,13 @@ Operations that Gloo runs return Gloo's own handles, which are not made here.
 
 from __future__ import annotations
 
+import functools
 import threading
 from datetime import timedelta
 
 import torch
 import torch.distributed as dist
+from torch._C._distributed_c10d import _create_work_from_future
 
 
 class FutureWork(dist.Work):
@@ -93,3 +95,37 @@ class FutureWork(dist.Work):
     def get_future(self) -> torch.futures.Future:
         """Return the future that completes the operation."""
         return self._future
+
+
+class _Probe(dist.ProcessGroup):
+    """A process group whose all-reduce is done at once."""
+
+    def allreduce(self, tensors, opts=None) -> dist.Work:
+        future = torch.futures.Future()
+        future.set_result(tensors)
+        return FutureWork(future)
+
+
+@functools.cache
+def _outlives_its_python_object() -> bool:
+    """Return whether C++ can use a handle made in Python after Python drops it.
+
+    DDP calls the process group from C++. PyTorch 2.6 keeps the C++ part of a handle only, which
+    has no future.
+    """
+    work = dist.ProcessGroup.allreduce(_Probe(0, 1), [torch.zeros(1)], dist.AllreduceOptions())
+    try:
+        work.get_future()
+    except RuntimeError:
+        return False
+    return True
+
+
+def work_of(future: torch.futures.Future, timeout: timedelta | None = None) -> dist.Work:
+    """Return a handle of the operation that a future completes.
+
+    It is PyTorch's own handle, without ``wait(timeout)``, where PyTorch is too old for ours.
+    """
+    if _outlives_its_python_object():
+        return FutureWork(future, timeout)
+    return _create_work_from_future(future)
