@@ -24,7 +24,14 @@ from hipress.elastic.messages import (
 )
 from hipress.elastic.outputs import Ending, Evicted, Installed, Left, Output, Send
 from hipress.elastic.successor import LEAD
-from hipress.elastic.view import NO_STATE, Member, View, first_electorate, slot_name
+from hipress.elastic.view import (
+    NEVER_AGAIN,
+    NO_STATE,
+    Member,
+    View,
+    first_electorate,
+    slot_name,
+)
 
 
 class Acceptor:
@@ -53,6 +60,8 @@ class Acceptor:
         self.gate_until: float | None = None
         self.known: dict[int, Member] = {}  # the latest incarnation seen, by slot
         self.dead: dict[str, str] = {}  # certainly, and why, by id
+        self.ended_below: dict[int, int] = {}  # lower incarnations have ended, by slot
+        self.vacant: frozenset[int] = frozenset()  # slots that have no process at this moment
         self.suspects: dict[str, str] = {}
         self.joins: dict[str, Member] = {}
         self.leaving: dict[str, bool] = {}  # whether at a boundary, by id
@@ -80,10 +89,13 @@ class Acceptor:
         """Notes who is at a slot. False: that process is dead."""
         if member.id in self.dead:
             return False
+        if member.incarnation < self.ended_below.get(member.slot, 0):
+            self.is_dead(member.id, "its process has ended")
+            return False
         known = self.known.get(member.slot)
         if member.slot == self.me.slot:
             known = self.me
-        if known is None or known.incarnation < member.incarnation:
+        if known is None or member.is_later(known):
             if known is not None:
                 self.is_dead(known.id, "another process has its place")
             self.known[member.slot] = member
@@ -104,6 +116,22 @@ class Acceptor:
             for member in self.known.values():
                 if member.id == member_id and not member.incarnation:
                     self.dead.setdefault(slot_name(member.slot), why)
+
+    def all_ended(self, slot: int, below: int) -> None:
+        """Notes that a slot's processes with lower incarnations have ended."""
+        if slot == self.me.slot or below <= self.ended_below.get(slot, 0):
+            return
+        self.ended_below[slot] = below
+        known = [self.known[slot]] if slot in self.known else []
+        for member in (*known, *self.newest.members, *self.previous.members):
+            if member.slot == slot and member.incarnation < below:
+                self.is_dead(member.id, "its process has ended")
+
+    @property
+    def without_process(self) -> frozenset[int]:
+        """Slots that have no process at this moment, by evidence."""
+        ended = {slot for slot, below in self.ended_below.items() if below >= NEVER_AGAIN}
+        return self.vacant | ended
 
     def dead_of(self, base: View) -> frozenset[str]:
         return frozenset(member.id for member in base.members if member.id in self.dead)
@@ -238,7 +266,9 @@ class Acceptor:
         base, ballot = message.base, message.ballot
         if self.voter(base) is None:
             if isinstance(message, Collect):
-                self.send(sender.slot, Witness(base.epoch, ballot))
+                dead = tuple(sorted(self.dead_of(base)))
+                vacant = tuple(sorted(self.without_process))
+                self.send(sender.slot, Witness(base.epoch, ballot, dead, vacant))
             return
         if ballot < self.promised:
             self.send(sender.slot, Refuse(base.epoch, ballot, self.promised))
@@ -298,6 +328,7 @@ class Acceptor:
             tuple(sorted(self.joins.values(), key=lambda member: member.slot)),
             tuple(sorted(each for each, at_boundary in self.leaving.items() if at_boundary)),
             self.expelled.get(self.me.id, ""),
+            tuple(sorted(self.without_process)),
         )
 
     def accept_own(self, ballot: Ballot, view: View) -> None:

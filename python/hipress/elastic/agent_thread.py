@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from hipress import addresses
-from hipress.elastic import messages
+from hipress.elastic import evidence, messages
 from hipress.elastic.detector import Detector
 from hipress.elastic.errors import ElasticError
 from hipress.elastic.links import Link, Listener
@@ -28,6 +28,7 @@ from hipress.elastic.view import Member, View
 log = logging.getLogger("hipress.elastic")
 
 START_SECONDS = 10.0  # for the address to become free
+EXIT_SECONDS = 0.5  # from a process's closed sockets to its end
 _MESSAGE, _NOTE = "message", "note"
 _threads: weakref.WeakSet[AgentThread] = weakref.WeakSet()
 
@@ -56,7 +57,7 @@ class AgentThread:
         """This machine's, where its own name means loopback to it."""
         self.changed = threading.Condition(threading.RLock())
         self.machine = Membership(
-            new_member(slot, agents, uuid.uuid4().hex, restart),
+            new_member(slot, agents, uuid.uuid4().hex, restart, evidence.this_process()),
             agents,
             min_members,
             time.monotonic(),
@@ -64,7 +65,7 @@ class AgentThread:
             start_timeout,
         )
         self.notes = Notes()
-        self._refused: dict[int, float] = {}  # slots at whose address nobody is, and since when
+        self._refused: dict[int, float] = {}  # slots whose address refuses, and since when
         self.evicted: View | None = None
         self.error: str | None = None  # why the thread ended
         self.calls = Calls()
@@ -181,6 +182,9 @@ class AgentThread:
                 for member_id, seconds in self._detector.tick(now):
                     why = f"it has been silent for {seconds:.1f} s"
                     self.machine.suspect(now, member_id, False, why)
+                for member in list(self.machine.known.values()):
+                    if member.id in self.machine.suspects and evidence.has_ended(member.process):
+                        self.machine.suspect(now, member.id, True, "its process has ended")
                 self.machine.tick(now)
             self._pump()
             if self._on_status is not None:
@@ -198,16 +202,30 @@ class AgentThread:
             self.machine.met(now, member)
         self._pump()
 
+    def on_reconnected(self, member: Member) -> None:
+        with self.changed:
+            self.machine.trust(time.monotonic(), member.id)
+        self._pump()
+
     def on_refused(self, slot: int, before: Member | None, undelivered: list[Any]) -> None:
         with self.changed:
             now = time.monotonic()
-            self._refused.setdefault(slot, now)
-            if before is not None:
-                self.machine.suspect(now, before.id, True, "its process has ended")
-            for kind, _, body in undelivered:
-                if kind == _MESSAGE and body[0] == messages.Collect.__name__:
-                    self.machine.refused(now, slot, messages.from_plain(body).ballot)
+            since = self._refused.setdefault(slot, now)
+            ballots = [
+                messages.from_plain(body).ballot
+                for kind, _, body in undelivered
+                if kind == _MESSAGE and body[0] == messages.Collect.__name__
+            ]
+            ended = before is not None and evidence.has_ended(before.process)
+            if before is not None and not ended and evidence.is_of_this_host(before.process):
+                before = before if now > since + EXIT_SECONDS else None
+            self.machine.refused(now, slot, before, ended, self._is_vacant(slot), ballots)
         self._pump()
+
+    def _is_vacant(self, slot: int) -> bool:
+        """Whether a slot's address is this host's, and no process listens there."""
+        link = self._links[slot]
+        return link.writer is None and link.tried is not None and evidence.is_vacant(*link.tried)
 
     def alone(self) -> bool:
         """Whether there has been no process at any other slot for as long as one may take to start,
@@ -234,7 +252,10 @@ class AgentThread:
         with self.changed:
             now = time.monotonic()
             self._heard(member, now)
-            self.machine.receive(now, member, message)
+            vacant: frozenset[int] = frozenset()
+            if isinstance(message, messages.Collect):
+                vacant = frozenset(filter(self._is_vacant, self._links))
+            self.machine.receive(now, member, message, vacant)
         self._pump()
 
     def _heard(self, member: Member, now: float) -> None:

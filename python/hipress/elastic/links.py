@@ -36,6 +36,8 @@ class Owner(Protocol):
 
     def on_refused(self, slot: int, before: Member | None, undelivered: list[Any]) -> None: ...
 
+    def on_reconnected(self, member: Member) -> None: ...
+
     def known_at(self, slot: int) -> Member | None: ...
 
 
@@ -49,6 +51,8 @@ class Link:
         self._channel: Channel | None = None
         self._wake = asyncio.Event()
         self.writer: asyncio.StreamWriter | None = None
+        self.tried: tuple[str, int] | None = None
+        """The IP address and port of the last attempt to connect."""
 
     def send(self, payload: Any) -> None:
         """Sends a JSON value, now or when there is a connection; it may get lost."""
@@ -116,6 +120,7 @@ class Link:
         address = at[0]
         if self._owner.other_address and addresses.is_loopback(address):
             family, address = 0, self._owner.other_address  # where this machine's agents listen
+        self.tried = address, at[1]
         return await asyncio.open_connection(address, at[1], family=family)
 
     async def _handshake(
@@ -127,6 +132,7 @@ class Link:
         if member.slot != self._slot:
             raise Stranger(f"it says it is slot {member.slot}")
         self._owner.on_connected(member)
+        self._owner.on_reconnected(member)
         return made
 
     def _write(self, made: Channel, payload: Any) -> None:

@@ -7,6 +7,25 @@ from dataclasses import dataclass
 
 NO_STATE = -1  # a member's completed step before it has any state
 UNCOUNTED = 1 << 46  # the incarnations from here on count from the clock
+NEVER_AGAIN = 1 << 62  # above every incarnation
+
+
+@dataclass(frozen=True)
+class Process:
+    """A process of a host, as the host's kernel identifies it.
+
+    :param boot: the kernel's boot id; empty: nothing is known
+    :param namespace: the namespace of ``pid``
+    :param start: when the process was started, in ticks since the host was
+    """
+
+    boot: str
+    namespace: str
+    pid: int
+    start: int
+
+
+NO_PROCESS = Process("", "", 0, 0)
 
 
 @dataclass(frozen=True)
@@ -14,7 +33,7 @@ class Member:
     """One incarnation of a worker process.
 
     ``incarnation`` grows with each process at a slot, and when a process joins again: of two
-    members of one slot, the one with the lower number has ended for good.
+    members of one slot, the earlier one has ended for good (``is_later``).
     """
 
     id: str
@@ -22,6 +41,19 @@ class Member:
     host: str
     port: int
     incarnation: int = 0
+    process: Process = NO_PROCESS
+
+    def is_later(self, other: Member) -> bool:
+        """Whether this member has its slot after another one had it.
+
+        Incarnations that count from the clock are compared only where the kernel cannot tell which
+        process was started first: a clock may be set back.
+        """
+        one, two = self.process, other.process
+        if self.uncounted and other.uncounted and one.boot and one.boot == two.boot:
+            if one.start != two.start:
+                return one.start > two.start
+        return self.incarnation > other.incarnation
 
     def __str__(self) -> str:
         return f"slot {self.slot} ({self.host}:{self.port})"
@@ -75,11 +107,15 @@ class View:
 
 
 def new_member(
-    slot: int, addresses: Sequence[tuple[str, int]], member_id: str, restart: int
+    slot: int,
+    addresses: Sequence[tuple[str, int]],
+    member_id: str,
+    restart: int,
+    process: Process = NO_PROCESS,
 ) -> Member:
     """What a process is at first. ``restart``: how often the slot's process was restarted."""
     host, port = addresses[slot]
-    return Member(member_id, slot, host, port, restart << 16)
+    return Member(member_id, slot, host, port, restart << 16, process)
 
 
 def uncounted(seconds: float) -> int:
