@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any, Callable
 
 import pytest
@@ -22,6 +23,7 @@ import pytest
 from harness.processes import free_port, wait_until
 from hipress.elastic import Agent, ElasticError, Evicted, TrainingOver, View, ViewChanged
 from hipress.elastic.channel import MAGIC, Channel, Stranger
+from hipress.elastic.settings import parse_ended
 
 SECRET = b"0123456789abcdef"
 HEARTBEAT = 2.0  # seconds; a busy machine holds a process up for one
@@ -405,6 +407,50 @@ def test_too_few_members_wait_and_say_so(start: Start) -> None:
     late = start(1, restart=1, min_members=2)
     assert len(late.join(PATIENCE).members) == 2
     assert len(agents[0].await_view(epoch, PATIENCE).members) == 2
+
+
+@pytest.fixture
+def apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No agent can see the processes of others: as if each had a host of its own."""
+    monkeypatch.setattr("hipress.elastic.evidence.has_ended", lambda process: False)
+    monkeypatch.setattr("hipress.elastic.evidence.is_of_this_host", lambda process: False)
+    monkeypatch.setattr("hipress.elastic.evidence.is_vacant", lambda host, port: False)
+
+
+@pytest.mark.usefixtures("apart")
+def test_refusals_of_other_hosts_prove_no_death_but_supervisors_do(
+    start: Start, tmp_path: Path
+) -> None:
+    ended = tmp_path / "ended"
+    agents = [start(slot, ended_file=str(ended)) for slot in range(3)]
+    _join(agents)
+    agents[0].close()
+    agents[1].close()
+    epoch = 1
+    with pytest.raises(ElasticError, match="a majority of epoch [12]'s members, or proof that"):
+        while True:  # there may be a view between the two ends
+            epoch = agents[2].await_view(epoch, 1.0).epoch
+    assert 1 in {each["slot"] for each in agents[2].status()["suspects"]}
+    ended.write_text('{"0": null, "1": null}')
+    view = agents[2].await_view(epoch, PATIENCE)
+    assert [member.slot for member in view.members] == [2]
+    assert {why for _, why in view.departed} == {"its process has ended"}
+
+
+@pytest.mark.usefixtures("apart")
+def test_member_whose_address_refuses_is_left_out_at_once_by_a_majority(start: Start) -> None:
+    agents = [start(slot, heartbeat_timeout=60.0) for slot in range(3)]
+    _join(agents)
+    agents[0].close()
+    view = agents[1].await_view(1, QUICK)
+    assert [member.slot for member in view.members] == [1, 2]
+    assert [why for _, why in view.departed] == ["its address refuses connections"]
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"0": -1}', '{"a": 1}', '{"0": "1"}'])
+def test_damaged_reports_of_a_supervisor_are_refused(text: str) -> None:
+    with pytest.raises(ValueError):
+        parse_ended(text)
 
 
 def test_a_missing_slot_is_named(start: Start) -> None:

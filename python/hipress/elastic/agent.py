@@ -49,6 +49,7 @@ class Agent:
         evicted. It must return quickly, as no sign of life is sent meanwhile
     :param on_status: called in the agent's thread, too, several times in a heartbeat timeout, with
         what ``status`` returns, and with None when the agent ends
+    :param ended_file: in which the supervisor leaves which slots' processes have ended
     :raises ElasticError: an argument is wrong, or the address is taken
     """
 
@@ -63,6 +64,7 @@ class Agent:
         start_timeout: float = 60.0,
         on_change: Callable[[View], None] | None = None,
         on_status: Callable[[dict[str, Any] | None], None] | None = None,
+        ended_file: str = "",
     ) -> None:
         if not 0 <= slot < len(agents):
             raise ElasticError(f"there is no slot {slot}: {len(agents)} agent addresses are given")
@@ -87,6 +89,7 @@ class Agent:
             start_timeout,
             on_change,
             on_status,
+            ended_file,
         )
         self.heartbeat_timeout = heartbeat_timeout
         self._machine = self._thread.machine
@@ -113,6 +116,7 @@ class Agent:
             found.heartbeat_timeout,
             on_change=on_change,
             on_status=on_status,
+            ended_file=found.ended_file,
         )
 
     @property

@@ -22,6 +22,7 @@ from hipress.elastic.links import Link, Listener
 from hipress.elastic.membership import Membership, new_member
 from hipress.elastic.notes import Notes, is_note
 from hipress.elastic.outputs import Ending, Evicted, Installed, Left, Output, Send
+from hipress.elastic.settings import parse_ended
 from hipress.elastic.status import Calls, describe
 from hipress.elastic.view import Member, View
 
@@ -51,6 +52,7 @@ class AgentThread:
         start_timeout: float,
         on_change: Callable[[View], None] | None,
         on_status: Callable[[dict[str, Any] | None], None] | None,
+        ended_file: str = "",
     ) -> None:
         self.secret = secret
         self.other_address: str | None = None
@@ -70,6 +72,7 @@ class AgentThread:
         self.error: str | None = None  # why the thread ended
         self.calls = Calls()
         self._on_change, self._on_status = on_change, on_status
+        self._ended_file, self._ended_text = ended_file, ""
         self._detector = Detector(heartbeat_timeout, time.monotonic())
         self._tick_seconds = min(max(heartbeat_timeout / 20, 0.01), 0.25)
         self._links: dict[int, Link] = {}
@@ -177,6 +180,8 @@ class AgentThread:
         while True:
             now = time.monotonic()
             with self.changed:
+                for slot, below in self._read_ended().items():
+                    self.machine.ended(now, slot, below)
                 for member_id in self.machine.dead:
                     self._detector.forget(member_id)
                 for member_id, seconds in self._detector.tick(now):
@@ -190,6 +195,25 @@ class AgentThread:
             if self._on_status is not None:
                 self._on_status(self.status())
             await asyncio.sleep(self._tick_seconds)
+
+    def _read_ended(self) -> dict[int, int]:
+        """Return what the supervisor says of slots' processes that have ended, if that is new."""
+        if not self._ended_file:
+            return {}
+        try:
+            with open(self._ended_file) as file:
+                text = file.read()
+            if text == self._ended_text:
+                return {}
+            self._ended_text = text
+            return parse_ended(text)
+        except FileNotFoundError:
+            return {}  # none has ended, or the supervisor has
+        except (OSError, ValueError) as error:
+            log.warning("elastic: cannot read %s (HIPRESS_ELASTIC_ENDED): %s",
+                        self._ended_file, error)  # fmt: skip
+            self._ended_file = ""
+            return {}
 
     def known_at(self, slot: int) -> Member | None:
         return self.machine.known.get(slot)

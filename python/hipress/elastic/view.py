@@ -115,7 +115,12 @@ def new_member(
 ) -> Member:
     """What a process is at first. ``restart``: how often the slot's process was restarted."""
     host, port = addresses[slot]
-    return Member(member_id, slot, host, port, restart << 16, process)
+    return Member(member_id, slot, host, port, first_incarnation(restart), process)
+
+
+def first_incarnation(restart: int) -> int:
+    """The incarnation with which a process begins; it has higher ones when it joins again."""
+    return restart << 16
 
 
 def uncounted(seconds: float) -> int:
