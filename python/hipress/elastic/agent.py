@@ -266,9 +266,10 @@ class Agent:
         """
         notes.check(key, value)
         with self._changed:
-            self._thread.notes.put(epoch, key, value)
+            view = self._thread.identity(epoch)
+            self._thread.notes.put(view, key, value, [view])
             self._changed.notify_all()
-            self._thread.send_note([epoch, key, value], sorted(self._machine.other_slots()))
+            self._thread.send_note([view, key, value], sorted(self._machine.other_slots()))
 
     def fetch(
         self, epoch: int, key: str, timeout: float, rank: int = -1, required: bool = False
@@ -289,7 +290,8 @@ class Agent:
         next_request = 0.0
         with self._changed, self._thread.calls.waiting(key, epoch, rank):
             while True:
-                value = self._thread.notes.get(epoch, key)
+                view = self._thread.identity(epoch)
+                value = self._thread.notes.get(view, key)
                 if value is not None:
                     return value
                 self._check()
@@ -303,7 +305,7 @@ class Agent:
                     )
                 if now >= next_request:
                     next_request = now + _ASK_SECONDS
-                    self._thread.send_note([epoch, key], sorted(machine.other_slots()))
+                    self._thread.send_note([view, key], sorted(machine.other_slots()))
                     if now >= deadline:
                         self._expel(epoch, rank, f"the others have waited {timeout:g} s for it")
                 self._changed.wait(min(last, next_request) - now)

@@ -108,8 +108,15 @@ class AgentThread:
         if self.machine.outputs and self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._pump)
 
+    def identity(self, epoch: int) -> str:
+        """The identity of this process's view of an epoch; of one that is long over, none's."""
+        for view in (self.machine.newest, self.machine.previous):
+            if view.epoch == epoch:
+                return view.identity
+        return f"{epoch}-"
+
     def send_note(self, note: list[Any], slots: Sequence[int]) -> None:
-        """Sends [epoch, key, value], or asks with [epoch, key]."""
+        """Sends [view, key, value], or asks with [view, key]."""
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._send_all, slots, self._payload(_NOTE, note))
 
@@ -290,8 +297,11 @@ class AgentThread:
         if not is_note(body):
             raise messages.Malformed("no note")
         with self.changed:
+            views = {view.identity: view for view in (self.machine.newest, self.machine.previous)}
+            if body[0] in views and sender.id not in views[body[0]]:
+                return
             if len(body) == 3:
-                self.notes.put(*body)
+                self.notes.put(*body, present=views)
                 self.changed.notify_all()
                 return
             value = self.notes.get(*body)

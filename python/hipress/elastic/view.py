@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -100,6 +102,15 @@ class View:
             if member.id == member_id:
                 return rank
         raise ValueError(f"no member of epoch {self.epoch} has the id {member_id}")
+
+    @property
+    def identity(self) -> str:
+        """A text that only this view has: its number, and a hash of it and of the members' ids.
+
+        Two views may have one number if the processes of one are cut off, or dead.
+        """
+        text = json.dumps([self.epoch, *self.ids])
+        return f"{self.epoch}-{hashlib.sha256(text.encode()).hexdigest()[:32]}"
 
     @property
     def ids(self) -> tuple[str, ...]:
