@@ -11,6 +11,7 @@ from hipress.elastic import messages, outputs, quorum
 from hipress.elastic.detector import Detector
 from hipress.elastic.membership import Membership, new_member
 from hipress.elastic.view import NO_STATE, View, slot_name, uncounted
+from hipress.elastic.view import Process as KernelProcess
 
 HEARTBEAT = 1.0
 START_TIMEOUT = 1.5
@@ -52,9 +53,10 @@ class Process:
         self.alive, self.frozen = True, False
         self.inbox: list[Callable[[], None]] = []
         self.born, self.died = world.now, float("inf")
-        count = uncounted(world.now + 1e9) if world.uncounted else restart
+        count = uncounted(world.now + rng.uniform(-10, 0) + 1e9) if world.uncounted else restart
+        member_id = world.fresh_id(slot)
         self.machine = Watched(
-            new_member(slot, world.addresses, world.fresh_id(slot), count),
+            new_member(slot, world.addresses, member_id, count, world.kernel_process(slot)),
             world.addresses,
             world.min_members,
             self.clock(),
@@ -95,6 +97,8 @@ class Process:
         for output in todo:
             if isinstance(output, outputs.Send):
                 self.world.send(self, output.slot, output.message)
+            elif isinstance(output, outputs.Verify):
+                self.world.after(self.world.rng.uniform(0, 0.05), self.world.verify, self, output.slot)
             elif isinstance(output, outputs.Installed):
                 for member_id in output.view.ids:
                     if member_id != self.machine.me.id:
@@ -133,6 +137,11 @@ class Process:
 
     # Evidence.
 
+    def answers(self, other: Process) -> None:
+        """Another process answers at its slot's address."""
+        earlier = self.machine.in_doubt(other.slot)
+        self.machine.answers(self.clock(), other.machine.me, earlier)
+
     def is_vacant(self, slot: int) -> bool:
         """Whether the kernel of this process's host shows that no process is at a slot of it."""
         return self.world.same_host(self.slot, slot) and slot not in self.world.live
@@ -149,9 +158,7 @@ class Process:
         """A connection to a slot is there again."""
         if slot in self.refused_by and slot in self.world.live:
             self.refused_by.discard(slot)
-            known = self.machine.known.get(slot)
-            if known is not None and known.id == self.world.live[slot].machine.me.id:
-                self.machine.trust(self.clock(), known.id)
+            self.answers(self.world.live[slot])
 
     # The worker.
 
@@ -252,6 +259,7 @@ class World:
         self.completed_steps = 0
         self.log: list[str] | None = None
         self._ids = 0
+        self._boots: dict[int, int] = {}  # of the slots' hosts
         self._events: list[tuple[float, int, Callable[..., None], tuple[Any, ...]]] = []
         self._count = 0
         self._views: dict[int, list[tuple[View, set[Process]]]] = {}
@@ -290,6 +298,14 @@ class World:
         self._ids += 1
         return f"{self.rng.randrange(1 << 16):04x}-{slot}-{self._ids}"
 
+    def kernel_process(self, slot: int) -> KernelProcess:
+        """What the host's kernel knows of a process that starts now. A host is started again at
+        times. Then its clock tells which process is the later one, and may be wrong."""
+        if self.uncounted and self.rng.random() < 0.1:
+            self._boots[slot] = self._boots.get(slot, 0) + 1
+        boot = f"{slot}-{self._boots.get(slot, 0)}"
+        return KernelProcess(boot, "", self._ids, int(100 * self.now) + 1)
+
     def start(self, slot: int, restart: int) -> None:
         if slot not in self.live:
             self.say(f"start {slot}.{restart}")
@@ -302,10 +318,21 @@ class World:
         return None
 
     def meet(self, one: Process, other: Process) -> None:
-        """They connect to each other."""
+        """They connect to each other, as soon as that is possible."""
+        if not (one.alive and other.alive):
+            return
+        if self.blocked(one.slot, other.slot) or one.frozen or other.frozen:
+            self.after(self.rng.uniform(0.05, 0.3), self.meet, one, other)
+            return
         for a, b in ((one, other), (other, one)):
-            if a.alive and b.alive and not self.blocked(a.slot, b.slot):
-                b.do(lambda a=a, b=b: b.machine.met(b.clock(), a.machine.me))
+            b.do(lambda a=a, b=b: b.machine.met(b.clock(), a.machine.me))
+            b.do(lambda a=a, b=b: b.answers(a))
+
+    def verify(self, one: Process, slot: int) -> None:
+        """A process connects to a slot's address anew."""
+        other = self.live.get(slot)
+        if one.alive and other is not None:
+            self.meet(one, other)
 
     def kill(self, slot: int, restart_after: float | None) -> None:
         process = self.live.pop(slot, None)
@@ -318,8 +345,7 @@ class World:
             if self.supervised and self.rng.random() < 0.8:
                 self.after(self.rng.uniform(0.01, 2.0), self.report_end, other, process)
         if restart_after is not None:
-            # The clock that counts must have moved on.
-            least = 0.11 if self.uncounted else 0.0
+            least = 0.02 if self.uncounted else 0.0  # a kernel counts ticks of 0.01 s
             self.after(max(restart_after, least), self.start, slot, process.restart + 1)
 
     def notice(self, process: Process, victim: Process) -> None:

@@ -11,7 +11,7 @@ from hipress.elastic import messages, outputs, quorum
 from hipress.elastic.detector import Detector
 from hipress.elastic.membership import Membership, new_member
 from hipress.elastic.status import waits_for
-from hipress.elastic.view import NEVER_AGAIN, Member, View, uncounted
+from hipress.elastic.view import NEVER_AGAIN, Member, Process, View, uncounted
 from tests.simulation import membership as simulation
 from tests.simulation.world import Disagreement, Violation, World
 
@@ -279,6 +279,52 @@ def test_a_restarted_process_has_no_vote_for_the_first_view() -> None:
 
 def _uncounted(slot: int, second: float, name: str) -> Member:
     return new_member(slot, ADDRESSES, name, uncounted(1e9 + second))
+
+
+def _boot(slot: int, boot: str, start: int, second: float, name: str) -> Member:
+    """A process that a host's kernel started after so many ticks, when its clock said this."""
+    process = Process(boot, "namespace", 100, start)
+    return new_member(slot, ADDRESSES, name, uncounted(1e9 + second), process)
+
+
+def test_worker_that_is_restarted_after_its_clock_was_set_back_is_let_in() -> None:
+    machine = _joining(_uncounted(0, 1, "me"))
+    before, after = _boot(1, "boot", 500, 20, "before"), _boot(1, "boot", 900, 10, "after")
+    assert before.incarnation > after.incarnation
+    machine.receive(0.1, before, messages.Beat(0, True))
+    machine.receive(0.2, after, messages.Beat(0, True))
+    assert "before" in machine.dead and machine.known[1] == after and "after" in machine.joins
+    machine.receive(0.3, before, messages.Beat(0, True))  # it was late
+    assert machine.known[1] == after and "after" not in machine.dead
+
+
+def test_worker_on_a_host_that_was_started_again_is_let_in_once_it_answers() -> None:
+    machine = _joining(_uncounted(0, 1, "me"))
+    before, after = _boot(1, "first", 500, 20, "before"), _boot(1, "second", 90, 10, "after")
+    machine.answers(0.1, before, frozenset())
+    earlier = machine.in_doubt(1)
+    machine.receive(0.2, after, messages.Beat(0, True))
+    assert not {"before", "after"} & set(machine.dead)
+    assert outputs.Verify(1) in machine.outputs
+    machine.outputs.clear()
+    machine.answers(0.3, after, earlier)
+    assert "after" not in machine.dead and machine.known[1] == after
+    machine.receive(0.4, before, messages.Beat(0, True))
+    assert machine.outputs.count(outputs.Verify(1)) == 0 and "before" in machine.dead
+
+
+def test_process_that_answers_before_a_doubt_is_asked_for_again() -> None:
+    machine = _joining(_uncounted(0, 1, "me"))
+    first, second = _boot(1, "first", 500, 20, "first"), _boot(1, "second", 90, 10, "second")
+    machine.answers(0.1, first, frozenset())
+    machine.receive(0.2, second, messages.Beat(0, True))
+    machine.outputs.clear()
+    machine.answers(0.3, first, frozenset({"first"}))  # dialed before the other one was known
+    assert not {"first", "second"} & set(machine.dead)
+    assert outputs.Verify(1) in machine.outputs
+    machine.answers(0.4, first, machine.in_doubt(1))
+    assert "second" in machine.dead and "first" not in machine.dead
+    assert machine.known[1] == first
 
 
 OTHERS = [_uncounted(slot, 1, f"other{slot}") for slot in (1, 2, 3)]

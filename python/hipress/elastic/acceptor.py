@@ -22,7 +22,7 @@ from hipress.elastic.messages import (
     Refuse,
     Witness,
 )
-from hipress.elastic.outputs import Ending, Evicted, Installed, Left, Output, Send
+from hipress.elastic.outputs import Ending, Evicted, Installed, Left, Output, Send, Verify
 from hipress.elastic.successor import LEAD
 from hipress.elastic.view import (
     NEVER_AGAIN,
@@ -62,6 +62,7 @@ class Acceptor:
         self.dead: dict[str, str] = {}  # certainly, and why, by id
         self.ended_below: dict[int, int] = {}  # lower incarnations have ended, by slot
         self.vacant: frozenset[int] = frozenset()  # slots that have no process at this moment
+        self.doubtful: dict[int, set[str]] = {}  # ids beside the known one's, by slot
         self.suspects: dict[str, str] = {}
         self.joins: dict[str, Member] = {}
         self.leaving: dict[str, bool] = {}  # whether at a boundary, by id
@@ -86,7 +87,7 @@ class Acceptor:
     # What is known of others.
 
     def meet(self, member: Member) -> bool:
-        """Notes who is at a slot. False: that process is dead."""
+        """Notes who is at a slot. False: that process is dead, or not known to be there now."""
         if member.id in self.dead:
             return False
         if member.incarnation < self.ended_below.get(member.slot, 0):
@@ -95,7 +96,12 @@ class Acceptor:
         known = self.known.get(member.slot)
         if member.slot == self.me.slot:
             known = self.me
-        if known is None or member.is_later(known):
+        follows = known is None or member.follows(known)
+        if follows is None and member.slot != self.me.slot:
+            self.doubtful.setdefault(member.slot, set()).add(member.id)
+            self.outputs.append(Verify(member.slot))
+            return False
+        if follows:
             if known is not None:
                 self.is_dead(known.id, "another process has its place")
             self.known[member.slot] = member
@@ -105,6 +111,28 @@ class Acceptor:
             self.is_dead(member.id, "another process has its place")
             return False
         return True
+
+    def in_doubt(self, slot: int) -> frozenset[str]:
+        """Ids of processes of a slot of which it is not known which one follows the others."""
+        known = {self.known[slot].id} if slot in self.known else set()
+        return frozenset(self.doubtful.get(slot, set()) | known)
+
+    def answered(self, member: Member, earlier: frozenset[str]) -> bool:
+        """Notes that a process answers at its slot's address. False: it is dead, or still in doubt.
+
+        :param earlier: ``in_doubt`` of the slot before this process connected to the address
+        """
+        known, doubtful = self.known.get(member.slot), self.doubtful.pop(member.slot, set())
+        gone = doubtful & earlier
+        if known is not None and member.follows(known) is None and known.id in earlier:
+            gone.add(known.id)
+            del self.known[member.slot]
+        for member_id in gone - {member.id}:
+            self.is_dead(member_id, "another process has its place")
+        if doubtful - earlier - {member.id}:
+            self.doubtful[member.slot] = doubtful - earlier - {member.id}
+            self.outputs.append(Verify(member.slot))
+        return self.meet(member)
 
     def is_dead(self, member_id: str, why: str) -> None:
         """Notes that a process is certainly dead, or has given up its id for good."""

@@ -21,7 +21,7 @@ from hipress.elastic.errors import ElasticError
 from hipress.elastic.links import Link, Listener
 from hipress.elastic.membership import Membership, new_member
 from hipress.elastic.notes import Notes, is_note
-from hipress.elastic.outputs import Ending, Evicted, Installed, Left, Output, Send
+from hipress.elastic.outputs import Ending, Evicted, Installed, Left, Output, Send, Verify
 from hipress.elastic.settings import parse_ended
 from hipress.elastic.status import Calls, describe
 from hipress.elastic.view import Member, View
@@ -68,6 +68,7 @@ class AgentThread:
         )
         self.notes = Notes()
         self._refused: dict[int, float] = {}  # slots whose address refuses, and since when
+        self._in_doubt: dict[int, frozenset[str]] = {}  # by slot, when it was last dialed
         self.evicted: View | None = None
         self.error: str | None = None  # why the thread ended
         self.calls = Calls()
@@ -223,7 +224,9 @@ class AgentThread:
             return {}
 
     def known_at(self, slot: int) -> Member | None:
-        return self.machine.known.get(slot)
+        with self.changed:
+            self._in_doubt[slot] = self.machine.in_doubt(slot)
+            return self.machine.known.get(slot)
 
     def on_connected(self, member: Member) -> None:
         with self.changed:
@@ -233,9 +236,10 @@ class AgentThread:
             self.machine.met(now, member)
         self._pump()
 
-    def on_reconnected(self, member: Member) -> None:
+    def on_answer(self, member: Member) -> None:
         with self.changed:
-            self.machine.trust(time.monotonic(), member.id)
+            earlier = self._in_doubt.get(member.slot, frozenset())
+            self.machine.answers(time.monotonic(), member, earlier)
         self._pump()
 
     def on_refused(self, slot: int, before: Member | None, undelivered: list[Any]) -> None:
@@ -324,7 +328,9 @@ class AgentThread:
         with self.changed:
             todo, self.machine.outputs = self.machine.outputs, []
         for output in todo:
-            if isinstance(output, Send):
+            if isinstance(output, Verify):
+                self._links[output.slot].redial()
+            elif isinstance(output, Send):
                 plain = messages.to_plain(output.message)
                 self._send_all([output.slot], self._payload(_MESSAGE, plain))
             else:

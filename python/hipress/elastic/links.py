@@ -36,9 +36,10 @@ class Owner(Protocol):
 
     def on_refused(self, slot: int, before: Member | None, undelivered: list[Any]) -> None: ...
 
-    def on_reconnected(self, member: Member) -> None: ...
+    def on_answer(self, member: Member) -> None: ...
 
-    def known_at(self, slot: int) -> Member | None: ...
+    def known_at(self, slot: int) -> Member | None:
+        """Called before each attempt to connect."""
 
 
 class Link:
@@ -65,6 +66,12 @@ class Link:
     def wake(self) -> None:
         """Tries to connect now, if there is no connection."""
         self._wake.set()
+
+    def redial(self) -> None:
+        """Connects anew, to whichever process is at the slot now."""
+        if self.writer is not None:
+            self.writer.transport.abort()
+        self.wake()
 
     async def run(self) -> None:
         delay = RETRY_SECONDS[0]
@@ -131,8 +138,8 @@ class Link:
         member = messages.member_from_plain(messages.loads(await made.receive()))
         if member.slot != self._slot:
             raise Stranger(f"it says it is slot {member.slot}")
+        self._owner.on_answer(member)
         self._owner.on_connected(member)
-        self._owner.on_reconnected(member)
         return made
 
     def _write(self, made: Channel, payload: Any) -> None:

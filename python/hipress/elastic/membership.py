@@ -26,7 +26,10 @@ are three kinds.
  a. The kernel of the member's host shows that the process has ended (evidence.py). Each process can
     look at those of its own host.
  b. The supervisor that started the process has seen its end, and the launcher passes that on.
- c. A later process of the same slot is there, which has the slot's address (``Member.is_later``).
+ c. A later process of the same slot is there, which has the slot's address (``Member.follows``). If
+    no process counts restarts, the later one may be known only from a new connection to the slot's
+    address: whoever answers there has followed all processes that did so before. No incarnation is
+    taken from a clock that may have been set back.
 A slot has no process if its host's kernel shows that no process listens at its address, which an
 answering process of that host reports for this very ballot, or if the launcher has said that it
 starts no process there any more. Evidence travels with Collect, Accept and every answer, so one
@@ -251,6 +254,16 @@ class Membership(Acceptor):
             self._beat(member.slot)
         self._advance()
 
+    def answers(self, now: float, member: Member, earlier: frozenset[str]) -> None:
+        """A process has answered at its slot's address: this process has connected to it.
+
+        :param earlier: ``in_doubt`` of the slot before that attempt began
+        """
+        self.now = now
+        if member.slot != self.me.slot and self.answered(member, earlier):
+            self._trust(member.id)
+        self._advance()
+
     def suspect(self, now: float, member_id: str, certain: bool, why: str) -> None:
         """A process is dead (certain), or only silent."""
         self.now = now
@@ -264,11 +277,15 @@ class Membership(Acceptor):
     def trust(self, now: float, member_id: str) -> None:
         """A process that was silent is heard again."""
         self.now = now
+        self._trust(member_id)
+        self._advance()
+
+    def _trust(self, member_id: str) -> None:
+        now = self.now
         if self.suspects.pop(member_id, None) is not None and self.attempt is not None:
             for member in self.attempt.base.members:
                 if self.stands_for(member, member_id):
                     self.attempt.asked[member.id] = now
-        self._advance()
 
     def refused(
         self, now: float, slot: int, before: Member | None, ended: bool, vacant: bool,

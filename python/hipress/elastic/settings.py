@@ -71,7 +71,9 @@ def _restart(environ: Mapping[str, str]) -> int:
     if not environ.get("HIPRESS_ELASTIC_RESTART"):
         return uncounted(time.time())
     count = _number(environ, "HIPRESS_ELASTIC_RESTART", None, 0, _RESTARTS)
-    return (count << _TORCHRUN_BITS) + _number(environ, "TORCHELASTIC_RESTART_COUNT", 0, 0, (1 << _TORCHRUN_BITS) - 1)
+    most = (1 << _TORCHRUN_BITS) - 1
+    again = _number(environ, "TORCHELASTIC_RESTART_COUNT", 0, 0, most)
+    return (count << _TORCHRUN_BITS) + again
 
 
 def parse_ended(text: str) -> dict[int, int]:

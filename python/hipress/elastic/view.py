@@ -35,7 +35,7 @@ class Member:
     """One incarnation of a worker process.
 
     ``incarnation`` grows with each process at a slot, and when a process joins again: of two
-    members of one slot, the earlier one has ended for good (``is_later``).
+    members of one slot, the earlier one has ended for good (``follows``).
     """
 
     id: str
@@ -45,14 +45,17 @@ class Member:
     incarnation: int = 0
     process: Process = NO_PROCESS
 
-    def is_later(self, other: Member) -> bool:
-        """Whether this member has its slot after another one had it.
+    def follows(self, other: Member) -> bool | None:
+        """Whether this member has its slot after another one had it. None: that is not known.
 
-        Incarnations that count from the clock are compared only where the kernel cannot tell which
-        process was started first: a clock may be set back.
+        Where no process counts restarts, a kernel can tell which of its processes was started
+        first. Of processes of two hosts, or from before and after a reboot, only their clocks could
+        tell, and a clock may be set back.
         """
         one, two = self.process, other.process
-        if self.uncounted and other.uncounted and one.boot and one.boot == two.boot:
+        if self.uncounted and other.uncounted:
+            if one.boot != two.boot:
+                return None
             if one.start != two.start:
                 return one.start > two.start
         return self.incarnation > other.incarnation
@@ -137,7 +140,7 @@ def first_incarnation(restart: int) -> int:
 def uncounted(seconds: float) -> int:
     """What takes the place of ``restart`` where nobody counts.
 
-    :param seconds: the time of day; that of a slot's later process must be later by 0.1 s
+    :param seconds: the time of day. It orders a slot's processes only on hosts that show no boot id
     """
     return (UNCOUNTED >> 16) + int(seconds * 10)
 
