@@ -98,7 +98,8 @@ class Process:
             if isinstance(output, outputs.Send):
                 self.world.send(self, output.slot, output.message)
             elif isinstance(output, outputs.Verify):
-                self.world.after(self.world.rng.uniform(0, 0.05), self.world.verify, self, output.slot)
+                delay = self.world.rng.uniform(0, 0.05)
+                self.world.after(delay, self.world.verify, self, output.slot)
             elif isinstance(output, outputs.Installed):
                 for member_id in output.view.ids:
                     if member_id != self.machine.me.id:

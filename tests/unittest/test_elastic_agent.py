@@ -674,5 +674,5 @@ def test_who_joins_a_job_that_is_over_is_told() -> None:
         ]
         with ThreadPoolExecutor() as pool:
             for each in [pool.submit(agent.join, 20) for agent in late]:
-                with pytest.raises(ElasticError, match="the job is over: no other worker"):
+                with pytest.raises(ElasticError, match="no other worker is left to join"):
                     each.result()

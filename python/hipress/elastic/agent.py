@@ -218,7 +218,11 @@ class Agent:
                 raise TrainingOver("the others have come to the end of training without this one")
             restarted = machine.joining and machine.me.incarnation
             if restarted and self._thread.alone():
-                raise ElasticError("the job is over: no other worker of it is left to join")
+                raise ElasticError(
+                    "no other worker is left to join: the addresses of all others refuse "
+                    f"connections, and have done so for {machine.start_timeout:g} s; the job is "
+                    "over, or gateways on the way refuse them"
+                )
             left = deadline - time.monotonic()
             if left <= 0:
                 why = waits_for(machine)
