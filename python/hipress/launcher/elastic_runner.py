@@ -93,9 +93,9 @@ class ElasticRunner(Runner):
         may have been refused by a gateway (hipress/elastic/membership.py).
         """
         seen = slot.reported is not None and not slot.left_processes
-        if not seen and slot.gone_with_host is None:
+        number = slot.task.spec.get("env", {}).get("HIPRESS_ELASTIC_SLOT", "")
+        if not number or (not seen and slot.gone_with_host is None):
             return
-        number = slot.task.spec["env"].get("HIPRESS_ELASTIC_SLOT", "")
         self._ends[number] = slot.restarts if slot.state == State.WAITING else None
         for other in self._slots:
             if other.state == State.RUNNING:
