@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import hashlib
+import hmac
 import json
 import os
 import secrets
@@ -54,6 +56,7 @@ class Scheduler:
 def join(
     rank: int, common: Mapping[str, object], host: Callable[[], str],
     put: Callable[[str], None], get: Callable[[], str], timeline: str, view: int = 0,
+    identity: str = "",
 ) -> tuple[Member, Scheduler | None]:  # fmt: skip
     """Makes this process a worker of a job whose members all call this together.
 
@@ -63,17 +66,19 @@ def join(
     :param get: waits for it
     :param timeline: the file for the job's timeline; empty: none
     :param view: of an elastic job, in which each survivor of a view that fails writes a part
+    :param identity: of that view and this job; only processes that have the same get a seat
     :returns: the worker, and the job's scheduler if it is in this process
     :raises HipressError: if a rank is missing, or an option in the environment is wrong
     """
     common, scheduler = {**common, "HIPRESS_VIEW": view}, None
     if rank == 0:
-        scheduler = _start({**common, "HIPRESS_TIMELINE": timeline}, host, put)
+        scheduler = _start({**common, "HIPRESS_TIMELINE": timeline}, host, put, identity)
     found = json.loads(get())
     if "error" in found:
         raise HipressError(f"worker 0: {found['error']}")
     secret = os.environ.get("HIPRESS_SECRET") or found["secret"]
     address, port = addresses.split(found["address"])
+    secret = derived_secret(secret, identity)
     own = {"DMLC_ROLE": "worker", "DMLC_WORKER_ID": rank, "HIPRESS_SECRET": secret}
     if view:
         own["HIPRESS_TIMELINE"] = beside(timeline, f"rank{rank}")
@@ -82,19 +87,36 @@ def join(
 
 
 def _start(
-    common: Mapping[str, object], host: Callable[[], str], put: Callable[[str], None]
-) -> Scheduler:
+    common: Mapping[str, object], host: Callable[[], str], put: Callable[[str], None],
+    identity: str,
+) -> Scheduler:  # fmt: skip
     """Starts the scheduler, and leaves its address, or what went wrong."""
     fresh = secrets.token_hex(32)
     secret = os.environ.get("HIPRESS_SECRET") or fresh
     try:
         own = {"DMLC_ROLE": "scheduler", "DMLC_PS_ROOT_URI": host(), "DMLC_PS_ROOT_PORT": 0}
+        secret = derived_secret(secret, identity)
         scheduler = Scheduler({**common, **own, "HIPRESS_SECRET": secret})
     except Exception as error:  # whatever it is, the others wait for an entry
         put(json.dumps({"error": str(error)}))
         raise
     put(json.dumps({"address": scheduler.address, "secret": fresh}))
     return scheduler
+
+
+def derived_secret(secret: str, identity: str) -> str:
+    """Return the secret of one job among many that have a common secret.
+
+    The handshake proves that both sides have it. So a process of another view, which meets a port
+    that is used again, gets no seat.
+
+    Args:
+        identity: of the job; empty: the common secret is its own.
+    """
+    if not identity:
+        return secret
+    text = b"hipress job " + identity.encode()
+    return hmac.new(secret.encode(), text, hashlib.sha256).hexdigest()
 
 
 def beside(path: str, what: str) -> str:

@@ -39,6 +39,7 @@ from elastic_log import (
     rejoining,
     steps_done_again,
     trains_whole,
+    two_lineages,
 )
 
 from harness import ROOT, netns, processes
@@ -301,7 +302,8 @@ def summary(chaos: Chaos, wrong: list[str]) -> dict[str, object]:
     compared, different = different_weights(chaos.logs.events)
     if not compared:
         different = ["no step was logged with the weights of two members"]
-    wrong = [*(w for fault in chaos.faults for w in fault.wrong), *wrong, *different]
+    lineages = two_lineages(chaos.logs.events)
+    wrong = [*(w for fault in chaos.faults for w in fault.wrong), *wrong, *different, *lineages]
     deaths = [fault for fault in chaos.faults if fault.kind != "launcher"]
     kinds = dict.fromkeys(fault.kind for fault in chaos.faults)
     return {

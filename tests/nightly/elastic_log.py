@@ -9,6 +9,7 @@ Each worker appends to ``worker-SLOT.jsonl`` one line for each event: ``time`` (
 from __future__ import annotations
 
 import json
+import math
 import statistics
 from collections import defaultdict
 from collections.abc import Iterable
@@ -163,6 +164,41 @@ def different_weights(events: Iterable[list[Event]]) -> tuple[int, list[str]]:
         if len(set(seen.values())) > 1:
             wrong.append(f"after step {step} of epoch {epoch} the weights are different: {seen}")
     return sum(len(seen) > 1 for seen in digests.values()), wrong
+
+
+def two_lineages(events: Iterable[list[Event]]) -> list[str]:
+    """Find workers that trained on in two lineages, as both halves of a cut network would.
+
+    In one lineage each rank of a view has one worker, and once a view has completed a step no
+    worker goes on in an earlier one. A worker that was stopped may still complete the step that was
+    under way. Only steps with a digest count: DiLoCo's inner steps are a worker's own.
+
+    Returns:
+        What shows a second lineage, in sentences.
+    """
+    ranks: dict[tuple[int, int], set[int]] = defaultdict(set)
+    times: dict[int, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for slot, of_slot in enumerate(events):
+        for event in of_slot:
+            if event.get("digest") is not None:
+                times[event["epoch"]][slot].append(event["time"])
+                if "rank" in event:
+                    ranks[event["epoch"], event["rank"]].add(slot)
+    wrong = [
+        f"workers {sorted(slots)} have both been rank {rank} of epoch {epoch}"
+        for (epoch, rank), slots in sorted(ranks.items())
+        if len(slots) > 1
+    ]
+    begun = {epoch: min(min(each) for each in of_epoch.values())
+             for epoch, of_epoch in times.items()}  # fmt: skip
+    for epoch, of_epoch in sorted(times.items()):
+        later = min((at for each, at in begun.items() if each > epoch), default=math.inf)
+        for slot, completed in sorted(of_epoch.items()):
+            late = sum(time > later for time in completed)
+            if late > 1:
+                wrong.append(f"worker {slot} has completed {late} steps of epoch {epoch} after "
+                             "others had trained in a later one")  # fmt: skip
+    return wrong
 
 
 def spread(values: list[float]) -> dict[str, float | None]:

@@ -4,12 +4,13 @@
     python -m tests.simulation.membership --schedules 10000
 
 Messages are late, repeated, lost and overtake each other; links are cut one way, both ways, and
-flap; clocks run at different speeds and jump; processes are killed, also two at a time, restarted,
-stopped and woken; engines fail; members leave; workers hang and are asked to leave. After each
-event: at most one view per epoch among the living (and every member of it has the same one), epochs
-only grow, quorums meet, no view is too small, only the dead are called dead, and nobody trains on a
-state that is not the others'. When the faults have ended, all processes reach one view in a bounded
-time, and train.
+flap; gateways refuse connections, one way or both ways, in the name of processes that live; clocks
+run at different speeds and jump; processes are killed, also two at a time, restarted, stopped and
+woken; engines fail; members leave; workers hang and are asked to leave. After each event: at most
+one view per epoch among the living (and every member of it has the same one), no view trains while
+a later one has trained, epochs only grow, quorums meet, no view is too small, only the dead are
+called dead, and no process trains on a state that is not the others'. When the faults have ended,
+all processes reach one view in a bounded time, and train.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import traceback
 from dataclasses import dataclass
 
 from hipress.elastic.status import waits_for
-from tests.simulation.world import Violation, World
+from tests.simulation.world import Disagreement, Violation, World
 
 FAULT_SECONDS = 5.0
 CALM_SECONDS = 60.0
@@ -91,6 +92,33 @@ def _cut(world: World, pairs: set[tuple[int, int]], cut: bool) -> None:
         return
     world.say(f"{'cut' if cut else 'mend'} {sorted(pairs)}")
     world.cut = world.cut | pairs if cut else world.cut - pairs
+
+
+def _refuse(world: World, rng: random.Random) -> None:
+    """A tunnel between two sites goes down, and gateways refuse connections in place of hosts."""
+    pairs = _sides(world, rng)
+    if rng.random() < 0.7:  # both ways
+        pairs |= {(b, a) for a, b in pairs}
+    begin = rng.uniform(0, 0.2)
+    world.after(begin, _refuse_now, world, pairs, True)
+    world.after(begin + rng.uniform(0.1, 3.0), _refuse_now, world, pairs, False)
+
+
+def _refuse_now(world: World, pairs: set[tuple[int, int]], refuses: bool) -> None:
+    if refuses and world.now > FAULT_SECONDS:
+        return
+    world.say(f"{'refuse' if refuses else 'let through'} {sorted(pairs)}")
+    world.refuse(pairs, refuses)
+
+
+def _sides(world: World, rng: random.Random) -> set[tuple[int, int]]:
+    """The pairs of slots from one site to the other."""
+    count = len(world.addresses)
+    if len(set(world.hosts)) > 1:
+        side = {slot for slot in range(count) if world.hosts[slot] == world.hosts[0]}
+    else:
+        side = set(rng.sample(range(count), rng.randint(1, count - 1)))
+    return {(a, b) for a in side for b in range(count) if b not in side}
 
 
 def _split_and_kill(world: World, rng: random.Random) -> None:
@@ -186,13 +214,20 @@ def _kill_all(world: World, rng: random.Random) -> None:
 FAULTS = (
     *(_kill, _kill, _kill, _split_and_kill, _split_and_kill),
     *(_freeze, _freeze, _partition, _partition, _lose, _jump, _engine, _leave, _expel, _expel),
+    _refuse,
 )
 
 
-def run(seed: int, log: list[str] | None = None, uncounted: bool = False) -> Outcome:
+def run(
+    seed: int,
+    log: list[str] | None = None,
+    uncounted: bool = False,
+    refusals: bool = False,
+) -> Outcome:
     """One schedule.
 
     :param uncounted: as World's
+    :param refusals: gateways refuse connections in most schedules
     :raises Violation: the protocol broke a promise, or did not come to an agreement
     """
     rng = random.Random(seed)
@@ -203,10 +238,12 @@ def run(seed: int, log: list[str] | None = None, uncounted: bool = False) -> Out
     world.say(f"{slots} slots, min_members {min_members}")
     for _ in range(rng.randint(1, 8)):
         faults = (*FAULTS, *(_kill_all,) * 4) if uncounted else FAULTS
+        faults += (_refuse,) * 8 * refusals
         world.after(rng.uniform(0, FAULT_SECONDS), rng.choice(faults), world, rng)
     world.run(FAULT_SECONDS)
     world.say("calm")
     world.cut, world.loss, world.founders_to_kill = set(), 0.0, 0
+    _refuse_now(world, set(world.refusing), False)
     for process in list(world.live.values()):
         if process.frozen:
             _wake(process)
@@ -229,7 +266,7 @@ def run(seed: int, log: list[str] | None = None, uncounted: bool = False) -> Out
     reached = world.run(begin + CALM_SECONDS, done)
     if not reached and not world.is_over():
         waits = {str(each): waits_for(each.machine) for each in world.live.values()}
-        raise Violation(f"no agreement {CALM_SECONDS} s after the last fault: {waits}")
+        raise Disagreement(f"no agreement {CALM_SECONDS} s after the last fault: {waits}")
     epochs = max((each.machine.newest.epoch for each in world.live.values()), default=0)
     return Outcome(not reached, world.completed_steps, epochs, world.now - begin)
 
@@ -239,6 +276,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, help="replay this schedule, and print what happens")
     parser.add_argument("--schedules", type=int, default=500)
     parser.add_argument("--uncounted", action="store_true", help="nobody counts restarts")
+    parser.add_argument("--refusals", action="store_true", help="gateways refuse connections")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     options = parser.parse_args()
     seeds = range(options.first, options.first + options.schedules)
@@ -248,7 +286,7 @@ def main() -> int:
     for seed in seeds:
         log: list[str] | None = [] if options.seed is not None else None
         try:
-            outcome = run(seed, log, options.uncounted)
+            outcome = run(seed, log, options.uncounted, options.refusals)
         except Exception as error:
             print(*(log or []), sep="\n")
             if not isinstance(error, Violation):

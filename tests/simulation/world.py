@@ -11,6 +11,7 @@ from hipress.elastic import messages, outputs, quorum
 from hipress.elastic.detector import Detector
 from hipress.elastic.membership import Membership, new_member
 from hipress.elastic.view import NO_STATE, View, slot_name, uncounted
+from hipress.elastic.view import Process as KernelProcess
 
 HEARTBEAT = 1.0
 START_TIMEOUT = 1.5
@@ -19,6 +20,10 @@ TICK = 0.1
 
 class Violation(AssertionError):
     """The protocol broke a promise."""
+
+
+class Disagreement(Violation):
+    """The processes did not come to an agreement, though no fault was left."""
 
 
 class Watched(Membership):
@@ -48,9 +53,10 @@ class Process:
         self.alive, self.frozen = True, False
         self.inbox: list[Callable[[], None]] = []
         self.born, self.died = world.now, float("inf")
-        count = uncounted(world.now + 1e9) if world.uncounted else restart
+        count = uncounted(world.now + rng.uniform(-10, 0) + 1e9) if world.uncounted else restart
+        member_id = world.fresh_id(slot)
         self.machine = Watched(
-            new_member(slot, world.addresses, world.fresh_id(slot), count),
+            new_member(slot, world.addresses, member_id, count, world.kernel_process(slot)),
             world.addresses,
             world.min_members,
             self.clock(),
@@ -65,6 +71,7 @@ class Process:
         self.evicted = self.hangs = False
         self.in_step = self.must_copy = False
         self.epoch_seen = 0
+        self.refused_by: set[int] = set()  # slots whose addresses refuse its connections
         world.live[slot] = self
         self.do(lambda: self.machine.join(self.clock()))
         for other in world.live.values():
@@ -90,6 +97,9 @@ class Process:
         for output in todo:
             if isinstance(output, outputs.Send):
                 self.world.send(self, output.slot, output.message)
+            elif isinstance(output, outputs.Verify):
+                delay = self.world.rng.uniform(0, 0.05)
+                self.world.after(delay, self.world.verify, self, output.slot)
             elif isinstance(output, outputs.Installed):
                 for member_id in output.view.ids:
                     if member_id != self.machine.me.id:
@@ -121,7 +131,35 @@ class Process:
     def receive(self, sender: Any, message: messages.Message) -> None:
         if sender.id not in self.machine.dead and self.detector.heard(sender.id, self.clock()):
             self.machine.trust(self.clock(), sender.id)
-        self.machine.receive(self.clock(), sender, message)
+        vacant: frozenset[int] = frozenset()
+        if isinstance(message, messages.Collect):
+            vacant = frozenset(filter(self.is_vacant, self.machine.other_slots()))
+        self.machine.receive(self.clock(), sender, message, vacant)
+
+    # Evidence.
+
+    def answers(self, other: Process) -> None:
+        """Another process answers at its slot's address."""
+        earlier = self.machine.in_doubt(other.slot)
+        self.machine.answers(self.clock(), other.machine.me, earlier)
+
+    def is_vacant(self, slot: int) -> bool:
+        """Whether the kernel of this process's host shows that no process is at a slot of it."""
+        return self.world.same_host(self.slot, slot) and slot not in self.world.live
+
+    def refused(self, slot: int, before: Any, ballots: tuple = ()) -> None:
+        """A connection to a slot was refused: by the kernel of its host, or by a gateway."""
+        lives = before is not None and self.world.process_of(before.id) is not None
+        ended = self.world.is_proof(self.slot, slot, lives)
+        vacant = self.world.is_proof(self.slot, slot, slot in self.world.live)
+        self.refused_by.add(slot)
+        self.machine.refused(self.clock(), slot, before, ended, vacant, ballots)
+
+    def reconnected(self, slot: int) -> None:
+        """A connection to a slot is there again."""
+        if slot in self.refused_by and slot in self.world.live:
+            self.refused_by.discard(slot)
+            self.answers(self.world.live[slot])
 
     # The worker.
 
@@ -202,6 +240,8 @@ class World:
     :param uncounted: no process knows how often its slot's was restarted
     """
 
+    checks_deaths = True
+
     def __init__(
         self, rng: random.Random, slots: int, min_members: int, uncounted: bool = False
     ) -> None:
@@ -210,11 +250,17 @@ class World:
         self.now = 0.0
         self.live: dict[int, Process] = {}
         self.cut: set[tuple[int, int]] = set()  # one-way, from slot to slot
+        self.refusing: set[tuple[int, int]] = set()  # likewise, where a gateway refuses connections
+        hosts = rng.choice([1, 2, slots])
+        self.hosts = [rng.randrange(hosts) for _ in range(slots)]
+        self.supervised = not uncounted and rng.random() < 0.5  # ends of processes are reported
+        self._trained: dict[int, View] = {}  # the latest view of each epoch that made a step
         self.loss, self.late = 0.0, 0.05
         self.founders_to_kill = 0
         self.completed_steps = 0
         self.log: list[str] | None = None
         self._ids = 0
+        self._boots: dict[int, int] = {}  # of the slots' hosts
         self._events: list[tuple[float, int, Callable[..., None], tuple[Any, ...]]] = []
         self._count = 0
         self._views: dict[int, list[tuple[View, set[Process]]]] = {}
@@ -253,6 +299,14 @@ class World:
         self._ids += 1
         return f"{self.rng.randrange(1 << 16):04x}-{slot}-{self._ids}"
 
+    def kernel_process(self, slot: int) -> KernelProcess:
+        """What the host's kernel knows of a process that starts now. A host is started again at
+        times. Then its clock tells which process is the later one, and may be wrong."""
+        if self.uncounted and self.rng.random() < 0.1:
+            self._boots[slot] = self._boots.get(slot, 0) + 1
+        boot = f"{slot}-{self._boots.get(slot, 0)}"
+        return KernelProcess(boot, "", self._ids, int(100 * self.now) + 1)
+
     def start(self, slot: int, restart: int) -> None:
         if slot not in self.live:
             self.say(f"start {slot}.{restart}")
@@ -265,10 +319,21 @@ class World:
         return None
 
     def meet(self, one: Process, other: Process) -> None:
-        """They connect to each other."""
+        """They connect to each other, as soon as that is possible."""
+        if not (one.alive and other.alive):
+            return
+        if self.blocked(one.slot, other.slot) or one.frozen or other.frozen:
+            self.after(self.rng.uniform(0.05, 0.3), self.meet, one, other)
+            return
         for a, b in ((one, other), (other, one)):
-            if a.alive and b.alive and not self.blocked(a.slot, b.slot):
-                b.do(lambda a=a, b=b: b.machine.met(b.clock(), a.machine.me))
+            b.do(lambda a=a, b=b: b.machine.met(b.clock(), a.machine.me))
+            b.do(lambda a=a, b=b: b.answers(a))
+
+    def verify(self, one: Process, slot: int) -> None:
+        """A process connects to a slot's address anew."""
+        other = self.live.get(slot)
+        if one.alive and other is not None:
+            self.meet(one, other)
 
     def kill(self, slot: int, restart_after: float | None) -> None:
         process = self.live.pop(slot, None)
@@ -278,9 +343,10 @@ class World:
         process.alive, process.died = False, self.now
         for other in list(self.live.values()):
             self.after(self.rng.uniform(0.001, 0.3), self.notice, other, process)
+            if self.supervised and self.rng.random() < 0.8:
+                self.after(self.rng.uniform(0.01, 2.0), self.report_end, other, process)
         if restart_after is not None:
-            # The clock that counts must have moved on.
-            least = 0.11 if self.uncounted else 0.0
+            least = 0.02 if self.uncounted else 0.0  # a kernel counts ticks of 0.01 s
             self.after(max(restart_after, least), self.start, slot, process.restart + 1)
 
     def notice(self, process: Process, victim: Process) -> None:
@@ -292,17 +358,50 @@ class World:
             return
         known = process.machine.known.get(victim.slot)
         if known is not None and known.id == victim.machine.me.id:
-            process.do(
-                lambda: process.machine.suspect(
-                    process.clock(), victim.machine.me.id, True, "it has ended"
-                )
-            )
+            process.do(lambda: process.refused(victim.slot, known))
+
+    def report_end(self, process: Process, victim: Process) -> None:
+        """A process learns from its supervisor that another slot's process has ended."""
+        below = new_member(victim.slot, self.addresses, "", victim.restart + 1).incarnation
+        process.do(lambda: process.machine.ended(process.clock(), victim.slot, below))
+
+    def same_host(self, one: int, other: int) -> bool:
+        return self.hosts[one] == self.hosts[other]
+
+    def is_proof(self, slot: int, other: int, lives: bool) -> bool:
+        """Whether the kernel shows a slot's process that another slot's process does not live."""
+        return self.same_host(slot, other) and not lives
 
     # The network.
 
     def blocked(self, one: int, other: int) -> bool:
         """A connection needs both ways."""
-        return (one, other) in self.cut or (other, one) in self.cut
+        pairs = {(one, other), (other, one)}
+        return bool(pairs & self.cut or pairs & self.refusing)
+
+    def refuse(self, pairs: set[tuple[int, int]], refuses: bool) -> None:
+        """Has a gateway refuse connections from one slot to another, or let them through again.
+
+        It has closed those that there were.
+        """
+        pairs = {pair for pair in pairs if not self.same_host(*pair)}
+        self.refusing = self.refusing | pairs if refuses else self.refusing - pairs
+        for one, other in sorted(pairs):
+            self.after(self.rng.uniform(0.001, 0.1), self.dial, one, other)
+
+    def dial(self, one: int, other: int) -> None:
+        """A slot's process tries to connect to another slot's, as long as a gateway refuses."""
+        process = self.live.get(one)
+        if process is not None:
+            if (one, other) not in self.refusing:
+                process.do(lambda: process.reconnected(other))
+                return
+            known = process.machine.known.get(other)
+            attempt = process.machine.attempt
+            ballots = () if attempt is None else (attempt.ballot,)
+            process.do(lambda: process.refused(other, known, ballots))
+        if (one, other) in self.refusing:
+            self.after(self.rng.uniform(0.05, 0.5), self.dial, one, other)
 
     def send(self, sender: Process, slot: int, message: messages.Message) -> None:
         rng = self.rng
@@ -310,7 +409,7 @@ class World:
             plain = json.loads(messages.dumps(messages.to_plain(message)))
             if messages.from_plain(plain) != message:
                 raise Violation(f"{message} does not survive JSON")
-        if (sender.slot, slot) in self.cut or rng.random() < self.loss:
+        if (sender.slot, slot) in self.cut | self.refusing or rng.random() < self.loss:
             return
         for _ in range(2 if rng.random() < 0.03 else 1):
             delay = rng.uniform(0.0005, 0.004)
@@ -319,7 +418,7 @@ class World:
             self.after(delay, self.deliver, sender, sender.machine.me, slot, message)
 
     def deliver(self, sender: Process, me: Any, slot: int, message: messages.Message) -> None:
-        if (sender.slot, slot) in self.cut:
+        if (sender.slot, slot) in self.cut | self.refusing:
             return
         target = self.live.get(slot)
         if target is not None:
@@ -330,11 +429,7 @@ class World:
             target.do(lambda: target.receive(me, message))
         elif isinstance(message, messages.Collect) and not self.blocked(sender.slot, slot):
             known = sender.machine.known.get(slot)
-            if known is not None:
-                sender.do(
-                    lambda: sender.machine.suspect(sender.clock(), known.id, True, "it has ended")
-                )
-            sender.do(lambda: sender.machine.refused(sender.clock(), slot, message.ballot))
+            sender.do(lambda: sender.refused(slot, known, (message.ballot,)))
 
     # Training.
 
@@ -345,11 +440,22 @@ class World:
         if set(arrivals) == set(view.ids):
             if len(set(arrivals.values())) > 1:
                 raise Violation(f"epoch {view.epoch} trains on different states: {arrivals}")
+            self.one_lineage(view)
             result = (state[0] + 1, hash((state, view.epoch, view.ids)))
             for member_id in view.ids:
                 member = self.process_of(member_id)
                 if member is not None:
                     member.soon(lambda member=member: member.complete(view, result), 0.04)
+
+    def one_lineage(self, view: View) -> None:
+        """No view trains while processes live that have trained in a later one."""
+        members = [self.process_of(member_id) for member_id in view.ids]
+        if any(member is None or member.view != view for member in members):
+            return  # the last of them comes late: the others are not in this view any more
+        self._trained[view.epoch] = view
+        for epoch, later in self._trained.items():
+            if epoch > view.epoch and any(map(self.process_of, later.ids)):
+                raise Violation(f"two lineages: {view} trains, and so has {later}")
 
     # Promises.
 
@@ -405,6 +511,8 @@ class World:
             if not quorum.reached(attempt.base, attempt.promises, attempt.dead):
                 raise Violation("a proposal without a quorum")
             self.quorums_meet(attempt)
+        if not self.checks_deaths:
+            return
         if len(machine.dead) != getattr(process, "dead_seen", 0):
             process.dead_seen = len(machine.dead)
             for name in machine.dead:

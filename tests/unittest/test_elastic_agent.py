@@ -13,16 +13,29 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any, Callable
 
 import pytest
 
 from harness.processes import free_port, wait_until
-from hipress.elastic import Agent, ElasticError, Evicted, TrainingOver, View, ViewChanged, links
+from hipress.elastic import (
+    Agent,
+    ElasticError,
+    Evicted,
+    Member,
+    TrainingOver,
+    View,
+    ViewChanged,
+    links,
+)
 from hipress.elastic.channel import HELLO_BYTES, MAGIC, Channel
 from hipress.elastic.errors import Stranger
+from hipress.elastic.links import Link
+from hipress.elastic.notes import Notes
+from hipress.elastic.settings import parse_ended
 
 SECRET = b"0123456789abcdef"
 HEARTBEAT = 2.0  # seconds; a busy machine holds a process up for one
@@ -269,6 +282,32 @@ def test_first_view_and_notes(start: Start) -> None:
     assert status["epoch"] == 1 and len(json.loads(json.dumps(status))["members"]) == 3
 
 
+def test_notes_of_processes_outside_the_view_are_ignored(start: Start) -> None:
+    agents = [start(slot, start_timeout=0.5) for slot in range(2)]
+    stranger = start(2)  # as one that a healed network brings back
+    view = _join(agents)[0]
+    stranger.share(1, "store", "forged")
+    stranger._thread.send_note([view.identity, "store", "forged"], [0, 1])
+    with pytest.raises(ElasticError, match="no member of epoch 1 has left 'store'"):
+        agents[1].fetch(1, "store", 0.5)
+    agents[0].share(1, "store", "right")
+    assert agents[1].fetch(1, "store", 5) == "right"
+
+
+def test_views_of_one_epoch_have_different_identities() -> None:
+    members = tuple(Member(f"id{slot}", slot, "host", 1) for slot in range(4))
+    halves = View(2, members[:2]), View(2, members[2:])
+    assert halves[0].identity != halves[1].identity
+    assert View(3, members[:2]).identity != halves[0].identity
+    notes = Notes()
+    for view, value in zip(halves, "ab"):
+        notes.put(view.identity, "key", value)
+    assert [notes.get(view.identity, "key") for view in halves] == ["a", "b"]
+    for epoch in range(10):
+        notes.put(f"{epoch}-another", "key", "c", [halves[0].identity])
+    assert notes.get(halves[0].identity, "key") == "a"  # which the others do not displace
+
+
 def test_an_engines_failure_makes_a_view_of_the_same_members(start: Start) -> None:
     changes: list[View] = []
     agents = [start(slot, on_change=changes.append if slot == 1 else None) for slot in range(3)]
@@ -396,8 +435,9 @@ def test_too_few_members_wait_and_say_so(start: Start) -> None:
     agents = [start(slot, min_members=2) for slot in range(2)]
     agents.append(start(2, min_members=2))
     _join(agents)
-    agents[1].close()
-    agents[2].close()
+    for agent in agents[1:]:
+        agent.leave()
+        agent.close()
     epoch = 1
     with pytest.raises(ElasticError, match="it waits for 2 members or more: there are 1"):
         while True:  # there may be a view between the two ends
@@ -405,6 +445,105 @@ def test_too_few_members_wait_and_say_so(start: Start) -> None:
     late = start(1, restart=1, min_members=2)
     assert len(late.join(PATIENCE).members) == 2
     assert len(agents[0].await_view(epoch, PATIENCE).members) == 2
+
+
+@pytest.fixture
+def apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No agent can see the processes of others: as if each had a host of its own."""
+    monkeypatch.setattr("hipress.elastic.evidence.has_ended", lambda process: False)
+    monkeypatch.setattr("hipress.elastic.evidence.is_of_this_host", lambda process: False)
+    monkeypatch.setattr("hipress.elastic.evidence.is_vacant", lambda host, port: False)
+
+
+@pytest.mark.usefixtures("apart")
+def test_refusals_of_other_hosts_prove_no_death_but_supervisors_do(
+    start: Start, tmp_path: Path
+) -> None:
+    ended = tmp_path / "ended"
+    agents = [start(slot, ended_file=str(ended)) for slot in range(3)]
+    _join(agents)
+    agents[0].close()
+    agents[1].close()
+    epoch = 1
+    with pytest.raises(ElasticError, match="a majority of epoch [12]'s members, or proof that"):
+        while True:  # there may be a view between the two ends
+            epoch = agents[2].await_view(epoch, 1.0).epoch
+    assert 1 in {each["slot"] for each in agents[2].status()["suspects"]}
+    ended.write_text('{"0": null, "1": null}')
+    view = agents[2].await_view(epoch, PATIENCE)
+    assert [member.slot for member in view.members] == [2]
+    assert {why for _, why in view.departed} == {"its process has ended"}
+
+
+class Tunnel:
+    """A tunnel between two sites, whose gateways refuse connections while it is down."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, sites: Sequence[set[int]]) -> None:
+        self.down, self._sites = False, sites
+        self._links: list[Link] = []
+        opens, tunnel = Link._open, self
+
+        async def through(link: Link) -> Any:
+            if tunnel.down and tunnel._crosses(link):
+                raise ConnectionRefusedError
+            tunnel._links.append(link)
+            return await opens(link)
+
+        monkeypatch.setattr(Link, "_open", through)
+
+    def _crosses(self, link: Link) -> bool:
+        return not any({link._slot, link._owner.me.slot} <= site for site in self._sites)
+
+    def close(self) -> None:
+        """Takes the tunnel down, and ends the connections through it."""
+        self.down = True
+        for link in filter(self._crosses, self._links):
+            if link.writer is not None:
+                loop = link._owner._loop  # type: ignore[attr-defined]
+                loop.call_soon_threadsafe(link.writer.transport.abort)
+
+
+@pytest.mark.usefixtures("apart")
+def test_only_one_site_goes_on_when_gateways_refuse_connections(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tunnel = Tunnel(monkeypatch, [{0, 1}, {2, 3}])
+    ports = [("127.0.0.1", port) for port in _free_ports(4)]
+    with contextlib.ExitStack() as stack:
+        agents = [
+            stack.enter_context(Agent(ports, slot, SECRET, 1, heartbeat_timeout=HEARTBEAT))
+            for slot in range(4)
+        ]
+        for agent, view in zip(agents, _join(agents)):
+            agent.completed(view.step)
+        tunnel.close()
+        for agent in agents[:2]:
+            view = agent.await_view(1, PATIENCE)
+            assert [member.slot for member in view.members] == [0, 1]
+        for agent in agents[2:]:
+            with pytest.raises(ElasticError, match="there is no view after epoch 1 after"):
+                agent.await_view(1, HEARTBEAT)
+            assert agent.status()["dead"] == []
+        tunnel.down = False
+        for agent in agents[2:]:
+            with pytest.raises(Evicted):
+                agent.await_view(1, PATIENCE)
+
+
+@pytest.mark.usefixtures("apart")
+def test_member_whose_address_refuses_is_left_out_at_once_by_a_majority(start: Start) -> None:
+    agents = [start(slot, heartbeat_timeout=60.0) for slot in range(3)]
+    _join(agents)
+    agents[0].close()
+    view = agents[1].await_view(1, QUICK)
+    assert [member.slot for member in view.members] == [1, 2]
+    assert [why for _, why in view.departed] == ["its address refuses connections"]
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"0": -1}', '{"a": 1}', '{"0": "1"}'])
+def test_damaged_reports_of_a_supervisor_are_refused(text: str) -> None:
+    with pytest.raises(ValueError):
+        parse_ended(text)
 
 
 def test_a_missing_slot_is_named(start: Start) -> None:
@@ -568,5 +707,5 @@ def test_who_joins_a_job_that_is_over_is_told() -> None:
         ]
         with ThreadPoolExecutor() as pool:
             for each in [pool.submit(agent.join, 20) for agent in late]:
-                with pytest.raises(ElasticError, match="the job is over: no other worker"):
+                with pytest.raises(ElasticError, match="no other worker is left to join"):
                     each.result()

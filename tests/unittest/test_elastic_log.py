@@ -57,6 +57,29 @@ def test_different_weights_are_found(tmp_path):
     assert wrong == ["after step 5 of epoch 1 the weights are different: {0: 'a', 1: 'b'}"]
 
 
+def _steps(slot, rank, epoch, times):
+    """Events of a worker's steps in one view."""
+    return [{"event": "step", "epoch": epoch, "step": 5 + at, "rank": rank, "time": time,
+             "digest": f"{epoch}.{at}"} for at, time in enumerate(times)]  # fmt: skip
+
+
+def test_both_halves_of_a_cut_network_are_two_lineages():
+    together = [_steps(slot, slot, 1, [1.0, 2.0]) for slot in range(4)]
+    halves = [_steps(slot, slot % 2, 2, [4.0, 5.0]) for slot in range(4)]
+    wrong = elastic_log.two_lineages([a + b for a, b in zip(together, halves)])
+    assert wrong == [f"workers [{rank}, {rank + 2}] have both been rank {rank} of epoch 2"
+                     for rank in (0, 1)]  # fmt: skip
+
+
+def test_half_that_stays_behind_and_trains_is_a_second_lineage():
+    goes_on = _steps(0, 0, 1, [1.0, 2.0]) + _steps(0, 0, 2, [4.0, 5.0])
+    stays = _steps(1, 1, 1, [1.0, 2.0, 4.5, 5.5])
+    assert elastic_log.two_lineages([goes_on, stays]) == [
+        "worker 1 has completed 2 steps of epoch 1 after others had trained in a later one"]
+    woken = _steps(1, 1, 1, [1.0, 2.0, 4.5]) + _steps(1, 1, 3, [8.0])
+    assert elastic_log.two_lineages([goes_on, woken]) == []
+
+
 def test_steps_without_digests_are_not_counted_as_compared(tmp_path):
     found = logs(tmp_path, [[(1.0, 1, 1, 5, 2, None), (2.0, 1, 1, 6, 2, "c")],
                             [(1.0, 2, 1, 5, 2, None), (2.0, 2, 1, 6, 2, "c")]])  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 
 import pytest
@@ -10,9 +11,9 @@ from hipress.elastic import messages, outputs, quorum
 from hipress.elastic.detector import Detector
 from hipress.elastic.membership import Membership, new_member
 from hipress.elastic.status import waits_for
-from hipress.elastic.view import Member, View, uncounted
+from hipress.elastic.view import NEVER_AGAIN, Member, Process, View, uncounted
 from tests.simulation import membership as simulation
-from tests.simulation.world import Violation
+from tests.simulation.world import Disagreement, Violation, World
 
 SCHEDULES = 500
 ADDRESSES = [("10.0.0.1", 1000 + slot) for slot in range(4)]
@@ -20,19 +21,23 @@ MEMBERS = tuple(Member(f"id{slot}", slot, *ADDRESSES[slot]) for slot in range(4)
 
 
 @pytest.mark.parametrize(
-    ("uncounted", "most_over"),
-    [(False, SCHEDULES / 3), (True, SCHEDULES / 50)],  # the others trained on to the end
-    ids=["restarts are counted", "nobody counts restarts"],
+    ("uncounted", "refusals", "most_over"),
+    [  # the others trained on to the end
+        (False, False, SCHEDULES / 3),
+        (True, False, SCHEDULES / 50),
+        (False, True, SCHEDULES / 3),
+    ],
+    ids=["restarts are counted", "nobody counts restarts", "gateways refuse connections"],
 )
-def test_random_schedules(uncounted: bool, most_over: float) -> None:
+def test_random_schedules(uncounted: bool, refusals: bool, most_over: float) -> None:
     over = 0
     for seed in range(SCHEDULES):
         try:
-            over += simulation.run(seed, uncounted=uncounted).over
+            over += simulation.run(seed, uncounted=uncounted, refusals=refusals).over
         except Exception as error:
             raise AssertionError(
                 f"python -m tests.simulation.membership --seed {seed}"
-                f"{' --uncounted' * uncounted} replays it: {error}"
+                f"{' --uncounted' * uncounted}{' --refusals' * refusals} replays it: {error}"
             ) from error
     assert over < most_over
 
@@ -56,6 +61,17 @@ def test_a_weak_quorum_is_found(monkeypatch: pytest.MonkeyPatch, weak) -> None: 
     with pytest.raises(Violation):
         for seed in range(200):
             simulation.run(seed)
+
+
+def test_simulation_finds_two_views_when_refusals_are_proof(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(World, "is_proof", lambda world, slot, other, lives: True)
+    monkeypatch.setattr(World, "checks_deaths", False)  # which would find it first
+    with pytest.raises(Violation, match="two views|do not meet"):
+        for seed in range(200):
+            with contextlib.suppress(Disagreement):
+                simulation.run(seed, refusals=True)
 
 
 def test_half_of_the_members_need_rank_0() -> None:
@@ -97,9 +113,10 @@ def test_who_survives_a_majority_asks_every_slot_before_it_goes_on() -> None:
     collect = _collects(machine)[3]
     assert set(collect.dead) == {"id0", "id1"}
     for slot in (0, 1):
-        machine.refused(1.1, slot, collect.ballot)
+        machine.refused(1.1, slot, None, False, True, [collect.ballot])
     assert not _installed(machine) and "[3]" in waits_for(machine)
-    machine.refused(1.1, 3, (collect.ballot[0] - 1, "id2"))  # of an earlier question
+    machine.refused(1.1, 3, None, False, True, [(1, "earlier question")])
+    machine.refused(1.1, 3, None, False, False, [collect.ballot])  # maybe by a gateway
     assert not _installed(machine)
     machine.receive(1.2, MEMBERS[3], messages.Witness(1, collect.ballot))
     (view,) = _installed(machine)
@@ -115,6 +132,99 @@ def test_who_survives_a_majority_learns_that_a_joiner_knows_better() -> None:
     machine.receive(1.1, MEMBERS[3], messages.Install(later))
     assert not _installed(machine) and machine.newest == later
     assert any(isinstance(each, outputs.Evicted) for each in machine.outputs)
+
+
+def _member_of_four(slot: int) -> Membership:
+    """A process in a view of all four slots."""
+    machine = Membership(MEMBERS[slot], ADDRESSES, 1, 0.0)
+    machine.step, machine.clean = 5, True
+    sender = MEMBERS[1 if slot == 0 else 0]
+    machine.receive(0.0, sender, messages.Install(View(1, MEMBERS, 5, "id0")))
+    machine.enter(0.0, 1)
+    machine.outputs.clear()
+    return machine
+
+
+def _promise(machine: Membership, slot: int, **more: object) -> messages.Promise:
+    """The answer of another slot's process to this one's present ballot."""
+    other = _member_of_four(slot)
+    other.receive(1.0, machine.me, _latest_collect(machine), **more)  # type: ignore[arg-type]
+    return _sent(other, messages.Promise)[-1]
+
+
+def _latest_collect(machine: Membership) -> messages.Collect:
+    return _sent(machine, messages.Collect)[-1]
+
+
+def test_refused_connections_of_half_of_the_members_decide_nothing() -> None:
+    machine = _member_of_four(2)
+    for slot in (0, 1):
+        machine.refused(1.0, slot, MEMBERS[slot], False, False)
+    ballot = _latest_collect(machine).ballot
+    for slot in (0, 1):
+        machine.refused(1.0, slot, MEMBERS[slot], False, False, [ballot])
+    machine.receive(1.1, MEMBERS[3], _promise(machine, 3))
+    machine.tick(50.0)
+    assert not machine.dead and not _installed(machine)
+    assert set(machine.suspects) == {"id0", "id1"}
+    assert "a majority" in waits_for(machine) and "proof" in waits_for(machine)
+
+
+def test_rank_0_goes_on_with_half_of_the_members_at_once() -> None:
+    machine = _member_of_four(0)
+    for slot in (2, 3):
+        machine.refused(1.0, slot, MEMBERS[slot], False, False)
+    machine.receive(1.0, MEMBERS[1], _promise(machine, 1))
+    accept = _sent(machine, messages.Accept)[-1]
+    machine.receive(1.0, MEMBERS[1], messages.Accepted(1, accept.ballot))
+    assert _installed(machine)[0].ids == ("id0", "id1")
+
+
+def _below(slot: int, restart: int) -> int:
+    return new_member(slot, ADDRESSES, "", restart).incarnation
+
+
+def test_supervisors_evidence_lets_half_of_the_members_go_on() -> None:
+    machine = _member_of_four(2)
+    machine.ended(1.0, 0, NEVER_AGAIN)
+    machine.ended(1.0, 1, _below(1, 1))
+    machine.receive(1.1, MEMBERS[3], _promise(machine, 3))
+    assert set(_latest_collect(machine).dead) == {"id0", "id1"}
+    assert not _installed(machine) and "slots [1]" in waits_for(machine)  # it is restarted
+    again = new_member(1, ADDRESSES, "again", 1)
+    ballot = _latest_collect(machine).ballot
+    machine.receive(1.2, again, messages.Witness(1, ballot))
+    accept = _sent(machine, messages.Accept)[-1]
+    machine.receive(1.2, MEMBERS[3], messages.Accepted(1, accept.ballot))
+    assert _installed(machine)[0].ids == ("id2", "id3")
+    machine.receive(1.3, MEMBERS[1], messages.Beat(5, False))  # sent before it ended
+    assert machine.known[1] == again
+
+
+def test_evidence_of_another_host_comes_with_its_answer() -> None:
+    machine = _member_of_four(2)
+    machine.suspect(1.0, "id0", True, "its process has ended")
+    machine.suspect(1.0, "id1", False, "its address refuses connections")
+    other = _member_of_four(3)
+    other.suspect(1.0, "id1", True, "its process has ended")
+    machine.refused(1.0, 0, None, False, True, [_latest_collect(machine).ballot])
+    for _ in range(2):  # the first answer has the evidence, and brings about a new ballot
+        collect = _latest_collect(machine)
+        machine.refused(1.0, 0, None, False, True, [collect.ballot])
+        other.receive(1.0, machine.me, collect, frozenset({1}))
+        machine.receive(1.1, MEMBERS[3], _sent(other, messages.Promise)[-1])
+    accept = _sent(machine, messages.Accept)[-1]
+    assert accept.view.ids == ("id2", "id3") and set(accept.dead) == {"id0", "id1"}
+
+
+def test_who_has_answered_is_asked_again_for_evidence() -> None:
+    machine = _member_of_four(2)
+    for slot in (0, 1):
+        machine.suspect(1.0, f"id{slot}", False, "silent")
+    machine.receive(1.0, MEMBERS[3], _promise(machine, 3))
+    machine.outputs.clear()
+    machine.tick(2.0)
+    assert 3 in _collects(machine)
 
 
 def test_a_majority_does_not_wait_for_the_other_slots() -> None:
@@ -169,6 +279,52 @@ def test_a_restarted_process_has_no_vote_for_the_first_view() -> None:
 
 def _uncounted(slot: int, second: float, name: str) -> Member:
     return new_member(slot, ADDRESSES, name, uncounted(1e9 + second))
+
+
+def _boot(slot: int, boot: str, start: int, second: float, name: str) -> Member:
+    """A process that a host's kernel started after so many ticks, when its clock said this."""
+    process = Process(boot, "namespace", 100, start)
+    return new_member(slot, ADDRESSES, name, uncounted(1e9 + second), process)
+
+
+def test_worker_that_is_restarted_after_its_clock_was_set_back_is_let_in() -> None:
+    machine = _joining(_uncounted(0, 1, "me"))
+    before, after = _boot(1, "boot", 500, 20, "before"), _boot(1, "boot", 900, 10, "after")
+    assert before.incarnation > after.incarnation
+    machine.receive(0.1, before, messages.Beat(0, True))
+    machine.receive(0.2, after, messages.Beat(0, True))
+    assert "before" in machine.dead and machine.known[1] == after and "after" in machine.joins
+    machine.receive(0.3, before, messages.Beat(0, True))  # it was late
+    assert machine.known[1] == after and "after" not in machine.dead
+
+
+def test_worker_on_a_host_that_was_started_again_is_let_in_once_it_answers() -> None:
+    machine = _joining(_uncounted(0, 1, "me"))
+    before, after = _boot(1, "first", 500, 20, "before"), _boot(1, "second", 90, 10, "after")
+    machine.answers(0.1, before, frozenset())
+    earlier = machine.in_doubt(1)
+    machine.receive(0.2, after, messages.Beat(0, True))
+    assert not {"before", "after"} & set(machine.dead)
+    assert outputs.Verify(1) in machine.outputs
+    machine.outputs.clear()
+    machine.answers(0.3, after, earlier)
+    assert "after" not in machine.dead and machine.known[1] == after
+    machine.receive(0.4, before, messages.Beat(0, True))
+    assert machine.outputs.count(outputs.Verify(1)) == 0 and "before" in machine.dead
+
+
+def test_process_that_answers_before_a_doubt_is_asked_for_again() -> None:
+    machine = _joining(_uncounted(0, 1, "me"))
+    first, second = _boot(1, "first", 500, 20, "first"), _boot(1, "second", 90, 10, "second")
+    machine.answers(0.1, first, frozenset())
+    machine.receive(0.2, second, messages.Beat(0, True))
+    machine.outputs.clear()
+    machine.answers(0.3, first, frozenset({"first"}))  # dialed before the other one was known
+    assert not {"first", "second"} & set(machine.dead)
+    assert outputs.Verify(1) in machine.outputs
+    machine.answers(0.4, first, machine.in_doubt(1))
+    assert "second" in machine.dead and "first" not in machine.dead
+    assert machine.known[1] == first
 
 
 OTHERS = [_uncounted(slot, 1, f"other{slot}") for slot in (1, 2, 3)]

@@ -91,6 +91,29 @@ def test_a_killed_worker_is_started_again_in_its_slot(tmp_path):
     ]
 
 
+PRINTS_ENDS = WORKER.replace(
+    '    print("alive"',
+    """    if os.path.exists(os.environ["HIPRESS_ELASTIC_ENDED"]):
+        print("ends", open(os.environ["HIPRESS_ELASTIC_ENDED"]).read(), flush=True)
+    print("alive\"""",
+)
+
+
+def read_until(launch, line):
+    """Waits until a worker prints a line."""
+    while (found := launch.process.stdout.readline().decode()) != line:
+        assert found, "the launcher ended early"
+
+
+def test_workers_learn_which_processes_have_ended(tmp_path):
+    options = ["--max-restarts", "1", "--env", "DIE=1.0 1.1"]
+    with launched(arguments(3, *options, *python(PRINTS_ENDS)), cwd=tmp_path) as launch:
+        read_until(launch, '[worker 0] ends {"1": 1}\n')  # it is restarted once
+        read_until(launch, '[worker 0] ends {"1": null}\n')  # and not again
+        (tmp_path / "end").touch()
+        launch.finish(20.0)
+
+
 def test_used_up_restarts_end_the_job_in_one_sentence(tmp_path):
     launch = run(
         arguments(2, "--min-workers", "2", "--max-restarts", "2", *python(WORKER)),

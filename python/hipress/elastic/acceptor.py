@@ -22,9 +22,16 @@ from hipress.elastic.messages import (
     Refuse,
     Witness,
 )
-from hipress.elastic.outputs import Ending, Evicted, Installed, Left, Output, Send
+from hipress.elastic.outputs import Ending, Evicted, Installed, Left, Output, Send, Verify
 from hipress.elastic.successor import LEAD
-from hipress.elastic.view import NO_STATE, Member, View, first_electorate, slot_name
+from hipress.elastic.view import (
+    NEVER_AGAIN,
+    NO_STATE,
+    Member,
+    View,
+    first_electorate,
+    slot_name,
+)
 
 
 class Acceptor:
@@ -53,6 +60,9 @@ class Acceptor:
         self.gate_until: float | None = None
         self.known: dict[int, Member] = {}  # the latest incarnation seen, by slot
         self.dead: dict[str, str] = {}  # certainly, and why, by id
+        self.ended_below: dict[int, int] = {}  # lower incarnations have ended, by slot
+        self.vacant: frozenset[int] = frozenset()  # slots that have no process at this moment
+        self.doubtful: dict[int, set[str]] = {}  # ids beside the known one's, by slot
         self.suspects: dict[str, str] = {}
         self.joins: dict[str, Member] = {}
         self.leaving: dict[str, bool] = {}  # whether at a boundary, by id
@@ -77,13 +87,21 @@ class Acceptor:
     # What is known of others.
 
     def meet(self, member: Member) -> bool:
-        """Notes who is at a slot. False: that process is dead."""
+        """Notes who is at a slot. False: that process is dead, or not known to be there now."""
         if member.id in self.dead:
+            return False
+        if member.incarnation < self.ended_below.get(member.slot, 0):
+            self.is_dead(member.id, "its process has ended")
             return False
         known = self.known.get(member.slot)
         if member.slot == self.me.slot:
             known = self.me
-        if known is None or known.incarnation < member.incarnation:
+        follows = known is None or member.follows(known)
+        if follows is None and member.slot != self.me.slot:
+            self.doubtful.setdefault(member.slot, set()).add(member.id)
+            self.outputs.append(Verify(member.slot))
+            return False
+        if follows:
             if known is not None:
                 self.is_dead(known.id, "another process has its place")
             self.known[member.slot] = member
@@ -93,6 +111,28 @@ class Acceptor:
             self.is_dead(member.id, "another process has its place")
             return False
         return True
+
+    def in_doubt(self, slot: int) -> frozenset[str]:
+        """Ids of processes of a slot of which it is not known which one follows the others."""
+        known = {self.known[slot].id} if slot in self.known else set()
+        return frozenset(self.doubtful.get(slot, set()) | known)
+
+    def answered(self, member: Member, earlier: frozenset[str]) -> bool:
+        """Notes that a process answers at its slot's address. False: it is dead, or still in doubt.
+
+        :param earlier: ``in_doubt`` of the slot before this process connected to the address
+        """
+        known, doubtful = self.known.get(member.slot), self.doubtful.pop(member.slot, set())
+        gone = doubtful & earlier
+        if known is not None and member.follows(known) is None and known.id in earlier:
+            gone.add(known.id)
+            del self.known[member.slot]
+        for member_id in gone - {member.id}:
+            self.is_dead(member_id, "another process has its place")
+        if doubtful - earlier - {member.id}:
+            self.doubtful[member.slot] = doubtful - earlier - {member.id}
+            self.outputs.append(Verify(member.slot))
+        return self.meet(member)
 
     def is_dead(self, member_id: str, why: str) -> None:
         """Notes that a process is certainly dead, or has given up its id for good."""
@@ -104,6 +144,22 @@ class Acceptor:
             for member in self.known.values():
                 if member.id == member_id and not member.incarnation:
                     self.dead.setdefault(slot_name(member.slot), why)
+
+    def all_ended(self, slot: int, below: int) -> None:
+        """Notes that a slot's processes with lower incarnations have ended."""
+        if slot == self.me.slot or below <= self.ended_below.get(slot, 0):
+            return
+        self.ended_below[slot] = below
+        known = [self.known[slot]] if slot in self.known else []
+        for member in (*known, *self.newest.members, *self.previous.members):
+            if member.slot == slot and member.incarnation < below:
+                self.is_dead(member.id, "its process has ended")
+
+    @property
+    def without_process(self) -> frozenset[int]:
+        """Slots that have no process at this moment, by evidence."""
+        ended = {slot for slot, below in self.ended_below.items() if below >= NEVER_AGAIN}
+        return self.vacant | ended
 
     def dead_of(self, base: View) -> frozenset[str]:
         return frozenset(member.id for member in base.members if member.id in self.dead)
@@ -238,7 +294,9 @@ class Acceptor:
         base, ballot = message.base, message.ballot
         if self.voter(base) is None:
             if isinstance(message, Collect):
-                self.send(sender.slot, Witness(base.epoch, ballot))
+                dead = tuple(sorted(self.dead_of(base)))
+                vacant = tuple(sorted(self.without_process))
+                self.send(sender.slot, Witness(base.epoch, ballot, dead, vacant))
             return
         if ballot < self.promised:
             self.send(sender.slot, Refuse(base.epoch, ballot, self.promised))
@@ -298,6 +356,7 @@ class Acceptor:
             tuple(sorted(self.joins.values(), key=lambda member: member.slot)),
             tuple(sorted(each for each, at_boundary in self.leaving.items() if at_boundary)),
             self.expelled.get(self.me.id, ""),
+            tuple(sorted(self.without_process)),
         )
 
     def accept_own(self, ballot: Ballot, view: View) -> None:

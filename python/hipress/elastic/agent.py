@@ -50,6 +50,7 @@ class Agent:
     :param on_status: called in the agent's thread, too, several times in a heartbeat timeout, with
         what ``status`` returns, and with None when the agent ends
     :param tls_mode: ``auto`` (encrypt connections between machines), ``on`` or ``off``
+    :param ended_file: in which the supervisor leaves which slots' processes have ended
     :raises ElasticError: an argument is wrong, or the address is taken
     """
 
@@ -65,6 +66,7 @@ class Agent:
         on_change: Callable[[View], None] | None = None,
         on_status: Callable[[dict[str, Any] | None], None] | None = None,
         tls_mode: str = "auto",
+        ended_file: str = "",
     ) -> None:
         if not 0 <= slot < len(agents):
             raise ElasticError(f"there is no slot {slot}: {len(agents)} agent addresses are given")
@@ -90,6 +92,7 @@ class Agent:
             on_change,
             on_status,
             tls_mode,
+            ended_file,
         )
         self.heartbeat_timeout = heartbeat_timeout
         self._machine = self._thread.machine
@@ -117,6 +120,7 @@ class Agent:
             on_change=on_change,
             on_status=on_status,
             tls_mode=found.tls_mode,
+            ended_file=found.ended_file,
         )
 
     @property
@@ -218,7 +222,11 @@ class Agent:
                 raise TrainingOver("the others have come to the end of training without this one")
             restarted = machine.joining and machine.me.incarnation
             if restarted and self._thread.alone():
-                raise ElasticError("the job is over: no other worker of it is left to join")
+                raise ElasticError(
+                    "no other worker is left to join: the addresses of all others refuse "
+                    f"connections, and have done so for {machine.start_timeout:g} s; the job is "
+                    "over, or gateways on the way refuse them"
+                )
             left = deadline - time.monotonic()
             if left <= 0:
                 why = waits_for(machine)
@@ -266,9 +274,10 @@ class Agent:
         """
         notes.check(key, value)
         with self._changed:
-            self._thread.notes.put(epoch, key, value)
+            view = self._thread.identity(epoch)
+            self._thread.notes.put(view, key, value, [view])
             self._changed.notify_all()
-            self._thread.send_note([epoch, key, value], sorted(self._machine.other_slots()))
+            self._thread.send_note([view, key, value], sorted(self._machine.other_slots()))
 
     def fetch(
         self, epoch: int, key: str, timeout: float, rank: int = -1, required: bool = False
@@ -289,7 +298,8 @@ class Agent:
         next_request = 0.0
         with self._changed, self._thread.calls.waiting(key, epoch, rank):
             while True:
-                value = self._thread.notes.get(epoch, key)
+                view = self._thread.identity(epoch)
+                value = self._thread.notes.get(view, key)
                 if value is not None:
                     return value
                 self._check()
@@ -303,7 +313,7 @@ class Agent:
                     )
                 if now >= next_request:
                     next_request = now + _ASK_SECONDS
-                    self._thread.send_note([epoch, key], sorted(machine.other_slots()))
+                    self._thread.send_note([view, key], sorted(machine.other_slots()))
                     if now >= deadline:
                         self._expel(epoch, rank, f"the others have waited {timeout:g} s for it")
                 self._changed.wait(min(last, next_request) - now)

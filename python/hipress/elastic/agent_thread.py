@@ -15,19 +15,21 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from hipress import addresses
-from hipress.elastic import messages
+from hipress.elastic import evidence, messages
 from hipress.elastic.detector import Detector
 from hipress.elastic.errors import ElasticError
 from hipress.elastic.links import Link, Listener
 from hipress.elastic.membership import Membership, new_member
 from hipress.elastic.notes import Notes, is_note
-from hipress.elastic.outputs import Ending, Evicted, Installed, Left, Output, Send
+from hipress.elastic.outputs import Ending, Evicted, Installed, Left, Output, Send, Verify
+from hipress.elastic.settings import parse_ended
 from hipress.elastic.status import Calls, describe
 from hipress.elastic.view import Member, View
 
 log = logging.getLogger("hipress.elastic")
 
 START_SECONDS = 10.0  # for the address to become free
+EXIT_SECONDS = 0.5  # from a process's closed sockets to its end
 _MESSAGE, _NOTE = "message", "note"
 _threads: weakref.WeakSet[AgentThread] = weakref.WeakSet()
 
@@ -51,13 +53,14 @@ class AgentThread:
         on_change: Callable[[View], None] | None,
         on_status: Callable[[dict[str, Any] | None], None] | None,
         tls_mode: str,
+        ended_file: str = "",
     ) -> None:
         self.secret, self.tls_mode = secret, tls_mode
         self.other_address: str | None = None
         """This machine's, where its own name means loopback to it."""
         self.changed = threading.Condition(threading.RLock())
         self.machine = Membership(
-            new_member(slot, agents, uuid.uuid4().hex, restart),
+            new_member(slot, agents, uuid.uuid4().hex, restart, evidence.this_process()),
             agents,
             min_members,
             time.monotonic(),
@@ -65,11 +68,13 @@ class AgentThread:
             start_timeout,
         )
         self.notes = Notes()
-        self._refused: dict[int, float] = {}  # slots at whose address nobody is, and since when
+        self._refused: dict[int, float] = {}  # slots whose address refuses, and since when
+        self._in_doubt: dict[int, frozenset[str]] = {}  # by slot, when it was last dialed
         self.evicted: View | None = None
         self.error: str | None = None  # why the thread ended
         self.calls = Calls()
         self._on_change, self._on_status = on_change, on_status
+        self._ended_file, self._ended_text = ended_file, ""
         self._detector = Detector(heartbeat_timeout, time.monotonic())
         self._tick_seconds = min(max(heartbeat_timeout / 20, 0.01), 0.25)
         self._links: dict[int, Link] = {}
@@ -105,8 +110,15 @@ class AgentThread:
         if self.machine.outputs and self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._pump)
 
+    def identity(self, epoch: int) -> str:
+        """The identity of this process's view of an epoch; of one that is long over, none's."""
+        for view in (self.machine.newest, self.machine.previous):
+            if view.epoch == epoch:
+                return view.identity
+        return f"{epoch}-"
+
     def send_note(self, note: list[Any], slots: Sequence[int]) -> None:
-        """Sends [epoch, key, value], or asks with [epoch, key]."""
+        """Sends [view, key, value], or asks with [view, key]."""
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._send_all, slots, self._payload(_NOTE, note))
 
@@ -178,19 +190,45 @@ class AgentThread:
         while True:
             now = time.monotonic()
             with self.changed:
+                for slot, below in self._read_ended().items():
+                    self.machine.ended(now, slot, below)
                 for member_id in self.machine.dead:
                     self._detector.forget(member_id)
                 for member_id, seconds in self._detector.tick(now):
                     why = f"it has been silent for {seconds:.1f} s"
                     self.machine.suspect(now, member_id, False, why)
+                for member in list(self.machine.known.values()):
+                    if member.id in self.machine.suspects and evidence.has_ended(member.process):
+                        self.machine.suspect(now, member.id, True, "its process has ended")
                 self.machine.tick(now)
             self._pump()
             if self._on_status is not None:
                 self._on_status(self.status())
             await asyncio.sleep(self._tick_seconds)
 
+    def _read_ended(self) -> dict[int, int]:
+        """Return what the supervisor says of slots' processes that have ended, if that is new."""
+        if not self._ended_file:
+            return {}
+        try:
+            with open(self._ended_file) as file:
+                text = file.read()
+            if text == self._ended_text:
+                return {}
+            self._ended_text = text
+            return parse_ended(text)
+        except FileNotFoundError:
+            return {}  # none has ended, or the supervisor has
+        except (OSError, ValueError) as error:
+            log.warning("elastic: cannot read %s (HIPRESS_ELASTIC_ENDED): %s",
+                        self._ended_file, error)  # fmt: skip
+            self._ended_file = ""
+            return {}
+
     def known_at(self, slot: int) -> Member | None:
-        return self.machine.known.get(slot)
+        with self.changed:
+            self._in_doubt[slot] = self.machine.in_doubt(slot)
+            return self.machine.known.get(slot)
 
     def on_connected(self, member: Member) -> None:
         with self.changed:
@@ -200,16 +238,31 @@ class AgentThread:
             self.machine.met(now, member)
         self._pump()
 
+    def on_answer(self, member: Member) -> None:
+        with self.changed:
+            earlier = self._in_doubt.get(member.slot, frozenset())
+            self.machine.answers(time.monotonic(), member, earlier)
+        self._pump()
+
     def on_refused(self, slot: int, before: Member | None, undelivered: list[Any]) -> None:
         with self.changed:
             now = time.monotonic()
-            self._refused.setdefault(slot, now)
-            if before is not None:
-                self.machine.suspect(now, before.id, True, "its process has ended")
-            for kind, _, body in undelivered:
-                if kind == _MESSAGE and body[0] == messages.Collect.__name__:
-                    self.machine.refused(now, slot, messages.from_plain(body).ballot)
+            since = self._refused.setdefault(slot, now)
+            ballots = [
+                messages.from_plain(body).ballot
+                for kind, _, body in undelivered
+                if kind == _MESSAGE and body[0] == messages.Collect.__name__
+            ]
+            ended = before is not None and evidence.has_ended(before.process)
+            if before is not None and not ended and evidence.is_of_this_host(before.process):
+                before = before if now > since + EXIT_SECONDS else None
+            self.machine.refused(now, slot, before, ended, self._is_vacant(slot), ballots)
         self._pump()
+
+    def _is_vacant(self, slot: int) -> bool:
+        """Whether a slot's address is this host's, and no process listens there."""
+        link = self._links[slot]
+        return link.writer is None and link.tried is not None and evidence.is_vacant(*link.tried)
 
     def alone(self) -> bool:
         """Whether there has been no process at any other slot for as long as one may take to start,
@@ -236,7 +289,10 @@ class AgentThread:
         with self.changed:
             now = time.monotonic()
             self._heard(member, now)
-            self.machine.receive(now, member, message)
+            vacant: frozenset[int] = frozenset()
+            if isinstance(message, messages.Collect):
+                vacant = frozenset(filter(self._is_vacant, self._links))
+            self.machine.receive(now, member, message, vacant)
         self._pump()
 
     def _heard(self, member: Member, now: float) -> None:
@@ -247,8 +303,11 @@ class AgentThread:
         if not is_note(body):
             raise messages.Malformed("no note")
         with self.changed:
+            views = {view.identity: view for view in (self.machine.newest, self.machine.previous)}
+            if body[0] in views and sender.id not in views[body[0]]:
+                return
             if len(body) == 3:
-                self.notes.put(*body)
+                self.notes.put(*body, present=views)
                 self.changed.notify_all()
                 return
             value = self.notes.get(*body)
@@ -271,7 +330,9 @@ class AgentThread:
         with self.changed:
             todo, self.machine.outputs = self.machine.outputs, []
         for output in todo:
-            if isinstance(output, Send):
+            if isinstance(output, Verify):
+                self._links[output.slot].redial()
+            elif isinstance(output, Send):
                 plain = messages.to_plain(output.message)
                 self._send_all([output.slot], self._payload(_MESSAGE, plain))
             else:

@@ -40,7 +40,10 @@ class Owner(Protocol):
 
     def on_refused(self, slot: int, before: Member | None, undelivered: list[Any]) -> None: ...
 
-    def known_at(self, slot: int) -> Member | None: ...
+    def on_answer(self, member: Member) -> None: ...
+
+    def known_at(self, slot: int) -> Member | None:
+        """Called before each attempt to connect."""
 
 
 class Link:
@@ -53,6 +56,8 @@ class Link:
         self._channel: Channel | None = None
         self._wake = asyncio.Event()
         self.writer: asyncio.StreamWriter | None = None
+        self.tried: tuple[str, int] | None = None
+        """The IP address and port of the last attempt to connect."""
 
     def send(self, payload: Any) -> None:
         """Sends a JSON value, now or when there is a connection; it may get lost."""
@@ -65,6 +70,12 @@ class Link:
     def wake(self) -> None:
         """Tries to connect now, if there is no connection."""
         self._wake.set()
+
+    def redial(self) -> None:
+        """Connects anew, to whichever process is at the slot now."""
+        if self.writer is not None:
+            self.writer.transport.abort()
+        self.wake()
 
     async def run(self) -> None:
         delay = RETRY_SECONDS[0]
@@ -120,6 +131,7 @@ class Link:
         address = at[0]
         if self._owner.other_address and addresses.is_loopback(address):
             family, address = 0, self._owner.other_address  # where this machine's agents listen
+        self.tried = address, at[1]
         return await asyncio.open_connection(address, at[1], family=family)
 
     async def _handshake(
@@ -130,6 +142,7 @@ class Link:
         member = messages.member_from_plain(messages.loads(await made.receive()))
         if member.slot != self._slot:
             raise Stranger(f"it says it is slot {member.slot}")
+        self._owner.on_answer(member)
         self._owner.on_connected(member)
         return made
 

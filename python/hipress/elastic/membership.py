@@ -15,32 +15,52 @@ is sent to everybody (*install*).
 QUORUM. It is one of two.
  1. A majority of all members of view e, dead ones counted; or exactly half of them, rank 0 among
     these.
- 2. All members of view e that are not certainly dead. Then the proposer also asks whatever process
-    it finds at the address of each other slot, and each must answer that it knows no newer view
-    (*witness*), or the address must refuse the connection: nobody is there.
-A member is certainly dead when its socket was closed and its port refuses connections or is held by
-a later incarnation; that never becomes untrue. Silence never makes anybody certainly dead. A
-majority of the members that are *not dead* would not do: of five, {3, 4, 5} may decide, 4 and 5
+ 2. All members of view e that are not certainly dead. Then every slot has to be accounted for, too:
+    its present process answers that it knows no newer view (*promise*, *witness*), or there is
+    evidence that the slot has no process.
+A majority of the members that are *not dead* would not do: of five, {3, 4, 5} may decide, 4 and 5
 die, and {1, 2} are most of the three that live, while 3, cut off, works on in the view decided.
+
+EVIDENCE. Only positive evidence makes a member certainly dead, and it never becomes untrue. There
+are three kinds.
+ a. The kernel of the member's host shows that the process has ended (evidence.py). Each process can
+    look at those of its own host.
+ b. The supervisor that started the process has seen its end, and the launcher passes that on.
+ c. A later process of the same slot is there, which has the slot's address (``Member.follows``). If
+    no process counts restarts, the later one may be known only from a new connection to the slot's
+    address: whoever answers there has followed all processes that did so before. No incarnation is
+    taken from a clock that may have been set back.
+A slot has no process if its host's kernel shows that no process listens at its address, which an
+answering process of that host reports for this very ballot, or if the launcher has said that it
+starts no process there any more. Evidence travels with Collect, Accept and every answer, so one
+process of a host is enough to speak for the dead of that host. Silence is no evidence, and neither
+is a refused connection: when a tunnel goes down, gateways refuse connections in the name of
+processes that live. Both make a process *suspected*. A majority goes on without suspected members;
+a quorum of kind 2 does not.
 
 WHY TWO QUORUMS MEET. A proposer is in its own quorum. Two quorums of kind 1 have a member in
 common, as in Paxos. One of kind 2 has all living members in it, so it meets every other quorum
 unless all of that are dead. Let those be dead when a proposer P begins its ballot. Its list of the
 dead travels with its messages, and whoever has seen it ignores what the dead have sent, even if
-that arrives later. So nobody alive who answered P can still learn of their decision, and nobody
-alive knows it already: a member or a witness who did would have said so. P's decision is then the
-only one among the living. If it is the other way round, and the dead had collected promises for a
-higher ballot before P's lower one was accepted, their requests to accept are ignored for the same
-reason. So no two processes ever live in two different views of one epoch.
+that arrives later. So no living process that answered P can still learn of their decision, and
+none knows it already: a member or a witness that did would have said so. A slot that had no process
+after the ballot began cannot get one that knows the decision: a process that starts later learns of
+it from a living process only, and all of these have answered P. P's decision is then the only one
+among the living. If it is the other way round, and the dead had collected promises for a higher
+ballot before P's lower one was accepted, their requests to accept are ignored for the same reason.
+So no two processes ever live in two different views of one epoch.
+
+WITHOUT EVIDENCE. When a host loses its power or its network, no kernel, supervisor or later process
+speaks for its workers. If they are half of the members, and rank 0 is one of them, or more than
+half, then the rest wait, perhaps for ever, and say for whom. Evidence comes when the workers are
+started again, or when the network is back.
 
 WHAT CAN GO WRONG. Members cut off, alone too few for kind 1, may not know that the others went on
-without them. If then all the others die, every joiner included, those cut off are told so by the
-refused connections, form a quorum of kind 2 and go on from their own older step: the steps of the
-dead are lost. A ``min_members`` of more than half of the slots makes that rare, not impossible
-(restarted processes count). Should all processes die, the job is over: who is restarted has no
-state and only ever asks to join. If half of the members or more become unreachable at once, and no
-kernel refuses connections in their name (power cut, cable), the rest wait, perhaps for ever, and
-say for whom.
+without them. If then all the others die, every joiner included, and evidence of all these deaths
+reaches those cut off, they form a quorum of kind 2 and go on from their own older step: the steps
+of the dead are lost. A ``min_members`` of more than half of the slots makes that rare, not
+impossible (restarted processes count). Should all processes die, the job is over: a restarted
+process has no state and only ever asks to join.
 
 FIRST VIEW. It is decided in the same way by the slots, as epoch 0's members; the first process of a
 slot votes for it (incarnation 0). All slots must be there, or after ``start_timeout`` a quorum. A
@@ -63,13 +83,14 @@ try.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from hipress.elastic.acceptor import Acceptor
 from hipress.elastic.founder import Founder
 from hipress.elastic.messages import (
     Abandon,
     Accepted,
+    Ballot,
     Beat,
     Consent,
     Expel,
@@ -79,6 +100,7 @@ from hipress.elastic.messages import (
     Promise,
     Refuse,
     Request,
+    Witness,
 )
 from hipress.elastic.outputs import Ending, Evicted, Installed, Left, Output, Send
 from hipress.elastic.proposer import Attempt, announce
@@ -196,9 +218,19 @@ class Membership(Acceptor):
 
     # Inputs: what is known of others.
 
-    def receive(self, now: float, sender: Member, message: Message) -> None:
-        """A message of another process. What a dead one sent counts no more."""
-        self.now = now
+    def receive(
+        self,
+        now: float,
+        sender: Member,
+        message: Message,
+        vacant: frozenset[int] = frozenset(),
+    ) -> None:
+        """A message of another process. What a dead one sent counts no more.
+
+        :param vacant: slots of this host at whose addresses no process listens at this moment, as
+            the host's kernel says
+        """
+        self.now, self.vacant = now, vacant
         if sender.slot != self.me.slot and self.meet(sender):
             if isinstance(message, Beat):
                 self._on_beat(sender, message)
@@ -212,6 +244,7 @@ class Membership(Acceptor):
                 self._founder.on_consent(sender, message)
             else:
                 self.on_message(sender, message)
+        self.vacant = frozenset()
         self._advance()
 
     def met(self, now: float, member: Member) -> None:
@@ -219,6 +252,16 @@ class Membership(Acceptor):
         self.now = now
         if member.slot != self.me.slot and self.meet(member):
             self._beat(member.slot)
+        self._advance()
+
+    def answers(self, now: float, member: Member, earlier: frozenset[str]) -> None:
+        """A process has answered at its slot's address: this process has connected to it.
+
+        :param earlier: ``in_doubt`` of the slot before that attempt began
+        """
+        self.now = now
+        if member.slot != self.me.slot and self.answered(member, earlier):
+            self._trust(member.id)
         self._advance()
 
     def suspect(self, now: float, member_id: str, certain: bool, why: str) -> None:
@@ -234,17 +277,44 @@ class Membership(Acceptor):
     def trust(self, now: float, member_id: str) -> None:
         """A process that was silent is heard again."""
         self.now = now
+        self._trust(member_id)
+        self._advance()
+
+    def _trust(self, member_id: str) -> None:
+        now = self.now
         if self.suspects.pop(member_id, None) is not None and self.attempt is not None:
             for member in self.attempt.base.members:
                 if self.stands_for(member, member_id):
                     self.attempt.asked[member.id] = now
+
+    def refused(
+        self, now: float, slot: int, before: Member | None, ended: bool, vacant: bool,
+        ballots: Collection[Ballot] = (),
+    ) -> None:  # fmt: skip
+        """A connection to a slot's address was refused.
+
+        That alone proves nothing, as a gateway may have refused it. The process is suspected.
+
+        :param before: the process that was known to be there when the connection was tried
+        :param ended: that process has ended, as this host's kernel says
+        :param vacant: no process listens at the address, as this host's kernel says
+        :param ballots: those for whose Collect the connection was tried
+        """
+        self.now = now
+        if vacant and self.attempt is not None and self.attempt.ballot in ballots:
+            self.attempt.heard_slots.add(slot)
+        if before is not None:
+            why = "its process has ended" if ended else "its address refuses connections"
+            self.suspect(now, before.id, ended, why)
         self._advance()
 
-    def refused(self, now: float, slot: int, ballot: tuple) -> None:
-        """The slot's address refused a connection that was tried for this ballot's Collect."""
+    def ended(self, now: float, slot: int, below: int) -> None:
+        """A supervisor has seen that all processes of a slot with lower incarnations have ended.
+
+        :param below: ``NEVER_AGAIN``: no process is started there again, either
+        """
         self.now = now
-        if self.attempt is not None and self.attempt.ballot == ballot:
-            self.attempt.heard_slots.add(slot)
+        self.all_ended(slot, below)
         self._advance()
 
     def tick(self, now: float) -> None:
@@ -291,9 +361,11 @@ class Membership(Acceptor):
             return
         attempt.heard_slots.add(sender.slot)
         name = self.voter_of(sender, attempt.base)
-        if isinstance(message, Promise) and name is not None:
+        if isinstance(message, (Promise, Witness)):
             for member_id in message.dead:
                 self.is_dead(member_id, "its process has ended")
+            attempt.heard_slots.update(message.vacant)
+        if isinstance(message, Promise) and name is not None:
             attempt.promises[name] = message
         elif isinstance(message, Accepted) and name is not None:
             attempt.accepted.add(name)

@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, Callable, Union
 
-from hipress.elastic.view import Member, View
+from hipress.elastic.view import Member, Process, View
 
 Ballot = tuple  # (number, id of the proposer)
 NO_BALLOT: Ballot = (0, "")
@@ -43,7 +43,8 @@ class Collect:
 @dataclass(frozen=True)
 class Promise:
     """A member's answer to Collect, and what it knows. ``epoch`` is the base's, here and below;
-    ``expelled``: why it leaves at once, if it was asked to."""
+    ``expelled``: why it leaves at once, if it was asked to; ``vacant``: slots that have no process,
+    by evidence that is as new as this answer."""
 
     epoch: int
     ballot: Ballot
@@ -58,14 +59,18 @@ class Promise:
     joins: tuple[Member, ...]
     leaving: tuple[str, ...]
     expelled: str
+    vacant: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Witness:
-    """The answer of a process that is no member of the base and knows no newer view."""
+    """The answer of a process that is no member of the base and knows no newer view. ``dead`` and
+    ``vacant``: as in Promise."""
 
     epoch: int
     ballot: Ballot
+    dead: tuple[str, ...] = ()
+    vacant: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -182,14 +187,24 @@ def _ballot(value: Any) -> Ballot:
 
 
 def _member(value: Any) -> Member:
-    member_id, slot, host, port, incarnation = _list(value)
+    member_id, slot, host, port, incarnation, process = _list(value)
+    boot, namespace, pid, start = _list(process)
     return Member(
-        _text(member_id), _integer(slot), _text(host), _integer(port), _integer(incarnation)
+        _text(member_id),
+        _integer(slot),
+        _text(host),
+        _integer(port),
+        _integer(incarnation),
+        Process(_text(boot), _text(namespace), _integer(pid), _integer(start)),
     )
 
 
 def _texts(value: Any) -> tuple[str, ...]:
     return tuple(map(_text, _list(value)))
+
+
+def _integers(value: Any) -> tuple[int, ...]:
+    return tuple(map(_integer, _list(value)))
 
 
 def _members(value: Any) -> tuple[Member, ...]:
@@ -225,6 +240,7 @@ _READ: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("joining", "planned", "clean", "at_boundary"), _truth),
     **dict.fromkeys(("ballot", "accepted_ballot", "promised"), _ballot),
     **dict.fromkeys(("dead", "suspects", "leaving"), _texts),
+    "vacant": _integers,
     **dict.fromkeys(("base", "view"), _view),
     "accepted_view": _view_or_none,
     **dict.fromkeys(("joins", "members"), _members),

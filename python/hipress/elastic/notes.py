@@ -2,37 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 KEY_CHARACTERS = 200
 VALUE_CHARACTERS = 100_000
-EPOCHS = 4  # older ones are forgotten
-NOTES = 50_000  # of one epoch; older ones are forgotten, too: more than copies of a state make
+VIEWS = 4  # the notes of older ones are forgotten
+NOTES = 50_000  # of one view; older ones are forgotten, too: more than copies of a state make
 OVER = "over"
 """The key of a member that has come to the end of training, together with the others."""
 
 
 class Notes:
-    """Texts by epoch and key. The first value of a key stays."""
+    """Texts by view (``View.identity``) and key. The first value of a key stays."""
 
     def __init__(self) -> None:
-        self._by_epoch: dict[int, dict[str, str]] = {}
+        self._by_view: dict[str, dict[str, str]] = {}
 
-    def put(self, epoch: int, key: str, value: str) -> None:
-        of_epoch = self._by_epoch.setdefault(epoch, {})
-        of_epoch.setdefault(key, value)
-        if len(of_epoch) > NOTES:
-            del of_epoch[next(iter(of_epoch))]
-        for old in sorted(self._by_epoch)[:-EPOCHS]:
-            del self._by_epoch[old]
+    def put(self, view: str, key: str, value: str, present: Collection[str] = ()) -> None:
+        """Keeps a note.
+
+        :param present: views whose notes are kept in any case
+        """
+        of_view = self._by_view.setdefault(view, {})
+        of_view.setdefault(key, value)
+        if len(of_view) > NOTES:
+            del of_view[next(iter(of_view))]
+        old = [each for each in self._by_view if each not in present and each != view]
+        for each in old[: max(0, len(self._by_view) - VIEWS)]:
+            del self._by_view[each]
 
     @property
     def over(self) -> bool:
         """Whether a member has come to the end of training."""
-        return any(OVER in of_epoch for of_epoch in self._by_epoch.values())
+        return any(OVER in of_view for of_view in self._by_view.values())
 
-    def get(self, epoch: int, key: str) -> str | None:
-        return self._by_epoch.get(epoch, {}).get(key)
+    def get(self, view: str, key: str) -> str | None:
+        return self._by_view.get(view, {}).get(key)
 
 
 def check(key: str, value: str) -> None:
@@ -45,11 +51,11 @@ def check(key: str, value: str) -> None:
 
 
 def is_note(payload: Any) -> bool:
-    """Whether a payload is [epoch, key] or [epoch, key, value], of the right types and lengths."""
+    """Whether a payload is [view, key] or [view, key, value], of the right types and lengths."""
     if not isinstance(payload, list) or len(payload) not in (2, 3):
         return False
-    if type(payload[0]) is not int or not all(isinstance(text, str) for text in payload[1:]):
+    if not all(isinstance(text, str) for text in payload):
         return False
-    return len(payload[1]) <= KEY_CHARACTERS and len(payload[-1]) <= max(
-        KEY_CHARACTERS, VALUE_CHARACTERS
-    )
+    if max(map(len, payload[:2])) > KEY_CHARACTERS:
+        return False
+    return len(payload) == 2 or len(payload[2]) <= VALUE_CHARACTERS

@@ -15,6 +15,12 @@ class Send(NamedTuple):
     message: Message
 
 
+class Verify(NamedTuple):
+    """Asks to connect to a slot's address anew: it is not clear which process is there now."""
+
+    slot: int
+
+
 class Installed(NamedTuple):
     """This process is a member of the view, which may have a boundary."""
 
@@ -40,4 +46,4 @@ class Left(NamedTuple):
     view: View
 
 
-Output = Union[Send, Installed, Ending, Evicted, Left]
+Output = Union[Send, Verify, Installed, Ending, Evicted, Left]

@@ -87,6 +87,7 @@ class Attempt:
             self.waits_for = "the answers of " + ", ".join(map(str, waiting))
             return
         kind = quorum.reached(base, self.promises, self.dead)
+        self._stuck = True  # who has answered may have more evidence later
         if kind is None:
             silent = [
                 str(member)
@@ -98,9 +99,11 @@ class Attempt:
                 f"nothing is heard of {', '.join(silent)}"
             )
             return
-        unknown = set(range(len(core.addresses))) - self.heard_slots
+        unknown = set(range(len(core.addresses))) - self.heard_slots - core.without_process
         if kind == quorum.ALL_ALIVE and unknown:
-            self.waits_for = f"an answer or a refusal from slots {sorted(unknown)}"
+            self.waits_for = (
+                f"an answer from slots {sorted(unknown)}, or proof that no process is there"
+            )
             return
         earlier = max(self.promises.values(), key=lambda promise: promise.accepted_ballot)
         if earlier.accepted_ballot > NO_BALLOT:
@@ -112,7 +115,7 @@ class Attempt:
         except NothingToDo:
             core.abandon(Abandon(base.epoch, self.ballot))
         except NotYet as reason:
-            self.waits_for, self._stuck = str(reason), True
+            self.waits_for = str(reason)
             if self.planned:
                 core.abandon(Abandon(base.epoch, self.ballot))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Mapping
@@ -10,18 +11,20 @@ from dataclasses import dataclass
 from hipress import addresses
 from hipress.elastic.errors import ElasticError
 from hipress.elastic.tls import MODES
-from hipress.elastic.view import uncounted
+from hipress.elastic.view import NEVER_AGAIN, first_incarnation, uncounted
 
 SECRET_CHARACTERS = 16
 HEARTBEAT_MS = 12000
 _MOST_SECONDS = 86400
-_RESTARTS = 1 << 17  # of a slot, and of torchrun's within each of them (12 bits)
+_RESTARTS = 1 << 17  # of a slot
+_TORCHRUN_BITS = 12  # of torchrun's restarts within each of them
 
 
 @dataclass(frozen=True)
 class Settings:
     """:param restart: as Agent's
     :param heartbeat_timeout: seconds
+    :param ended_file: in which a supervisor leaves which slots' processes have ended; empty: none
     """
 
     agents: tuple[tuple[str, int], ...]
@@ -31,6 +34,7 @@ class Settings:
     restart: int
     heartbeat_timeout: float
     tls_mode: str
+    ended_file: str = ""
 
 
 def from_environment(environ: Mapping[str, str] = os.environ) -> Settings:
@@ -54,6 +58,7 @@ def from_environment(environ: Mapping[str, str] = os.environ) -> Settings:
         _restart(environ),
         _number(environ, "HIPRESS_HEARTBEAT_TIMEOUT_MS", HEARTBEAT_MS, 100, 1 << 30) / 1000,
         _tls_mode(environ),
+        environ.get("HIPRESS_ELASTIC_ENDED", ""),
     )
 
 
@@ -77,7 +82,31 @@ def _restart(environ: Mapping[str, str]) -> int:
     if not environ.get("HIPRESS_ELASTIC_RESTART"):
         return uncounted(time.time())
     count = _number(environ, "HIPRESS_ELASTIC_RESTART", None, 0, _RESTARTS)
-    return (count << 12) + _number(environ, "TORCHELASTIC_RESTART_COUNT", 0, 0, (1 << 12) - 1)
+    most = (1 << _TORCHRUN_BITS) - 1
+    again = _number(environ, "TORCHELASTIC_RESTART_COUNT", 0, 0, most)
+    return (count << _TORCHRUN_BITS) + again
+
+
+def parse_ended(text: str) -> dict[int, int]:
+    """Read which processes have ended, as the launcher leaves that in HIPRESS_ELASTIC_ENDED.
+
+    Returns:
+        By slot, the incarnation below which all have ended; ``NEVER_AGAIN``: no other process is
+        started there.
+
+    Raises:
+        ValueError: the text is something else.
+    """
+    found = json.loads(text)
+    if not isinstance(found, dict):
+        raise ValueError("no object")
+    ended = {}
+    for slot, restarts in found.items():
+        if restarts is not None and (type(restarts) is not int or restarts < 0):
+            raise ValueError(f"slot {slot} was not restarted {restarts!r} times")
+        never = restarts is None
+        ended[int(slot)] = NEVER_AGAIN if never else first_incarnation(restarts << _TORCHRUN_BITS)
+    return ended
 
 
 def parse_agents(text: str) -> tuple[tuple[str, int], ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,6 +11,25 @@ from hipress.addresses import join
 
 NO_STATE = -1  # a member's completed step before it has any state
 UNCOUNTED = 1 << 46  # the incarnations from here on count from the clock
+NEVER_AGAIN = 1 << 62  # above every incarnation
+
+
+@dataclass(frozen=True)
+class Process:
+    """A process of a host, as the host's kernel identifies it.
+
+    :param boot: the kernel's boot id; empty: nothing is known
+    :param namespace: the namespace of ``pid``
+    :param start: when the process was started, in ticks since the host was
+    """
+
+    boot: str
+    namespace: str
+    pid: int
+    start: int
+
+
+NO_PROCESS = Process("", "", 0, 0)
 
 
 @dataclass(frozen=True)
@@ -16,7 +37,7 @@ class Member:
     """One incarnation of a worker process.
 
     ``incarnation`` grows with each process at a slot, and when a process joins again: of two
-    members of one slot, the one with the lower number has ended for good.
+    members of one slot, the earlier one has ended for good (``follows``).
     """
 
     id: str
@@ -24,6 +45,22 @@ class Member:
     host: str
     port: int
     incarnation: int = 0
+    process: Process = NO_PROCESS
+
+    def follows(self, other: Member) -> bool | None:
+        """Whether this member has its slot after another one had it. None: that is not known.
+
+        Where no process counts restarts, a kernel can tell which of its processes was started
+        first. Of processes of two hosts, or from before and after a reboot, only their clocks could
+        tell, and a clock may be set back.
+        """
+        one, two = self.process, other.process
+        if self.uncounted and other.uncounted:
+            if one.boot != two.boot:
+                return None
+            if one.start != two.start:
+                return one.start > two.start
+        return self.incarnation > other.incarnation
 
     def __str__(self) -> str:
         return f"slot {self.slot} ({join(self.host, self.port)})"
@@ -72,22 +109,40 @@ class View:
         raise ValueError(f"no member of epoch {self.epoch} has the id {member_id}")
 
     @property
+    def identity(self) -> str:
+        """A text that only this view has: its number, and a hash of it and of the members' ids.
+
+        Two views may have one number if the processes of one are cut off, or dead.
+        """
+        text = json.dumps([self.epoch, *self.ids])
+        return f"{self.epoch}-{hashlib.sha256(text.encode()).hexdigest()[:32]}"
+
+    @property
     def ids(self) -> tuple[str, ...]:
         return tuple(member.id for member in self.members)
 
 
 def new_member(
-    slot: int, addresses: Sequence[tuple[str, int]], member_id: str, restart: int
+    slot: int,
+    addresses: Sequence[tuple[str, int]],
+    member_id: str,
+    restart: int,
+    process: Process = NO_PROCESS,
 ) -> Member:
     """What a process is at first. ``restart``: how often the slot's process was restarted."""
     host, port = addresses[slot]
-    return Member(member_id, slot, host, port, restart << 16)
+    return Member(member_id, slot, host, port, first_incarnation(restart), process)
+
+
+def first_incarnation(restart: int) -> int:
+    """The incarnation with which a process begins; it has higher ones when it joins again."""
+    return restart << 16
 
 
 def uncounted(seconds: float) -> int:
     """What takes the place of ``restart`` where nobody counts.
 
-    :param seconds: the time of day; that of a slot's later process must be later by 0.1 s
+    :param seconds: the time of day. It orders a slot's processes only on hosts that show no boot id
     """
     return (UNCOUNTED >> 16) + int(seconds * 10)
 

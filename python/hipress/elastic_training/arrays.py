@@ -112,6 +112,7 @@ class ArraySession(RoundSession):
             lambda text: self._share(f"{own}scheduler", text),
             lambda: self.fetch(f"{own}scheduler", first),
             scheduler.beside(file, "again") if own else file, self.view.epoch,
+            f"{self.view.identity}/{name}",
         )  # fmt: skip
         self._engine = Engine(*found, rank, size, self._state.timeout, name)
         self.check()

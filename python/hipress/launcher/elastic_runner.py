@@ -50,6 +50,8 @@ class ElasticRunner(Runner):
         self._ending: Ending | None = None
         self._job, self._word = secrets.token_hex(8), "hipress-" + secrets.token_hex(8)
         self._program = PROGRAM.read_text()
+        # By slot: processes with fewer restarts have ended. None: no other one is started, either.
+        self._ends: dict[str, int | None] = {}
 
     # Starting and stopping
 
@@ -83,6 +85,25 @@ class ElasticRunner(Runner):
         slot.running = self._running[-1]
         if command:
             self._send(slot.running, command + b"\n")
+
+    def _publish_end(self, slot: Slot) -> None:
+        """Tells the workers that a slot's process has ended, if that is certain.
+
+        Their agents take a process for dead by such evidence only, as a connection that is refused
+        may have been refused by a gateway (hipress/elastic/membership.py).
+        """
+        seen = slot.reported is not None and not slot.left_processes
+        number = slot.task.spec.get("env", {}).get("HIPRESS_ELASTIC_SLOT", "")
+        if not number or (not seen and slot.gone_with_host is None):
+            return
+        self._ends[number] = slot.restarts if slot.state == State.WAITING else None
+        for other in self._slots:
+            if other.state == State.RUNNING:
+                self._send_ends(other.running)
+
+    def _send_ends(self, running: Running) -> None:
+        if self._ends:
+            self._send(running, b"ENDED " + json.dumps(self._ends).encode() + b"\n")
 
     def _command(self, command: bytes) -> None:
         super()._command(command)
@@ -300,6 +321,12 @@ class ElasticRunner(Runner):
 
         :param failed: whether a status other than 0 is that of a failure for sure
         """
+        self._settle_end(slot, status, death, now, failed)
+        self._publish_end(slot)
+
+    def _settle_end(
+        self, slot: Slot, status: int, death: str, now: float, failed: bool
+    ) -> None:
         if self._term_at is not None:
             slot.state = State.DEAD
         elif status in (0, CAME_LATE):
@@ -355,13 +382,15 @@ class ElasticRunner(Runner):
             return
         if "pid" in report:
             slot.knows(report)
+            self._send_ends(running)
         elif "watched" in report:
+            self._send_ends(running)
             if not slot.fate:
                 slot.state = State.RUNNING
                 self._say(f"connected to {slot.who} again")
         else:
             if "exit" in report:
-                slot.reported = report["exit"]
+                slot.reported, slot.left_processes = report["exit"], bool(report.get("left"))
             else:
                 slot.gone_with_host = report["restarted"]
             self._send(running, b"DONE\n")

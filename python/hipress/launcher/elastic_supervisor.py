@@ -14,6 +14,9 @@ The command's status is also left in a folder, until the launcher says "DONE": t
 may have broken. Then it connects again, with what was reported of the process as "watch", and the
 process is watched to its end. If its supervisor was killed, nobody knows its status: it is gone,
 and what it has left behind, which "marks" in the environment tell, is ended here.
+
+The launcher also says which slots' processes have ended, in lines "ENDED" with JSON. They are left
+in a file of the folder, which HIPRESS_ELASTIC_ENDED names to the command: evidence for its agent.
 """
 
 import ctypes
@@ -28,7 +31,7 @@ import sys
 import tempfile
 import time
 
-from supervisor import Supervisor, code_of, kill_all
+from supervisor import Supervisor, code_of, descendants, kill_all
 
 DONE_SECONDS = 5.0  # from the report of the command's end until the launcher has heard it
 STATUS_SECONDS = 10.0  # from the command's end until a living supervisor has left its status
@@ -203,6 +206,7 @@ class ElasticSupervisor(Supervisor):
             sys.stderr.write("hipress-launch: cannot make a temporary folder: "
                              f"{error.strerror or error}; the job continues without it\n")
             self.folder = f"/tmp/hipress-{os.getpid()}-{os.urandom(8).hex()}"
+        self.spec["env"]["HIPRESS_ELASTIC_ENDED"] = os.path.join(self.folder, "ended")
         try:
             super().start()
         except SystemExit:
@@ -224,8 +228,21 @@ class ElasticSupervisor(Supervisor):
     def obey(self, line):
         if line == b"DONE":
             self.heard = True
+        elif line.startswith(b"ENDED "):
+            self.leave("ended", line.partition(b" ")[2].decode())
         else:
             super().obey(line)
+
+    def leave(self, name, text):
+        """Leaves a text in a file of the folder, which is never seen half written."""
+        path = os.path.join(self.folder, name)
+        try:
+            os.makedirs(self.folder, 0o700, exist_ok=True)  # it may have been tidied up
+            with open(path + ".part", "w") as file:
+                file.write(text)
+            os.rename(path + ".part", path)
+        except OSError:
+            pass  # a status is reported as well; without evidence the worker's agent waits
 
     def report(self, **what):
         end = b"" if self.errors.last == b"\n" else b"\n"
@@ -244,18 +261,11 @@ class ElasticSupervisor(Supervisor):
             tail.copy()
 
     def command_ended(self):
-        path = os.path.join(self.folder, "status")
-        try:
-            os.makedirs(self.folder, 0o700, exist_ok=True)  # somebody may have tidied up
-            with open(path + ".part", "w") as file:
-                file.write(str(code_of(self.status)))
-            os.rename(path + ".part", path)
-        except OSError:
-            pass  # it is reported all the same
+        self.leave("status", str(code_of(self.status)))
 
     def run(self):
         status = super().run()
-        self.end_with(exit=code_of(status))
+        self.end_with(exit=code_of(status), left=len(descendants()))
 
     def end_with(self, **report):
         """Reports the command's end, after all that it has written, to a launcher that hears it."""
@@ -300,7 +310,7 @@ class Watcher(ElasticSupervisor):
         if self.control is None:
             return None
         if status is not None:
-            return self.end_with(exit=status)
+            return self.end_with(exit=status, left=len(self.marked()))
         self.end_leftovers()
         return self.end_with(gone=True, restarted=False)
 
@@ -314,6 +324,10 @@ class Watcher(ElasticSupervisor):
 
     def end_leftovers(self):
         """Ends processes that came of the command, as nobody else does."""
+        kill_all(self.marked(), signal.SIGKILL)
+
+    def marked(self):
+        """Returns processes that came of the command."""
         marks, left = {mark.encode() for mark in self.spec["marks"]}, []
         for entry in os.listdir("/proc"):
             try:
@@ -322,7 +336,7 @@ class Watcher(ElasticSupervisor):
                         left.append(int(entry))
             except (OSError, ValueError):
                 continue
-        kill_all(left, signal.SIGKILL)
+        return left
 
     def stop(self):
         self.child.kill(signal.SIGTERM, signal.SIGCONT)

@@ -56,6 +56,8 @@ class Slot:
     process: dict | None = None
     #: The worker's status, as a supervisor has reported it.
     reported: int | None = None
+    #: Whether processes that came of the worker were left then, which could not be ended.
+    left_processes: bool = False
     #: Without a status: whether the worker has ended with its host, which has started again.
     gone_with_host: bool | None = None
     #: When the connection to it was lost, and when the next one is tried.
@@ -103,6 +105,7 @@ class Slot:
         """A process was started in it."""
         self.running, self.began, self.state = running, now, State.RUNNING
         self.process = self.reported = self.gone_with_host = None
+        self.left_processes = False
         self.fate, self.in_doubt, self.unseen = "", self.unseen, False
 
     @property

@@ -52,7 +52,7 @@ class Session(RoundSession):
 
     def open(self) -> None:
         """See :meth:`hipress.elastic_training.session.Session.open`."""
-        job.view = self.view.epoch
+        job.view, job.view_identity = self.view.epoch, self.view.identity
         super().open()
 
     def connect(self) -> None:
@@ -98,8 +98,10 @@ class Session(RoundSession):
         else:
             port = int(self.fetch("store", 0))
             self._store = dist.TCPStore(first.host, port, None, False, timeout=timeout)
+        # A process of another view may meet a port that is used again.
+        store = dist.PrefixStore(self.view.identity, self._store)
         dist.init_process_group(
-            "gloo", store=self._store, rank=self.rank, world_size=self.size, timeout=timeout
+            "gloo", store=store, rank=self.rank, world_size=self.size, timeout=timeout
         )
         self._groups.append(dist.group.WORLD)
         authenticate(dist.group.WORLD, self._setup_seconds)
@@ -139,7 +141,7 @@ class Session(RoundSession):
         if dist.is_initialized():
             _drop(self._groups)
         self._store = None
-        job.view = 0
+        job.view, job.view_identity = 0, ""
 
 
 def _store_on(address: str, timeout: datetime.timedelta) -> dist.TCPStore:

@@ -23,6 +23,8 @@ from hipress.torch import private
 
 view = 0
 """The number of the elastic job's view for which this process makes jobs now; 0: there is none."""
+view_identity = ""
+"""A text that only that view has."""
 _timelines: set[str] = set()
 """Files that this process's schedulers are to write."""
 
@@ -57,7 +59,7 @@ def join(group: dist.ProcessGroup, name: str, timeout: float) -> tuple[Member, S
 
     return scheduler.join(
         dist.get_rank(group), common, own_host, lambda text: store.set("scheduler", text), get,
-        _timeline(group, name), view,
+        _timeline(group, name), view, view_identity and f"{view_identity}/{name}",
     )  # fmt: skip
 
 

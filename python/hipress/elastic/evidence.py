@@ -1,0 +1,86 @@
+"""Evidence from this host's kernel: whether a process of this host has ended.
+
+A connection that is refused proves nothing: a gateway may have refused it, and the process may run
+on. The kernel's process table and its table of listening sockets cannot be wrong like that.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import socket
+
+from hipress.elastic.view import NO_PROCESS, Process
+
+
+@functools.cache
+def host() -> tuple[str, str]:
+    """Return the boot id and the process namespace of this process; empty if they are not known."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id") as file:
+            boot = file.read().strip()
+        namespace = os.readlink("/proc/self/ns/pid")
+        own_table = os.readlink("/proc/self") == str(os.getpid())  # not another namespace's /proc
+    except OSError:
+        return "", ""
+    return (boot, namespace) if own_table else ("", "")
+
+
+def this_process() -> Process:
+    """Return what identifies this process on its host."""
+    boot, namespace = host()
+    start = _start(os.getpid())
+    return Process(boot, namespace, os.getpid(), start) if boot and start else NO_PROCESS
+
+
+def is_of_this_host(process: Process) -> bool:
+    """Whether this process and the other one have the same kernel and the same process table."""
+    return bool(process.boot) and (process.boot, process.namespace) == host()
+
+
+def has_ended(process: Process) -> bool:
+    """Whether the kernel shows that a process of this host has ended. False proves nothing."""
+    if not is_of_this_host(process):
+        return False
+    try:
+        os.kill(process.pid, 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        pass  # it is another user's
+    start = _start(process.pid)
+    return start is not None and start != process.start
+
+
+def _start(pid: int) -> int | None:
+    """Return when a process was started, in ticks since boot; 0 if it has ended and was not waited
+    for, None if that cannot be read."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            fields = file.read().rpartition(b")")[2].split()
+    except OSError:
+        return None
+    # The first thread may have ended before the others.
+    ended = fields[0] in (b"Z", b"X") and int(fields[17]) <= 1
+    return 0 if ended else int(fields[19])
+
+
+def is_vacant(host: str, port: int) -> bool:
+    """Whether an address is this host's own, and no process listens at it. False proves nothing.
+
+    Args:
+        host: an IP address.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect((host, port))  # sends nothing, and finds the source address
+            if probe.getsockname()[0] != host:
+                return False
+        with socket.socket(family, socket.SOCK_STREAM) as probe:
+            # With this option only a listening socket is in the way.
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind((host, port))
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,87 @@
+"""Evidence of this host's kernel that a process has ended, or that no process listens."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from hipress.elastic import evidence
+from hipress.elastic.view import NO_PROCESS, Process
+
+CODE = """
+from hipress.elastic import evidence
+process = evidence.this_process()
+print(process.boot, process.namespace, process.pid, process.start, sep="\\t", flush=True)
+input()
+"""
+
+
+@pytest.fixture
+def child() -> Iterator[tuple[subprocess.Popen, Process]]:
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen(
+        [sys.executable, "-c", CODE], env=env, text=True,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    ) as started:  # fmt: skip
+        try:
+            boot, namespace, pid, start = started.stdout.readline().split("\t")
+            yield started, Process(boot, namespace, int(pid), int(start))
+        finally:
+            started.kill()
+
+
+def test_killed_process_has_ended(child: tuple[subprocess.Popen, Process]) -> None:
+    started, process = child
+    assert evidence.is_of_this_host(process) and not evidence.has_ended(process)
+    started.kill()
+    os.waitid(os.P_PID, started.pid, os.WEXITED | os.WNOWAIT)
+    assert evidence.has_ended(process)  # though its parent has not waited for it
+    started.wait()
+    assert evidence.has_ended(process)
+
+
+def test_another_process_with_the_same_id_is_told_apart() -> None:
+    own = evidence.this_process()
+    assert not evidence.has_ended(own)
+    assert evidence.has_ended(replace(own, start=own.start - 1))
+
+
+@pytest.mark.parametrize("name", ["boot", "namespace"])
+def test_processes_of_other_hosts_prove_nothing(
+    child: tuple[subprocess.Popen, Process], name: str
+) -> None:
+    started, process = child
+    started.kill()
+    started.wait()
+    assert not evidence.has_ended(replace(process, **{name: "another"}))
+    assert not evidence.has_ended(NO_PROCESS)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+def test_address_is_vacant_until_a_process_listens(host: str) -> None:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as asyncio does
+        try:
+            listener.bind((host, 0))
+        except OSError:
+            pytest.skip(f"this machine does not have {host}")
+        port = listener.getsockname()[1]
+        listener.listen()
+        assert not evidence.is_vacant(host, port)
+        with socket.create_connection((host, port)):
+            accepted, _ = listener.accept()
+            listener.close()
+            with accepted:
+                assert evidence.is_vacant(host, port)
+    assert evidence.is_vacant(host, port)
+
+
+def test_address_of_another_host_is_never_vacant() -> None:
+    assert not evidence.is_vacant("192.0.2.1", 9)
