@@ -73,6 +73,17 @@ def test_maxmin_of_every_width_equals_the_interpreter(bits, isa):
         assert same_bits(two.decode(payload, n), one.decode(payload, n))
 
 
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize(("name", "params"), [("onebit", {}), ("terngrad", {"bitwidth": 1})])
+def test_sums_of_one_bit_codes_equal_the_interpreter(name, params, isa):
+    one = compll.Interpreter(program(name), **params)
+    two = compll.Compiled(program(name), isa, **params)
+    for n in (1, 33, 64, 127, 4096, 4100):
+        payloads = [one.encode(gradient(n, k), {}, k) for k in range(3)]
+        assert same_bits(two.decode_sum(payloads, n), one.decode_sum(payloads, n))
+        assert same_bits(two.decode(payloads[0], n), one.decode(payloads[0], n))
+
+
 def best_seconds(runs: list, repetitions: int) -> list[float]:
     """Return the shortest time of each of some functions, which run in turns."""
     best = [float("inf")] * len(runs)
