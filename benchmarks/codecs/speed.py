@@ -80,6 +80,25 @@ def speed_table(record: Record, rows: list[dict], elements: int) -> None:
     record.table(header, table, title, f"speed-{elements}")
 
 
+def width_table(record: Record, rows: list[dict], elements: int) -> None:
+    """maxmin of each width with each instruction set, on one thread."""
+    widths = {f"maxmin, {bits} bit{'s'[: bits > 1]}": bits for bits in range(1, 9)}
+    rates = {
+        (widths[row["codec"]], row["kernels"], row["operation"]): row["gb_per_s"]
+        for row in rows
+        if row["elements"] == elements and row["codec"] in widths and row.get("threads") == 1
+    }
+    sets = [name for name in ("baseline", "avx2", "avx512") if (8, name, "encode") in rates]
+    table = [
+        [str(bits), *(f"{rates[bits, name, operation]:.1f}" for name in sets
+                      for operation in ("encode", "decode"))]
+        for bits in widths.values()
+    ]  # fmt: skip
+    heads = [f"{name}: {operation}" for name in sets for operation in ("encode", "decode")]
+    title = f"{elements:,} elements, one thread: GB/s of maxmin by the width of its codes"
+    record.table(["bits", *heads], table, title, f"widths-{elements}")
+
+
 def peer_table(record: Record, rows: list[dict], elements: int) -> None:
     """The best instruction set beside the peers, on one thread."""
     chosen = [row for row in rows if row["elements"] == elements]
@@ -131,5 +150,6 @@ def main(
     for show in (speed_table, peer_table):
         for elements in sizes:
             show(record, rows, elements)
+    width_table(record, rows, sizes[0])
     record["rows"] = rows
     record.save()

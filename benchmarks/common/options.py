@@ -32,6 +32,7 @@ Output = Annotated[
     str, typer.Option(callback=_name, help="Name of the JSON file in output/benchmarks.")
 ]
 Priority = Annotated[bool, typer.Option("--priority", help="Before this machine's other work.")]
+Env = Annotated[str, typer.Option(help="NAME=VALUE ... for processes of HiPress.")]
 Quick = Annotated[bool, typer.Option("--quick", help="As little as shows that it runs.")]
 Dilation = Annotated[
     float,
@@ -42,3 +43,8 @@ Dilation = Annotated[
         "machine of its own.",
     ),
 ]
+
+
+def variables(env: str) -> dict[str, str]:
+    """Return the environment variables that an option of type Env names."""
+    return dict(pair.split("=", 1) for pair in env.split())

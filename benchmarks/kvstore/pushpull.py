@@ -15,7 +15,7 @@ from typing import Any
 import typer
 
 from benchmarks.common import jobs
-from benchmarks.common.options import Dilation, Only, Priority, Quick, Rate, Rounds
+from benchmarks.common.options import Dilation, Env, Only, Priority, Quick, Rate, Rounds, variables
 from benchmarks.common.results import Record, console, setting, verdict
 from harness import netns
 
@@ -46,9 +46,14 @@ class Variant(jobs.Variant):
     wire_bytes: float | None = None
 
     def run(
-        self, network: netns.ShapedNetwork | None, nodes: int, priority: bool, **counts: int
+        self,
+        network: netns.ShapedNetwork | None,
+        nodes: int,
+        priority: bool,
+        variables: dict[str, str],
+        **counts: int,
     ) -> None:
-        """One round."""
+        """Measure one repetition. Processes of HiPress get the environment variables."""
         if self.system == "gloo":
             elements = counts.pop("elements")
             command = jobs.node(
@@ -62,7 +67,7 @@ class Variant(jobs.Variant):
                 shapes=[[counts.pop("elements")]], compression=self.compression, dtype=self.dtype,
                 test_results=True, **counts,
             )  # fmt: skip
-            env = {"HIPRESS_TOPOLOGY": self.topology}
+            env = {"HIPRESS_TOPOLOGY": self.topology, **variables}
             if not self.tls:
                 env["HIPRESS_TLS"] = "off"
             found = jobs.kvstore_job(
@@ -131,6 +136,7 @@ def main(
     dilation: Dilation = 1.0,
     priority: Priority = False,
     only: Only = "",
+    env: Env = "",
     quick: Quick = False,
 ) -> None:
     if quick:
@@ -142,7 +148,7 @@ def main(
         if name == "shaped" and netns.available():
             console.print(f"[yellow]no shaped set-up: {netns.available()}[/]")
             continue
-        options = {"rate": rate, "dilation": dilation, "rounds": rounds, **counts}
+        options = {"rate": rate, "dilation": dilation, "rounds": rounds, "env": env, **counts}
         suffix = setting(rate, dilation) if name == "shaped" else name
         record = Record(f"pushpull-{suffix}", options)
         rows = variants(name, only)
@@ -156,7 +162,7 @@ def main(
                 where = f"4 nodes at {rate}, dilation {dilation:g}"
 
             def run(row: Variant, network=network, nodes=NODES[name]) -> None:
-                row.run(network, nodes, priority, **counts)
+                row.run(network, nodes, priority, variables(env), **counts)
 
             well &= jobs.take_turns(rounds, rows, run)
         record["rows"] = [vars(row) for row in rows]

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from benchmarks.common import jobs
-from benchmarks.common.options import Nodes, Quick, Rounds
+from benchmarks.common.options import Env, Nodes, Quick, Rounds, variables
 from benchmarks.common.results import Record
 from hipress.casync import TOPOLOGIES
 
@@ -22,12 +22,6 @@ CODECS: dict[str, dict[str, Any]] = {
     "tbq": {"type": "tbq", "threshold": 0.5, "min_size": 0},
     "onebit": {"type": "onebit", "min_size": 0},
 }
-Env = Annotated[str, typer.Option(help="NAME=VALUE ... for all processes.")]
-
-
-def variables(env: str) -> dict[str, str]:
-    """Those of an option."""
-    return dict(pair.split("=", 1) for pair in env.split())
 
 
 def best(turns: list[dict[str, float]]) -> dict[str, float]:

@@ -12,9 +12,9 @@ from typing import Annotated
 import typer
 
 from benchmarks.common import jobs
-from benchmarks.common.options import Nodes, Priority, Quick, Rounds
+from benchmarks.common.options import Env, Nodes, Priority, Quick, Rounds, variables
 from benchmarks.common.results import Record
-from benchmarks.kvstore.smallkeys import CODECS, Env, best, variables
+from benchmarks.kvstore.smallkeys import CODECS, best
 from hipress.simulator import models
 
 

@@ -7,6 +7,7 @@
 
 #include "c_api/codec.h"
 #include "c_api/error.h"
+#include "common/simd.h"
 #include "operator/contrib/compiled_codec.h"
 #include "operator/contrib/kernels.h"
 
@@ -62,7 +63,7 @@ Buffer* FindState(HipressCodecHandle codec, const std::string& name) {
 
 int HipressInstructionSets(const char** compiled, const char** used) {
   API_BEGIN();
-  static const auto* names = new std::string(hipress::CompiledInstructionSets());
+  static const auto* names = new std::string(hipress::CompiledSimd());
   *used = hipress::ActiveKernels().name;
   *compiled = names->c_str();
   API_END();

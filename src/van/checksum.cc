@@ -2,14 +2,19 @@
 #define HIPRESS_CHECKSUM_NAME "baseline"
 #include "van/checksum_impl.h"
 
+#include <cstring>
+
+#include "common/simd.h"
+
 namespace hipress {
 namespace {
 
 const ChecksumKernel& Choose() {
 #if defined(__x86_64__)
-  __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx512f")) return kChecksumAvx512;
-  if (__builtin_cpu_supports("avx2")) return kChecksumAvx2;
+  // Codecs report a HIPRESS_SIMD that is not supported.
+  const char* name = ChosenSimd();
+  if (name != nullptr && std::strcmp(name, "avx512") == 0) return kChecksumAvx512;
+  if (name != nullptr && std::strcmp(name, "avx2") == 0) return kChecksumAvx2;
 #endif
   return kChecksumBaseline;
 }
@@ -21,6 +26,7 @@ const ChecksumKernel& Kernel() {
 
 }  // namespace
 
+const char* ChecksumSimd() { return Kernel().name; }
 uint32_t Checksum(const void* data, size_t bytes) {
   return static_cast<uint32_t>(Kernel().hash(data, bytes));
 }

@@ -1,6 +1,6 @@
 /*!
  * \file checksum.h
- * \brief XXH3, compiled for several instruction sets and chosen when the process starts.
+ * \brief XXH3, compiled for several instruction sets. The first call chooses one (common/simd.h).
  */
 #pragma once
 
@@ -11,6 +11,9 @@ namespace hipress {
 
 /// Low 32 bits of XXH3-64 of `bytes` bytes.
 uint32_t Checksum(const void* data, size_t bytes);
+
+/// Return the name of the instruction set in use, as in HIPRESS_SIMD.
+const char* ChecksumSimd();
 
 /// The same value, computed piece by piece while the bytes are still in the cache.
 class RunningChecksum {

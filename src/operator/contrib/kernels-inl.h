@@ -64,16 +64,34 @@ void Add(const void* in, DType in_type, const float* residual, size_t n, void* o
   });
 }
 
+// Inputs are read by whole cache lines. Of several inputs at equal offsets in their pages, the first-level
+// cache cannot keep all lines, so one that is read by parts may be fetched again for each part.
 void Sum(const uint8_t* const* in, DType in_type, size_t count, size_t n, float* sum) {
+  constexpr int kMany = kLanes == 4 ? 8 : kVectors;  // vectors that registers hold
   WithType(in_type, [=](auto a) {
     using In = decltype(a);
-    EachVector(n, [=](auto tail, int64_t i, int left) __attribute__((always_inline)) {
+    auto add_up = [=](auto tail, auto vectors, int64_t i, int left) __attribute__((always_inline)) {
       constexpr bool kTail = decltype(tail)::value;
-      F total = Load<kTail>(reinterpret_cast<const In*>(in[0]), i, left);
+      constexpr int kCount = decltype(vectors)::value;
+      F total[kCount];
+      const In* from = reinterpret_cast<const In*>(in[0]);
+#pragma GCC unroll 8
+      for (int v = 0; v < kCount; ++v) total[v] = Load<kTail>(from, i + v * kLanes, left);
       for (size_t k = 1; k < count; ++k) {
-        total += Load<kTail>(reinterpret_cast<const In*>(in[k]), i, left);
+        from = reinterpret_cast<const In*>(in[k]);
+  #pragma GCC unroll 8
+        for (int v = 0; v < kCount; ++v) total[v] += Load<kTail>(from, i + v * kLanes, left);
       }
-      Store<kTail>(sum, i, left, total);
+#pragma GCC unroll 8
+      for (int v = 0; v < kCount; ++v) Store<kTail>(sum, i + v * kLanes, left, total[v]);
+    };
+    const int64_t size = static_cast<int64_t>(n), whole = size - size % (kMany * kLanes);
+    for (int64_t i = 0; i < whole; i += kMany * kLanes) {
+      add_up(std::false_type(), std::integral_constant<int, kMany>(), i, kLanes);
+    }
+    EachVector(n - static_cast<size_t>(whole), [=](auto tail, int64_t i, int left)
+               __attribute__((always_inline)) {
+      add_up(tail, std::integral_constant<int, 1>(), whole + i, left);
     });
   });
 }

@@ -10,7 +10,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
 
 #include "common/types.h"
 #include "operator/contrib/low_rank.h"
@@ -51,9 +50,6 @@ const Kernels& ActiveKernels();
 /// For tests and benchmarks. Null if this CPU (or this build) cannot run that table.
 const Kernels* FindKernels(const char* name);
 void SetActiveKernels(const Kernels& kernels);
-
-/// Names of the instruction sets that this build has codecs for, such as "avx512, avx2, baseline".
-std::string CompiledInstructionSets();
 
 extern const Kernels kBaselineKernels;
 #if defined(HIPRESS_X86_KERNELS)

@@ -72,6 +72,11 @@ COMPLL_INLINE uint64_t JoinMasks(const M* masks) {
                                         _mm512_kunpackw(masks[1], masks[0])));
 }
 COMPLL_INLINE M MaskOf(uint64_t bits, int v) { return static_cast<M>(bits >> (v * kLanes)); }
+/// Bits of a tile that choose between two values, which are each the same in all lanes.
+template <typename V>
+COMPLL_INLINE V SelectByBits(uint64_t bits, int v, V yes, V no) {
+  return Select(MaskOf(bits, v), yes, no);
+}
 #else
 COMPLL_INLINE M Set(bool value) { return I{} - static_cast<int32_t>(value); }
 COMPLL_INLINE F Select(M mask, F yes, F no) { return mask ? yes : no; }
@@ -107,6 +112,20 @@ COMPLL_INLINE M MaskOf(uint64_t bits, int v) {
   I one;
   for (int l = 0; l < kLanes; ++l) one[l] = 1 << l;
   return (Set(static_cast<int32_t>(bits >> (v * kLanes))) & one) != 0;
+}
+template <typename V>
+COMPLL_INLINE V SelectByBits(uint64_t bits, int v, V yes, V no) {
+#if defined(COMPLL_AVX2)
+  // Each lane looks up its lowest two bits, of which the second is a neighbor's.
+  const __m256 values = _mm256_unpacklo_ps(reinterpret_cast<__m256>(no), reinterpret_cast<__m256>(yes));
+  const __m256i word = _mm256_set1_epi32(static_cast<int>(bits >> (v / 4 * 32)));
+  I bit;
+  for (int l = 0; l < kLanes; ++l) bit[l] = v % 4 * kLanes + l;
+  const __m256i place = _mm256_srlv_epi32(word, reinterpret_cast<__m256i>(bit));
+  return reinterpret_cast<V>(_mm256_permutevar_ps(values, place));
+#else
+  return Select(MaskOf(bits, v), yes, no);
+#endif
 }
 #endif
 COMPLL_INLINE U Select(M mask, U yes, U no) {

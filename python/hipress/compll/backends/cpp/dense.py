@@ -170,7 +170,7 @@ class DenseLoopWriter(LoopWriter):
         self.tile += [
             f"{self.lane} value;",
             "if constexpr (kBits == 1) {",
-            f"  value = Select(MaskOf({word}, v), one, zero);",
+            f"  value = SelectByBits({word}, v, one, zero);",
             "} else if constexpr (kBits <= kTableBits) {",
             f"  value = Lookup(table, {codes});",
             "} else {",
