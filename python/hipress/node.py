@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import enum
 import os
+import signal
 from collections.abc import Callable, Mapping, Sequence
 from ctypes import byref, c_int64, c_uint32, c_void_p
 from dataclasses import replace
@@ -367,6 +368,8 @@ class Node(TunedNode, Member):
                     lib.HipressSetReply(answer, len(answer))
                 return 0
             except BaseException as error:  # nothing may unwind into native code
+                if isinstance(error, KeyboardInterrupt):
+                    signal.raise_signal(signal.SIGINT)  # again, for HipressServe
                 lib.HipressSetError(_sentence(error))
                 return -1
 

@@ -4,6 +4,7 @@
  */
 #include "kvstore/kvstore_dist.h"
 
+#include "common/interrupt.h"
 #include "kvstore/protocol.h"
 
 namespace hipress {
@@ -23,7 +24,10 @@ KVStoreDist::KVStoreDist(JobOptions options)
       compression_(GradientCompression::None()),
       executor_(postoffice_.options().num_threads) {}
 
-KVStoreDist::~KVStoreDist() { Stop(); }
+KVStoreDist::~KVStoreDist() {
+  const interrupt::Suspended suspended;
+  Stop();
+}
 
 void KVStoreDist::Start() {
   postoffice_.Start(this);

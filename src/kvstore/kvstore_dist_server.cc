@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "common/debug_dumps.h"
+#include "common/interrupt.h"
 #include "common/log.h"
 #include "common/thread_name.h"
 
@@ -24,7 +25,10 @@ KVStoreDistServer::KVStoreDistServer(JobOptions options)
   context_.fail = [this](const std::string& sentence) { FailJob(sentence); };
 }
 
-KVStoreDistServer::~KVStoreDistServer() { Stop(); }
+KVStoreDistServer::~KVStoreDistServer() {
+  const interrupt::Suspended suspended;
+  Stop();
+}
 
 void KVStoreDistServer::Start() {
   // Workers may send as soon as they have the roster, so what they need is set before.
@@ -188,11 +192,30 @@ void KVStoreDistServer::Serve(const Controller& controller) {
       lock.lock();
     }
   });
+  const auto join = [&] {
+    watch.join();
+    end.join();
+  };
+  try {
+    RunCommands(controller, &death);
+  } catch (...) {  // a signal handler has raised an exception
+    postoffice_.Abort();
+    join();
+    throw;
+  }
+  join();
+  if (!death.empty()) throw Error(death);
+  if (!failure_.empty()) throw Error(failure_);
+}
+
+void KVStoreDistServer::RunCommands(const Controller& controller, const std::string* death) {
   std::deque<Command> unanswered;  // those that an earlier call of the controller could not answer
   std::unique_lock<std::mutex> lock(mutex_);
-  while (!ended_ || (death.empty() && !commands_.empty())) {
+  while (!ended_ || (death->empty() && !commands_.empty())) {
     if (commands_.empty()) {
-      wake_.wait_for(lock, std::chrono::seconds(1));
+      const size_t left = left_.size();
+      interrupt::WaitUntil(&wake_, &lock, std::chrono::steady_clock::now() + std::chrono::seconds(1),
+                           [&] { return ended_ || !commands_.empty() || left_.size() > left; });
     }
     std::deque<Command> due;
     if (!commands_.empty()) {
@@ -207,11 +230,6 @@ void KVStoreDistServer::Serve(const Controller& controller) {
     }
     lock.lock();
   }
-  lock.unlock();
-  watch.join();
-  end.join();
-  if (!death.empty()) throw Error(death);
-  if (!failure_.empty()) throw Error(failure_);
 }
 
 FlowsByKey KVStoreDistServer::Flows(KeyRange range) {

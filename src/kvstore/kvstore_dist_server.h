@@ -37,7 +37,7 @@ class KVStoreDistServer : public PostofficeReceiver {
   /// Values become weights that `updater` updates; null: they are sums again.
   void SetUpdater(std::shared_ptr<const UpdateFn> updater);
   /// Runs commands on the calling thread until the job ends.
-  /// \throw Error if somebody died or the job failed
+  /// \throw Error if a node died or the job failed; interrupt::Interrupted, and the job has been left then
   void Serve(const Controller& controller);
   /// Reports to every worker that the job cannot go on; the first report counts.
   void FailJob(const std::string& sentence, FailureCause cause = kFailed);
@@ -67,6 +67,8 @@ class KVStoreDistServer : public PostofficeReceiver {
   FlowsByKey Flows(KeyRange range);
   /// Commands that need no controller. \return without an answer yet, null
   std::optional<std::string> OwnCommand(const Command& command);
+  /// Answers commands until the job ends. \param death why it failed; under mutex_
+  void RunCommands(const Controller& controller, const std::string* death);
   /// \return whether it has been answered
   bool RunCommand(const Controller& controller, const Command& command);
   void CheckProgress();

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "common/debug_dumps.h"
+#include "common/interrupt.h"
 #include "kvstore/protocol.h"
 
 namespace hipress {
@@ -17,7 +18,7 @@ uint32_t RequestTable::Add(std::future<Reply>* reply) {
 std::string RequestTable::Await(std::future<Reply>* reply, const char* kind,
                                 const std::string& about, const std::string& what) {
   const BlockingCalls::Scope scope(calls_, kind, about);
-  if (reply->wait_for(timeout_) != std::future_status::ready) {
+  if (!interrupt::WaitUntil(*reply, std::chrono::steady_clock::now() + timeout_)) {
     debug_dumps::GiveUp("waited " + std::to_string(timeout_.count()) + " s for " + what +
                         " (HIPRESS_TIMEOUT changes this)");
   }

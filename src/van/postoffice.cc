@@ -1,6 +1,7 @@
 #include "van/postoffice.h"
 
 #include "common/debug_dumps.h"
+#include "common/interrupt.h"
 #include "van/postoffice-inl.h"
 
 namespace hipress {
@@ -9,7 +10,7 @@ using std::chrono::seconds;
 using std::chrono::steady_clock;
 
 void Postoffice::Impl::Barrier(uint64_t kind, seconds timeout) {
-  std::lock_guard<std::mutex> one_at_a_time(barrier_mutex_);
+  std::lock_guard<std::recursive_mutex> one_at_a_time(barrier_mutex_);
   std::unique_lock<std::mutex> lock(mutex_);
   const auto deadline = steady_clock::now() + timeout;
   // Whoever gave up at one comes to the same again, which may have been completed meanwhile.
@@ -25,7 +26,7 @@ void Postoffice::Impl::Barrier(uint64_t kind, seconds timeout) {
     return released_[kind] >= number || !barrier_failure_.empty() || stopping_ ||
            !Obstacle(kind).empty();
   };
-  if (!changed_.wait_until(lock, deadline, over)) {
+  if (!interrupt::WaitUntil(&changed_, &lock, deadline, over)) {
     SendBarrier(kind, number, kQueryFlag);
     changed_.wait_for(lock, seconds(2), [&] { return over() || !barrier_missing_.empty(); });
   }
@@ -192,6 +193,7 @@ Postoffice::~Postoffice() {
     static_cast<void>(impl_.release());
     return;
   }
+  const interrupt::Suspended suspended;
   Stop();
 }
 

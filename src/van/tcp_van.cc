@@ -10,6 +10,7 @@
 #include <thread>
 #include <unordered_map>
 
+#include "common/interrupt.h"
 #include "common/log.h"
 #include "common/thread_name.h"
 #include "van/acceptor.h"
@@ -62,9 +63,12 @@ class TcpCore final : public ConnectionOwner {
     acceptor_->Start();
     pauses_.Start();
     Tick();
-    thread_ = std::thread([this] {
+    std::promise<void> ended;
+    loop_ended_ = ended.get_future();
+    thread_ = std::thread([this, ended = std::move(ended)]() mutable {
       NameThisThread("hipress-van");
       io_.run();
+      ended.set_value();
     });
     return ToText(listens_);
   }
@@ -110,6 +114,7 @@ class TcpCore final : public ConnectionOwner {
         told = true;
       }
       std::this_thread::sleep_for(pause);
+      interrupt::Check();
       pause = std::min(2 * pause, milliseconds(250));
     }
   }
@@ -143,11 +148,14 @@ class TcpCore final : public ConnectionOwner {
       for (const ConnectionPtr& connection : all) goodbye ? connection->Leave() : connection->HangUp();
       if (Snapshot().empty()) Finish();
     });
-    thread_.join();
-    stopped_ = true;
-    // Callbacks that were posted after the loop had ended still owe their callers an answer.
-    io_.restart();
-    io_.poll();
+    try {
+      interrupt::WaitUntil(loop_ended_, SteadyTime::max());
+    } catch (const interrupt::Interrupted&) {
+      asio::post(io_, [this] { Finish(); });
+      Join();
+      throw;
+    }
+    Join();
   }
 
   std::string HeldUp() const { return pauses_.Text(); }
@@ -182,6 +190,15 @@ class TcpCore final : public ConnectionOwner {
   }
 
  private:
+  /// Ends the thread, whose loop ends or has ended.
+  void Join() {
+    thread_.join();
+    stopped_ = true;
+    // Callbacks posted after the end of the loop still have to answer their callers.
+    io_.restart();
+    io_.poll();
+  }
+
   bool ConnectOnce(NodeId peer, const std::string& address, SteadyTime deadline, std::string* why) {
     const auto [host, port] = SplitAddress(address);
     const sockaddr_in remote = Resolve(host, port);
@@ -201,7 +218,7 @@ class TcpCore final : public ConnectionOwner {
       added->set_value(Add(peer, std::move(opened)));
     });
     // The loop may have ended meanwhile; then nobody will answer.
-    while (result.wait_for(milliseconds(50)) != std::future_status::ready) {
+    while (!interrupt::WaitUntil(result, steady_clock::now() + milliseconds(50))) {
       if (stopped_) throw Error("this node is being stopped");
     }
     if (!result.get()) throw Error("a connection with it exists already");
@@ -342,6 +359,7 @@ class TcpCore final : public ConnectionOwner {
   std::mutex mutex_;
   std::unordered_map<NodeId, ConnectionPtr> peers_;  ///< guarded by mutex_
   std::thread thread_;
+  std::future<void> loop_ended_;
 };
 
 /// A forked child (of a data loader, say) inherits the object but neither its thread nor the right
@@ -351,6 +369,7 @@ class TcpVan final : public Van {
   explicit TcpVan(VanOptions options) : core_(new TcpCore(std::move(options))) {}
   ~TcpVan() override {
     if (getpid() != creator_) return;
+    const interrupt::Suspended suspended;
     core_->Stop(milliseconds(2000), true);
     delete core_;
   }
