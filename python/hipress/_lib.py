@@ -245,6 +245,11 @@ def check_call(code: int, error: type[Exception] = ValueError) -> None:
         raise error(last_error())
 
 
+def bytes_at(address: int | None, size: int) -> bytes:
+    """A copy of native memory. (ctypes.string_at takes sizes below 2 GiB only.)"""
+    return (ctypes.c_char * size).from_address(address).raw if size else b""
+
+
 def string_pairs(params: dict[str, object]) -> tuple[int, ctypes.Array, ctypes.Array]:
     """name=value parameters as the (count, keys, values) that C functions take.
 

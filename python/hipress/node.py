@@ -6,7 +6,6 @@ flag); MXNet arrays and futures are the front ends' business.
 
 from __future__ import annotations
 
-import ctypes
 import enum
 import os
 import signal
@@ -16,7 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from hipress._lib import POINTER, Controller, Updater, lib, string_pairs
+from hipress._lib import POINTER, Controller, Updater, bytes_at, lib, string_pairs
 from hipress.casync import Graph
 from hipress.casync.graph import Role, worker
 from hipress.casync.program import flatten
@@ -274,7 +273,7 @@ class Node(TunedNode, Member):
                 self._handle, server, head, body, len(body), byref(reply), byref(size)
             )
         )
-        return ctypes.string_at(reply, size.value)
+        return bytes_at(reply.value, size.value)
 
     def save_states(self, server: int | None = None, first: int = 0, last: int = LAST_KEY) -> bytes:
         """States of the encodes of keys: residuals, momentum, counts of random codecs.
@@ -290,7 +289,7 @@ class Node(TunedNode, Member):
         self._check(
             lib.HipressSaveStates(self._handle, rank, first, last, byref(states), byref(size))
         )
-        return ctypes.string_at(states, size.value)
+        return bytes_at(states.value, size.value)
 
     def load_states(
         self, states: bytes, server: int | None = None, first: int = 0, last: int = LAST_KEY
@@ -361,7 +360,7 @@ class Node(TunedNode, Member):
             try:
                 if controller is None:
                     raise HipressError("this server takes no commands")
-                answer = controller(rank, head, ctypes.string_at(body, size))
+                answer = controller(rank, head, bytes_at(body, size))
                 if answer is LATER:
                     return LATER.value
                 if answer:

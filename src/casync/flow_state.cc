@@ -52,7 +52,7 @@ std::unique_lock<std::mutex> Flow::LockWhenQuiet(std::chrono::steady_clock::time
   }
 }
 
-bool Flow::HasEncoded(uint32_t iteration) const {
+bool Flow::HasEncoded(uint64_t iteration) const {
   std::lock_guard<std::mutex> lock(mutex_);
   if (!failure_.empty()) throw Error(failure_);
   for (size_t t = 0; t < last_done_.size(); ++t) {

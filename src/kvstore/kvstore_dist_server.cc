@@ -14,7 +14,7 @@ KVStoreDistServer::KVStoreDistServer(JobOptions options)
     : postoffice_(std::move(options)),
       recorder_(postoffice_.options().flight_entries),
       watch_(postoffice_.options().wait_timeout),
-      executor_(postoffice_.options().num_threads) {
+      executor_(postoffice_.options().num_threads, [this](const std::string& sentence) { FailJob(sentence); }) {
   context_.executor = &executor_;
   context_.recorder = &recorder_;
   context_.timeline_node = postoffice_.timeline_node();
@@ -113,7 +113,9 @@ void KVStoreDistServer::OnMessage(NodeId from, Message message) {
     case MessageKind::kFetch: Find(header.key)->OnFetch(from, header); break;
     case MessageKind::kCommand: {
       std::lock_guard<std::mutex> lock(mutex_);
-      commands_.push_back({from, header.iteration, int(header.partition), TextIn(message)});
+      std::optional<std::string> body = pieces_.Add(from, message);
+      if (!body) break;
+      commands_.push_back({from, header.iteration, int(header.partition), *std::move(body)});
       wake_.notify_all();
       break;
     }
@@ -139,14 +141,17 @@ void KVStoreDistServer::AnswerInit(const std::shared_ptr<ServerKey>& key, bool c
   }
 }
 
-void KVStoreDistServer::Reply(NodeId to, uint32_t request, bool ok, const std::string& text) {
-  postoffice_.Send(to, ReplyMessage(request, ok, text), kControlPriority);
+void KVStoreDistServer::Reply(NodeId to, uint32_t request, bool ok, std::string text) {
+  SendText(ReplyHeader(request, ok), std::move(text), PieceBytes(), [&](Message piece) {
+    postoffice_.Send(to, std::move(piece), kControlPriority);
+  });
 }
 
 void KVStoreDistServer::OnLeave(NodeId peer) {
   {
     std::lock_guard<std::mutex> lock(mutex_);
     left_.insert(peer);
+    pieces_.Forget(peer);
     wake_.notify_all();
   }
   for (const auto& key : Keys()) AnswerInit(key, false);
@@ -262,10 +267,10 @@ bool KVStoreDistServer::RunCommand(const Controller& controller, const Command& 
   try {
     const bool own = command.head == kSaveStates || command.head == kLoadStates;
     if (!own && !controller) throw Error("this server takes no commands");
-    const auto answer = own ? OwnCommand(command)
+    auto answer = own ? OwnCommand(command)
                             : controller(command.from.rank, command.head, command.body);
     if (!answer) return false;
-    Reply(command.from, command.request, true, *answer);
+    Reply(command.from, command.request, true, *std::move(answer));
   } catch (const std::exception& error) {
     Reply(command.from, command.request, false,
           postoffice_.self().ToString() + ": " + error.what());

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include <algorithm>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -63,7 +64,8 @@ class KVStoreDistServer : public PostofficeReceiver {
   std::vector<std::shared_ptr<ServerKey>> Keys();
   /// Answers those who initialise a key, if all have, or some never will.
   void AnswerInit(const std::shared_ptr<ServerKey>& key, bool complete);
-  void Reply(NodeId to, uint32_t request, bool ok, const std::string& text);
+  void Reply(NodeId to, uint32_t request, bool ok, std::string text);
+  size_t PieceBytes() const { return std::min<uint64_t>(kTextPieceBytes, postoffice_.max_payload_bytes()); }
   FlowsByKey Flows(KeyRange range);
   /// Commands that need no controller. \return without an answer yet, null
   std::optional<std::string> OwnCommand(const Command& command);
@@ -82,6 +84,7 @@ class KVStoreDistServer : public PostofficeReceiver {
   std::condition_variable wake_;
   std::map<uint64_t, std::shared_ptr<ServerKey>> keys_;
   std::deque<Command> commands_;
+  TextPieces pieces_;  ///< of commands
   std::set<NodeId> left_;
   std::string failure_;
   bool ended_ = false;

@@ -14,9 +14,9 @@ void Postoffice::Impl::Barrier(uint64_t kind, seconds timeout) {
   std::unique_lock<std::mutex> lock(mutex_);
   const auto deadline = steady_clock::now() + timeout;
   // Whoever gave up at one comes to the same again, which may have been completed meanwhile.
-  uint32_t& begun = begun_[kind];
+  uint64_t& begun = begun_[kind];
   if (begun == 0) begun = released_[kind] + 1;
-  const uint32_t number = begun;
+  const uint64_t number = begun;
   const BlockingCalls::Scope scope(&calls_, "barrier", NameOfBarrier(kind, number));
   barrier_failure_.clear();
   barrier_missing_.clear();
@@ -109,11 +109,11 @@ void Postoffice::Impl::OnUp(NodeId peer) {
   up_.insert(peer);
 }
 
-void Postoffice::Impl::SendBarrier(uint64_t kind, uint32_t number, uint8_t flags) {
+void Postoffice::Impl::SendBarrier(uint64_t kind, uint64_t number, uint8_t flags) {
   timeline_.Again();
   Message message(MessageKind::kBarrier);
   message.header.key = kind;
-  message.header.iteration = number;
+  message.header.iteration = static_cast<uint32_t>(number);
   message.header.flags = flags;
   van_->Send(Scheduler(), std::move(message));
 }

@@ -67,7 +67,9 @@ class TcpCore final : public ConnectionOwner {
     loop_ended_ = ended.get_future();
     thread_ = std::thread([this, ended = std::move(ended)]() mutable {
       NameThisThread("hipress-van");
-      io_.run();
+      do {
+        Guarded([this] { io_.run(); });
+      } while (!io_.stopped());
       ended.set_value();
     });
     return ToText(listens_);
@@ -120,6 +122,10 @@ class TcpCore final : public ConnectionOwner {
   }
 
   void Send(NodeId to, Message message, int priority, Van::SendDone done) {
+    if (message.payload.size > options_.max_payload_bytes) {
+      throw Error("a message of " + std::to_string(message.payload.size) + " bytes to " + to.ToString() +
+                  " cannot be sent: the limit is " + std::to_string(options_.max_payload_bytes) + " bytes");
+    }
     ConnectionPtr connection;
     {
       std::lock_guard<std::mutex> lock(mutex_);
@@ -130,7 +136,7 @@ class TcpCore final : public ConnectionOwner {
       connection->Send(std::move(message), priority, std::move(done));
     } else if (done) {
       if (stopped_) return done(false);
-      asio::post(io_, [done = std::move(done)] { done(false); });
+      asio::post(io_, [this, done = std::move(done)] { Guarded([&] { done(false); }); });
     }
   }
 
@@ -138,15 +144,12 @@ class TcpCore final : public ConnectionOwner {
     if (stopping_.exchange(true)) return;
     if (!thread_.joinable()) return;
     asio::post(io_, [this, linger, goodbye] {
-      const std::vector<ConnectionPtr> all = Snapshot();
-      const bool resume = goodbye && std::any_of(all.begin(), all.end(), [](const ConnectionPtr& connection) {
-        return connection->CanBeResumed();
-      });
-      resume ? acceptor_->OnlyResume() : acceptor_->Stop();
-      const auto now = steady_clock::now();
-      Linger(now + linger, now + linger + kMaxDelivery, goodbye);
-      for (const ConnectionPtr& connection : all) goodbye ? connection->Leave() : connection->HangUp();
-      if (Snapshot().empty()) Finish();
+      try {
+        Leave(linger, goodbye);
+      } catch (const std::exception& error) {
+        LogWarning(std::string("leaves its peers at once because of an error: ") + error.what());
+        Finish();
+      }
     });
     try {
       interrupt::WaitUntil(loop_ended_, SteadyTime::max());
@@ -190,6 +193,30 @@ class TcpCore final : public ConnectionOwner {
   }
 
  private:
+  /// Runs a handler of the event loop. An exception, which would end the process, is logged and ends all
+  /// connections: what was left undone is not known.
+  template <typename Work>
+  void Guarded(const Work& work) noexcept {
+    try {
+      work();
+    } catch (const std::exception& error) {
+      const std::string why = error.what();
+      for (const ConnectionPtr& connection : Snapshot()) connection->Failed(why);
+    }
+  }
+
+  void Leave(milliseconds linger, bool goodbye) {
+    const std::vector<ConnectionPtr> all = Snapshot();
+    const bool resume = goodbye && std::any_of(all.begin(), all.end(), [](const ConnectionPtr& connection) {
+      return connection->CanBeResumed();
+    });
+    resume ? acceptor_->OnlyResume() : acceptor_->Stop();
+    const auto now = steady_clock::now();
+    Linger(now + linger, now + linger + kMaxDelivery, goodbye);
+    for (const ConnectionPtr& connection : all) goodbye ? connection->Leave() : connection->HangUp();
+    if (Snapshot().empty()) Finish();
+  }
+
   /// Ends the thread, whose loop ends or has ended.
   void Join() {
     thread_.join();
@@ -215,7 +242,11 @@ class TcpCore final : public ConnectionOwner {
     const auto added = std::make_shared<std::promise<bool>>();
     auto result = added->get_future();
     asio::post(io_, [this, peer, opened = std::move(opened), added]() mutable {
-      added->set_value(Add(peer, std::move(opened)));
+      try {
+        added->set_value(Add(peer, std::move(opened)));
+      } catch (...) {
+        added->set_exception(std::current_exception());
+      }
     });
     // The loop may have ended meanwhile; then nobody will answer.
     while (!interrupt::WaitUntil(result, steady_clock::now() + milliseconds(50))) {
@@ -284,8 +315,10 @@ class TcpCore final : public ConnectionOwner {
       if (!peers_.emplace(peer, connection).second) return false;
     }
     LogInfo("connected to " + peer.ToString() + " (" + connection->address() + ")");
-    receiver_->OnUp(peer);
-    connection->Start();
+    connection->Guarded([&] {
+      receiver_->OnUp(peer);
+      connection->Start();
+    });
     return true;
   }
 
@@ -301,9 +334,13 @@ class TcpCore final : public ConnectionOwner {
                                                    milliseconds(250));
     const auto now = steady_clock::now();
     const auto stalled = pauses_.Tick(now, interval);
-    for (const ConnectionPtr& connection : Snapshot()) connection->Tick(now, stalled);
-    gathering_.DropOld(now);
-    if (!stopping_) receiver_->OnTick();
+    Guarded([&] {
+      for (const ConnectionPtr& connection : Snapshot()) {
+        connection->Guarded([&] { connection->Tick(now, stalled); });
+      }
+      gathering_.DropOld(now);
+      if (!stopping_) receiver_->OnTick();
+    });
     timer_.expires_at(now + interval);
     timer_.async_wait([this](const asio::error_code& error) {
       if (!error && !stopping_) Tick();
@@ -319,8 +356,10 @@ class TcpCore final : public ConnectionOwner {
       const auto now = steady_clock::now();
       int64_t bytes = 0;
       for (const ConnectionPtr& connection : Snapshot()) {
-        if (patient) connection->Hasten(now);
-        bytes += connection->UndeliveredBytes(now);
+        connection->Guarded([&] {
+          if (patient) connection->Hasten(now);
+          bytes += connection->UndeliveredBytes(now);
+        });
       }
       if (now < from) return Linger(from, until, patient);
       // The kernel's queue is full, or shrinks, as long as there is more; its size changes with each packet.

@@ -97,6 +97,7 @@ class Van {
                        std::chrono::steady_clock::time_point deadline) = 0;
   /// Never blocks. `done` runs on the van's thread when the payload is no longer needed; sent=false
   /// if the peer went down first. To an unknown or dead peer: done(false) soon.
+  /// \throw Error for a payload that is larger than VanOptions::max_payload_bytes, which peers refuse
   virtual void Send(NodeId to, Message message, int priority = 0, SendDone done = nullptr) = 0;
   /// For how long ("4.1 s") the van's thread did not run, until just now or a moment ago; empty
   /// unless that was so long that peers may have taken this node for dead. On the van's thread.
