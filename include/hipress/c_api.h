@@ -383,7 +383,8 @@ typedef int (*HipressUpdater)(void* context, uint64_t key, const char* name, flo
 #define HIPRESS_LATER 1
 /*!
  * \brief Handles a worker's command. Answers with HipressSetReply. One call at a time.
- * \return 0, or -1 after HipressSetError: the worker gets that sentence as an error, or HIPRESS_LATER
+ * \return 0, or -1 after HipressSetError: the worker gets that sentence as an error, or HIPRESS_LATER; or
+ *         HIPRESS_INTERRUPTED: HipressServe leaves the job as a failure, and returns that
  */
 typedef int (*HipressController)(void* context, int worker, int head, const void* body,
                                  int64_t body_bytes);

@@ -176,7 +176,7 @@ class Member:
         self.stop()
 
     def settle(self) -> None:
-        """Blocks until all operations of this node are over, before it leaves in peace."""
+        """Waits until all operations of this node have ended; it can leave then."""
         if self.role == "worker":
             self._check(lib.HipressWaitAll(self._handle))
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import enum
 import os
-import signal
 from collections.abc import Callable, Mapping, Sequence
 from ctypes import byref, c_int64, c_uint32, c_void_p
 from dataclasses import replace
@@ -38,6 +37,8 @@ class Later(enum.Enum):
 
 LATER = Later.LATER
 """The answer of a controller (:meth:`Node.serve`) to a command that it cannot answer yet."""
+
+_INTERRUPTED = -2  # HIPRESS_INTERRUPTED
 
 LAST_KEY = (1 << 64) - 1
 """The highest number a key can have."""
@@ -355,6 +356,7 @@ class Node(TunedNode, Member):
 
         :raises HipressError: if a node died or the job failed
         """
+        interrupted: list[KeyboardInterrupt] = []
 
         def call(_context, rank, head, body, size):
             try:
@@ -368,11 +370,15 @@ class Node(TunedNode, Member):
                 return 0
             except BaseException as error:  # nothing may unwind into native code
                 if isinstance(error, KeyboardInterrupt):
-                    signal.raise_signal(signal.SIGINT)  # again, for HipressServe
+                    interrupted.append(error)
+                    return _INTERRUPTED
                 lib.HipressSetError(_sentence(error))
                 return -1
 
-        self._check(lib.HipressServe(self._handle, Controller(call), None))
+        code = lib.HipressServe(self._handle, Controller(call), None)
+        if interrupted:
+            raise interrupted[0]
+        self._check(code)
 
 
 def _sentence(error: BaseException) -> bytes:

@@ -297,6 +297,7 @@ int HipressServe(HipressNodeHandle node, HipressController controller, void* con
     handler_reply.clear();
     const int code = controller(context, worker, head, body.data(), int64_t(body.size()));
     if (code == HIPRESS_LATER) return std::nullopt;
+    if (code == HIPRESS_INTERRUPTED) throw hipress::interrupt::Interrupted();
     if (code != 0) {
       throw Error(handler_error.empty() ? "the command failed" : handler_error);
     }

@@ -172,7 +172,7 @@ class Flow : public std::enable_shared_from_this<Flow> {
   void Fail(const std::string& sentence);
   /// The oldest iteration with something to receive, and what it waits for.
   struct Wait {
-    uint64_t iteration = 0;     ///< 0: it waits for nobody
+    uint64_t iteration = 0;     ///< 0: it waits for no peer
     bool unpushed = false;      ///< others have begun it and wait for this node's push
     bool updating = false;      ///< all has come, and the optimizer runs
     std::vector<NodeId> peers;  ///< that have not sent all yet

@@ -23,7 +23,7 @@ ENDS: dict[str, tuple[Callable[[], object], int]] = {
     "exception": (_raise, 1),
     "os._exit(4)": (lambda: os._exit(4), 4),
 }
-"""What a child does, and its exit status then."""
+"""Function that ends a child, and the exit status of that child."""
 
 
 def fork(name: str) -> None:

@@ -39,6 +39,7 @@ WAITS = {
     "save_states": lambda: Node().save_states(0),
     "serve": lambda: Node().serve(),
     "scheduler": lambda: Node().serve(),
+    "controller": lambda: Node().serve(lambda *command: time.sleep(60)),
 }
 
 if __name__ == "__main__":

@@ -53,6 +53,8 @@ def run(name: str, roles: list[str], options: dict[str, object], keys: int) -> N
         for key in range(keys):
             worker.init_array(key, np.zeros(4, np.float32))
         print(f"{name}: ready", flush=True)
+        if name == "controller":
+            worker.command(0, 1, b"")
         while not (failure := worker.failure()):
             time.sleep(0.02)
         raise HipressError(failure)

@@ -25,12 +25,13 @@ BUSY = 1.0
 
 def job_of(wait: str) -> dict:
     """A job with one node that waits, and what its other nodes do; see interrupted_peer.py."""
-    servers = int(wait in ("command", "save_states", "serve"))
-    lone = wait in ("serve", "scheduler")
+    servers = int(wait in ("command", "save_states", "serve", "controller"))
+    lone = wait in ("serve", "scheduler", "controller")
     roles = {
         "connect": [],
         "start": ["scheduler"],
         "serve": ["scheduler", "worker"],
+        "controller": ["scheduler", "worker"],
         "scheduler": ["worker"],
     }.get(wait, ["scheduler", "worker", *["server"] * servers])
     options = {
@@ -44,7 +45,7 @@ def job_of(wait: str) -> dict:
 
 
 def role_of(wait: str) -> dict[str, str]:
-    role = {"serve": "server", "scheduler": "scheduler"}.get(wait, "worker")
+    role = {"serve": "server", "controller": "server", "scheduler": "scheduler"}.get(wait, "worker")
     return {"DMLC_ROLE": role, **({"DMLC_WORKER_ID": "1"} if role == "worker" else {})}
 
 
@@ -101,6 +102,8 @@ def test_interrupt_ends_a_wait_within_half_a_second(interrupted, wait):
 @pytest.mark.parametrize("wait", [w for w in WAITS if "worker" in job_of(w)["roles"]])
 def test_interrupt_of_a_process_is_reported_to_its_peers(interrupted, wait):
     _, _, _, output = interrupted
-    name = {"serve": "server 0", "scheduler": "the scheduler"}.get(wait, "worker 1")
+    name = {"server": "server 0", "scheduler": "the scheduler"}.get(
+        role_of(wait)["DMLC_ROLE"], "worker 1"
+    )
     failures = [line for line in output.splitlines() if line.startswith(f"{wait}: failed: ")]
     assert len(failures) == 1 and name in failures[0], output
