@@ -3,7 +3,8 @@
  * \brief The one C ABI between native code and every front end (Python calls it with ctypes).
  *
  * Conventions
- *  - Functions return 0, or -1 with a sentence for the user in HipressGetLastError() (per thread).
+ *  - Functions return 0, or -1 with a sentence for the user in HipressGetLastError() (per thread), or
+ *    HIPRESS_INTERRUPTED (see HipressSetInterpreter).
  *  - Sizes are 64-bit and count elements unless a name says bytes.
  *  - dtype is MXNet's type flag: 0 float32, 2 float16, 12 bfloat16.
  *  - Strings returned through `const char**` live until the same thread's next call into the library.
@@ -34,6 +35,27 @@ HIPRESS_API const char* HipressVersion(void);
 /*! \brief Names of the instruction sets that this library has codecs for, separated by ", ", and the
  * one that it uses on this processor. Both stay valid. */
 HIPRESS_API int HipressInstructionSets(const char** compiled, const char** used);
+
+/* ---- Signals ------------------------------------------------------------------------------------ */
+
+/*! \brief Result of a call that a signal handler has ended with an exception; see HipressTakeException. */
+#define HIPRESS_INTERRUPTED (-2)
+/*! \brief Functions of CPython's C API: PyGILState_Ensure, PyGILState_Release, PyErr_CheckSignals and
+ *         PyErr_Fetch; and the main thread's identifier (threading.main_thread().ident). */
+typedef struct HipressInterpreter {
+  int (*ensure)(void);
+  void (*release)(int state);
+  int (*check_signals)(void);
+  void (*fetch)(void** type, void** value, void** traceback);
+  uint64_t main_thread;
+} HipressInterpreter;
+/*!
+ * \brief Has calls that wait on the main thread run Python's signal handlers every 0.1 s. If a handler
+ *        raises an exception the call returns HIPRESS_INTERRUPTED. NULL: no interpreter.
+ */
+HIPRESS_API int HipressSetInterpreter(const HipressInterpreter* interpreter);
+/*! \brief The exception behind this thread's last HIPRESS_INTERRUPTED, for PyErr_Restore; once. */
+HIPRESS_API int HipressTakeException(void** type, void** value, void** traceback);
 
 /* ---- Codecs: encode and decode in this process ------------------------------------------------ */
 
@@ -364,7 +386,8 @@ typedef int (*HipressUpdater)(void* context, uint64_t key, const char* name, flo
 #define HIPRESS_LATER 1
 /*!
  * \brief Handles a worker's command. Answers with HipressSetReply. One call at a time.
- * \return 0, or -1 after HipressSetError: the worker gets that sentence as an error, or HIPRESS_LATER
+ * \return 0, or -1 after HipressSetError: the worker gets that sentence as an error, or HIPRESS_LATER; or
+ *         HIPRESS_INTERRUPTED: HipressServe leaves the job as a failure, and returns that
  */
 typedef int (*HipressController)(void* context, int worker, int head, const void* body,
                                  int64_t body_bytes);
@@ -377,6 +400,8 @@ HIPRESS_API int HipressSetUpdater(HipressNodeHandle node, HipressUpdater updater
  *        a worker's on itself and those that it exchanges gradients with. The first sentence counts.
  */
 HIPRESS_API int HipressFailJob(HipressNodeHandle node, const char* sentence);
+/*! \brief Does that on a worker, unless none of its operations is under way. */
+HIPRESS_API int HipressFailPending(HipressNodeHandle node, const char* sentence);
 /*! \brief Serves until the job ends, then leaves: 0 if all workers left in peace, -1 if somebody died.
  *         Commands run on the calling thread; updates on the library's. */
 HIPRESS_API int HipressServe(HipressNodeHandle node, HipressController controller, void* context);

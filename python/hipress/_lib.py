@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import os
+import threading
 from collections.abc import Callable
 from ctypes import (
     CFUNCTYPE,
@@ -47,6 +49,18 @@ class CodecDescription(Structure):
     ]
 
 
+class Interpreter(Structure):
+    """HipressInterpreter: functions of CPython by which waits run signal handlers."""
+
+    _fields_ = [
+        ("ensure", c_void_p),
+        ("release", c_void_p),
+        ("check_signals", c_void_p),
+        ("fetch", c_void_p),
+        ("main_thread", c_uint64),
+    ]
+
+
 _STRINGS = POINTER(c_char_p)
 _HANDLE = c_void_p
 
@@ -55,6 +69,8 @@ _SIGNATURES: dict[str, list] = {
     "HipressGetLastError": [],
     "HipressVersion": [],
     "HipressInstructionSets": [POINTER(c_char_p), POINTER(c_char_p)],
+    "HipressSetInterpreter": [POINTER(Interpreter)],
+    "HipressTakeException": [POINTER(c_void_p)] * 3,
     "HipressListCodecs": [POINTER(c_char_p)],
     "HipressLoadCodec": [c_char_p, POINTER(c_char_p)],
     "HipressCodecCreate": [c_int, _STRINGS, _STRINGS, POINTER(_HANDLE)],
@@ -93,6 +109,7 @@ _SIGNATURES: dict[str, list] = {
     "HipressLeft": [_HANDLE, POINTER(c_char_p)],
     "HipressFailure": [_HANDLE, POINTER(c_char_p)],
     "HipressFailJob": [_HANDLE, c_char_p],
+    "HipressFailPending": [_HANDLE, c_char_p],
     "HipressStats": [_HANDLE, POINTER(c_char_p)],
     "HipressDebugDump": [_HANDLE, POINTER(c_char_p)],
     "HipressSetDebugStatus": [c_char_p, c_char_p],
@@ -184,6 +201,30 @@ def _load() -> ctypes.CDLL:
 
 lib = _load()
 
+_INTERRUPTED = -2  # HIPRESS_INTERRUPTED
+_python = ctypes.PyDLL(None)  # apart from ctypes.pythonapi, whose functions others declare, too
+_python.PyErr_Restore.argtypes = [c_void_p] * 3
+_python.PyErr_Restore.restype = None
+
+
+def _set_interpreter() -> None:
+    """Has calls that wait on the main thread run Python's signal handlers, such as Ctrl-C's."""
+    functions = (
+        _python.PyGILState_Ensure,
+        _python.PyGILState_Release,
+        _python.PyErr_CheckSignals,
+        _python.PyErr_Fetch,
+    )
+    addresses = (ctypes.cast(function, c_void_p) for function in functions)
+    interpreter = Interpreter(*addresses, threading.main_thread().ident)
+    lib.HipressSetInterpreter(ctypes.byref(interpreter))
+
+
+_set_interpreter()
+os.register_at_fork(after_in_child=_set_interpreter)  # the thread that forks is its main thread
+# Python's functions must not be called any more when the interpreter has ended.
+atexit.register(lib.HipressSetInterpreter, None)
+
 
 def last_error() -> str:
     """The sentence of this thread's last failed call."""
@@ -196,9 +237,19 @@ def check_call(code: int, error: type[Exception] = ValueError) -> None:
     :param code: what the C function returned
     :param error: type to raise; ValueError suits bad arguments, RuntimeError a failed job
     :raises Exception: of type `error`, if code is not 0
+    :raises BaseException: what a signal handler raised during the call, such as KeyboardInterrupt
     """
+    if code == _INTERRUPTED:
+        raised = c_void_p(), c_void_p(), c_void_p()
+        lib.HipressTakeException(*map(ctypes.byref, raised))
+        _python.PyErr_Restore(*raised)  # raises it
     if code != 0:
         raise error(last_error())
+
+
+def bytes_at(address: int | None, size: int) -> bytes:
+    """A copy of native memory. (ctypes.string_at takes sizes below 2 GiB only.)"""
+    return (ctypes.c_char * size).from_address(address).raw if size else b""
 
 
 def string_pairs(params: dict[str, object]) -> tuple[int, ctypes.Array, ctypes.Array]:

@@ -156,7 +156,10 @@ class Engine:
         nonfinite, number = ctypes.c_int(), next(_numbers)
         _running[number] = lambda error: done(error and self.named(error), bool(nonfinite.value))
         found = ctypes.byref(nonfinite)
-        lib.HipressBucketRun(bucket, address, transaction, found, _on_done, number)
+        code = lib.HipressBucketRun(bucket, address, transaction, found, _on_done, number)
+        if code != 0:  # in a forked child
+            del _running[number]
+            self.check(code)
 
     def await_encodes(self) -> None:
         """Waits until all is encoded that steps of this rank, which are over, encode for others.

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from ctypes import byref, c_char_p, c_int, c_void_p
 from typing import TYPE_CHECKING
 
-from hipress import user_codecs  # noqa: F401 (loads them)
+from hipress import interrupts, user_codecs  # noqa: F401 (loads codecs)
 from hipress._lib import check_call, lib, string_pairs
 from hipress.errors import HipressError
 from hipress.process_end import ProcessEnd
@@ -37,6 +37,8 @@ class Member:
         self._handle = c_void_p()
         self._check(lib.HipressStartWith(*string_pairs(options or {}), byref(self._handle)))
         self._end = ProcessEnd(self, self.exits_at_once)
+        if self.role == "worker":
+            interrupts.watch(self)
 
     Error: type[Exception] = HipressError
     """The type of error that this node raises."""
@@ -47,6 +49,8 @@ class Member:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if self._end.forked:  # a child that ends in the block of its parent
+            return
         well = error is None or (isinstance(error, SystemExit) and error.code in (None, 0))
         if not well:
             self.abort()
@@ -162,21 +166,29 @@ class Member:
     def leave(self) -> None:
         """Waits until all that this node has begun is over, then leaves in peace.
 
-        :raises HipressError: if that cannot be waited for, as somebody died; the node has not left
+        A forked child of the process that joined does nothing.
+
+        :raises HipressError: if that cannot be waited for, as a node died; this node has not left
         """
+        if self._end.forked:
+            return
         self.settle()
         self.stop()
 
     def settle(self) -> None:
-        """Blocks until what this node has begun is over, before it leaves in peace."""
+        """Waits until all operations of this node have ended; it can leave then."""
         if self.role == "worker":
             self._check(lib.HipressWaitAll(self._handle))
 
     def stop(self) -> None:
         """Leaves in peace, at once. A forked child of the process that joined does nothing."""
         if self._end.leave():
-            self.disconnect()
-            self._check(lib.HipressStop(self._handle))
+            try:
+                self.disconnect()
+                self._check(lib.HipressStop(self._handle))
+            except BaseException:  # a signal handler's, such as KeyboardInterrupt
+                lib.HipressAbort(self._handle)
+                raise
 
     def abort(self, status: int = 1) -> None:
         """Leaves as a failure: the other nodes get an error that names this one.
@@ -192,6 +204,12 @@ class Member:
         if self._end.left and not self._end.forked and self._handle:
             handle, self._handle = self._handle, c_void_p()
             lib.HipressFree(handle)
+
+    def interrupt(self) -> None:
+        """Ends all operations of a worker, if there are any, with an error on all workers."""
+        if not self._end.left:
+            sentence = f"worker {self.rank} was interrupted (SIGINT)"
+            lib.HipressFailPending(self._handle, sentence.encode())
 
     def disconnect(self) -> None:
         """Takes native front ends off the node, just before it leaves."""

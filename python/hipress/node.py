@@ -6,7 +6,6 @@ flag); MXNet arrays and futures are the front ends' business.
 
 from __future__ import annotations
 
-import ctypes
 import enum
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from hipress._lib import POINTER, Controller, Updater, lib, string_pairs
+from hipress._lib import POINTER, Controller, Updater, bytes_at, lib, string_pairs
 from hipress.casync import Graph
 from hipress.casync.graph import Role, worker
 from hipress.casync.program import flatten
@@ -38,6 +37,8 @@ class Later(enum.Enum):
 
 LATER = Later.LATER
 """The answer of a controller (:meth:`Node.serve`) to a command that it cannot answer yet."""
+
+_INTERRUPTED = -2  # HIPRESS_INTERRUPTED
 
 LAST_KEY = (1 << 64) - 1
 """The highest number a key can have."""
@@ -273,7 +274,7 @@ class Node(TunedNode, Member):
                 self._handle, server, head, body, len(body), byref(reply), byref(size)
             )
         )
-        return ctypes.string_at(reply, size.value)
+        return bytes_at(reply.value, size.value)
 
     def save_states(self, server: int | None = None, first: int = 0, last: int = LAST_KEY) -> bytes:
         """States of the encodes of keys: residuals, momentum, counts of random codecs.
@@ -289,7 +290,7 @@ class Node(TunedNode, Member):
         self._check(
             lib.HipressSaveStates(self._handle, rank, first, last, byref(states), byref(size))
         )
-        return ctypes.string_at(states, size.value)
+        return bytes_at(states.value, size.value)
 
     def load_states(
         self, states: bytes, server: int | None = None, first: int = 0, last: int = LAST_KEY
@@ -355,22 +356,29 @@ class Node(TunedNode, Member):
 
         :raises HipressError: if a node died or the job failed
         """
+        interrupted: list[KeyboardInterrupt] = []
 
         def call(_context, rank, head, body, size):
             try:
                 if controller is None:
                     raise HipressError("this server takes no commands")
-                answer = controller(rank, head, ctypes.string_at(body, size))
+                answer = controller(rank, head, bytes_at(body, size))
                 if answer is LATER:
                     return LATER.value
                 if answer:
                     lib.HipressSetReply(answer, len(answer))
                 return 0
             except BaseException as error:  # nothing may unwind into native code
+                if isinstance(error, KeyboardInterrupt):
+                    interrupted.append(error)
+                    return _INTERRUPTED
                 lib.HipressSetError(_sentence(error))
                 return -1
 
-        self._check(lib.HipressServe(self._handle, Controller(call), None))
+        code = lib.HipressServe(self._handle, Controller(call), None)
+        if interrupted:
+            raise interrupted[0]
+        self._check(code)
 
 
 def _sentence(error: BaseException) -> bytes:

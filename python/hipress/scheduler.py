@@ -46,11 +46,17 @@ class Scheduler:
         seconds = 30.0 if os.environ.get("HIPRESS_TIMELINE") else _LINGER_SECONDS
         seconds = 0.0 if at_once else seconds
         over = ctypes.c_int()
-        lib.HipressAwaitEnd(self._handle, int(1e3 * seconds), ctypes.byref(over))
         handle, self._handle = self._handle, ctypes.c_void_p()
-        # A goodbye is answered, but not by a worker that is silent.
-        lib.HipressAbort(handle) if at_once and self._elastic else lib.HipressStop(handle)
-        lib.HipressFree(handle)
+        try:
+            check_call(lib.HipressAwaitEnd(handle, int(1e3 * seconds), ctypes.byref(over)))
+            # A goodbye is answered, but not by a worker that is silent.
+            leave = lib.HipressAbort if at_once and self._elastic else lib.HipressStop
+            check_call(leave(handle), HipressError)
+        except BaseException:  # a signal handler's, such as KeyboardInterrupt
+            lib.HipressAbort(handle)
+            raise
+        finally:
+            lib.HipressFree(handle)
 
 
 def join(

@@ -2,6 +2,8 @@
  * \file bucket_api.cc
  * \brief The section of c_api.h about buckets of gradients.
  */
+#include <unistd.h>
+
 #include <cstddef>
 #include <memory>
 #include <utility>
@@ -29,6 +31,7 @@ struct HipressBucket {
   std::shared_ptr<KVStoreDist> store;  // outlives the bucket, even if the node is freed first
   std::shared_ptr<Bucket> bucket;
   DType dtype;
+  const pid_t creator = getpid();
 };
 
 namespace {
@@ -140,6 +143,7 @@ int HipressBucketSetLowRank(HipressBucketHandle bucket, HipressNodeHandle node, 
 int HipressBucketRun(HipressBucketHandle bucket, void* flat, uint64_t transaction, int* non_finite,
                      HipressDone done, void* context) {
   API_BEGIN();
+  if (getpid() != bucket->creator) throw Error("a forked child of a worker cannot run its steps");
   bucket->bucket->Run(flat, transaction, non_finite,
                       [done, context](const char* error) { done(context, error); });
   API_END();
@@ -147,6 +151,6 @@ int HipressBucketRun(HipressBucketHandle bucket, void* flat, uint64_t transactio
 
 int HipressBucketFree(HipressBucketHandle bucket) {
   API_BEGIN();
-  delete bucket;
+  if (getpid() == bucket->creator) delete bucket;  // a forked child may find its locks held
   API_END();
 }

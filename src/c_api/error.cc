@@ -42,3 +42,15 @@ const char* KeepString(std::string text) {
 const char* HipressGetLastError() { return hipress::ThreadObject<hipress::Texts>().last_error.c_str(); }
 
 const char* HipressVersion() { return HIPRESS_VERSION; }
+
+int HipressSetInterpreter(const HipressInterpreter* interpreter) {
+  API_BEGIN();
+  hipress::interrupt::SetInterpreter(interpreter);
+  API_END();
+}
+
+int HipressTakeException(void** type, void** value, void** traceback) {
+  API_BEGIN();
+  hipress::interrupt::Take(type, value, traceback);
+  API_END();
+}

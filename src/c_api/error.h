@@ -1,6 +1,6 @@
 /*!
  * \file error.h
- * \brief Reports errors of C functions: -1, and a sentence kept per thread.
+ * \brief Reports errors of C functions: -1, and a sentence kept per thread; or HIPRESS_INTERRUPTED.
  *
  * Every C function wraps its body so that no exception crosses the ABI:
  * \code
@@ -16,6 +16,9 @@
 #include <exception>
 #include <string>
 
+#include "common/interrupt.h"
+#include "hipress/c_api.h"
+
 namespace hipress {
 
 /// Sets what HipressGetLastError returns on this thread from now on.
@@ -29,6 +32,9 @@ const char* KeepString(std::string text);
 
 #define API_BEGIN() try {
 #define API_END()                       \
+  }                                     \
+  catch (const ::hipress::interrupt::Interrupted&) { \
+    return HIPRESS_INTERRUPTED;         \
   }                                     \
   catch (...) {                         \
     return ::hipress::HandleException(); \

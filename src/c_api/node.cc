@@ -55,12 +55,20 @@ hipress::Postoffice& HipressNode::postoffice() {
   return worker ? worker->postoffice() : server ? server->postoffice() : *scheduler;
 }
 
+void HipressNode::CheckNotForked() const {
+  if (!InForkedChild()) return;
+  throw Error("this process was forked from a " + std::string(NameOf(role)) +
+              "'s and is no node of its job: only process " + std::to_string(creator) + " can do this");
+}
+
 hipress::KVStoreDist& HipressNode::AsWorker() {
   if (!worker) throw Error(std::string("only a worker can do this, not a ") + NameOf(role));
+  CheckNotForked();
   return *worker;
 }
 
 hipress::KVStoreDistServer& HipressNode::AsServer() {
   if (!server) throw Error(std::string("only a server can do this, not a ") + NameOf(role));
+  CheckNotForked();
   return *server;
 }

@@ -4,6 +4,8 @@
  */
 #pragma once
 
+#include <unistd.h>
+
 #include <future>
 #include <memory>
 #include <thread>
@@ -26,11 +28,16 @@ struct HipressNode {
   }
   /// Takes it out of this process's debug dumps.
   void Forget();
-  /// \throw Error if this node is none
+  /// Whether this is a forked child of the process that made the node: it has none of its threads.
+  bool InForkedChild() const { return getpid() != creator; }
+  /// \throw Error if this node is none, or in a forked child
   hipress::KVStoreDist& AsWorker();
   hipress::KVStoreDistServer& AsServer();
+  /// \throw Error
+  void CheckNotForked() const;
 
   const hipress::Role role;
+  const pid_t creator = getpid();
   std::shared_ptr<hipress::KVStoreDist> worker;  ///< its buckets keep it, too
   std::unique_ptr<hipress::KVStoreDistServer> server;
   std::unique_ptr<hipress::PostofficeReceiver> receiver;

@@ -14,6 +14,7 @@
 #include "c_api/error.h"
 #include "c_api/node.h"
 #include "common/debug_dumps.h"
+#include "common/interrupt.h"
 #include "common/life_watch.h"
 #include "common/log.h"
 #include "common/thread_name.h"
@@ -106,14 +107,16 @@ int HipressStartScheduler(int num, const char** names, const char** values, Hipr
 
 int HipressAwaitEnd(HipressNodeHandle node, int milliseconds, int* over) {
   API_BEGIN();
+  node->CheckNotForked();
   if (!node->served.valid()) throw Error("only a scheduler in the background is waited for");
   const auto limit = std::chrono::milliseconds(milliseconds);
-  *over = node->served.wait_for(limit) == std::future_status::ready;
+  *over = hipress::interrupt::WaitUntil(node->served, std::chrono::steady_clock::now() + limit);
   API_END();
 }
 
 int HipressStop(HipressNodeHandle node) {
   API_BEGIN();
+  node->CheckNotForked();
   const Forgetting forgetting(node);
   node->Visit([](auto& part) { part.Stop(); });
   if (node->background.joinable()) node->background.join();
@@ -122,6 +125,8 @@ int HipressStop(HipressNodeHandle node) {
 
 int HipressAbort(HipressNodeHandle node) {
   API_BEGIN();
+  node->CheckNotForked();
+  const hipress::interrupt::Suspended suspended;  // it is bounded in time, and what a signal leads to
   const Forgetting forgetting(node);
   node->Visit([](auto& part) { part.Abort(); });
   if (node->background.joinable()) node->background.join();
@@ -130,7 +135,7 @@ int HipressAbort(HipressNodeHandle node) {
 
 int HipressFree(HipressNodeHandle node) {
   API_BEGIN();
-  delete node;
+  if (!node->InForkedChild()) delete node;
   API_END();
 }
 
@@ -251,6 +256,13 @@ int HipressFailJob(HipressNodeHandle node, const char* sentence) {
   API_END();
 }
 
+int HipressFailPending(HipressNodeHandle node, const char* sentence) {
+  API_BEGIN();
+  hipress::KVStoreDist& worker = node->AsWorker();
+  if (worker.pending().count() > 0) worker.FailJob(sentence);
+  API_END();
+}
+
 int HipressSetUpdater(HipressNodeHandle node, HipressUpdater updater, void* context) {
   API_BEGIN();
   hipress::KVStoreDistServer& server = node->AsServer();
@@ -272,6 +284,7 @@ int HipressSetUpdater(HipressNodeHandle node, HipressUpdater updater, void* cont
 int HipressServe(HipressNodeHandle node, HipressController controller, void* context) {
   API_BEGIN();
   if (node->worker) throw Error("a worker does not serve");
+  node->CheckNotForked();
   if (node->scheduler) {
     const std::string death = node->scheduler->WaitForEnd();
     if (!death.empty()) throw Error(death);
@@ -285,6 +298,7 @@ int HipressServe(HipressNodeHandle node, HipressController controller, void* con
     handler_reply.clear();
     const int code = controller(context, worker, head, body.data(), int64_t(body.size()));
     if (code == HIPRESS_LATER) return std::nullopt;
+    if (code == HIPRESS_INTERRUPTED) throw hipress::interrupt::Interrupted();
     if (code != 0) {
       throw Error(handler_error.empty() ? "the command failed" : handler_error);
     }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/batch.h"
+#include "common/log.h"
 #include "common/thread_name.h"
 #include "common/thread_object.h"
 
@@ -19,7 +20,8 @@ thread_local const Executor* my_executor = nullptr;
 
 }  // namespace
 
-Executor::Executor(int threads) {
+Executor::Executor(int threads, std::function<void(const std::string&)> on_error)
+    : on_error_(std::move(on_error)) {
   if (threads <= 0) threads = DefaultThreads();
   for (int i = 0; i < threads; ++i) {
     threads_.emplace_back([this, i] {
@@ -98,6 +100,16 @@ void Executor::TakeJob(std::vector<Item>* job) {
   queued_elements_ -= elements;
 }
 
+void Executor::Run(Item* item) noexcept {
+  try {
+    item->work();
+  } catch (const std::exception& error) {
+    const std::string sentence = std::string("a task failed: ") + error.what();
+    on_error_ ? on_error_(sentence) : LogWarning(sentence);
+  }
+  item->work = nullptr;  // what it holds must not outlive it until the next job comes
+}
+
 void Executor::Loop() {
   my_executor = this;
   std::vector<Item> job;
@@ -115,10 +127,7 @@ void Executor::Loop() {
     lock.unlock();
     {
       Batch batch;
-      for (Item& item : job) {
-        item.work();
-        item.work = nullptr;  // what it holds must not outlive it until the next job comes
-      }
+      for (Item& item : job) Run(&item);
       job.clear();
     }
     lock.lock();

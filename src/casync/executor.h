@@ -12,6 +12,7 @@
 #include <functional>
 #include <mutex>
 #include <queue>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -25,7 +26,8 @@ class Executor {
   static constexpr int64_t kJobElements = 256 << 10;
 
   /// \param threads 0: the number of cores, at most 4
-  explicit Executor(int threads);
+  /// \param on_error called with the sentence of an exception that work throws; empty: it is logged
+  explicit Executor(int threads, std::function<void(const std::string& sentence)> on_error = nullptr);
   ~Executor();
 
   /// Whether this is one of its threads.
@@ -60,6 +62,8 @@ class Executor {
   };
   void Release();
   void Loop();
+  /// Runs it, whatever it throws: an exception would end the process.
+  void Run(Item* item) noexcept;
   // Under the lock.
   /// Leaves the item alone if there is nobody to run it: its end may need locks.
   void Add(Item* item);
@@ -68,6 +72,7 @@ class Executor {
   /// Wakes as many threads as there are jobs, not counting those that are on their way.
   void Wake();
 
+  const std::function<void(const std::string& sentence)> on_error_;
   std::mutex mutex_;
   std::condition_variable ready_;
   std::priority_queue<Item> queue_;

@@ -41,7 +41,7 @@ class Flow::External {
 /// One iteration. A flow uses it again for a later one: its vectors' memory is worth more than they
 /// hold when gradients are small.
 struct Flow::Instance {
-  uint32_t iteration;
+  uint64_t iteration;
   int priority = 0;
   bool updates = false;  ///< sums go through the optimizer
   bool pushed = false;   ///< this node's gradient is there; it may come after others'

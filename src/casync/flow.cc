@@ -36,7 +36,14 @@ Flow::Flow(uint64_t key, std::string name, int64_t elements, int channel,
 
 Flow::~Flow() = default;
 
-uint32_t Flow::iteration() const {
+void Flow::StartAt(uint64_t iteration) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  next_iteration_ = iteration;
+  pushed_ = iteration - 1;
+  std::fill(last_done_.begin(), last_done_.end(), pushed_);
+}
+
+uint64_t Flow::iteration() const {
   std::lock_guard<std::mutex> lock(mutex_);
   return pushed_;
 }
@@ -94,7 +101,7 @@ Flow::InstancePtr Flow::NewInstance() {
   return instance;
 }
 
-Flow::Instance* Flow::Find(uint32_t iteration) const {
+Flow::Instance* Flow::Find(uint64_t iteration) const {
   if (live_.empty() || iteration < live_.front()->iteration) return nullptr;
   const size_t at = iteration - live_.front()->iteration;
   return at < live_.size() ? live_[at].get() : nullptr;
@@ -194,6 +201,14 @@ void Flow::TryStart(const InstancePtr& instance, int t, Effects* effects) {
 
 void Flow::Begin(const InstancePtr& instance, int t) {
   const Task& task = program_->tasks()[t];
+  try {
+    BeginTask(instance, t, task);
+  } catch (const std::exception& error) {  // a message that cannot be sent, for example
+    host_->OnFailure(*this, "key '" + name_ + "': " + error.what());
+  }
+}
+
+void Flow::BeginTask(const InstancePtr& instance, int t, const Task& task) {
   if (task.op == Op::kSend) return SendTask(instance, t);
   thread_local int depth = 0;
   if (depth < kMaxTrivialDepth && IsTrivial(*instance, task)) {
@@ -254,7 +269,7 @@ void Flow::Complete(const InstancePtr& instance, int t, Value value, Effects* ef
   if (task.op == Op::kDecode && --instance->output_tasks == 0) {
     NoteGradient(FlightState::kDone, instance->iteration);
     if (timeline::kOn && instance->output) {
-      timeline::Record(TimelineOp::kGradient, key_, 0, instance->iteration,
+      timeline::Record(TimelineOp::kGradient, key_, 0, uint32_t(instance->iteration),
                        0, uint64_t(elements_), instance->pushed_at, timeline::kNoPeer, timeline_node_);
     }
     effects->Drop(std::move(instance->output));

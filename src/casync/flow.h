@@ -79,12 +79,12 @@ class FlowHost {
   virtual CodecPtr CodecToEncode(const Flow& flow, const Task& task, const Value& sum,
                                  bool updated) = 0;
   /// Hands a payload to the transport; `done` as Van::SendDone.
-  virtual void SendValue(const Flow& flow, const Task& task, const Value& value, uint32_t iteration,
+  virtual void SendValue(const Flow& flow, const Task& task, const Value& value, uint64_t iteration,
                          int priority, std::function<void(bool)> done) = 0;
   /// Hands a copy of a small payload to the transport, which may send it with others.
   /// \return false if it does not: then SendValue does
   virtual bool SendSmall(const Flow& flow, const Task& task, const Value& value,
-                         uint32_t iteration, int priority) {
+                         uint64_t iteration, int priority) {
     return false;
   }
   /// The codec a message's payload was encoded with. \throw ProtocolError if it was not announced
@@ -95,10 +95,10 @@ class FlowHost {
   /// shard's weights, which stay as they are while somebody holds the buffer.
   virtual Buffer Update(const Flow& flow, Buffer sum) { return sum; }
   /// A result of this node is there that others may fetch.
-  virtual void OnResult(const Flow& flow, int32_t partition, uint32_t iteration, const Value& value) {}
+  virtual void OnResult(const Flow& flow, int32_t partition, uint64_t iteration, const Value& value) {}
   /// A worker has a partition's result: `value` (of codec null: float32). If not `keep`, nobody will
   /// ask for it again.
-  virtual void OnOutput(const Flow& flow, int32_t partition, uint32_t iteration, const Value& value,
+  virtual void OnOutput(const Flow& flow, int32_t partition, uint64_t iteration, const Value& value,
                         bool keep) {}
   /// Recorder of the node's last events; null: none.
   virtual FlightRecorder* recorder() { return nullptr; }
@@ -128,7 +128,7 @@ class Flow : public std::enable_shared_from_this<Flow> {
   void SetMomentum(std::unique_ptr<Momentum> momentum) { momentum_ = std::move(momentum); }
   Momentum* momentum() const { return momentum_.get(); }
   /// Header of this send's kData message, but for its codec.
-  MessageHeader HeaderOf(const Task& task, const Value& value, uint32_t iteration) const;
+  MessageHeader HeaderOf(const Task& task, const Value& value, uint64_t iteration) const;
 
   // ---- What the user does (workers) ----
   /// Starts an iteration with this gradient. `done` when it is no longer needed.
@@ -137,7 +137,9 @@ class Flow : public std::enable_shared_from_this<Flow> {
   /// none that was not pulled yet: the caller then fetches the value.
   bool Pull(void* out, DType dtype, int priority, Done* done);
   /// Pushes so far.
-  uint32_t iteration() const;
+  uint64_t iteration() const;
+  /// Sets the number of the first iteration, for tests with large numbers; before the first Push.
+  void StartAt(uint64_t iteration);
   /// Lets every iteration end without being pulled from now on. \return true when all pushed ones
   /// have ended
   bool Drain();
@@ -155,7 +157,7 @@ class Flow : public std::enable_shared_from_this<Flow> {
   // ---- What encodes remember: residuals, other states of codecs, counts of encodes (flow_state.cc) --
   struct Memory;
   /// Whether every encode of this and earlier iterations is done.
-  bool HasEncoded(uint32_t iteration) const;
+  bool HasEncoded(uint64_t iteration) const;
   /// Waits for encodes of what has been pushed here. \throw Error if that takes too long, or the flow fails
   void AwaitEncodes(std::chrono::steady_clock::time_point deadline) { LockWhenQuiet(deadline); }
   /// States as bytes. Waits for encodes of what has been pushed here. \throw Error if that takes too long
@@ -170,7 +172,7 @@ class Flow : public std::enable_shared_from_this<Flow> {
   void Fail(const std::string& sentence);
   /// The oldest iteration with something to receive, and what it waits for.
   struct Wait {
-    uint32_t iteration = 0;     ///< 0: it waits for nobody
+    uint64_t iteration = 0;     ///< 0: it waits for no peer
     bool unpushed = false;      ///< others have begun it and wait for this node's push
     bool updating = false;      ///< all has come, and the optimizer runs
     std::vector<NodeId> peers;  ///< that have not sent all yet
@@ -188,7 +190,9 @@ class Flow : public std::enable_shared_from_this<Flow> {
 
   // Under the lock; what they decide to do is left in `effects`, done after it.
   InstancePtr NewInstance();
-  Instance* Find(uint32_t iteration) const;
+  /// The iteration of a header: the one nearest to the next iteration here that has these low 32 bits.
+  uint64_t IterationOf(const MessageHeader& header) const;
+  Instance* Find(uint64_t iteration) const;
   void TryStart(const InstancePtr& instance, int task, Effects* effects);
   void TryStartAll(const InstancePtr& instance, Effects* effects);
   void Complete(const InstancePtr& instance, int task, Value value, Effects* effects);
@@ -215,13 +219,14 @@ class Flow : public std::enable_shared_from_this<Flow> {
   void UpdateShard(const InstancePtr& instance);
   void Finish(const InstancePtr& instance, int task, Value value);
   /// Tells the flight recorder.
-  void Note(FlightState state, const Task& task, uint32_t iteration) const;
-  void NoteGradient(FlightState state, uint32_t iteration) const;
+  void Note(FlightState state, const Task& task, uint64_t iteration) const;
+  void NoteGradient(FlightState state, uint64_t iteration) const;
   void DescribeInstance(const Instance& instance, bool pushes, JsonWriter* json) const;
-  void Trace(TimelineOp op, int task, uint32_t iteration, size_t bytes, int64_t began) const;
+  void Trace(TimelineOp op, int task, uint64_t iteration, size_t bytes, int64_t began) const;
   void SendTask(const InstancePtr& instance, int task);
-  /// Hands a ready task to whoever does it.
+  /// Runs a ready task, or submits it. An error fails the job.
   void Begin(const InstancePtr& instance, int task);
+  void BeginTask(const InstancePtr& instance, int number, const Task& task);
   /// True if handing it to a compute thread would take longer than the task, and it may run here.
   bool IsTrivial(const Instance& instance, const Task& task) const;
   CodecPtr CodecToEncode(const Instance& instance, int task) const;
@@ -248,9 +253,9 @@ class Flow : public std::enable_shared_from_this<Flow> {
   std::atomic<int> handing_over_{0};  ///< sends that have begun, and are not yet the host's
   std::deque<InstancePtr> live_;        // by iteration, without gaps
   std::vector<InstancePtr> spare_;      // to be used again
-  uint32_t next_iteration_ = 1;         // to be created
-  uint32_t pushed_ = 0;
-  std::vector<uint32_t> last_done_;     // per task: the last iteration in which it is done
+  uint64_t next_iteration_ = 1;         // to be created
+  uint64_t pushed_ = 0;
+  std::vector<uint64_t> last_done_;     // per task: the last iteration in which it is done
   std::vector<CodecState> states_;      // per task; used by encodes, one at a time thanks to last_done_
   std::vector<CodecPtr> state_owners_;  // the codec that wrote states_[task]
   std::string failure_;

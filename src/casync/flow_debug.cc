@@ -43,19 +43,19 @@ void Describe(const char* name, const ByPeer& peers, JsonWriter* json) {
 
 }  // namespace
 
-void Flow::Note(FlightState state, const Task& task, uint32_t iteration) const {
+void Flow::Note(FlightState state, const Task& task, uint64_t iteration) const {
   if (!recorder_) return;
   const bool travels = task.op == Op::kSend || task.op == Op::kRecv;
   // Where all takes microseconds, only messages are worth what their events cost. If something hangs,
   // Describe says so.
   if (!travels && WorkOf(task) <= kTrivialElements) return;
-  recorder_->Record(state, TimelineOp(task.op), key_, iteration, uint32_t(task.partition),
+  recorder_->Record(state, TimelineOp(task.op), key_, uint32_t(iteration), uint32_t(task.partition),
                     travels ? task.peer.Packed() : timeline::kNoPeer);
 }
 
-void Flow::NoteGradient(FlightState state, uint32_t iteration) const {
+void Flow::NoteGradient(FlightState state, uint64_t iteration) const {
   if (!recorder_ || elements_ <= kTrivialElements) return;
-  recorder_->Record(state, TimelineOp::kGradient, key_, iteration, 0);
+  recorder_->Record(state, TimelineOp::kGradient, key_, uint32_t(iteration), 0);
 }
 
 Flow::Wait Flow::WaitingFor() const {

@@ -8,7 +8,7 @@ namespace hipress {
 namespace {
 
 /// A peer further ahead than this is not following the protocol.
-constexpr uint32_t kMaxIterationsAhead = 4 * kFlowWindow;
+constexpr uint64_t kMaxIterationsAhead = 4 * kFlowWindow;
 
 }  // namespace
 
@@ -57,12 +57,18 @@ Value Flow::CheckedValue(const MessageHeader& header, CodecPtr codec, Buffer pay
   return value;
 }
 
+uint64_t Flow::IterationOf(const MessageHeader& header) const {
+  const auto distance = static_cast<int32_t>(header.iteration - static_cast<uint32_t>(next_iteration_));
+  return next_iteration_ + static_cast<uint64_t>(static_cast<int64_t>(distance));
+}
+
 Flow::Instance* Flow::BeginReceive(int t, const MessageHeader& header) {
-  while (header.iteration >= next_iteration_ &&
-         header.iteration - next_iteration_ < kMaxIterationsAhead && program_->receives_from_workers()) {
+  const uint64_t iteration = IterationOf(header);
+  while (iteration >= next_iteration_ && iteration - next_iteration_ < kMaxIterationsAhead &&
+         program_->receives_from_workers()) {
     NewInstance();  // an iteration starts with the first contribution, this node's or another's
   }
-  Instance* instance = Find(header.iteration);
+  Instance* instance = Find(iteration);
   if (instance == nullptr || instance->states[t] != Instance::kWaiting) {
     throw ProtocolError("iteration " + std::to_string(header.iteration) + " of key '" + name_ +
                         "', which is not expected now");
@@ -113,9 +119,9 @@ void Flow::Arrive(NodeId from, const MessageHeader& header, Value value) {
   effects.Drop(value.data.owner);  // if the instance is gone, let go without the lock
   std::lock_guard<std::mutex> lock(mutex_);
   if (!failure_.empty()) return;
-  Instance* instance = Find(header.iteration);
+  const Instance* const instance = Find(IterationOf(header));
   if (instance == nullptr) return;
-  InstancePtr held = live_[header.iteration - live_.front()->iteration];
+  InstancePtr held = live_[instance->iteration - live_.front()->iteration];
   if (timeline::kOn) {
     timeline::Record(TimelineOp::kReceive, key_, header.partition, header.iteration,
                      header.payload_bytes, header.elements, instance->arrived[t], from.Packed(),

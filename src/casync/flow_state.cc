@@ -13,6 +13,7 @@
 
 #include "casync/flow-inl.h"
 #include "common/bytes.h"
+#include "common/interrupt.h"
 
 namespace hipress {
 namespace {
@@ -35,6 +36,7 @@ std::unique_lock<std::mutex> Flow::LockWhenQuiet(std::chrono::steady_clock::time
     }
     return false;
   };
+  interrupt::PolledCheck check_signals;
   while (true) {
     std::unique_lock<std::mutex> lock(mutex_);
     if (!failure_.empty()) throw Error(failure_);
@@ -45,11 +47,12 @@ std::unique_lock<std::mutex> Flow::LockWhenQuiet(std::chrono::steady_clock::time
       throw Error("key '" + name_ + "' is still being pushed: its states cannot be saved or loaded");
     }
     lock.unlock();
+    check_signals();
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
 }
 
-bool Flow::HasEncoded(uint32_t iteration) const {
+bool Flow::HasEncoded(uint64_t iteration) const {
   std::lock_guard<std::mutex> lock(mutex_);
   if (!failure_.empty()) throw Error(failure_);
   for (size_t t = 0; t < last_done_.size(); ++t) {

@@ -53,19 +53,19 @@ void Flow::Finish(const InstancePtr& instance, int t, Value value) {
   Complete(instance, t, std::move(value), &effects);
 }
 
-void Flow::Trace(TimelineOp op, int t, uint32_t iteration, size_t bytes, int64_t began) const {
+void Flow::Trace(TimelineOp op, int t, uint64_t iteration, size_t bytes, int64_t began) const {
   const Task& task = program_->tasks()[t];
-  timeline::Record(op, key_, uint32_t(task.partition), iteration, bytes,
+  timeline::Record(op, key_, uint32_t(task.partition), uint32_t(iteration), bytes,
                    uint64_t(program_->partitions()[task.partition].count), began,
                    task.op == Op::kSend ? task.peer.Packed() : timeline::kNoPeer, timeline_node_);
 }
 
-MessageHeader Flow::HeaderOf(const Task& task, const Value& value, uint32_t iteration) const {
+MessageHeader Flow::HeaderOf(const Task& task, const Value& value, uint64_t iteration) const {
   MessageHeader header;
   header.kind = MessageKind::kData;
   header.key = key_;
   header.elements = uint64_t(program_->partitions()[task.partition].count);
-  header.iteration = iteration;
+  header.iteration = uint32_t(iteration);
   header.partition = uint32_t(task.partition);
   header.step = uint16_t(task.step);
   header.dtype = uint8_t(value.wire);
@@ -96,7 +96,12 @@ void Flow::SendTask(const InstancePtr& instance, int t) {
                      if (timeline::kOn && sent && instance) {
                        self->Trace(TimelineOp::kSend, t, instance->iteration, bytes, began);
                      }
-                     if (sent && instance) self->Finish(instance, t, Value());
+                     if (!sent || !instance) return;
+                     try {
+                       self->Finish(instance, t, Value());
+                     } catch (const std::exception& error) {
+                       self->host_->OnFailure(*self, "key '" + self->name_ + "': " + error.what());
+                     }
                    });
 }
 
@@ -342,7 +347,7 @@ void Flow::UpdateShard(const InstancePtr& instance) {
     host_->OnFailure(*this, "the optimizer failed on key '" + name_ + "': " + error.what());
     return;
   }
-  timeline::Record(TimelineOp::kUpdate, key_, 0, instance->iteration, weight.size,
+  timeline::Record(TimelineOp::kUpdate, key_, 0, uint32_t(instance->iteration), weight.size,
                    weight.size / sizeof(float), began, timeline::kNoPeer, timeline_node_);
   Effects effects(this);
   std::lock_guard<std::mutex> lock(mutex_);

@@ -23,7 +23,7 @@ struct FetchTable::Fetch {
 
   const std::shared_ptr<Flow> flow;
   const std::vector<NodeId> owners;
-  const uint32_t version;  ///< pushes that the value must contain
+  const uint64_t version;  ///< pushes that the value must contain
   const std::chrono::steady_clock::time_point since = std::chrono::steady_clock::now();
   uint8_t* const out;
   const DType dtype;
@@ -48,6 +48,7 @@ void FetchTable::Start(const std::shared_ptr<Flow>& flow, const std::vector<Node
     std::lock_guard<std::mutex> lock(mutex_);
     fetch->error = failure_;
     if (!failure_.empty()) return;  // the fetch's destructor notifies the caller, once the lock is released
+    while (fetches_.count(next_request_) != 0) ++next_request_;  // after 2^32 of them
     request = next_request_++;
     fetches_[request] = fetch;
   }
@@ -65,7 +66,7 @@ void FetchTable::Describe(JsonWriter* json) const {
   const auto lock = LockFor(&mutex_);
   for (const auto& [request, fetch] : fetches_) {
     const std::chrono::duration<double> lasts = std::chrono::steady_clock::now() - fetch->since;
-    json->Object().Name("key").Unsigned(fetch->flow->key()).Name("iteration").Number(fetch->version);
+    json->Object().Name("key").Unsigned(fetch->flow->key()).Name("iteration").Unsigned(fetch->version);
     json->Name("seconds").Seconds(lasts.count()).Name("from").Array();
     for (const NodeId owner : fetch->owners) json->Text(owner.ToString());
     json->EndArray().EndObject();

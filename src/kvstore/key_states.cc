@@ -26,7 +26,7 @@ std::string PackPushes(const PushesByKey& pushes) {
   ByteWriter out;
   for (const auto& [key, count] : pushes) {
     out.Number<uint64_t>(key);
-    out.Number<uint32_t>(count);
+    out.Number<uint64_t>(count);
   }
   return out.Take();
 }
@@ -36,7 +36,7 @@ PushesByKey UnpackPushes(const std::string& bytes) {
   ByteReader in(bytes);
   while (!in.AtEnd()) {
     const uint64_t key = in.Number<uint64_t>();
-    pushes[key] = in.Number<uint32_t>();
+    pushes[key] = in.Number<uint64_t>();
   }
   return pushes;
 }

@@ -28,7 +28,7 @@ struct KeyRange {
 using FlowsByKey = std::map<uint64_t, std::vector<std::shared_ptr<Flow>>>;
 
 /// Pushes by key, as a worker counts them.
-using PushesByKey = std::map<uint64_t, uint32_t>;
+using PushesByKey = std::map<uint64_t, uint64_t>;
 std::string PackPushes(const PushesByKey& pushes);
 /// \throw Error
 PushesByKey UnpackPushes(const std::string& bytes);

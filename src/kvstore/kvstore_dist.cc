@@ -4,6 +4,7 @@
  */
 #include "kvstore/kvstore_dist.h"
 
+#include "common/interrupt.h"
 #include "kvstore/protocol.h"
 
 namespace hipress {
@@ -21,9 +22,12 @@ KVStoreDist::KVStoreDist(JobOptions options)
       }),
       locals_(&executor_),
       compression_(GradientCompression::None()),
-      executor_(postoffice_.options().num_threads) {}
+      executor_(postoffice_.options().num_threads, [this](const std::string& sentence) { FailJob(sentence); }) {}
 
-KVStoreDist::~KVStoreDist() { Stop(); }
+KVStoreDist::~KVStoreDist() {
+  const interrupt::Suspended suspended;
+  Stop();
+}
 
 void KVStoreDist::Start() {
   postoffice_.Start(this);
@@ -90,12 +94,15 @@ std::string KVStoreDist::Command(int server, int head, const void* body, size_t 
   return Request(Server(server), head, std::string(static_cast<const char*>(body), bytes));
 }
 
-std::string KVStoreDist::Request(NodeId to, int head, const std::string& body) {
+std::string KVStoreDist::Request(NodeId to, int head, std::string body) {
   std::future<Reply> reply;
-  Message message(MessageKind::kCommand, body);
-  message.header.iteration = requests_.Add(&reply);
-  message.header.partition = uint32_t(head);
-  postoffice_.Send(to, std::move(message), kControlPriority);
+  MessageHeader header;
+  header.kind = MessageKind::kCommand;
+  header.iteration = requests_.Add(&reply);
+  header.partition = uint32_t(head);
+  SendText(header, std::move(body), PieceBytes(), [&](Message piece) {
+    postoffice_.Send(to, std::move(piece), kControlPriority);
+  });
   return requests_.Await(&reply, "command", to.ToString(), to.ToString() + " to answer a command");
 }
 

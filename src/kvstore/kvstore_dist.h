@@ -11,6 +11,7 @@
  */
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -146,23 +147,24 @@ class KVStoreDist : public PostofficeReceiver, public FlowHost {
   uint8_t timeline_node() const override { return postoffice_.timeline_node(); }
   CodecPtr CodecToEncode(const Flow& flow, const Task& task, const Value& sum,
                          bool updated) override;
-  void SendValue(const Flow& flow, const Task& task, const Value& value, uint32_t iteration,
+  void SendValue(const Flow& flow, const Task& task, const Value& value, uint64_t iteration,
                  int priority, std::function<void(bool)> done) override;
-  bool SendSmall(const Flow& flow, const Task& task, const Value& value, uint32_t iteration,
+  bool SendSmall(const Flow& flow, const Task& task, const Value& value, uint64_t iteration,
                  int priority) override;
   CodecPtr CodecOf(NodeId from, const MessageHeader& header) override;
-  void OnOutput(const Flow& flow, int32_t partition, uint32_t iteration, const Value& value,
+  void OnOutput(const Flow& flow, int32_t partition, uint64_t iteration, const Value& value,
                 bool keep) override;
   void OnFailure(const Flow& flow, const std::string& sentence) override;
 
   std::shared_ptr<Flow> Checked(uint64_t key, int64_t n, DType dtype, const char* verb) const;
   MessageHeader DataHeader(const Flow& flow, const Task& task, const Value& value,
-                           uint32_t iteration);
+                           uint64_t iteration);
   std::shared_ptr<Flow> FindFlow(uint64_t key) const;
   /// Servers that hold a part of the key's value; empty if workers do without any.
   std::vector<NodeId> Owners(const Flow& flow) const;
   FlowsByKey Flows(KeyRange range) const;
-  std::string Request(NodeId to, int head, const std::string& body);
+  size_t PieceBytes() const { return std::min<uint64_t>(kTextPieceBytes, postoffice_.max_payload_bytes()); }
+  std::string Request(NodeId to, int head, std::string body);
   Message InitMessage(const Flow& flow, uint64_t digest, uint32_t request,
                       const std::vector<int64_t>& program) const;
   void InitOnServers(const Flow& flow, const std::vector<NodeId>& owners, const void* data,

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "common/debug_dumps.h"
+#include "common/interrupt.h"
 #include "common/log.h"
 #include "common/thread_name.h"
 
@@ -13,7 +14,7 @@ KVStoreDistServer::KVStoreDistServer(JobOptions options)
     : postoffice_(std::move(options)),
       recorder_(postoffice_.options().flight_entries),
       watch_(postoffice_.options().wait_timeout),
-      executor_(postoffice_.options().num_threads) {
+      executor_(postoffice_.options().num_threads, [this](const std::string& sentence) { FailJob(sentence); }) {
   context_.executor = &executor_;
   context_.recorder = &recorder_;
   context_.timeline_node = postoffice_.timeline_node();
@@ -24,7 +25,10 @@ KVStoreDistServer::KVStoreDistServer(JobOptions options)
   context_.fail = [this](const std::string& sentence) { FailJob(sentence); };
 }
 
-KVStoreDistServer::~KVStoreDistServer() { Stop(); }
+KVStoreDistServer::~KVStoreDistServer() {
+  const interrupt::Suspended suspended;
+  Stop();
+}
 
 void KVStoreDistServer::Start() {
   // Workers may send as soon as they have the roster, so what they need is set before.
@@ -109,7 +113,9 @@ void KVStoreDistServer::OnMessage(NodeId from, Message message) {
     case MessageKind::kFetch: Find(header.key)->OnFetch(from, header); break;
     case MessageKind::kCommand: {
       std::lock_guard<std::mutex> lock(mutex_);
-      commands_.push_back({from, header.iteration, int(header.partition), TextIn(message)});
+      std::optional<std::string> body = pieces_.Add(from, message);
+      if (!body) break;
+      commands_.push_back({from, header.iteration, int(header.partition), *std::move(body)});
       wake_.notify_all();
       break;
     }
@@ -135,14 +141,17 @@ void KVStoreDistServer::AnswerInit(const std::shared_ptr<ServerKey>& key, bool c
   }
 }
 
-void KVStoreDistServer::Reply(NodeId to, uint32_t request, bool ok, const std::string& text) {
-  postoffice_.Send(to, ReplyMessage(request, ok, text), kControlPriority);
+void KVStoreDistServer::Reply(NodeId to, uint32_t request, bool ok, std::string text) {
+  SendText(ReplyHeader(request, ok), std::move(text), PieceBytes(), [&](Message piece) {
+    postoffice_.Send(to, std::move(piece), kControlPriority);
+  });
 }
 
 void KVStoreDistServer::OnLeave(NodeId peer) {
   {
     std::lock_guard<std::mutex> lock(mutex_);
     left_.insert(peer);
+    pieces_.Forget(peer);
     wake_.notify_all();
   }
   for (const auto& key : Keys()) AnswerInit(key, false);
@@ -188,11 +197,30 @@ void KVStoreDistServer::Serve(const Controller& controller) {
       lock.lock();
     }
   });
+  const auto join = [&] {
+    watch.join();
+    end.join();
+  };
+  try {
+    RunCommands(controller, &death);
+  } catch (...) {  // a signal handler has raised an exception
+    postoffice_.Abort();
+    join();
+    throw;
+  }
+  join();
+  if (!death.empty()) throw Error(death);
+  if (!failure_.empty()) throw Error(failure_);
+}
+
+void KVStoreDistServer::RunCommands(const Controller& controller, const std::string* death) {
   std::deque<Command> unanswered;  // those that an earlier call of the controller could not answer
   std::unique_lock<std::mutex> lock(mutex_);
-  while (!ended_ || (death.empty() && !commands_.empty())) {
+  while (!ended_ || (death->empty() && !commands_.empty())) {
     if (commands_.empty()) {
-      wake_.wait_for(lock, std::chrono::seconds(1));
+      const size_t left = left_.size();
+      interrupt::WaitUntil(&wake_, &lock, std::chrono::steady_clock::now() + std::chrono::seconds(1),
+                           [&] { return ended_ || !commands_.empty() || left_.size() > left; });
     }
     std::deque<Command> due;
     if (!commands_.empty()) {
@@ -207,11 +235,6 @@ void KVStoreDistServer::Serve(const Controller& controller) {
     }
     lock.lock();
   }
-  lock.unlock();
-  watch.join();
-  end.join();
-  if (!death.empty()) throw Error(death);
-  if (!failure_.empty()) throw Error(failure_);
 }
 
 FlowsByKey KVStoreDistServer::Flows(KeyRange range) {
@@ -244,10 +267,10 @@ bool KVStoreDistServer::RunCommand(const Controller& controller, const Command& 
   try {
     const bool own = command.head == kSaveStates || command.head == kLoadStates;
     if (!own && !controller) throw Error("this server takes no commands");
-    const auto answer = own ? OwnCommand(command)
+    auto answer = own ? OwnCommand(command)
                             : controller(command.from.rank, command.head, command.body);
     if (!answer) return false;
-    Reply(command.from, command.request, true, *answer);
+    Reply(command.from, command.request, true, *std::move(answer));
   } catch (const std::exception& error) {
     Reply(command.from, command.request, false,
           postoffice_.self().ToString() + ": " + error.what());

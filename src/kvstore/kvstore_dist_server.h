@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include <algorithm>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -37,7 +38,7 @@ class KVStoreDistServer : public PostofficeReceiver {
   /// Values become weights that `updater` updates; null: they are sums again.
   void SetUpdater(std::shared_ptr<const UpdateFn> updater);
   /// Runs commands on the calling thread until the job ends.
-  /// \throw Error if somebody died or the job failed
+  /// \throw Error if a node died or the job failed; interrupt::Interrupted, and the job has been left then
   void Serve(const Controller& controller);
   /// Reports to every worker that the job cannot go on; the first report counts.
   void FailJob(const std::string& sentence, FailureCause cause = kFailed);
@@ -63,10 +64,13 @@ class KVStoreDistServer : public PostofficeReceiver {
   std::vector<std::shared_ptr<ServerKey>> Keys();
   /// Answers those who initialise a key, if all have, or some never will.
   void AnswerInit(const std::shared_ptr<ServerKey>& key, bool complete);
-  void Reply(NodeId to, uint32_t request, bool ok, const std::string& text);
+  void Reply(NodeId to, uint32_t request, bool ok, std::string text);
+  size_t PieceBytes() const { return std::min<uint64_t>(kTextPieceBytes, postoffice_.max_payload_bytes()); }
   FlowsByKey Flows(KeyRange range);
   /// Commands that need no controller. \return without an answer yet, null
   std::optional<std::string> OwnCommand(const Command& command);
+  /// Answers commands until the job ends. \param death why it failed; under mutex_
+  void RunCommands(const Controller& controller, const std::string* death);
   /// \return whether it has been answered
   bool RunCommand(const Controller& controller, const Command& command);
   void CheckProgress();
@@ -80,6 +84,7 @@ class KVStoreDistServer : public PostofficeReceiver {
   std::condition_variable wake_;
   std::map<uint64_t, std::shared_ptr<ServerKey>> keys_;
   std::deque<Command> commands_;
+  TextPieces pieces_;  ///< of commands
   std::set<NodeId> left_;
   std::string failure_;
   bool ended_ = false;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "common/debug_dumps.h"
+#include "common/interrupt.h"
 #include "common/log.h"
 #include "kvstore/kvstore_dist.h"
 #include "kvstore/protocol.h"
@@ -121,8 +122,10 @@ void KVStoreDist::Drain() {
   for (auto& [key, flow] : flows_) {
     (owners_[key].empty() ? flows : on_servers).push_back(flow);
   }
+  interrupt::PolledCheck check_signals;
   while (failure_.empty() && std::chrono::steady_clock::now() < deadline) {
     lock.unlock();
+    check_signals();
     // Small payloads of an iteration that is over may wait for their batch's end.
     // What servers get must only be on its way: the goodbye comes behind it.
     const bool drained = std::all_of(flows.begin(), flows.end(),

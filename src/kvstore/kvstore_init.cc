@@ -27,6 +27,17 @@ std::set<NodeId> PeersOf(const Program& program) {
   return peers;
 }
 
+/// \throw Error if a partition may not fit into a message
+void CheckPartitions(const std::string& name, const Program& program, uint64_t max_payload_bytes) {
+  for (const Partition& partition : program.partitions()) {
+    const uint64_t bytes = uint64_t(partition.count) * sizeof(float);  // partial sums are float32
+    if (bytes <= max_payload_bytes) continue;
+    throw Error("key '" + name + "' has a partition of " + std::to_string(partition.count) +
+                " elements, and a message has at most " + std::to_string(max_payload_bytes) +
+                " bytes: choose smaller partitions (HIPRESS_PARTITION_ELEMENTS)");
+  }
+}
+
 }  // namespace
 
 void KVStoreDist::Init(uint64_t key, const std::string& name, const void* data, int64_t n,
@@ -35,6 +46,7 @@ void KVStoreDist::Init(uint64_t key, const std::string& name, const void* data, 
   auto mine = programs.find(self);
   if (mine == programs.end()) throw Error("no task program for " + self.ToString());
   auto program = Program::Parse(mine->second.data(), int64_t(mine->second.size()), n);
+  CheckPartitions(name, *program, postoffice_.max_payload_bytes());
   auto flow = std::make_shared<Flow>(key, name, n, 0, program, dtype, this, &executor_);
 
   std::string all = graph;  // every worker must have built the same one
@@ -168,6 +180,7 @@ void KVStoreDist::AddKey(uint64_t key, const std::string& name, int64_t n, DType
                          const std::string& graph, const std::vector<int64_t>& program,
                          Binding binding, float momentum) {
   const auto parsed = Program::Parse(program.data(), int64_t(program.size()), n);
+  CheckPartitions(name, *parsed, postoffice_.max_payload_bytes());
   auto flow = std::make_shared<Flow>(key, name, n, 0, parsed, dtype, this, &executor_);
   flow->Bind(std::move(binding));
   if (momentum != 0) flow->SetMomentum(std::make_unique<Momentum>(parsed, dtype, momentum));

@@ -66,7 +66,7 @@ void KVStoreDist::OnMessage(NodeId from, Message message) {
       break;
     }
     case MessageKind::kCodecConfig: configs_.OnAnnouncement(from, message); break;
-    case MessageKind::kReply: requests_.OnReply(message); break;
+    case MessageKind::kReply: requests_.OnReply(from, message); break;
     case MessageKind::kInitKey:
       OnInitRequest({from, header, InitKeyBody::Unpack(message.payload).name}, header.key);
       break;
@@ -113,7 +113,7 @@ CodecPtr KVStoreDist::CodecToEncode(const Flow& flow, const Task& task, const Va
 }
 
 MessageHeader KVStoreDist::DataHeader(const Flow& flow, const Task& task, const Value& value,
-                                      uint32_t iteration) {
+                                      uint64_t iteration) {
   MessageHeader header = flow.HeaderOf(task, value, iteration);
   header.config = configs_.Announce(task.peer, value.codec, [this](NodeId to, Message m, int p) {
     postoffice_.Send(to, std::move(m), p);
@@ -124,13 +124,13 @@ MessageHeader KVStoreDist::DataHeader(const Flow& flow, const Task& task, const 
 }
 
 bool KVStoreDist::SendSmall(const Flow& flow, const Task& task, const Value& value,
-                            uint32_t iteration, int priority) {
+                            uint64_t iteration, int priority) {
   return Outbox::MayTake(value.data) &&
          outbox_.Take(task.peer, DataHeader(flow, task, value, iteration), value.data, priority);
 }
 
 void KVStoreDist::SendValue(const Flow& flow, const Task& task, const Value& value,
-                            uint32_t iteration, int priority, std::function<void(bool)> done) {
+                            uint64_t iteration, int priority, std::function<void(bool)> done) {
   Message message;
   message.header = DataHeader(flow, task, value, iteration);
   message.payload = value.data;
@@ -142,7 +142,7 @@ CodecPtr KVStoreDist::CodecOf(NodeId from, const MessageHeader& header) {
   return configs_.Find(header.config);
 }
 
-void KVStoreDist::OnOutput(const Flow& flow, int32_t partition, uint32_t iteration,
+void KVStoreDist::OnOutput(const Flow& flow, int32_t partition, uint64_t iteration,
                            const Value& value, bool keep) {
   locals_.Put(flow, partition, iteration, value, keep);
 }

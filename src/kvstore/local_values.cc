@@ -6,9 +6,9 @@
 
 namespace hipress {
 
-bool LocalValues::Held::Has(uint32_t version) const {
+bool LocalValues::Held::Has(uint64_t version) const {
   return std::all_of(iterations.begin(), iterations.end(),
-                     [version](uint32_t iteration) { return iteration >= version; });
+                     [version](uint64_t iteration) { return iteration >= version; });
 }
 
 void LocalValues::Init(const Flow& flow, const Buffer& value) {
@@ -24,7 +24,7 @@ void LocalValues::Init(const Flow& flow, const Buffer& value) {
   }
 }
 
-void LocalValues::Put(const Flow& flow, int32_t partition, uint32_t iteration, const Value& value,
+void LocalValues::Put(const Flow& flow, int32_t partition, uint64_t iteration, const Value& value,
                       bool keep) {
   Value copy;
   copy.codec = value.codec;

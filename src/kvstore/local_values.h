@@ -26,7 +26,7 @@ class LocalValues {
   /// The initial value: all elements in the wire's dtype, the result of the flow's first iteration.
   void Init(const Flow& flow, const Buffer& value);
   /// A partition's result; see FlowHost::OnOutput.
-  void Put(const Flow& flow, int32_t partition, uint32_t iteration, const Value& value, bool keep);
+  void Put(const Flow& flow, int32_t partition, uint64_t iteration, const Value& value, bool keep);
   /// Writes the value that this worker's pushes so far have led to, as soon as it is there.
   void Fetch(const std::shared_ptr<Flow>& flow, void* out, DType dtype, int priority, Done done);
 
@@ -39,15 +39,15 @@ class LocalValues {
     uint8_t* out;
     DType dtype;
     int priority;
-    uint32_t version;
+    uint64_t version;
     Done done;
   };
   struct Held {
     std::vector<Value> values;         ///< per partition; without data: not kept
-    std::vector<uint32_t> iterations;  ///< per partition
+    std::vector<uint64_t> iterations;  ///< per partition
     std::vector<Fetching> waiting;
 
-    bool Has(uint32_t version) const;
+    bool Has(uint64_t version) const;
   };
   void Serve(Fetching fetch, std::vector<Value> values);
 

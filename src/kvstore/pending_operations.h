@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "casync/flow.h"
+#include "common/interrupt.h"
 
 namespace hipress {
 
@@ -28,10 +29,16 @@ class PendingOperations {
     };
   }
 
-  /// Blocks until none is pending.
+  /// Blocks until none is pending. \throw interrupt::Interrupted
   void Wait() {
     std::unique_lock<std::mutex> lock(mutex_);
-    none_.wait(lock, [this] { return count_ == 0; });
+    interrupt::WaitUntil(&none_, &lock, std::chrono::steady_clock::time_point::max(), [this] { return count_ == 0; });
+  }
+
+  /// Operations that are pending now.
+  int64_t count() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return count_;
   }
 
  private:

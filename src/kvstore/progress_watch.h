@@ -28,7 +28,7 @@ class ProgressWatch {
 
  private:
   struct Progress {
-    uint32_t iteration = 0;
+    uint64_t iteration = 0;
     bool updating = false;
     std::chrono::steady_clock::time_point since;
   };

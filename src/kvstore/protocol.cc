@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <memory>
+#include <utility>
 
 namespace hipress {
 namespace {
@@ -76,11 +79,53 @@ std::string WhoWillNotInit(const std::vector<InitRequest>& requests, const std::
   return "";
 }
 
+MessageHeader ReplyHeader(uint32_t request, bool ok) {
+  MessageHeader header;
+  header.kind = MessageKind::kReply;
+  header.iteration = request;
+  header.flags = ok ? kReplyOk : kReplyError;
+  return header;
+}
+
 Message ReplyMessage(uint32_t request, bool ok, const std::string& text) {
   Message message(MessageKind::kReply, text);
-  message.header.iteration = request;
-  message.header.flags = ok ? kReplyOk : kReplyError;
+  message.header = ReplyHeader(request, ok);
   return message;
+}
+
+void SendText(const MessageHeader& header, std::string text, size_t piece_bytes,
+              const std::function<void(Message)>& send) {
+  const auto whole = std::make_shared<std::string>(std::move(text));
+  const Buffer all = {reinterpret_cast<uint8_t*>(whole->data()), whole->size(), whole};
+  size_t at = 0;
+  do {
+    const size_t size = std::min(piece_bytes, all.size - at);
+    Message piece(header, all.Slice(at, size));
+    at += size;
+    piece.header.step = at < all.size ? kTextGoesOn : 0;
+    send(std::move(piece));
+  } while (at < all.size);
+}
+
+std::optional<std::string> TextPieces::Add(NodeId from, const Message& piece) {
+  const MessageHeader& header = piece.header;
+  if (header.step > kTextGoesOn) throw ProtocolError("a piece of a text that is of no known kind");
+  const auto about = std::make_tuple(from, header.kind, header.iteration);
+  const auto begun = texts_.find(about);
+  const bool last = header.step != kTextGoesOn;
+  if (begun == texts_.end() && last) return TextIn(piece);
+  std::string& text = begun == texts_.end() ? texts_[about] : begun->second;
+  text.append(piece.payload.as<char>(), piece.payload.size);
+  if (!last) return std::nullopt;
+  std::string whole = std::move(text);
+  texts_.erase(about);
+  return whole;
+}
+
+void TextPieces::Forget(NodeId from) {
+  for (auto it = texts_.begin(); it != texts_.end();) {
+    it = std::get<NodeId>(it->first) == from ? texts_.erase(it) : std::next(it);
+  }
 }
 
 Message FailureMessage(const std::string& sentence, FailureCause cause) {

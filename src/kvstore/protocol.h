@@ -4,9 +4,14 @@
  */
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "van/message.h"
@@ -28,6 +33,30 @@ enum ReplyPolicy : uint8_t {
   kReplyPlain = 0,       ///< never compressed
   kReplySumsEncoded = 1, ///< compressed if it is a sum, plain if it is a weight
   kReplyEncoded = 2,     ///< always compressed
+};
+
+/// MessageHeader::step of kCommand and kReply: the text goes on in the sender's next message about this
+/// request. Texts are of any length (saved states, for example), and messages are not.
+constexpr uint16_t kTextGoesOn = 1;
+/// Bytes of a text that one message has at most, so that heartbeats and gradients go between the pieces.
+constexpr size_t kTextPieceBytes = 16 << 20;
+
+/// Sends a text in as many messages with this header as it takes, in order.
+/// \param piece_bytes of a message at most
+void SendText(const MessageHeader& header, std::string text, size_t piece_bytes,
+              const std::function<void(Message)>& send);
+
+/// Texts of which some pieces have arrived. Not thread-safe.
+class TextPieces {
+ public:
+  /// \return the text, if this is its last piece
+  std::optional<std::string> Add(NodeId from, const Message& piece);
+  /// Forgets the unfinished texts of a node that is gone.
+  void Forget(NodeId from);
+
+ private:
+  /// By sender, kind and request.
+  std::map<std::tuple<NodeId, MessageKind, uint32_t>, std::string> texts_;
 };
 
 /// MessageHeader::flags of kReply.
@@ -66,7 +95,9 @@ std::string Disagreement(const std::vector<InitRequest>& requests);
 /// Who has left the job without one of these requests, as a sentence; empty if nobody has.
 std::string WhoWillNotInit(const std::vector<InitRequest>& requests, const std::set<NodeId>& left);
 
-/// Answer to request `request`: what was asked for, or an error.
+/// Header of the answer to a request: what was asked for, or an error.
+MessageHeader ReplyHeader(uint32_t request, bool ok);
+/// An answer with a short text.
 Message ReplyMessage(uint32_t request, bool ok, const std::string& text);
 /// Failure report: why the job fails.
 Message FailureMessage(const std::string& sentence, FailureCause cause);

@@ -3,13 +3,14 @@
 #include <utility>
 
 #include "common/debug_dumps.h"
-#include "kvstore/protocol.h"
+#include "common/interrupt.h"
 
 namespace hipress {
 
 uint32_t RequestTable::Add(std::future<Reply>* reply) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (!failure_.empty()) throw Error(failure_);
+  while (requests_.count(next_) != 0) ++next_;  // after 2^32 of them
   *reply = requests_[next_].get_future();
   return next_++;
 }
@@ -17,7 +18,7 @@ uint32_t RequestTable::Add(std::future<Reply>* reply) {
 std::string RequestTable::Await(std::future<Reply>* reply, const char* kind,
                                 const std::string& about, const std::string& what) {
   const BlockingCalls::Scope scope(calls_, kind, about);
-  if (reply->wait_for(timeout_) != std::future_status::ready) {
+  if (!interrupt::WaitUntil(*reply, std::chrono::steady_clock::now() + timeout_)) {
     debug_dumps::GiveUp("waited " + std::to_string(timeout_.count()) + " s for " + what +
                         " (HIPRESS_TIMEOUT changes this)");
   }
@@ -26,16 +27,19 @@ std::string RequestTable::Await(std::future<Reply>* reply, const char* kind,
   return std::move(answer.text);
 }
 
-void RequestTable::OnReply(const Message& message) {
+void RequestTable::OnReply(NodeId from, const Message& message) {
   std::promise<Reply> promise;
+  std::optional<std::string> text;
   {
     std::lock_guard<std::mutex> lock(mutex_);
+    text = pieces_.Add(from, message);
+    if (!text) return;
     const auto it = requests_.find(message.header.iteration);
     if (it == requests_.end()) return;
     promise = std::move(it->second);
     requests_.erase(it);
   }
-  promise.set_value({message.header.flags == kReplyOk, TextIn(message)});
+  promise.set_value({message.header.flags == kReplyOk, *std::move(text)});
 }
 
 void RequestTable::Fail(const std::string& sentence) {

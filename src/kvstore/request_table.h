@@ -12,6 +12,7 @@
 #include <unordered_map>
 
 #include "common/blocking_calls.h"
+#include "kvstore/protocol.h"
 #include "van/message.h"
 
 namespace hipress {
@@ -36,8 +37,8 @@ class RequestTable {
   /// \throw Error if the answer is one, or the wait times out
   std::string Await(std::future<Reply>* reply, const char* kind, const std::string& about,
                     const std::string& what);
-  /// An answer (kReply); of no effect if nobody waits for it.
-  void OnReply(const Message& message);
+  /// An answer (kReply), or a piece of one; without effect if no thread waits for it.
+  void OnReply(NodeId from, const Message& message);
   /// Answers every request, now and later, with this error.
   void Fail(const std::string& sentence);
 
@@ -47,6 +48,7 @@ class RequestTable {
   std::mutex mutex_;
   std::unordered_map<uint32_t, std::promise<Reply>> requests_;
   uint32_t next_ = 1;
+  TextPieces pieces_;
   std::string failure_;
 };
 

@@ -108,7 +108,7 @@ CodecPtr ServerKey::CodecToEncode(const Flow& flow, const Task& task, const Valu
 }
 
 MessageHeader ServerKey::DataHeader(const Flow& flow, const Task& task, const Value& value,
-                                    uint32_t iteration) {
+                                    uint64_t iteration) {
   MessageHeader header = flow.HeaderOf(task, value, iteration);
   header.config = context_->configs.Announce(
       task.peer, value.codec,
@@ -117,14 +117,14 @@ MessageHeader ServerKey::DataHeader(const Flow& flow, const Task& task, const Va
 }
 
 bool ServerKey::SendSmall(const Flow& flow, const Task& task, const Value& value,
-                          uint32_t iteration, int priority) {
+                          uint64_t iteration, int priority) {
   return Outbox::MayTake(value.data) &&
          context_->outbox.Take(task.peer, DataHeader(flow, task, value, iteration), value.data,
                                priority);
 }
 
 void ServerKey::SendValue(const Flow& flow, const Task& task, const Value& value,
-                          uint32_t iteration, int priority, std::function<void(bool)> done) {
+                          uint64_t iteration, int priority, std::function<void(bool)> done) {
   Message message;
   message.header = DataHeader(flow, task, value, iteration);
   message.payload = value.data;
@@ -196,7 +196,7 @@ Buffer ServerKey::Update(const Flow& flow, Buffer sum) {
 
 // ---- Fetches ---------------------------------------------------------------------------------------
 
-void ServerKey::OnResult(const Flow& flow, int32_t partition, uint32_t iteration,
+void ServerKey::OnResult(const Flow& flow, int32_t partition, uint64_t iteration,
                          const Value& value) {
   {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -233,7 +233,7 @@ void ServerKey::OnFetch(NodeId from, const MessageHeader& header) {
   if (flows_.empty()) throw ProtocolError("a fetch of key '" + name_ + "', which is not initialised");
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    waiters_.push_back({from, header.iteration, uint32_t(header.elements),
+    waiters_.push_back({from, header.iteration, header.elements,
                         std::vector<bool>(published_.size(), false)});
   }
   ServeWaiters();
@@ -250,7 +250,7 @@ void ServerKey::ServeWaiters() {
       bool complete = true;
       for (size_t i = 0; i < published_.size(); ++i) {
         if (waiter.answered[i]) continue;
-        const uint32_t have =
+        const uint64_t have =
             program_->per_worker() ? applied_[waiter.from.rank] : published_[i].iteration;
         if (have < waiter.version) {
           complete = false;

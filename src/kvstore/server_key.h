@@ -71,31 +71,31 @@ class ServerKey : public FlowHost, public std::enable_shared_from_this<ServerKey
   uint8_t timeline_node() const override { return context_->timeline_node; }
   CodecPtr CodecToEncode(const Flow& flow, const Task& task, const Value& sum,
                          bool updated) override;
-  void SendValue(const Flow& flow, const Task& task, const Value& value, uint32_t iteration,
+  void SendValue(const Flow& flow, const Task& task, const Value& value, uint64_t iteration,
                  int priority, std::function<void(bool)> done) override;
-  bool SendSmall(const Flow& flow, const Task& task, const Value& value, uint32_t iteration,
+  bool SendSmall(const Flow& flow, const Task& task, const Value& value, uint64_t iteration,
                  int priority) override;
   CodecPtr CodecOf(NodeId from, const MessageHeader& header) override;
   bool HasUpdater() const override { return context_->has_updater; }
   Buffer Update(const Flow& flow, Buffer sum) override;
-  void OnResult(const Flow& flow, int32_t partition, uint32_t iteration, const Value& value) override;
+  void OnResult(const Flow& flow, int32_t partition, uint64_t iteration, const Value& value) override;
   void OnFailure(const Flow& flow, const std::string& sentence) override;
 
  private:
   /// A partition's current value: a payload of its own, or (codec null) a part of the weight.
   struct Published {
     Value value;
-    uint32_t iteration = 0;
+    uint64_t iteration = 0;
   };
   struct Waiter {
     NodeId from;
     uint32_t request;
-    uint32_t version;  ///< pushes of `from` that the answer must contain
+    uint64_t version;  ///< pushes of `from` that the answer must contain
     std::vector<bool> answered;
   };
 
   MessageHeader DataHeader(const Flow& flow, const Task& task, const Value& value,
-                           uint32_t iteration);
+                           uint64_t iteration);
   bool InitComplete() const;
   void MakeWeightLocked();
   Value CurrentLocked(size_t local) const;
@@ -120,7 +120,7 @@ class ServerKey : public FlowHost, public std::enable_shared_from_this<ServerKey
   bool updating_ = false;
   std::vector<Published> published_;    ///< by index in program_->local_partitions()
   std::vector<int32_t> local_index_;    ///< partition -> that index, or -1
-  std::vector<uint32_t> applied_;       ///< asynchronous mode: updates done, per worker
+  std::vector<uint64_t> applied_;       ///< asynchronous mode: updates done, per worker
   std::vector<Waiter> waiters_;
 };
 

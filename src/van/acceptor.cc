@@ -56,7 +56,7 @@ class PendingHandshake : public std::enable_shared_from_this<PendingHandshake> {
     deadline_.async_wait([self = shared_from_this()](const asio::error_code& error) {
       if (!error && !self->knows_secret_) self->Refuse("did not finish the handshake in time");
     });
-    Continue();
+    ContinueGuarded();
   }
 
   void Refuse(const std::string& why) {
@@ -78,13 +78,22 @@ class PendingHandshake : public std::enable_shared_from_this<PendingHandshake> {
   }
 
  private:
+  /// Continues; an error refuses the caller.
+  void ContinueGuarded() {
+    try {
+      Continue();
+    } catch (const std::exception& error) {
+      Refuse(std::string("cannot be served: ") + error.what());
+    }
+  }
+
   enum class State { kHello, kProof, kConfirmation, kTls };
 
   void Wait(bool readable) {
     socket_.async_wait(readable ? asio::ip::tcp::socket::wait_read
                                 : asio::ip::tcp::socket::wait_write,
                        [self = shared_from_this()](const asio::error_code& error) {
-                         if (!error && self->acceptor_ != nullptr) self->Continue();
+                         if (!error && self->acceptor_ != nullptr) self->ContinueGuarded();
                        });
   }
 
@@ -274,8 +283,24 @@ void Acceptor::Stop() {
 void Acceptor::Wait() {
   listener_.async_wait(asio::posix::stream_descriptor::wait_read,
                        [this](const asio::error_code& error) {
-                         if (!error) AcceptSome();
+                         if (!error) AcceptGuarded();
                        });
+}
+
+void Acceptor::Pause() {
+  pause_.expires_after(std::chrono::milliseconds(100));
+  pause_.async_wait([this](const asio::error_code& error) {
+    if (!error) AcceptGuarded();
+  });
+}
+
+void Acceptor::AcceptGuarded() {
+  try {
+    AcceptSome();
+  } catch (const std::exception& error) {
+    LogWarning(std::string("cannot accept connections at the moment: ") + error.what());
+    Pause();
+  }
 }
 
 void Acceptor::AcceptSome() {
@@ -293,11 +318,7 @@ void Acceptor::AcceptSome() {
         continue;
       }
       // Out of descriptors or memory: the connection stays in the backlog; try again soon.
-      pause_.expires_after(std::chrono::milliseconds(100));
-      pause_.async_wait([this](const asio::error_code& error) {
-        if (!error) AcceptSome();
-      });
-      return;
+      return Pause();
     }
     const bool crowded = pending_.size() >= kMaxPending || fd.get() >= FirstReserved();
     if (crowded && !pending_.empty()) {

@@ -47,6 +47,10 @@ class Acceptor {
   friend class PendingHandshake;
   void Wait();
   void AcceptSome();
+  /// Does that; after an error it is tried again.
+  void AcceptGuarded();
+  /// Accepts more in a moment.
+  void Pause();
   /// Makes room: who knows the secret stays as long as there is anybody else.
   void RefuseSlowest();
   void Refused(const std::string& address, const std::string& why);

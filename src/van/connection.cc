@@ -98,7 +98,7 @@ void Connection::WaitReadable() {
     one->socket.async_wait(asio::ip::tcp::socket::wait_read,
                            [self = shared_from_this(), one](const asio::error_code& error) {
                              one->reading = false;
-                             if (!error && !self->turn_over_) self->OnReadable();
+                             if (!error && !self->turn_over_) self->Guarded([&] { self->OnReadable(); });
                            });
   }
 }
@@ -137,7 +137,7 @@ void Connection::OnReadable() {
       turn_over_ = true;
       asio::post(io_, [self = shared_from_this()] {
         self->turn_over_ = false;
-        self->OnReadable();
+        self->Guarded([&] { self->OnReadable(); });
       });
       return;
     }

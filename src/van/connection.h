@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <climits>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -72,6 +73,18 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void HangUp();
   /// Idempotent; fails what is queued.
   void Close(bool graceful, const std::string& reason);
+  /// Runs work of this connection in a handler of the event loop, where an exception would end the process:
+  /// it is logged instead, and ends the connection.
+  template <typename Work>
+  void Guarded(const Work& work) noexcept {
+    try {
+      work();
+    } catch (const std::exception& error) {
+      Failed(error.what());
+    }
+  }
+  /// Logs an error of this process, and closes the connection because of it.
+  void Failed(const std::string& why) noexcept;
 
   /// Whether lanes with this number belong to this connection, which this node called for, or its peer.
   bool Is(const LaneId& id, bool caller) const;

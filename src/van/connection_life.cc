@@ -110,12 +110,14 @@ void Connection::CallAgain() {
   const auto self = weak_from_this();
   const auto opened = [this, self](Opened lanes) {
     asio::post(io_, [self, lanes = std::move(lanes)]() mutable {
-      if (const auto connection = self.lock()) connection->Resume(std::move(lanes));
+      const auto connection = self.lock();
+      if (connection) connection->Guarded([&] { connection->Resume(std::move(lanes)); });
     });
   };
   const auto refused = [this, self] {
     asio::post(io_, [self] {
-      if (const auto connection = self.lock()) connection->Refused();
+      const auto connection = self.lock();
+      if (connection) connection->Guarded([&] { connection->Refused(); });
     });
   };
   try {
@@ -188,6 +190,16 @@ void Connection::HangUp() {
   FailQueued();
   if (!broken_.empty()) return Close(true, "was left by this node");
   if (idle) Flush();
+}
+
+void Connection::Failed(const std::string& why) noexcept {
+  try {
+    LogWarning("the connection with " + peer_.ToString() + " (" + address_ + ") ends because of an error in " +
+               owner_.self().ToString() + ": " + why);
+    Close(false, "can no longer be served by " + owner_.self().ToString() + ": " + why);
+  } catch (const std::exception&) {
+    // Out of memory: the connection is closed as far as possible.
+  }
 }
 
 void Connection::Close(bool graceful, const std::string& reason) {

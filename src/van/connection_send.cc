@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "common/batch.h"
+#include "common/log.h"
 #include "van/connection.h"
 #include "van/framing.h"
 
@@ -51,7 +52,9 @@ void Connection::Send(Message message, int priority, Van::SendDone done) {
   if (idle) {  // once for all messages of a batch
     Batch::AtEnd([self = shared_from_this()] { self->ScheduleFlush(); });
   }
-  if (done) asio::post(io_, [done = std::move(done)] { done(false); });
+  if (done) {
+    asio::post(io_, [self = shared_from_this(), done = std::move(done)] { self->Guarded([&] { done(false); }); });
+  }
 }
 
 void Connection::OfferArena() {
@@ -66,7 +69,7 @@ void Connection::OfferArena() {
 }
 
 void Connection::ScheduleFlush() {
-  asio::post(io_, [self = shared_from_this()] { self->Flush(); });
+  asio::post(io_, [self = shared_from_this()] { self->Guarded([&] { self->Flush(); }); });
 }
 
 void Connection::WaitWritable() {
@@ -77,7 +80,7 @@ void Connection::WaitWritable() {
     one->socket.async_wait(asio::ip::tcp::socket::wait_write,
                            [self = shared_from_this(), one](const asio::error_code& error) {
                              one->writing = false;
-                             if (!error) self->Flush();
+                             if (!error) self->Guarded([&] { self->Flush(); });
                            });
   }
 }
@@ -204,7 +207,12 @@ void Connection::Complete(bool sent, SendItem* item) {
     shared_payloads_.Add(payload, item->copied ? nullptr : std::exchange(done, nullptr));
   }
   payload = Buffer();  // nobody who hears that it was sent finds it still held
-  if (done) done(sent);
+  if (!done) return;
+  try {
+    done(sent);
+  } catch (const std::exception& error) {  // all others still have to be called
+    LogWarning("a callback of a message to " + peer_.ToString() + " failed: " + error.what());
+  }
 }
 
 void Connection::FailQueued() {

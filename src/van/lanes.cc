@@ -5,6 +5,7 @@
 #include <future>
 #include <utility>
 
+#include "common/interrupt.h"
 #include "van/tls.h"
 
 namespace hipress {
@@ -46,7 +47,9 @@ Opened OpenOthers(Lane first, const Call& call, const VanOptions& options, LaneI
   opened.peer = call.remote;
   opened.lanes.push_back(std::move(first));
   // All at the same time: each takes some round trips. The listener drops a group that is not complete soon.
-  const Deadline soon = deadline.AtMost(std::chrono::steady_clock::now() + kOpening);
+  std::atomic<bool> cancelled{false};
+  Deadline soon = deadline.AtMost(std::chrono::steady_clock::now() + kOpening);
+  if (soon.cancelled == nullptr) soon.cancelled = &cancelled;
   std::vector<std::future<Lane>> others;
   for (uint8_t i = 1; i < id.lanes; ++i) {
     id.lane = i;
@@ -58,7 +61,12 @@ Opened OpenOthers(Lane first, const Call& call, const VanOptions& options, LaneI
       return lane;
     }));
   }
-  for (auto& other : others) other.wait();
+  try {
+    for (auto& other : others) interrupt::WaitUntil(other, SteadyTime::max());
+  } catch (const interrupt::Interrupted&) {
+    cancelled = true;
+    throw;
+  }
   for (auto& other : others) opened.lanes.push_back(other.get());
   return opened;
 }

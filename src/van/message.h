@@ -20,7 +20,7 @@
 namespace hipress {
 
 constexpr uint32_t kMessageMagic = 0x53525048;  // "HPRS"
-constexpr uint16_t kMessageVersion = 3;
+constexpr uint16_t kMessageVersion = 4;
 
 enum class MessageKind : uint16_t {
   // Membership (handled inside src/van)

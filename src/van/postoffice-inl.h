@@ -90,7 +90,7 @@ class Postoffice::Impl final : public VanReceiver {
   void OnRoster(const Message& message);
 
   // postoffice.cc
-  void SendBarrier(uint64_t kind, uint32_t number, uint8_t flags);
+  void SendBarrier(uint64_t kind, uint64_t number, uint8_t flags);
   void OnRelease(const Message& message);
   /// The death because of which a barrier of this kind cannot be completed; empty if there is none.
   std::string Obstacle(uint64_t kind) const;
@@ -147,7 +147,7 @@ class Postoffice::Impl final : public VanReceiver {
   std::mutex reports_mutex_;
   std::condition_variable reports_sent_;
   int unsent_reports_ = 0;  ///< at the scheduler: all its messages
-  std::mutex barrier_mutex_;
+  std::recursive_mutex barrier_mutex_;  ///< a signal handler may come to a barrier during one
   BlockingCalls calls_;
 
   mutable std::mutex mutex_;  ///< guards all below (roster_ only until member_check_)
@@ -163,8 +163,8 @@ class Postoffice::Impl final : public VanReceiver {
   std::set<NodeId> up_;  ///< connected to this node
   std::set<NodeId> left_;
   std::vector<Event> events_;
-  uint32_t released_[kBarrierKinds] = {};
-  uint32_t begun_[kBarrierKinds] = {};  ///< the barrier that this node came to and has not passed; 0: none
+  uint64_t released_[kBarrierKinds] = {};
+  uint64_t begun_[kBarrierKinds] = {};  ///< the barrier that this node came to and has not passed; 0: none
   std::string barrier_failure_, barrier_missing_;
   TimelineExchange timeline_{[this](NodeId to, Message m) { van_->Send(to, std::move(m)); },
                              options_.timeline, {options_.view, options_.job}};

@@ -1,6 +1,7 @@
 #include "van/postoffice.h"
 
 #include "common/debug_dumps.h"
+#include "common/interrupt.h"
 #include "van/postoffice-inl.h"
 
 namespace hipress {
@@ -9,13 +10,13 @@ using std::chrono::seconds;
 using std::chrono::steady_clock;
 
 void Postoffice::Impl::Barrier(uint64_t kind, seconds timeout) {
-  std::lock_guard<std::mutex> one_at_a_time(barrier_mutex_);
+  std::lock_guard<std::recursive_mutex> one_at_a_time(barrier_mutex_);
   std::unique_lock<std::mutex> lock(mutex_);
   const auto deadline = steady_clock::now() + timeout;
   // Whoever gave up at one comes to the same again, which may have been completed meanwhile.
-  uint32_t& begun = begun_[kind];
+  uint64_t& begun = begun_[kind];
   if (begun == 0) begun = released_[kind] + 1;
-  const uint32_t number = begun;
+  const uint64_t number = begun;
   const BlockingCalls::Scope scope(&calls_, "barrier", NameOfBarrier(kind, number));
   barrier_failure_.clear();
   barrier_missing_.clear();
@@ -25,7 +26,7 @@ void Postoffice::Impl::Barrier(uint64_t kind, seconds timeout) {
     return released_[kind] >= number || !barrier_failure_.empty() || stopping_ ||
            !Obstacle(kind).empty();
   };
-  if (!changed_.wait_until(lock, deadline, over)) {
+  if (!interrupt::WaitUntil(&changed_, &lock, deadline, over)) {
     SendBarrier(kind, number, kQueryFlag);
     changed_.wait_for(lock, seconds(2), [&] { return over() || !barrier_missing_.empty(); });
   }
@@ -108,11 +109,11 @@ void Postoffice::Impl::OnUp(NodeId peer) {
   up_.insert(peer);
 }
 
-void Postoffice::Impl::SendBarrier(uint64_t kind, uint32_t number, uint8_t flags) {
+void Postoffice::Impl::SendBarrier(uint64_t kind, uint64_t number, uint8_t flags) {
   timeline_.Again();
   Message message(MessageKind::kBarrier);
   message.header.key = kind;
-  message.header.iteration = number;
+  message.header.iteration = static_cast<uint32_t>(number);
   message.header.flags = flags;
   van_->Send(Scheduler(), std::move(message));
 }
@@ -192,6 +193,7 @@ Postoffice::~Postoffice() {
     static_cast<void>(impl_.release());
     return;
   }
+  const interrupt::Suspended suspended;
   Stop();
 }
 

@@ -83,6 +83,8 @@ class Postoffice {
   int num_workers() const;
   int num_servers() const;
   const JobOptions& options() const;
+  /// Bytes of a message's payload that other nodes accept.
+  uint64_t max_payload_bytes() const { return options().van.max_payload_bytes; }
 
   /// Blocks until every worker (and server, if with_servers) has called it the same number of times.
   /// \throw Error that names the dead node, or, after the timeout, those who have not come.

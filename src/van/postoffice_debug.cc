@@ -17,7 +17,7 @@ void Names(const std::set<NodeId>& nodes, JsonWriter* json) {
 
 }  // namespace
 
-std::string NameOfBarrier(uint64_t kind, uint32_t number) {
+std::string NameOfBarrier(uint64_t kind, uint64_t number) {
   static const char* const kNames[kBarrierKinds] = {"workers", "all nodes", "start"};
   return kNames[kind] + std::string(" ") + std::to_string(number);
 }

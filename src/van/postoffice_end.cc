@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <climits>
 
+#include "common/interrupt.h"
 #include "van/postoffice-inl.h"
 
 namespace hipress {
@@ -50,7 +51,8 @@ void Postoffice::Impl::Leave(bool goodbye) {
 
 std::string Postoffice::Impl::WaitForEnd() {
   std::unique_lock<std::mutex> lock(mutex_);
-  changed_.wait(lock, [&] { return stopping_ || !deaths_.empty() || AllWorkersLeft(); });
+  interrupt::WaitUntil(&changed_, &lock, SteadyTime::max(),
+                       [&] { return stopping_ || !deaths_.empty() || AllWorkersLeft(); });
   if (state_) WriteTimeline(&lock);
   if (AllWorkersLeft() || deaths_.empty()) return "";
   AwaitReports(&lock);
@@ -252,7 +254,7 @@ void Postoffice::Impl::NotifyReceiver() {
 
 void Postoffice::Impl::WriteTimeline(std::unique_lock<std::mutex>* lock) {
   const int nodes = options_.num_workers + options_.num_servers;
-  changed_.wait_for(*lock, seconds(10), [&] {
+  interrupt::WaitUntil(&changed_, lock, steady_clock::now() + seconds(10), [&] {
     return stopping_ || !deaths_.empty() || !timeline_.Lacks(nodes);
   });
   timeline_.Write();

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "common/debug_dumps.h"
+#include "common/interrupt.h"
 #include "common/log.h"
 #include "van/postoffice-inl.h"
 
@@ -27,7 +28,7 @@ void Postoffice::Impl::AwaitStart(std::unique_lock<std::mutex>* lock, SteadyTime
   const auto over = [&] {
     return done() || !start_failure_.empty() || !deaths_.empty() || stopping_;
   };
-  if (!changed_.wait_until(*lock, deadline, over)) {
+  if (!interrupt::WaitUntil(&changed_, lock, deadline, over)) {
     SendBarrier(kReadyBarrier, 1, kQueryFlag);
     changed_.wait_for(*lock, seconds(2), [&] { return over() || !barrier_missing_.empty(); });
   }
@@ -66,7 +67,7 @@ void Postoffice::Impl::StartScheduler(SteadyTime deadline) {
     return state_->phase() == SchedulerState::Phase::kRunning ||
            state_->phase() == SchedulerState::Phase::kFailed || stopping_;
   };
-  if (!changed_.wait_until(lock, deadline, settled)) {
+  if (!interrupt::WaitUntil(&changed_, &lock, deadline, settled)) {
     const std::string why = "waited " + std::to_string(options_.start_timeout.count()) + " s for " +
                             state_->Missing();
     lock.unlock();

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "common/log.h"
 #include "common/thread_name.h"
 
 namespace hipress {
@@ -28,7 +29,11 @@ Redial::Redial(const Call& call, LaneId id, bool caller, bool same_host, const V
     : call_(call), id_(id), caller_(caller), same_host_(same_host), options_(options), hooks_(std::move(hooks)) {
   thread_ = std::thread([this] {
     NameThisThread("hipress-redial");
-    Run();
+    try {
+      Run();
+    } catch (const std::exception& error) {  // the connection is given up after its time
+      LogWarning("no longer calls " + call_.peer.ToString() + ": " + error.what());
+    }
   });
 }
 

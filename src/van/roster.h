@@ -47,7 +47,7 @@ enum MembershipFlag : uint8_t {
 enum BarrierKind : uint64_t { kWorkersBarrier = 0, kAllBarrier = 1, kReadyBarrier = 2 };
 constexpr int kBarrierKinds = 3;
 /// Name of a barrier; the first of a kind has number 1: "workers 1".
-std::string NameOfBarrier(uint64_t kind, uint32_t number);
+std::string NameOfBarrier(uint64_t kind, uint64_t number);
 
 /// The largest text of a membership message.
 constexpr uint64_t kMaxMembershipBytes = 8 << 20;

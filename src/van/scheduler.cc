@@ -215,8 +215,9 @@ void SchedulerState::OnBarrier(NodeId from, const Message& message) {
   }
   Barrier& barrier = barriers_[kind];
   // Whoever gave up may try again, also when the others' coming has just completed the barrier.
-  if (message.header.iteration == barrier.completed && barrier.completed > 0) return;
-  if (message.header.iteration != barrier.completed + 1) {
+  const uint32_t number = message.header.iteration;
+  if (number == static_cast<uint32_t>(barrier.completed) && barrier.completed > 0) return;
+  if (number != static_cast<uint32_t>(barrier.completed + 1)) {
     throw ProtocolError("it comes to a barrier out of turn");
   }
   barrier.arrived.insert(from);

@@ -65,7 +65,7 @@ class SchedulerState {
   };
   struct Barrier {
     std::set<NodeId> arrived;
-    uint32_t completed = 0;
+    uint64_t completed = 0;
   };
 
   /// The reason why this application cannot be granted; empty if it can.

@@ -17,6 +17,7 @@
 #include <fstream>
 #include <system_error>
 
+#include "common/interrupt.h"
 #include "common/types.h"
 
 namespace hipress {
@@ -242,7 +243,10 @@ void Tune(int fd, std::chrono::milliseconds unacknowledged_limit, const std::str
 
 bool WaitFor(int fd, bool readable, const Deadline& deadline) {
   constexpr int64_t kLookForCancellation = 10;  // milliseconds
-  const int64_t longest = deadline.cancelled ? kLookForCancellation : 3600 * 1000;
+  const int64_t longest = deadline.cancelled    ? kLookForCancellation
+                          : interrupt::Needed() ? interrupt::kInterval.count()
+                                                : 3600 * 1000;
+  interrupt::PolledCheck check_signals;
   for (;;) {
     if (deadline.cancelled && *deadline.cancelled) return false;
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(
@@ -252,6 +256,7 @@ bool WaitFor(int fd, bool readable, const Deadline& deadline) {
     const int n = poll(&poll_fd, 1, static_cast<int>(wait));
     if (n > 0) return true;
     if (left.count() <= 0) return false;
+    check_signals();
   }
 }
 

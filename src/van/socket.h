@@ -76,6 +76,7 @@ void CheckCongestionControl(const std::string& name);
 void TuneUnsent(int fd);
 
 /// Waits until `fd` is readable (or writable). \return false when the deadline has passed, or was cancelled
+/// \throw interrupt::Interrupted
 bool WaitFor(int fd, bool readable, const Deadline& deadline);
 
 /// A forked child (of a data loader, say) closes its copy of `fd` at once: otherwise the child's copy

@@ -10,6 +10,7 @@
 #include <thread>
 #include <unordered_map>
 
+#include "common/interrupt.h"
 #include "common/log.h"
 #include "common/thread_name.h"
 #include "van/acceptor.h"
@@ -62,9 +63,14 @@ class TcpCore final : public ConnectionOwner {
     acceptor_->Start();
     pauses_.Start();
     Tick();
-    thread_ = std::thread([this] {
+    std::promise<void> ended;
+    loop_ended_ = ended.get_future();
+    thread_ = std::thread([this, ended = std::move(ended)]() mutable {
       NameThisThread("hipress-van");
-      io_.run();
+      do {
+        Guarded([this] { io_.run(); });
+      } while (!io_.stopped());
+      ended.set_value();
     });
     return listens_.ToText();
   }
@@ -110,11 +116,16 @@ class TcpCore final : public ConnectionOwner {
         told = true;
       }
       std::this_thread::sleep_for(pause);
+      interrupt::Check();
       pause = std::min(2 * pause, milliseconds(250));
     }
   }
 
   void Send(NodeId to, Message message, int priority, Van::SendDone done) {
+    if (message.payload.size > options_.max_payload_bytes) {
+      throw Error("a message of " + std::to_string(message.payload.size) + " bytes to " + to.ToString() +
+                  " cannot be sent: the limit is " + std::to_string(options_.max_payload_bytes) + " bytes");
+    }
     ConnectionPtr connection;
     {
       std::lock_guard<std::mutex> lock(mutex_);
@@ -125,7 +136,7 @@ class TcpCore final : public ConnectionOwner {
       connection->Send(std::move(message), priority, std::move(done));
     } else if (done) {
       if (stopped_) return done(false);
-      asio::post(io_, [done = std::move(done)] { done(false); });
+      asio::post(io_, [this, done = std::move(done)] { Guarded([&] { done(false); }); });
     }
   }
 
@@ -133,21 +144,21 @@ class TcpCore final : public ConnectionOwner {
     if (stopping_.exchange(true)) return;
     if (!thread_.joinable()) return;
     asio::post(io_, [this, linger, goodbye] {
-      const std::vector<ConnectionPtr> all = Snapshot();
-      const bool resume = goodbye && std::any_of(all.begin(), all.end(), [](const ConnectionPtr& connection) {
-        return connection->CanBeResumed();
-      });
-      resume ? acceptor_->OnlyResume() : acceptor_->Stop();
-      const auto now = steady_clock::now();
-      Linger(now + linger, now + linger + kMaxDelivery, goodbye);
-      for (const ConnectionPtr& connection : all) goodbye ? connection->Leave() : connection->HangUp();
-      if (Snapshot().empty()) Finish();
+      try {
+        Leave(linger, goodbye);
+      } catch (const std::exception& error) {
+        LogWarning(std::string("leaves its peers at once because of an error: ") + error.what());
+        Finish();
+      }
     });
-    thread_.join();
-    stopped_ = true;
-    // Callbacks that were posted after the loop had ended still owe their callers an answer.
-    io_.restart();
-    io_.poll();
+    try {
+      interrupt::WaitUntil(loop_ended_, SteadyTime::max());
+    } catch (const interrupt::Interrupted&) {
+      asio::post(io_, [this] { Finish(); });
+      Join();
+      throw;
+    }
+    Join();
   }
 
   std::string HeldUp() const { return pauses_.Text(); }
@@ -182,6 +193,39 @@ class TcpCore final : public ConnectionOwner {
   }
 
  private:
+  /// Runs a handler of the event loop. An exception, which would end the process, is logged and ends all
+  /// connections: what was left undone is not known.
+  template <typename Work>
+  void Guarded(const Work& work) noexcept {
+    try {
+      work();
+    } catch (const std::exception& error) {
+      const std::string why = error.what();
+      for (const ConnectionPtr& connection : Snapshot()) connection->Failed(why);
+    }
+  }
+
+  void Leave(milliseconds linger, bool goodbye) {
+    const std::vector<ConnectionPtr> all = Snapshot();
+    const bool resume = goodbye && std::any_of(all.begin(), all.end(), [](const ConnectionPtr& connection) {
+      return connection->CanBeResumed();
+    });
+    resume ? acceptor_->OnlyResume() : acceptor_->Stop();
+    const auto now = steady_clock::now();
+    Linger(now + linger, now + linger + kMaxDelivery, goodbye);
+    for (const ConnectionPtr& connection : all) goodbye ? connection->Leave() : connection->HangUp();
+    if (Snapshot().empty()) Finish();
+  }
+
+  /// Ends the thread, whose loop ends or has ended.
+  void Join() {
+    thread_.join();
+    stopped_ = true;
+    // Callbacks posted after the end of the loop still have to answer their callers.
+    io_.restart();
+    io_.poll();
+  }
+
   bool ConnectOnce(NodeId peer, const std::string& address, SteadyTime deadline, std::string* why) {
     const auto [host, port] = SplitAddress(address);
     const SocketAddress remote = Resolve(host, port);
@@ -198,10 +242,14 @@ class TcpCore final : public ConnectionOwner {
     const auto added = std::make_shared<std::promise<bool>>();
     auto result = added->get_future();
     asio::post(io_, [this, peer, opened = std::move(opened), added]() mutable {
-      added->set_value(Add(peer, std::move(opened)));
+      try {
+        added->set_value(Add(peer, std::move(opened)));
+      } catch (...) {
+        added->set_exception(std::current_exception());
+      }
     });
     // The loop may have ended meanwhile; then nobody will answer.
-    while (result.wait_for(milliseconds(50)) != std::future_status::ready) {
+    while (!interrupt::WaitUntil(result, steady_clock::now() + milliseconds(50))) {
       if (stopped_) throw Error("this node is being stopped");
     }
     if (!result.get()) throw Error("a connection with it exists already");
@@ -267,8 +315,10 @@ class TcpCore final : public ConnectionOwner {
       if (!peers_.emplace(peer, connection).second) return false;
     }
     LogInfo("connected to " + peer.ToString() + " (" + connection->address() + ")");
-    receiver_->OnUp(peer);
-    connection->Start();
+    connection->Guarded([&] {
+      receiver_->OnUp(peer);
+      connection->Start();
+    });
     return true;
   }
 
@@ -284,9 +334,13 @@ class TcpCore final : public ConnectionOwner {
                                                    milliseconds(250));
     const auto now = steady_clock::now();
     const auto stalled = pauses_.Tick(now, interval);
-    for (const ConnectionPtr& connection : Snapshot()) connection->Tick(now, stalled);
-    gathering_.DropOld(now);
-    if (!stopping_) receiver_->OnTick();
+    Guarded([&] {
+      for (const ConnectionPtr& connection : Snapshot()) {
+        connection->Guarded([&] { connection->Tick(now, stalled); });
+      }
+      gathering_.DropOld(now);
+      if (!stopping_) receiver_->OnTick();
+    });
     timer_.expires_at(now + interval);
     timer_.async_wait([this](const asio::error_code& error) {
       if (!error && !stopping_) Tick();
@@ -302,8 +356,10 @@ class TcpCore final : public ConnectionOwner {
       const auto now = steady_clock::now();
       int64_t bytes = 0;
       for (const ConnectionPtr& connection : Snapshot()) {
-        if (patient) connection->Hasten(now);
-        bytes += connection->UndeliveredBytes(now);
+        connection->Guarded([&] {
+          if (patient) connection->Hasten(now);
+          bytes += connection->UndeliveredBytes(now);
+        });
       }
       if (now < from) return Linger(from, until, patient);
       // The kernel's queue is full, or shrinks, as long as there is more; its size changes with each packet.
@@ -342,6 +398,7 @@ class TcpCore final : public ConnectionOwner {
   std::mutex mutex_;
   std::unordered_map<NodeId, ConnectionPtr> peers_;  ///< guarded by mutex_
   std::thread thread_;
+  std::future<void> loop_ended_;
 };
 
 /// A forked child (of a data loader, say) inherits the object but neither its thread nor the right
@@ -351,6 +408,7 @@ class TcpVan final : public Van {
   explicit TcpVan(VanOptions options) : core_(new TcpCore(std::move(options))) {}
   ~TcpVan() override {
     if (getpid() != creator_) return;
+    const interrupt::Suspended suspended;
     core_->Stop(milliseconds(2000), true);
     delete core_;
   }

@@ -92,11 +92,12 @@ class Van {
   /// The name of a connected peer once it is known; on the van's thread.
   virtual void RenamePeer(NodeId from, NodeId to) = 0;
   /// Connects and authenticates; blocks the caller, at most until `deadline`.
-  /// \throw Error that says who could not be reached, where, and why
+  /// \throw Error that says who could not be reached, where, and why; interrupt::Interrupted
   virtual void Connect(NodeId peer, const std::string& address,
                        std::chrono::steady_clock::time_point deadline) = 0;
   /// Never blocks. `done` runs on the van's thread when the payload is no longer needed; sent=false
   /// if the peer went down first. To an unknown or dead peer: done(false) soon.
+  /// \throw Error for a payload that is larger than VanOptions::max_payload_bytes, which peers refuse
   virtual void Send(NodeId to, Message message, int priority = 0, SendDone done = nullptr) = 0;
   /// For how long ("4.1 s") the van's thread did not run, until just now or a moment ago; empty
   /// unless that was so long that peers may have taken this node for dead. On the van's thread.
@@ -106,7 +107,7 @@ class Van {
   virtual std::optional<std::chrono::steady_clock::duration> Silence(NodeId peer) const { return {}; }
   virtual const VanCounters& counters() const = 0;
   /// Says goodbye, flushes what is queued (for `linger`, and longer while bytes leave for peers that can be
-  /// heard), closes, joins the thread. Idempotent.
+  /// heard), closes, joins the thread. Idempotent. \throw interrupt::Interrupted when it has closed
   virtual void Stop(std::chrono::milliseconds linger = std::chrono::milliseconds(2000)) = 0;
   /// Closes without goodbye, so that the peers see a failure; joins the thread. Idempotent. What is
   /// queued is dropped, but what was sent (done(true)) arrives: waits, at most `linger`, until the

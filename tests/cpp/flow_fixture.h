@@ -160,13 +160,13 @@ class FakeHost : public FlowHost {
       : self(self), network_(network), codec_(std::move(codec)) {}
   NodeId Self() const override { return Worker(0); }
   CodecPtr CodecToEncode(const Flow&, const Task&, const Value&, bool) override { return codec_; }
-  void SendValue(const Flow& flow, const Task& task, const Value& value, uint32_t iteration, int,
+  void SendValue(const Flow& flow, const Task& task, const Value& value, uint64_t iteration, int,
                  std::function<void(bool)> done) override {
     Message message(MessageKind::kData);
     message.header.key = flow.key();
     message.header.elements = uint64_t(flow.program().partitions()[task.partition].count);
     message.header.payload_bytes = value.data.size;
-    message.header.iteration = iteration;
+    message.header.iteration = uint32_t(iteration);
     message.header.partition = uint32_t(task.partition);
     message.header.step = uint16_t(task.step);
     message.header.dtype = uint8_t(flow.wire());

@@ -1,6 +1,7 @@
 // Order, windows, outputs bound early, late or never, failures: sums must be exact in every case.
 #include <gtest/gtest.h>
 
+#include <future>
 #include <set>
 
 #include "flow_fixture.h"
@@ -45,6 +46,38 @@ TEST(Flow, SumsInPlaceOverManyIterations) {
       for (int w = 0; w < kWorkers; ++w) EXPECT_EQ(data[w][it], SumOf(1000, kWorkers, it)) << it;
     }
   }
+}
+
+TEST(Flow, IterationsContinueBeyond32Bits) {
+  constexpr int kWorkers = 2, kIterations = 12;
+  for (const int64_t parts : {3, 0}) {  // by a server, and between two workers alone
+    Cluster cluster(100, parts, kWorkers);
+    const uint64_t first = (uint64_t(1) << 32) - 5;
+    for (auto& [node, flow] : cluster.network.flows) flow->StartAt(first);
+    for (int it = 0; it < kIterations; ++it) {
+      Calls calls;
+      std::vector<Floats> data;
+      for (int w = 0; w < kWorkers; ++w) data.push_back(Pattern(100, w, it));
+      for (int w = 0; w < kWorkers; ++w) {
+        cluster.Push(w, data[w].data(), calls.Expect());
+        ASSERT_TRUE(cluster.Pull(w, data[w].data(), calls.Expect()));
+      }
+      ASSERT_TRUE(calls.Wait()) << it;
+      EXPECT_EQ(calls.error(), "");
+      for (int w = 0; w < kWorkers; ++w) EXPECT_EQ(data[w], SumOf(100, kWorkers, it)) << it;
+    }
+    EXPECT_EQ(cluster.flow(Worker(0)).iteration(), first + kIterations - 1);
+  }
+}
+
+TEST(Executor, AnErrorOfATaskIsReportedAndTheNextTaskRuns) {
+  std::string reported;
+  std::promise<void> next;
+  Executor executor(1, [&](const std::string& sentence) { reported = sentence; });
+  executor.Submit(0, [] { throw Error("no memory"); });
+  executor.Submit(0, [&] { next.set_value(); });
+  ASSERT_EQ(next.get_future().wait_for(std::chrono::seconds(20)), std::future_status::ready);
+  EXPECT_EQ(reported, "a task failed: no memory");
 }
 
 TEST(Flow, PushesThatNobodyPullsAreDroppedAndTheLastIsRight) {

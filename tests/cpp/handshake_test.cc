@@ -351,7 +351,7 @@ TEST_F(HandshakeTest, CorruptMessagesAreRefusedWithTheirSendersName) {
   const std::vector<Case> cases = {
       {sealed([](Message* m) { m->header.magic ^= 1; }, true), "does not begin with a message header"},
       {sealed([](Message* m) { m->header.key ^= 4; }, false), "its header's checksum is wrong"},
-      {sealed([](Message* m) { m->header.version = 9; }, true), "its format version is 9, not 3"},
+      {sealed([](Message* m) { m->header.version = 9; }, true), "its format version is 9, not 4"},
       {sealed([](Message* m) { m->header.kind = MessageKind(99); }, true), "its kind 99 is unknown"},
       {sealed([](Message* m) { m->header.placement = 7; }, true), "its placement is unknown"},
       {sealed([](Message* m) { m->header.payload_bytes = uint64_t(1) << 40; }, true), "exceeds the limit"},

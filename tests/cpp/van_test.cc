@@ -314,6 +314,64 @@ TEST_P(VanTest, StopsWithinItsLingerWhenThePeerDoesNotRead) {
   go.set_value();
 }
 
+/// A receiver whose callbacks throw, each once, when told to.
+class Failing : public Recorder {
+ public:
+  void OnUp(NodeId peer) override {
+    Recorder::OnUp(peer);
+    if (up.exchange(false)) throw Error("no memory");
+  }
+  void OnTick() override {
+    if (tick.exchange(false)) throw Error("no memory");
+  }
+  std::atomic<bool> up{false}, tick{false};
+};
+
+TEST(VanErrors, AnErrorInACallbackEndsTheConnectionAndNotTheProcess) {
+  for (const bool in_tick : {false, true}) {
+    Failing at_worker;
+    Recorder at_server;
+    const auto worker = MakeTcpVan(TestVanOptions()), server = MakeTcpVan(TestVanOptions());
+    worker->Start(Worker(0), "127.0.0.1", 0, &at_worker);
+    const std::string address = server->Start(Server(0), "127.0.0.1", 0, &at_server);
+    at_worker.up = !in_tick;
+    worker->Connect(Server(0), address, In(seconds(5)));
+    ASSERT_TRUE(at_server.AwaitUps(1));
+    at_worker.tick = in_tick;
+    ASSERT_TRUE(at_worker.AwaitDowns(1)) << in_tick;
+    EXPECT_FALSE(at_worker.downs[0].graceful);
+    EXPECT_EQ(at_worker.downs[0].reason, "can no longer be served by worker 0: no memory");
+    ASSERT_TRUE(at_server.AwaitDowns(1));
+    worker->Connect(Server(0), address, In(seconds(5)));  // the event loop goes on
+    worker->Send(Server(0), Text(MessageKind::kData, "again"));
+    EXPECT_TRUE(at_server.AwaitMessages(1));
+  }
+}
+
+TEST(VanErrors, AnErrorInTheCallbackOfAMessageIsLogged) {
+  Recorder at_worker, at_server;
+  const auto worker = MakeTcpVan(TestVanOptions()), server = MakeTcpVan(TestVanOptions());
+  worker->Start(Worker(0), "127.0.0.1", 0, &at_worker);
+  worker->Connect(Server(0), server->Start(Server(0), "127.0.0.1", 0, &at_server), In(seconds(5)));
+  worker->Send(Server(0), Text(MessageKind::kData, "first"), 0, [](bool) { throw Error("no memory"); });
+  worker->Send(Server(0), Text(MessageKind::kData, "second"));
+  EXPECT_TRUE(at_server.AwaitMessages(2));
+}
+
+TEST(VanErrors, AMessageThatPeersWouldRefuseIsRefusedByTheSender) {
+  VanOptions options = TestVanOptions();
+  options.max_payload_bytes = 1000;
+  Recorder at_worker, at_server;
+  const auto worker = MakeTcpVan(options), server = MakeTcpVan(options);
+  worker->Start(Worker(0), "127.0.0.1", 0, &at_worker);
+  worker->Connect(Server(0), server->Start(Server(0), "127.0.0.1", 0, &at_server), In(seconds(5)));
+  EXPECT_EQ(ErrorOf([&] { worker->Send(Server(0), Text(MessageKind::kData, std::string(1001, 'x'))); }),
+            "a message of 1001 bytes to server 0 cannot be sent: the limit is 1000 bytes");
+  worker->Send(Server(0), Text(MessageKind::kData, std::string(1000, 'x')));
+  EXPECT_TRUE(at_server.AwaitMessages(1));
+  EXPECT_TRUE(at_server.downs.empty());
+}
+
 INSTANTIATE_TEST_SUITE_P(
     All, VanTest, ::testing::Values(Kind::kTcp, Kind::kTls, Kind::kStriped, Kind::kStripedTls,
                                      Kind::kSharedMemory),

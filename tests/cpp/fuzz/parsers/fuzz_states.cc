@@ -14,7 +14,7 @@ class Host : public FlowHost {
   CodecPtr CodecToEncode(const Flow&, const Task&, const Value&, bool) override {
     return IdentityCodec();
   }
-  void SendValue(const Flow&, const Task&, const Value&, uint32_t, int,
+  void SendValue(const Flow&, const Task&, const Value&, uint64_t, int,
                  std::function<void(bool)>) override {}
   CodecPtr CodecOf(NodeId, const MessageHeader&) override { return IdentityCodec(); }
   void OnFailure(const Flow&, const std::string&) override {}

@@ -22,7 +22,7 @@ class Host : public FlowHost {
   CodecPtr CodecToEncode(const Flow&, const Task&, const Value&, bool) override {
     return IdentityCodec();
   }
-  void SendValue(const Flow&, const Task&, const Value&, uint32_t, int,
+  void SendValue(const Flow&, const Task&, const Value&, uint64_t, int,
                  std::function<void(bool)> done) override {
     done(true);
   }

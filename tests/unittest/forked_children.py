@@ -1,0 +1,64 @@
+"""Children that a worker forks, for test_forks.py: how they end, and that each ends."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+
+SECONDS = 20
+"""Time for a child to end, on a busy machine. One that waits for other workers never does."""
+
+
+def _raise() -> None:
+    raise ValueError("of the child")
+
+
+ENDS: dict[str, tuple[Callable[[], object], int]] = {
+    "sys.exit()": (sys.exit, 0),
+    "sys.exit(3)": (lambda: sys.exit(3), 3),
+    "exception": (_raise, 1),
+    "os._exit(4)": (lambda: os._exit(4), 4),
+}
+"""Function that ends a child, and the exit status of that child."""
+
+
+def fork(name: str) -> None:
+    """Forks a child that ends so, and prints how it ended. In the child this raises an exception or
+    does not return."""
+    end, expected = ENDS[name]
+    child = os.fork()
+    if child == 0:
+        end()
+    until = time.monotonic() + SECONDS
+    while True:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            break
+        if time.monotonic() > until:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            print(f"{name}: hangs", flush=True)
+            return
+        time.sleep(0.02)
+    code = os.waitstatus_to_exitcode(status)
+    print(f"{name}: {'ends' if code == expected else f'status {code}'}", flush=True)
+
+
+def multiprocess() -> None:
+    """Uses a pool of forked processes, and a process that fails; prints whether both end."""
+    context = multiprocessing.get_context("fork")
+    with context.Pool(2) as pool:
+        found = pool.map_async(abs, [-1, -2]).get(SECONDS)
+        pool.close()
+        pool.join()
+    print(f"pool: {'ends' if found == [1, 2] else found}", flush=True)
+    process = context.Process(target=_raise)
+    process.start()
+    process.join(SECONDS)
+    if process.exitcode is None:
+        process.kill()
+    print(f"process: {'ends' if process.exitcode == 1 else process.exitcode}", flush=True)

@@ -1,0 +1,67 @@
+"""Nodes of several jobs, for test_interrupts.py. Each job has one more node in another process.
+
+Each line of standard input is a job as a JSON object, see :func:`run`. A line of output says when
+worker 0 of a job is ready, and another one which failure ended the job there.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import time
+
+import numpy as np
+
+from hipress.errors import HipressError
+from hipress.member import Member
+from hipress.node import Node
+from hipress.scheduler import Scheduler
+
+_kept: list[object] = []
+
+
+class _WithOptions(Member):
+    def __init__(self) -> None:
+        super().__init__(self.options)
+
+
+class _Worker(Node, _WithOptions):
+    """A worker whose options are given in code."""
+
+    def __init__(self, options: dict[str, object]) -> None:
+        self.options = options
+        super().__init__()
+
+
+def run(name: str, roles: list[str], options: dict[str, object], keys: int) -> None:
+    """Takes part in a job until it fails.
+
+    :param roles: of the job's nodes that are in this process; one of each at most
+    :param options: of all nodes, by the environment's names
+    :param keys: number of keys that worker 0 initializes
+    """
+    try:
+        if "scheduler" in roles:
+            _kept.append(Scheduler({**options, "DMLC_ROLE": "scheduler"}))
+        if "server" in roles:
+            server = {**options, "DMLC_ROLE": "server"}
+            threading.Thread(target=lambda: _kept.append(Member(server)), daemon=True).start()
+        if "worker" not in roles:
+            return
+        worker = _Worker({**options, "DMLC_ROLE": "worker", "DMLC_WORKER_ID": 0})
+        for key in range(keys):
+            worker.init_array(key, np.zeros(4, np.float32))
+        print(f"{name}: ready", flush=True)
+        if name == "controller":
+            worker.command(0, 1, b"")
+        while not (failure := worker.failure()):
+            time.sleep(0.02)
+        raise HipressError(failure)
+    except HipressError as error:
+        print(f"{name}: failed: {error}", flush=True)
+
+
+if __name__ == "__main__":
+    for line in sys.stdin:
+        threading.Thread(target=run, kwargs=json.loads(line), daemon=True).start()

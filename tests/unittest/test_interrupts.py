@@ -1,0 +1,109 @@
+"""Ctrl-C ends a process within half a second, whatever it waits for, and its peers report it."""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from harness.processes import Processes, base_environment, free_port
+from interrupted_node import WAITS
+
+HERE = Path(__file__).parent
+SECONDS = 0.5
+"""Time from a Ctrl-C to KeyboardInterrupt, at most."""
+BUSY = 1.0
+"""Added to it, as all processes of a test are interrupted together, on few cores."""
+
+
+def job_of(wait: str) -> dict:
+    """A job with one node that waits, and what its other nodes do; see interrupted_peer.py."""
+    servers = int(wait in ("command", "save_states", "serve", "controller"))
+    lone = wait in ("serve", "scheduler", "controller")
+    roles = {
+        "connect": [],
+        "start": ["scheduler"],
+        "serve": ["scheduler", "worker"],
+        "controller": ["scheduler", "worker"],
+        "scheduler": ["worker"],
+    }.get(wait, ["scheduler", "worker", *["server"] * servers])
+    options = {
+        "DMLC_PS_ROOT_URI": "127.0.0.1",
+        "DMLC_PS_ROOT_PORT": free_port(),
+        "DMLC_NUM_WORKER": 1 if lone else 2,
+        "DMLC_NUM_SERVER": servers,
+    }
+    keys = int(wait in ("wait", "wait_all", "leave", "stop", "with block"))
+    return {"name": wait, "roles": roles, "options": options, "keys": keys}
+
+
+def role_of(wait: str) -> dict[str, str]:
+    role = {"serve": "server", "controller": "server", "scheduler": "scheduler"}.get(wait, "worker")
+    return {"DMLC_ROLE": role, **({"DMLC_WORKER_ID": "1"} if role == "worker" else {})}
+
+
+@pytest.fixture(scope="module")
+def interrupted():
+    """Results of the processes that waited, the time of Ctrl-C, seconds until each process ended,
+    and the output of the process with their peers."""
+    env = base_environment({"HIPRESS_SECRET": secrets.token_hex(16)})
+    with Processes() as processes:
+        peers = subprocess.Popen(
+            [sys.executable, str(HERE / "interrupted_peer.py")],
+            env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        try:
+            for wait in WAITS:
+                job = job_of(wait)
+                peers.stdin.write(json.dumps(job) + "\n")
+                peers.stdin.flush()
+                own = {name: str(value) for name, value in job["options"].items()}
+                command = [sys.executable, str(HERE / "interrupted_node.py"), wait]
+                processes.start(wait, command, {**env, **own, **role_of(wait)})
+            for wait in WAITS:
+                processes.wait_for(wait, "waits", 60)
+            time.sleep(2.0)  # all have joined and wait
+            assert set(processes.running()) == set(WAITS), processes.report()
+            began = time.monotonic()
+            for wait in WAITS:
+                processes.signal(wait, signal.SIGINT)
+            ended = {}
+            while len(ended) < len(WAITS) and time.monotonic() < began + 20:
+                running = set(processes.running())
+                for wait in WAITS:
+                    if wait not in running:
+                        ended.setdefault(wait, time.monotonic() - began)
+                time.sleep(0.02)
+            results = {result.name: result for result in processes.wait(1)}
+            time.sleep(0.2)
+        finally:
+            peers.kill()
+            output = peers.communicate()[0]
+        yield results, began, ended, output
+
+
+@pytest.mark.parametrize("wait", WAITS)
+def test_interrupt_ends_a_wait_within_half_a_second(interrupted, wait):
+    results, began, ended, _ = interrupted
+    found = re.search(r"interrupted at ([\d.]+)", results[wait].output)
+    assert found, results[wait]
+    assert float(found[1]) - began < SECONDS + BUSY, results[wait]
+    assert ended[wait] < SECONDS + 2 * BUSY, results[wait]
+    assert results[wait].returncode == -signal.SIGINT, results[wait]
+
+
+@pytest.mark.parametrize("wait", [w for w in WAITS if "worker" in job_of(w)["roles"]])
+def test_interrupt_of_a_process_is_reported_to_its_peers(interrupted, wait):
+    _, _, _, output = interrupted
+    name = {"server": "server 0", "scheduler": "the scheduler"}.get(
+        role_of(wait)["DMLC_ROLE"], "worker 1"
+    )
+    failures = [line for line in output.splitlines() if line.startswith(f"{wait}: failed: ")]
+    assert len(failures) == 1 and name in failures[0], output
