@@ -9,12 +9,16 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.__main__ import SUBJECTS
 from harness import ROOT
 
 SOURCE = ROOT / "python"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 API = ROOT / "docs" / "reference" / "api.md"
 PACKAGES = ("hipress", "mxnet_hipress")
+FOLDERS = ("python", "src", "include", "tests", "benchmarks", "harness", "tools", "examples")
+EXAMPLES = {"python/hipress/casync/hub.py", "python/hipress/compll/specs/signmean.cll"}
+"""Files that pages explain how to write."""
 METHODS = {"hipress.powersgd"}
 """Names of measured methods that look like names of code."""
 
@@ -124,6 +128,16 @@ def test_page_names_code_that_exists(page):
             known = classes().get(owner, [])
             if known and not any(member in members(*each) for each in known):
                 missing.append(f"{owner}.{member}")
+    assert not missing
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_page_names_files_that_exist(page):
+    text = page.read_text()
+    paths = set(re.findall(rf"(?<![\w./-])(?:{'|'.join(FOLDERS)})/[\w./-]+\.\w+\b", text))
+    missing = [path for path in paths - EXAMPLES if not (ROOT / path).exists()]
+    subjects = re.findall(r"python -m benchmarks ([a-z][\w-]*)", text)
+    missing += [f"python -m benchmarks {name}" for name in subjects if name not in SUBJECTS]
     assert not missing
 
 
