@@ -65,7 +65,7 @@ def definition(name: str) -> tuple[str, ast.AST | None] | None:
 
 
 def members(module: str, node: ast.ClassDef) -> set[str]:
-    """Returns the names of a class's attributes and methods, with those of its bases of ours."""
+    """Returns the names of a class's attributes and methods, also of bases in the package."""
     found = {each.name for each in node.body if isinstance(each, ast.FunctionDef)}
     for each in ast.walk(node):
         if isinstance(each, (ast.Assign, ast.AnnAssign)):
