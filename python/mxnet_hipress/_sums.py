@@ -42,8 +42,11 @@ class SumArrays:
     def _memory(
         self, sums: Sums, gradients: Mapping[str, mx.nd.NDArray]
     ) -> dict[str, mx.nd.NDArray]:
-        """The memory by the gradients' names. MXNet is told of all that is done there, but for the
-        sum itself, while which nothing else is."""
+        """Return arrays in the memory of the sums, by the gradients' names.
+
+        MXNet's engine knows of all operations on them but the sum itself, during which there are
+        no others.
+        """
         if self._sums is not sums:
             self._sums, self._arrays = sums, {}
             for bucket in sums.buckets:

@@ -1,6 +1,6 @@
 /*!
  * \file kvstore_group.cc
- * \brief Several keys pushed and pulled in one call: what is small travels completion (fused.h).
+ * \brief Pushes and pulls several keys in one call; their small payloads share messages (fused.h).
  */
 #include <algorithm>
 #include <atomic>

@@ -1,4 +1,4 @@
-"""Packed codes of 1 to 8 bits on every instruction set: NumPy's bytes, and about the same speed."""
+"""Packed codes of 1 to 8 bits on every instruction set: they are NumPy's bytes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import ctypes
 import re
 import shutil
 import subprocess
-import time
 from functools import cache
 
 import numpy as np

@@ -369,3 +369,15 @@ def test_a_second_training_in_one_process_is_refused():
             told = job.output(f"worker {slot}")
             assert "refused: this process takes part in elastic training already" in told
             assert "refused: this process has ended its elastic training" in told
+
+
+def test_state_explains_its_compression_before_training():
+    import hipress.torch.elastic as elastic
+
+    def explained(compression):
+        model = torch.nn.Linear(4, 2)
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        return str(elastic.State(model, optimizer, compression).explain())
+
+    assert "onebit" in explained("onebit") and "as was asked for" in explained("onebit")
+    assert explained("auto").startswith("auto: nothing is measured before training begins")

@@ -27,9 +27,9 @@ MIN_SECRET_CHARACTERS = 16
 """Least length of a secret, as in src/van/job_options.cc."""
 TAG_BYTES = hashlib.sha256().digest_size
 _NONE, _SHORT = "none", "short"
-"""What a rank without a secret, or with one that can be guessed, leaves in place of a nonce."""
+"""Texts in place of a nonce, from a rank without a secret or with one that can be guessed."""
 _LINGER_SECONDS = 5.0
-"""Longest time that a rank waits, before it raises, until the others have seen the failure: its
+"""Longest time that a rank, before it raises, waits until the other ranks see the failure: its
 process may serve the store."""
 
 

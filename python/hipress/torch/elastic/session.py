@@ -153,7 +153,8 @@ def _store_on(address: str, timeout: datetime.timedelta) -> dist.TCPStore:
         port = listener.getsockname()[1]
         store = dist.TCPStore(
             address, port, None, True, timeout=timeout, wait_for_workers=False,
-            master_listen_fd=listener.fileno(),
+            # With libuv, PyTorch 2.6 takes no socket that listens already.
+            master_listen_fd=listener.fileno(), use_libuv=False,
         )  # fmt: skip
         listener.detach()  # the store closes it
         return store

@@ -9,8 +9,9 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from hipress.config import CompressionConfig
+from hipress.config import AUTO, CompressionConfig
 from hipress.elastic_training import rounds, state
+from hipress.secopa.explanation import Explanation
 from hipress.secopa.plan import Decision
 from hipress.torch.elastic import transfer
 from hipress.torch.elastic.choosing import ViewOptimizer
@@ -113,6 +114,16 @@ class State(state.State):
             "optimizer": type(self.optimizer._optimizer).__name__,
             "model": "; ".join(f"{n} {tuple(p.shape)} {p.dtype}" for n, p in self._named()),
         }
+
+    def explain(self) -> Explanation:
+        """Return why gradients, or pseudo-gradients, are synchronized as they are in this view, and
+        what was measured; to be printed."""
+        if self.session is not None and self.session.compression is not None:
+            return self.session.compression.explain()
+        wanted = Settings.of(**self.options, encode_on="host")
+        if wanted.type != AUTO:
+            return Explanation(f"{wanted}, as was asked for")
+        return Explanation("auto: nothing is measured before training begins")
 
     def _named(self) -> list[tuple[str, torch.nn.Parameter]]:
         return [(n, p) for n, p in self.model.named_parameters() if p.requires_grad]

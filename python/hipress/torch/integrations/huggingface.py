@@ -19,6 +19,7 @@ from transformers import TrainerCallback
 
 from hipress import files
 from hipress.config import AUTO
+from hipress.torch.authentication import authenticate
 from hipress.torch.integrations.ddp import Compression, compress
 from hipress.torch.state.checkpoint import is_complete, load_checkpoint
 from hipress.torch.state.momentum import SharedMomentum
@@ -129,6 +130,7 @@ class CompressionCallback(TrainerCallback):
         first = args.process_index == 0
         if first:  # before anybody writes: they wait for the first rank's plan
             shutil.rmtree(partial, ignore_errors=True)
+        authenticate()  # PyTorch's ranks send each other pickles to plan a checkpoint
         try:
             checkpoint.save({"hipress": self.compression}, checkpoint_id=partial)
             if first:

@@ -239,9 +239,10 @@ def load_checkpoint(of: Stateful, path: str | os.PathLike, key: str = "hipress")
     names = [name for name in about if name.startswith(prefix)]
     if not names:
         raise ValueError(f"the checkpoint {os.fspath(path)!r} has no key {key!r}")
-    # Ranks read other keys, which is nothing to do together; PyTorch 2.6 knows no other way.
+    # Each rank reads other keys, and no rank unpickles what others send. PyTorch 2.6 has the option
+    # in the deprecated function only.
     knows = "no_dist" in inspect.signature(checkpoint.load).parameters
-    alone = {"no_dist": True} if knows else {}
+    load = checkpoint.load if knows else checkpoint.load_state_dict
 
     def read(keys: list[str]) -> dict[str, Any]:
         wanted: dict[str, Any] = {}
@@ -253,7 +254,8 @@ def load_checkpoint(of: Stateful, path: str | os.PathLike, key: str = "hipress")
             )  # fmt: skip
         with warnings.catch_warnings():  # of having no group, as is wanted
             warnings.filterwarnings("ignore", "torch.distributed is", UserWarning)
-            checkpoint.load(wanted, storage_reader=checkpoint.FileSystemReader(path), **alone)
+            warnings.simplefilter("ignore", FutureWarning)
+            load(wanted, storage_reader=checkpoint.FileSystemReader(path), no_dist=True)
         return {name[len(prefix) :]: value for name, value in wanted.items()}
 
     _load(of, Saved([name[len(prefix) :] for name in names], read), complete=True)
