@@ -76,6 +76,7 @@ def test_interface_address_is_of_the_preferred_family(monkeypatch, tmp_path):
         addresses.of_interface("lo")
 
 
+@pytest.mark.slow
 @needs_namespaces
 @pytest.mark.parametrize(
     ("master", "expected"),

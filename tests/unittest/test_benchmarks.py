@@ -125,6 +125,7 @@ def test_what_keeps_the_quality_of_training():
     assert quality.keeps("cnn", [0.05, -0.019])
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(bool(netns.available()), reason=netns.available())
 def test_the_quality_of_training_with_auto_is_measured():
     pytest.importorskip("torch")

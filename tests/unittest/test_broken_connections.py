@@ -125,6 +125,7 @@ def train(env: dict[str, str], breaks: bool, steps: int) -> list[str]:
     return [output.strip().splitlines()[-1] for output in outputs]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("env", [{}, {"HIPRESS_TLS": "off"}, {"HIPRESS_STREAMS": "3"}], ids=str)
 def test_connections_that_break_cost_no_step_and_no_bit(env):
     undisturbed = train(env, breaks=False, steps=200)

@@ -7,6 +7,8 @@ import random
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
 from harness import ROOT
 from harness.marks import needs_namespaces
 
@@ -23,6 +25,7 @@ def test_cuts_of_five_seconds_are_survived():
     assert wrong == ["", "", ""]
 
 
+@pytest.mark.slow
 def test_a_stopped_scheduler_behind_slow_links_is_named():
     with ThreadPoolExecutor(2) as pool:
         wrong = list(pool.map(lambda seed: cables.stop_scheduler(random.Random(seed)), (1, 2)))

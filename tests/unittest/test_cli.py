@@ -50,6 +50,7 @@ def test_launch_hands_on_arguments_output_and_status(launch):
     assert done.returncode == 3
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("compile", [("-m", "hipress", "compile"), ("-m", "hipress.compll.cli")])
 def test_compile_is_compll(compile):
     done = run(*compile, "--show-ir", str(SPEC))

@@ -245,6 +245,7 @@ def encode_in_process(simd: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_instruction_sets_can_be_forced_and_agree():
     compiled, used = instruction_sets()
     outcomes = [encode_in_process(isa) for isa in (compiled[-1], used, "")]

@@ -50,6 +50,7 @@ def sent(codes: list[int]) -> bytes:
     return struct.pack("<I", len(codes)) + packed.to_bytes(size, "little") + values
 
 
+@pytest.mark.slow
 def test_computed_indices_of_a_payload_are_checked():
     n = 1000
     for coder in blocks():
@@ -112,6 +113,7 @@ void Decode(uint8* compressed, float* gradient) {
 """
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize(("type_", "elem"), [("uint16", "<H"), ("uint32", "<I"), ("int", "<i")])
 def test_indices_of_a_payload_may_have_16_or_32_bits(type_, elem):
     made = from_text(NARROW % (type_, type_, type_))
@@ -154,6 +156,7 @@ void Decode(uint8* compressed, float* gradient) {
 """
 
 
+@pytest.mark.slow
 def test_beyond_a_shorter_vector_its_last_element_is_read():
     made = from_text(SHORT)
     one, two = compll.Interpreter(made), compll.Compiled(made, ISAS[0])

@@ -40,6 +40,7 @@ def pse(tmp_path):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_the_calls_of_the_published_readme(pse):
     """cd GCGen; GCGen.py pse/TernGradEncode.pse -b and so on, as printed there."""
     script = ROOT / "tools/GCGen.py"
@@ -59,6 +60,7 @@ def tutorial(folder: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_the_tutorials_commands_run_and_the_network_learns(tmp_path):
     pytest.importorskip("mxnet", exc_type=ImportError)
     pytest.importorskip("sklearn")
@@ -114,6 +116,7 @@ payload, decoded, total = (tensor.numpy() for tensor in (payload, decoded, total
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("framework", CHECKS)
 def test_what_it_writes_compiles_and_loads(tmp_path, framework):
     pytest.importorskip(framework, exc_type=ImportError)
@@ -139,6 +142,7 @@ def test_what_it_writes_compiles_and_loads(tmp_path, framework):
     assert found["total"].tobytes() == (expected + expected).tobytes()
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize(
     ("name", "call"),
     [
@@ -165,6 +169,7 @@ def test_tensorflows_sources_name_states_and_parameters(tmp_path, name, call):
     assert ('REGISTER_OP("Encode_2bit")' in registration) == (name == "2bit")
 
 
+@pytest.mark.slow
 def test_the_numpy_target_runs(tmp_path):
     result = compll_command(compll.SPECS / "topk.cll", "-b", "--target", "numpy", "-o", tmp_path)
     assert result.returncode == 0, result.stderr
@@ -177,6 +182,7 @@ def test_the_numpy_target_runs(tmp_path):
     assert result.stdout.strip() == "[0.0, -4.0, 0.0, 3.0]", result.stderr
 
 
+@pytest.mark.slow
 def test_bad_calls_are_one_sentence(tmp_path):
     lonely = tmp_path / "TernGradEncode.pse"
     shutil.copy(DATA / "TernGradEncode.pse", lonely)
@@ -195,6 +201,7 @@ def test_bad_calls_are_one_sentence(tmp_path):
     assert compll_command(lonely, "-f", "keras").returncode == 2
 
 
+@pytest.mark.slow
 def test_it_shows_the_ir_and_checks_an_algorithm():
     result = compll_command(DATA / "TernGradEncode.pse", "--show-ir")
     assert "before the passes" in result.stdout and "after the passes" in result.stdout

@@ -52,6 +52,7 @@ def gradients() -> st.SearchStrategy[np.ndarray]:
     return hnp.arrays(np.float32, st.integers(0, 200), elements=values)
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("name", WITH_ERROR_FEEDBACK)
 @settings(max_examples=30, deadline=None)
 @given(first=gradients(), second=st.integers(0, 2**31))
@@ -166,6 +167,7 @@ for name in SPECS:
 """
 
 
+@pytest.mark.slow
 def test_every_instruction_set_gives_the_same_bits():
     outputs = {}
     here = Path(__file__).resolve().parent
@@ -363,6 +365,7 @@ def test_malformed_payloads_name_what_is_wrong():
         hipress.Compressor("graddrop", drop=0.5).decode(bad, 100)
 
 
+@pytest.mark.slow
 def test_load_makes_a_type(tmp_path):
     path = tmp_path / "halves.cll"
     path.write_text(HALVES % ("load", "0.5"))
@@ -379,6 +382,7 @@ def test_load_makes_a_type(tmp_path):
         compll.load(path)
 
 
+@pytest.mark.slow
 def test_the_tutorials_algorithm_works(tmp_path):
     text = (Path(__file__).resolve().parents[2] / "docs/guides/write-a-codec.md").read_text()
     path = tmp_path / "mean.cll"
@@ -457,6 +461,7 @@ node.stop()
     assert all("finished" in output for output in outputs)
 
 
+@pytest.mark.slow
 def test_a_job_loads_an_algorithm_on_every_node(tmp_path):
     path = tmp_path / "halves.cll"
     path.write_text(HALVES % ("job", "0.5"))

@@ -52,6 +52,7 @@ def special(n: int) -> np.ndarray:
     return np.resize(values, n)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "params"), CASES, ids=lambda value: str(value))
 def test_compiled_code_equals_the_interpreter(name, params):
     one = compll.Interpreter(program(name), **params)
@@ -166,6 +167,7 @@ void Decode(uint8* compressed, float* gradient) {
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bucket", [64, 192, 1024, 8192])
 def test_what_is_made_of_buckets_may_be_codes_and_random(bucket):
     one = compll.Interpreter(from_text(BUCKETS), bucket=bucket)
@@ -175,6 +177,7 @@ def test_what_is_made_of_buckets_may_be_codes_and_random(bucket):
             check_equal(one, two, n, [gradient(n, 1)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bitwidth", [1, 2, 4, 8])
 def test_the_published_sample_runs_compiled(bitwidth):
     one = compll.Interpreter(seed_program(), bitwidth=bitwidth)
@@ -222,6 +225,7 @@ void Encode(float* gradient, uint8* compressed) {
 """
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("isa", ISAS)
 def test_any_rank_and_any_number_of_strata(isa):
     """Few and many keys, with ties, all alike, and with values that are not finite."""

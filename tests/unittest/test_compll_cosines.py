@@ -60,6 +60,7 @@ def test_the_table_is_the_same_with_any_mathematical_library(size):
     assert np.float32(table.HALF) == np.float32(np.sqrt(0.5))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("isa", ISAS)
 def test_compiled_code_equals_the_interpreter(isa):
     made = from_text(SENDS_ALL)

@@ -52,6 +52,7 @@ def with_values(n: int, values: list[float]) -> np.ndarray:
     return x
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("shape", ["grid", "block"])
 @pytest.mark.parametrize("name", SPECS)
 def test_kernels_equal_the_interpreter(name, shape):
@@ -88,6 +89,7 @@ def test_an_encode_that_is_to_be_skipped_changes_nothing(shape, batch):
         assert all(same) if skip else not any(same)
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize(
     ("name", "params"),
     [(name, params) for name, many in VARIANTS.items() for params in many]

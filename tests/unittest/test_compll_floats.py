@@ -72,6 +72,7 @@ def test_the_interpreter_loses_nothing(dtype):
             assert same_bits(decoded, x)
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("isa", ISAS)
 @pytest.mark.parametrize("threads", [1, 3])

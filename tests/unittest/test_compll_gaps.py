@@ -65,6 +65,7 @@ def test_indices_that_are_denser_in_places_take_fewer_bits():
     assert max(sizes[1:]) < 0.8 * sizes[0]
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("isa", ISAS)
 @pytest.mark.parametrize("n", [1, 63, 1000, 70000])
 def test_compiled_code_has_the_interpreters_bytes(isa, n):
@@ -108,6 +109,7 @@ void Decode(uint8* c, float* g) {
 """
 
 
+@pytest.mark.slow
 def test_two_lists_and_fields_behind_them():
     one = from_text(TWICE)
     reference = compll.Interpreter(one)
@@ -171,6 +173,7 @@ def test_what_is_left_over_is_refused():
             HostCoder(one, emulate=True).decode(bytes(hostile), n)
 
 
+@pytest.mark.slow
 def test_sparseloco_of_damaged_bytes_is_refused_or_alike():
     n, rng = 3000, np.random.default_rng(1)
     reference = compll.Interpreter(program("sparseloco"))

@@ -172,6 +172,7 @@ void Encode(float* g, uint8* c) {
 """
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("also", ["x", "g"])
 def test_an_optional_state_is_left_alone_where_its_condition_is_false(also):
     text = OPTIONAL % also

@@ -54,6 +54,7 @@ NEXT = PLAIN.replace("= threshold * level", """= map(range(gradient.size), [&](i
   })""")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("text", "integers"), [
     (PLAIN, True), (REQUIRED, True), (COUNTED, False), (MASKED, False), (NEXT, False),
 ])  # fmt: skip

@@ -53,6 +53,7 @@ def assert_agree(coders: list, inputs: list[np.ndarray]) -> None:
             assert all(same_bits(has[name], states[0][name]) for name in states[0]), step
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [WRITTEN_BETWEEN, NEIGHBOURS])
 def test_what_is_computed_again_reads_what_it_read_before(text):
     coders = [
@@ -78,6 +79,7 @@ def test_passes_change_no_bit_of_random_encoders():
     assert taken > 70
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", [("0.9 *", "0.8 *"), ("sent, 0);", "sent, 1);")])  # fmt: skip
 def test_a_check_compares_states_with_what_the_text_says(tmp_path, monkeypatch, capsys, change):
     """As if a pass had changed what the second encode sees first, or what the first one leaves."""

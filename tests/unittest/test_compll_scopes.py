@@ -54,6 +54,7 @@ def encoder(body: str) -> str:
     return f"void E(float* gradient, uint8* compressed) {{ {body} compressed = concat(y); }}"
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("what", MEANINGS)
 def test_names_mean_what_they_mean_in_cpp(what):
     body, expected = MEANINGS[what]

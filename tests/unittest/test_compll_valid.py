@@ -91,6 +91,7 @@ CODECS = {
 }
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("what", CODECS)
 def test_a_valid_codec_has_the_interpreters_bits(what):
     made = from_text(CODECS[what])
@@ -126,6 +127,7 @@ NUMBERS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("what", NUMBERS)
 def test_numbers_of_each_type_compile(what):
     head, body = "void E(float* gradient, uint8* compressed)", NUMBERS[what]
@@ -137,6 +139,7 @@ def test_numbers_of_each_type_compile(what):
         assert compll.Compiled(from_text(text), isa).encode(x) == plain
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("seed", range(12))
 def test_random_encoders_compile(seed):
     made = from_text(random_encoder(1000 + seed))

@@ -77,6 +77,7 @@ def test_one_bit_for_each_element_and_one_for_each_that_is_sent(n):
         np.testing.assert_array_equal(coder.decode(payload, n), expected)
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("decoder", [DENSE, COUNTED], ids=["dense", "counted"])
 @pytest.mark.parametrize("isa", ISAS)
 @pytest.mark.parametrize("threads", [1, 3])
@@ -91,6 +92,7 @@ def test_compiled_code_equals_the_interpreter(isa, threads, decoder):
             assert same_bits(two.decode_sum(some, n), one.decode_sum(some, n))
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("decoder", [DENSE, COUNTED], ids=["dense", "counted"])
 @pytest.mark.parametrize("shape", ["grid", "block"])
 def test_kernels_equal_the_interpreter(shape, decoder):
@@ -197,6 +199,7 @@ UNUSUAL = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", UNUSUAL)
 def test_unusual_programs_are_the_same_on_all_backends(name):
     one = compll.Interpreter(UNUSUAL[name])

@@ -81,6 +81,7 @@ def damaged(values):
             yield path, damage, copied
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("values", [MEASURED, PUBLISHED], ids=["measured", "published"])
 def test_a_damaged_profile(values, tmp_path):
     file = tmp_path / "profile.json"
@@ -112,6 +113,7 @@ def test_a_damaged_timeline(tmp_path):
     assert refused > 50
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("values", [DUMP, AGENT], ids=["node", "agent"])
 def test_a_damaged_dump(values, tmp_path, capsys):
     file = tmp_path / "dump.json"

@@ -133,6 +133,7 @@ def test_a_signal_makes_dumps_and_the_late_worker_is_named(servers, tmp_path):
     assert "layer0.weight" not in done.stdout.split("nodes")[0]
 
 
+@pytest.mark.slow
 def test_a_timeout_makes_dumps_of_all_nodes(tmp_path):
     folder = tmp_path / "dumps"
     with hanging(folder, 0, late=2, HIPRESS_TIMEOUT="3") as cluster:
@@ -193,6 +194,7 @@ else:
 """
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize(
     ("call", "what"),
     [("barrier", "has not come to the barrier of workers 1"),

@@ -200,6 +200,7 @@ def test_one_of_four_is_left(job: Callable[..., Job]) -> None:
     running.wait_slots([3])
 
 
+@pytest.mark.slow
 def test_who_was_stopped_is_evicted_and_joins_again(job: Callable[..., Job]) -> None:
     running = job(3, silence_ms=4000)
     running.signal(1, signal.SIGSTOP)

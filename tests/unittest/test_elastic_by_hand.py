@@ -89,6 +89,7 @@ class ByHand(Processes):
         return [int(each[1]) for each in found]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("counted", [True, False], ids=["restarts are counted", "nobody counts"])
 def test_a_worker_is_killed_and_started_again(counted):
     def count(restarts: int) -> dict[str, str]:
@@ -106,6 +107,7 @@ def test_a_worker_is_killed_and_started_again(counted):
         assert step >= 10
 
 
+@pytest.mark.slow
 def test_all_are_killed_and_begin_anew():
     """As no process counts restarts, none needs one that remembers the job."""
     names = [f"worker {slot}" for slot in range(WORKERS)]
@@ -144,6 +146,7 @@ class OnTwoMachines(ByHand):
         self.start(name, ["unshare", "--mount", "sh", "-c", see], own, node)
 
 
+@pytest.mark.slow
 @needs_namespaces
 def test_machines_whose_own_names_mean_loopback():
     """As Debian writes them to /etc/hosts."""
@@ -160,6 +163,7 @@ def test_machines_whose_own_names_mean_loopback():
         assert step >= 10
 
 
+@pytest.mark.slow
 def test_the_secret_is_missing():
     with ByHand(HIPRESS_SECRET="") as job:
         job.worker("worker 0", 0)

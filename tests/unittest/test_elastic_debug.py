@@ -52,6 +52,7 @@ def ask(job, slots, folder, text, timeout=40):
         assert time.monotonic() < end, done.stdout
 
 
+@pytest.mark.slow
 def test_who_is_late_in_the_present_view_and_older_views_do_not_confuse(start, tmp_path):
     dumps = tmp_path / "dumps"
     job = start(3, env={"LATE": "2 2"})
@@ -77,6 +78,7 @@ def test_who_is_late_in_the_present_view_and_older_views_do_not_confuse(start, t
     assert text.count("job at ") == 1, text
 
 
+@pytest.mark.slow
 def test_a_process_that_waits_for_a_view_has_no_node_and_says_so(start, tmp_path):
     job = start(2)
     wait_until(lambda: job.step(0) >= 10, 120, "10 steps")
@@ -94,6 +96,7 @@ def test_a_process_that_waits_for_a_view_has_no_node_and_says_so(start, tmp_path
     assert "of slot 1 there is no dump" in done.stdout
 
 
+@pytest.mark.slow
 def test_who_is_suspected_by_whom(start, tmp_path):
     # One of two cannot go on without the other, which is silent.
     job = start(2, heartbeat_ms=2000)
@@ -105,6 +108,7 @@ def test_who_is_suspected_by_whom(start, tmp_path):
     job.kill(1, signal.SIGCONT)
 
 
+@pytest.mark.slow
 def test_a_process_whose_interpreter_is_held_says_so_too(start, tmp_path):
     job = start(2, env={"LATE": "1 1", "HOLDS": "1"})
     job.wait_for("worker 1", "late", 120)
@@ -179,6 +183,7 @@ def test_a_process_that_has_ended_leaves_a_dump_that_does_not_count(tmp_path):
     assert ": view 3, 2 workers; 2 dumps" in text and "99 on h" not in text
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize(
     "damage",
     [{"slot": 4}, {"members": [{"id": "id 0"}]}, {"epoch": "3"}, {"calls": [7]}, {"suspects": {}}],

@@ -20,6 +20,7 @@ ADDRESSES = [("10.0.0.1", 1000 + slot) for slot in range(4)]
 MEMBERS = tuple(Member(f"id{slot}", slot, *ADDRESSES[slot]) for slot in range(4))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("uncounted", "refusals", "most_over"),
     [  # the others trained on to the end

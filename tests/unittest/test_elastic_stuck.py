@@ -42,6 +42,7 @@ def sizes(job, slot):
     return [event["size"] for event in job.journal(slot) if event["event"] == "step"][-1:]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("slot", "workers"), [(1, 3), (0, 3), (0, 2)])
 def test_the_others_go_on_and_its_successor_joins(job, slot, workers):
     with job(slot, workers) as running:
@@ -64,6 +65,7 @@ def test_the_others_go_on_and_its_successor_joins(job, slot, workers):
         )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_so_they_do_if_it_holds_the_interpreters_lock(job):
     with job(1, HOLDS="1") as running:
         wait_until(lambda: all(sizes(running, each) == [2] for each in [0, 2]), 120, "steps")
@@ -77,6 +79,7 @@ def test_so_they_do_if_it_holds_the_interpreters_lock(job):
         wait_until(lambda: all(sizes(running, each) == [3] for each in range(3)), 120, "steps")
 
 
+@pytest.mark.slow
 def test_time_in_which_a_process_is_stopped_does_not_count():
     code = """
         import ctypes
@@ -104,6 +107,7 @@ def test_time_in_which_a_process_is_stopped_does_not_count():
         assert "the last words" in job.output("held")
 
 
+@pytest.mark.slow
 def test_who_was_only_slow_joins_again(job):
     with job(2, TIMEOUT="4", UNTIL_EXPELLED="1") as running:
         wait_until(lambda: sizes(running, 0) == [2], 120, "two to go on")
@@ -112,6 +116,7 @@ def test_who_was_only_slow_joins_again(job):
         assert running.processes["worker 2"].poll() is None
 
 
+@pytest.mark.slow
 def test_a_successor_that_comes_at_the_end_ends_well(job):
     """It has no part in training, which is over, and no trained model; the job has succeeded."""
     env = {"LATE": "0 2", "AT": "60", "JOINER": "1", "SECONDS": "50", "TIMEOUT": "60"}
@@ -126,6 +131,7 @@ def test_a_successor_that_comes_at_the_end_ends_well(job):
         assert "trained to step 60" in running.output("worker 0")
 
 
+@pytest.mark.slow
 def test_the_launcher_does_not_take_its_end_for_that_of_training(tmp_path):
     """The others save for longer than the launcher would wait after the first that has ended."""
     command = elastic_training.command(tmp_path, 60)
@@ -139,6 +145,7 @@ def test_the_launcher_does_not_take_its_end_for_that_of_training(tmp_path):
     assert launch.out.count("trained to step 60") == 2
 
 
+@pytest.mark.slow
 def test_torchrun_alone_is_not_held_up(tmp_path):
     """Which waits for the end of all, and starts all again if one fails."""
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
@@ -151,6 +158,7 @@ def test_torchrun_alone_is_not_held_up(tmp_path):
     assert output.count("trained to step 60") == 1 and "it ends, as the others do" in output
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("comes_back", [True, False])
 def test_what_it_writes_to_may_hang_too(monkeypatch, comes_back):
     ended = []

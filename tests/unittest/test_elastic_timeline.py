@@ -21,6 +21,7 @@ def steps(job, slot, epoch):
     return sum(1 for e in job.journal(slot) if e["event"] == "step" and e["epoch"] == epoch)
 
 
+@pytest.mark.slow
 def test_views_have_files_of_their_own_and_a_failure_loses_none(tmp_path):
     path = tmp_path / "job.json"
     with ElasticJob(command(tmp_path), 3, env={"HIPRESS_TIMELINE": str(path)}) as job:

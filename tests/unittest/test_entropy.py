@@ -108,6 +108,7 @@ def test_a_payload_is_the_codecs_own_behind_an_entropy_coder(type, n):
     plain.load_state_dict(coded.state_dict())
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize(
     ("topology", "workers", "servers"),
     [("ps", 3, 2), ("colocated", 3, 0), ("ring", 3, 0), ("tree", 3, 0), ("butterfly", 4, 0),

@@ -157,6 +157,7 @@ def test_tensorboard_cannot_be_written(monkeypatch, tmp_path, caplog, missing):
     assert sentence in caplog.text and "no figures for TensorBoard" in caplog.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "ratio"), [("maxmin bits=8", 3.5), ("uncompressed", None)])
 def test_a_job_leaves_what_it_knows(tmp_path, name, ratio):
     from harness.torch_ranks import returned, run_ranks

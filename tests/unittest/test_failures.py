@@ -15,6 +15,7 @@ from harness.programs import TRAIN_UNTIL_FAILURE, check_that_survivors_name_the_
 SERVER = (sys.executable, "-c", "from hipress.node import Node; Node().serve()")
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("victim", ["worker 1", "server 0", "scheduler"])
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "stopped"])
 def test_a_death_is_an_error_that_names_the_dead(victim, number):
@@ -50,6 +51,7 @@ except HipressError as error:
     assert "error" not in outputs[1]
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("servers", [1, 0])
 @pytest.mark.parametrize("late", [0, 2], ids=["asked before it left", "asked after"])
 def test_a_worker_that_has_left_initialises_no_key_and_is_named(servers, late):
@@ -119,6 +121,7 @@ except HipressError:
         assert all(result.returncode == 0 for result in results[2:]), cluster.report()
 
 
+@pytest.mark.slow
 def test_strangers_are_refused_and_training_goes_on():
     with Cluster(
         """

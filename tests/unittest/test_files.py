@@ -58,6 +58,7 @@ def test_a_path_that_cannot_be_written(tmp_path, place):
     assert os.listdir(tmp_path) == ["folder"]
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize(
     "save",
     [
@@ -81,6 +82,7 @@ def test_a_full_disk_leaves_the_old_file(tmp_path, save):
     assert os.listdir(tmp_path) == ["file"]
 
 
+@pytest.mark.slow
 def test_a_picture_that_does_not_fit_leaves_the_old_one(tmp_path):
     timeline = tmp_path / "job.json"
     timeline.write_text(

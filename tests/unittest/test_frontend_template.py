@@ -13,6 +13,7 @@ from harness.launch import run
 SCRIPT = ROOT / "examples" / "frontend_template" / "train.py"
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("how", [
     "-n 2 -s 1 -- none", "-n 2 -s 1 -- onebit", "-n 3 --topo ring -- maxmin",
 ])  # fmt: skip

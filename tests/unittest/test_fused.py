@@ -54,6 +54,7 @@ node.stop()
 """
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("topology", ["ps", "colocated", "ring", "tree", "butterfly"])
 def test_together_and_apart_give_the_same_bits(topology):
     results = run_cluster(
@@ -68,6 +69,7 @@ def test_together_and_apart_give_the_same_bits(topology):
         assert 2 * together <= apart, output  # how many become ready at once is the machine's
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("topology", ["ps", "colocated"])
 def test_keys_of_a_group_do_not_wait_for_each_other(topology):
     body = """

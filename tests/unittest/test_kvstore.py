@@ -131,6 +131,7 @@ for params in ({"type": "none"}, {"type": "2bit", "threshold": 0.5, "min_size": 
     )
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize(
     "params",
     [
@@ -372,6 +373,7 @@ raise SystemExit  # without a barrier
 HANGING = OPTIMIZER.replace("weight -=", "time.sleep(25 if gradient[0] > 100 else 0); weight -=")
 
 
+@pytest.mark.slow
 def test_an_optimizer_that_hangs_is_named():
     outputs = run(
         """

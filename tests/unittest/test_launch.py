@@ -38,6 +38,7 @@ def test_success_is_zero_and_silent():
     assert launch.err == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("role", "index", "then", "status", "sentence"), [
     ("worker", 1, "sys.exit(3)", 3, "worker 1 exited with status 3"),
     ("worker", 0, "os.kill(os.getpid(), signal.SIGKILL)", 137,
@@ -90,6 +91,7 @@ def test_the_killed_process_is_named_not_those_that_fail_because_of_it(tmp_path)
     assert launch.err.count("lost server 0") == 4  # survivors had the time to say so
 
 
+@pytest.mark.slow
 def test_a_killed_child_of_a_shell_is_seen_through_its_status():
     launch = run(["-n", "1", "sh", "-c",
                   '[ $DMLC_ROLE = worker ] || exec sleep 60; sh -c "kill -9 \\$\\$"'])
@@ -229,6 +231,7 @@ def test_launcher_killed_while_starting_leaves_nothing():
             launch.gone(5.0)
 
 
+@pytest.mark.slow
 def test_killed_supervisor_ends_the_job():
     with launched(["-n", "1", "--grace", "0.5", *python(STUBBORN)]) as launch:
         launch.read_lines(3, "ready")

@@ -321,6 +321,7 @@ def test_a_status_is_known_although_its_folder_was_tidied_up(tmp_path):
     assert not list(Path(os.environ["TMPDIR"]).glob("hipress-*"))
 
 
+@pytest.mark.slow
 def test_output_that_is_read_takes_no_space(tmp_path):
     code = (
         "import os, time\n"

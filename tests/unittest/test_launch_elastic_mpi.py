@@ -103,6 +103,7 @@ def test_ctrl_c_leaves_no_process(means, tmp_path):
     assert said(launch) == ["hipress-launch: SIGINT; stopping the job"]
 
 
+@pytest.mark.slow
 def test_workers_survive_the_launcher(means, tmp_path):
     with launched(arguments(2, *means.options, *python(WORKER)), env=means.env,
                   cwd=tmp_path) as launch:  # fmt: skip
@@ -120,6 +121,7 @@ def test_workers_survive_the_launcher(means, tmp_path):
         launch.gone(10.0)
 
 
+@pytest.mark.slow(keep=1)
 def test_a_lost_supervisor(means, tmp_path):
     """mpirun leaves the worker, which the launcher can still end; Slurm ends it with its step."""
     with launched(arguments(2, *means.options, *python(WORKER)), env=means.env,

@@ -46,6 +46,7 @@ def connection_of(launch, slot):
     return connections(launch)[slot]
 
 
+@pytest.mark.slow
 def test_restarts_and_a_lost_supervisor(sshd, tmp_path):
     mark = f"HIPRESS_TEST_SSH={os.urandom(8).hex()}"
     command = arguments(3, *sshd.arguments(2), "--env", mark, *python(WORKER))
@@ -71,6 +72,7 @@ def test_restarts_and_a_lost_supervisor(sshd, tmp_path):
         assert not any(alive(pid) for pid in (found[1][2], again[2], third[2]))
 
 
+@pytest.mark.slow
 def test_a_broken_connection_is_made_again(sshd, tmp_path):
     """The worker goes on meanwhile. Its supervisor lives, so its status is known in the end."""
     command = arguments(2, *sshd.arguments(2), "--env", "STATUS=3", *python(WORKER))
@@ -98,6 +100,7 @@ def test_a_broken_connection_is_made_again(sshd, tmp_path):
     wait_until(lambda: not left_folders(sshd, supervisors), 2.0, "the end of the folders")
 
 
+@pytest.mark.slow
 def test_a_host_that_is_away_costs_no_restarts(sshd, tmp_path):
     command = arguments(2, *sshd.arguments(2), "--max-restarts", "1", *python(WORKER))
     with launched(command, cwd=tmp_path) as launch:
@@ -149,6 +152,7 @@ def test_half_a_report_is_none():
     assert runner._slots[0].reported is None
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("term", [False, True])
 def test_a_worker_out_of_sight_can_be_ended(sshd, tmp_path, term):
     """While the connection is being made again, and when it is there."""
@@ -176,6 +180,7 @@ def test_workers_survive_the_launcher(sshd, tmp_path):
         wait_until(lambda: not any(alive(pid) for _, _, pid, _ in found), 5.0, "their end")
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("apart", [0.0, 3.0])
 def test_nobody_has_seen_how_they_ended(sshd, tmp_path, apart):
     """Then none is started again: training may be over. Not even if one takes longer to end."""
@@ -195,6 +200,7 @@ def test_nobody_has_seen_how_they_ended(sshd, tmp_path, apart):
         assert not any(alive(pid) for _, _, pid, _ in found)
 
 
+@pytest.mark.slow
 def test_who_finishes_while_the_connection_is_broken_has_finished(sshd, tmp_path):
     """Its supervisor has left the status."""
     command = arguments(2, *sshd.arguments(2), "--env", "LATE=3", *python(WORKER))
@@ -210,6 +216,7 @@ def test_who_finishes_while_the_connection_is_broken_has_finished(sshd, tmp_path
     wait_until(lambda: not left_folders(sshd, supervisors), 2.0, "the end of the folders")
 
 
+@pytest.mark.slow
 def test_a_job_of_which_nothing_is_in_sight_can_be_ended(sshd, tmp_path):
     with launched(arguments(1, *sshd.arguments(2), *python(WORKER)), cwd=tmp_path) as launch:
         ((_, _, pid, _),) = ups(launch, 1)
@@ -225,6 +232,7 @@ def test_a_job_of_which_nothing_is_in_sight_can_be_ended(sshd, tmp_path):
         wait_until(lambda: not alive(pid), 5.0, "the worker's end")
 
 
+@pytest.mark.slow
 def test_what_a_worker_without_a_supervisor_leaves_is_ended(sshd, tmp_path):
     child = "import os, subprocess, sys\n" + (
         "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'], "

@@ -181,6 +181,7 @@ def test_ssh_arguments_arrive_unchanged(sshd):
     assert f"[worker 0] {arguments!r}" in launch.out.splitlines()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("then", "status", "text"), [
     ("sys.exit(5)", 5, "worker 1 on 127.0.0.1 exited with status 5 after "),
     ("os.kill(os.getpid(), 9)", 137,
@@ -231,6 +232,7 @@ def test_ssh_secret_is_on_no_command_line(sshd):
         assert seen > 5
 
 
+@pytest.mark.slow
 def test_ssh_host_that_refuses(sshd, tmp_path):
     from hipress.launcher.job import free_port
 

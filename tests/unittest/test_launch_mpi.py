@@ -109,6 +109,7 @@ def test_mpirun_and_srun_run_every_role(fake, tmp_path, kind):
         assert call["hosts"] == ["127.0.0.1"] * 2 + ["localhost"] * 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["openmpi", "hydra", "slurm"])
 @pytest.mark.parametrize(("then", "status", "text"), [
     ("sys.exit(4)", 4, "worker 1 exited with status 4 after "),
@@ -198,11 +199,13 @@ def check_real_jobs(launcher, env):
     launch.gone(5.0)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("mpirun") is None, reason="no mpirun is installed")
 def test_real_mpirun():
     check_real_jobs("mpi", {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"})
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(bool(slurm.missing()), reason=slurm.missing())
 def test_real_srun():
     with slurm.running() as env:

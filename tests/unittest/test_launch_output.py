@@ -82,6 +82,7 @@ def test_endless_line_is_cut_at_the_limit():
 ENDLESS = python("while True: print('x' * 1000)")
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("elastic", [[], ["--elastic"]], ids=["", "elastic"])
 @pytest.mark.parametrize("number", [None, signal.SIGINT, signal.SIGTERM])
 def test_nobody_reads_its_output(number, elastic):

@@ -48,6 +48,7 @@ def test_sums_over_a_long_link_that_loses_packets_are_right():
     assert sums("rate=200mbit,delay=20ms,loss=1%", 1 << 20) == ["right", "right"]
 
 
+@pytest.mark.slow
 def test_heartbeats_are_not_starved_by_bulk_data():
     # 12 MiB at 20 Mbit/s keep the link full for longer than the silence that is death.
     times = {"HIPRESS_HEARTBEAT_INTERVAL_MS": "200", "HIPRESS_HEARTBEAT_TIMEOUT_MS": "4000"}

@@ -40,6 +40,7 @@ print("equal")
 """
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize(
     ("topology", "workers", "servers"),
     [("ps", 3, 2), ("colocated", 3, 0), ("ring", 4, 0), ("tree", 5, 0)],

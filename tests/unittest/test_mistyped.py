@@ -184,6 +184,7 @@ def test_a_bad_algorithm_in_the_environment_is_named(files, listed):
     assert "Traceback" not in done.stderr, done
 
 
+@pytest.mark.slow
 def test_a_worker_whose_scheduler_is_not_there_says_so_before_it_gives_up():
     env = base_environment({
         "DMLC_ROLE": "worker", "DMLC_PS_ROOT_URI": "127.0.0.1", "DMLC_PS_ROOT_PORT": "9",

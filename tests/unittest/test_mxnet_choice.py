@@ -55,6 +55,7 @@ print("lines", len(lines))
 """
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize(
     ("optimizer", "where", "second"),
     [("sgd", "servers", "maxminef bits=2"), ("adam", "workers", "maxmin bits=8")],
@@ -98,6 +99,7 @@ print(kv.explain())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(bool(netns.available()), reason=netns.available())
 def test_on_a_link_of_50_megabits_it_compresses():
     with netns.ShapedNetwork(3, rate="50mbit", burst="32kb", verify=False) as network:

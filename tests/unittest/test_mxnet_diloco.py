@@ -106,6 +106,7 @@ def same(outputs: list[str], count: int) -> None:
     assert len(found[0]) == count and all(each == found[0] for each in found), outputs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("workers", "servers", "topology", "type_", "more"),
     [
@@ -130,6 +131,7 @@ def test_weights_after_each_round_are_those_of_a_reference(
     same(run(body, options, workers, servers), 2 if "early_steps" in more else 3)
 
 
+@pytest.mark.slow
 def test_a_job_goes_on_from_its_files_bit_for_bit(tmp_path):
     options = {
         "compression_params": {"type": "sparseloco", "min_size": 64}, "fragments": 2,

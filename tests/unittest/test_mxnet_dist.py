@@ -66,6 +66,7 @@ def assert_same(stock, ours, at_least, tolerance=0.0):
                 assert np.array_equal(found, expected), (rank, name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("store", ["dist_sync", "dist_device_sync"])
 def test_dense_keys(tmp_path, store):
     stock, ours = run_both(tmp_path, "dense.py", "--store", store)
@@ -74,10 +75,12 @@ def test_dense_keys(tmp_path, store):
     assert_same(stock, ours, at_least=200)
 
 
+@pytest.mark.slow
 def test_dense_keys_with_multi_precision(tmp_path):
     assert_same(*run_both(tmp_path, "dense.py", "--multi-precision"), at_least=200)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "args",
     [[], ["--optimizer"], ["--optimizer", "--multi-precision"], ["--threshold", "0.25"]],
@@ -87,11 +90,13 @@ def test_2bit(tmp_path, args):
     assert_same(*run_both(tmp_path, "compressed.py", *args), at_least=60)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("args", [["--late"], ["--optimizer", "sgd"]], ids=" ".join)
 def test_row_sparse_keys(tmp_path, args):
     assert_same(*run_both(tmp_path, "sparse.py", *args), at_least=60)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "args",
     [
@@ -108,6 +113,7 @@ def test_row_sparse_keys_in_float16(tmp_path, args):
     assert_same(*both, at_least=60, tolerance=0 if "--multi-precision" in args else 4e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("part", "at_least"),
     [
@@ -128,6 +134,7 @@ def test_sparse_gradients_of_dense_weights_are_summed(tmp_path):
     run_job(tmp_path / "ours", "trainer.py", "--part", "embedding", workers=2, **OURS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("args", "tolerance"),
     [([], 1e-6), (["--dtype", "float16"], 2e-3), (["--dtype", "float16", "--multi-precision"], 0)],
@@ -137,12 +144,14 @@ def test_optimizers_on_the_servers(tmp_path, args, tolerance):
     assert_same(*run_both(tmp_path, "optimizers.py", *args), at_least=70, tolerance=tolerance)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("args", [[], ["--compressed"]], ids=" ".join)
 @pytest.mark.parametrize("store", ["dist_async", "dist_device_async"])
 def test_async(tmp_path, store, args):
     assert_same(*run_both(tmp_path, "asynchronous.py", "--store", store, *args), at_least=5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("store", ["dist", "dist_sync", "dist_device_sync", "dist_async"])
 def test_names_and_refusals(tmp_path, store):
     assert_same(*run_both(tmp_path, "refused.py", "--store", store), at_least=20)

@@ -174,6 +174,7 @@ def digests_of(job):
     return {step: each.pop() for step, each in found.items()}
 
 
+@pytest.mark.slow
 def test_every_step_has_the_bits_of_a_reference(job, tmp_path):
     compression = {"type": "onebit", "min_size": 256, "warmup_steps": 5}
     with job(compression) as running:
@@ -225,6 +226,7 @@ def test_rank_0_dies_and_then_there_is_one(job):
         assert sorted(digests_of(running))[:25] == list(range(1, 26))
 
 
+@pytest.mark.slow
 def test_what_cannot_be_is_refused_in_a_sentence():
     program = """
         import mxnet_hipress.elastic as elastic

@@ -73,6 +73,7 @@ train(state)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["gradients", "store", "rounds"])
 def test_who_is_left_and_who_joins_go_on_with_the_choice(kind):
     check_that_the_choice_stays(start(PROGRAM, kind), WAYS[kind])

@@ -194,6 +194,7 @@ def alone(tmp_path, rounds, steps):
     return json.loads(ended.stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("more", "rounds"),
     [
@@ -219,6 +220,7 @@ def test_undisturbed_rounds_have_the_bits_of_a_diloco_trainer(job, more, rounds)
     assert found
 
 
+@pytest.mark.slow
 def test_what_the_others_trained_is_all_that_counts(job, tmp_path):
     """One dies in a round, one as all synchronise."""
     steps = 5 * H + 2
@@ -232,6 +234,7 @@ def test_what_the_others_trained_is_all_that_counts(job, tmp_path):
     assert digests == alone(tmp_path, workers, steps)
 
 
+@pytest.mark.slow
 def test_residuals_are_those_of_before(job):
     """Whether the others had begun to send when a worker died does not matter. A NaN takes the
     weights of all back, and leaves residuals as they were."""
@@ -251,6 +254,7 @@ def test_a_nan_takes_all_back_and_one_that_lacks_a_result_copies_it(job):
     assert digests[1] == digests[2] and len(set(digests)) == 3
 
 
+@pytest.mark.slow
 def test_a_joiner_and_a_silent_one_contribute_from_the_next_round_on(job, tmp_path):
     with job(3, 1_000_000, {1: H + 2}) as running:
         first = running.processes[running.present(1)]
@@ -273,6 +277,7 @@ def test_a_joiner_and_a_silent_one_contribute_from_the_next_round_on(job, tmp_pa
     assert digests[:before] == alone(tmp_path, workers[:before], before * H)
 
 
+@pytest.mark.slow
 def test_who_joins_when_a_synchronisation_has_failed_has_no_part_in_it(job, tmp_path):
     """As two workers are the least, the other one waits for it with the steps that it has made."""
     steps = 4 * H
@@ -286,6 +291,7 @@ def test_who_joins_when_a_synchronisation_has_failed_has_no_part_in_it(job, tmp_
     assert digests == alone(tmp_path, workers, steps)
 
 
+@pytest.mark.slow
 def test_a_checkpoint_has_the_outer_weights_and_what_is_wrong_is_said():
     program = PARTS + """
 import pickle

@@ -61,6 +61,7 @@ def states_of(job, name):
     return [json.loads(line) for line in lines if line.startswith("{")]
 
 
+@pytest.mark.slow
 def test_a_script_goes_on_without_a_worker_and_with_its_successor(tmp_path):
     (tmp_path / "train.py").write_text(PROGRAM)
     command = [sys.executable, "-m", "mxnet_hipress", str(tmp_path / "train.py")]
@@ -134,6 +135,7 @@ print("done", losses[-1] < 0.7 * losses[0], total, trainer.learning_rate, kv.sta
 """
 
 
+@pytest.mark.slow
 def test_a_trainer_of_an_unchanged_script(tmp_path):
     (tmp_path / "train.py").write_text(GLUON)
     launch = Launch(
@@ -168,6 +170,7 @@ def test_the_time_to_wait_is_that_of_the_environment(monkeypatch):
         timeout()
 
 
+@pytest.mark.slow
 def test_what_cannot_be_is_refused_in_a_sentence():
     program = """
         import mxnet_hipress

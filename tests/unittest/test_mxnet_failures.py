@@ -37,6 +37,7 @@ def training():
             print("training")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 @pytest.mark.parametrize("victim", ["worker 1", "server 0", "scheduler"])
 def test_a_dead_process_is_named_by_all_others(victim, number):
@@ -211,6 +212,7 @@ def test_workers_that_disagree_are_told():
         assert len(refused) == 1 and "w" in refused[0], result
 
 
+@pytest.mark.slow
 def test_importing_mxnet_first_is_explained():
     program = "import mxnet, mxnet_hipress"
     boot = [sys.executable, "-c", "pass"]

@@ -68,6 +68,7 @@ def program():
     print("all keys right")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("servers", [0, 2])
 @pytest.mark.parametrize("engine", ["ThreadedEnginePerDevice", "NaiveEngine"])
 def test_calls_in_any_order(servers, engine):

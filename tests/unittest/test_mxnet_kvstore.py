@@ -11,6 +11,7 @@ pytest.importorskip("mxnet")
 UNMODIFIED = {"worker_prefix": [sys.executable, "-m", "mxnet_hipress"]}
 
 
+@pytest.mark.slow
 def test_values_of_every_call():
     def program():
         import mxnet as mx
@@ -97,6 +98,7 @@ def test_values_of_every_call():
     assert all("all values right" in output for output in outputs)
 
 
+@pytest.mark.slow
 def test_wrong_arguments_are_one_sentence():
     def program():
         import mxnet as mx
@@ -159,6 +161,7 @@ def test_wrong_arguments_are_one_sentence():
     assert all("all refused" in output for output in outputs)
 
 
+@pytest.mark.slow
 def test_operations_of_a_key_keep_their_order():
     """Arrays become ready in any order, and arrays of a convolution lie in private layouts."""
 
@@ -227,6 +230,7 @@ def test_operations_of_a_key_keep_their_order():
         assert all("in order" in output for output in worker_outputs(results))
 
 
+@pytest.mark.slow
 def test_trainer_with_and_without_update_on_kvstore():
     def program():
         import mxnet as mx
@@ -279,6 +283,7 @@ def test_trainer_with_and_without_update_on_kvstore():
     assert len(digests) == 2 and digests[0] == digests[1]  # replicas agree to the bit
 
 
+@pytest.mark.slow
 def test_module_fit_with_string_keys_and_multipliers():
     def program():
         import mxnet as mx
@@ -316,6 +321,7 @@ def test_module_fit_with_string_keys_and_multipliers():
     assert len(digests) == 2 and digests[0] == digests[1]
 
 
+@pytest.mark.slow
 def test_optimizer_on_the_servers_matches_a_local_one_and_its_states_survive():
     def program():
         import mxnet as mx
@@ -374,6 +380,7 @@ def test_optimizer_on_the_servers_matches_a_local_one_and_its_states_survive():
     assert all("optimizer right" in output for output in outputs)
 
 
+@pytest.mark.slow
 def test_a_plan_by_itself_is_made_anew_once_the_servers_have_the_optimizer():
     def program():
         import mxnet as mx
@@ -400,6 +407,7 @@ def test_a_plan_by_itself_is_made_anew_once_the_servers_have_the_optimizer():
     run_cluster(program)
 
 
+@pytest.mark.slow
 def test_two_trainers_share_a_job():
     def program():
         import mxnet as mx
@@ -422,6 +430,7 @@ def test_two_trainers_share_a_job():
     assert all("both right" in output for output in outputs)
 
 
+@pytest.mark.slow
 def test_asynchronous_store():
     def program():
         import mxnet as mx

@@ -188,6 +188,7 @@ def test_a_loaded_algorithm_is_an_operator(tmp_path):
     assert payload_bytes(encoded) == hipress.Compressor("onebit").encode(x)
 
 
+@pytest.mark.slow
 def test_without_the_built_library_it_is_compiled_on_first_use(tmp_path):
     """As from a wheel, which is built where MXNet is not."""
     shutil.copy(_lib.library_path(), tmp_path / "libhipress.so")

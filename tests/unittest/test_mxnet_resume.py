@@ -65,6 +65,7 @@ def states(where, what, file):
     return launch(where, file.parent, STATES, str(file), what)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("saved", "loaded", "sentence"), [
     (SERVERS, RING, "of servers: load them in a job that has 1 of them"),
     (SERVERS, ELASTIC, "of servers: load them in a job that has 1 of them"),
@@ -76,12 +77,14 @@ def test_states_of_another_kind_of_job_are_refused_by_name(tmp_path, saved, load
     assert f"refused: {tmp_path / 'states'} holds the optimizer states {sentence}" in out
 
 
+@pytest.mark.slow
 def test_servers_states_are_resumed_with_numpys_arrays(tmp_path, monkeypatch):
     monkeypatch.setenv("NUMPY", "1")
     states(SERVERS, "save", tmp_path / "states")
     assert "trained" in states(SERVERS, "load", tmp_path / "states")
 
 
+@pytest.mark.slow
 def test_servers_heed_another_learning_rate(tmp_path):
     """From the third of four steps on it is 0."""
     code = TRAINER + """
@@ -98,6 +101,7 @@ assert weight() != trained
     launch(["-n", "2", "-s", "2"], tmp_path, code)
 
 
+@pytest.mark.slow
 def test_another_optimizer_comes_after_what_was_pushed(tmp_path):
     code = """
 import time
@@ -117,6 +121,7 @@ assert out.asnumpy()[0] == -2, out
     launch(["-n", "2", "-s", "1"], tmp_path, code)
 
 
+@pytest.mark.slow
 def test_an_asynchronous_barrier_waits_for_pushes_with_pulls_behind_them(tmp_path):
     code = """
 import time
@@ -150,6 +155,7 @@ assert [out.asnumpy()[0] for out in outs] == [-1, -1], outs
     launch(["-n", "2", "-s", "1"], tmp_path, code)
 
 
+@pytest.mark.slow
 def test_states_are_those_after_the_last_push_also_if_nothing_is_pulled_after_it(tmp_path):
     code = """
 import pickle
@@ -177,6 +183,7 @@ kv.barrier()
     launch(["-n", "2", "-s", "1"], tmp_path, code, str(tmp_path))
 
 
+@pytest.mark.slow
 def test_a_process_may_fork_while_gradients_travel(tmp_path):
     """MXNet waits before that for what is under way."""
     code = """
@@ -198,6 +205,7 @@ kv.barrier()
     launch(["-n", "2", "-s", "1", "--timeout", "60"], tmp_path, code)
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("script", ["elastic", "rounds", "store"])
 def test_elastic_jobs_take_numpys_arrays(script):
     """And copy them to the workers that do not count, at the beginning."""

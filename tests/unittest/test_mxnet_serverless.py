@@ -28,6 +28,7 @@ def run(body: str, workers: int = 3, **options) -> list[str]:
     return worker_outputs(results)
 
 
+@pytest.mark.slow
 def test_kvstore_calls():
     run(
         """
@@ -122,6 +123,7 @@ def digests(outputs: list[str]) -> set[str]:
     return {line for out in outputs for line in out.splitlines() if line.startswith("digest")}
 
 
+@pytest.mark.slow
 def test_gluon_trainer_ends_with_the_same_weights_on_every_worker():
     compression = {"type": "tbq", "threshold": 0.002, "min_size": 0, "topology": "ring"}
     body = TRAINING.replace("UPDATE", "(True, False)").replace("COMPRESSION", repr(compression))
@@ -129,6 +131,7 @@ def test_gluon_trainer_ends_with_the_same_weights_on_every_worker():
     assert len(digests(outputs)) == 2, outputs  # one a mode, the same on all workers
 
 
+@pytest.mark.slow
 def test_a_trainers_plan_is_checked_while_it_trains():
     patience = """
 import logging, sys
@@ -148,6 +151,7 @@ logging.basicConfig(stream=sys.stdout, level=logging.INFO)
     assert any("at step 18, steps were tried" in out for out in outputs), outputs
 
 
+@pytest.mark.slow
 def test_colocated_equals_a_server_per_worker_bit_for_bit():
     outputs = []
     for servers, topology in ((0, "colocated"), (2, "ps")):
@@ -184,6 +188,7 @@ np.testing.assert_allclose(second - first, w.asnumpy() - second, rtol=1e-6)
     run(body, workers=2)
 
 
+@pytest.mark.slow
 def test_module_trains_without_servers():
     outputs = run(
         """
@@ -211,6 +216,7 @@ print("digest", digest([arguments[name] for name in sorted(arguments)]))
     assert len(digests(outputs)) == 1, outputs
 
 
+@pytest.mark.slow
 def test_an_entropy_stage_changes_no_bit():
     found = set()
     for entropy in (False, True):

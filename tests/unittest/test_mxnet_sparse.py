@@ -69,6 +69,7 @@ def program():
     print("right")
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(150)
 @pytest.mark.parametrize("servers", [1, 2])
 def test_row_sparse_keys_beside_compressed_dense_ones(servers):
@@ -82,6 +83,7 @@ def test_row_sparse_keys_beside_compressed_dense_ones(servers):
     assert sum("right" in result.output for result in results) == 2
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.timeout(150)
 @pytest.mark.parametrize("waits_in", ["init", "pull"])
 def test_who_waits_for_a_worker_that_dies_gets_its_name(waits_in):
@@ -115,6 +117,7 @@ def test_who_waits_for_a_worker_that_dies_gets_its_name(waits_in):
     assert "worker 1 (" in results["worker 0"].output, results
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(150)
 def test_a_gradient_that_failed_is_told_though_a_pull_waits_for_another_worker():
     def program():
@@ -145,6 +148,7 @@ def test_a_gradient_that_failed_is_told_though_a_pull_waits_for_another_worker()
     assert "worker 1 (" in results["worker 0"].output, results["worker 0"]
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("program", ["left_while_pushing", "left_before_init"])
 def test_a_worker_that_has_left_in_peace_is_named_by_those_who_wait_for_it(program):
@@ -182,6 +186,7 @@ def test_a_worker_that_has_left_in_peace_is_named_by_those_who_wait_for_it(progr
         assert program == "left_before_init" or "push 5 of row_sparse key 'embedding'" in output
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(150)
 def test_a_worker_that_does_not_push_is_named_when_the_time_is_over():
     def program():
@@ -241,6 +246,7 @@ def large_tables():
     print("trained")
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(150)
 @pytest.mark.parametrize("engine", ["ThreadedEnginePerDevice", "NaiveEngine"])
 def test_large_tables_and_rows_in_any_order(engine):
@@ -307,6 +313,7 @@ def test_an_optimizer_that_fails_ends_the_job_with_its_words():
         assert "server 0 cannot update row_sparse key 'embedding': " in output, output
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(150)
 def test_rows_open_no_port_and_a_stranger_can_do_no_harm():
     def program():
@@ -511,6 +518,7 @@ def same_as_stock():
     kv._barrier()
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("servers", [1, 2])
 @pytest.mark.parametrize(

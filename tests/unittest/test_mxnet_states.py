@@ -78,6 +78,7 @@ CASES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize(
     ("compression", "optimizer", "topology"),
@@ -107,6 +108,7 @@ def test_a_job_goes_on_with_the_same_bits(tmp_path, compression, optimizer, topo
         assert any(not np.array_equal(whole[name], without[name]) for name in without.files)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(240)
 def test_states_that_do_not_fit_cost_a_warning_and_nothing_else(tmp_path):
     options = {"compression": {"type": "2bit", "min_size": 0}, "optimizer": True}
@@ -196,6 +198,7 @@ def test_saving_waits_for_pushes_that_nobody_pulled(tmp_path):
     assert sum("same" in result.output for result in results) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(240)
 def test_a_trainer_on_the_workers_goes_on_with_the_same_bits(tmp_path):
     def program():
@@ -272,6 +275,7 @@ print("warned:", [str(w.message) for w in said if "compression" in str(w.message
 """
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(240)
 def test_a_trainer_that_updates_weights_itself_says_what_it_lacks(tmp_path):
     def job(what, workers):

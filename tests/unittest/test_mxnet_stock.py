@@ -89,6 +89,7 @@ def run_both(folder, compression, workers):
     return stock[0], ours[0]
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("threshold", ["0.5", "0.25"])
 def test_2bit_agrees_bit_for_bit(tmp_path, threshold):
@@ -101,6 +102,7 @@ def test_2bit_agrees_bit_for_bit(tmp_path, threshold):
     assert sums <= {-2 * step, -step, 0.0, step, 2 * step} and len(sums) == 5
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(240)
 def test_uncompressed_agrees_to_rounding_and_whole_numbers_exactly(tmp_path):
     stock, ours = run_both(tmp_path, "null", workers=3)

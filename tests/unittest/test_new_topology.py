@@ -97,6 +97,7 @@ def test_a_job_runs_it(environment, tmp_path):
     assert sorted(launch.out.splitlines()) == [f"[worker {rank}] equal" for rank in range(3)]
 
 
+@pytest.mark.slow
 def test_pytorch_takes_it(environment, tmp_path):
     pytest.importorskip("torch")
     (tmp_path / "train.py").write_text("""

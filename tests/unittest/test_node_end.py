@@ -88,11 +88,13 @@ def check(end: str, expected: tuple[str, int]) -> None:
         assert results["scheduler"].returncode == 0, results
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("end", ENDS)
 def test_the_end_of_a_script(end):
     check(end, ENDS[end])
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("block", BLOCKS)
 def test_the_end_of_a_with_block(block):
     # What follows the block takes longer than worker 0 needs to see how it ended.

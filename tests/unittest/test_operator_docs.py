@@ -15,6 +15,7 @@ PAGE = (ROOT / "docs/reference/operators.md").read_text()
 EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize(
     ("needs", "example", "check"),
     [

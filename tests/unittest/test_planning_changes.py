@@ -56,6 +56,7 @@ def simulated(*arguments: str) -> dict:
     return json.loads(hipress("simulate", "--model", "vgg19", "--nodes", "4", "--json", *arguments))
 
 
+@pytest.mark.slow
 def test_a_plan_is_made_for_the_link_that_is_simulated(profile):
     options = ["--profile", profile(), "--compute-ms", "0"]
     uncompressed = simulated(*options, "--type", "none")["bytes_sent_per_host"]
@@ -81,6 +82,7 @@ def test_the_published_profile_plans_for_its_own_links_only():
         assert "profile sosp21 plans for its own links and hosts only" in done.output
 
 
+@pytest.mark.slow
 def test_hosts_that_share_a_machine_say_so_and_need_not(profile):
     options = ["--profile", profile(shared_host=True), "--bandwidth", "1gbit"]
     shared, apart = simulated(*options), simulated(*options, "--threads", "2")

@@ -33,6 +33,7 @@ def said(status: object, out: str, err: str) -> str:
     return f"exit status {status}\n--- its output:\n{out}\n--- its errors:\n{err}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("text", "pages", "printed"), [
     ("kv.set_gradient_compression(", [README], r"worker [01] of 2: .* (\d+) bytes pushed"),
     ("gluon.Trainer(", START, r"loss (\d+\.\d+)"),
@@ -50,6 +51,7 @@ def test_example_runs_on_two_workers(tmp_path: Path, text: str, pages: list[str]
         assert all(0 < value < 4e6 for value in values), output
 
 
+@pytest.mark.slow
 @needs_tensorflow
 @pytest.mark.parametrize("pages", [[README], START], ids=["README", "start"])
 def test_tensorflow_example_runs_on_two_workers(tmp_path: Path, pages: list[str]):
@@ -64,6 +66,7 @@ def test_tensorflow_example_runs_on_two_workers(tmp_path: Path, pages: list[str]
     assert len(re.findall(r"loss \d+\.\d+\n", launch.out)) == 2, output
 
 
+@pytest.mark.slow
 def test_pytorch_example_runs_on_two_ranks(tmp_path: Path):
     pytest.importorskip("torch")
     (tmp_path / "train.py").write_text(example("hipress.torch.compress(", [README]))

@@ -30,6 +30,7 @@ def start(code: str, role: str, port: int, **env: str) -> subprocess.CompletedPr
     )  # fmt: skip
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("secret", [None, "", "fifteen letters"])
 @pytest.mark.parametrize(
     ("code", "role"),

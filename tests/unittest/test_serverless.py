@@ -70,6 +70,7 @@ for type, params in (
 """
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize(
     ("topology", "workers"),
     [
@@ -261,6 +262,7 @@ for key, expected in enumerate([0.5, 0.625, 0.5]):
     )
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize(
     ("topology", "victim", "number"),
     [
@@ -306,6 +308,7 @@ except HipressError as error:
     )
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("topology", ["ring", "colocated", "butterfly"])
 def test_a_worker_that_leaves_early_is_named_by_all(topology):
     outputs = wait_in_vain("break", 4, topology, {})
@@ -317,6 +320,7 @@ def test_a_worker_that_leaves_early_is_named_by_all(topology):
 
 # In the ring worker 1 hears from its neighbour, so it knows that it is late; colocated, only others
 # know.
+@pytest.mark.slow
 @pytest.mark.parametrize("topology", ["ring", "colocated"])
 def test_a_worker_that_stops_pushing_is_named_by_all(topology):
     outputs = wait_in_vain("time.sleep(11)", 4, topology, {"HIPRESS_TIMEOUT": "5"})

@@ -252,6 +252,7 @@ def test_coarse_steps_take_as_long_as_fine_ones(cluster):
         assert ends[1] == pytest.approx(ends[0], rel=0.1)
 
 
+@pytest.mark.slow
 def test_4096_nodes_take_less_than_a_minute():
     net = models.load("resnet50")
     published = profiles.load("sosp21")

@@ -76,6 +76,7 @@ def test_wrong_rounds_are_refused(rounds, words):
         Rounds(*rounds)
 
 
+@pytest.mark.slow
 def test_the_command_tells_the_mean_step():
     def run(*more: str) -> subprocess.CompletedProcess:
         command = [sys.executable, "-m", "hipress", "simulate", "--model", "lstm", "--nodes", "4",

@@ -70,6 +70,7 @@ def job(body: str, servers: int = 1, **options) -> list[dict]:
     return [json.loads(re.search("found (.*)", out)[1]) for out in worker_outputs(results)]
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("servers", [1, 0])
 def test_it_follows_the_network_and_loses_nothing(servers, tmp_path):
     first, second = job(f"""
@@ -137,6 +138,7 @@ show(ways=ways, lines=lines, bits=bits(got), said=str(node.explain()))
     assert "maxminef" not in first["said"]
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize(
     ("gentle", "fast", "faster_in_training", "taken"),
     [
@@ -202,6 +204,7 @@ show(ways=ways, off=[(a - b).tolist() for a, b in zip(got, wanted)][0])
     assert rest < 1e-4 < 0.1 < late  # what the first has not sent, the second has
 
 
+@pytest.mark.slow
 def test_where_nobody_waits_steps_are_timed():
     first, second = job("""
 import time
@@ -224,6 +227,7 @@ show(ways=ways, lines=lines, bits=bits(got), off=float(np.abs(last[0] - exact[0]
     assert 1e-3 < first["off"] < 0.1
 
 
+@pytest.mark.slow
 def test_while_ways_are_tried_steps_overlap():
     """But for where blocks of steps begin and end."""
     first, second = job("""

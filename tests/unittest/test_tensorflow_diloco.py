@@ -116,6 +116,7 @@ refused("every 4", hvd.DiLoCo, other, H + rank, error=hvd.HipressError)
     digests(outputs)
 
 
+@pytest.mark.slow
 def test_a_loop_has_the_bits_of_a_reference_and_of_a_job_that_goes_on(tmp_path):
     body = f"path, first = {str(tmp_path)!r}, FIRST" + """
 loss = keras.losses.MeanSquaredError()

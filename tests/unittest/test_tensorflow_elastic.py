@@ -94,6 +94,7 @@ if slot == "0":
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compression", ["none", "onebit"])
 def test_a_worker_dies_and_its_successor_joins(tmp_path, compression):
     script = tmp_path / "train.py"

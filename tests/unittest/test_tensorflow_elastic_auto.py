@@ -60,10 +60,12 @@ train(state)
 """
 
 
+@pytest.mark.slow
 def test_who_is_left_and_who_joins_go_on_with_the_choice():
     check_that_the_choice_stays(start(PROGRAM, "gradients"), WAYS["gradients"])
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("kind", ["adam", "rounds"])
 def test_a_death_while_they_measure(kind):
     check_a_death_while_they_measure(PROGRAM, kind)

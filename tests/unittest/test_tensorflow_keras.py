@@ -28,6 +28,7 @@ def run(body, **env):
     return done.stdout
 
 
+@pytest.mark.slow
 def test_a_registered_optimizer_is_saved_as_what_it_is(tmp_path):
     run(f"""
 @keras.saving.register_keras_serializable("mine")
@@ -43,6 +44,7 @@ assert type(loaded.optimizer) is Mine, type(loaded.optimizer).__mro__
 """)
 
 
+@pytest.mark.slow
 def test_gradients_that_do_not_fit_the_variables_are_refused():
     out = run("""
 optimizer = hvd.DistributedOptimizer(keras.optimizers.SGD(0.1))
@@ -82,6 +84,7 @@ Session._write(session, "step", committed)
     assert "f1" not in line
 
 
+@pytest.mark.slow
 def test_an_optimizer_that_is_not_built_yet_trains_in_a_function():
     """Its slots are made in the first trace, and must not wait for averages."""
     run("""
@@ -103,6 +106,7 @@ assert all(abs(np.array(v) - b).max() > 0.1 for v, b in zip(model.trainable_vari
 """)
 
 
+@pytest.mark.slow
 def test_a_copy_by_its_config_is_plain_and_can_be_made_distributed():
     run("""
 optimizer = hvd.DistributedOptimizer(keras.optimizers.Adam(0.25))
@@ -114,6 +118,7 @@ model.fit(np.ones((4, 2)), np.ones((4, 1)), verbose=0)
 """)
 
 
+@pytest.mark.slow
 def test_variables_with_the_same_path_are_refused_where_workers_know_them_by_it():
     out = run("""
 import hipress.tensorflow.elastic as elastic

@@ -10,6 +10,7 @@ from test_tensorflow_training import job, same_bits
 pytestmark = [needs_tensorflow, pytest.mark.timeout(300)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("op, codec", [("average", "2bit"), ("sum", "tbq"), ("average", "1bit")])
 def test_a_nan_or_inf_reaches_all_and_no_residual(op, codec):
     job(f"op, compression = {op!r}, {{'type': {codec!r}, 'min_size': 100}}" + """
@@ -66,6 +67,7 @@ for step, results in enumerate(expected()):
 """)  # fmt: skip
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("compression, topology", [
     ("maxmin", "ps"),
     # It has no code for Inf, and nothing goes uncompressed.

@@ -29,6 +29,7 @@ def run(*command: object, cwd: Path) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.timeout(400)  # a minute of compiling, where other tests use the processors, too
 @pytest.mark.parametrize(
     ("source", "params"),

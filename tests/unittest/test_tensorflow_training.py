@@ -55,6 +55,7 @@ def same_bits(outputs: list[str]) -> None:
     assert found[0] and all(bits == found[0] for bits in found), outputs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("topology", ["ps", "ring"])
 def test_uncompressed_training_is_that_of_one_process(topology):
     same_bits(job("""
@@ -91,6 +92,7 @@ if rank == 0:
 """, topology=topology))  # fmt: skip
 
 
+@pytest.mark.slow
 def test_compressed_averages_are_those_of_the_codec_with_its_residuals():
     job("""
 import hipress
@@ -138,6 +140,7 @@ assert [g.shape for g in ways[1].get_concrete_function(
 """)  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("topology", ["ps", "tree"])
 def test_broadcast_keeps_every_bit_of_every_dtype(topology):
     outputs = job("""
@@ -164,6 +167,7 @@ print_bits(mine)
     same_bits(outputs)
 
 
+@pytest.mark.slow
 def test_kinds_of_gradients():
     job("""
 def gradients(*variables, dense=False, op="average", **more):
@@ -203,6 +207,7 @@ refused("the key-value store has been closed", lambda: gradients(half=half), Exc
 """)  # fmt: skip
 
 
+@pytest.mark.slow
 def test_what_workers_would_not_do_alike_is_refused_and_jobs_go_on():
     job("""
 import copy
@@ -261,6 +266,7 @@ assert int(optimizer.iterations) == 3
 """)  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_job_of_one_checks_its_compression(tmp_path):
     (tmp_path / "plan").write_text("dense/kernel,y,0\n")
     body = f"""
@@ -312,6 +318,7 @@ for i in range(4):
     assert re.search(r"HipressError: .*worker 1", results["worker 0"].output), results
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compression", ["none", "onebit"])
 def test_the_example_learns_digits(compression):
     pytest.importorskip("sklearn")
@@ -329,6 +336,7 @@ def test_the_example_learns_digits(compression):
     assert ratio > 10 if compression == "onebit" else 0.9 < ratio <= 1, lines
 
 
+@pytest.mark.slow
 def test_a_job_that_loads_its_states_goes_on_with_the_same_bits(tmp_path):
     body = """
 import sys

@@ -219,6 +219,7 @@ def test_a_profile_has_each_compression_once():
     assert done.returncode == 1 and "--type tbq is there twice" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_profile_is_measured_and_a_plan_made_from_it(tmp_path):
     path = tmp_path / "profile.json"
     done = hipress(
@@ -250,6 +251,7 @@ def test_a_profile_is_measured_and_a_plan_made_from_it(tmp_path):
     assert unknown.returncode == 1 and "nosuch" in unknown.stderr
 
 
+@pytest.mark.slow
 def test_the_seeds_training_script_runs(tmp_path):
     plan = tmp_path / "plan.txt"
     names = [f"{layer}_{part}" for layer in "abcd" for part in ("weight", "bias")]

@@ -12,6 +12,7 @@ from hipress.casync.reference import Reference, compression
 SERVERLESS = topologies.names(servers=False)
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("num_workers", range(1, 18))
 @pytest.mark.parametrize("topology", TOPOLOGIES)
 def test_every_contribution_exactly_once_on_every_node(topology, num_workers):

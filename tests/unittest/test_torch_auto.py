@@ -142,6 +142,7 @@ def sharded_sizes(rank):
     return [shapes["parts.0.uneven"] for shapes in tried]
 
 
+@pytest.mark.slow
 def test_a_trial_of_fsdp_has_the_gradients_that_are_synchronised():
     pytest.importorskip("test_torch_fsdp")  # which skips where FSDP2 has not what it needs
     found = run_ranks(sharded_sizes, 4)

@@ -54,6 +54,7 @@ def all_reduces(rank, environment):
     return [t.numpy().tobytes() for t in found]
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize(
     "environment", [{}, {"BITS": "8", "bucket_size": "512", "HIPRESS_TOPOLOGY": "ring"}]
 )
@@ -133,6 +134,7 @@ def on_the_device(rank, where):
     return [t.float().numpy().tobytes() for t in found]
 
 
+@pytest.mark.slow
 def test_on_the_device():
     hosts = run_ranks(on_the_device, 3, "host")
     succeed(hosts)

@@ -52,6 +52,7 @@ def barriers(rank):
     return missing, refused, by_name
 
 
+@pytest.mark.slow
 def test_monitored_barrier_and_split_group():
     found = returned(run_ranks(barriers, 2))
     assert found[0][0] == [True, True]
@@ -88,6 +89,7 @@ def counted(rank):
     return found.compressed, found.uncompressed, why, str(alone.stats())
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_stats_tell_what_went_uncompressed_and_why():
     other = "of another kind than all_reduce()"
@@ -120,5 +122,6 @@ def compiled(rank):
     return grads[0] == grads[1]
 
 
+@pytest.mark.slow
 def test_compiled_models():
     assert all(returned(run_ranks(compiled, 2)))

@@ -115,6 +115,7 @@ def changes(rank, type, options, before, after):
     return True
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize(("before", "after"), [(4, 3), (3, 4), (3, 1)])
 @pytest.mark.parametrize("topology", ["ps", "ring", "tree"])
 def test_nothing_is_lost(topology, before, after):
@@ -202,6 +203,7 @@ def dies(rank, type, options):
     return True
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize(
     ("type", "options"),
     [

@@ -348,6 +348,7 @@ dist.destroy_process_group()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(bool(netns.available()), reason=netns.available())
 def test_on_a_link_of_100_megabits_it_compresses():
     with (

@@ -70,6 +70,7 @@ def trained(rank, times, kind, hybrid, count):
 FASTER = {"uncompressed": 30.0, "maxminef bits=2": 50.0, "bf16": 60.0, "maxmin bits=8": 61.0}
 
 
+@pytest.mark.slow
 def test_it_follows_the_network_and_loses_nothing():
     times = [FAST, {**SLOW, "uncompressed": 50.0, "maxminef bits=2": 1.0}, FASTER]
     first, second = returned(run_ranks(trained, 2, times, "SGD", False, 90))

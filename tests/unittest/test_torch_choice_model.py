@@ -196,6 +196,7 @@ def taken_over(rank, way, next_way, folder):
     return ((flat[0] - flat[1]).norm() / flat[1].norm()).item(), compression.settings.type
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("checkpoint", [False, True])
 @pytest.mark.parametrize("next_way", ["uncompressed", "maxmin bits=8", "maxminef bits=2"])
 def test_a_restarted_job_takes_over_the_residuals_of_another_way(next_way, checkpoint, tmp_path):
@@ -261,6 +262,7 @@ def coarse(rank, fastest, spread):
     return settings.type, dict(settings.params), bits, str(compression.explain()), before
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize(
     ("fastest", "spread", "type", "params"),
     [

@@ -58,6 +58,7 @@ def averages(rank, op):
     return found / (1 if op == "sum" else dist.get_world_size())
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize(
     ("before", "after", "kind", "op", "first", "second"),
     [

@@ -66,6 +66,7 @@ def with_hosts(rank, args, options):
     return on_shared_hosts(rank, *args, **options)
 
 
+@pytest.mark.slow
 def test_hosts_with_several_ranks_may_add_up_inside_first():
     topology, count, type, _, lines, explained, tried, _ = on_hosts({"ps": 20, "hierarchical": 10})
     assert (topology, count, type) == ("hierarchical", 2, "maxmin")
@@ -78,6 +79,7 @@ def test_hosts_with_several_ranks_may_add_up_inside_first():
     assert found[:2] == ("hierarchical", 2)
 
 
+@pytest.mark.slow
 def test_where_that_is_slower_or_another_topology_was_asked_for():
     topology, count, *_, lines, explained, tried, _ = on_hosts({"ps": 10, "hierarchical": 20})
     assert (topology, count, set(tried.values())) == ("colocated", 1, {"colocated"})
@@ -89,6 +91,7 @@ def test_where_that_is_slower_or_another_topology_was_asked_for():
         assert len(lines) == 1 and not explained.history
 
 
+@pytest.mark.slow
 def test_a_restarted_job_may_choose_another_topology():
     """A rank's own state is enough: it has waited for the next gradients, whatever their way."""
     for seconds in ({"ps": 20, "hierarchical": 10}, {"ps": 10, "hierarchical": 20}):
@@ -134,6 +137,7 @@ def named(rank, options, method):
     return compression.settings.topology, compression.settings.devices_per_host, found, lines
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["compress", "DistributedOptimizer"])
 @pytest.mark.parametrize(
     ("options", "topology"),
@@ -192,6 +196,7 @@ def test_ranks_of_a_host_lie_together():
         assert block_length(hosts) == length, hosts
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(bool(netns.available()), reason=netns.available())
 def test_on_slow_links_between_hosts_of_two_ranks_they_add_up_inside_first():
     with (

@@ -269,6 +269,7 @@ def every_case(rank, where, encode_on="host"):
     return found
 
 
+@pytest.mark.slow
 def test_staged_gradients_and_residuals_have_the_bits_of_those_in_host_memory():
     plain, late = run_ranks(every_case, 2, "cpu"), run_ranks(every_case, 2, "late")
     assert not any(isinstance(each, str) for each in plain + late), plain + late
@@ -425,6 +426,7 @@ def backend(rank, where):
     return bits(found)
 
 
+@pytest.mark.slow
 def test_the_backend_stages_too():
     plain = run_ranks(backend, 2, "cpu", join=False)
     assert isinstance(plain[0], list), plain

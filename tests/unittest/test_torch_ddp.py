@@ -150,6 +150,7 @@ def succeed(results):
     return results
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("world_size", [1, 3])
 def test_gradients_are_the_references(world_size):
     succeed(run_ranks(ddp_modes, world_size, world_size))
@@ -270,6 +271,7 @@ def overflow(rank, type):
     return gradients(model)
 
 
+@pytest.mark.slow
 def test_other_modes():
     succeed(run_ranks(other_modes, 2, 2, timeout=90))
 
@@ -362,6 +364,7 @@ def test_a_parameter_unused_on_some_ranks_ends_in_an_error_everywhere():
     assert "RuntimeError: Expected to have finished reduction" in second, second
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("min_size", [MIN_SIZE, 10**6], ids=["compressed", "uncompressed"])
 def test_a_rank_that_dies_is_an_error_on_the_others(min_size):
     first, dead, last = run_ranks(die, 3, 3, min_size)
@@ -396,6 +399,7 @@ def give_up(rank, world_size, where):
     return "no error"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["compressed", "uncompressed"])
 def test_a_rank_that_gives_up_but_lives_tells_the_others(where):
     started = time.monotonic()

@@ -108,6 +108,7 @@ class Ranks:
         self.process.wait(10)
 
 
+@pytest.mark.slow
 def test_a_rank_that_sleeps_is_named(tmp_path):
     dumps = tmp_path / "dumps"
     with Ranks(tmp_path, "late", 8, HIPRESS_DEBUG_DIR=str(dumps)) as ranks:
@@ -131,6 +132,7 @@ def test_a_rank_that_sleeps_is_named(tmp_path):
     assert "rank 1 has not pushed iteration " in late.stdout, late.stdout
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("kind", ["one", "groups"])
 def test_the_timeline_of_a_job(kind, tmp_path):
     with Ranks(tmp_path, kind, 30, HIPRESS_TIMELINE="job.json") as ranks:

@@ -56,6 +56,7 @@ def trained(rank, dtype, device, type, options):
 DEFAULTS = (torch.float32, "cpu")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("type", "options"), [("onebit", {}), ("powersgd", {"rank": 2})])
 def test_training_has_the_same_bits(type, options):
     usual, _ = returned(run_ranks(trained, 2, *DEFAULTS, type, options))
@@ -131,6 +132,7 @@ def engines(rank):
     return [counts]
 
 
+@pytest.mark.slow
 def test_an_engine_that_is_closed_leaves_no_thread():
     for [counts] in returned(run_ranks(engines, 2)):
         assert counts[-1] == counts[0], counts

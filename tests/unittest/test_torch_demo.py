@@ -107,6 +107,7 @@ def steps_script(rank, world_size, topology):
     return [p.detach().numpy().tobytes() for p in model.parameters()]
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("topology", ["ps", "ring"])
 def test_steps_are_signs_of_the_exchanged_coefficients(topology):
     first, second = returned(run_ranks(steps_script, 2, 2, topology))

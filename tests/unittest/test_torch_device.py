@@ -143,6 +143,7 @@ def kernels():
         device.algorithm(Compressor(type).config)
 
 
+@pytest.mark.slow
 def test_the_device_gives_the_hosts_bits_and_residuals():
     for found in returned(run_ranks(every_case, 3, timeout=120)):
         for (type, options), host, device in zip(CASES, found[::2], found[1::2]):
@@ -231,6 +232,7 @@ def refuses(rank):
     return found
 
 
+@pytest.mark.slow
 def test_overflow_accumulation_checkpoints_and_refused_payloads():
     one, two = returned(run_ranks(other_modes, 2, timeout=120))
     assert one[:3] == two[:3]
@@ -263,6 +265,7 @@ def misuse(rank):
     return found
 
 
+@pytest.mark.slow
 def test_misuse_is_one_sentence():
     for rank, found in enumerate(returned(run_ranks(misuse, 2))):
         cpu = "encode_on='device' is for gradients on a GPU, and these are on cpu: leave it 'host'"

@@ -62,6 +62,7 @@ def every_case(rank):
     return found
 
 
+@pytest.mark.slow
 def test_the_device_gives_the_hosts_bits_and_residuals():
     for found in returned(run_ranks(every_case, 4, timeout=120)):
         for case, host, device in zip(CASES, found[::2], found[1::2], strict=True):
@@ -98,6 +99,7 @@ def refuses(rank):
     return "no error"
 
 
+@pytest.mark.slow
 def test_a_refused_payload_ends_the_step_that_had_it():
     said = run_ranks(refuses, 4, timeout=120)[0]  # which has a shard of every parameter
     assert re.search(r"HipressError: module .*a payload of parts.\d.* was refused: it", said), said

@@ -86,6 +86,7 @@ def diloco_script(rank, steps, modules, options):
     return [p.detach().numpy() for p in model.parameters()]
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize(
     ("steps", "modules", "options", "turns"),
     [
@@ -189,6 +190,7 @@ def compressed_script(rank, type_, topology):
     return weights.numpy().tobytes()
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("topology", ["ps", "ring"])
 @pytest.mark.parametrize("type_", ["sparseloco", "onebit"])
 def test_compressed_outer_weights_are_the_same_bits_on_all_ranks(type_, topology):

@@ -67,6 +67,7 @@ def chosen(rank, ms, options):
     return settings.type, dict(settings.params), about, str(explained), lines, bits
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize(
     ("ms", "options", "type", "params", "about", "words"),
     [
@@ -98,6 +99,7 @@ def as_given(rank):
     return [p.detach().numpy() for p in model.parameters()]
 
 
+@pytest.mark.slow
 def test_on_a_fast_network_it_is_plain_diloco():
     ours = returned(run_ranks(as_given, 2))
     plain = returned(run_ranks(diloco_script, 2, 8, False, {}))
@@ -146,6 +148,7 @@ def followed(rank, before, after):
     return types, lines, weights, str(diloco.compression.explain())
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize(("before", "after"), [(FAST, SLOW), (SLOW, FAST)])
 def test_another_network_gets_another_choice(before, after):
     found = returned(run_ranks(followed, 2, before, after))
@@ -199,6 +202,7 @@ dist.destroy_process_group()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(bool(netns.available()), reason=netns.available())
 def test_on_a_slow_link_it_compresses_and_hides_the_rest(tmp_path):
     environment = {**base_environment(), "HIPRESS_EXPLAIN": str(tmp_path / "job.json")}

@@ -111,6 +111,7 @@ def end(job, slots, timeout=60):
     return [text.strip().splitlines()[-1] for text in found]
 
 
+@pytest.mark.slow
 def test_without_faults(job):
     with job(steps=20) as running:
         assert len(set(end(running, range(4)))) == 1
@@ -144,6 +145,7 @@ def test_job_on_loopback_listens_on_loopback_only(job):
         assert len(addresses) >= 3 and all(each.is_loopback for each in addresses), found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("victim", [0, 2])
 @pytest.mark.parametrize("compression", ["none", "onebit"])
 def test_the_others_go_on_at_once(job, compression, victim):
@@ -158,6 +160,7 @@ def test_the_others_go_on_at_once(job, compression, victim):
             assert min(e["time"] for e in steps if e["size"] == 3) - killed < 15
 
 
+@pytest.mark.slow
 def test_no_step_is_lost_or_made_twice(job):
     """As all batches are those of undisturbed training, so are the weights but for rounding."""
     with job(2, compression="none", seeded=True) as undisturbed:
@@ -195,6 +198,7 @@ def test_two_at_once_and_their_successors_join(job):
         await_all(running, range(4))
 
 
+@pytest.mark.slow
 def test_a_silent_worker_is_left_behind_and_joins_again(job):
     with job(steps=1_000_000) as running:
         wait_until(lambda: running.step(0) >= 20, 120, "20 steps")
@@ -205,6 +209,7 @@ def test_a_silent_worker_is_left_behind_and_joins_again(job):
         await_all(running, range(4))
 
 
+@pytest.mark.slow
 def test_too_few_workers_wait_for_a_successor(job):
     with job(2, steps=80, env={"DIES": "1@20"}) as running:
         wait_until(lambda: running.processes["worker 1"].poll() is not None, 120, "its death")
@@ -215,6 +220,7 @@ def test_too_few_workers_wait_for_a_successor(job):
         assert sorted(steps_of(running, range(2))) == list(range(1, 81))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compression", ["powersgd", "dgc"])
 def test_other_compressions(job, compression):
     with job(steps=60, compression=compression, env={"DIES": "1@20"}) as running:
@@ -222,6 +228,7 @@ def test_other_compressions(job, compression):
         assert sorted(steps_of(running, (0, 2, 3))) == list(range(1, 61))
 
 
+@pytest.mark.slow
 def test_a_worker_whose_script_fails_or_differs_ends_alone(job):
     with job(3, steps=100_000, env={"FAILS": "2"}) as running:
 
@@ -315,6 +322,7 @@ def test_a_step_whose_result_was_not_copied_is_put_back(monkeypatch):
         assert job._carried.undecided is None
 
 
+@pytest.mark.slow
 def test_a_script_that_was_not_launched_so(tmp_path):
     script = tmp_path / "train.py"
     script.write_text(textwrap.dedent(PROGRAM))
@@ -362,6 +370,7 @@ refused(training(None))
 """
 
 
+@pytest.mark.slow
 def test_a_second_training_in_one_process_is_refused():
     with ElasticJob([sys.executable, "-c", TWICE], 2) as job:
         job.wait(120, succeed=True)

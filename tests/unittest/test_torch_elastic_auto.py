@@ -122,11 +122,13 @@ def job(tmp_path):
 KINDS = ["gradients", "rounds"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_who_is_left_and_who_joins_go_on_with_the_choice(job, kind):
     check_that_the_choice_stays(job(kind), WAYS[kind])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_view_that_ends_while_the_choice_is_handed_over(job, kind):
     with job(kind, steps=40, env={"INTERRUPTED": "1"}) as running:
@@ -136,6 +138,7 @@ def test_a_view_that_ends_while_the_choice_is_handed_over(job, kind):
             assert min(epochs) == 1 and max(epochs) >= 3, epochs
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_death_while_they_measure(job, kind, number):
@@ -145,6 +148,7 @@ def test_a_death_while_they_measure(job, kind, number):
             assert lines(running, slot)[-1][2] == WAYS[kind], lines(running, slot)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(bool(netns.available()), reason=netns.available())
 @pytest.mark.parametrize("kind", KINDS)
 def test_on_a_slow_link_all_have_one_codec(job, kind):
@@ -193,5 +197,6 @@ def replaced(rank):
     return before > 0
 
 
+@pytest.mark.slow
 def test_a_codec_that_is_replaced_in_a_step_that_fails_loses_nothing():
     assert all(returned(run_ranks(replaced, 3)))

@@ -13,6 +13,7 @@ def delayed(alpha=0.0):
     return {"fragment_sync_delay": DELAY, "fragment_update_alpha": alpha}
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("alpha", [0.0, 0.5])
 def test_weights_are_those_of_one_process(job, alpha):  # noqa: F811
     with job(2, 5 * H + DELAY, more=delayed(alpha)) as running:
@@ -23,6 +24,7 @@ def test_weights_are_those_of_one_process(job, alpha):  # noqa: F811
     assert len(digests) == (6 if alpha else 5)  # what was trained on the way is left, or is not
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alpha", [0.0, 0.5])
 def test_a_death_while_the_others_train_on_costs_them_nothing(job, alpha):  # noqa: F811
     with job(4, 5 * H + DELAY, faults={1: ("die", 3), 3: ("die", 3)},
@@ -38,6 +40,7 @@ def test_a_death_while_the_others_train_on_costs_them_nothing(job, alpha):  # no
     assert digests[:5] == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alpha", [0.0, 0.5])
 @pytest.mark.parametrize(
     "faults",
@@ -52,6 +55,7 @@ def test_all_fail_at_the_same_step(job, faults, alpha):  # noqa: F811
     assert digests[:5] == [reference.round([(0, 0), (1, 0)], again=i == 2) for i in range(5)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("faults", "last"),
     [
@@ -69,6 +73,7 @@ def test_what_is_left_at_the_end_counts(job, faults, last):  # noqa: F811
     assert digests == [*expected, reference.round(last, DELAY)]
 
 
+@pytest.mark.slow
 def test_workers_join_and_are_silent(job):  # noqa: F811
     with job(3, 1_000_000, compression="sparseloco", more=delayed(0.5)) as running:
         wait_until(lambda: running.step(0) > 2 * H, 120, "two rounds")
@@ -81,6 +86,7 @@ def test_workers_join_and_are_silent(job):  # noqa: F811
         weights_are_equal(running)
 
 
+@pytest.mark.slow
 def test_all_know_what_was_asked_for(job):  # noqa: F811
     with job(2, 1_000_000, min_workers=1, more=delayed()) as running:
         wait_until(lambda: running.step(0) > H, 120, "a round")

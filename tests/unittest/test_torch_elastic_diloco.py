@@ -181,6 +181,7 @@ def alone(workers, last=H):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("when", [2 * H + 2, ("die", 3)], ids=["in a round", "as it synchronises"])
 def test_what_the_others_trained_is_all_that_counts(job, when):
     with job(4, 5 * H + 2, faults={1: when, 3: when}) as running:
@@ -192,6 +193,7 @@ def test_what_the_others_trained_is_all_that_counts(job, when):
             assert [e["step"] for e in events(running, "step", [slot])] == list(range(1, 5 * H + 3))
 
 
+@pytest.mark.slow
 def test_residuals_are_those_of_before(job):
     """Whether the others had begun to send when a worker died does not matter."""
     early = {0: ("wait", 3), 1: 2 * H + 2, 2: ("wait", 3)}
@@ -202,6 +204,7 @@ def test_residuals_are_those_of_before(job):
     assert len(found[0]) == 6 and found[0] == found[1]
 
 
+@pytest.mark.slow
 def test_a_worker_that_lacks_the_result_copies_it_and_keeps_what_is_its_own(job):
     with job(4, faults={2: ("lack", 3)}) as running:
         digests = end(running, range(4))
@@ -210,6 +213,7 @@ def test_a_worker_that_lacks_the_result_copies_it_and_keeps_what_is_its_own(job)
     assert digests == alone([[(slot, 0) for slot in range(4)]] * 6)
 
 
+@pytest.mark.slow
 def test_who_is_not_there_for_a_round_has_no_part_in_it(job):
     """Workers that have a round's result leave the view when others have begun the next one."""
     with job(4, faults=dict.fromkeys((1, 3), ("leave", 3))) as running:
@@ -221,6 +225,7 @@ def test_who_is_not_there_for_a_round_has_no_part_in_it(job):
     assert digests == alone([four] * 3 + [[(0, 0), (2, 0)]] + [later] * 2)
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("least", [1, 2], ids=["between rounds", "into a round that failed"])
 def test_a_joiner_contributes_from_the_next_round_on(job, least):
     with job(2, 1_000_000, faults={1: H + 3}, min_workers=least) as running:
@@ -243,6 +248,7 @@ def test_a_joiner_contributes_from_the_next_round_on(job, least):
     assert digests == alone(workers)
 
 
+@pytest.mark.slow
 def test_a_silent_worker_gives_its_steps_up_and_joins_again(job):
     with job(3, 1_000_000) as running:
         wait_until(lambda: running.step(0) > 2 * H, 120, "two rounds")
@@ -252,6 +258,7 @@ def test_a_silent_worker_gives_its_steps_up_and_joins_again(job):
         contributions(running)
 
 
+@pytest.mark.slow
 def test_a_new_job_goes_on_from_a_checkpoint(job, tmp_path):
     path = str(tmp_path / "saved.pt")
     with job(2, 2 * H, save=path) as running:
@@ -268,6 +275,7 @@ def test_a_new_job_goes_on_from_a_checkpoint(job, tmp_path):
     assert before == expected[:2] and found == {3: expected[2], 4: expected[3]}
 
 
+@pytest.mark.slow
 def test_one_with_other_settings_or_an_error_in_a_round_ends_alone(job):
     with job(2, 1_000_000, min_workers=1) as running:
         wait_until(lambda: running.step(0) > H, 120, "a round")

@@ -12,6 +12,7 @@ from hipress.elastic.view import Member, View
 from hipress.elastic_training import news
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("victim", [0, 1])
 def test_a_death_is_one_line_of_rank_0_and_no_warning(tmp_path, victim):
     with ElasticJob(command(tmp_path, steps=60), 3, env={"DIES": str(victim)}) as job:

@@ -56,6 +56,7 @@ def script(tmp_path):
     return str(tmp_path / "train.py")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("restarts", [0, 3], ids=["the launcher restarts", "torchrun restarts"])
 def test_a_torchrun_for_each_worker(script, tmp_path, restarts):
     """Who is not killed goes on, and keeps its state."""
@@ -71,6 +72,7 @@ def test_a_torchrun_for_each_worker(script, tmp_path, restarts):
     assert launch.out.count("trained to step") == 2
 
 
+@pytest.mark.slow
 def test_torchrun_alone(script):
     with Processes() as job:
         job.start("torchrun", [*TORCHRUN, "2", script], base_environment())
@@ -78,6 +80,7 @@ def test_torchrun_alone(script):
         assert len(re.findall("trained to step 6 on 2", job.output("torchrun"))) == 2
 
 
+@pytest.mark.slow
 def test_torchrun_alone_restarts_all_together(script, tmp_path):
     """A death is not survived by the others' memory: all begin anew."""
     with Processes() as job:
@@ -101,6 +104,7 @@ def test_no_launcher_at_all(script):
         )
 
 
+@pytest.mark.slow
 def test_a_store_that_is_not_there(script):
     env = {"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "9"}
     code = "import hipress.torch.elastic.torchrun as torchrun; torchrun.environment(1.0)"

@@ -63,6 +63,7 @@ def in_ddp(rank, type, params, min_size):
     return alike, sorted(compression.stats().parameters)
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize(("type", "params", "min_size"), TYPES)
 def test_ddp(type, params, min_size):
     for alike, uncompressed in returned(run_ranks(in_ddp, 2, type, params, min_size)):
@@ -93,6 +94,7 @@ def in_the_optimizer(rank, type, params, min_size):
     return alike
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize(("type", "params", "min_size"), TYPES)
 def test_distributed_optimizer(type, params, min_size):
     assert all(map(all, returned(run_ranks(in_the_optimizer, 2, type, params, min_size))))
@@ -118,6 +120,7 @@ def on_the_backend(rank, min_size):
     return alike
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("min_size", [0, 1000])
 def test_backend(min_size):
     assert all(map(all, returned(run_ranks(on_the_backend, 2, min_size))))

@@ -54,6 +54,7 @@ def engines(rank):
     return [each.engine.name for each in made]
 
 
+@pytest.mark.slow
 def test_compressions_of_one_group_share_its_engine():
     found = returned(run_ranks(engines, 3))
     assert [len(set(names)) for names in found] == [1, 2, 2]
@@ -78,6 +79,7 @@ def gives_up(rank):
     return first
 
 
+@pytest.mark.slow
 def test_ranks_are_named_as_in_the_whole_job_and_a_group_can_begin_anew():
     _, first, _, third = returned_but_errors(run_ranks(gives_up, 4))
     assert first == "HipressError: bucket 0 (a): rank 3 gave up: bucket 7: no more memory"
@@ -103,6 +105,7 @@ def is_numbered_anew(rank, folder):
     return found
 
 
+@pytest.mark.slow
 def test_a_group_made_anew_has_an_engine_of_its_own_ranks(tmp_path):
     first, second, third = returned(run_ranks(is_numbered_anew, 3, str(tmp_path), join=False))
     assert first == second and first[:3] == third
@@ -144,6 +147,7 @@ def stops(rank, dtype):
     return caught(synchronizer, getattr(torch, dtype))
 
 
+@pytest.mark.slow
 def test_a_stopped_rank_is_named_within_the_limit_of_silence():
     results = run_ranks_without(stops, 3, 1, "float32")
     for text, seconds in results:
@@ -176,6 +180,7 @@ def dies(rank):
     return caught(synchronizer, torch.float64, entries)
 
 
+@pytest.mark.slow
 def test_the_first_ranks_death_is_its_own_and_what_the_users_group_sums_fails_with_it():
     _, *others = run_ranks(dies, 3)
     for text, seconds in others:
@@ -212,6 +217,7 @@ def shares_memory(rank):
             return [str(error), time.monotonic() - began, lent]
 
 
+@pytest.mark.slow
 def test_a_death_ends_steps_whose_fusion_buffers_the_dead_had_in_shared_memory():
     *others, _ = run_ranks(shares_memory, 3, timeout=30)
     for text, seconds, lent in others:
@@ -232,6 +238,7 @@ def has_a_secret(rank, ranks):
     return os.environ["HIPRESS_SECRET"] in store.get("scheduler").decode()
 
 
+@pytest.mark.slow
 def test_a_secret_that_all_ranks_have_never_goes_through_the_store():
     assert returned(run_ranks(has_a_secret, 2, [0, 1])) == [False, False]
     for text in run_ranks(has_a_secret, 2, [1]):
@@ -283,6 +290,7 @@ def is_visited(rank):
     return len(ours), synchronizer.engine.member.stats()["refused_connections"]
 
 
+@pytest.mark.slow
 def test_strangers_are_refused_on_every_port():
     found = returned(run_ranks(is_visited, 2, timeout=90))
     assert [ports for ports, _ in found] == [2, 1]  # the scheduler's, too
@@ -297,6 +305,7 @@ def cannot_be_found(rank):
     start_on(dist.group.WORLD)
 
 
+@pytest.mark.slow
 def test_a_first_rank_without_an_address_says_what_to_set():
     first, second = run_ranks(cannot_be_found, 2)
     assert "no address is known for 'no.such.host.invalid'" in first, first
@@ -318,5 +327,6 @@ def drops(rank):
     return len(engine._retired_keys)
 
 
+@pytest.mark.slow
 def test_keys_of_a_dropped_compression_leave_the_engine():
     assert run_ranks(drops, 2) == [0, 0]

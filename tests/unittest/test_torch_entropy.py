@@ -44,6 +44,7 @@ def train(rank: int, type: str, topology: str) -> list[str]:
     return digests
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize(("type", "topology"), [("maxmin", "ps"), ("tbq", "ring")])
 def test_weights_have_the_same_bits(type, topology):
     ranks = run_ranks(train, 3, type, topology, timeout=120)

@@ -5,6 +5,7 @@ import itertools
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from harness.torch_ranks import run_ranks, torch
 from hipress import compll
@@ -162,6 +163,7 @@ def in_numpy(world_size, graphs, type, dtype, sizes=SIZES):
     return sha.hexdigest()
 
 
+@pytest.mark.slow
 def test_every_codec_topology_dtype_and_world_size_equals_the_reference():
     ranks = run_ranks(run_all, 8, timeout=170)
     assert all(isinstance(found, tuple) for found in ranks), ranks
@@ -204,6 +206,7 @@ def run_cut(rank):
     return found, wanted
 
 
+@pytest.mark.slow
 def test_gradients_in_many_partitions_too():
     ranks = run_ranks(run_cut, 4)
     assert all(isinstance(found, tuple) for found in ranks), ranks

@@ -38,6 +38,7 @@ SHARED = ["--steps", "3", "--width", "64", "--layers", "1", "--compression", "on
 SHARED += ["--warmup-steps", "1", "--shared-momentum", "0.9"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "arguments", "losses"),
     [
@@ -74,6 +75,7 @@ def documented(rank, text):
     return [p.detach().numpy().tobytes() for p in found["model"].parameters()]
 
 
+@pytest.mark.slow
 def test_the_one_line_of_the_documentation():
     page = (ROOT / "docs/start/pytorch.md").read_text()
     text = re.search(r"```python\n(.*?)```", page, re.DOTALL)[1]
@@ -94,6 +96,7 @@ def bench(rank, arguments):
     return printed.getvalue()
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("dtype", ["float", "half"])
 def test_bench_prints_nccl_tests_table(dtype):
     """Bandwidths of what each column's all-reduce moves, whatever the row's type is."""
@@ -127,6 +130,7 @@ def test_bench_refuses_what_it_cannot_do():
         next(sizes(4, 64, 1))
 
 
+@pytest.mark.slow
 def test_accelerate():
     pytest.importorskip("accelerate", reason="needs Hugging Face's accelerate")
     pytest.importorskip("sklearn", reason="needs scikit-learn's digits")

@@ -6,6 +6,8 @@ import sys
 import threading
 import time
 
+import pytest
+
 from harness.processes import base_environment
 from harness.torch_job import TorchJob
 from harness.torch_ranks import returned, run_ranks, torch
@@ -41,6 +43,7 @@ print(compression.explain().sentence, flush=True)
 """
 
 
+@pytest.mark.slow
 def test_a_callback_that_still_runs_is_waited_for():
     with TorchJob([sys.executable, "-c", LAST_STEP], 2, base_environment()) as job:
         assert [each.returncode for each in job.wait(100)] == [0, 0], job.report()

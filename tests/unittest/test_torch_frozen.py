@@ -1,5 +1,7 @@
 """Layers that are frozen, or unfrozen, while a model trains."""
 
+import pytest
+
 from harness.torch_ranks import returned, run_ranks, torch
 
 
@@ -83,6 +85,7 @@ def in_diloco(rank, between, alpha):
     return found
 
 
+@pytest.mark.slow
 def test_a_layer_that_is_frozen_in_diloco_becomes_the_ranks_mean_and_stays_so():
     for between, alpha in ((0, 0.0), (1, 0.0), (1, 0.5)):
         first, second = returned(run_ranks(in_diloco, 2, between, alpha))

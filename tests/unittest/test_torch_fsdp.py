@@ -164,6 +164,7 @@ def equals_reference(rank, cases):
             assert compression.step == STEPS
 
 
+@pytest.mark.slow
 def test_equals_the_reference():
     float32, bfloat16 = torch.float32, torch.bfloat16
     cases = [(type, params, float32) for type, params in CODECS]
@@ -238,6 +239,7 @@ def modes(rank):
     assert compression.step == 6
 
 
+@pytest.mark.slow
 def test_accumulation_frozen_and_unused_parameters_warmup_and_plan():
     succeed(run_ranks(modes, 3))
 
@@ -290,6 +292,7 @@ def wrong(rank):
     return said
 
 
+@pytest.mark.slow
 def test_misuse():
     first, second = returned(run_ranks(wrong, 2))
     assert "waited 1 s for rank 1 to ask for compression" in first.pop()
@@ -339,6 +342,7 @@ def hybrid(rank, momentum):
     return len(runs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("momentum", [0.0, 0.9])
 def test_hybrid_sharding(momentum):
     assert returned(run_ranks(hybrid, 4, momentum)) == [5, 3, 5, 3]
@@ -371,6 +375,7 @@ def trains(rank):
     assert compressed < plain * 1.05 + 0.01 < 1, losses
 
 
+@pytest.mark.slow
 def test_it_trains():
     succeed(run_ranks(trains, 2))
 
@@ -421,6 +426,7 @@ def check_retries(function):
     returned(run_ranks(function, 2))
 
 
+@pytest.mark.slow
 def test_an_error_in_a_backward_pass_is_no_step():
     check_retries(retries)
 

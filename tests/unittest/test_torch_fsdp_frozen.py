@@ -35,6 +35,7 @@ def trains(rank, kind):
     assert steps(kind, LATE) == steps(kind, ())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["fsdp2", "hsdp"])
 def test_their_momentum_is_known(kind):
     returned(run_ranks(trains, RANKS[kind], kind))
@@ -74,6 +75,7 @@ def test_an_optimizer_with_momentum_of_them_is_warned_of():
     assert any("counts twice" in each for each in said), said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", [state, momentum])
 @pytest.mark.parametrize(
     ("pair", "frozen"),
@@ -93,6 +95,7 @@ def resumes(rank, kind):
     assert all(torch.equal(ours[name], theirs[name]) for name in ours)
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("kind", ["fsdp2", "hsdp"])
 def test_the_same_job_goes_on_with_other_layers_frozen(kind):
     returned(run_ranks(resumes, RANKS[kind], kind))
@@ -143,6 +146,7 @@ def refuses(rank):
     return str(differ.value), str(unfrozen.value)
 
 
+@pytest.mark.slow
 def test_misuse():
     for differ, unfrozen in returned(run_ranks(refuses, 2)):
         assert "ranks 0 and 1 differ in frozen parameters" in differ

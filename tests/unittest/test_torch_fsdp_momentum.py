@@ -1,5 +1,7 @@
 """Shared momentum in FSDP2: all ranks get all results, for their next gradients."""
 
+import pytest
+
 from harness.torch_ranks import run_ranks, torch
 from test_torch_equality import reference
 from test_torch_fsdp import MIN_SIZE, backward, gradient_of, returned, sharded, whole_shapes
@@ -91,5 +93,6 @@ def moves(rank, pairs, frozen=((), ())):
 PAIRS = [("fsdp3", "fsdp2"), ("fsdp3", "ddp"), ("ddp", "fsdp3"), ("hsdp", "fsdp2")]
 
 
+@pytest.mark.slow
 def test_it_goes_on_in_another_job():
     returned(run_ranks(moves, 4, PAIRS, timeout=90))

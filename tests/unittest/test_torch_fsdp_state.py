@@ -122,6 +122,7 @@ PAIRS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_another_number_of_ranks_gets_what_was_left():
     returned(run_ranks(moves, 4, PAIRS, timeout=90))
 
@@ -149,6 +150,7 @@ def resume(rank, kind, type, params, folder):
 DGC = {"ratio": 0.1, "warmup_steps": 4}
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize(
     ("kind", "type", "params"),
     [

@@ -62,6 +62,7 @@ def check(found, kind):
     assert len({bits for *_, bits in found}) == 1
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("average", [True, False], ids=["mean", "sum"])
 @pytest.mark.parametrize("kind", ["float32", "float16", "bfloat16"])
 @pytest.mark.parametrize("topology", ["ps", "ring"])
@@ -69,6 +70,7 @@ def test_small_gradients_are_exact_to_rounding_and_the_same_everywhere(topology,
     check(run_ranks(reduce, 3, 3, topology, kind, average), kind)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("topology", ["tree", "butterfly", "star", "hierarchical:2"])
 def test_on_every_topology(topology):
     check(run_ranks(reduce, 4, 4, topology, "float32", True), "float32")

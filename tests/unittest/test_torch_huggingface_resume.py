@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shutil
 
+import pytest
+
 from harness.torch_ranks import run_ranks, torch
 from test_torch_ddp import succeed
 from test_torch_trainer import Regression, trainer_of
@@ -39,6 +41,7 @@ def train(rank, folder, checkpoint, *given):
     return result()
 
 
+@pytest.mark.slow
 def test_a_checkpoint_of_another_folder_has_its_own_residuals(tmp_path):
     straight = succeed(run_ranks(train, 2, tmp_path / "old", None, join=False))
     assert straight[0][0] != bytes(12000) and straight[0][1] == 4
@@ -75,6 +78,7 @@ def again(rank, folder, cases):
     return found
 
 
+@pytest.mark.slow
 def test_a_trainer_that_has_trained_resumes_with_the_checkpoints_residuals(tmp_path):
     cases = [
         ("onebit", {}),
@@ -125,6 +129,7 @@ def search(rank, folder):
     return result()
 
 
+@pytest.mark.slow
 def test_a_trial_has_residuals_in_its_own_folder(tmp_path):
     straight = succeed(run_ranks(search, 2, tmp_path, join=False))
     saved = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("hipress")}

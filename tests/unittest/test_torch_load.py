@@ -51,6 +51,7 @@ def back_to_the_start(rank, type, params, topology):
     return all(map(torch.equal, first, gradients(model, rank, 3)))
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("topology", ["ps", "ring"])
 @pytest.mark.parametrize(("type", "params"), CODECS, ids=["onebit", "dgc", "shared", "powersgd"])
 def test_a_state_without_residuals_leaves_none(type, params, topology):
@@ -145,6 +146,7 @@ def loaded_in_a_warm_up(rank, type, params, saved):
     return compression.step
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("type", "params"), [CODECS[0], CODECS[3]], ids=["onebit", "powersgd"])
 def test_one_ranks_state_of_a_warm_up_is_enough_for_a_job_of_another_size(type, params):
     saved, _ = returned(run_ranks(saved_in_a_warm_up, 2, type, params))

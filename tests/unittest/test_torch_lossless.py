@@ -49,6 +49,7 @@ def train(rank: int, dtype: torch.dtype) -> tuple[list[str], int]:
     return [begin, *map(weights, models)], compression.stats().compressed
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
 def test_a_thousand_steps_end_with_the_same_bits(dtype):
     ranks = run_ranks(train, 3, dtype, timeout=120)

@@ -137,6 +137,7 @@ def succeed(results):
     return results
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize(
     ("world_size", "topology", "dtype", "average"),
     [
@@ -222,6 +223,7 @@ def skips(rank, world_size, name, bad, ranks, dtype, average):
     return True
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize(
     ("name", "bad", "ranks", "dtype", "average"),
     [
@@ -269,6 +271,7 @@ def elsewhere(rank, saved, type, params):
     return job.reduce({name: np.zeros(shape) for name, shape in SHAPES.items()}), job.residuals()
 
 
+@pytest.mark.slow
 def test_a_state_goes_on_with_the_same_bits_and_to_other_jobs_with_nothing_lost():
     results = succeed(run_ranks(restart, 3, 3))
     saved = {key: value for state, *_ in results for key, value in state.items()}
@@ -351,6 +354,7 @@ def misuse(rank, options):
     hipress.torch.compress(DistributedDataParallel(network()), "powersgd", **options)
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -192,6 +192,7 @@ def scaled(rank, where):
     return alike([p.grad for p in plain.parameters()], [p.grad for p in model.parameters()])
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("where", [in_ddp, in_fsdp, in_the_optimizer])
 def test_users_hooks_on_gradients(where):
     assert all(returned(run_ranks(scaled, 2, where)))
@@ -214,6 +215,7 @@ def stepped(rank, where):
     return moved, alike(plain.parameters(), model.parameters())
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("where", [in_ddp, in_fsdp])
 def test_optimizers_in_users_hooks(where):
     assert returned(run_ranks(stepped, 2, where)) == [(True, True)] * 2
@@ -238,6 +240,7 @@ def early(rank, where):
     return kept[0] == kept[1] and alike(plain.parameters(), model.parameters())
 
 
+@pytest.mark.slow
 def test_pytorchs_optimizer_in_fsdps_backward_pass_does_what_it_does_without():
     assert all(returned(run_ranks(early, 2, in_fsdp)))
 
@@ -258,6 +261,7 @@ def compiled(rank, where):
     return alike([p.grad for p in plain.parameters()], [p.grad for p in model.parameters()])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", [in_ddp, in_fsdp, in_the_optimizer])
 def test_compiled_autograd(where):
     assert all(returned(run_ranks(compiled, 2, where)))

@@ -216,6 +216,7 @@ def on_every_topology(rank):
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_on_every_topology_too():
     results = returned(run_ranks(on_every_topology, 4))
     assert all(found == results[0] for found in results)

@@ -58,6 +58,7 @@ def trained(rank, before, after, optimizer, count):
     return ways, lines, b"".join(p.grad.numpy().tobytes() for p in ddp.parameters())
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize(
     ("before", "after", "optimizer", "first", "second"),
     [
@@ -103,6 +104,7 @@ dist.barrier()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(bool(netns.available()), reason=netns.available())
 def test_a_link_that_becomes_slow_gets_a_codec():
     with (

@@ -96,6 +96,7 @@ def test_one_graph_without_breaks(type_):
     check_compiled(type_, backend="aot_eager")
 
 
+@pytest.mark.slow
 def test_inductor_compiles_it():
     torch._dynamo.reset()
     check_compiled("dgc")

@@ -4,6 +4,8 @@ import copy
 import os
 import time
 
+import pytest
+
 from harness.torch_ranks import returned, run_ranks, torch
 from test_torch_ddp import (
     MIN_SIZE,
@@ -58,6 +60,7 @@ def horovod_script(rank, world_size, passes, bucket_bytes):
     return bits(model)
 
 
+@pytest.mark.slow
 def test_a_script_in_horovods_shape():
     for passes, bucket_bytes in ((1, 1), (1, 200_000), (2, 25 << 20)):
         succeed(run_ranks(horovod_script, 2, 2, passes, bucket_bytes))
@@ -110,6 +113,7 @@ def test_a_plan_decides_for_the_gradients_that_it_names():
     assert compressed == ["2.bias", "2.weight", "4.weight"] and buckets == 1
 
 
+@pytest.mark.slow
 def test_ranks_may_differ_in_what_they_compute():
     succeed(run_ranks(other_order, 2))
 
@@ -139,6 +143,7 @@ def with_a_scaler(rank):
     return found
 
 
+@pytest.mark.slow
 def test_a_scaler_leaves_a_step_out():
     found = succeed(run_ranks(with_a_scaler, 2))
     assert found[0] == found[1]
@@ -201,6 +206,7 @@ def clipped(rank):
     return [said(optimizer.step)]
 
 
+@pytest.mark.slow
 def test_gradients_that_are_on_their_way_stay_as_they_are():
     [first], [second] = returned(run_ranks(clipped, 2))
     assert "was changed between backward() and step()" in first

@@ -82,6 +82,7 @@ def phases(rank):
     return found, hooks, len(model.weight._post_accumulate_grad_hooks)
 
 
+@pytest.mark.slow
 def test_every_phase_of_training_may_have_one_of_its_own():
     for found, hooks, left in returned(run_ranks(phases, 2)):
         assert found == [[3.0] * 32, [6.0] * 32, [6.0] * 32]

@@ -119,6 +119,7 @@ def test_what_is_missing_is_named_with_the_version():
     assert f"PyTorch {torch.__version__} has no Tensor._gone or _gone_too" in str(error.value)
 
 
+@pytest.mark.slow
 def test_fsdp_is_imported_when_a_script_asks_for_it():
     """Half as long as PyTorch's own import; an elastic worker that joins waits for imports."""
     program = """

@@ -67,6 +67,7 @@ def resume(rank, type, topology, params, folder):
     return bits(second)
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize(
     ("type", "topology", "params"),
     [
@@ -128,6 +129,7 @@ def take_over(rank, states, type, params, topology, own=False):
     return total.numpy(), compression.step, problem
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("world_size", "topology"), [(3, "ps"), (1, "ring"), (3, "ring"), (4, "hierarchical")]
 )
@@ -152,6 +154,7 @@ def test_another_number_of_ranks_gets_what_was_left(world_size, topology):
 HOSTS_OF_TWO = {"ratio": 0.1, "devices_per_host": 2}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("own", [True, False])
 @pytest.mark.parametrize(
     ("before", "after"),
@@ -329,6 +332,7 @@ def four_steps(rank):
     return bits(model)
 
 
+@pytest.mark.slow
 def test_an_elastic_restart_goes_on(tmp_path):
     script = tmp_path / "train.py"
     script.write_text(ELASTIC)

@@ -51,6 +51,7 @@ def train(rank, folder, resume, steps=4):
     return model.weight.detach().numpy().tobytes(), callback.compression.step
 
 
+@pytest.mark.slow
 def test_a_resumed_training_has_the_same_bits(tmp_path):
     straight = succeed(run_ranks(train, 2, str(tmp_path / "a"), None, join=False))
     assert straight[0] == straight[1]
@@ -110,6 +111,7 @@ def modes(rank, folder):
     return weights, callback.compression.stats().compressed, logged, said
 
 
+@pytest.mark.slow
 def test_what_models_have_and_modes_of_ddps_own(tmp_path):
     found = succeed(run_ranks(modes, 2, str(tmp_path), join=False))
     (plain, compressed), size, logged, early = found[0]

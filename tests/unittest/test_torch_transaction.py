@@ -258,11 +258,13 @@ CASES = [
 IDS = [f"{type}-{'-'.join(map(str, options.values()))}" for type, options in CASES]
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize(("type", "options"), CASES, ids=IDS)
 def test_a_completed_step_is_put_back(type, options):
     assert returned(run_ranks(completed, 3, type, options)) == [True] * 3
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize(
     ("type", "options"),
     [
@@ -288,17 +290,20 @@ def test_what_cannot_be_put_back_is_refused():
     assert returned(run_ranks(refuses, 2)) == [True] * 2
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize(("type", "options"), CASES, ids=IDS)
 def test_the_first_step_is_put_back(type, options):
     assert returned(run_ranks(first, 2, type, options)) == [True] * 2
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("seed", range(6))
 def test_survivors_put_a_step_back_at_any_time(seed):
     found = run_ranks(at_any_time, 3, ("onebit", "terngrad")[seed % 2], seed)
     assert found == [True, "died with status -9", True]
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("victim", [0, 2])
 @pytest.mark.parametrize(("type", "options"), CASES, ids=IDS)
 def test_survivors_put_a_step_back(type, options, victim):

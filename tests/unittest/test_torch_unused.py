@@ -42,6 +42,7 @@ def logs_its_loss(rank, compression, warmup_steps):
     return bits(model), [key[3] for key in optimizer.compression._buckets]
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("warmup_steps", [0, 2])
 @pytest.mark.parametrize("compression", ["fp16", "onebit", "none", {"type": "powersgd", "rank": 1}])
 def test_a_rank_may_have_something_to_do_before_step(compression, warmup_steps):
@@ -106,6 +107,7 @@ def takes_over(rank, states, compression):
     return [*found, (bits(fresh), 5)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compression", ["onebit", {"type": "powersgd", "rank": 1}])
 def test_what_a_job_of_another_size_has_left_is_loaded_all_the_same(compression):
     found = returned(run_ranks(leaves, 3, compression))

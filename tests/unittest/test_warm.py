@@ -36,6 +36,7 @@ def run(job, command, warm=True, **env):
     return result
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["script", "text", "module"])
 def test_it_has_its_own_arguments_environment_folder_and_imports(kind):
     with Processes() as job:
@@ -55,6 +56,7 @@ def test_it_has_its_own_arguments_environment_folder_and_imports(kind):
         ]  # fmt: skip
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize(
     ("ends", "status", "output"),
     [
@@ -83,6 +85,7 @@ def test_it_is_killed_with_its_job():
         os.kill(pid, 0)
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize(
     "env", [{"DMLC_ROLE": "worker"}, {"DMLC_ROLE": "server", "HIPRESS_LAUNCHED": "1"},
             {"HIPRESS_DEBUG_DIR": "/nowhere"}],

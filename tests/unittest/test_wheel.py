@@ -43,6 +43,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return site
 
 
+@pytest.mark.slow
 def test_every_file_of_the_package_is_in_it(site: Path):
     source = ROOT / "python"
     files = [path.relative_to(source) for path in source.rglob("*")
@@ -58,6 +59,7 @@ def test_the_installed_package_is_the_one_that_is_used(site: Path):
     assert "onebit" in run(site / "bin" / "hipress", "codecs", site=site)
 
 
+@pytest.mark.slow
 def test_readme_example_runs_under_the_installed_launcher(site: Path):
     pytest.importorskip("mxnet")
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -69,6 +71,7 @@ def test_readme_example_runs_under_the_installed_launcher(site: Path):
     assert re.search(r"worker [01] of 2: .* bytes pushed", out), out
 
 
+@pytest.mark.slow
 def test_a_codec_of_ones_own_is_compiled_by_the_installed_compiler(site: Path, tmp_path: Path):
     text = (ROOT / "docs/guides/write-a-codec.md").read_text(encoding="utf-8")
     (tmp_path / "mean.cll").write_text(text.split("```c\n")[1].split("```")[0])
