@@ -451,8 +451,8 @@ def test_too_few_members_wait_and_say_so(start: Start) -> None:
 @pytest.fixture
 def apart(monkeypatch: pytest.MonkeyPatch) -> None:
     """No agent can see the processes of others: as if each had a host of its own."""
-    monkeypatch.setattr("hipress.elastic.evidence.has_ended", lambda process: False)
-    monkeypatch.setattr("hipress.elastic.evidence.is_of_this_host", lambda process: False)
+    monkeypatch.setattr("hipress.elastic.evidence.has_ended", lambda *of: False)
+    monkeypatch.setattr("hipress.elastic.evidence.is_of_this_host", lambda *of: False)
     monkeypatch.setattr("hipress.elastic.evidence.is_vacant", lambda host, port: False)
 
 

@@ -14,6 +14,7 @@ import pytest
 from hipress.elastic import evidence
 from hipress.elastic.view import NO_PROCESS, Process
 
+HERE = "127.0.0.1"
 CODE = """
 from hipress.elastic import evidence
 process = evidence.this_process()
@@ -38,18 +39,18 @@ def child() -> Iterator[tuple[subprocess.Popen, Process]]:
 
 def test_killed_process_has_ended(child: tuple[subprocess.Popen, Process]) -> None:
     started, process = child
-    assert evidence.is_of_this_host(process) and not evidence.has_ended(process)
+    assert evidence.is_of_this_host(process, HERE) and not evidence.has_ended(process, HERE)
     started.kill()
     os.waitid(os.P_PID, started.pid, os.WEXITED | os.WNOWAIT)
-    assert evidence.has_ended(process)  # though its parent has not waited for it
+    assert evidence.has_ended(process, HERE)  # though its parent has not waited for it
     started.wait()
-    assert evidence.has_ended(process)
+    assert evidence.has_ended(process, HERE)
 
 
 def test_another_process_with_the_same_id_is_told_apart() -> None:
     own = evidence.this_process()
-    assert not evidence.has_ended(own)
-    assert evidence.has_ended(replace(own, start=own.start - 1))
+    assert not evidence.has_ended(own, HERE)
+    assert evidence.has_ended(replace(own, start=own.start - 1), HERE)
 
 
 @pytest.mark.parametrize("name", ["boot", "namespace"])
@@ -59,8 +60,8 @@ def test_processes_of_other_hosts_prove_nothing(
     started, process = child
     started.kill()
     started.wait()
-    assert not evidence.has_ended(replace(process, **{name: "another"}))
-    assert not evidence.has_ended(NO_PROCESS)
+    assert not evidence.has_ended(replace(process, **{name: "another"}), HERE)
+    assert not evidence.has_ended(NO_PROCESS, HERE)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
@@ -81,6 +82,17 @@ def test_address_is_vacant_until_a_process_listens(host: str) -> None:
             with accepted:
                 assert evidence.is_vacant(host, port)
     assert evidence.is_vacant(host, port)
+
+
+def test_process_of_a_cloned_machine_proves_nothing(
+    child: tuple[subprocess.Popen, Process],
+) -> None:
+    # Clones of one snapshot have the same boot id and namespaces, but other addresses.
+    started, process = child
+    started.kill()
+    started.wait(20)
+    assert not evidence.has_ended(process, "192.0.2.1")
+    assert not evidence.has_ended(process, "")
 
 
 def test_address_of_another_host_is_never_vacant() -> None:

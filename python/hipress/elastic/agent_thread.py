@@ -198,7 +198,7 @@ class AgentThread:
                     why = f"it has been silent for {seconds:.1f} s"
                     self.machine.suspect(now, member_id, False, why)
                 for member in list(self.machine.known.values()):
-                    if member.id in self.machine.suspects and evidence.has_ended(member.process):
+                    if member.id in self.machine.suspects and self._has_ended(member):
                         self.machine.suspect(now, member.id, True, "its process has ended")
                 self.machine.tick(now)
             self._pump()
@@ -253,11 +253,25 @@ class AgentThread:
                 for kind, _, body in undelivered
                 if kind == _MESSAGE and body[0] == messages.Collect.__name__
             ]
-            ended = before is not None and evidence.has_ended(before.process)
-            if before is not None and not ended and evidence.is_of_this_host(before.process):
+            ended = before is not None and self._has_ended(before)
+            address = self._address_of(slot)
+            if (
+                before is not None
+                and not ended
+                and evidence.is_of_this_host(before.process, address)
+            ):
                 before = before if now > since + EXIT_SECONDS else None
             self.machine.refused(now, slot, before, ended, self._is_vacant(slot), ballots)
         self._pump()
+
+    def _address_of(self, slot: int) -> str:
+        """Return the IP address of a slot's last connection; empty if there was none yet."""
+        tried = self._links[slot].tried
+        return tried[0] if tried is not None else ""
+
+    def _has_ended(self, member: Member) -> bool:
+        """Return whether this host's kernel shows that a member's process has ended."""
+        return evidence.has_ended(member.process, self._address_of(member.slot))
 
     def _is_vacant(self, slot: int) -> bool:
         """Whether a slot's address is this host's, and no process listens there."""

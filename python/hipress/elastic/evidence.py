@@ -19,7 +19,9 @@ def host() -> tuple[str, str]:
     try:
         with open("/proc/sys/kernel/random/boot_id") as file:
             boot = file.read().strip()
-        namespace = os.readlink("/proc/self/ns/pid")
+        # Start times are relative to the time namespace, which older kernels lack.
+        spaces = [f"/proc/self/ns/{kind}" for kind in ("pid", "time")]
+        namespace = " ".join(os.readlink(space) for space in spaces if os.path.exists(space))
         own_table = os.readlink("/proc/self") == str(os.getpid())  # not another namespace's /proc
     except OSError:
         return "", ""
@@ -33,14 +35,28 @@ def this_process() -> Process:
     return Process(boot, namespace, os.getpid(), start) if boot and start else NO_PROCESS
 
 
-def is_of_this_host(process: Process) -> bool:
-    """Whether this process and the other one have the same kernel and the same process table."""
-    return bool(process.boot) and (process.boot, process.namespace) == host()
+def is_of_this_host(process: Process, address: str) -> bool:
+    """Return whether another process has the same kernel and process table as this one.
+
+    Virtual machines that were cloned from one snapshot have the same boot id and the same
+    namespaces. Therefore the other process's address must also be one of this host's.
+
+    Args:
+        process: what the other process says about itself.
+        address: IP address at which it listens.
+    """
+    same = bool(process.boot) and (process.boot, process.namespace) == host()
+    return same and is_own_address(address)
 
 
-def has_ended(process: Process) -> bool:
-    """Whether the kernel shows that a process of this host has ended. False proves nothing."""
-    if not is_of_this_host(process):
+def has_ended(process: Process, address: str) -> bool:
+    """Whether the kernel shows that a process of this host has ended. False proves nothing.
+
+    Args:
+        process: what the process has said about itself.
+        address: IP address at which it has listened.
+    """
+    if not is_of_this_host(process, address):
         return False
     try:
         os.kill(process.pid, 0)
@@ -65,6 +81,17 @@ def _start(pid: int) -> int | None:
     return 0 if ended else int(fields[19])
 
 
+def is_own_address(host: str) -> bool:
+    """Return whether an IP address is one of this host's. Sends nothing."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect((host, 9))  # finds the source address
+            return bool(probe.getsockname()[0] == host)
+    except OSError:
+        return False
+
+
 def is_vacant(host: str, port: int) -> bool:
     """Whether an address is this host's own, and no process listens at it. False proves nothing.
 
@@ -72,11 +99,9 @@ def is_vacant(host: str, port: int) -> bool:
         host: an IP address.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    if not is_own_address(host):
+        return False
     try:
-        with socket.socket(family, socket.SOCK_DGRAM) as probe:
-            probe.connect((host, port))  # sends nothing, and finds the source address
-            if probe.getsockname()[0] != host:
-                return False
         with socket.socket(family, socket.SOCK_STREAM) as probe:
             # With this option only a listening socket is in the way.
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
