@@ -145,3 +145,13 @@ def test_cuda_page_counts_the_algorithms():
     specs = list((SOURCE / "hipress" / "compll" / "specs").glob("*.cll"))
     counts = re.findall(r"(\d+) algorithms", (ROOT / "docs" / "reference" / "cuda.md").read_text())
     assert counts and set(map(int, counts)) == {len(specs)}
+
+
+def test_tests_that_pages_name_exist():
+    missing = []
+    for page in PAGES:
+        for file, test in re.findall(r"`(test_\w+\.py)::(test_\w+)", page.read_text()):
+            path = ROOT / "tests" / "unittest" / file
+            if not path.exists() or f"def {test}(" not in path.read_text():
+                missing.append(f"{page.name}: {file}::{test}")
+    assert not missing
