@@ -76,7 +76,7 @@ lint: setup  ## ruff, the layers of docs/contributing/architecture.md, and no ne
 	@$(VENV)/bin/vermin -q -t=3.9- --violations --no-tips --eval-annotations python examples tools
 
 test: TIER := quick
-test: lint docs test-cpp test-python  ## set up, then lint, build the documentation, and prove each feature once
+test: lint docs test-cpp test-python  ## set up, then lint, build the documentation, and test each feature once
 
 # The codecs of all instruction sets, and every test that `make test` leaves out.
 test-all: TIER := slow

@@ -47,7 +47,7 @@ class Capture:
         return self
 
     def stop(self) -> bytes:
-        """End the capture. Return all frames one after the other."""
+        """End the capture. Return the bytes of all frames, concatenated."""
         if self._data is None:
             self._process.send_signal(signal.SIGTERM)
             if self._process.wait(_STOP_SECONDS):

@@ -89,8 +89,8 @@ def clean_environment(without: Sequence[str] = (), paths: Sequence[Path] = ()) -
 def base_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return a clean environment with one OpenMP thread and ``extra`` for a test's processes.
 
-    The folders of ``extra``'s PYTHONPATH come before those of this process, which stay: PyTorch or
-    this checkout's packages may be there only.
+    The folders of ``extra``'s PYTHONPATH come before those of this process. These are kept, because
+    they may be the only ones with PyTorch or this checkout's packages.
     """
     env = {**clean_environment(), "OMP_NUM_THREADS": "1", **(extra or {})}
     first = (extra or {}).get("PYTHONPATH")

@@ -50,7 +50,7 @@ class CodecDescription(Structure):
 
 
 class Interpreter(Structure):
-    """HipressInterpreter: functions of CPython by which waits run signal handlers."""
+    """HipressInterpreter: CPython's functions for running signal handlers during waits."""
 
     _fields_ = [
         ("ensure", c_void_p),
@@ -202,13 +202,13 @@ def _load() -> ctypes.CDLL:
 lib = _load()
 
 _INTERRUPTED = -2  # HIPRESS_INTERRUPTED
-_python = ctypes.PyDLL(None)  # apart from ctypes.pythonapi, whose functions others declare, too
+_python = ctypes.PyDLL(None)  # not ctypes.pythonapi, which other packages also declare
 _python.PyErr_Restore.argtypes = [c_void_p] * 3
 _python.PyErr_Restore.restype = None
 
 
 def _set_interpreter() -> None:
-    """Has calls that wait on the main thread run Python's signal handlers, such as Ctrl-C's."""
+    """Make calls that wait on the main thread run Python's signal handlers (for Ctrl-C)."""
     functions = (
         _python.PyGILState_Ensure,
         _python.PyGILState_Release,
@@ -222,7 +222,7 @@ def _set_interpreter() -> None:
 
 _set_interpreter()
 os.register_at_fork(after_in_child=_set_interpreter)  # the thread that forks is its main thread
-# Python's functions must not be called any more when the interpreter has ended.
+# Python's functions must not be called after the interpreter has ended.
 atexit.register(lib.HipressSetInterpreter, None)
 
 
@@ -248,7 +248,7 @@ def check_call(code: int, error: type[Exception] = ValueError) -> None:
 
 
 def bytes_at(address: int | None, size: int) -> bytes:
-    """A copy of native memory. (ctypes.string_at takes sizes below 2 GiB only.)"""
+    """Return a copy of native memory. ctypes.string_at supports only sizes below 2 GiB."""
     return (ctypes.c_char * size).from_address(address).raw if size else b""
 
 

@@ -82,8 +82,10 @@ def towards(target: str) -> str:
 
 
 def resolve(host: str) -> str | None:
-    """The host's address as this machine sees it; None if it is unknown here (ssh may know the name
-    all the same, from its own configuration)."""
+    """Return the host's address, or None if this machine cannot resolve the name.
+
+    ssh may still resolve such a name from its own configuration.
+    """
     try:
         found = socket.getaddrinfo(without_brackets(host), None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):  # such as two dots in a row

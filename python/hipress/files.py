@@ -99,7 +99,7 @@ class LineFile:
     def __init__(self, path: str | os.PathLike[str], what: str) -> None:
         self._path, self._what = Path(path), what
         self._handle: int | None = None
-        self._cut = False  # the last line is there in part only
+        self._cut = False  # whether the last line was written only in part
 
     def write(self, line: str) -> None:
         """Add a line."""

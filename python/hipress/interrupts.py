@@ -3,7 +3,7 @@
 Python runs signal handlers when the main thread returns from native code. Calls of our library
 check for signals while they wait. PyTorch, MXNet and TensorFlow do not: their waits for gradients
 last until these operations end. Therefore a thread receives SIGINT through Python's wakeup file
-descriptor. If the main thread stays in native code, the thread ends the operations of this process
+descriptor. If the main thread stays in native code, that thread ends the operations of this process
 with an error. The framework's call then returns, and Python raises KeyboardInterrupt.
 
 This applies only while Python's own SIGINT handler is installed: a program with a handler of its
@@ -38,10 +38,10 @@ _wakeup: socket.socket | None = None
 
 
 def watch(node: Interruptible) -> None:
-    """Calls ``node.interrupt()`` if a Ctrl-C finds the main thread in native code.
+    """Call ``node.interrupt()`` on Ctrl-C if the main thread stays in native code.
 
-    The node is held weakly. Without effect in a program that uses Python's wakeup file descriptor
-    itself, or if this is not the main thread.
+    Only a weak reference to the node is kept. This has no effect if the program itself uses
+    Python's wakeup file descriptor, or if it is not called on the main thread.
     """
     global _wakeup
     _nodes.add(node)
@@ -50,7 +50,7 @@ def watch(node: Interruptible) -> None:
     receiver, sender = socket.socketpair()
     sender.setblocking(False)
     before = signal.set_wakeup_fd(sender.fileno(), warn_on_full_buffer=False)
-    if before != -1:  # ours, or the program's
+    if before != -1:  # HiPress's own, or the program's
         signal.set_wakeup_fd(before)
         return
     _wakeup = sender
@@ -68,7 +68,7 @@ def _run(receiver: socket.socket) -> None:
 
 
 def _end_operations(main: int) -> None:
-    """Interrupts all nodes for as long as the main thread stays where it is."""
+    """Interrupt all nodes until the main thread executes another instruction."""
     before = _position(main)
     time.sleep(_SECONDS)
     while _position(main) == before:
@@ -78,7 +78,7 @@ def _end_operations(main: int) -> None:
 
 
 def _position(thread: int) -> tuple[FrameType | None, int]:
-    """The frame that a thread executes, and the index of its instruction."""
+    """Return the frame that a thread executes, and the index of its instruction."""
     frame = sys._current_frames().get(thread)
     return frame, frame.f_lasti if frame else -1
 
@@ -86,7 +86,7 @@ def _position(thread: int) -> tuple[FrameType | None, int]:
 def _forget() -> None:
     global _wakeup
     _nodes.clear()
-    if _wakeup is not None:  # else a child's signals would count as the parent's
+    if _wakeup is not None:  # otherwise the parent would handle the child's signals
         signal.set_wakeup_fd(-1)
         _wakeup.close()
         _wakeup = None

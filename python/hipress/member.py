@@ -49,7 +49,7 @@ class Member:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if self._end.forked:  # a child that ends in the block of its parent
+        if self._end.forked:  # a child that ends inside its parent's with-block
             return
         well = error is None or (isinstance(error, SystemExit) and error.code in (None, 0))
         if not well:
@@ -176,7 +176,7 @@ class Member:
         self.stop()
 
     def settle(self) -> None:
-        """Waits until all operations of this node have ended; it can leave then."""
+        """Wait until all operations of this node have ended, so that it can leave."""
         if self.role == "worker":
             self._check(lib.HipressWaitAll(self._handle))
 
@@ -206,7 +206,7 @@ class Member:
             lib.HipressFree(handle)
 
     def interrupt(self) -> None:
-        """Ends all operations of a worker, if there are any, with an error on all workers."""
+        """End all operations of a worker, if there are any, with an error on all workers."""
         if not self._end.left:
             sentence = f"worker {self.rank} was interrupted (SIGINT)"
             lib.HipressFailPending(self._handle, sentence.encode())

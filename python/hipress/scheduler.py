@@ -49,7 +49,7 @@ class Scheduler:
         handle, self._handle = self._handle, ctypes.c_void_p()
         try:
             check_call(lib.HipressAwaitEnd(handle, int(1e3 * seconds), ctypes.byref(over)))
-            # A goodbye is answered, but not by a worker that is silent.
+            # Workers answer a goodbye, unless they are silent.
             leave = lib.HipressAbort if at_once and self._elastic else lib.HipressStop
             check_call(leave(handle), HipressError)
         except BaseException:  # a signal handler's, such as KeyboardInterrupt
@@ -111,13 +111,13 @@ def _start(
 
 
 def derived_secret(secret: str, identity: str) -> str:
-    """Return the secret of one job among many that have a common secret.
+    """Return the secret of one job of several that have a common secret.
 
-    The handshake proves that both sides have it. So a process of another view, which meets a port
-    that is used again, gets no seat.
+    The handshake proves that both sides have the job's secret. So a process of another view that
+    connects to a reused port cannot join.
 
     Args:
-        identity: of the job; empty: the common secret is its own.
+        identity: Identity of the job. Empty: the job's secret is the common secret.
     """
     if not identity:
         return secret

@@ -44,8 +44,8 @@ class SumArrays:
     ) -> dict[str, mx.nd.NDArray]:
         """Return arrays in the memory of the sums, by the gradients' names.
 
-        MXNet's engine knows of all operations on them but the sum itself, during which there are
-        no others.
+        MXNet's engine orders all operations on them except the sum itself. No other operation
+        runs during the sum.
         """
         if self._sums is not sums:
             self._sums, self._arrays = sums, {}

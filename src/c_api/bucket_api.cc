@@ -151,6 +151,6 @@ int HipressBucketRun(HipressBucketHandle bucket, void* flat, uint64_t transactio
 
 int HipressBucketFree(HipressBucketHandle bucket) {
   API_BEGIN();
-  if (getpid() == bucket->creator) delete bucket;  // a forked child may find its locks held
+  if (getpid() == bucket->creator) delete bucket;  // in a forked child its locks may be held forever
   API_END();
 }

@@ -28,12 +28,12 @@ struct HipressNode {
   }
   /// Takes it out of this process's debug dumps.
   void Forget();
-  /// Whether this is a forked child of the process that made the node: it has none of its threads.
+  /// Whether this is a forked child of the process that made the node, without the node's threads.
   bool InForkedChild() const { return getpid() != creator; }
-  /// \throw Error if this node is none, or in a forked child
+  /// \throw Error if this node has another role, or in a forked child
   hipress::KVStoreDist& AsWorker();
   hipress::KVStoreDistServer& AsServer();
-  /// \throw Error
+  /// \throw Error in a forked child
   void CheckNotForked() const;
 
   const hipress::Role role;

@@ -126,7 +126,7 @@ int HipressStop(HipressNodeHandle node) {
 int HipressAbort(HipressNodeHandle node) {
   API_BEGIN();
   node->CheckNotForked();
-  const hipress::interrupt::Suspended suspended;  // it is bounded in time, and what a signal leads to
+  const hipress::interrupt::Suspended suspended;  // the call is bounded in time, and may itself follow a signal
   const Forgetting forgetting(node);
   node->Visit([](auto& part) { part.Abort(); });
   if (node->background.joinable()) node->background.join();

@@ -107,7 +107,7 @@ void Executor::Run(Item* item) noexcept {
     const std::string sentence = std::string("a task failed: ") + error.what();
     on_error_ ? on_error_(sentence) : LogWarning(sentence);
   }
-  item->work = nullptr;  // what it holds must not outlive it until the next job comes
+  item->work = nullptr;  // frees what the work holds now, not when the next item comes
 }
 
 void Executor::Loop() {

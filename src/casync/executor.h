@@ -26,7 +26,7 @@ class Executor {
   static constexpr int64_t kJobElements = 256 << 10;
 
   /// \param threads 0: the number of cores, at most 4
-  /// \param on_error called with the sentence of an exception that work throws; empty: it is logged
+  /// \param on_error called with a sentence if work throws an exception; empty: the sentence is logged
   explicit Executor(int threads, std::function<void(const std::string& sentence)> on_error = nullptr);
   ~Executor();
 
@@ -62,7 +62,7 @@ class Executor {
   };
   void Release();
   void Loop();
-  /// Runs it, whatever it throws: an exception would end the process.
+  /// Runs an item, and catches its exceptions, which would end the process.
   void Run(Item* item) noexcept;
   // Under the lock.
   /// Leaves the item alone if there is nobody to run it: its end may need locks.

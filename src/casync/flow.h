@@ -190,7 +190,7 @@ class Flow : public std::enable_shared_from_this<Flow> {
 
   // Under the lock; what they decide to do is left in `effects`, done after it.
   InstancePtr NewInstance();
-  /// The iteration of a header: the one nearest to the next iteration here that has these low 32 bits.
+  /// Completes the low 32 bits of a header's iteration: the nearest to the next iteration here.
   uint64_t IterationOf(const MessageHeader& header) const;
   Instance* Find(uint64_t iteration) const;
   void TryStart(const InstancePtr& instance, int task, Effects* effects);
@@ -253,7 +253,7 @@ class Flow : public std::enable_shared_from_this<Flow> {
   std::atomic<int> handing_over_{0};  ///< sends that have begun, and are not yet the host's
   std::deque<InstancePtr> live_;        // by iteration, without gaps
   std::vector<InstancePtr> spare_;      // to be used again
-  uint64_t next_iteration_ = 1;         // to be created
+  uint64_t next_iteration_ = 1;         // the next one to be created
   uint64_t pushed_ = 0;
   std::vector<uint64_t> last_done_;     // per task: the last iteration in which it is done
   std::vector<CodecState> states_;      // per task; used by encodes, one at a time thanks to last_done_

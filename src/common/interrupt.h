@@ -22,7 +22,7 @@ namespace hipress::interrupt {
 /// Time between two checks for signals.
 constexpr std::chrono::milliseconds kInterval{100};
 
-/// A signal handler has raised an exception. Not an Error, so that no code takes it for a failed wait.
+/// A signal handler has raised an exception. Not an Error, so that no code handles it as a failed wait.
 struct Interrupted {};
 
 /// Sets the interpreter of this process; null: none.

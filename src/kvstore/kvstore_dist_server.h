@@ -38,7 +38,7 @@ class KVStoreDistServer : public PostofficeReceiver {
   /// Values become weights that `updater` updates; null: they are sums again.
   void SetUpdater(std::shared_ptr<const UpdateFn> updater);
   /// Runs commands on the calling thread until the job ends.
-  /// \throw Error if a node died or the job failed; interrupt::Interrupted, and the job has been left then
+  /// \throw Error if a node died or the job failed; interrupt::Interrupted, after leaving the job
   void Serve(const Controller& controller);
   /// Reports to every worker that the job cannot go on; the first report counts.
   void FailJob(const std::string& sentence, FailureCause cause = kFailed);

@@ -35,14 +35,14 @@ enum ReplyPolicy : uint8_t {
   kReplyEncoded = 2,     ///< always compressed
 };
 
-/// MessageHeader::step of kCommand and kReply: the text goes on in the sender's next message about this
-/// request. Texts are of any length (saved states, for example), and messages are not.
+/// MessageHeader::step of kCommand and kReply: the text continues in the sender's next message about this
+/// request. Texts may have any length (saved states, for example), but messages may not.
 constexpr uint16_t kTextGoesOn = 1;
-/// Bytes of a text that one message has at most, so that heartbeats and gradients go between the pieces.
+/// Most bytes of a text in one message, so that heartbeats and gradients can be sent between the pieces.
 constexpr size_t kTextPieceBytes = 16 << 20;
 
-/// Sends a text in as many messages with this header as it takes, in order.
-/// \param piece_bytes of a message at most
+/// Sends a text in as many messages with this header as it needs, in order.
+/// \param piece_bytes most bytes of the text in one message
 void SendText(const MessageHeader& header, std::string text, size_t piece_bytes,
               const std::function<void(Message)>& send);
 
@@ -51,7 +51,7 @@ class TextPieces {
  public:
   /// \return the text, if this is its last piece
   std::optional<std::string> Add(NodeId from, const Message& piece);
-  /// Forgets the unfinished texts of a node that is gone.
+  /// Drops the unfinished texts of a node that has left or failed.
   void Forget(NodeId from);
 
  private:
@@ -95,7 +95,7 @@ std::string Disagreement(const std::vector<InitRequest>& requests);
 /// Who has left the job without one of these requests, as a sentence; empty if nobody has.
 std::string WhoWillNotInit(const std::vector<InitRequest>& requests, const std::set<NodeId>& left);
 
-/// Header of the answer to a request: what was asked for, or an error.
+/// Header of the answer to a request: the result, or an error.
 MessageHeader ReplyHeader(uint32_t request, bool ok);
 /// An answer with a short text.
 Message ReplyMessage(uint32_t request, bool ok, const std::string& text);

@@ -47,9 +47,9 @@ class Acceptor {
   friend class PendingHandshake;
   void Wait();
   void AcceptSome();
-  /// Does that; after an error it is tried again.
+  /// Calls AcceptSome; after an error, tries again later.
   void AcceptGuarded();
-  /// Accepts more in a moment.
+  /// Continues to accept after a short time.
   void Pause();
   /// Makes room: who knows the secret stays as long as there is anybody else.
   void RefuseSlowest();

@@ -16,8 +16,8 @@ namespace hipress {
 
 /// Address and port of a socket.
 ///
-/// An IPv4-mapped IPv6 address (::ffff:10.0.0.2), which a listener for both versions sees, is the IPv4 address that it
-/// contains. So addresses of one host compare equal, and loopback is recognized in both forms.
+/// An IPv4-mapped IPv6 address (::ffff:10.0.0.2), which a listener for both versions sees, equals the IPv4 address that
+/// it contains. So addresses of one host compare equal, and loopback is recognized in both forms.
 class SocketAddress {
  public:
   /// An IPv6 address; an IPv4 address in its mapped form.

@@ -210,7 +210,7 @@ void Connection::Complete(bool sent, SendItem* item) {
   if (!done) return;
   try {
     done(sent);
-  } catch (const std::exception& error) {  // all others still have to be called
+  } catch (const std::exception& error) {  // the other callbacks must still be called
     LogWarning("a callback of a message to " + peer_.ToString() + " failed: " + error.what());
   }
 }

@@ -147,7 +147,7 @@ class Postoffice::Impl final : public VanReceiver {
   std::mutex reports_mutex_;
   std::condition_variable reports_sent_;
   int unsent_reports_ = 0;  ///< at the scheduler: all its messages
-  std::recursive_mutex barrier_mutex_;  ///< a signal handler may come to a barrier during one
+  std::recursive_mutex barrier_mutex_;  ///< a signal handler may enter a barrier during another one
   BlockingCalls calls_;
 
   mutable std::mutex mutex_;  ///< guards all below (roster_ only until member_check_)

@@ -31,7 +31,7 @@ Redial::Redial(const Call& call, LaneId id, bool caller, bool same_host, const V
     NameThisThread("hipress-redial");
     try {
       Run();
-    } catch (const std::exception& error) {  // the connection is given up after its time
+    } catch (const std::exception& error) {  // the connection is closed after its time limit
       LogWarning("no longer calls " + call_.peer.ToString() + ": " + error.what());
     }
   });

@@ -194,7 +194,7 @@ class TcpCore final : public ConnectionOwner {
 
  private:
   /// Runs a handler of the event loop. An exception, which would end the process, is logged and ends all
-  /// connections: what was left undone is not known.
+  /// connections, because it is unknown which work was left undone.
   template <typename Work>
   void Guarded(const Work& work) noexcept {
     try {

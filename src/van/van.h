@@ -107,7 +107,7 @@ class Van {
   virtual std::optional<std::chrono::steady_clock::duration> Silence(NodeId peer) const { return {}; }
   virtual const VanCounters& counters() const = 0;
   /// Says goodbye, flushes what is queued (for `linger`, and longer while bytes leave for peers that can be
-  /// heard), closes, joins the thread. Idempotent. \throw interrupt::Interrupted when it has closed
+  /// reached), closes, joins the thread. Idempotent. \throw interrupt::Interrupted after it has closed
   virtual void Stop(std::chrono::milliseconds linger = std::chrono::milliseconds(2000)) = 0;
   /// Closes without goodbye, so that the peers see a failure; joins the thread. Idempotent. What is
   /// queued is dropped, but what was sent (done(true)) arrives: waits, at most `linger`, until the

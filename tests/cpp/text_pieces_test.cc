@@ -10,7 +10,7 @@
 namespace hipress::testing {
 namespace {
 
-/// A job of one worker and one server, whose messages have at most kLimit bytes.
+/// A job of one worker and one server, whose messages may have up to kLimit bytes.
 class TextPiecesTest : public ::testing::Test {
  protected:
   static constexpr uint64_t kLimit = 4096;

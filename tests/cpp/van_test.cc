@@ -314,7 +314,7 @@ TEST_P(VanTest, StopsWithinItsLingerWhenThePeerDoesNotRead) {
   go.set_value();
 }
 
-/// A receiver whose callbacks throw, each once, when told to.
+/// A receiver whose callbacks throw once each, when the test requests it.
 class Failing : public Recorder {
  public:
   void OnUp(NodeId peer) override {

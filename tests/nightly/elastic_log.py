@@ -169,12 +169,12 @@ def different_weights(events: Iterable[list[Event]]) -> tuple[int, list[str]]:
 def two_lineages(events: Iterable[list[Event]]) -> list[str]:
     """Find workers that trained on in two lineages, as both halves of a cut network would.
 
-    In one lineage each rank of a view has one worker, and once a view has completed a step no
-    worker goes on in an earlier one. A worker that was stopped may still complete the step that was
-    under way. Only steps with a digest count: DiLoCo's inner steps are a worker's own.
+    In one lineage each rank of a view has one worker, and after a view has completed a step no
+    worker continues in an earlier view. A worker that was stopped may still complete the step that
+    it had begun. Only steps with a digest count, because DiLoCo's inner steps are not synchronized.
 
     Returns:
-        What shows a second lineage, in sentences.
+        Sentences that describe the evidence of a second lineage.
     """
     ranks: dict[tuple[int, int], set[int]] = defaultdict(set)
     times: dict[int, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))

@@ -95,7 +95,7 @@ def _cut(world: World, pairs: set[tuple[int, int]], cut: bool) -> None:
 
 
 def _refuse(world: World, rng: random.Random) -> None:
-    """A tunnel between two sites goes down, and gateways refuse connections in place of hosts."""
+    """Take down a tunnel between two sites, whose gateways then refuse connections."""
     pairs = _sides(world, rng)
     if rng.random() < 0.7:  # both ways
         pairs |= {(b, a) for a, b in pairs}

@@ -23,7 +23,7 @@ class Violation(AssertionError):
 
 
 class Disagreement(Violation):
-    """The processes did not come to an agreement, though no fault was left."""
+    """The processes did not reach agreement although no fault was left."""
 
 
 class Watched(Membership):
@@ -139,16 +139,16 @@ class Process:
     # Evidence.
 
     def answers(self, other: Process) -> None:
-        """Another process answers at its slot's address."""
+        """Report that another process answers at its slot's address."""
         earlier = self.machine.in_doubt(other.slot)
         self.machine.answers(self.clock(), other.machine.me, earlier)
 
     def is_vacant(self, slot: int) -> bool:
-        """Whether the kernel of this process's host shows that no process is at a slot of it."""
+        """Return whether the kernel of this process's host shows that a slot has no process."""
         return self.world.same_host(self.slot, slot) and slot not in self.world.live
 
     def refused(self, slot: int, before: Any, ballots: tuple = ()) -> None:
-        """A connection to a slot was refused: by the kernel of its host, or by a gateway."""
+        """Report a refused connection to a slot: by the kernel of its host, or by a gateway."""
         lives = before is not None and self.world.process_of(before.id) is not None
         ended = self.world.is_proof(self.slot, slot, lives)
         vacant = self.world.is_proof(self.slot, slot, slot in self.world.live)
@@ -156,7 +156,7 @@ class Process:
         self.machine.refused(self.clock(), slot, before, ended, vacant, ballots)
 
     def reconnected(self, slot: int) -> None:
-        """A connection to a slot is there again."""
+        """Report that a connection to a slot exists again."""
         if slot in self.refused_by and slot in self.world.live:
             self.refused_by.discard(slot)
             self.answers(self.world.live[slot])
@@ -300,8 +300,8 @@ class World:
         return f"{self.rng.randrange(1 << 16):04x}-{slot}-{self._ids}"
 
     def kernel_process(self, slot: int) -> KernelProcess:
-        """What the host's kernel knows of a process that starts now. A host is started again at
-        times. Then its clock tells which process is the later one, and may be wrong."""
+        """Return the kernel's data about a process that starts now. Hosts are sometimes started
+        again. Then only their clocks order the processes, and clocks may be wrong."""
         if self.uncounted and self.rng.random() < 0.1:
             self._boots[slot] = self._boots.get(slot, 0) + 1
         boot = f"{slot}-{self._boots.get(slot, 0)}"
@@ -319,7 +319,7 @@ class World:
         return None
 
     def meet(self, one: Process, other: Process) -> None:
-        """They connect to each other, as soon as that is possible."""
+        """Let two processes connect to each other, as soon as that is possible."""
         if not (one.alive and other.alive):
             return
         if self.blocked(one.slot, other.slot) or one.frozen or other.frozen:
@@ -330,7 +330,7 @@ class World:
             b.do(lambda a=a, b=b: b.answers(a))
 
     def verify(self, one: Process, slot: int) -> None:
-        """A process connects to a slot's address anew."""
+        """Let a process connect to a slot's address again."""
         other = self.live.get(slot)
         if one.alive and other is not None:
             self.meet(one, other)
@@ -361,7 +361,7 @@ class World:
             process.do(lambda: process.refused(victim.slot, known))
 
     def report_end(self, process: Process, victim: Process) -> None:
-        """A process learns from its supervisor that another slot's process has ended."""
+        """Let a supervisor report to a process that another slot's process has ended."""
         below = new_member(victim.slot, self.addresses, "", victim.restart + 1).incarnation
         process.do(lambda: process.machine.ended(process.clock(), victim.slot, below))
 
@@ -369,7 +369,7 @@ class World:
         return self.hosts[one] == self.hosts[other]
 
     def is_proof(self, slot: int, other: int, lives: bool) -> bool:
-        """Whether the kernel shows a slot's process that another slot's process does not live."""
+        """Return whether the kernel shows to a slot's process that another slot has none."""
         return self.same_host(slot, other) and not lives
 
     # The network.
@@ -380,9 +380,9 @@ class World:
         return bool(pairs & self.cut or pairs & self.refusing)
 
     def refuse(self, pairs: set[tuple[int, int]], refuses: bool) -> None:
-        """Has a gateway refuse connections from one slot to another, or let them through again.
+        """Make a gateway refuse connections from one slot to another, or let them through again.
 
-        It has closed those that there were.
+        Existing connections are closed.
         """
         pairs = {pair for pair in pairs if not self.same_host(*pair)}
         self.refusing = self.refusing | pairs if refuses else self.refusing - pairs
@@ -390,7 +390,7 @@ class World:
             self.after(self.rng.uniform(0.001, 0.1), self.dial, one, other)
 
     def dial(self, one: int, other: int) -> None:
-        """A slot's process tries to connect to another slot's, as long as a gateway refuses."""
+        """Let a slot's process try to connect to another slot while a gateway refuses it."""
         process = self.live.get(one)
         if process is not None:
             if (one, other) not in self.refusing:
@@ -448,10 +448,10 @@ class World:
                     member.soon(lambda member=member: member.complete(view, result), 0.04)
 
     def one_lineage(self, view: View) -> None:
-        """No view trains while processes live that have trained in a later one."""
+        """Check that no view trains while processes live that have trained in a later view."""
         members = [self.process_of(member_id) for member_id in view.ids]
         if any(member is None or member.view != view for member in members):
-            return  # the last of them comes late: the others are not in this view any more
+            return  # a late report: its other members have left this view
         self._trained[view.epoch] = view
         for epoch, later in self._trained.items():
             if epoch > view.epoch and any(map(self.process_of, later.ids)):

@@ -1,4 +1,4 @@
-"""Children that a worker forks, for test_forks.py: how they end, and that each ends."""
+"""Children that a worker forks for test_forks.py, with their ways to end."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ ENDS: dict[str, tuple[Callable[[], object], int]] = {
     "exception": (_raise, 1),
     "os._exit(4)": (lambda: os._exit(4), 4),
 }
-"""Function that ends a child, and the exit status of that child."""
+"""Functions that end a child, and the exit status of that child."""
 
 
 def fork(name: str) -> None:
-    """Forks a child that ends so, and prints how it ended. In the child this raises an exception or
-    does not return."""
+    """Fork a child that ends in the named way, and print how it ended. In the child this function
+    raises an exception or does not return."""
     end, expected = ENDS[name]
     child = os.fork()
     if child == 0:
@@ -49,7 +49,7 @@ def fork(name: str) -> None:
 
 
 def multiprocess() -> None:
-    """Uses a pool of forked processes, and a process that fails; prints whether both end."""
+    """Use a pool of forked processes, and a process that fails; print whether both end."""
     context = multiprocessing.get_context("fork")
     with context.Pool(2) as pool:
         found = pool.map_async(abs, [-1, -2]).get(SECONDS)

@@ -1,4 +1,4 @@
-"""Writes files to a folder on a full disk, in the way that the first argument names.
+"""Program that writes files to a folder on a full disk. The first argument selects the way.
 
 Usage: full_disk.py WAY FOLDER
 """
@@ -29,7 +29,7 @@ def checkpoint(folder: Path) -> None:
 
 
 def figures(folder: Path) -> None:
-    """Write more figures for TensorBoard than tensorboardX's queue takes."""
+    """Write more figures for TensorBoard than tensorboardX's queue holds."""
     from hipress.tuning.board import board_of
 
     for step in range(50):

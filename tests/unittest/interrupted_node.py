@@ -1,4 +1,4 @@
-"""A node that waits until Ctrl-C, for test_interrupts.py.
+"""Program of a node that waits until Ctrl-C, for test_interrupts.py.
 
 Usage: ``interrupted_node.py WAIT``, a name of :data:`WAITS`
 """

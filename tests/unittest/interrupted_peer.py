@@ -1,7 +1,7 @@
 """Nodes of several jobs, for test_interrupts.py. Each job has one more node in another process.
 
-Each line of standard input is a job as a JSON object, see :func:`run`. A line of output says when
-worker 0 of a job is ready, and another one which failure ended the job there.
+Each line of standard input is a job as a JSON object, see :func:`run`. One line of output reports
+that worker 0 of a job is ready, and another line reports the failure that ended the job.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ class _Worker(Node, _WithOptions):
 
 
 def run(name: str, roles: list[str], options: dict[str, object], keys: int) -> None:
-    """Takes part in a job until it fails.
+    """Take part in a job until it fails.
 
-    :param roles: of the job's nodes that are in this process; one of each at most
-    :param options: of all nodes, by the environment's names
+    :param roles: roles of the job's nodes in this process, each at most once
+    :param options: options of all nodes, by the names of environment variables
     :param keys: number of keys that worker 0 initializes
     """
     try:

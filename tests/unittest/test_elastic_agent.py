@@ -285,7 +285,7 @@ def test_first_view_and_notes(start: Start) -> None:
 
 def test_notes_of_processes_outside_the_view_are_ignored(start: Start) -> None:
     agents = [start(slot, start_timeout=0.5) for slot in range(2)]
-    stranger = start(2)  # as one that a healed network brings back
+    stranger = start(2)  # like a process that returns after a network has healed
     view = _join(agents)[0]
     stranger.share(1, "store", "forged")
     stranger._thread.send_note([view.identity, "store", "forged"], [0, 1])
@@ -306,7 +306,7 @@ def test_views_of_one_epoch_have_different_identities() -> None:
     assert [notes.get(view.identity, "key") for view in halves] == ["a", "b"]
     for epoch in range(10):
         notes.put(f"{epoch}-another", "key", "c", [halves[0].identity])
-    assert notes.get(halves[0].identity, "key") == "a"  # which the others do not displace
+    assert notes.get(halves[0].identity, "key") == "a"  # notes of other views do not displace it
 
 
 def test_an_engines_failure_makes_a_view_of_the_same_members(start: Start) -> None:
@@ -450,7 +450,7 @@ def test_too_few_members_wait_and_say_so(start: Start) -> None:
 
 @pytest.fixture
 def apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No agent can see the processes of others: as if each had a host of its own."""
+    """Let no agent see the processes of other agents, as if each ran on a separate host."""
     monkeypatch.setattr("hipress.elastic.evidence.has_ended", lambda *of: False)
     monkeypatch.setattr("hipress.elastic.evidence.is_of_this_host", lambda *of: False)
     monkeypatch.setattr("hipress.elastic.evidence.is_vacant", lambda host, port: False)
@@ -467,7 +467,7 @@ def test_refusals_of_other_hosts_prove_no_death_but_supervisors_do(
     agents[1].close()
     epoch = 1
     with pytest.raises(ElasticError, match="a majority of epoch [12]'s members, or proof that"):
-        while True:  # there may be a view between the two ends
+        while True:  # a view may be installed between the two deaths
             epoch = agents[2].await_view(epoch, 1.0).epoch
     assert 1 in {each["slot"] for each in agents[2].status()["suspects"]}
     ended.write_text('{"0": null, "1": null}')
@@ -496,7 +496,7 @@ class Tunnel:
         return not any({link._slot, link._owner.me.slot} <= site for site in self._sites)
 
     def close(self) -> None:
-        """Takes the tunnel down, and ends the connections through it."""
+        """Take the tunnel down, and end the connections through it."""
         self.down = True
         for link in filter(self._crosses, self._links):
             if link.writer is not None:
@@ -532,7 +532,7 @@ def test_only_one_site_goes_on_when_gateways_refuse_connections(
 
 
 @pytest.mark.usefixtures("apart")
-def test_member_whose_address_refuses_is_left_out_at_once_by_a_majority(start: Start) -> None:
+def test_majority_leaves_out_a_member_at_once_when_its_address_refuses(start: Start) -> None:
     agents = [start(slot, heartbeat_timeout=60.0) for slot in range(3)]
     _join(agents)
     agents[0].close()
@@ -583,7 +583,7 @@ def test_strangers_and_garbage_harm_nothing(start: Start, caplog: pytest.LogCapt
 def test_idle_strangers_do_not_keep_a_newcomer_out(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """More of them than a listener has places, and they stay for longer than this test."""
+    """There are more strangers than a listener keeps, and they stay longer than this test."""
     monkeypatch.setattr(links, "HANDSHAKE_SECONDS", 60.0)
     monkeypatch.setattr(links, "UNPROVEN_CONNECTIONS", 8)
     first = start(0)

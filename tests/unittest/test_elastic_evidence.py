@@ -47,7 +47,7 @@ def test_killed_process_has_ended(child: tuple[subprocess.Popen, Process]) -> No
     assert evidence.has_ended(process, HERE)
 
 
-def test_another_process_with_the_same_id_is_told_apart() -> None:
+def test_another_process_with_the_same_id_is_recognized() -> None:
     own = evidence.this_process()
     assert not evidence.has_ended(own, HERE)
     assert evidence.has_ended(replace(own, start=own.start - 1), HERE)

@@ -23,7 +23,7 @@ MEMBERS = tuple(Member(f"id{slot}", slot, *ADDRESSES[slot]) for slot in range(4)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("uncounted", "refusals", "most_over"),
-    [  # the others trained on to the end
+    [  # in all other schedules, training reached its end
         (False, False, SCHEDULES / 3),
         (True, False, SCHEDULES / 50),
         (False, True, SCHEDULES / 3),
@@ -136,7 +136,7 @@ def test_who_survives_a_majority_learns_that_a_joiner_knows_better() -> None:
 
 
 def _member_of_four(slot: int) -> Membership:
-    """A process in a view of all four slots."""
+    """Return the state of a process in a view of all four slots."""
     machine = Membership(MEMBERS[slot], ADDRESSES, 1, 0.0)
     machine.step, machine.clean = 5, True
     sender = MEMBERS[1 if slot == 0 else 0]
@@ -147,7 +147,7 @@ def _member_of_four(slot: int) -> Membership:
 
 
 def _promise(machine: Membership, slot: int, **more: object) -> messages.Promise:
-    """The answer of another slot's process to this one's present ballot."""
+    """Return another slot's answer to the present ballot of ``machine``."""
     other = _member_of_four(slot)
     other.receive(1.0, machine.me, _latest_collect(machine), **more)  # type: ignore[arg-type]
     return _sent(other, messages.Promise)[-1]
@@ -209,7 +209,7 @@ def test_evidence_of_another_host_comes_with_its_answer() -> None:
     other = _member_of_four(3)
     other.suspect(1.0, "id1", True, "its process has ended")
     machine.refused(1.0, 0, None, False, True, [_latest_collect(machine).ballot])
-    for _ in range(2):  # the first answer has the evidence, and brings about a new ballot
+    for _ in range(2):  # the first answer contains the evidence, which starts a new ballot
         collect = _latest_collect(machine)
         machine.refused(1.0, 0, None, False, True, [collect.ballot])
         other.receive(1.0, machine.me, collect, frozenset({1}))
@@ -218,7 +218,7 @@ def test_evidence_of_another_host_comes_with_its_answer() -> None:
     assert accept.view.ids == ("id2", "id3") and set(accept.dead) == {"id0", "id1"}
 
 
-def test_who_has_answered_is_asked_again_for_evidence() -> None:
+def test_process_that_has_answered_is_asked_again_for_evidence() -> None:
     machine = _member_of_four(2)
     for slot in (0, 1):
         machine.suspect(1.0, f"id{slot}", False, "silent")
@@ -283,7 +283,7 @@ def _uncounted(slot: int, second: float, name: str) -> Member:
 
 
 def _boot(slot: int, boot: str, start: int, second: float, name: str) -> Member:
-    """A process that a host's kernel started after so many ticks, when its clock said this."""
+    """Return a process that its kernel started at tick ``start``, and its clock at ``second``."""
     process = Process(boot, "namespace", 100, start)
     return new_member(slot, ADDRESSES, name, uncounted(1e9 + second), process)
 
@@ -295,7 +295,7 @@ def test_worker_that_is_restarted_after_its_clock_was_set_back_is_let_in() -> No
     machine.receive(0.1, before, messages.Beat(0, True))
     machine.receive(0.2, after, messages.Beat(0, True))
     assert "before" in machine.dead and machine.known[1] == after and "after" in machine.joins
-    machine.receive(0.3, before, messages.Beat(0, True))  # it was late
+    machine.receive(0.3, before, messages.Beat(0, True))  # a late message
     assert machine.known[1] == after and "after" not in machine.dead
 
 
@@ -320,7 +320,7 @@ def test_process_that_answers_before_a_doubt_is_asked_for_again() -> None:
     machine.answers(0.1, first, frozenset())
     machine.receive(0.2, second, messages.Beat(0, True))
     machine.outputs.clear()
-    machine.answers(0.3, first, frozenset({"first"}))  # dialed before the other one was known
+    machine.answers(0.3, first, frozenset({"first"}))  # dialed before the second process was known
     assert not {"first", "second"} & set(machine.dead)
     assert outputs.Verify(1) in machine.outputs
     machine.answers(0.4, first, machine.in_doubt(1))

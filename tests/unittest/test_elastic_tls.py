@@ -188,7 +188,7 @@ def test_changed_hello_is_refused(place: str) -> None:
 
 
 def test_attacker_on_the_path_cannot_turn_tls_off() -> None:
-    """Both hellos' flags are cleared; each end compares them with what it wants itself."""
+    """The flags in both hellos are cleared; each end compares them with its own setting."""
 
     async def relay(near: End, far: End) -> None:
         for source, target in ((near, far), (far, near)):

@@ -1,4 +1,4 @@
-"""Forked children of a worker end by themselves, and leave its job alone, in every front end.
+"""Forked children of a worker end by themselves, and do not affect its job, in every front end.
 
 Worker 1 has an operation under way when it forks. Worker 0 takes part in it afterwards.
 """
@@ -119,7 +119,7 @@ print("result", out[0], flush=True)
 
 
 def check(results: list, name: str, loader: bool = False) -> None:
-    """Checks what the worker that forked has printed, and that all workers have the result."""
+    """Check the output of the worker that forked, and that all workers have the result."""
     found = {result.name: result for result in results}
     wanted = [f"{end}: ends" for end in ENDS] + ["pool: ends", "process: ends"]
     for line in wanted + ["loader: ends"] * loader:

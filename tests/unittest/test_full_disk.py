@@ -1,4 +1,4 @@
-"""A full disk costs the files that cannot be written, never the training.
+"""Full disks: files that cannot be written are lost, and training continues.
 
 The disk is a small tmpfs in a mount namespace of the test's processes.
 """
@@ -28,12 +28,12 @@ needs_mounts = pytest.mark.skipif(
 
 
 def run_on_full_disk(folder, command, env=None, output="", timeout=60):
-    """Run a command while ``folder`` is a full disk that has a small file, ``checkpoint``.
+    """Run a command while ``folder`` is a full disk that contains a small file, ``checkpoint``.
 
     Args:
         folder: An empty folder.
-        command: The command's words.
-        env: Further variables.
+        command: The command and its arguments.
+        env: Additional environment variables.
         output: File of the command's standard output; by default it is returned.
         timeout: Seconds until the command must have ended.
     """

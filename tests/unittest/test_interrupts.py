@@ -18,13 +18,13 @@ from interrupted_node import WAITS
 
 HERE = Path(__file__).parent
 SECONDS = 0.5
-"""Time from a Ctrl-C to KeyboardInterrupt, at most."""
+"""Longest time in seconds from Ctrl-C to KeyboardInterrupt."""
 BUSY = 1.0
-"""Added to it, as all processes of a test are interrupted together, on few cores."""
+"""Seconds added to this limit, because a test interrupts all processes at once, on few cores."""
 
 
 def job_of(wait: str) -> dict:
-    """A job with one node that waits, and what its other nodes do; see interrupted_peer.py."""
+    """Return a job with one node that waits, for interrupted_peer.py."""
     servers = int(wait in ("command", "save_states", "serve", "controller"))
     lone = wait in ("serve", "scheduler", "controller")
     roles = {
@@ -51,8 +51,8 @@ def role_of(wait: str) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def interrupted():
-    """Results of the processes that waited, the time of Ctrl-C, seconds until each process ended,
-    and the output of the process with their peers."""
+    """Return the results of the processes that waited, the time of Ctrl-C, the seconds until each
+    process ended, and the output of the process with their peers."""
     env = base_environment({"HIPRESS_SECRET": secrets.token_hex(16)})
     with Processes() as processes:
         peers = subprocess.Popen(

@@ -15,11 +15,11 @@ from harness.processes import Processes, base_environment
 from harness.torch_job import TorchJob
 
 SECONDS = 0.5
-"""Time from a Ctrl-C to KeyboardInterrupt, at most."""
+"""Longest time in seconds from Ctrl-C to KeyboardInterrupt."""
 BUSY = 1.0
-"""Added to it, as a process has to get a processor first."""
+"""Seconds added to this limit, because a process must first be scheduled on a core."""
 
-# Worker 0 of each program makes a step fewer than worker 1, which waits for it.
+# In each program worker 0 makes one step less than worker 1, which waits for it.
 
 TORCH = """
 import time
@@ -107,7 +107,7 @@ else:
 
 
 def check(job: Processes, waiting: str, other: str, end: float = 3 * BUSY) -> None:
-    """Interrupts a process that waits.
+    """Interrupt a process that waits, and check the errors.
 
     :param end: seconds that the end of the process takes, after KeyboardInterrupt
     """
@@ -128,7 +128,7 @@ def check(job: Processes, waiting: str, other: str, end: float = 3 * BUSY) -> No
 def test_interrupt_ends_a_backward_pass_of_pytorch():
     pytest.importorskip("torch")
     with TorchJob([sys.executable, "-c", TORCH], 2, base_environment()) as job:
-        check(job, "rank 1", "rank 0", 8.0)  # PyTorch's own end takes seconds
+        check(job, "rank 1", "rank 0", 8.0)  # PyTorch needs seconds to end
 
 
 @pytest.mark.parametrize("servers", [0, 1])

@@ -33,7 +33,7 @@ needs_ipv6 = pytest.mark.skipif(not has_ipv6(), reason="this machine has no IPv6
 
 
 def records(outputs):
-    """The JSON line of each process."""
+    """Return the JSON line of each process."""
     lines = [[line for line in text.splitlines() if line.startswith("{")] for text in outputs]
     return [json.loads(line) for (line,) in lines]
 

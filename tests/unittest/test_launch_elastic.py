@@ -100,7 +100,7 @@ PRINTS_ENDS = WORKER.replace(
 
 
 def read_until(launch, line):
-    """Waits until a worker prints a line."""
+    """Wait until a worker prints a line."""
     while (found := launch.process.stdout.readline().decode()) != line:
         assert found, "the launcher ended early"
 
@@ -109,7 +109,7 @@ def test_workers_learn_which_processes_have_ended(tmp_path):
     options = ["--max-restarts", "1", "--env", "DIE=1.0 1.1"]
     with launched(arguments(3, *options, *python(PRINTS_ENDS)), cwd=tmp_path) as launch:
         read_until(launch, '[worker 0] ends {"1": 1}\n')  # it is restarted once
-        read_until(launch, '[worker 0] ends {"1": null}\n')  # and not again
+        read_until(launch, '[worker 0] ends {"1": null}\n')  # and is not restarted again
         (tmp_path / "end").touch()
         launch.finish(20.0)
 

@@ -57,7 +57,7 @@ sys.exit(status)
 
 @pytest.fixture
 def fake(tmp_path, monkeypatch):
-    """Puts a fake mpirun or srun onto PATH; returns what reads the records of its calls."""
+    """Put a fake mpirun or srun on PATH. Return a function that reads the records of its calls."""
 
     def make(kind: str):
         version, variable, name = {

@@ -119,7 +119,7 @@ def test_job_continues_when_its_output_is_on_a_full_disk(elastic):
 
 
 def test_output_after_a_partial_line_begins_a_line(monkeypatch):
-    """The disk has got space again."""
+    """The disk has space again after a failed write."""
     read, write = os.pipe()
     real, room = os.write, [7, 0]
 
@@ -140,7 +140,7 @@ def test_output_after_a_partial_line_begins_a_line(monkeypatch):
 
 
 def test_output_that_nobody_reads_is_limited(monkeypatch):
-    """The output of an elastic job's worker is in memory until the launcher reads it."""
+    """Output of an elastic job's worker stays in memory until the launcher reads it."""
     monkeypatch.setitem(sys.modules, "supervisor", supervisor)  # as when it is run
     from hipress.launcher import elastic_supervisor
 

@@ -111,13 +111,6 @@ def test_make_targets_exist():
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
 
 
-def test_what_should_be_short_is_short():
-    assert len(README.splitlines()) <= 150
-    for path, text in PAGES.items():
-        if path.parts[:2] in {("docs", "guides"), ("docs", "start")}:
-            assert len(text.splitlines()) <= 110, path
-
-
 def test_the_topology_of_the_guide_is_right():
     from hipress.casync import check, topologies
 

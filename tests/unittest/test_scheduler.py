@@ -1,4 +1,4 @@
-"""Jobs whose workers know each other already: who gets a seat."""
+"""Jobs whose workers have each other's addresses: which workers may join."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SECRET = "0123456789abcdef" * 2
 
 
 def _join_two(identities: tuple[str, str], seconds: int) -> list[object]:
-    """Let two workers join one job, and return what came of it: an error, or None."""
+    """Let two workers join one job, and return the error, or None."""
     address: queue.Queue[str] = queue.Queue()
     common = {
         "DMLC_NUM_WORKER": 2, "DMLC_NUM_SERVER": 0, "DMLC_NODE_HOST": "127.0.0.1",

@@ -86,7 +86,7 @@ def test_a_job_may_do_without_where_that_is_said():
 
 
 def test_nothing_shows_the_secret():
-    """Neither arguments, which every user of a machine can read, nor output, nor a dump."""
+    """Arguments, which every user of a machine can read, output and dumps do not contain it."""
     secret = "a-secret-that-can-be-found-again"
     program = """
         import pathlib, numpy as np

@@ -40,7 +40,7 @@ def plain(value):
 
 
 def in_place(call, value, *args, **keywords):
-    """Return what a call made of its first argument."""
+    """Return the first argument of a call as the call has changed it."""
     call(value, *args, **keywords)
     return value
 
@@ -344,7 +344,7 @@ def test_every_call_has_the_outcome_that_it_has_on_gloo():
 
 
 def late(rank):
-    """Return what rank 0 sees of an all-reduce before and after rank 1 takes part."""
+    """Return the state of an all-reduce on rank 0 before and after rank 1 takes part."""
     import hipress.torch  # noqa: F401
 
     os.environ.update(HIPRESS_MIN_SIZE="0", HIPRESS_COMPRESSION="lossless")
@@ -398,7 +398,7 @@ def test_barrier_waits_for_the_all_reduces_before_it():
 
 
 def gathers_and_scatters(rank):
-    """Run operations right after each other, while Gloo frees the tensors of the last ones."""
+    """Run operations without pauses, while Gloo frees the tensors of the previous ones."""
     import hipress.torch  # noqa: F401
 
     dist.init_process_group("hipress", timeout=datetime.timedelta(seconds=10))

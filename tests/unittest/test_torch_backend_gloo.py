@@ -22,7 +22,7 @@ def groups():
 
 
 def barriers(rank):
-    """Return what monitored_barrier() and the refused operations raise."""
+    """Return the errors of monitored_barrier() and of the refused operations."""
     import datetime
 
     import torch.distributed as dist

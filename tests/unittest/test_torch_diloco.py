@@ -463,7 +463,7 @@ def test_diloco_synchronizes_without_with_statement():
 
 
 class Blocks(torch.nn.Module):
-    """A model with the names that the guide's example has."""
+    """A model whose parameters have the names in the guide's example."""
 
     def __init__(self, seed):
         super().__init__()

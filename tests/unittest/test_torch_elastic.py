@@ -119,10 +119,10 @@ def test_without_faults(job):
 
 
 def listening_addresses(pid):
-    """Returns the addresses on which a process listens for TCP connections."""
+    """Return the addresses on which a process listens for TCP connections."""
     mine = set()
     for descriptor in Path(f"/proc/{pid}/fd").iterdir():
-        with contextlib.suppress(OSError):  # closed meanwhile
+        with contextlib.suppress(OSError):  # it was closed in the meantime
             mine.add(os.readlink(descriptor))
     addresses = []
     for table in ("tcp", "tcp6"):

@@ -14,7 +14,7 @@ NOT_PROVED = "could not prove that it knows this job's secret"
 
 
 class Malicious:
-    """Creates a file where it is unpickled."""
+    """An object that creates a file when it is unpickled."""
 
     def __init__(self, path):
         self.path = path
@@ -24,7 +24,7 @@ class Malicious:
 
 
 def exchange_at(place, attacker):
-    """Calls the function at one place of the package that exchanges values."""
+    """Call the function at one place in the package that exchanges values."""
     import torch.distributed as dist
 
     from hipress.torch import settings, start
@@ -67,7 +67,7 @@ def attack(rank, place, attacker, path, secrets):
         from hipress.torch.authentication import authenticate
 
         authenticate()
-    with contextlib.suppress(Exception):  # what the victim sends is no pickle
+    with contextlib.suppress(Exception):  # the victim sends no pickle
         if place in ("auto", "broadcast"):
             dist.broadcast_object_list([Malicious(path)], attacker)
         else:

@@ -45,7 +45,7 @@ def gradients(model, rank):
 
 
 def use_the_frameworks_all_reduce(compression, hybrid):
-    """Let gradients take the framework's own way, as type "auto" does on a fast network."""
+    """Let the framework reduce gradients itself, as type "auto" does on a fast network."""
     from hipress.torch.tuning import choice
     from hipress.tuning.ways import UNCOMPRESSED
 

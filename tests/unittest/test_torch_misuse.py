@@ -37,7 +37,7 @@ def errors_of(calls):
 
 
 def outside_of_group(rank):
-    """Return the errors before init_process_group(), of a rank outside of the group, and after
+    """Return the errors before init_process_group(), on a rank outside the group, and after
     destroy_process_group()."""
     import torch.distributed as dist
     from torch.distributed.device_mesh import init_device_mesh

@@ -24,7 +24,7 @@ def rank0_state(compression, path):
 
 
 def warnings():
-    """The list to which this process's warnings of lost states are added from now on."""
+    """Return a list to which this process adds its warnings of lost states from now on."""
     said = []
 
     def keep(record):
@@ -70,7 +70,7 @@ def test_rank0_state_resumes_exactly_without_residuals(tmp_path, kind):
 
 
 def resume_with_residuals(rank, kind, other, path):
-    """Return the warnings, the step, and the error of what a new job sends of rank 0's residuals.
+    """Return the warnings, the step, and the error of the residuals that a new job sends.
 
     The gradients of the new job are zeros, so its results are residuals.
     """

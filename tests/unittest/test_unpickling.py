@@ -1,4 +1,4 @@
-"""The package unpickles nothing that another process may have written, but for named exceptions."""
+"""The package unpickles no data that another process may have written, with named exceptions."""
 
 import ast
 from pathlib import Path
@@ -16,7 +16,7 @@ ALLOWED = {
     # MXNet's optimizers are pickles. Servers take them from workers over connections that are
     # authenticated by the job's secret; docs/guides/security.md says so.
     "python/mxnet_hipress/server.py": 1,
-    # The same between the workers of an elastic job, and in the user's own files.
+    # The same applies to the workers of an elastic job, and to the user's own files.
     "python/hipress/elastic_training/arrays.py": 1,
     "python/mxnet_hipress/_states.py": 4,
 }
@@ -24,7 +24,7 @@ ALLOWED = {
 
 
 def unpickles(call):
-    """Checks whether a call may run code that its argument contains."""
+    """Return whether a call may run code that its argument contains."""
     name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
     owner = ast.unparse(call.func.value) if isinstance(call.func, ast.Attribute) else ""
     options = {keyword.arg: ast.unparse(keyword.value) for keyword in call.keywords}
@@ -38,7 +38,7 @@ def unpickles(call):
 
 
 def calls_in(source):
-    """Lines of the calls that unpickle, and of imports that would hide them."""
+    """Return the lines of calls that unpickle, and of imports that would hide such calls."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Call) and unpickles(node):
             yield node.lineno

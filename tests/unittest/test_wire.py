@@ -1,4 +1,4 @@
-"""Other machines on the network see nothing of HiPress's traffic in plaintext."""
+"""HiPress sends no plaintext that other machines on the network could read."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ A test compares this with the extras in pyproject.toml.
 ADAPTED = ("transformers", "accelerate", "lightning", "ray")
 """Packages above the frameworks, whose versions an issue report needs."""
 MANY_FILES = 4096
-"""Open files that suffice for some hundred workers per host; each connection takes one."""
+"""Open files that are enough for some hundred workers per host; each connection needs one."""
 
 
 @dataclass(frozen=True)
@@ -46,9 +46,9 @@ class Finding:
     name: str
     value: str
     problem: str = ""
-    """A sentence about what does not work. Empty: nothing is wrong."""
+    """Description of what does not work. Empty: nothing is wrong."""
     remedy: str = ""
-    """How to solve the problem or get the missing part. Empty: nothing to do."""
+    """Way to solve the problem or to get the missing part. Empty: nothing to do."""
 
 
 def command(

@@ -60,9 +60,9 @@ class Acceptor:
         self.gate_until: float | None = None
         self.known: dict[int, Member] = {}  # the latest incarnation seen, by slot
         self.dead: dict[str, str] = {}  # certainly, and why, by id
-        self.ended_below: dict[int, int] = {}  # lower incarnations have ended, by slot
-        self.vacant: frozenset[int] = frozenset()  # slots that have no process at this moment
-        self.doubtful: dict[int, set[str]] = {}  # ids beside the known one's, by slot
+        self.ended_below: dict[int, int] = {}  # by slot: all incarnations below this have ended
+        self.vacant: frozenset[int] = frozenset()  # slots that have no process now
+        self.doubtful: dict[int, set[str]] = {}  # by slot: ids that may follow the known one
         self.suspects: dict[str, str] = {}
         self.joins: dict[str, Member] = {}
         self.leaving: dict[str, bool] = {}  # whether at a boundary, by id
@@ -87,7 +87,7 @@ class Acceptor:
     # What is known of others.
 
     def meet(self, member: Member) -> bool:
-        """Notes who is at a slot. False: that process is dead, or not known to be there now."""
+        """Record which process is at a slot. False: it is dead, or may not be there now."""
         if member.id in self.dead:
             return False
         if member.incarnation < self.ended_below.get(member.slot, 0):
@@ -113,12 +113,12 @@ class Acceptor:
         return True
 
     def in_doubt(self, slot: int) -> frozenset[str]:
-        """Ids of processes of a slot of which it is not known which one follows the others."""
+        """Return the ids of a slot's processes whose order is unknown."""
         known = {self.known[slot].id} if slot in self.known else set()
         return frozenset(self.doubtful.get(slot, set()) | known)
 
     def answered(self, member: Member, earlier: frozenset[str]) -> bool:
-        """Notes that a process answers at its slot's address. False: it is dead, or still in doubt.
+        """Record that a process answers at its slot's address. False: it is dead, or in doubt.
 
         :param earlier: ``in_doubt`` of the slot before this process connected to the address
         """
@@ -146,7 +146,7 @@ class Acceptor:
                     self.dead.setdefault(slot_name(member.slot), why)
 
     def all_ended(self, slot: int, below: int) -> None:
-        """Notes that a slot's processes with lower incarnations have ended."""
+        """Record that all processes of a slot with incarnations below ``below`` have ended."""
         if slot == self.me.slot or below <= self.ended_below.get(slot, 0):
             return
         self.ended_below[slot] = below
@@ -157,7 +157,7 @@ class Acceptor:
 
     @property
     def without_process(self) -> frozenset[int]:
-        """Slots that have no process at this moment, by evidence."""
+        """Slots for which there is evidence that they have no process now."""
         ended = {slot for slot, below in self.ended_below.items() if below >= NEVER_AGAIN}
         return self.vacant | ended
 

@@ -50,7 +50,7 @@ class Agent:
     :param on_status: called in the agent's thread, too, several times in a heartbeat timeout, with
         what ``status`` returns, and with None when the agent ends
     :param tls_mode: ``auto`` (encrypt connections between machines), ``on`` or ``off``
-    :param ended_file: in which the supervisor leaves which slots' processes have ended
+    :param ended_file: file in which the supervisor reports which slots' processes have ended
     :raises ElasticError: an argument is wrong, or the address is taken
     """
 

@@ -29,7 +29,7 @@ from hipress.elastic.view import Member, View
 log = logging.getLogger("hipress.elastic")
 
 START_SECONDS = 10.0  # for the address to become free
-EXIT_SECONDS = 0.5  # from a process's closed sockets to its end
+EXIT_SECONDS = 0.5  # longest time between the closing of a process's sockets and its end
 _MESSAGE, _NOTE = "message", "note"
 _threads: weakref.WeakSet[AgentThread] = weakref.WeakSet()
 
@@ -68,8 +68,8 @@ class AgentThread:
             start_timeout,
         )
         self.notes = Notes()
-        self._refused: dict[int, float] = {}  # slots whose address refuses, and since when
-        self._in_doubt: dict[int, frozenset[str]] = {}  # by slot, when it was last dialed
+        self._refused: dict[int, float] = {}  # by slot: when refusals began
+        self._in_doubt: dict[int, frozenset[str]] = {}  # by slot: `in_doubt` at its last dial
         self.evicted: View | None = None
         self.error: str | None = None  # why the thread ended
         self.calls = Calls()
@@ -111,14 +111,15 @@ class AgentThread:
             self._loop.call_soon_threadsafe(self._pump)
 
     def identity(self, epoch: int) -> str:
-        """The identity of this process's view of an epoch; of one that is long over, none's."""
+        """Return the identity of this process's view of an epoch. For an epoch before the previous
+        one, return an identity that no view has."""
         for view in (self.machine.newest, self.machine.previous):
             if view.epoch == epoch:
                 return view.identity
         return f"{epoch}-"
 
     def send_note(self, note: list[Any], slots: Sequence[int]) -> None:
-        """Sends [view, key, value], or asks with [view, key]."""
+        """Send the note [view, key, value], or request the value with [view, key]."""
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._send_all, slots, self._payload(_NOTE, note))
 
@@ -207,7 +208,7 @@ class AgentThread:
             await asyncio.sleep(self._tick_seconds)
 
     def _read_ended(self) -> dict[int, int]:
-        """Return what the supervisor says of slots' processes that have ended, if that is new."""
+        """Return the supervisor's report of ended processes, or an empty one if it is unchanged."""
         if not self._ended_file:
             return {}
         try:
@@ -218,7 +219,7 @@ class AgentThread:
             self._ended_text = text
             return parse_ended(text)
         except FileNotFoundError:
-            return {}  # none has ended, or the supervisor has
+            return {}  # no process has ended, or the supervisor itself has ended
         except (OSError, ValueError) as error:
             log.warning("elastic: cannot read %s (HIPRESS_ELASTIC_ENDED): %s",
                         self._ended_file, error)  # fmt: skip
@@ -274,7 +275,7 @@ class AgentThread:
         return evidence.has_ended(member.process, self._address_of(member.slot))
 
     def _is_vacant(self, slot: int) -> bool:
-        """Whether a slot's address is this host's, and no process listens there."""
+        """Return whether a slot's address is on this host and no process listens at it."""
         link = self._links[slot]
         return link.writer is None and link.tried is not None and evidence.is_vacant(*link.tried)
 

@@ -48,7 +48,7 @@ class _Hello:
 
 
 class Channel:
-    """One connection, on either side, once the hellos are exchanged.
+    """One side of a connection after both hellos were exchanged.
 
     Args:
         hellos: the dialer's hello and the listener's.
@@ -72,7 +72,7 @@ class Channel:
         self._sent = self._received = 0
 
     def send(self, payload: bytes) -> None:
-        """Queue one frame. Raises nothing: a broken connection shows in ``receive``."""
+        """Queue one frame. If the connection is broken, ``receive`` raises the error."""
         length = struct.pack(">I", len(payload))
         mac = _mac(self._send_key, self._sent, length, payload)
         self._sent += 1

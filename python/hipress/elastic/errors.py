@@ -12,7 +12,7 @@ class ElasticError(HipressError):
 
 
 class Stranger(Exception):
-    """The other side of a connection is no process of this job; the text says how that showed."""
+    """The other side of a connection is not a process of this job; the text gives the reason."""
 
 
 class Evicted(ElasticError):

@@ -1,7 +1,7 @@
 """Evidence from this host's kernel: whether a process of this host has ended.
 
-A connection that is refused proves nothing: a gateway may have refused it, and the process may run
-on. The kernel's process table and its table of listening sockets cannot be wrong like that.
+A refused connection proves nothing: a gateway may have refused it while the process still runs.
+The kernel's process table and its table of listening sockets are reliable.
 """
 
 from __future__ import annotations
@@ -50,7 +50,9 @@ def is_of_this_host(process: Process, address: str) -> bool:
 
 
 def has_ended(process: Process, address: str) -> bool:
-    """Whether the kernel shows that a process of this host has ended. False proves nothing.
+    """Return whether the kernel shows that a process of this host has ended.
+
+    False proves nothing.
 
     Args:
         process: what the process has said about itself.
@@ -63,20 +65,22 @@ def has_ended(process: Process, address: str) -> bool:
     except ProcessLookupError:
         return True
     except OSError:
-        pass  # it is another user's
+        pass  # the process belongs to another user
     start = _start(process.pid)
     return start is not None and start != process.start
 
 
 def _start(pid: int) -> int | None:
-    """Return when a process was started, in ticks since boot; 0 if it has ended and was not waited
-    for, None if that cannot be read."""
+    """Return when a process was started, in ticks since boot.
+
+    0 if it has ended and its parent has not waited for it, None if the time cannot be read.
+    """
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             fields = file.read().rpartition(b")")[2].split()
     except OSError:
         return None
-    # The first thread may have ended before the others.
+    # The first thread may have ended before the process's other threads.
     ended = fields[0] in (b"Z", b"X") and int(fields[17]) <= 1
     return 0 if ended else int(fields[19])
 
@@ -93,7 +97,9 @@ def is_own_address(host: str) -> bool:
 
 
 def is_vacant(host: str, port: int) -> bool:
-    """Whether an address is this host's own, and no process listens at it. False proves nothing.
+    """Return whether an address is on this host and no process listens at it.
+
+    False proves nothing.
 
     Args:
         host: an IP address.
@@ -103,7 +109,7 @@ def is_vacant(host: str, port: int) -> bool:
         return False
     try:
         with socket.socket(family, socket.SOCK_STREAM) as probe:
-            # With this option only a listening socket is in the way.
+            # With this option, binding fails only if another socket listens.
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind((host, port))
     except OSError:

@@ -22,7 +22,7 @@ CONNECT_SECONDS = 2.0
 HANDSHAKE_SECONDS = 5.0  # four round trips
 RETRY_SECONDS = (0.05, 0.5)  # between attempts to connect, at first and later
 QUEUED_MESSAGES = 256
-UNPROVEN_CONNECTIONS = 256  # connections at a time that have not proved the job's secret
+UNPROVEN_CONNECTIONS = 256  # most connections that have not yet proved the job's secret
 _BACKLOG = 128  # asyncio accepts up to this many connections at once
 
 
@@ -43,7 +43,7 @@ class Owner(Protocol):
     def on_answer(self, member: Member) -> None: ...
 
     def known_at(self, slot: int) -> Member | None:
-        """Called before each attempt to connect."""
+        """Return the known process at a slot. Called before each attempt to connect."""
 
 
 class Link:
@@ -72,7 +72,7 @@ class Link:
         self._wake.set()
 
     def redial(self) -> None:
-        """Connects anew, to whichever process is at the slot now."""
+        """Connect again, to the process that is at the slot now."""
         if self.writer is not None:
             self.writer.transport.abort()
         self.wake()
@@ -202,7 +202,7 @@ class Listener:
                 self._wake_link(sender.slot)
 
     def _drop_slowest(self) -> None:
-        """Make room for a new connection, which may be another agent's."""
+        """Close the oldest unproven connection, since a new one may be from another agent."""
         slowest = next(iter(self._unproven))
         del self._unproven[slowest]
         log.info("elastic: dropped the slowest connection in a crowd, from %s", _peer(slowest))

@@ -15,50 +15,50 @@ is sent to everybody (*install*).
 QUORUM. It is one of two.
  1. A majority of all members of view e, dead ones counted; or exactly half of them, rank 0 among
     these.
- 2. All members of view e that are not certainly dead. Then every slot has to be accounted for, too:
-    its present process answers that it knows no newer view (*promise*, *witness*), or there is
-    evidence that the slot has no process.
+ 2. All members of view e that are not certainly dead. Then every slot must also be accounted for:
+    either its present process answers that it has no newer view (*promise*, *witness*), or there
+    is evidence that the slot has no process.
 A majority of the members that are *not dead* would not do: of five, {3, 4, 5} may decide, 4 and 5
 die, and {1, 2} are most of the three that live, while 3, cut off, works on in the view decided.
 
-EVIDENCE. Only positive evidence makes a member certainly dead, and it never becomes untrue. There
-are three kinds.
+EVIDENCE. A member is certainly dead only if there is evidence of its end. Such evidence stays true.
+There are three kinds.
  a. The kernel of the member's host shows that the process has ended (evidence.py). Each process can
-    look at those of its own host.
- b. The supervisor that started the process has seen its end, and the launcher passes that on.
- c. A later process of the same slot is there, which has the slot's address (``Member.follows``). If
-    no process counts restarts, the later one may be known only from a new connection to the slot's
-    address: whoever answers there has followed all processes that did so before. No incarnation is
-    taken from a clock that may have been set back.
-A slot has no process if its host's kernel shows that no process listens at its address, which an
-answering process of that host reports for this very ballot, or if the launcher has said that it
-starts no process there any more. Evidence travels with Collect, Accept and every answer, so one
-process of a host is enough to speak for the dead of that host. Silence is no evidence, and neither
-is a refused connection: when a tunnel goes down, gateways refuse connections in the name of
-processes that live. Both make a process *suspected*. A majority goes on without suspected members;
-a quorum of kind 2 does not.
+    check the processes of the same host.
+ b. The supervisor that started the process has seen its end, and the launcher reports that.
+ c. A later process of the same slot has the slot's address (``Member.follows``). If restarts are
+    not counted, a new connection to the slot's address may be needed to find the later process:
+    the process that answers there is later than all processes that answered before. A clock does
+    not decide which one is later, because it may have been set back.
+There are two kinds of evidence that a slot has no process. Its host's kernel shows that no process
+listens at its address, and a process of that host reports this in its answer to the same ballot. Or
+the launcher has reported that it will start no other process there. Evidence is sent with Collect,
+Accept and every answer, so one living process of a host is enough to report all dead processes of
+that host. Silence is not evidence, and neither is a refused connection: when a tunnel goes down,
+gateways refuse connections to processes that still run. Both make a process *suspected*. A majority
+goes on without suspected members; a quorum of kind 2 does not.
 
 WHY TWO QUORUMS MEET. A proposer is in its own quorum. Two quorums of kind 1 have a member in
 common, as in Paxos. One of kind 2 has all living members in it, so it meets every other quorum
 unless all of that are dead. Let those be dead when a proposer P begins its ballot. Its list of the
 dead travels with its messages, and whoever has seen it ignores what the dead have sent, even if
-that arrives later. So no living process that answered P can still learn of their decision, and
-none knows it already: a member or a witness that did would have said so. A slot that had no process
-after the ballot began cannot get one that knows the decision: a process that starts later learns of
-it from a living process only, and all of these have answered P. P's decision is then the only one
-among the living. If it is the other way round, and the dead had collected promises for a higher
-ballot before P's lower one was accepted, their requests to accept are ignored for the same reason.
-So no two processes ever live in two different views of one epoch.
+that arrives later. So no living process that answered P can still receive their decision, and none
+has received it already: such a member or witness would have reported it. If a slot had no process
+after the ballot began, a process that starts there later does not have the decision either: it
+could receive it only from a living process, and all of these have answered P. P's decision is then
+the only one among the living. If it is the other way round, and the dead had collected promises for
+a higher ballot before P's lower one was accepted, their requests to accept are ignored for the same
+reason. So no two processes ever live in two different views of one epoch.
 
 WITHOUT EVIDENCE. When a host loses its power or its network, no kernel, supervisor or later process
-speaks for its workers. If they are half of the members, and rank 0 is one of them, or more than
-half, then the rest wait, perhaps for ever, and say for whom. Evidence comes when the workers are
-started again, or when the network is back.
+gives evidence about its workers. If these are more than half of the members, or exactly half
+including rank 0, the other members wait, perhaps forever, and report which ones they wait for.
+Evidence becomes available when the workers are started again, or when the network is back.
 
 WHAT CAN GO WRONG. Members cut off, alone too few for kind 1, may not know that the others went on
 without them. If then all the others die, every joiner included, and evidence of all these deaths
-reaches those cut off, they form a quorum of kind 2 and go on from their own older step: the steps
-of the dead are lost. A ``min_members`` of more than half of the slots makes that rare, not
+reaches the members cut off, they form a quorum of kind 2 and go on from their own older step: the
+steps of the dead are lost. A ``min_members`` of more than half of the slots makes that rare, not
 impossible (restarted processes count). Should all processes die, the job is over: a restarted
 process has no state and only ever asks to join.
 
@@ -225,10 +225,10 @@ class Membership(Acceptor):
         message: Message,
         vacant: frozenset[int] = frozenset(),
     ) -> None:
-        """A message of another process. What a dead one sent counts no more.
+        """Handle a message of another process. Messages of dead processes are ignored.
 
-        :param vacant: slots of this host at whose addresses no process listens at this moment, as
-            the host's kernel says
+        :param vacant: slots of this host at whose addresses no process listens now, according to
+            the host's kernel
         """
         self.now, self.vacant = now, vacant
         if sender.slot != self.me.slot and self.meet(sender):
@@ -255,9 +255,9 @@ class Membership(Acceptor):
         self._advance()
 
     def answers(self, now: float, member: Member, earlier: frozenset[str]) -> None:
-        """A process has answered at its slot's address: this process has connected to it.
+        """Handle a new connection from this process to the process at a slot's address.
 
-        :param earlier: ``in_doubt`` of the slot before that attempt began
+        :param earlier: ``in_doubt`` of the slot before the attempt to connect began
         """
         self.now = now
         if member.slot != self.me.slot and self.answered(member, earlier):
@@ -291,14 +291,15 @@ class Membership(Acceptor):
         self, now: float, slot: int, before: Member | None, ended: bool, vacant: bool,
         ballots: Collection[Ballot] = (),
     ) -> None:  # fmt: skip
-        """A connection to a slot's address was refused.
+        """Handle a refused connection to a slot's address.
 
-        That alone proves nothing, as a gateway may have refused it. The process is suspected.
+        The refusal alone proves nothing, because a gateway may have refused the connection. The
+        process is suspected.
 
         :param before: the process that was known to be there when the connection was tried
-        :param ended: that process has ended, as this host's kernel says
-        :param vacant: no process listens at the address, as this host's kernel says
-        :param ballots: those for whose Collect the connection was tried
+        :param ended: this host's kernel shows that the process has ended
+        :param vacant: this host's kernel shows that no process listens at the address
+        :param ballots: ballots whose Collect was to be sent over the connection
         """
         self.now = now
         if vacant and self.attempt is not None and self.attempt.ballot in ballots:
@@ -309,9 +310,10 @@ class Membership(Acceptor):
         self._advance()
 
     def ended(self, now: float, slot: int, below: int) -> None:
-        """A supervisor has seen that all processes of a slot with lower incarnations have ended.
+        """Handle a supervisor's report that processes of a slot have ended.
 
-        :param below: ``NEVER_AGAIN``: no process is started there again, either
+        :param below: All processes with lower incarnations have ended. ``NEVER_AGAIN``: all
+            processes have ended, and no other one will be started.
         """
         self.now = now
         self.all_ended(slot, below)

@@ -43,8 +43,8 @@ class Collect:
 @dataclass(frozen=True)
 class Promise:
     """A member's answer to Collect, and what it knows. ``epoch`` is the base's, here and below;
-    ``expelled``: why it leaves at once, if it was asked to; ``vacant``: slots that have no process,
-    by evidence that is as new as this answer."""
+    ``expelled``: why it leaves at once, if it was asked to; ``vacant``: slots for which there is
+    evidence, as new as this answer, that they have no process."""
 
     epoch: int
     ballot: Ballot

@@ -7,8 +7,8 @@ from typing import Any
 
 KEY_CHARACTERS = 200
 VALUE_CHARACTERS = 100_000
-VIEWS = 4  # the notes of older ones are forgotten
-NOTES = 50_000  # of one view; older ones are forgotten, too: more than copies of a state make
+VIEWS = 4  # views whose notes are kept; notes of older views are dropped
+NOTES = 50_000  # notes of one view that are kept; copies of a state need fewer
 OVER = "over"
 """The key of a member that has come to the end of training, together with the others."""
 
@@ -20,7 +20,7 @@ class Notes:
         self._by_view: dict[str, dict[str, str]] = {}
 
     def put(self, view: str, key: str, value: str, present: Collection[str] = ()) -> None:
-        """Keeps a note.
+        """Store a note.
 
         :param present: views whose notes are kept in any case
         """

@@ -16,7 +16,7 @@ class Send(NamedTuple):
 
 
 class Verify(NamedTuple):
-    """Asks to connect to a slot's address anew: it is not clear which process is there now."""
+    """Request to connect to a slot's address again, to find out which process is there now."""
 
     slot: int
 

@@ -87,7 +87,7 @@ class Attempt:
             self.waits_for = "the answers of " + ", ".join(map(str, waiting))
             return
         kind = quorum.reached(base, self.promises, self.dead)
-        self._stuck = True  # who has answered may have more evidence later
+        self._stuck = True  # a process that has answered may have more evidence later
         if kind is None:
             silent = [
                 str(member)

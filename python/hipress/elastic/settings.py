@@ -16,15 +16,15 @@ from hipress.elastic.view import NEVER_AGAIN, first_incarnation, uncounted
 SECRET_CHARACTERS = 16
 HEARTBEAT_MS = 12000
 _MOST_SECONDS = 86400
-_RESTARTS = 1 << 17  # of a slot
-_TORCHRUN_BITS = 12  # of torchrun's restarts within each of them
+_RESTARTS = 1 << 17  # most restarts of a slot
+_TORCHRUN_BITS = 12  # bits for torchrun's own restarts within each restart of a slot
 
 
 @dataclass(frozen=True)
 class Settings:
     """:param restart: as Agent's
     :param heartbeat_timeout: seconds
-    :param ended_file: in which a supervisor leaves which slots' processes have ended; empty: none
+    :param ended_file: file in which a supervisor reports which slots' processes have ended
     """
 
     agents: tuple[tuple[str, int], ...]
@@ -88,14 +88,14 @@ def _restart(environ: Mapping[str, str]) -> int:
 
 
 def parse_ended(text: str) -> dict[int, int]:
-    """Read which processes have ended, as the launcher leaves that in HIPRESS_ELASTIC_ENDED.
+    """Parse the text of the file HIPRESS_ELASTIC_ENDED: which processes have ended.
 
     Returns:
-        By slot, the incarnation below which all have ended; ``NEVER_AGAIN``: no other process is
-        started there.
+        By slot, the incarnation below which all processes have ended. ``NEVER_AGAIN``: no other
+        process will be started there.
 
     Raises:
-        ValueError: the text is something else.
+        ValueError: the text is malformed.
     """
     found = json.loads(text)
     if not isinstance(found, dict):

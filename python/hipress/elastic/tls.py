@@ -1,8 +1,8 @@
 """TLS 1.3 on the connections between agents of different machines.
 
 The standard library's ``ssl`` has pre-shared keys only from Python 3.13 on, so the listener has a
-certificate. Each process makes one for itself, which no authority signs. Whether a certificate is
-the right one is decided by its digest, which the handshake in ``channel.py`` authenticates.
+certificate. Each process makes its own certificate, which no authority signs. The dialer compares
+its digest with the one that the handshake in ``channel.py`` has authenticated.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class TlsStream:
     """One encrypted connection, on top of a stream reader and writer of asyncio.
 
     Args:
-        expected: on the dialer's side, the digest of the listener's certificate; else None.
+        expected: digest of the listener's certificate on the dialer's side; None on the other side.
     """
 
     def __init__(
@@ -138,7 +138,7 @@ class TlsStream:
         return data
 
     def write(self, data: bytes) -> None:
-        """Queue bytes to be sent. A broken connection shows in ``readexactly``."""
+        """Queue bytes. If the connection is broken, ``readexactly`` raises the error."""
         with contextlib.suppress(ssl.SSLError):
             self._ssl.write(data)
             self._flush()

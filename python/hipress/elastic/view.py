@@ -16,11 +16,11 @@ NEVER_AGAIN = 1 << 62  # above every incarnation
 
 @dataclass(frozen=True)
 class Process:
-    """A process of a host, as the host's kernel identifies it.
+    """A process as identified by its host's kernel.
 
-    :param boot: the kernel's boot id; empty: nothing is known
+    :param boot: the kernel's boot id; empty if the process could not be identified
     :param namespace: the namespace of ``pid``
-    :param start: when the process was started, in ticks since the host was
+    :param start: when the process was started, in ticks since the host's boot
     """
 
     boot: str
@@ -48,11 +48,11 @@ class Member:
     process: Process = NO_PROCESS
 
     def follows(self, other: Member) -> bool | None:
-        """Whether this member has its slot after another one had it. None: that is not known.
+        """Return whether this member is later at its slot than ``other``, or None if unknown.
 
-        Where no process counts restarts, a kernel can tell which of its processes was started
-        first. Of processes of two hosts, or from before and after a reboot, only their clocks could
-        tell, and a clock may be set back.
+        If restarts are not counted, start times order the processes of one kernel. Processes of
+        two hosts, or from before and after a reboot, could be ordered only by their clocks, and a
+        clock may be set back.
         """
         one, two = self.process, other.process
         if self.uncounted and other.uncounted:
@@ -110,9 +110,9 @@ class View:
 
     @property
     def identity(self) -> str:
-        """A text that only this view has: its number, and a hash of it and of the members' ids.
+        """A unique text of this view: its number, and a hash of the number and the members' ids.
 
-        Two views may have one number if the processes of one are cut off, or dead.
+        Two views may have the same number if the processes of one of them are cut off or dead.
         """
         text = json.dumps([self.epoch, *self.ids])
         return f"{self.epoch}-{hashlib.sha256(text.encode()).hexdigest()[:32]}"
@@ -135,7 +135,7 @@ def new_member(
 
 
 def first_incarnation(restart: int) -> int:
-    """The incarnation with which a process begins; it has higher ones when it joins again."""
+    """Return a process's first incarnation. Each time it joins again, it gets a higher one."""
     return restart << 16
 
 

@@ -13,7 +13,7 @@ _log = logging.getLogger("hipress")
 
 
 def tell(line: str, level: int = logging.INFO) -> None:
-    """Write a line for people: to the log if the script has set one up, otherwise to stderr,
+    """Write a line for users: to the log if the script has set one up, otherwise to stderr,
     without the look of a warning. A line that cannot be written, for example to a file on a full
     disk, is lost."""
     if _log.hasHandlers():

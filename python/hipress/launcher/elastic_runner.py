@@ -50,7 +50,7 @@ class ElasticRunner(Runner):
         self._ending: Ending | None = None
         self._job, self._word = secrets.token_hex(8), "hipress-" + secrets.token_hex(8)
         self._program = PROGRAM.read_text()
-        # By slot: processes with fewer restarts have ended. None: no other one is started, either.
+        # By slot: processes with fewer restarts have ended. None: all have ended, and none follows.
         self._ends: dict[str, int | None] = {}
 
     # Starting and stopping
@@ -87,10 +87,10 @@ class ElasticRunner(Runner):
             self._send(slot.running, command + b"\n")
 
     def _publish_end(self, slot: Slot) -> None:
-        """Tells the workers that a slot's process has ended, if that is certain.
+        """Report to the workers that a slot's process has ended, if that is certain.
 
-        Their agents take a process for dead by such evidence only, as a connection that is refused
-        may have been refused by a gateway (hipress/elastic/membership.py).
+        Their agents need such evidence: a gateway may have refused a connection, so a refusal does
+        not show that a process is dead (hipress/elastic/membership.py).
         """
         seen = slot.reported is not None and not slot.left_processes
         number = slot.task.spec.get("env", {}).get("HIPRESS_ELASTIC_SLOT", "")

@@ -97,7 +97,7 @@ class Output:
 
 
 def memory_file():
-    """A file that takes no space on a disk; before Python 3.8, a temporary one."""
+    """Return a file in memory; before Python 3.8, a temporary file on disk."""
     if hasattr(os, "memfd_create"):
         return os.fdopen(os.memfd_create("hipress-output"), "r+b", 0)
     return tempfile.TemporaryFile(buffering=0)
@@ -107,7 +107,7 @@ class Tail:
     """A file that the command writes to; what comes is copied, and takes no space any more."""
 
     BLOCK = 1 << 20  # bytes that are given back to the file system at a time
-    KEPT = 256 << 20  # bytes that wait for a slow reader; the oldest of more are lost
+    KEPT = 256 << 20  # most bytes that wait for a slow reader; older bytes are dropped
 
     def __init__(self, output):
         self.file, self.lost = memory_file(), 0
@@ -131,7 +131,7 @@ class Tail:
         return True
 
     def limit(self):
-        """Drops the oldest output if too much waits, and says so when the reader takes a line."""
+        """Drop the oldest output if too much waits, and report that when the reader continues."""
         behind = os.fstat(self.file.fileno()).st_size - self.read
         if behind > self.KEPT:
             self.lost += behind - self.KEPT // 2
@@ -200,9 +200,9 @@ class ElasticSupervisor(Supervisor):
     def start(self):
         self.boot = boot_id()
         try:
-            self.folder = tempfile.mkdtemp(prefix=f"hipress-{os.getpid()}-")  # nobody else's
+            self.folder = tempfile.mkdtemp(prefix=f"hipress-{os.getpid()}-")  # private
         except OSError as error:
-            # On a full disk there is none. Its name is kept: there may be space when it is needed.
+            # The disk may be full. The name is kept: there may be space when the folder is needed.
             sys.stderr.write("hipress-launch: cannot make a temporary folder: "
                              f"{error.strerror or error}; the job continues without it\n")
             self.folder = f"/tmp/hipress-{os.getpid()}-{os.urandom(8).hex()}"
@@ -234,15 +234,15 @@ class ElasticSupervisor(Supervisor):
             super().obey(line)
 
     def leave(self, name, text):
-        """Leaves a text in a file of the folder, which is never seen half written."""
+        """Write a text to a file of the folder. Readers never see a partial file."""
         path = os.path.join(self.folder, name)
         try:
-            os.makedirs(self.folder, 0o700, exist_ok=True)  # it may have been tidied up
+            os.makedirs(self.folder, 0o700, exist_ok=True)  # a cleanup job may have removed it
             with open(path + ".part", "w") as file:
                 file.write(text)
             os.rename(path + ".part", path)
         except OSError:
-            pass  # a status is reported as well; without evidence the worker's agent waits
+            pass  # a status is also reported elsewhere; without evidence the worker's agent waits
 
     def report(self, **what):
         end = b"" if self.errors.last == b"\n" else b"\n"
@@ -327,7 +327,7 @@ class Watcher(ElasticSupervisor):
         kill_all(self.marked(), signal.SIGKILL)
 
     def marked(self):
-        """Returns processes that came of the command."""
+        """Return the processes that descend from the command."""
         marks, left = {mark.encode() for mark in self.spec["marks"]}, []
         for entry in os.listdir("/proc"):
             try:

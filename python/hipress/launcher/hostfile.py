@@ -72,7 +72,7 @@ def _parse_line(where: str, fields: list[str]) -> Host:
 
 
 def _v6(where: str, text: str) -> str:
-    """An IPv6 address, in the one form by which lines of the same host are recognized."""
+    """Return an IPv6 address in canonical form, so that lines of the same host compare equal."""
     if addresses.is_link_local(text):
         raise LaunchError(f"{where}: {text} is {addresses.LINK_LOCAL}")
     try:

@@ -226,7 +226,7 @@ def check_port(address: str, port: int) -> None:
 
 
 def port_error(address: str, port: int) -> str | None:
-    """Return why a socket cannot be bound to an address of this machine; None if it can.
+    """Return why a socket cannot be bound to an address of this machine, or None if it can.
 
     Args:
         address: An IPv4 or IPv6 address, or a name of this machine.

@@ -37,7 +37,7 @@ _PLACE_CODE = "import socket; print('hipress-place', socket.gethostname())"
 
 
 def tasks(job: Job, hosts: list[Host], directory: str, launcher: str) -> list[Task]:
-    """Return the scheduler here and what starts all others.
+    """Return the tasks that start the scheduler here and all other processes.
 
     Args:
         launcher: "mpi" (an mpirun for each process) or "slurm" (one srun).
@@ -53,7 +53,7 @@ def tasks(job: Job, hosts: list[Host], directory: str, launcher: str) -> list[Ta
 
 
 def mpirun_on(job: Job) -> Callable[[Host], list[str]]:
-    """Return what makes the command that starts a supervisor on a host.
+    """Return a function that makes the command to start a supervisor on a host.
 
     Raises:
         LaunchError: mpirun is missing or of an unknown kind.
@@ -66,7 +66,7 @@ def mpirun_on(job: Job) -> Callable[[Host], list[str]]:
 
 
 def places(processes: int, python: str) -> list[Host]:
-    """Return the hosts on which mpirun would start so many processes, with the number on each.
+    """Return the hosts on which mpirun would start the processes, and the number on each.
 
     Raises:
         LaunchError: mpirun is missing, of an unknown kind, or fails.
@@ -106,8 +106,11 @@ def _srun_tasks(job: Job, hosts: list[Host], directory: str) -> list[Task]:
 
 
 def check_names(hosts: list[Host], launcher: str) -> None:
-    """Raises LaunchError if a host is an IPv6 address, which neither mpirun nor srun can start
-    processes on."""
+    """Refuse IPv6 addresses, because mpirun and srun cannot start processes on them.
+
+    Raises:
+        LaunchError: If a host is an IPv6 address.
+    """
     for host in hosts:
         if ":" in host.address:
             raise LaunchError(f"--launcher {launcher} takes host names and IPv4 addresses: write "
@@ -199,7 +202,7 @@ def elastic_tasks(job: Job, hosts: list[Host], directory: str, launcher: str) ->
         return remote.tasks(
             job, hosts, directory, lambda host: [*command, host.address, *program], contained=True)
     found = remote.tasks(job, hosts, directory, mpirun_on(job))
-    # When the launcher is gone, an mpirun may end its ranks: their commands continue.
+    # If the launcher dies, mpirun may signal its ranks, whose commands must continue.
     return [replace(task, spec={**task.spec, "ignore_signals": True}) for task in found]
 
 

@@ -74,7 +74,7 @@ class Printer:
     def __init__(self) -> None:
         self.hurries: Callable[[], bool] = lambda: False
         """Whether there is more to do than to wait for the reader."""
-        self._cut: set[int] = set()  # streams whose last line is there in part only
+        self._cut: set[int] = set()  # streams whose last line was written only in part
         self._prefixes: dict[tuple[str, int], bytes] = {}
         self._colours: dict[str, str] = {}
 

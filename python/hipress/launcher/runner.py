@@ -22,7 +22,7 @@ from .limits import allow_files
 from .output import STDERR, STDOUT, LineSplitter, Printer, Stalled
 
 SUPERVISOR = Path(supervisor.__file__)
-RANKS = "ranks"  # the role of srun: servers and workers behind one process
+RANKS = "ranks"  # role of srun: one process here starts all servers and workers
 ROOT_CAUSE_SECONDS = 0.25  # seconds to wait for the cause behind the first visible failure
 SURVIVORS_SECONDS = 3.0  # seconds in which survivors may report the failure and end by themselves
 _RANK_EXIT = re.compile(rb"hipress-rank-exit (\w+(?: \d+)?) (-?\d+)")
@@ -325,7 +325,7 @@ class Runner:
         return bool(asked) or self._is_late(time.monotonic())
 
     def _heed_limits(self, now: float) -> None:
-        """Stops the job at its time limit; or, silently, if the reader of its output has gone."""
+        """Stop the job at its time limit, or without a message if its output has no reader."""
         if self._is_late(now):
             self._say(f"the job has not ended within {self._timeout:g} s; stopping it")
             self._stop(124, now)
@@ -355,7 +355,7 @@ class Runner:
                 self._copy(key.fileobj, *key.data)
 
     def _read_rest(self, running: Running) -> None:
-        """Reads what an ended process has written."""
+        """Read the remaining output of an ended process."""
         for stream, pipe in ((STDOUT, running.process.stdout), (STDERR, running.process.stderr)):
             while pipe.fileno() in self._selector.get_map() and self._copy(pipe, running, stream):
                 pass
@@ -399,8 +399,8 @@ class Runner:
             self._cannot_write(stream, error)
 
     def _cannot_write(self, stream: int, error: OSError) -> None:
-        """Handles a failed write. Without a reader, nothing more is written. A full disk costs the
-        lines that it cannot take, and the job continues."""
+        """Handle a failed write. If there is no reader, nothing more is written. If the disk is
+        full, the lines that do not fit are lost, and the job continues."""
         if isinstance(error, (BrokenPipeError, Stalled)):
             self._unwritten[stream] = error
         elif stream not in self._lossy:
@@ -413,7 +413,7 @@ class Runner:
 
     @staticmethod
     def _is_report(running: Running, line: bytes) -> bool:
-        """Takes the status out of a supervisor's report."""
+        """Store the status if a line is the supervisor's report, and return whether it is one."""
         found = _RANK_EXIT.search(line)
         if not found or found[1].decode() != running.task.name:
             return False
@@ -421,7 +421,7 @@ class Runner:
         return True
 
     def _print_ranks(self, running: Running, stream: int, lines: list[bytes]) -> None:
-        """Output of srun: its processes put their names before their lines."""
+        """Print output of srun, whose processes prefix their lines with their names."""
         for line in lines:
             exit_line = _RANK_EXIT.search(line)
             prefixed = _RANK_LINE.fullmatch(line)

@@ -56,7 +56,7 @@ class Slot:
     process: dict | None = None
     #: The worker's status, as a supervisor has reported it.
     reported: int | None = None
-    #: Whether processes that came of the worker were left then, which could not be ended.
+    #: Whether descendants of the worker were left that could not be ended.
     left_processes: bool = False
     #: Without a status: whether the worker has ended with its host, which has started again.
     gone_with_host: bool | None = None

@@ -144,7 +144,7 @@ class Supervisor:
             with self.child.stdin as stdin:
                 stdin.write(data)
         except OSError:
-            pass  # it has died: its status tells
+            pass  # the process has died; its status shows that
 
     @staticmethod
     def in_child():
@@ -277,7 +277,7 @@ def leave(status, mimic):
 
 
 def report(spec, status):
-    """Reports the command's end to the launcher."""
+    """Report the command's end to the launcher."""
     os.write(2, f"hipress-rank-exit {spec['name']} {code_of(status)}\n".encode())
 
 
@@ -293,7 +293,7 @@ def read_spec():
 
 
 def run_rank():
-    """One of srun's processes: finds its role, and reports its end on stderr."""
+    """One of srun's processes, which finds its role and reports its end on stderr."""
     prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
     table = read_spec()
     role, index = table["ranks"][int(os.environ["SLURM_PROCID"])]

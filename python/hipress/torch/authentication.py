@@ -1,8 +1,8 @@
 """Proof that all ranks of a process group know the job's secret (``HIPRESS_SECRET``).
 
 PyTorch connects a rank with every process that reaches its store and names the rank's number.
-Before HiPress exchanges anything with a group, each rank therefore leaves a nonce in the store,
-and then an HMAC of all nonces, the group's ranks and its own rank, keyed with the secret. A process
+Before HiPress exchanges any data in a group, each rank therefore writes a nonce to the store, and
+then an HMAC of all nonces, the group's ranks and its own rank, keyed with the secret. A process
 without the secret cannot compute it. The proof also yields a key with which later values of
 :mod:`hipress.torch.exchange` are sealed. Operations of PyTorch itself are not protected.
 """
@@ -27,10 +27,10 @@ MIN_SECRET_CHARACTERS = 16
 """Least length of a secret, as in src/van/job_options.cc."""
 TAG_BYTES = hashlib.sha256().digest_size
 _NONE, _SHORT = "none", "short"
-"""Texts in place of a nonce, from a rank without a secret or with one that can be guessed."""
+"""Texts that a rank writes instead of a nonce if its secret is missing or too short."""
 _LINGER_SECONDS = 5.0
-"""Longest time that a rank, before it raises, waits until the other ranks see the failure: its
-process may serve the store."""
+"""Seconds that a rank waits at most, before it raises an error, until the other ranks have detected
+the failure. The rank's process may serve the store."""
 
 
 class Authenticated:
@@ -45,7 +45,7 @@ class Authenticated:
         self._count = 0
 
     def next(self) -> None:
-        """Begin another exchange, so that a value of an earlier one is not valid in it."""
+        """Begin another exchange, in which values of earlier exchanges are not valid."""
         self._count += 1
 
     def seal(self, rank: int, body: bytes) -> bytes:
@@ -67,9 +67,9 @@ _groups: weakref.WeakKeyDictionary[dist.ProcessGroup, Authenticated] = weakref.W
 
 
 def authenticate(group: dist.ProcessGroup | None = None, timeout: float = 0.0) -> Authenticated:
-    """Have the ranks of a group prove that they know the secret, once per group.
+    """Make the ranks of a group prove once that they have the secret.
 
-    All ranks call it together. Without a secret on any rank nothing is proved.
+    All ranks call this together. If no rank has a secret, nothing is proved.
 
     Args:
         group: default: the default process group
@@ -144,7 +144,7 @@ class _Notes:
         self._timeout, self._deadline = timeout, time.monotonic() + timeout
         about = hashlib.sha256(str(self._ranks).encode()).hexdigest()[:16]
         store = private.default_store()
-        # Groups of the same ranks follow each other. Counted in the store, as start.py does.
+        # Later groups may have the same ranks, so the store counts them, as in start.py.
         number = store.add(f"hipress/proofs/{about}/{self._mine}", 1)
         self._store = dist.PrefixStore(f"hipress/proof/{about}/{number}", store)
 
@@ -171,7 +171,7 @@ class _Notes:
         }
 
     def failure(self, sentence: str, absent: Sequence[int] = ()) -> HipressError:
-        """Return the error, after the other ranks have seen its reason, too.
+        """Return an error after the other ranks have also detected the failure.
 
         Args:
             absent: ranks that are not waited for
@@ -182,7 +182,7 @@ class _Notes:
         return HipressError(sentence)
 
     def _await(self, name: str, ranks: Sequence[int], deadline: float) -> list[int]:
-        """Wait until these ranks have left a text, and return those that have not in time."""
+        """Wait until these ranks have left a text. Return the ranks that have not in time."""
         keys = [f"{name}/{rank}" for rank in ranks]
         try:
             left = max(deadline - time.monotonic(), 0.001)

@@ -1,9 +1,9 @@
 """Values that the ranks of a process group exchange: JSON and tensors, never pickles.
 
-PyTorch's object collectives (``all_gather_object`` and its like) unpickle what arrives, so that any
-process in the group can run code in all others. Here a value is JSON, whose size and content are
-checked, and a tensor is plain bytes. The ranks first prove to each other that they know the job's
-secret, if there is one (:mod:`hipress.torch.authentication`).
+PyTorch's object collectives (such as ``all_gather_object``) unpickle what they receive, so any
+process in the group can run code in all other processes. Here a value is JSON, whose size and
+content are checked, and a tensor is plain bytes. If there is a secret, the ranks first prove to
+each other that they have it (:mod:`hipress.torch.authentication`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from hipress.torch.authentication import Authenticated, authenticate
 from hipress.torch.errors import HipressError
 
 MAX_BYTES = 64 << 20
-"""Most bytes of a rank's value as JSON: descriptions of the largest models take a few megabytes."""
+"""Most bytes of a rank's value as JSON. Descriptions of the largest models need a few megabytes."""
 _BATCH_BYTES = 16 << 20
 """Bytes of tensors that are broadcast together, at least."""
 T = TypeVar("T")
@@ -42,8 +42,8 @@ def gather(
         group: default: the default process group
         value: numbers, texts, lists and mappings with text keys
         what: names the value in messages ("settings")
-        check: returns a value as the caller needs it; raises one of hipress.checked.DAMAGED for
-            another than it expects
+        check: converts a value for the caller; raises one of hipress.checked.DAMAGED if the value
+            is not as expected
         max_bytes: most bytes of a rank's value
 
     Raises:
@@ -210,7 +210,7 @@ def _name(dtype: torch.dtype) -> str:
 def _dtype(name: str) -> torch.dtype:
     found = getattr(torch, name)
     if not isinstance(found, torch.dtype):
-        raise TypeError(f"{name} is no dtype")
+        raise TypeError(f"{name} is not a dtype")
     return found
 
 
@@ -240,7 +240,7 @@ def _plain(value: Any, tensors: list[torch.Tensor]) -> Any:
 
 
 def _restored(value: Any, tensors: list[torch.Tensor]) -> Any:
-    """Return what :func:`_plain` was given.
+    """Return the state from which :func:`_plain` made a value.
 
     Raises:
         hipress.checked.DAMAGED: if it is malformed
@@ -260,11 +260,11 @@ def _restored(value: Any, tensors: list[torch.Tensor]) -> Any:
 def _empty(
     dtype: str, shape: list[int], in_host_memory: bool, device: torch.device
 ) -> torch.Tensor:
-    """Return a tensor to be filled with what another rank sends."""
+    """Return a tensor to be filled with data from another rank."""
     if not all(type(size) is int and 0 <= size < 1 << 48 for size in shape):
-        raise ValueError(f"{shape} is no shape")
+        raise ValueError(f"{shape} is not a shape")
     if math.prod(shape) >= 1 << 48:
-        raise ValueError(f"a tensor of shape {shape} fits no memory")
+        raise ValueError(f"a tensor of shape {shape} is too large for any memory")
     where = torch.device("cpu") if in_host_memory else device
     return torch.empty(shape, dtype=_dtype(dtype), device=where)
 
@@ -275,7 +275,7 @@ def _as_bytes(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _batches(tensors: list[torch.Tensor]) -> Iterator[list[torch.Tensor]]:
-    """Group tensors into batches of some megabytes, alike on all ranks."""
+    """Group tensors into batches of some megabytes, which are the same on all ranks."""
     batch: list[torch.Tensor] = []
     size = 0
     for tensor in tensors:

@@ -37,13 +37,13 @@ def lookup(value: Any, *names: str) -> Any:
 
 
 def backend(group: dist.ProcessGroup, device: torch.device | None = None) -> Any:
-    """Return the backend for a group's operations on tensors of ``device``, default: of any."""
+    """Return a group's backend for tensors on ``device``. Default: on any device of the group."""
     kind = device.type if device else _device_type(group)
     return group._get_backend(torch.device(kind))
 
 
 def device_of(group: dist.ProcessGroup) -> torch.device:
-    """Return a device whose tensors the group takes: host memory if possible, else that of NCCL."""
+    """Return a device that the group supports: the CPU if possible, otherwise the GPU of NCCL."""
     kind = _device_type(group)
     return torch.device(kind, torch.cuda.current_device()) if kind == "cuda" else torch.device(kind)
 
@@ -83,7 +83,7 @@ def queue_callback(call: Callable[[], None]) -> None:
 def made_by_replicate(module: torch.nn.Module) -> bool:
     """Check whether one of PyTorch's composable replicate() functions has changed a module.
 
-    One uses DDP's reducer, the other (since PyTorch 2.9) is FSDP2's. Where neither was imported
+    One of them uses DDP's reducer, the other (since PyTorch 2.9) FSDP2. If neither was imported,
     there is no such module.
     """
     kinds = (("replicate", "DDP"), ("replicate_with_fsdp", "ReplicateModule"))

@@ -191,10 +191,10 @@ def agree(group: dist.ProcessGroup, mine: Mapping[str, str], problem: str) -> No
 
 
 def _described(value: object) -> tuple[str, dict[str, str]]:
-    """Check what a rank sends to be compared.
+    """Check the settings that a rank sends for comparison.
 
     Raises:
-        TypeError: if it is not a text, and texts by name
+        TypeError: if they are not a text and a mapping of texts
     """
     problem, texts = value
     checked.texts(texts.values(), "settings")

@@ -8,7 +8,7 @@ import torch
 
 
 def is_replicated(tensor: torch.Tensor) -> bool:
-    """Check for a DTensor that all ranks of its mesh have whole."""
+    """Return whether a tensor is a DTensor that every rank of its mesh has in full."""
     return is_dtensor(tensor) and all(each.is_replicate() for each in tensor.placements)
 
 

@@ -29,18 +29,18 @@ class Board:
                 f"it needs the package tensorboardX (pip install tensorboardX): {error}"
             ) from error
         os.makedirs(folder, exist_ok=True)
-        # Not SummaryWriter: after a failed write its thread ends, and the caller waits forever.
+        # Not SummaryWriter: its thread ends after a failed write, and the caller waits forever.
         self._writer = event_file_writer.EventsWriter(os.path.join(folder, "events"), ".hipress")
         self._folder, self._failed = folder, False
 
     def say(self, sentence: str, step: int) -> None:
-        """Write why gradients travel as they do from this step on."""
+        """Write the reason for the method that is used from this step on."""
         from tensorboardX.summary import text
 
         self._add(step, [text("hipress/way", sentence)])
 
     def add(self, figures: Mapping[str, object]) -> None:
-        """Write the numbers among these as scalars, at the step that is one of them."""
+        """Write the figures that are numbers as scalars, at the step in ``figures["step"]``."""
         from tensorboardX.summary import scalar
 
         found = [

@@ -1,5 +1,5 @@
-// Packs and unpacks codes by packing.h, for test_compll_packing.py, in memory that ends where the
-// codes' bytes end: access beyond it is a segmentation fault.
+// Packs and unpacks codes with packing.h, for test_compll_packing.py. The memory ends where the codes'
+// bytes end, so access beyond it is a segmentation fault.
 #include <sys/mman.h>
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
 """Programs of the workers whose traffic ``test_wire.py`` and ``test_listeners.py`` examine.
 
-Each sends gradients whose bytes are easy to recognize: the float32 that MARK's bytes are.
+Each sends gradients whose bytes are easy to recognize: the float32 number with the bytes of MARK.
 """
 
 import struct

@@ -1,4 +1,4 @@
-"""Lets a test look at a job that runs."""
+"""Pause of a job, so that a test can examine it while it runs."""
 
 import os
 import time

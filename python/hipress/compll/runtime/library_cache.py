@@ -48,8 +48,8 @@ def library(
     name: str, source_name: str, source: str, command: Sequence[str], flags: Sequence[str] = (),
     depends: Sequence[Path] = (),
 ) -> Path:  # fmt: skip
-    """A shared library, from the cache if it was compiled before. If the cache's disk is full, a
-    temporary folder of this process takes its place.
+    """Return a shared library, from the cache if it was compiled before. If the cache's disk is
+    full, the library is compiled in a temporary folder of this process.
 
     :param name: what its file's name begins with
     :param source_name: what the compiler gets the source as, such as ``generated.cc``
@@ -88,10 +88,10 @@ def _outside_the_cache(
     name: str, source_name: str, source: str, command: Sequence[str], flags: Sequence[str],
     full: OSError,
 ) -> Path:  # fmt: skip
-    """Compiles in a temporary folder of this process, which is removed when it ends: in TMPDIR, or
-    in memory.
+    """Compile in a temporary folder of this process, in TMPDIR or in memory. The folder is removed
+    when the process ends.
 
-    :raises BuildError: if the compiler fails, or these are full, too
+    :raises BuildError: if the compiler fails, or TMPDIR and the memory are also full
     """
     tried = []
     for place in (None, "/dev/shm"):
@@ -110,9 +110,9 @@ def _outside_the_cache(
 
 @functools.cache
 def _temporary_folder(place: str | None) -> str:
-    """A folder that only this user can open, removed when the process ends.
+    """Make a folder that only this user can open, and that is removed when the process ends.
 
-    :param place: the folder to make it in; None: the one for temporary files
+    :param place: the parent folder; None: the system's folder for temporary files
     :raises OSError: if it cannot be made
     """
     folder = tempfile.mkdtemp(prefix="hipress-", dir=place)
@@ -154,7 +154,7 @@ def _compile(
         text, built = Path(folder, source_name), Path(folder, "generated.so")
         text.write_text(source)
         line = [*command, str(text), *flags, "-o", str(built)]
-        # The compiler's own temporary files: there is room in this folder, or nothing works.
+        # The compiler's temporary files go to this folder: the library needs space here anyway.
         env = {**os.environ, "TMPDIR": folder, "LC_ALL": "C"}
         result = subprocess.run(line, capture_output=True, text=True, check=False, env=env)
         full = next((code for code in _FULL if os.strerror(code) in result.stderr), None)

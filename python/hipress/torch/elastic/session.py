@@ -98,7 +98,7 @@ class Session(RoundSession):
         else:
             port = int(self.fetch("store", 0))
             self._store = dist.TCPStore(first.host, port, None, False, timeout=timeout)
-        # A process of another view may meet a port that is used again.
+        # A process of another view may connect to a reused port.
         store = dist.PrefixStore(self.view.identity, self._store)
         dist.init_process_group(
             "gloo", store=store, rank=self.rank, world_size=self.size, timeout=timeout
@@ -145,7 +145,7 @@ class Session(RoundSession):
 
 
 def _store_on(address: str, timeout: datetime.timedelta) -> dist.TCPStore:
-    """Start a store that listens on one address only; PyTorch's own choice is all interfaces."""
+    """Start a store that listens on one address only; by default it listens on all interfaces."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as listener:
         listener.bind((address, 0))
@@ -153,7 +153,7 @@ def _store_on(address: str, timeout: datetime.timedelta) -> dist.TCPStore:
         port = listener.getsockname()[1]
         store = dist.TCPStore(
             address, port, None, True, timeout=timeout, wait_for_workers=False,
-            # With libuv, PyTorch 2.6 takes no socket that listens already.
+            # PyTorch 2.6 with libuv does not accept a socket that already listens.
             master_listen_fd=listener.fileno(), use_libuv=False,
         )  # fmt: skip
         listener.detach()  # the store closes it

@@ -116,8 +116,8 @@ class State(state.State):
         }
 
     def explain(self) -> Explanation:
-        """Return why gradients, or pseudo-gradients, are synchronized as they are in this view, and
-        what was measured; to be printed."""
+        """Return a printable explanation of this view's compression of gradients or
+        pseudo-gradients: the reasons for the choice, and the measurements."""
         if self.session is not None and self.session.compression is not None:
             return self.session.compression.explain()
         wanted = Settings.of(**self.options, encode_on="host")

@@ -60,7 +60,7 @@ def _exchange(timeout: float) -> tuple[list[str], str]:
     _stores.append(store)
     store = dist.PrefixStore(f"hipress/elastic/{next(_jobs)}", store)
     host = own_host()
-    # The port is this process's until all know it.
+    # This process keeps the port bound until all ranks have received it.
     with socket.socket(addresses.family_of(host)) as probe:
         probe.bind((host, 0))
         port = probe.getsockname()[1]

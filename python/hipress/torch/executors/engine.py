@@ -192,12 +192,12 @@ def engine_of(group: dist.ProcessGroup, timeout: float) -> Engine:
 
 
 def _job_names(value: object) -> tuple[str, str]:
-    """Check the names that a rank proposes and knows: they become parts of file names.
+    """Check a rank's proposed job name and its known one, which become parts of file names.
 
     Raises:
-        ValueError: if they are none
+        ValueError: if they are not valid names of jobs
     """
     new, known = value
     if not _JOB_NAME.fullmatch(new) or not (known == "" or _JOB_NAME.fullmatch(known)):
-        raise ValueError(f"{value} are no names of jobs")
+        raise ValueError(f"{value} are not names of jobs")
     return new, known

@@ -24,7 +24,7 @@ from hipress.torch import private
 view = 0
 """The number of the elastic job's view for which this process makes jobs now; 0: there is none."""
 view_identity = ""
-"""A text that only that view has."""
+"""A unique text of that view."""
 _timelines: set[str] = set()
 """Files that this process's schedulers are to write."""
 

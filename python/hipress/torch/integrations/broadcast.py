@@ -40,7 +40,7 @@ def broadcast_optimizer_state(
     root_rank: int = 0,
     group: dist.ProcessGroup | None = None,
 ) -> None:
-    """Make every rank's optimizer state that of ``root_rank``, learning rates included.
+    """Copy the optimizer state of ``root_rank``, with its learning rates, to every rank.
 
     Raises:
         ValueError: on all ranks, if it holds anything but tensors, numbers and texts

@@ -17,7 +17,7 @@ def group_of(group: dist.ProcessGroup | None, who: str) -> dist.ProcessGroup:
 
     Args:
         group: Process group, or None.
-        who: Name of what the user called, for messages.
+        who: Name of the function or class that the user called, for messages.
 
     Raises:
         RuntimeError: If there is no process group yet.
@@ -65,8 +65,11 @@ def refuse_replicated(named: Iterable[tuple[str, torch.Tensor]]) -> None:
 
 
 def only_makes_state(optimizer: torch.optim.Optimizer) -> bool:
-    """Check for the step by which torch.distributed.checkpoint.state_dict makes an optimizer's
-    state: all gradients and learning rates are 0."""
+    """Return whether a step only makes an optimizer's state.
+
+    torch.distributed.checkpoint.state_dict makes such a step: all gradients and learning rates
+    are 0.
+    """
     if any(group.get("lr") != 0 for group in optimizer.param_groups):
         return False
     trained = [p for p in parameters_of(optimizer.param_groups) if p.requires_grad]

@@ -207,13 +207,13 @@ class Compression(Following):
         self, model: DistributedDataParallel, parameters: Sequence[tuple[str, torch.nn.Parameter]],
         why: str,
     ) -> None:  # fmt: skip
-        """Count the gradients of a model that stays DDP's own, without a communication hook.
+        """Count the gradients of a model that DDP synchronizes without a communication hook.
 
         Args:
             model: The model.
-            parameters: Those in DDP's buckets. A backward pass counts if the first trained one
-                gets a gradient in it.
-            why: Reason why they are not compressed.
+            parameters: Parameters in DDP's buckets. A backward pass is counted if it gives the
+                first trained parameter a gradient.
+            why: Reason why the gradients are not compressed.
         """
         by_size: dict[int, list[Gradient]] = {}
         for name, p in parameters:

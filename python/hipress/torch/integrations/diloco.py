@@ -248,10 +248,10 @@ optimizer or :meth:`detach` is called. As a context manager, ``with DiLoCo(...):
         )
 
     def _attach(self) -> None:
-        """Count the inner optimizers' steps from now on, after hooks that they have now."""
+        """Count the inner optimizers' steps from now on. Their present hooks run first."""
         for inner in self._inner:
             before = _owners.get(id(inner))
-            if before is not None:  # two would synchronize the same weights
+            if before is not None:  # otherwise both would synchronize the same weights
                 before.detach()
         self._hooks = [
             inner.register_step_post_hook(partial(self._after_inner_step, number))
@@ -264,7 +264,7 @@ optimizer or :meth:`detach` is called. As a context manager, ``with DiLoCo(...):
     def detach(self) -> None:
         """Stop counting the inner optimizer's steps: training then goes on without synchronization.
 
-        Fragments that are under way stay so; see :meth:`finish`.
+        Synchronizations of fragments that have begun are not stopped; see :meth:`finish`.
         """
         for hook in self._hooks:
             hook.remove()
@@ -290,7 +290,7 @@ optimizer or :meth:`detach` is called. As a context manager, ``with DiLoCo(...):
 
     @property
     def is_under_way(self) -> bool:
-        """Whether results of fragments are still to be taken, see :meth:`finish`."""
+        """Whether fragments have results that were not applied yet; see :meth:`finish`."""
         return any(fragment.under_way for fragment in self._outer.fragments)
 
     def finish(self) -> None:
@@ -408,8 +408,8 @@ def _check_gradients(
     """Refuse gradients that several ranks of ``group`` average in each step.
 
     Raises:
-        ValueError: If they do: their weights would be the same without DiLoCo.
-        TypeError: If replicate() averages them, whose ranks are not known here.
+        ValueError: If they do, because their weights would be the same without DiLoCo.
+        TypeError: If replicate() averages them, because its ranks are not known here.
     """
     ours = set(dist.get_process_group_ranks(group))
 
@@ -421,24 +421,24 @@ def _check_gradients(
         wrapped = [m for m in part.modules() if isinstance(m, DistributedDataParallel)]
         if any(is_shared(each.process_group) for each in wrapped):
             raise ValueError(
-                "the model is wrapped in DistributedDataParallel, by which ranks of DiLoCo's group "
-                "average gradients in each step: give DiLoCo the model without it; or wrap the "
-                "model over the ranks of one site and give DiLoCo a group of one rank of each site"
+                "the model is wrapped in DistributedDataParallel, which averages gradients of "
+                "ranks of DiLoCo's group in each step: give DiLoCo the unwrapped model, or wrap "
+                "it over the ranks of one site and give DiLoCo a group of one rank of each site"
             )
     for optimizer in optimizers:
         own = isinstance(optimizer, DistributedOptimizer)
         if own and is_shared(optimizer.compression.collective.group):
             raise ValueError(
-                f"the inner optimizer is a {type(optimizer).__name__}, by which ranks of DiLoCo's "
-                "group average gradients in each step: give DiLoCo a torch.optim.Optimizer"
+                f"the inner optimizer is a {type(optimizer).__name__}, which averages gradients of "
+                "ranks of DiLoCo's group in each step: give DiLoCo a torch.optim.Optimizer"
             )
 
 
 def _check_before(optimizers: Sequence[torch.optim.Optimizer]) -> None:
-    """Refuse to take the place of a DiLoCo whose fragments are under way.
+    """Refuse to replace a DiLoCo that has not finished the synchronization of its fragments.
 
     Raises:
-        ValueError: If there is one.
+        ValueError: If there is such a DiLoCo.
     """
     for inner in optimizers:
         before = _owners.get(id(inner))

@@ -178,10 +178,10 @@ class _ReduceScatter(FsdpReduceScatter):
             output_tensor.mul_(factor)
 
     def _factor(self, op: Any, rows: int) -> float:
-        """Return the factor by which the ranks' mean is multiplied to get what FSDP asks for.
+        """Return the factor from the ranks' mean to the result that FSDP requests.
 
         Raises:
-            HipressError: if FSDP asks for something that is not a multiple of the mean.
+            HipressError: if FSDP requests a result that is not a multiple of the mean.
         """
         kind = getattr(op, "op", op)
         if kind == dist.ReduceOp.PREMUL_SUM:  # after set_gradient_divide_factor()

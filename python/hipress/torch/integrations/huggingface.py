@@ -130,7 +130,7 @@ class CompressionCallback(TrainerCallback):
         first = args.process_index == 0
         if first:  # before anybody writes: they wait for the first rank's plan
             shutil.rmtree(partial, ignore_errors=True)
-        authenticate()  # PyTorch's ranks send each other pickles to plan a checkpoint
+        authenticate()  # to plan a checkpoint, PyTorch's ranks send each other pickles
         try:
             checkpoint.save({"hipress": self.compression}, checkpoint_id=partial)
             if first:
@@ -151,11 +151,10 @@ class CompressionCallback(TrainerCallback):
 
 
 def _replace_folder(new: str, folder: str) -> None:
-    """Gives a folder of a whole checkpoint its name. The checkpoint that was there stays if this
-    fails.
+    """Rename the folder of a complete checkpoint. If this fails, the previous checkpoint stays.
 
     Raises:
-        OSError: if it cannot be done.
+        OSError: if the folder cannot be renamed.
     """
     old = f"{folder}.old"
     shutil.rmtree(old, ignore_errors=True)

@@ -132,7 +132,7 @@ class DistributedOptimizer(Forwarding):
         self._waiting: list[tuple[Bucket, torch.futures.Future]] = []
         self._began = self._has_had_gradients = self._steps_now = False
         self._used: set[str] = set()
-        """Methods that were called, of synchronize() and detach(), for the finalizer."""
+        """Names of the methods that were called, synchronize() or detach(), for the finalizer."""
         self._pending: str | None = None
         for before in [_owners.get(id(p)) for _, p in named]:
             if before is not None:  # two would reduce the same memory
@@ -357,8 +357,8 @@ class DistributedOptimizer(Forwarding):
             self._steps_now = False
 
     def _only_makes_state(self) -> bool:
-        """Check whether ``step()`` only makes the optimizer's state, before the first backward
-        pass. Ranks need not do so together, and it must not use up residuals."""
+        """Return whether ``step()`` only makes the optimizer's state, before the first backward
+        pass. Ranks need not make such a step together, and it must not consume residuals."""
         inner = self._optimizer
         if self._has_had_gradients or self._synchronized or inner.state:
             return False
@@ -407,7 +407,7 @@ def _check_before(named: list[tuple[str, torch.nn.Parameter]]) -> None:
 
 
 def _drop(hooks: Iterable[RemovableHandle], used: set[str]) -> None:
-    """Take a DistributedOptimizer off the gradients that the program has let go of."""
+    """Remove the hooks of a DistributedOptimizer to which the program has no reference left."""
     _remove(hooks)
     if not used:
         _log.warning(

@@ -81,9 +81,9 @@ class HipressProcessGroup(dist.ProcessGroup):
 
     All other operations run on an inner process group of Gloo. They must not fall through to the
     methods of this class's base: PyTorch calls these through C++ overrides that hold Python's
-    lock while they wait for Gloo's. A thread of Gloo holds that lock while it frees tensors, for
-    which it needs Python's, so the process deadlocks. `_passed_on` derives the operations from
-    the installed PyTorch, since its versions differ in what they override.
+    lock while they wait for Gloo's lock. A thread of Gloo holds Gloo's lock while it frees tensors,
+    for which it needs Python's lock, so the process would deadlock. `_passed_on` derives the
+    operations from the installed PyTorch, because its versions override different ones.
     """
 
     def __init__(self, store: dist.Store, rank: int, size: int, timeout: timedelta) -> None:
@@ -114,7 +114,7 @@ class HipressProcessGroup(dist.ProcessGroup):
         *,
         op: dist.ReduceOp | dist.ReduceOp.RedOpType | None = None,
     ) -> dist.Work:
-        """Start a compressed all-reduce, or Gloo's.
+        """Start an all-reduce, compressed or by Gloo.
 
         The arguments are those of all three overloads of PyTorch's method.
         """
@@ -135,7 +135,7 @@ class HipressProcessGroup(dist.ProcessGroup):
     def barrier(self, *args, **keywords) -> dist.Work:
         """Start a barrier, after this rank's compressed all-reduces are done.
 
-        Gloo's barrier likewise waits for the operations before it, but knows only its own.
+        Gloo's barrier also waits for earlier operations, but only for Gloo's own.
         """
         for future in tuple(self._pending):
             future.wait()
@@ -288,7 +288,7 @@ def _reduced(name: str, args: Sequence, keywords: Mapping) -> tuple[str, list[to
 
 for _name in _passed_on():
     setattr(HipressProcessGroup, _name, _passes_on(_name))
-HipressProcessGroup.recvAnysource = HipressProcessGroup.recv_anysource  # the name in C++
+HipressProcessGroup.recvAnysource = HipressProcessGroup.recv_anysource  # its name in C++
 
 
 def _create(store: dist.Store, rank: int, size: int, timeout: timedelta) -> HipressProcessGroup:

@@ -110,7 +110,7 @@ class _Probe(dist.ProcessGroup):
 def _outlives_its_python_object() -> bool:
     """Return whether C++ can use a handle made in Python after Python drops it.
 
-    DDP calls the process group from C++. PyTorch 2.6 keeps the C++ part of a handle only, which
+    DDP calls the process group from C++. PyTorch 2.6 keeps only the C++ part of a handle, which
     has no future.
     """
     work = dist.ProcessGroup.allreduce(_Probe(0, 1), [torch.zeros(1)], dist.AllreduceOptions())
@@ -124,7 +124,7 @@ def _outlives_its_python_object() -> bool:
 def work_of(future: torch.futures.Future, timeout: timedelta | None = None) -> dist.Work:
     """Return a handle of the operation that a future completes.
 
-    It is PyTorch's own handle, without ``wait(timeout)``, where PyTorch is too old for ours.
+    If PyTorch is too old for our handle, it is PyTorch's own, without ``wait(timeout)``.
     """
     if _outlives_its_python_object():
         return FutureWork(future, timeout)

@@ -97,17 +97,17 @@ def load_state_dict(of: Stateful, state: Mapping[str, Any]) -> None:
     for another topology, codec or plan. Otherwise the parts of all ranks are added up and
     resharded.
 
-    Frameworks that save on rank 0 alone give all ranks rank 0's part. It is enough where the codec
-    keeps nothing between steps. Otherwise what the other ranks had kept is lost, and a warning
-    says so; counts of steps, shared momentum and low rank's ``start_q`` are the same on all ranks
-    and are restored.
+    Frameworks that save only on rank 0 give all ranks rank 0's part. It is enough if the codec
+    keeps nothing between steps. Otherwise the residuals and momentum of the other ranks are lost,
+    and a warning reports that. Counts of steps, shared momentum and low rank's ``start_q`` are the
+    same on all ranks and are restored.
 
     Args:
         of: The compression that is loaded.
-        state: What :func:`state_dict` has returned on one or more ranks, in one dictionary.
+        state: Results of :func:`state_dict` on one or more ranks, in one dictionary.
 
     Raises:
-        ValueError: If ranks or tensors are missing, or it is another model's or no such state.
+        ValueError: If ranks or tensors are missing, or the state is malformed or another model's.
     """
     _load(of, Saved(state, lambda keys: {key: state[key] for key in keys}))
 
@@ -170,13 +170,13 @@ def _load(of: Stateful, saved: Saved, complete: bool = False) -> None:
 
 
 def _load_common(of: Stateful, other: RankState, own: bool, exact: bool) -> None:
-    """Load what all ranks have in common, where this rank's own part is missing.
+    """Load the state that all ranks have in common, because this rank's own part is missing.
 
     Args:
         of: The compression that is loaded.
         other: Another rank's part.
         own: Whether this rank's own part would be enough.
-        exact: Whether both jobs have the same tasks, which may share low rank's ``start_q`` then.
+        exact: Whether both jobs have the same tasks, so that low rank's ``start_q`` can be reused.
     """
     tasks: dict[tuple[str, int], TaskState] = {}
     common: dict[str, GlobalState] = {}
@@ -197,7 +197,7 @@ def _load_common(of: Stateful, other: RankState, own: bool, exact: bool) -> None
 
 
 def _is_partial(saved: Saved) -> bool:
-    """Check whether rank 0 had a residual or a part of the momentum, as other ranks then had."""
+    """Return whether rank 0, and so other ranks too, had a residual or a part of the momentum."""
     part = saved.rank(0)
     if any(task.states.keys() - {START} for task in part.tasks.values()):
         return True
@@ -239,8 +239,8 @@ def load_checkpoint(of: Stateful, path: str | os.PathLike, key: str = "hipress")
     names = [name for name in about if name.startswith(prefix)]
     if not names:
         raise ValueError(f"the checkpoint {os.fspath(path)!r} has no key {key!r}")
-    # Each rank reads other keys, and no rank unpickles what others send. PyTorch 2.6 has the option
-    # in the deprecated function only.
+    # The ranks read different keys, and no rank unpickles data of other ranks. PyTorch 2.6 has the
+    # option only in the deprecated function.
     knows = "no_dist" in inspect.signature(checkpoint.load).parameters
     load = checkpoint.load if knows else checkpoint.load_state_dict
 
