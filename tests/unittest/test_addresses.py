@@ -118,7 +118,7 @@ def test_an_interface_that_is_named_goes_before_the_host_files_addresses(monkeyp
     monkeypatch.setattr(arrays.scheduler, "join", join)
     monkeypatch.setattr(session.dist, "TCPStore", stop)
     agent = SimpleNamespace(address="192.0.2.7", share=stop)
-    view = SimpleNamespace(epoch=1, members=[SimpleNamespace(host="192.0.2.7")])
+    view = SimpleNamespace(epoch=1, identity="view", members=[SimpleNamespace(host="192.0.2.7")])
     own = {
         "_agent": agent, "view": view, "rank": 1, "size": 2, "_engine": None,
         "_state": SimpleNamespace(timeout=1.0), "_setup_seconds": 1.0, "_setup_timeout": None,

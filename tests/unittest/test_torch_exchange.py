@@ -136,6 +136,33 @@ def test_rank_that_does_not_answer_is_named():
     assert text.startswith(f"HipressError: {sentence}"), text
 
 
+def overwrites_notes(rank, text):
+    """Run rank 1 as a stranger that changes in the store what rank 0 has left there."""
+    import datetime
+    import hashlib
+
+    import torch.distributed as dist
+
+    from hipress.torch import private
+    from hipress.torch.authentication import authenticate
+
+    if rank == 0:
+        os.environ["HIPRESS_SECRET"] = SECRET
+        authenticate(timeout=10)
+    about = hashlib.sha256(str([0, 1]).encode()).hexdigest()[:16]
+    notes = dist.PrefixStore(f"hipress/proof/{about}/1", private.default_store())
+    notes.wait(["nonce/0"], datetime.timedelta(seconds=10))
+    notes.set("nonce/0", text)
+    notes.set("nonce/1", text)
+
+
+@pytest.mark.parametrize("text", ["none", "00" * 32])
+def test_stranger_that_writes_to_the_store_cannot_switch_off_or_replay_the_proof(text):
+    first, _ = run_ranks(overwrites_notes, 2, text, timeout=30)
+    sentence = "another process changed in the store what this rank had left there"
+    assert isinstance(first, str) and first.startswith(f"HipressError: {sentence}"), first
+
+
 def test_seal_is_not_valid_for_another_rank_or_exchange():
     from hipress.torch.authentication import Authenticated
 

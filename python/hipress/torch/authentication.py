@@ -9,6 +9,7 @@ without the secret cannot compute it. The proof also yields a key with which lat
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import hashlib
 import hmac
@@ -99,6 +100,12 @@ def _prove(ranks: Sequence[int], timeout: float) -> Authenticated:
     elif len(secret) < MIN_SECRET_CHARACTERS:
         nonce = _SHORT
     nonces = notes.exchange("nonce", nonce, bool(secret))
+    if nonces[mine] != nonce:
+        # Otherwise who writes to the store could replay an earlier proof, or switch it off.
+        raise notes.failure(
+            "another process changed in the store what this rank had left there to prove that it "
+            "knows this job's secret: nothing was exchanged"
+        )
     short = [rank for rank, text in nonces.items() if text == _SHORT]
     if short:
         raise notes.failure(
@@ -106,7 +113,7 @@ def _prove(ranks: Sequence[int], timeout: float) -> Authenticated:
             "`openssl rand -hex 32` makes one"
         )
     without = [rank for rank, text in nonces.items() if text == _NONE]
-    if len(without) == len(ranks):
+    if len(without) == len(ranks):  # this rank, too
         return Authenticated()
     if without:
         with_secret = next(rank for rank in ranks if rank not in without)
@@ -176,7 +183,8 @@ class _Notes:
         Args:
             absent: ranks that are not waited for
         """
-        self._store.set(f"failed/{self._mine}", "")
+        with contextlib.suppress(RuntimeError):  # the store may be gone
+            self._store.set(f"failed/{self._mine}", "")
         others = [rank for rank in self._ranks if rank not in absent]
         self._await("failed", others, time.monotonic() + _LINGER_SECONDS)
         return HipressError(sentence)

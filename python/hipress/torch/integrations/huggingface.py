@@ -130,7 +130,8 @@ class CompressionCallback(TrainerCallback):
         first = args.process_index == 0
         if first:  # before anybody writes: they wait for the first rank's plan
             shutil.rmtree(partial, ignore_errors=True)
-        authenticate()  # to plan a checkpoint, PyTorch's ranks send each other pickles
+        if dist.is_initialized():
+            authenticate()  # to plan a checkpoint, PyTorch's ranks send each other pickles
         try:
             checkpoint.save({"hipress": self.compression}, checkpoint_id=partial)
             if first:
