@@ -40,6 +40,7 @@ def test_more_indices_take_no_less_memory():
         assert (most - sizes).max() <= 1
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("isa", ISAS)
 @pytest.mark.parametrize("n", [1, 63, 1000, 70000])
 def test_compiled_code_has_the_interpreters_bytes(isa, n):

@@ -65,6 +65,7 @@ def test_computed_indices_of_a_payload_are_checked():
                     decode(sent(codes), n)
 
 
+@pytest.mark.slow
 def test_an_encoder_leaves_out_places_that_its_state_does_not_have():
     """Of the last block there are 40 elements, and its place may be any of 64."""
     coders = blocks()

@@ -67,6 +67,7 @@ def test_compiled_code_equals_the_interpreter(name, params):
         assert same_bits(*sums), count
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("name", SPECS)
 def test_nan_and_inf_give_the_same_bits_too(name):
     one, two = compll.Interpreter(program(name)), compll.Compiled(program(name), ISAS[0])

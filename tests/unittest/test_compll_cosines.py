@@ -212,6 +212,7 @@ def test_nan_is_seen_and_finite_elements_wait():
     assert np.isfinite(codec.decode(codec.encode(gradient(x.size, 1)), x.size)).all()
 
 
+@pytest.mark.slow
 def test_partitions_have_whole_blocks():
     """A sum over the store has the bits of one encode of each partition."""
     made = from_text(SENDS_ALL)

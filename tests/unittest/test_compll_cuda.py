@@ -209,6 +209,7 @@ def test_dense_codecs_are_two_launches_and_small_gradients_one():
             assert two.library.launches == before + launches + 1
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("name", SPECS)
 def test_many_payloads_are_merged_as_defined(name):
     params = {"threshold": 0.1} if name in ("tbq", "2bit") else {}

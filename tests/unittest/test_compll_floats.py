@@ -83,6 +83,7 @@ def test_compiled_code_equals_the_interpreter(isa, threads, dtype):
         assert same_bits(two.decode(payload, x.size), decoded)
 
 
+@pytest.mark.slow
 def test_sums_of_all_types_are_the_interpreters():
     one, n = compll.Interpreter(program("lossless")), 2500
     finite = [x for x in inputs(n) if np.isfinite(x).all()]

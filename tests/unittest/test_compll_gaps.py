@@ -132,6 +132,7 @@ def outcome(coder: object, payload: bytes, n: int) -> bytes | None:
         return None
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("count", [3, 40, 300, 700])
 def test_bytes_that_no_indices_have_are_refused(count):
     """Whatever bit is turned, all see the same: other indices, or none."""

@@ -39,6 +39,7 @@ def whole_tiles(codes: np.ndarray, shift: int = 0) -> np.ndarray:
     return padded
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("isa", ISAS)
 @pytest.mark.parametrize("order", ["lsb", "msb"])
 @pytest.mark.parametrize("bits", WIDTHS)
@@ -61,6 +62,7 @@ def test_codes_of_every_width_have_the_bytes_of_the_reference(bits, order, isa):
             assert (found[:n] == unpack(expected, n, bits, order)).all()
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("isa", ISAS)
 @pytest.mark.parametrize("bits", WIDTHS)
 def test_maxmin_of_every_width_equals_the_interpreter(bits, isa):
@@ -72,6 +74,7 @@ def test_maxmin_of_every_width_equals_the_interpreter(bits, isa):
         assert same_bits(two.decode(payload, n), one.decode(payload, n))
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("isa", ISAS)
 @pytest.mark.parametrize(("name", "params"), [("onebit", {}), ("terngrad", {"bitwidth": 1})])
 def test_sums_of_one_bit_codes_equal_the_interpreter(name, params, isa):

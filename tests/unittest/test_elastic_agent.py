@@ -504,6 +504,7 @@ class Tunnel:
                 loop.call_soon_threadsafe(link.writer.transport.abort)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("apart")
 def test_only_one_site_goes_on_when_gateways_refuse_connections(
     monkeypatch: pytest.MonkeyPatch,

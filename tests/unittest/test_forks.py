@@ -142,6 +142,7 @@ def test_forked_children_of_a_node_end(tmp_path, servers):
         check(job.wait(120), "worker 1")
 
 
+@pytest.mark.slow
 def test_forked_children_of_a_rank_of_pytorch_end(tmp_path):
     pytest.importorskip("torch")
     env = base_environment({"GO_ON": str(tmp_path / "go on")})
@@ -154,6 +155,7 @@ def test_forked_children_of_a_worker_of_mxnet_end(tmp_path):
     check_cluster(MXNET, tmp_path, 1)
 
 
+@pytest.mark.slow
 @needs_tensorflow
 def test_forked_children_of_a_worker_of_tensorflow_end(tmp_path):
     check_cluster(TENSORFLOW, tmp_path, 0, TF_CPP_MIN_LOG_LEVEL="2")

@@ -110,6 +110,7 @@ def test_journal_has_a_line_for_each_event(tmp_path, monkeypatch):
     assert [json.loads(line)["restart"] for line in lines] == [0, 1]
 
 
+@pytest.mark.slow
 @needs_mounts
 def test_elastic_job_trains_on_a_full_disk(tmp_path):
     pytest.importorskip("torch")

@@ -89,6 +89,7 @@ def interrupted():
         yield results, began, ended, output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wait", WAITS)
 def test_interrupt_ends_a_wait_within_half_a_second(interrupted, wait):
     results, began, ended, _ = interrupted

@@ -138,6 +138,7 @@ def test_interrupt_ends_a_wait_of_mxnet(servers):
         check(job, "worker 1", "worker 0")
 
 
+@pytest.mark.slow
 @needs_tensorflow
 def test_interrupt_ends_a_function_of_tensorflow():
     with Cluster(TENSORFLOW, 2, 0, env={"TF_CPP_MIN_LOG_LEVEL": "2"}) as job:

@@ -48,6 +48,7 @@ def test_store_on_ipv6_loopback_shares_memory():
         assert record["lent_bytes"] > 0
 
 
+@pytest.mark.slow
 @needs_ipv6
 def test_torch_job_with_ipv6_master_address():
     pytest.importorskip("torch")
@@ -58,6 +59,7 @@ def test_torch_job_with_ipv6_master_address():
     assert first["pushed_bytes"] > 0
 
 
+@pytest.mark.slow
 @needs_ipv6
 def test_elastic_job_on_ipv6_loopback():
     pytest.importorskip("torch")
@@ -67,6 +69,7 @@ def test_elastic_job_on_ipv6_loopback():
         assert [event["epoch"] for event in job.journal(0) if event["event"] == "view"] == [1]
 
 
+@pytest.mark.slow
 @needs_ipv6
 @pytest.mark.parametrize("written", ["::1", "[::1]"])
 def test_launcher_starts_a_job_on_ipv6_loopback(written):
@@ -76,6 +79,7 @@ def test_launcher_starts_a_job_on_ipv6_loopback(written):
     assert launch.out.count('"total": 3.0') == 2
 
 
+@pytest.mark.slow
 @needs_ipv6
 def test_launcher_reaches_ipv6_hosts_over_ssh(tmp_path):
     server = Sshd(tmp_path, "::1")
@@ -91,6 +95,7 @@ def test_launcher_reaches_ipv6_hosts_over_ssh(tmp_path):
     assert launch.out.count('"total": 3.0') == 2
 
 
+@pytest.mark.slow
 @needs_namespaces
 @needs_ipv6
 def test_jobs_between_hosts_without_ipv4():

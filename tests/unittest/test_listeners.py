@@ -74,6 +74,7 @@ def listeners_of(launch: Launch) -> set[tuple[str, int]]:
     return listeners([launch.process.pid, *launch.processes()])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "options"),
     [

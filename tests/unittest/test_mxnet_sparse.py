@@ -293,6 +293,7 @@ def test_keys_that_come_at_the_same_time_share_a_servers_thread(monkeypatch):
     assert len(made) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(150)
 def test_an_optimizer_that_fails_ends_the_job_with_its_words():
     def program():

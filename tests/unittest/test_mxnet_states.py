@@ -168,6 +168,7 @@ def test_damaged_states_are_refused_in_a_sentence_and_change_nothing(tmp_path):
     assert any("refused" in result.output for result in results)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(240)
 def test_saving_waits_for_pushes_that_nobody_pulled(tmp_path):
     def program():

@@ -57,6 +57,7 @@ def test_workers_of_one_view_get_seats() -> None:
     assert _join_two(("2-a/job", "2-a/job"), 30) == [None, None]
 
 
+@pytest.mark.slow
 def test_worker_of_another_view_gets_no_seat_at_a_reused_port() -> None:
     found = _join_two(("2-a/job", "2-b/job"), 3)
     assert all(isinstance(error, HipressError) for error in found), found

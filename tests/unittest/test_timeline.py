@@ -156,6 +156,7 @@ def test_a_fragment_of_diloco_is_a_step(tmp_path):
     assert milliseconds(timeline) == [(1000.0 * i, 1000.0 * i + 5) for i in range(6)]
 
 
+@pytest.mark.slow
 def test_the_command_draws_measured_beside_predicted(recorded, tmp_path):
     pytest.importorskip("matplotlib")
     net = tmp_path / "net.txt"

@@ -72,6 +72,7 @@ def test_ranks_take_the_same_answer_and_train():
     assert not found[1][1]  # rank 0 speaks for all
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("seconds", [never_pays, rank_1_disagrees])
 def test_what_gains_nothing_is_not_compressed(seconds):
     for rank, (least, lines, _, states) in enumerate(both(seconds)):

@@ -31,6 +31,7 @@ def test_sgd_that_is_given_gets_error_feedback_at_once():
     assert found["type"] == "powersgd" and line.startswith("auto: powersgd rank=4, the fastest:")
 
 
+@pytest.mark.slow
 def test_adam_gets_none():
     found = both(POWERSGD, optimizer="Adam")
     assert found["type"] == "maxmin" and len(found["lines"]) == 1
@@ -142,6 +143,7 @@ def left(rank, way, gentler, steps=40):
     return types, error, str(compression.explain()), compression._follower._front.residual_norm()
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize(
     ("way", "gentler"),
     [

@@ -77,6 +77,7 @@ def attack(rank, place, attacker, path, secrets):
 PLACES = ("start", "settings", "engine", "hosts", "auto", "outer", "broadcast")
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("place", PLACES)
 def test_stranger_in_place_of_a_rank_is_refused(place, tmp_path):
     attacker, path = int(place != "auto"), tmp_path / "created"
@@ -85,6 +86,7 @@ def test_stranger_in_place_of_a_rank_is_refused(place, tmp_path):
     assert texts[1 - attacker].startswith(f"HipressError: rank {attacker} {NOT_PROVED}"), texts
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("place", PLACES)
 def test_pickle_is_refused_without_a_secret(place, tmp_path):
     attacker, path = int(place != "auto"), tmp_path / "created"

@@ -60,6 +60,7 @@ def resume_exactly(rank, cases, path):
     return differ, said
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("kind", ["ddp", "fsdp2", "hsdp"])
 def test_rank0_state_resumes_exactly_without_residuals(tmp_path, kind):
     cases = [(kind, "maxmin", {"bits": 4}), (kind, "terngrad", {})]
@@ -109,6 +110,7 @@ def resume_with_residuals(rank, kind, other, path):
     return said, step, max(errors)
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize(
     ("kind", "other"),
     [("ddp", "ddp"), ("fsdp2", "fsdp2"), ("hsdp", "hsdp"), ("fsdp4", "fsdp2"), ("ddp", "fsdp3")],

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.timeout(300), pytest.mark.slow]  # compiles codecs for all instruction sets
 
 
 def run(*command: str | Path, site: Path, timeout: float = 100) -> str:
@@ -43,7 +43,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return site
 
 
-@pytest.mark.slow
 def test_every_file_of_the_package_is_in_it(site: Path):
     source = ROOT / "python"
     files = [path.relative_to(source) for path in source.rglob("*")
@@ -59,7 +58,6 @@ def test_the_installed_package_is_the_one_that_is_used(site: Path):
     assert "onebit" in run(site / "bin" / "hipress", "codecs", site=site)
 
 
-@pytest.mark.slow
 def test_readme_example_runs_under_the_installed_launcher(site: Path):
     pytest.importorskip("mxnet")
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -71,7 +69,6 @@ def test_readme_example_runs_under_the_installed_launcher(site: Path):
     assert re.search(r"worker [01] of 2: .* bytes pushed", out), out
 
 
-@pytest.mark.slow
 def test_a_codec_of_ones_own_is_compiled_by_the_installed_compiler(site: Path, tmp_path: Path):
     text = (ROOT / "docs/guides/write-a-codec.md").read_text(encoding="utf-8")
     (tmp_path / "mean.cll").write_text(text.split("```c\n")[1].split("```")[0])

@@ -50,6 +50,7 @@ def start(kind: str, network: ShapedNetwork, tls: str) -> Processes:
     )
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("tls", ["auto", "off"])
 @pytest.mark.parametrize(
     ("kind", "marks"),
