@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-pytestmark = [pytest.mark.timeout(300), pytest.mark.slow]  # compiles codecs for all instruction sets
+pytestmark = [pytest.mark.timeout(300), pytest.mark.slow]
 
 
 def run(*command: str | Path, site: Path, timeout: float = 100) -> str:
