@@ -274,7 +274,9 @@ def _empty(
 
 def _as_bytes(tensor: torch.Tensor) -> torch.Tensor:
     """Return a tensor's elements as uint8, without a copy if it is contiguous."""
-    return tensor.contiguous().reshape(-1).view(torch.uint8)
+    whole = tensor.contiguous()
+    # A contiguous tensor of one element may have any strides, of which view() refuses most.
+    return whole.as_strided((whole.numel(),), (1,)).view(torch.uint8)
 
 
 def _batches(tensors: list[torch.Tensor]) -> Iterator[list[torch.Tensor]]:
