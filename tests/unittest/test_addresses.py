@@ -24,6 +24,13 @@ def test_loopback():
     assert addresses.behind_loopback("10.0.0.1", ["127.0.0.1"]) is None
 
 
+def test_brackets_around_dmlc_node_host_are_not_part_of_the_address(monkeypatch):
+    from hipress.torch.executors.job import own_host
+
+    monkeypatch.setenv("DMLC_NODE_HOST", "[2001:db8::7]")
+    assert own_host() == "2001:db8::7"
+
+
 def test_mapped_address_counts_as_the_ipv4_address_it_contains():
     assert addresses.resolve("::ffff:10.0.0.2") == "10.0.0.2"
     assert addresses.is_loopback("::ffff:127.0.0.1")

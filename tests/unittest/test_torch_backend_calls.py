@@ -377,6 +377,35 @@ def test_handle_of_an_unfinished_all_reduce_behaves_as_gloos():
     assert "Operation timed out!" in gloo
 
 
+def means(rank):
+    """Return the results of small means where a parameter may only be changed without gradients,
+    and of float16 numbers whose sum overflows."""
+    import hipress.torch  # noqa: F401
+
+    group, results = dist.new_group(backend="hipress"), {}
+    for mode in (torch.no_grad, torch.inference_mode):
+        with mode():
+            weight = torch.nn.Parameter(input_of(rank, "float32"))
+            counts = input_of(rank, "int64")
+            for name, tensor in (("weight", weight), ("counts", counts)):
+                dist.all_reduce(tensor, dist.ReduceOp.AVG, group)
+                results[f"{name}, {mode.__name__}"] = tensor.tolist()
+    weight = torch.nn.Parameter(input_of(rank, "float32"))
+    with torch.no_grad():
+        dist.all_reduce(weight, dist.ReduceOp.AVG, group)
+    large = torch.full((2,), 40000.0).half()
+    work = dist.all_reduce(large, dist.ReduceOp.AVG, group, async_op=True)
+    work.wait(datetime.timedelta(seconds=10))
+    return results | {"weight": weight.tolist()}, large.tolist()
+
+
+def test_small_means_follow_the_callers_grad_mode_and_do_not_overflow():
+    for results, large in returned(run_ranks(means, 2)):
+        assert len(results) == 5
+        assert all(values == [2 * i + 2 for i in range(6)] for values in results.values())
+        assert large == [40000.0, 40000.0]
+
+
 def barrier_after_all_reduces(rank):
     import hipress.torch  # noqa: F401
 

@@ -436,6 +436,7 @@ def without_with_script(rank):
     for uses_with in (True, False):
         model = network(seed=rank)
         inner = inner_of(model)
+        earlier = hipress.torch.LocalSGD(model, inner, H)
         diloco = hipress.torch.DiLoCo(model, inner, outer_of(model.parameters()), H, **options)
         if uses_with:
             with diloco:
@@ -445,6 +446,8 @@ def without_with_script(rank):
             assert diloco.is_under_way
             with pytest.raises(ValueError, match="has fragments under way"):
                 hipress.torch.LocalSGD(model, inner, H)
+            with pytest.raises(ValueError, match="has fragments under way"):
+                earlier.__enter__()
             diloco.finish()
         weights.append(torch.cat([p.detach().flatten() for p in model.parameters()]).numpy())
         assert diloco.step == 2 * H

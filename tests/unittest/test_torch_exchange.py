@@ -213,10 +213,17 @@ def copies_a_state(rank):
         "groups": [{"lr": 0.1, "betas": (0.9, math.inf), "fused": None, "params": [0, 7]}],
         "dtype": torch.float16,
         "empty": torch.zeros(0, 3),
+        "conjugate": torch.tensor([1 + 2j, 3 - 4j]).conj(),
+        "negative": torch.tensor([1 + 2j]).conj().imag,
     }
     found = exchange.broadcast_state(None, state if rank == 1 else None, "states", 1)
     assert found["groups"] == state["groups"] and found["dtype"] == torch.float16
     assert found["empty"].shape == (0, 3)
+    assert found["conjugate"].tolist() == [1 - 2j, 3 + 4j] and found["negative"].tolist() == [-2]
+    quantized = torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.qint8)
+    for wrong in (torch.empty(2, device="meta"), quantized):
+        with pytest.raises(ValueError, match="a tensor .* cannot be sent to other ranks"):
+            exchange.broadcast_state(None, [wrong] if rank == 1 else None, "states", 1)
     for index, tensors in state["state"].items():
         for name, tensor in tensors.items():
             assert found["state"][index][name].dtype == tensor.dtype

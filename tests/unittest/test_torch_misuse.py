@@ -54,6 +54,10 @@ def outside_of_group(rank):
     outside = {}
     if rank == 1:
         calls = calls_of(model, group=first)
+        weight = model.weight.detach().clone()
+        for name in [name for name in calls if name.startswith("broadcast")]:
+            assert calls.pop(name)() is None  # as PyTorch's own broadcast()
+        assert torch.equal(model.weight, weight)
         calls["compress_fsdp()"] = lambda: hipress.torch.compress_fsdp(
             sharded, replicate_group=first
         )
@@ -75,11 +79,42 @@ def test_calls_without_a_process_group_say_so():
                 f"{who} needs a process group: call torch.distributed.init_process_group() first"
             )
     outside = found[1][1]
-    assert len(outside) == len(found[1][0]) + 1
+    assert len(outside) == len(found[1][0]) - 1
     if not hasattr(FSDPModule, "set_custom_reduce_scatter"):  # PyTorch 2.6
         del outside["compress_fsdp()"]
     for who, sentence in outside.items():
         assert sentence.startswith(f"rank 1 is not in the process group that {who} was given")
+
+
+def wrong_op(rank):
+    """Return the errors for values of op that are not texts, on rank 1 alone."""
+    import torch.distributed as dist
+
+    import hipress.torch
+
+    model, said = torch.nn.Linear(4, 4), []
+    for op in (1, None, dist.ReduceOp.SUM):
+        with pytest.raises(ValueError) as caught:
+            hipress.torch.DistributedOptimizer(
+                torch.optim.SGD(model.parameters(), lr=0.1), model.named_parameters(),
+                op=op if rank else "average",
+            )  # fmt: skip
+        said.append(str(caught.value))
+    return said
+
+
+def test_op_that_is_not_text_is_refused_on_all_ranks():
+    for said in returned(run_ranks(wrong_op, 2)):
+        assert len(said) == 3
+        assert all("op must be 'average' or 'sum'" in sentence for sentence in said), said
+
+
+@pytest.mark.parametrize("name", ["compress", "compress_fsdp"])
+def test_compression_of_a_list_of_layers_is_refused(name):
+    import hipress.torch
+
+    with pytest.raises(TypeError, match=r"compress.*\(\) takes a .*, not list"):
+        getattr(hipress.torch, name)([torch.nn.Linear(4, 4)])
 
 
 def replicated(rank):
@@ -118,6 +153,7 @@ def test_replicated_models_are_told_to_use_ddp():
 def counted(rank):
     """Return the statistics of type "auto" where nothing can be chosen, and of type "none"."""
     import copy
+    import gc
     import io
 
     from torch.nn.parallel import DistributedDataParallel
@@ -132,6 +168,11 @@ def counted(rank):
     model(torch.ones(2, 8)).sum().backward()
     copy.deepcopy(model)
     torch.save(model, io.BytesIO())
+    network = model.module
+    assert any(p._post_accumulate_grad_hooks for p in network.parameters())
+    del model
+    gc.collect()
+    assert not any(p._post_accumulate_grad_hooks for p in network.parameters())
     plain = torch.nn.Linear(8, 8)
     optimizer = hipress.torch.DistributedOptimizer(
         torch.optim.SGD(plain.parameters(), lr=0.1), plain.named_parameters(), min_size=1

@@ -70,6 +70,33 @@ def test_rank0_state_resumes_exactly_without_residuals(tmp_path, kind):
     assert found == [([], [])] * RANKS[kind]
 
 
+def resume_another_layout(rank, path):
+    """Load a state of other partitions into a job that has made two steps.
+
+    Returns:
+        The loaded step and the result of the next one.
+    """
+    from hipress.secopa.plan import Decision
+
+    def partitioned(count):
+        plan = {"layers.uneven.weight": Decision(compress=True, partitions=count)}
+        return job("ddp", "maxmin", {"bits": 4, "plan": plan})
+
+    model, compression = partitioned(1)
+    result(model, rank, 0)
+    state = rank0_state(compression, path)
+    model, compression = partitioned(2)
+    for step in (8, 9):
+        result(model, rank, step)
+    compression.load_state_dict(state)
+    return compression.step, result(model, rank, 1)["layers.uneven.weight"].tolist()
+
+
+def test_rank0_state_of_another_layout_is_loaded_on_all_ranks_after_steps(tmp_path):
+    first, second = returned(run_ranks(resume_another_layout, 2, str(tmp_path / "state")))
+    assert first == second and first[0] == 1
+
+
 def resume_with_residuals(rank, kind, other, path):
     """Return the warnings, the step, and the error of the residuals that a new job sends.
 

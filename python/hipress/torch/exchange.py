@@ -225,7 +225,10 @@ def _plain(value: Any, tensors: list[torch.Tensor]) -> Any:
     if isinstance(value, np.generic) and type(value.item()) in _SCALARS:
         return value.item()
     if type(value) in (torch.Tensor, torch.nn.Parameter) and value.layout == torch.strided:
-        tensors.append(value.detach())
+        if value.is_meta or value.is_quantized:
+            kind = "on the meta device" if value.is_meta else "with a quantized dtype"
+            raise ValueError(f"a tensor {kind} cannot be sent to other ranks")
+        tensors.append(value.detach().resolve_conj().resolve_neg())
         return {"tensor": len(tensors) - 1}
     if isinstance(value, torch.dtype):
         return {"dtype": _name(value)}
@@ -271,7 +274,9 @@ def _empty(
 
 def _as_bytes(tensor: torch.Tensor) -> torch.Tensor:
     """Return a tensor's elements as uint8, without a copy if it is contiguous."""
-    return tensor.contiguous().reshape(-1).view(torch.uint8)
+    whole = tensor.contiguous()
+    # A contiguous tensor of one element may have any strides, of which view() refuses most.
+    return whole.as_strided((whole.numel(),), (1,)).view(torch.uint8)
 
 
 def _batches(tensors: list[torch.Tensor]) -> Iterator[list[torch.Tensor]]:

@@ -176,7 +176,8 @@ def agree(group: dist.ProcessGroup, mine: Mapping[str, str], problem: str) -> No
     :param problem: what is wrong on this rank already, or ""; then every rank raises it
     :raises ValueError: on every rank, saying which rank differs in what
     """
-    found = exchange.gather(group, [problem, dict(mine)], "settings", _described)
+    texts = {name: str(value) for name, value in mine.items()}
+    found = exchange.gather(group, [problem, texts], "settings", _described)
     for rank, (text, _) in enumerate(found):
         if text:
             who = "" if rank == dist.get_rank(group) else f"rank {rank}: "

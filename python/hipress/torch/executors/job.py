@@ -86,7 +86,7 @@ def named_interface() -> str:
 def own_host() -> str:
     """Finds the address by which other ranks reach this one."""
     if os.environ.get("DMLC_NODE_HOST"):
-        return os.environ["DMLC_NODE_HOST"]
+        return addresses.without_brackets(os.environ["DMLC_NODE_HOST"])
     master = os.environ.get("MASTER_ADDR") or socket.gethostname()
     if named_interface():
         return addresses.of_interface(named_interface(), addresses.family_of(master))

@@ -10,7 +10,7 @@ import torch.distributed as dist
 
 from hipress.torch import exchange
 from hipress.torch.authentication import authenticate
-from hipress.torch.integrations.checks import group_of, pairs
+from hipress.torch.integrations.checks import initialized_group, pairs
 
 
 def broadcast_parameters(
@@ -20,9 +20,12 @@ def broadcast_parameters(
 ) -> None:
     """Copies tensors in place from a rank to all others: ``model.state_dict()``, for example.
 
-    Elements go in their logical order, so views and other memory formats may be among them.
+    Elements go in their logical order, so views and other memory formats may be among them. Ranks
+    outside ``group`` may also call this, as torch.distributed.broadcast(): it does nothing there.
     """
-    group = group_of(group, "broadcast_parameters()")
+    group = initialized_group(group, "broadcast_parameters()")
+    if dist.get_rank(group) < 0:
+        return
     authenticate(group)
     items = parameters.items() if isinstance(parameters, Mapping) else parameters
     for _, value in pairs(items, "broadcast_parameters", "model.state_dict()"):
@@ -42,10 +45,14 @@ def broadcast_optimizer_state(
 ) -> None:
     """Copy the optimizer state of ``root_rank``, with its learning rates, to every rank.
 
+    Ranks outside ``group`` may also call this: it does nothing there.
+
     Raises:
         ValueError: on all ranks, if it holds anything but tensors, numbers and texts
     """
-    group = group_of(group, "broadcast_optimizer_state()")
+    group = initialized_group(group, "broadcast_optimizer_state()")
+    if dist.get_rank(group) < 0:
+        return
     root = dist.get_group_rank(group, root_rank)
     state = exchange.broadcast_state(group, optimizer.state_dict(), "optimizer states", root)
     if dist.get_rank() != root_rank:

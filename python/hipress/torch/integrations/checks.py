@@ -12,8 +12,25 @@ from hipress.torch.private import is_stepped_in_backward, made_by_replicate
 from hipress.torch.sharded import is_dtensor, is_replicated
 
 
-def group_of(group: dist.ProcessGroup | None, who: str) -> dist.ProcessGroup:
+def initialized_group(group: dist.ProcessGroup | None, who: str) -> dist.ProcessGroup:
     """Return the process group that a user gave, or the default one.
+
+    Args:
+        group: Process group, or None.
+        who: Name of the function or class that the user called, for messages.
+
+    Raises:
+        RuntimeError: If there is no process group yet.
+    """
+    if not dist.is_initialized():
+        raise RuntimeError(
+            f"{who} needs a process group: call torch.distributed.init_process_group() first"
+        )
+    return dist.group.WORLD if group is None else group
+
+
+def group_of(group: dist.ProcessGroup | None, who: str) -> dist.ProcessGroup:
+    """Return the process group that a user gave, or the default one, if this process is in it.
 
     Args:
         group: Process group, or None.
@@ -23,11 +40,7 @@ def group_of(group: dist.ProcessGroup | None, who: str) -> dist.ProcessGroup:
         RuntimeError: If there is no process group yet.
         ValueError: If this process is not in the group.
     """
-    if not dist.is_initialized():
-        raise RuntimeError(
-            f"{who} needs a process group: call torch.distributed.init_process_group() first"
-        )
-    group = dist.group.WORLD if group is None else group
+    group = initialized_group(group, who)
     if dist.get_rank(group) < 0:
         raise ValueError(
             f"rank {dist.get_rank()} is not in the process group that {who} was given: call {who} "

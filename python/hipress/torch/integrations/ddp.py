@@ -229,7 +229,9 @@ class Compression(Following):
 
         first = next((p for _, p in parameters if p.requires_grad), None)
         if first is not None:
-            first.register_post_accumulate_grad_hook(count)
+            handle = first.register_post_accumulate_grad_hook(count)
+            # Parameters may outlive the DDP model that wraps them.
+            weakref.finalize(model, handle.remove).atexit = False
 
     def __reduce__(self) -> tuple:
         # Models are copied (AveragedModel) and pickled; connections cannot be.

@@ -65,9 +65,9 @@ class DiLoCo:
     ...     inner.zero_grad()
     >>> diloco.finish()
 
-Steps of the inner optimizer count from the constructor on, until a new DiLoCo takes the same
-optimizer or :meth:`detach` is called. As a context manager, ``with DiLoCo(...):``, it calls
-:meth:`finish` and :meth:`detach` at the end of the block.
+    Steps of the inner optimizer count from the constructor on, until a new DiLoCo takes the same
+    optimizer or :meth:`detach` is called. As a context manager, ``with DiLoCo(...):``, it calls
+    :meth:`finish` and :meth:`detach` at the end of the block.
 
     All ranks begin with the first rank's parameters. Buffers, such as batch normalisation's running
     means, stay each rank's own. Parameters that are frozen on all ranks become the ranks' mean at
@@ -275,6 +275,7 @@ optimizer or :meth:`detach` is called. As a context manager, ``with DiLoCo(...):
 
     def __enter__(self) -> DiLoCo:
         self._trained.check()
+        _check_before([inner for inner in self._inner if _owners.get(id(inner)) is not self])
         self._attach()
         return self
 
@@ -445,7 +446,7 @@ def _check_before(optimizers: Sequence[torch.optim.Optimizer]) -> None:
         if before is not None and before.is_under_way and not before.compression.engine.error:
             raise ValueError(
                 "another DiLoCo of the same inner optimizer has fragments under way: call its "
-                "finish() before you make a new one"
+                "finish() before another one takes the optimizer over"
             )
 
 

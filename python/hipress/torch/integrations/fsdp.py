@@ -272,7 +272,8 @@ def compress_fsdp(
     :raises ValueError: on every rank, if any rank's model or setting is wrong or they differ
     :raises TypeError: if the model is not a fully_shard-ed one
     """
-    refuse_replicate(model.modules(), "compress_fsdp()")
+    if isinstance(model, torch.nn.Module):
+        refuse_replicate(model.modules(), "compress_fsdp()")
     if not isinstance(model, FSDPModule):
         raise TypeError(
             f"compress_fsdp() takes a model after fully_shard() and before torch.compile(), not "

@@ -109,7 +109,7 @@ class DistributedOptimizer(Forwarding):
             return settings
 
         settings, engine = start(
-            make_settings, group, named, timeout, allow_auto=True, op=op, optimizer=optimizer,
+            make_settings, group, named, timeout, allow_auto=True, op=str(op), optimizer=optimizer,
             allow_auto_topology=self._measures_topology,
         )  # fmt: skip
         self._optimizer, self._passes = optimizer, backward_passes_per_step

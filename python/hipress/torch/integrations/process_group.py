@@ -238,18 +238,36 @@ class HipressProcessGroup(dist.ProcessGroup):
         Gloo itself has no averages in PyTorch's older versions, and none of integers. Lightning
         therefore asks Gloo for sums, but it recognizes Gloo by its name, and asks every other
         backend for averages. NCCL rounds averages of integers likewise.
+
+        Floating and complex tensors are divided before the sum. This happens in the caller's
+        thread, whose grad mode, inference mode and CUDA stream apply, and a sum of large float16
+        numbers does not overflow. Integers would lose their remainders, so they are divided after
+        the sum, in a thread of Gloo.
         """
         sums = dist.AllreduceOptions()
         sums.reduceOp, sums.timeout = dist.ReduceOp.SUM, opts.timeout
+        if all(_is_divided_first(tensor) for tensor in tensors):
+            for tensor in tensors:
+                tensor.div_(self.size())
+            return self._gloo.allreduce(tensors, sums)
 
         def divide(ready: torch.futures.Future) -> list[torch.Tensor]:
             ready.value()
-            for tensor in tensors:
-                is_inexact = tensor.is_floating_point() or tensor.is_complex()
-                tensor.div_(self.size(), rounding_mode=None if is_inexact else "trunc")
+            with torch.inference_mode():  # the caller's tensors may be inference tensors
+                for tensor in tensors:
+                    tensor.div_(self.size(), rounding_mode="trunc")
             return tensors
 
         return work_of(self._gloo.allreduce(tensors, sums).get_future().then(divide))
+
+
+def _is_divided_first(tensor: torch.Tensor) -> bool:
+    """Return whether an average divides a tensor before the sum.
+
+    PyTorch cannot divide float8 tensors. Gloo refuses them with the same error as for a sum.
+    """
+    is_inexact = tensor.is_floating_point() or tensor.is_complex()
+    return is_inexact and tensor.element_size() > 1
 
 
 def _returns_work(name: str) -> bool:

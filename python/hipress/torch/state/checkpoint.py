@@ -127,16 +127,17 @@ def _load(of: Stateful, saved: Saved, complete: bool = False) -> None:
     exact = same and some["layout"] == of.layout
     missing = sorted(set(range(some["world_size"])) - set(saved.ranks))
     is_missing = of.rank in missing
-    # In hybrid sharding, ranks of different shards have different layouts.
-    if saved.is_empty and not exact and not (same and is_missing):
+    # All-reduces, whose tasks are of whole parameters on every rank.
+    whole = {some["topology"], of.topology} <= TOPOLOGIES.keys()
+    own = exact or (whole and some["world_size"] == of.world_size)
+    # In hybrid sharding, ranks of different shards have different layouts. The ranks of an
+    # all-reduce have the same layout, so they all take this branch or none does.
+    if saved.is_empty and not exact and not (same and is_missing and not own):
         of.error_feedback.load({}, {})
         if of.shared:
             of.shared.clear()
         of.step = some["step"]
         return of.after_load()
-    # All-reduces, whose tasks are of whole parameters on every rank.
-    whole = {some["topology"], of.topology} <= TOPOLOGIES.keys()
-    own = exact or (whole and some["world_size"] == of.world_size)
     one_for_all = not complete and (saved.is_empty or saved.ranks == [0])
     if missing and not one_for_all and (complete or not own or is_missing):
         raise ValueError(
