@@ -29,7 +29,9 @@ from hipress.elastic import (
     TrainingOver,
     View,
     ViewChanged,
+    channel,
     links,
+    messages,
 )
 from hipress.elastic.channel import HELLO_BYTES, MAGIC, Channel
 from hipress.elastic.errors import Stranger
@@ -578,6 +580,26 @@ def test_strangers_and_garbage_harm_nothing(start: Start, caplog: pytest.LogCapt
     text = caplog.text
     for part in ("does not speak this", "could not prove", "4294967295 bytes", "wants TLS"):
         assert part in text, text
+
+
+@pytest.mark.parametrize("slot", [0, 5, -1])
+def test_process_of_a_slot_that_the_job_lacks_is_refused(start: Start, slot: int) -> None:
+    """An example is a process that is left from before the job was made smaller."""
+    start(0)
+    port = start.ports[0]  # type: ignore[attr-defined]
+
+    async def dial() -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        try:
+            made = await channel.dial(reader, writer, SECRET, "auto")
+            stale = Member("stale", slot, "127.0.0.1", port)
+            made.send(messages.dumps([messages.member_to_plain(stale), 0]))
+            with pytest.raises(EOFError):
+                await asyncio.wait_for(made.receive(), 10)
+        finally:
+            writer.close()
+
+    asyncio.run(dial())
 
 
 def test_idle_strangers_do_not_keep_a_newcomer_out(

@@ -478,6 +478,15 @@ def test_malformed_messages_are_refused(plain: object) -> None:
         messages.from_plain(plain)
 
 
+def test_slots_of_all_members_in_a_message_are_found() -> None:
+    stale = Member("x", 5, "h", 2)
+    view = View(3, MEMBERS, departed=((stale, "it left"),))
+    assert messages.slots_of(messages.Install(view)) == {0, 1, 2, 3, 5}
+    assert messages.slots_of(messages.Found((1, "id0"), (*MEMBERS, stale))) == {0, 1, 2, 3, 5}
+    assert messages.slots_of(messages.Request(3, "", (stale,))) == {5}
+    assert messages.slots_of(messages.Beat(1, True)) == set()
+
+
 def test_a_process_that_was_stopped_holds_it_against_nobody() -> None:
     detector = Detector(1.0, 0.0)
     detector.watch("a", 0.0)

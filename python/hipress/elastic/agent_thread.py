@@ -231,6 +231,9 @@ class AgentThread:
             self._in_doubt[slot] = self.machine.in_doubt(slot)
             return self.machine.known.get(slot)
 
+    def has_other_slot(self, slot: int) -> bool:
+        return slot in self.machine.other_slots()
+
     def on_connected(self, member: Member) -> None:
         with self.changed:
             now = time.monotonic()
@@ -267,8 +270,8 @@ class AgentThread:
 
     def _address_of(self, slot: int) -> str:
         """Return the IP address of a slot's last connection; empty if there was none yet."""
-        tried = self._links[slot].tried
-        return tried[0] if tried is not None else ""
+        link = self._links.get(slot)
+        return link.tried[0] if link is not None and link.tried is not None else ""
 
     def _has_ended(self, member: Member) -> bool:
         """Return whether this host's kernel shows that a member's process has ended."""
@@ -301,6 +304,8 @@ class AgentThread:
             self._on_note(member, body)
             return
         message = messages.from_plain(body)
+        if not messages.slots_of(message) <= {self.me.slot, *self.machine.other_slots()}:
+            raise messages.Malformed("a message about slots that this job does not have")
         with self.changed:
             now = time.monotonic()
             self._heard(member, now)
@@ -346,7 +351,8 @@ class AgentThread:
             todo, self.machine.outputs = self.machine.outputs, []
         for output in todo:
             if isinstance(output, Verify):
-                self._links[output.slot].redial()
+                if output.slot in self._links:
+                    self._links[output.slot].redial()
             elif isinstance(output, Send):
                 plain = messages.to_plain(output.message)
                 self._send_all([output.slot], self._payload(_MESSAGE, plain))

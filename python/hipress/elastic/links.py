@@ -45,6 +45,9 @@ class Owner(Protocol):
     def known_at(self, slot: int) -> Member | None:
         """Return the known process at a slot. Called before each attempt to connect."""
 
+    def has_other_slot(self, slot: int) -> bool:
+        """Return whether the job has this slot, and it is not this process's."""
+
 
 class Link:
     """Keeps a connection to the process at a slot, whichever it is, and sends on it."""
@@ -224,6 +227,8 @@ class Listener:
         if hello[1] != self._owner.me.slot:
             raise Stranger(f"it looks for slot {hello[1]!r:.20}, and this is {self._owner.me.slot}")
         sender = messages.member_from_plain(hello[0])
+        if not self._owner.has_other_slot(sender.slot):
+            raise Stranger(f"it says it is slot {sender.slot}, which is not another slot of this job")
         made.send(messages.dumps(messages.member_to_plain(self._owner.me)))
         return made, sender
 

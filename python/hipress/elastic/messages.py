@@ -277,6 +277,15 @@ def from_plain(value: Any) -> Message:
         raise Malformed(f"no message: {error}") from error
 
 
+def slots_of(value: Any) -> set[int]:
+    """Return the slots of all members in a message or in a part of one."""
+    if isinstance(value, Member):
+        return {value.slot}
+    if dataclasses.is_dataclass(value):
+        value = tuple(getattr(value, field.name) for field in dataclasses.fields(value))
+    return set().union(*map(slots_of, value)) if isinstance(value, tuple) else set()
+
+
 def member_to_plain(member: Member) -> list[Any]:
     return _plain(member)
 
