@@ -7,6 +7,7 @@ The kernel's process table and its table of listening sockets are reliable.
 from __future__ import annotations
 
 import functools
+import ipaddress
 import os
 import socket
 
@@ -86,12 +87,36 @@ def _start(pid: int) -> int | None:
 
 
 def is_own_address(host: str) -> bool:
-    """Return whether an IP address is one of this host's. Sends nothing."""
+    """Return whether a text is one of this host's IP addresses. Sends nothing.
+
+    False proves nothing.
+    """
+    try:
+        address = ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return False
+    if address.is_unspecified or address.is_multicast:
+        return False
+    address = getattr(address, "ipv4_mapped", None) or address
+    if address.version == 4 and address.is_loopback:
+        return True  # 127.0.0.0/8
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as probe:
-            probe.connect((host, 9))  # finds the source address
+            if _binds_own_addresses_only(address.version):
+                probe.bind((host, 0))
+                return True
+            probe.connect((host, 9))  # finds the source address, which may be another own one
             return bool(probe.getsockname()[0] == host)
+    except OSError:
+        return False
+
+
+def _binds_own_addresses_only(version: int) -> bool:
+    """Return whether the kernel binds sockets to no other host's address of this IP version."""
+    try:
+        with open(f"/proc/sys/net/ipv{version}/ip_nonlocal_bind") as file:
+            return file.read().strip() == "0"
     except OSError:
         return False
 

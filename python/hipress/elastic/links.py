@@ -228,7 +228,7 @@ class Listener:
             raise Stranger(f"it looks for slot {hello[1]!r:.20}, and this is {self._owner.me.slot}")
         sender = messages.member_from_plain(hello[0])
         if not self._owner.has_other_slot(sender.slot):
-            raise Stranger(f"it says it is slot {sender.slot}, which is not another slot of this job")
+            raise Stranger(f"it says it is slot {sender.slot}, which is no other slot of this job")
         made.send(messages.dumps(messages.member_to_plain(self._owner.me)))
         return made, sender
 
