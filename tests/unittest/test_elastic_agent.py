@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Callable
 
@@ -541,6 +542,36 @@ def test_majority_leaves_out_a_member_at_once_when_its_address_refuses(start: St
     view = agents[1].await_view(1, QUICK)
     assert [member.slot for member in view.members] == [1, 2]
     assert [why for _, why in view.departed] == ["its address refuses connections"]
+
+
+def test_process_not_seen_running_here_has_not_ended_and_leaves_no_vacancy(start: Start) -> None:
+    """Its host is a clone of this one, or a gateway of this host leads to it."""
+    thread = start(0)._thread
+    own = thread.me.process
+    dialed = thread._links.values()
+    wait_until(lambda: all(link.tried for link in dialed), 10, "all slots were dialed")
+    elsewhere = Member("elsewhere", 1, "127.0.0.1", 1, process=replace(own, start=own.start - 1))
+    here = Member("here", 2, "127.0.0.1", 1, process=own)
+    with thread.changed:
+        for member in (elsewhere, here):
+            thread.machine.meet(member)
+            thread._heard(member, time.monotonic())
+    assert not thread._has_ended(elsewhere) and not thread._is_vacant(1)
+    assert not thread._has_ended(here) and thread._is_vacant(2)
+    gone = replace(here, process=replace(own, pid=(1 << 22) + 1))
+    thread._seen_running.add(gone.process)
+    assert thread._has_ended(gone)
+
+
+def test_slot_with_a_substituted_address_is_not_vacant(start: Start) -> None:
+    """Its name means loopback here, but the slot's own host may have another address."""
+    thread = start(0)._thread
+    dialed = thread._links.values()
+    wait_until(lambda: all(link.tried for link in dialed), 10, "all slots were dialed")
+    assert thread._is_vacant(1)
+    thread.other_address = "127.0.0.1"
+    wait_until(lambda: all(link.substituted for link in dialed), 10, "they were dialed again")
+    assert not thread._is_vacant(1)
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"0": -1}', '{"a": 1}', '{"0": "1"}'])

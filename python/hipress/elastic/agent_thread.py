@@ -24,7 +24,7 @@ from hipress.elastic.notes import Notes, is_note
 from hipress.elastic.outputs import Ending, Evicted, Installed, Left, Output, Send, Verify
 from hipress.elastic.settings import parse_ended
 from hipress.elastic.status import Calls, describe
-from hipress.elastic.view import Member, View
+from hipress.elastic.view import Member, Process, View, slot_name
 
 log = logging.getLogger("hipress.elastic")
 
@@ -69,6 +69,7 @@ class AgentThread:
         )
         self.notes = Notes()
         self._refused: dict[int, float] = {}  # by slot: when refusals began
+        self._seen_running: set[Process] = set()  # in this host's process table
         self._in_doubt: dict[int, frozenset[str]] = {}  # by slot: `in_doubt` at its last dial
         self.evicted: View | None = None
         self.error: str | None = None  # why the thread ended
@@ -275,12 +276,24 @@ class AgentThread:
 
     def _has_ended(self, member: Member) -> bool:
         """Return whether this host's kernel shows that a member's process has ended."""
-        return evidence.has_ended(member.process, self._address_of(member.slot))
+        return member.process in self._seen_running and evidence.has_ended(
+            member.process, self._address_of(member.slot)
+        )
 
     def _is_vacant(self, slot: int) -> bool:
-        """Return whether a slot's address is on this host and no process listens at it."""
+        """Return whether this host's kernel shows that a slot has no process.
+
+        A slot whose process was not seen running on this host may have it on another one.
+        """
         link = self._links[slot]
-        return link.writer is None and link.tried is not None and evidence.is_vacant(*link.tried)
+        if link.writer is not None or link.tried is None:
+            return False
+        members = {each for each in self.machine.newest.members if each.id != slot_name(each.slot)}
+        members.update(self.machine.known.values())
+        processes = {member.process for member in members if member.slot == slot}
+        if not processes and link.substituted:
+            return False  # the slot's host may have another address
+        return processes <= self._seen_running and evidence.is_vacant(*link.tried)
 
     def alone(self) -> bool:
         """Whether there has been no process at any other slot for as long as one may take to start,
@@ -316,6 +329,8 @@ class AgentThread:
         self._pump()
 
     def _heard(self, member: Member, now: float) -> None:
+        if member.process not in self._seen_running and evidence.is_running(member.process):
+            self._seen_running.add(member.process)
         if member.id not in self.machine.dead and self._detector.heard(member.id, now):
             self.machine.trust(now, member.id)
 

@@ -36,6 +36,13 @@ def this_process() -> Process:
     return Process(boot, namespace, os.getpid(), start) if boot and start else NO_PROCESS
 
 
+def is_running(process: Process) -> bool:
+    """Return whether a process is in the process table of this host. False proves nothing."""
+    if not process.boot or (process.boot, process.namespace) != host():
+        return False
+    return process.start > 0 and _start(process.pid) == process.start
+
+
 def is_of_this_host(process: Process, address: str) -> bool:
     """Return whether another process has the same kernel and process table as this one.
 
@@ -53,7 +60,8 @@ def is_of_this_host(process: Process, address: str) -> bool:
 def has_ended(process: Process, address: str) -> bool:
     """Return whether the kernel shows that a process of this host has ended.
 
-    False proves nothing.
+    False proves nothing. True proves the end only of a process that ``is_running`` has shown
+    before: a clone of this host may have this host's addresses in its own table of names.
 
     Args:
         process: what the process has said about itself.
@@ -124,7 +132,8 @@ def _binds_own_addresses_only(version: int) -> bool:
 def is_vacant(host: str, port: int) -> bool:
     """Return whether an address is on this host and no process listens at it.
 
-    False proves nothing.
+    False proves nothing. The kernel may forward connections to other hosts, such as containers,
+    without a socket that listens here. Therefore True is evidence only about this host's processes.
 
     Args:
         host: an IP address.

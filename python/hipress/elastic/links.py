@@ -61,6 +61,8 @@ class Link:
         self.writer: asyncio.StreamWriter | None = None
         self.tried: tuple[str, int] | None = None
         """The IP address and port of the last attempt to connect."""
+        self.substituted = False
+        """Whether that address is this host's own because the slot's name means loopback here."""
 
     def send(self, payload: Any) -> None:
         """Sends a JSON value, now or when there is a connection; it may get lost."""
@@ -132,7 +134,8 @@ class Link:
             found = socket.getaddrinfo(*where, type=socket.SOCK_STREAM)
         family, _, _, _, at = addresses.preferred(found)
         address = at[0]
-        if self._owner.other_address and addresses.is_loopback(address):
+        self.substituted = bool(self._owner.other_address) and addresses.is_loopback(address)
+        if self.substituted:
             family, address = 0, self._owner.other_address  # where this machine's agents listen
         self.tried = address, at[1]
         return await asyncio.open_connection(address, at[1], family=family)
