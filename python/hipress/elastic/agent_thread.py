@@ -24,6 +24,7 @@ from hipress.elastic.notes import Notes, is_note
 from hipress.elastic.outputs import Ending, Evicted, Installed, Left, Output, Send, Verify
 from hipress.elastic.settings import parse_ended
 from hipress.elastic.status import Calls, describe
+from hipress.elastic.tls import listener_context, wants_tls
 from hipress.elastic.view import Member, Process, View, slot_name
 
 log = logging.getLogger("hipress.elastic")
@@ -174,6 +175,8 @@ class AgentThread:
         while addresses.is_unclear(host, hosts) and time.monotonic() < deadline:
             await asyncio.sleep(0.2)
         self.other_address = addresses.behind_loopback(host, hosts)
+        if self._may_use_tls(self.other_address or host, hosts):
+            listener_context()
         while True:
             try:
                 await self._listener.start(self.other_address or host, port)
@@ -187,6 +190,16 @@ class AgentThread:
                         f"{error.strerror or error}"
                     ) from error
             await asyncio.sleep(0.05)
+
+    def _may_use_tls(self, host: str, hosts: Sequence[str]) -> bool:
+        """Return whether connections from other agents may be encrypted."""
+        if self.tls_mode != "auto":
+            return self.tls_mode == "on"
+        ours = addresses.resolve(host)
+        others = [addresses.resolve(each) for each in hosts]
+        return any(
+            ours is None or each is None or wants_tls(self.tls_mode, ours, each) for each in others
+        )
 
     async def _ticks(self) -> None:
         while True:

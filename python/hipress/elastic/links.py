@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from hipress import addresses
 from hipress.elastic import channel, messages
 from hipress.elastic.channel import Channel
-from hipress.elastic.errors import Stranger
+from hipress.elastic.errors import ElasticError, Stranger
 from hipress.elastic.messages import Malformed
 from hipress.elastic.view import Member
 
@@ -197,6 +197,8 @@ class Listener:
                 self._owner.on_payload(sender, messages.loads(await made.receive()))
         except (Stranger, Malformed) as why:
             log.warning("elastic: a connection from %s was closed: %s", _peer(writer), why)
+        except ElasticError as why:
+            log.error("elastic: a connection from %s was closed: %s", _peer(writer), why)
         except (OSError, EOFError, asyncio.TimeoutError):
             if sender is None:
                 log.info("elastic: a connection from %s ended in its handshake", _peer(writer))
