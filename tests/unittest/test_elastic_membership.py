@@ -339,6 +339,17 @@ def test_time_of_day_never_orders_two_processes(one: Process, other: Process) ->
     assert "before" in machine.dead and machine.known[1] == after
 
 
+def test_messages_of_a_process_in_doubt_ask_for_one_connection_only() -> None:
+    machine = _joining(_uncounted(0, 1, "me"))
+    before, after = _boot(1, "first", 500, 20, "before"), _boot(1, "second", 90, 10, "after")
+    machine.answers(0.1, before, frozenset())
+    for beat in range(3):
+        machine.receive(0.2 + beat, after, messages.Beat(0, True))
+    assert machine.outputs.count(outputs.Verify(1)) == 1
+    machine.answers(4.0, before, frozenset({"before"}))  # dialed before the doubt
+    assert machine.outputs.count(outputs.Verify(1)) == 2
+
+
 def test_process_that_joins_again_follows_itself() -> None:
     first = new_member(1, ADDRESSES, "first", uncounted(1e9), PROCESS)
     again = replace(first, id="again", incarnation=first.incarnation + 1)
@@ -518,6 +529,13 @@ def test_slots_of_all_members_in_a_message_are_found() -> None:
     assert messages.slots_of(messages.Found((1, "id0"), (*MEMBERS, stale))) == {0, 1, 2, 3, 5}
     assert messages.slots_of(messages.Request(3, "", (stale,))) == {5}
     assert messages.slots_of(messages.Beat(1, True)) == set()
+
+
+@pytest.mark.parametrize("pid", [-1, 1 << 31, 1 << 80, "1"])
+def test_member_with_an_impossible_process_id_is_refused(pid: object) -> None:
+    plain = ["id1", 1, "10.0.0.1", 1001, 0, ["boot", "namespace", pid, 500]]
+    with pytest.raises(messages.Malformed):
+        messages.member_from_plain(plain)
 
 
 def test_a_process_that_was_stopped_holds_it_against_nobody() -> None:

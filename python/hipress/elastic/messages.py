@@ -189,13 +189,15 @@ def _ballot(value: Any) -> Ballot:
 def _member(value: Any) -> Member:
     member_id, slot, host, port, incarnation, process = _list(value)
     boot, namespace, pid, start = _list(process)
+    if not 0 <= _integer(pid) < 1 << 31:
+        raise Malformed(f"{pid!r:.40} where a process id belongs")
     return Member(
         _text(member_id),
         _integer(slot),
         _text(host),
         _integer(port),
         _integer(incarnation),
-        Process(_text(boot), _text(namespace), _integer(pid), _integer(start)),
+        Process(_text(boot), _text(namespace), pid, _integer(start)),
     )
 
 
