@@ -574,6 +574,29 @@ def test_slot_with_a_substituted_address_is_not_vacant(start: Start) -> None:
     assert not thread._is_vacant(1)
 
 
+def test_ended_file_is_read_again_after_an_error(
+    start: Start, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    ended = tmp_path / "ended"
+    ended.mkdir()
+    thread = start(0)._thread
+    thread._ended_file = str(ended)
+    wait_until(lambda: "HIPRESS_ELASTIC_ENDED" in caplog.text, 10, "the error is reported")
+    ended.rmdir()
+    ended.write_text('{"1": null}')
+    wait_until(lambda: 1 in thread.machine.ended_below, 10, "the file is read")
+    assert [each.levelname for each in caplog.records if "ENDED" in each.message] == ["WARNING"]
+
+
+def test_slot_with_an_invalid_host_name_does_not_end_the_agent() -> None:
+    port = free_port()
+    with Agent([("127.0.0.1", port), ("a..b", 9)], 0, SECRET, 1, tls_mode="off") as agent:
+        time.sleep(0.3)
+        assert agent._thread.error is None
+    with pytest.raises(ElasticError, match="slot 1's agent cannot listen on a..b:9"):
+        Agent([("127.0.0.1", port), ("a..b", 9)], 1, SECRET, 1, tls_mode="off")
+
+
 @pytest.mark.parametrize("text", ["", "[]", '{"0": -1}', '{"a": 1}', '{"0": "1"}'])
 def test_damaged_reports_of_a_supervisor_are_refused(text: str) -> None:
     with pytest.raises(ValueError):

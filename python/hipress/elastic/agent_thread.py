@@ -77,6 +77,7 @@ class AgentThread:
         self.calls = Calls()
         self._on_change, self._on_status = on_change, on_status
         self._ended_file, self._ended_text = ended_file, ""
+        self._ended_level = logging.WARNING
         self._detector = Detector(heartbeat_timeout, time.monotonic())
         self._tick_seconds = min(max(heartbeat_timeout / 20, 0.01), 0.25)
         self._links: dict[int, Link] = {}
@@ -181,13 +182,14 @@ class AgentThread:
             try:
                 await self._listener.start(self.other_address or host, port)
                 return
-            except OSError as error:
-                passes = error.errno == errno.EADDRINUSE or isinstance(error, socket.gaierror)
+            except (OSError, UnicodeError) as error:  # UnicodeError: such as two dots in a row
+                number = error.errno if isinstance(error, OSError) else None
+                passes = number == errno.EADDRINUSE or isinstance(error, socket.gaierror)
                 if not passes or time.monotonic() > deadline:
                     raise ElasticError(
                         f"slot {self.me.slot}'s agent cannot listen on "
                         f"{addresses.join(host, port)}, its address in HIPRESS_ELASTIC_AGENTS: "
-                        f"{error.strerror or error}"
+                        f"{getattr(error, 'strerror', None) or error}"
                     ) from error
             await asyncio.sleep(0.05)
 
@@ -235,9 +237,9 @@ class AgentThread:
         except FileNotFoundError:
             return {}  # no process has ended, or the supervisor itself has ended
         except (OSError, ValueError) as error:
-            log.warning("elastic: cannot read %s (HIPRESS_ELASTIC_ENDED): %s",
-                        self._ended_file, error)  # fmt: skip
-            self._ended_file = ""
+            level, self._ended_level = self._ended_level, logging.DEBUG  # warn once
+            log.log(level, "elastic: cannot read %s (HIPRESS_ELASTIC_ENDED): %s",
+                    self._ended_file, error)  # fmt: skip
             return {}
 
     def known_at(self, slot: int) -> Member | None:

@@ -100,8 +100,8 @@ class Link:
                     *(self._slot, addresses.join(self._host, self._port), why),
                 )
                 delay = RETRY_SECONDS[1]
-            except (OSError, EOFError, asyncio.TimeoutError, Malformed):
-                pass
+            except (OSError, EOFError, asyncio.TimeoutError, Malformed, UnicodeError):
+                pass  # UnicodeError: the slot's host is no valid name
             try:
                 await asyncio.wait_for(self._wake.wait(), delay)
                 await asyncio.sleep(RETRY_SECONDS[0] / 5)
