@@ -8,9 +8,10 @@ import json
 import logging
 import os
 import stat
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 _log = logging.getLogger("hipress")
 _reported: set[str] = set()
@@ -21,6 +22,25 @@ _numbers = itertools.count()
 
 class FileError(ValueError):
     """A file cannot be read or written; the message names it and says why."""
+
+
+def anonymous(name: str, content: bytes) -> BinaryIO:
+    """Return an open file without a path that only this user can read.
+
+    It is in memory where Python has ``memfd_create``, and otherwise a temporary file on disk that
+    is already unlinked. Other programs open it as ``/proc/PID/fd/DESCRIPTOR``.
+
+    Args:
+        name: of the file in ``/proc``.
+        content: of the file.
+    """
+    if hasattr(os, "memfd_create"):
+        file: BinaryIO = os.fdopen(os.memfd_create(name), "w+b")
+    else:
+        file = cast(BinaryIO, tempfile.TemporaryFile())  # noqa: SIM115
+    file.write(content)
+    file.flush()
+    return file
 
 
 def read(path: str | os.PathLike[str], what: str) -> str:

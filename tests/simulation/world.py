@@ -10,7 +10,7 @@ from typing import Any, Callable
 from hipress.elastic import messages, outputs, quorum
 from hipress.elastic.detector import Detector
 from hipress.elastic.membership import Membership, new_member
-from hipress.elastic.view import NO_STATE, View, slot_name, uncounted
+from hipress.elastic.view import NO_PROCESS, NO_STATE, View, slot_name, uncounted
 from hipress.elastic.view import Process as KernelProcess
 
 HEARTBEAT = 1.0
@@ -254,6 +254,7 @@ class World:
         hosts = rng.choice([1, 2, slots])
         self.hosts = [rng.randrange(hosts) for _ in range(slots)]
         self.supervised = not uncounted and rng.random() < 0.5  # ends of processes are reported
+        self.shows_boots = not uncounted or rng.random() < 0.7  # kernels identify processes
         self._trained: dict[int, View] = {}  # the latest view of each epoch that made a step
         self.loss, self.late = 0.0, 0.05
         self.founders_to_kill = 0
@@ -304,6 +305,8 @@ class World:
         again. Then only their clocks order the processes, and clocks may be wrong."""
         if self.uncounted and self.rng.random() < 0.1:
             self._boots[slot] = self._boots.get(slot, 0) + 1
+        if not self.shows_boots:
+            return NO_PROCESS
         boot = f"{slot}-{self._boots.get(slot, 0)}"
         return KernelProcess(boot, "", self._ids, int(100 * self.now) + 1)
 

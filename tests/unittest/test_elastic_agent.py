@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Callable
 
@@ -29,7 +30,9 @@ from hipress.elastic import (
     TrainingOver,
     View,
     ViewChanged,
+    channel,
     links,
+    messages,
 )
 from hipress.elastic.channel import HELLO_BYTES, MAGIC, Channel
 from hipress.elastic.errors import Stranger
@@ -542,6 +545,59 @@ def test_majority_leaves_out_a_member_at_once_when_its_address_refuses(start: St
     assert [why for _, why in view.departed] == ["its address refuses connections"]
 
 
+def test_process_not_seen_running_here_has_not_ended_and_leaves_no_vacancy(start: Start) -> None:
+    """Its host is a clone of this one, or a gateway of this host leads to it."""
+    thread = start(0)._thread
+    own = thread.me.process
+    dialed = thread._links.values()
+    wait_until(lambda: all(link.tried for link in dialed), 10, "all slots were dialed")
+    elsewhere = Member("elsewhere", 1, "127.0.0.1", 1, process=replace(own, start=own.start - 1))
+    here = Member("here", 2, "127.0.0.1", 1, process=own)
+    with thread.changed:
+        for member in (elsewhere, here):
+            thread.machine.meet(member)
+            thread._heard(member, time.monotonic())
+    assert not thread._has_ended(elsewhere) and not thread._is_vacant(1)
+    assert not thread._has_ended(here) and thread._is_vacant(2)
+    gone = replace(here, process=replace(own, pid=(1 << 22) + 1))
+    thread._seen_running.add(gone.process)
+    assert thread._has_ended(gone)
+
+
+def test_slot_with_a_substituted_address_is_not_vacant(start: Start) -> None:
+    """Its name means loopback here, but the slot's own host may have another address."""
+    thread = start(0)._thread
+    dialed = thread._links.values()
+    wait_until(lambda: all(link.tried for link in dialed), 10, "all slots were dialed")
+    assert thread._is_vacant(1)
+    thread.other_address = "127.0.0.1"
+    wait_until(lambda: all(link.substituted for link in dialed), 10, "they were dialed again")
+    assert not thread._is_vacant(1)
+
+
+def test_ended_file_is_read_again_after_an_error(
+    start: Start, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    ended = tmp_path / "ended"
+    ended.mkdir()
+    thread = start(0)._thread
+    thread._ended_file = str(ended)
+    wait_until(lambda: "HIPRESS_ELASTIC_ENDED" in caplog.text, 10, "the error is reported")
+    ended.rmdir()
+    ended.write_text('{"1": null}')
+    wait_until(lambda: 1 in thread.machine.ended_below, 10, "the file is read")
+    assert [each.levelname for each in caplog.records if "ENDED" in each.message] == ["WARNING"]
+
+
+def test_slot_with_an_invalid_host_name_does_not_end_the_agent() -> None:
+    port = free_port()
+    with Agent([("127.0.0.1", port), ("a..b", 9)], 0, SECRET, 1, tls_mode="off") as agent:
+        time.sleep(0.3)
+        assert agent._thread.error is None
+    with pytest.raises(ElasticError, match="slot 1's agent cannot listen on a..b:9"):
+        Agent([("127.0.0.1", port), ("a..b", 9)], 1, SECRET, 1, tls_mode="off")
+
+
 @pytest.mark.parametrize("text", ["", "[]", '{"0": -1}', '{"a": 1}', '{"0": "1"}'])
 def test_damaged_reports_of_a_supervisor_are_refused(text: str) -> None:
     with pytest.raises(ValueError):
@@ -579,6 +635,26 @@ def test_strangers_and_garbage_harm_nothing(start: Start, caplog: pytest.LogCapt
     text = caplog.text
     for part in ("does not speak this", "could not prove", "4294967295 bytes", "wants TLS"):
         assert part in text, text
+
+
+@pytest.mark.parametrize("slot", [0, 5, -1])
+def test_process_of_a_slot_that_the_job_lacks_is_refused(start: Start, slot: int) -> None:
+    """An example is a process that is left from before the job was made smaller."""
+    start(0)
+    port = start.ports[0]  # type: ignore[attr-defined]
+
+    async def dial() -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        try:
+            made = await channel.dial(reader, writer, SECRET, "auto")
+            stale = Member("stale", slot, "127.0.0.1", port)
+            made.send(messages.dumps([messages.member_to_plain(stale), 0]))
+            with pytest.raises(EOFError):
+                await asyncio.wait_for(made.receive(), 10)
+        finally:
+            writer.close()
+
+    asyncio.run(dial())
 
 
 def test_idle_strangers_do_not_keep_a_newcomer_out(

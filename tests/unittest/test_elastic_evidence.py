@@ -97,3 +97,42 @@ def test_process_of_a_cloned_machine_proves_nothing(
 
 def test_address_of_another_host_is_never_vacant() -> None:
     assert not evidence.is_vacant("192.0.2.1", 9)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.0.1.1", "::ffff:127.0.0.1"])
+def test_loopback_addresses_are_own_addresses(host: str) -> None:
+    assert evidence.is_own_address(host)  # 127.0.1.1 is the own name's address under Debian
+
+
+@pytest.mark.parametrize(
+    "host", ["", "worker-a", "0.0.0.0", "::", "224.0.0.1", "192.0.2.1", "2001:db8::1"]
+)
+@pytest.mark.parametrize("binds", [True, False])
+def test_addresses_of_no_host_and_of_others_are_not_own_addresses(
+    host: str, binds: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = evidence._binds_own_addresses_only
+    monkeypatch.setattr(
+        evidence, "_binds_own_addresses_only", lambda version: binds and real(version)
+    )
+    assert not evidence.is_own_address(host)
+
+
+def test_secondary_addresses_are_own_addresses() -> None:
+    code = """
+import subprocess
+from hipress.elastic import evidence
+for words in ("addr add 192.0.2.7/24 dev lo", "addr add 192.0.2.8/24 dev lo", "link set lo up"):
+    subprocess.run(["ip", *words.split()], check=True)
+print([
+    evidence.is_own_address(each) for each in ("192.0.2.7", "192.0.2.8", "198.51.100.1")
+])
+"""
+    done = subprocess.run(
+        ["unshare", "--user", "--map-root-user", "--net", sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    if "[" not in done.stdout:
+        pytest.skip(f"no network namespace of its own: {done.stderr.strip()[-200:]}")
+    assert done.stdout.strip() == "[True, True, False]"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -11,7 +12,7 @@ from hipress.elastic import messages, outputs, quorum
 from hipress.elastic.detector import Detector
 from hipress.elastic.membership import Membership, new_member
 from hipress.elastic.status import waits_for
-from hipress.elastic.view import NEVER_AGAIN, Member, Process, View, uncounted
+from hipress.elastic.view import NEVER_AGAIN, NO_PROCESS, Member, Process, View, uncounted
 from tests.simulation import membership as simulation
 from tests.simulation.world import Disagreement, Violation, World
 
@@ -279,7 +280,7 @@ def test_a_restarted_process_has_no_vote_for_the_first_view() -> None:
 
 
 def _uncounted(slot: int, second: float, name: str) -> Member:
-    return new_member(slot, ADDRESSES, name, uncounted(1e9 + second))
+    return _boot(slot, f"boot{slot}", int(100 * second) + 1, second, name)
 
 
 def _boot(slot: int, boot: str, start: int, second: float, name: str) -> Member:
@@ -312,6 +313,49 @@ def test_worker_on_a_host_that_was_started_again_is_let_in_once_it_answers() -> 
     assert "after" not in machine.dead and machine.known[1] == after
     machine.receive(0.4, before, messages.Beat(0, True))
     assert machine.outputs.count(outputs.Verify(1)) == 0 and "before" in machine.dead
+
+
+PROCESS = Process("boot", "pid:[1] time:[1]", 100, 500)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (NO_PROCESS, NO_PROCESS),
+        (PROCESS, NO_PROCESS),
+        (PROCESS, replace(PROCESS, pid=101)),
+        (PROCESS, replace(PROCESS, namespace="pid:[1] time:[2]", start=600)),
+    ],
+)
+def test_time_of_day_never_orders_two_processes(one: Process, other: Process) -> None:
+    before = new_member(1, ADDRESSES, "before", uncounted(1e9 + 20), one)
+    after = new_member(1, ADDRESSES, "after", uncounted(1e9 + 10), other)
+    assert before.follows(after) is None and after.follows(before) is None
+    machine = _joining(_uncounted(0, 1, "me"))
+    machine.answers(0.1, before, frozenset())
+    machine.receive(0.2, after, messages.Beat(0, True))
+    assert not {"before", "after"} & set(machine.dead)
+    machine.answers(0.3, after, machine.in_doubt(1))
+    assert "before" in machine.dead and machine.known[1] == after
+
+
+def test_messages_of_a_process_in_doubt_ask_for_one_connection_only() -> None:
+    machine = _joining(_uncounted(0, 1, "me"))
+    before, after = _boot(1, "first", 500, 20, "before"), _boot(1, "second", 90, 10, "after")
+    machine.answers(0.1, before, frozenset())
+    for beat in range(3):
+        machine.receive(0.2 + beat, after, messages.Beat(0, True))
+    assert machine.outputs.count(outputs.Verify(1)) == 1
+    machine.answers(4.0, before, frozenset({"before"}))  # dialed before the doubt
+    assert machine.outputs.count(outputs.Verify(1)) == 2
+
+
+def test_process_that_joins_again_follows_itself() -> None:
+    first = new_member(1, ADDRESSES, "first", uncounted(1e9), PROCESS)
+    again = replace(first, id="again", incarnation=first.incarnation + 1)
+    assert again.follows(first) is True and first.follows(again) is False
+    unknown = replace(first, process=NO_PROCESS)
+    assert unknown.follows(unknown) is False
 
 
 def test_process_that_answers_before_a_doubt_is_asked_for_again() -> None:
@@ -476,6 +520,22 @@ def test_messages_survive_json() -> None:
 def test_malformed_messages_are_refused(plain: object) -> None:
     with pytest.raises(messages.Malformed):
         messages.from_plain(plain)
+
+
+def test_slots_of_all_members_in_a_message_are_found() -> None:
+    stale = Member("x", 5, "h", 2)
+    view = View(3, MEMBERS, departed=((stale, "it left"),))
+    assert messages.slots_of(messages.Install(view)) == {0, 1, 2, 3, 5}
+    assert messages.slots_of(messages.Found((1, "id0"), (*MEMBERS, stale))) == {0, 1, 2, 3, 5}
+    assert messages.slots_of(messages.Request(3, "", (stale,))) == {5}
+    assert messages.slots_of(messages.Beat(1, True)) == set()
+
+
+@pytest.mark.parametrize("pid", [-1, 1 << 31, 1 << 80, "1"])
+def test_member_with_an_impossible_process_id_is_refused(pid: object) -> None:
+    plain = ["id1", 1, "10.0.0.1", 1001, 0, ["boot", "namespace", pid, 500]]
+    with pytest.raises(messages.Malformed):
+        messages.member_from_plain(plain)
 
 
 def test_a_process_that_was_stopped_holds_it_against_nobody() -> None:

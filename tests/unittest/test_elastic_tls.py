@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import pytest
 
-from hipress.elastic import channel, tls
+from harness.processes import free_port
+from hipress.elastic import Agent, ElasticError, channel, tls
 from hipress.elastic.channel import HELLO_BYTES, MAGIC, Channel
 from hipress.elastic.errors import Stranger
 
@@ -230,3 +231,30 @@ def test_changed_ciphertext_is_refused() -> None:
 def test_only_tls_1_3_is_spoken() -> None:
     for context in (tls.listener_context()[0], tls._dialer_context()):
         assert context.minimum_version is ssl.TLSVersion.TLSv1_3
+
+
+def test_certificate_is_loaded_without_memfd_create(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr("os.memfd_create", raising=False)
+    tls.listener_context.cache_clear()
+    context, digest = tls.listener_context()
+    assert len(digest) == tls.DIGEST_BYTES and context.minimum_version is ssl.TLSVersion.TLSv1_3
+
+
+def _fail() -> None:
+    raise OSError("libhipress.so is missing")
+
+
+@pytest.mark.parametrize(
+    ("mode", "other"), [("on", "127.0.0.1"), ("auto", "192.0.2.1"), ("auto", "127.0.0.1")]
+)
+def test_agent_starts_without_a_certificate_only_where_tls_is_not_used(
+    monkeypatch: pytest.MonkeyPatch, mode: str, other: str
+) -> None:
+    monkeypatch.setattr(tls, "_listener_context", _fail)
+    tls.listener_context.cache_clear()
+    agents = [("127.0.0.1", free_port()), (other, 9)]
+    expected = contextlib.nullcontext()
+    if (mode, other) != ("auto", "127.0.0.1"):
+        expected = pytest.raises(ElasticError, match="libhipress.so is missing; HIPRESS_TLS=off")
+    with expected:
+        Agent(agents, 0, SECRET, 1, tls_mode=mode).close()

@@ -9,6 +9,7 @@ import signal
 import stat
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -150,3 +151,15 @@ def test_many_threads_write_one_file(tmp_path):
     subprocess.run([sys.executable, "-c", code, str(tmp_path / "plan")], env=base_environment(),
                    timeout=60, check=True)  # fmt: skip
     assert os.listdir(tmp_path) == ["plan"]
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_anonymous_file_is_readable_by_this_user_only(
+    in_memory: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not in_memory:
+        monkeypatch.delattr("os.memfd_create", raising=False)
+    with files.anonymous("hipress-test", b"content") as file:
+        assert Path(f"/proc/self/fd/{file.fileno()}").read_bytes() == b"content"
+        status = os.fstat(file.fileno())
+        assert status.st_nlink == 0 and (in_memory or status.st_mode & 0o077 == 0)

@@ -98,8 +98,10 @@ class Acceptor:
             known = self.me
         follows = known is None or member.follows(known)
         if follows is None and member.slot != self.me.slot:
-            self.doubtful.setdefault(member.slot, set()).add(member.id)
-            self.outputs.append(Verify(member.slot))
+            doubtful = self.doubtful.setdefault(member.slot, set())
+            if member.id not in doubtful:  # its next messages must not end the connection attempt
+                doubtful.add(member.id)
+                self.outputs.append(Verify(member.slot))
             return False
         if follows:
             if known is not None:

@@ -24,7 +24,8 @@ from hipress.elastic.notes import Notes, is_note
 from hipress.elastic.outputs import Ending, Evicted, Installed, Left, Output, Send, Verify
 from hipress.elastic.settings import parse_ended
 from hipress.elastic.status import Calls, describe
-from hipress.elastic.view import Member, View
+from hipress.elastic.tls import listener_context, wants_tls
+from hipress.elastic.view import Member, Process, View, slot_name
 
 log = logging.getLogger("hipress.elastic")
 
@@ -69,12 +70,14 @@ class AgentThread:
         )
         self.notes = Notes()
         self._refused: dict[int, float] = {}  # by slot: when refusals began
+        self._seen_running: set[Process] = set()  # in this host's process table
         self._in_doubt: dict[int, frozenset[str]] = {}  # by slot: `in_doubt` at its last dial
         self.evicted: View | None = None
         self.error: str | None = None  # why the thread ended
         self.calls = Calls()
         self._on_change, self._on_status = on_change, on_status
         self._ended_file, self._ended_text = ended_file, ""
+        self._ended_level = logging.WARNING
         self._detector = Detector(heartbeat_timeout, time.monotonic())
         self._tick_seconds = min(max(heartbeat_timeout / 20, 0.01), 0.25)
         self._links: dict[int, Link] = {}
@@ -173,19 +176,32 @@ class AgentThread:
         while addresses.is_unclear(host, hosts) and time.monotonic() < deadline:
             await asyncio.sleep(0.2)
         self.other_address = addresses.behind_loopback(host, hosts)
+        if self._may_use_tls(self.other_address or host, hosts):
+            listener_context()
         while True:
             try:
                 await self._listener.start(self.other_address or host, port)
                 return
-            except OSError as error:
-                passes = error.errno == errno.EADDRINUSE or isinstance(error, socket.gaierror)
+            except (OSError, UnicodeError) as error:  # UnicodeError: such as two dots in a row
+                number = error.errno if isinstance(error, OSError) else None
+                passes = number == errno.EADDRINUSE or isinstance(error, socket.gaierror)
                 if not passes or time.monotonic() > deadline:
                     raise ElasticError(
                         f"slot {self.me.slot}'s agent cannot listen on "
                         f"{addresses.join(host, port)}, its address in HIPRESS_ELASTIC_AGENTS: "
-                        f"{error.strerror or error}"
+                        f"{getattr(error, 'strerror', None) or error}"
                     ) from error
             await asyncio.sleep(0.05)
+
+    def _may_use_tls(self, host: str, hosts: Sequence[str]) -> bool:
+        """Return whether connections from other agents may be encrypted."""
+        if self.tls_mode != "auto":
+            return self.tls_mode == "on"
+        ours = addresses.resolve(host)
+        others = [addresses.resolve(each) for each in hosts]
+        return any(
+            ours is None or each is None or wants_tls(self.tls_mode, ours, each) for each in others
+        )
 
     async def _ticks(self) -> None:
         while True:
@@ -221,15 +237,18 @@ class AgentThread:
         except FileNotFoundError:
             return {}  # no process has ended, or the supervisor itself has ended
         except (OSError, ValueError) as error:
-            log.warning("elastic: cannot read %s (HIPRESS_ELASTIC_ENDED): %s",
-                        self._ended_file, error)  # fmt: skip
-            self._ended_file = ""
+            level, self._ended_level = self._ended_level, logging.DEBUG  # warn once
+            log.log(level, "elastic: cannot read %s (HIPRESS_ELASTIC_ENDED): %s",
+                    self._ended_file, error)  # fmt: skip
             return {}
 
     def known_at(self, slot: int) -> Member | None:
         with self.changed:
             self._in_doubt[slot] = self.machine.in_doubt(slot)
             return self.machine.known.get(slot)
+
+    def has_other_slot(self, slot: int) -> bool:
+        return slot in self.machine.other_slots()
 
     def on_connected(self, member: Member) -> None:
         with self.changed:
@@ -267,17 +286,29 @@ class AgentThread:
 
     def _address_of(self, slot: int) -> str:
         """Return the IP address of a slot's last connection; empty if there was none yet."""
-        tried = self._links[slot].tried
-        return tried[0] if tried is not None else ""
+        link = self._links.get(slot)
+        return link.tried[0] if link is not None and link.tried is not None else ""
 
     def _has_ended(self, member: Member) -> bool:
         """Return whether this host's kernel shows that a member's process has ended."""
-        return evidence.has_ended(member.process, self._address_of(member.slot))
+        return member.process in self._seen_running and evidence.has_ended(
+            member.process, self._address_of(member.slot)
+        )
 
     def _is_vacant(self, slot: int) -> bool:
-        """Return whether a slot's address is on this host and no process listens at it."""
+        """Return whether this host's kernel shows that a slot has no process.
+
+        A slot whose process was not seen running on this host may have it on another one.
+        """
         link = self._links[slot]
-        return link.writer is None and link.tried is not None and evidence.is_vacant(*link.tried)
+        if link.writer is not None or link.tried is None:
+            return False
+        members = {each for each in self.machine.newest.members if each.id != slot_name(each.slot)}
+        members.update(self.machine.known.values())
+        processes = {member.process for member in members if member.slot == slot}
+        if not processes and link.substituted:
+            return False  # the slot's host may have another address
+        return processes <= self._seen_running and evidence.is_vacant(*link.tried)
 
     def alone(self) -> bool:
         """Whether there has been no process at any other slot for as long as one may take to start,
@@ -301,6 +332,8 @@ class AgentThread:
             self._on_note(member, body)
             return
         message = messages.from_plain(body)
+        if not messages.slots_of(message) <= {self.me.slot, *self.machine.other_slots()}:
+            raise messages.Malformed("a message about slots that this job does not have")
         with self.changed:
             now = time.monotonic()
             self._heard(member, now)
@@ -311,6 +344,8 @@ class AgentThread:
         self._pump()
 
     def _heard(self, member: Member, now: float) -> None:
+        if member.process not in self._seen_running and evidence.is_running(member.process):
+            self._seen_running.add(member.process)
         if member.id not in self.machine.dead and self._detector.heard(member.id, now):
             self.machine.trust(now, member.id)
 
@@ -346,7 +381,8 @@ class AgentThread:
             todo, self.machine.outputs = self.machine.outputs, []
         for output in todo:
             if isinstance(output, Verify):
-                self._links[output.slot].redial()
+                if output.slot in self._links:
+                    self._links[output.slot].redial()
             elif isinstance(output, Send):
                 plain = messages.to_plain(output.message)
                 self._send_all([output.slot], self._payload(_MESSAGE, plain))

@@ -7,6 +7,7 @@ The kernel's process table and its table of listening sockets are reliable.
 from __future__ import annotations
 
 import functools
+import ipaddress
 import os
 import socket
 
@@ -35,6 +36,13 @@ def this_process() -> Process:
     return Process(boot, namespace, os.getpid(), start) if boot and start else NO_PROCESS
 
 
+def is_running(process: Process) -> bool:
+    """Return whether a process is in the process table of this host. False proves nothing."""
+    if not process.boot or (process.boot, process.namespace) != host():
+        return False
+    return process.start > 0 and _start(process.pid) == process.start
+
+
 def is_of_this_host(process: Process, address: str) -> bool:
     """Return whether another process has the same kernel and process table as this one.
 
@@ -52,7 +60,8 @@ def is_of_this_host(process: Process, address: str) -> bool:
 def has_ended(process: Process, address: str) -> bool:
     """Return whether the kernel shows that a process of this host has ended.
 
-    False proves nothing.
+    False proves nothing. True proves the end only of a process that ``is_running`` has shown
+    before: a clone of this host may have this host's addresses in its own table of names.
 
     Args:
         process: what the process has said about itself.
@@ -86,12 +95,36 @@ def _start(pid: int) -> int | None:
 
 
 def is_own_address(host: str) -> bool:
-    """Return whether an IP address is one of this host's. Sends nothing."""
+    """Return whether a text is one of this host's IP addresses. Sends nothing.
+
+    False proves nothing.
+    """
+    try:
+        address = ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return False
+    if address.is_unspecified or address.is_multicast:
+        return False
+    address = getattr(address, "ipv4_mapped", None) or address
+    if address.version == 4 and address.is_loopback:
+        return True  # 127.0.0.0/8
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as probe:
-            probe.connect((host, 9))  # finds the source address
+            if _binds_own_addresses_only(address.version):
+                probe.bind((host, 0))
+                return True
+            probe.connect((host, 9))  # finds the source address, which may be another own one
             return bool(probe.getsockname()[0] == host)
+    except OSError:
+        return False
+
+
+def _binds_own_addresses_only(version: int) -> bool:
+    """Return whether the kernel binds sockets to no other host's address of this IP version."""
+    try:
+        with open(f"/proc/sys/net/ipv{version}/ip_nonlocal_bind") as file:
+            return file.read().strip() == "0"
     except OSError:
         return False
 
@@ -99,7 +132,8 @@ def is_own_address(host: str) -> bool:
 def is_vacant(host: str, port: int) -> bool:
     """Return whether an address is on this host and no process listens at it.
 
-    False proves nothing.
+    False proves nothing. The kernel may forward connections to other hosts, such as containers,
+    without a socket that listens here. Therefore True is evidence only about this host's processes.
 
     Args:
         host: an IP address.

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from hipress import addresses
 from hipress.elastic import channel, messages
 from hipress.elastic.channel import Channel
-from hipress.elastic.errors import Stranger
+from hipress.elastic.errors import ElasticError, Stranger
 from hipress.elastic.messages import Malformed
 from hipress.elastic.view import Member
 
@@ -45,6 +45,9 @@ class Owner(Protocol):
     def known_at(self, slot: int) -> Member | None:
         """Return the known process at a slot. Called before each attempt to connect."""
 
+    def has_other_slot(self, slot: int) -> bool:
+        """Return whether the job has this slot, and it is not this process's."""
+
 
 class Link:
     """Keeps a connection to the process at a slot, whichever it is, and sends on it."""
@@ -58,6 +61,8 @@ class Link:
         self.writer: asyncio.StreamWriter | None = None
         self.tried: tuple[str, int] | None = None
         """The IP address and port of the last attempt to connect."""
+        self.substituted = False
+        """Whether that address is this host's own because the slot's name means loopback here."""
 
     def send(self, payload: Any) -> None:
         """Sends a JSON value, now or when there is a connection; it may get lost."""
@@ -95,8 +100,8 @@ class Link:
                     *(self._slot, addresses.join(self._host, self._port), why),
                 )
                 delay = RETRY_SECONDS[1]
-            except (OSError, EOFError, asyncio.TimeoutError, Malformed):
-                pass
+            except (OSError, EOFError, asyncio.TimeoutError, Malformed, UnicodeError):
+                pass  # UnicodeError: the slot's host is no valid name
             try:
                 await asyncio.wait_for(self._wake.wait(), delay)
                 await asyncio.sleep(RETRY_SECONDS[0] / 5)
@@ -129,7 +134,8 @@ class Link:
             found = socket.getaddrinfo(*where, type=socket.SOCK_STREAM)
         family, _, _, _, at = addresses.preferred(found)
         address = at[0]
-        if self._owner.other_address and addresses.is_loopback(address):
+        self.substituted = bool(self._owner.other_address) and addresses.is_loopback(address)
+        if self.substituted:
             family, address = 0, self._owner.other_address  # where this machine's agents listen
         self.tried = address, at[1]
         return await asyncio.open_connection(address, at[1], family=family)
@@ -191,6 +197,8 @@ class Listener:
                 self._owner.on_payload(sender, messages.loads(await made.receive()))
         except (Stranger, Malformed) as why:
             log.warning("elastic: a connection from %s was closed: %s", _peer(writer), why)
+        except ElasticError as why:
+            log.error("elastic: a connection from %s was closed: %s", _peer(writer), why)
         except (OSError, EOFError, asyncio.TimeoutError):
             if sender is None:
                 log.info("elastic: a connection from %s ended in its handshake", _peer(writer))
@@ -224,6 +232,8 @@ class Listener:
         if hello[1] != self._owner.me.slot:
             raise Stranger(f"it looks for slot {hello[1]!r:.20}, and this is {self._owner.me.slot}")
         sender = messages.member_from_plain(hello[0])
+        if not self._owner.has_other_slot(sender.slot):
+            raise Stranger(f"it says it is slot {sender.slot}, which is no other slot of this job")
         made.send(messages.dumps(messages.member_to_plain(self._owner.me)))
         return made, sender
 

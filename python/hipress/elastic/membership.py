@@ -24,19 +24,20 @@ die, and {1, 2} are most of the three that live, while 3, cut off, works on in t
 EVIDENCE. A member is certainly dead only if there is evidence of its end. Such evidence stays true.
 There are three kinds.
  a. The kernel of the member's host shows that the process has ended (evidence.py). Each process can
-    check the processes of the same host.
+    check the processes of the same host that it has seen running.
  b. The supervisor that started the process has seen its end, and the launcher reports that.
  c. A later process of the same slot has the slot's address (``Member.follows``). If restarts are
     not counted, a new connection to the slot's address may be needed to find the later process:
     the process that answers there is later than all processes that answered before. A clock does
     not decide which one is later, because it may have been set back.
 There are two kinds of evidence that a slot has no process. Its host's kernel shows that no process
-listens at its address, and a process of that host reports this in its answer to the same ballot. Or
-the launcher has reported that it will start no other process there. Evidence is sent with Collect,
-Accept and every answer, so one living process of a host is enough to report all dead processes of
-that host. Silence is not evidence, and neither is a refused connection: when a tunnel goes down,
-gateways refuse connections to processes that still run. Both make a process *suspected*. A majority
-goes on without suspected members; a quorum of kind 2 does not.
+listens at its address, and a process of that host, which has seen the slot's last known processes
+running, reports this in its answer to the same ballot. Or the launcher has reported that it will
+start no other process there. Evidence is sent with Collect, Accept and every answer, so one living
+process of a host is enough to report the dead processes that it has seen running there. Silence is
+not evidence, and neither is a refused connection: when a tunnel goes down, gateways refuse
+connections to processes that still run. Both make a process *suspected*. A majority goes on without
+suspected members; a quorum of kind 2 does not.
 
 WHY TWO QUORUMS MEET. A proposer is in its own quorum. Two quorums of kind 1 have a member in
 common, as in Paxos. One of kind 2 has all living members in it, so it meets every other quorum

@@ -189,13 +189,15 @@ def _ballot(value: Any) -> Ballot:
 def _member(value: Any) -> Member:
     member_id, slot, host, port, incarnation, process = _list(value)
     boot, namespace, pid, start = _list(process)
+    if not 0 <= _integer(pid) < 1 << 31:
+        raise Malformed(f"{pid!r:.40} where a process id belongs")
     return Member(
         _text(member_id),
         _integer(slot),
         _text(host),
         _integer(port),
         _integer(incarnation),
-        Process(_text(boot), _text(namespace), _integer(pid), _integer(start)),
+        Process(_text(boot), _text(namespace), pid, _integer(start)),
     )
 
 
@@ -275,6 +277,15 @@ def from_plain(value: Any) -> Message:
         raise
     except (ValueError, TypeError, KeyError) as error:
         raise Malformed(f"no message: {error}") from error
+
+
+def slots_of(value: Any) -> set[int]:
+    """Return the slots of all members in a message or in a part of one."""
+    if isinstance(value, Member):
+        return {value.slot}
+    if dataclasses.is_dataclass(value):
+        value = tuple(getattr(value, field.name) for field in dataclasses.fields(value))
+    return set().union(*map(slots_of, value)) if isinstance(value, tuple) else set()
 
 
 def member_to_plain(member: Member) -> list[Any]:

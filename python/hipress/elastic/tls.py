@@ -12,11 +12,11 @@ import contextlib
 import functools
 import hashlib
 import ipaddress
-import os
 import ssl
 from ctypes import byref, c_char_p
 
-from hipress.elastic.errors import Stranger
+from hipress import files
+from hipress.elastic.errors import ElasticError, Stranger
 
 MODES = ("auto", "on", "off")
 DIGEST_BYTES = 32
@@ -40,7 +40,21 @@ def wants_tls(mode: str, ours: str, theirs: str) -> bool:
 
 @functools.cache
 def listener_context() -> tuple[ssl.SSLContext, bytes]:
-    """Return the context of this process's listener, and its certificate's SHA-256 digest."""
+    """Return the context of this process's listener, and its certificate's SHA-256 digest.
+
+    Raises:
+        ElasticError: there is no certificate, for example because the native library is missing.
+    """
+    try:
+        return _listener_context()
+    except (AttributeError, ImportError, OSError, RuntimeError, ValueError) as error:
+        raise ElasticError(
+            f"cannot make a certificate for encrypted connections between workers: {error}; "
+            "HIPRESS_TLS=off turns encryption off"
+        ) from error
+
+
+def _listener_context() -> tuple[ssl.SSLContext, bytes]:
     from hipress._lib import check_call, lib  # only where TLS is used
 
     text = c_char_p()
@@ -49,13 +63,8 @@ def listener_context() -> tuple[ssl.SSLContext, bytes]:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.num_tickets = 0
-    # ``ssl`` reads certificates from files only. This one is in memory and has no name.
-    descriptor = os.memfd_create("hipress-certificate")
-    try:
-        os.write(descriptor, pem)
-        context.load_cert_chain(f"/proc/self/fd/{descriptor}")
-    finally:
-        os.close(descriptor)
+    with files.anonymous("hipress-certificate", pem) as file:  # ``ssl`` reads files only
+        context.load_cert_chain(f"/proc/self/fd/{file.fileno()}")
     return context, hashlib.sha256(ssl.PEM_cert_to_DER_cert(_first_block(pem.decode()))).digest()
 
 

@@ -19,7 +19,7 @@ class Process:
     """A process as identified by its host's kernel.
 
     :param boot: the kernel's boot id; empty if the process could not be identified
-    :param namespace: the namespace of ``pid``
+    :param namespace: the namespace of ``pid`` and, after a space, that of ``start`` if it is known
     :param start: when the process was started, in ticks since the host's boot
     """
 
@@ -27,6 +27,11 @@ class Process:
     namespace: str
     pid: int
     start: int
+
+    @property
+    def timeline(self) -> tuple[str, str]:
+        """Boot id and time namespace. Start times of different timelines are not comparable."""
+        return self.boot, self.namespace.partition(" ")[2]
 
 
 NO_PROCESS = Process("", "", 0, 0)
@@ -51,15 +56,17 @@ class Member:
         """Return whether this member is later at its slot than ``other``, or None if unknown.
 
         If restarts are not counted, start times order the processes of one kernel. Processes of
-        two hosts, or from before and after a reboot, could be ordered only by their clocks, and a
-        clock may be set back.
+        two hosts, from before and after a reboot, or of an unknown kernel could be ordered only by
+        the time of day, and a clock may be set back.
         """
         one, two = self.process, other.process
-        if self.uncounted and other.uncounted:
-            if one.boot != two.boot:
+        if self.uncounted and other.uncounted and self.id != other.id:
+            if not one.boot or one.timeline != two.timeline:
                 return None
             if one.start != two.start:
                 return one.start > two.start
+            if one != two:
+                return None
         return self.incarnation > other.incarnation
 
     def __str__(self) -> str:
@@ -140,9 +147,9 @@ def first_incarnation(restart: int) -> int:
 
 
 def uncounted(seconds: float) -> int:
-    """What takes the place of ``restart`` where nobody counts.
+    """Return what takes the place of ``restart`` if restarts are not counted.
 
-    :param seconds: the time of day. It orders a slot's processes only on hosts that show no boot id
+    :param seconds: the time of day. It makes the number unlikely to occur twice, and orders nothing
     """
     return (UNCOUNTED >> 16) + int(seconds * 10)
 

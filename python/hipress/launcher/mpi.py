@@ -21,6 +21,8 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
+from hipress import files
+
 from . import remote
 from .errors import LaunchError
 from .hostfile import Host, place
@@ -179,11 +181,13 @@ def find_slurm(name: str) -> str:
 
 
 def hostfile_for_slurm(hosts: list[str]) -> str:
-    """A file with one line per rank, which ``--distribution=arbitrary`` reads: a memory file of
-    this process, which goes away with it."""
-    descriptor = os.memfd_create("hipress-hosts")
-    os.write(descriptor, "".join(f"{host}\n" for host in hosts).encode())
-    return f"/proc/{os.getpid()}/fd/{descriptor}"
+    """Return the path of a file with one line per rank, for ``--distribution=arbitrary``.
+
+    The file exists until this process ends.
+    """
+    text = "".join(f"{host}\n" for host in hosts)
+    with files.anonymous("hipress-hosts", text.encode()) as file:
+        return f"/proc/{os.getpid()}/fd/{os.dup(file.fileno())}"
 
 
 def elastic_tasks(job: Job, hosts: list[Host], directory: str, launcher: str) -> list[Task]:
