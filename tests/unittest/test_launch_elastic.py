@@ -114,6 +114,67 @@ def test_workers_learn_which_processes_have_ended(tmp_path):
         launch.finish(20.0)
 
 
+def slot_with_ends(means=None):
+    """Return a runner, its only slot, and the ends that it would publish."""
+    runner = ElasticRunner(Printer(), Rules(max_restarts=9))
+    task = Task("worker 0", "worker", {"env": {"HIPRESS_ELASTIC_SLOT": "0"}}, via=means)
+    slot = Slot(task)
+    runner._slots = [slot]
+    return runner, slot, runner._ends
+
+
+def end_once(runner, slot, **fields):
+    """Start a process in a slot, and end it as a supervisor has reported it."""
+    slot.started(None, 0.0)
+    slot.knows(dict(PROCESS))
+    for name, value in fields.items():
+        setattr(slot, name, value)
+    runner._supervisor_ended(slot, 0, 1.0)
+
+
+PROCESS = {"pid": 7}
+
+
+def test_end_after_a_lost_start_report_is_not_published():
+    """The process whose report was lost may run, and the later one fails at the bound port."""
+    runner, slot, ends = slot_with_ends(["ssh"])
+    slot.started(None, 0.0)
+    runner._supervisor_ended(slot, 255, 1.0)
+    assert slot.state == State.WAITING and slot.restarts == 0
+    end_once(runner, slot, reported=1)
+    assert slot.restarts == 1 and ends == {}
+
+
+def test_end_after_a_failed_start_is_not_published():
+    runner, slot, ends = slot_with_ends(["mpirun"])
+    slot.started(None, 0.0)
+    runner._supervisor_ended(slot, 1, 1.0)
+    end_once(runner, slot, reported=1)
+    assert slot.restarts == 2 and ends == {}
+
+
+def test_end_after_one_with_leftover_processes_is_not_published():
+    runner, slot, ends = slot_with_ends()
+    end_once(runner, slot, reported=1)
+    assert list(ends) == ["0"]
+    ends.clear()
+    end_once(runner, slot, reported=1, left_processes=True)
+    end_once(runner, slot, reported=1)
+    assert slot.restarts == 3 and ends == {}
+
+
+def test_end_after_an_adopted_process_is_not_published(monkeypatch):
+    """Only the process group of an adopted worker is ended."""
+    monkeypatch.setattr(os, "waitpid", lambda pid, _: (pid, 9))
+    monkeypatch.setattr(os, "killpg", lambda *_: None)
+    runner, slot, ends = slot_with_ends()
+    slot.started(None, 0.0)
+    slot.knows({**PROCESS, "folder": "/nonexistent"})
+    runner._supervisor_ended(slot, -9, 1.0)
+    end_once(runner, slot, reported=1)
+    assert slot.restarts == 2 and ends == {}
+
+
 def test_used_up_restarts_end_the_job_in_one_sentence(tmp_path):
     launch = run(
         arguments(2, "--min-workers", "2", "--max-restarts", "2", *python(WORKER)),

@@ -87,14 +87,16 @@ class ElasticRunner(Runner):
             self._send(slot.running, command + b"\n")
 
     def _publish_end(self, slot: Slot) -> None:
-        """Report to the workers that a slot's process has ended, if that is certain.
+        """Report to the workers that all processes of a slot so far have ended, if that is certain.
 
         Their agents need such evidence: a gateway may have refused a connection, so a refusal does
         not show that a process is dead (hipress/elastic/membership.py).
         """
-        seen = slot.reported is not None and not slot.left_processes
+        seen = slot.reported is not None or slot.gone_with_host is not None
+        if not seen or slot.left_processes:
+            slot.unsure = True
         number = slot.task.spec.get("env", {}).get("HIPRESS_ELASTIC_SLOT", "")
-        if not number or (not seen and slot.gone_with_host is None):
+        if not number or slot.unsure:
             return
         self._ends[number] = slot.restarts if slot.state == State.WAITING else None
         for other in self._slots:
@@ -251,6 +253,7 @@ class ElasticRunner(Runner):
             self._gone(slot, now)
         elif slot.pid is None:
             what = f"{slot.task.means} {describe_death(status)}".strip()
+            slot.unsure = True  # the worker may run, and only its supervisor's report is lost
             away, trains = slot.away, self._term_at is None and self._ending is None
             if trains and slot.put_off(status, now):
                 if away is None:

@@ -58,6 +58,9 @@ class Slot:
     reported: int | None = None
     #: Whether descendants of the worker were left that could not be ended.
     left_processes: bool = False
+    #: Whether a process of this slot may still run although a later one was started, or may be.
+    #: Stays true: reports of ended processes cover all earlier processes of the slot.
+    unsure: bool = False
     #: Without a status: whether the worker has ended with its host, which has started again.
     gone_with_host: bool | None = None
     #: When the connection to it was lost, and when the next one is tried.
