@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import sys
@@ -279,6 +280,104 @@ def test_a_host_that_has_started_again_has_ended_its_worker():
         runner._gone(slot, 1060.0)
         assert (slot.state, slot.unseen, slot.restarts) == (State.WAITING, not with_host, 1)
         assert slot.out_of_sight(1060.0) is not with_host
+
+
+@pytest.fixture
+def watcher(monkeypatch):
+    """A watcher that has not started, its module, and its reports."""
+    monkeypatch.setitem(sys.modules, "supervisor", supervisor)
+    from hipress.launcher import elastic_supervisor
+
+    watcher = elastic_supervisor.Watcher.__new__(elastic_supervisor.Watcher)
+    watcher.reports, watcher.control = [], 0
+    watcher.report = watcher.end_with = lambda **what: watcher.reports.append(what)
+    watcher.serve = lambda _: None
+    own = elastic_supervisor.Process(os.getpid())
+    about = {"pid": 2**22 + 1, "since": 1, "supervisor": [own.pid, own.since - 1]}
+    about["folder"] = "/nonexistent"
+    about["boot"] = elastic_supervisor.boot_id()
+    about["namespace"] = elastic_supervisor.namespace()
+    about["machine"] = elastic_supervisor.machine()
+    watcher.spec = {"watch": about, "marks": [f"HIPRESS_TEST_MARK={os.urandom(8).hex()}"]}
+    return watcher, elastic_supervisor
+
+
+def test_watcher_finds_ended_process_and_restarted_host(watcher, monkeypatch):
+    watcher, module = watcher
+    watcher.run()
+    monkeypatch.setattr(module, "machine", lambda: "an id")
+    watcher.spec["watch"].update(machine="an id", boot="earlier")
+    watcher.run()
+    assert watcher.reports == [
+        {"gone": True, "restarted": False, "left": 0},
+        {"gone": True, "restarted": True, "left": 0},
+    ]
+
+
+@pytest.mark.parametrize(
+    "about",
+    [
+        {"boot": "other", "machine": "other"},
+        {"boot": "other", "machine": ""},
+        {"namespace": "pid:[1]"},
+        {"namespace": ""},
+        {"machine": "other"},
+    ],
+    ids=["another host", "unknown host", "another container", "unknown container", "clone"],
+)
+def test_watcher_decides_nothing_elsewhere(watcher, monkeypatch, about):
+    watcher, module = watcher
+    if not about.get("machine", "some"):
+        monkeypatch.setattr(module, "machine", lambda: "")
+    watcher.spec["watch"].update(about)
+    watcher.run()
+    assert watcher.reports == [{"elsewhere": True}]
+
+
+def test_watcher_waits_for_leftovers_and_counts_the_rest(watcher, monkeypatch):
+    watcher, module = watcher
+    looks = [[7], [7], []]
+    watcher.marked = lambda: looks.pop(0)
+    monkeypatch.setattr(module, "kill_all", lambda *_: None)
+    watcher.run()
+    watcher.marked = lambda: [7]
+    monkeypatch.setattr(module, "LEFTOVER_SECONDS", 0.01)
+    watcher.run()
+    assert [report["left"] for report in watcher.reports] == [0, 1] and not looks
+
+
+def watched(runner):
+    """Return a lost slot whose connection is being made again."""
+    spec = {"env": {"HIPRESS_ELASTIC_SLOT": "0"}}
+    task = Task("worker 0", "worker", spec, via=["ssh"], where="host")
+    slot = Slot(task, Running(task, None, 0.0))
+    slot.running.process = type("Process", (), {"stdin": io.BytesIO()})
+    slot.knows({"pid": 7, "boot": "boot", "namespace": "namespace"})
+    slot.lose(0.0)
+    runner._slots = [slot]
+    return slot
+
+
+def test_connection_to_another_host_ends_nothing(capfd):
+    runner = ElasticRunner(Printer(), Rules())
+    slot = watched(runner)
+    for _ in range(2):
+        runner._report_came(slot.running, {"elsewhere": True})
+        runner._supervisor_ended(slot, 0, 1.0)
+    assert slot.state == State.LOST and slot.restarts == 0 and not runner._ends
+    assert capfd.readouterr().err == (
+        "hipress-launch: ssh has reached another host or container than the one of worker 0 on "
+        "host, which may still run; trying again\n"
+    )
+
+
+@pytest.mark.parametrize("left", [0, 1])
+def test_end_without_a_status_is_published_if_nothing_is_left(left):
+    runner = ElasticRunner(Printer(), Rules())
+    slot = watched(runner)
+    runner._report_came(slot.running, {"gone": True, "restarted": False, "left": left})
+    runner._supervisor_ended(slot, 0, 1.0)
+    assert slot.state == State.WAITING and bool(runner._ends) == (not left)
 
 
 def test_who_was_started_after_an_end_that_nobody_saw_shows_nothing():

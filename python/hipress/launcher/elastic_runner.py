@@ -391,9 +391,17 @@ class ElasticRunner(Runner):
             if not slot.fate:
                 slot.state = State.RUNNING
                 self._say(f"connected to {slot.who} again")
+        elif "elsewhere" in report:
+            if not slot.elsewhere:
+                slot.elsewhere = True
+                self._say(
+                    f"{slot.task.means} has reached another host or container than the one of "
+                    f"{slot.who}, which may still run; trying again"
+                )
         else:
+            slot.left_processes = bool(report.get("left"))
             if "exit" in report:
-                slot.reported, slot.left_processes = report["exit"], bool(report.get("left"))
+                slot.reported = report["exit"]
             else:
                 slot.gone_with_host = report["restarted"]
             self._send(running, b"DONE\n")

@@ -13,7 +13,8 @@ passes no signal on: an mpirun without its launcher sends SIGTERM.
 The command's status is also left in a folder, until the launcher says "DONE": the connection to it
 may have broken. Then it connects again, with what was reported of the process as "watch", and the
 process is watched to its end. If its supervisor was killed, nobody knows its status: it is gone,
-and what it has left behind, which "marks" in the environment tell, is ended here.
+and what it has left behind, which "marks" in the environment tell, is ended here. A connection may
+also reach another host or container of the same name, where nothing shows whether the process runs.
 
 The launcher also says which slots' processes have ended, in lines "ENDED" with JSON. They are left
 in a file of the folder, which HIPRESS_ELASTIC_ENDED names to the command: evidence for its agent.
@@ -34,6 +35,7 @@ import time
 from supervisor import Supervisor, code_of, descendants, kill_all
 
 DONE_SECONDS = 5.0  # from the report of the command's end until the launcher has heard it
+LEFTOVER_SECONDS = 5.0  # in which killed processes end
 STATUS_SECONDS = 10.0  # from the command's end until a living supervisor has left its status
 
 
@@ -41,6 +43,30 @@ def boot_id():
     """Another text each time this machine is started."""
     with open("/proc/sys/kernel/random/boot_id") as file:
         return file.read().strip()
+
+
+def namespace():
+    """Return the namespaces of process ids and start times; empty if they are not known."""
+    try:
+        if os.readlink("/proc/self") != str(os.getpid()):
+            return ""  # /proc belongs to another namespace
+        spaces = [f"/proc/self/ns/{kind}" for kind in ("pid", "time")]
+        return " ".join(os.readlink(space) for space in spaces if os.path.exists(space))
+    except OSError:
+        return ""
+
+
+def machine():
+    """Return a text that stays the same when this machine restarts; empty if there is none."""
+    for path in ("/etc/machine-id", "/var/lib/dbus/machine-id"):
+        try:
+            with open(path) as file:
+                text = file.read().strip()
+        except (OSError, ValueError):
+            continue
+        if text:
+            return f"{text} {os.uname()[1]}"  # cloned machines may have the same id
+    return ""
 
 
 class Process:
@@ -220,7 +246,7 @@ class ElasticSupervisor(Supervisor):
     def started(self):
         command, own = Process(self.child.pid), Process(os.getpid())
         self.report(pid=command.pid, since=command.since, supervisor=[own.pid, own.since],
-                    boot=self.boot, folder=self.folder)
+                    boot=self.boot, namespace=namespace(), machine=machine(), folder=self.folder)
 
     def orphaned(self):
         pass
@@ -288,9 +314,11 @@ class Watcher(ElasticSupervisor):
     def run(self):
         about = self.spec["watch"]
         self.folder = about["folder"]
+        if not self.is_here():
+            return self.report(elsewhere=True)
         self.child = Process(about["pid"], about["since"] or 0)
         if about["boot"] != boot_id() and self.left_status() is None:
-            return self.end_with(gone=True, restarted=True)
+            return self.end_with(gone=True, restarted=True, left=0)
         keeper = Process(*about["supervisor"])
         if self.child.runs:
             try:
@@ -311,8 +339,16 @@ class Watcher(ElasticSupervisor):
             return None
         if status is not None:
             return self.end_with(exit=status, left=len(self.marked()))
-        self.end_leftovers()
-        return self.end_with(gone=True, restarted=False)
+        return self.end_with(gone=True, restarted=False, left=self.end_leftovers())
+
+    def is_here(self):
+        """Return whether the command's processes would be visible here if they ran."""
+        about, boot = self.spec["watch"], boot_id()
+        if not about["namespace"] or about["namespace"] != namespace():
+            return False
+        # Without a machine's id, another machine looks like this one after a restart.
+        same = about["machine"] == machine()
+        return same and (about["boot"] == boot or bool(about["machine"]))
 
     def left_status(self):
         """The status that the supervisor has left; None: none."""
@@ -323,8 +359,14 @@ class Watcher(ElasticSupervisor):
             return None
 
     def end_leftovers(self):
-        """Ends processes that came of the command, as nobody else does."""
-        kill_all(self.marked(), signal.SIGKILL)
+        """End processes that descend from the command; return how many could not be ended."""
+        end = time.monotonic() + LEFTOVER_SECONDS
+        left = self.marked()
+        while left and time.monotonic() < end:
+            kill_all(left, signal.SIGKILL)
+            self.serve(0.02)
+            left = self.marked()
+        return len(left)
 
     def marked(self):
         """Return the processes that descend from the command."""

@@ -67,6 +67,8 @@ class Slot:
     lost: float = 0.0
     connect_due: float = 0.0
     connect_delay: float = 0.0
+    #: Whether a connection has reached a host or container where its process never was.
+    elsewhere: bool = False
     #: Since when no process can be started in it: its host is not reached. Whether it ever was.
     away: float | None = None
     reached: bool = False
@@ -108,7 +110,7 @@ class Slot:
         """A process was started in it."""
         self.running, self.began, self.state = running, now, State.RUNNING
         self.process = self.reported = self.gone_with_host = None
-        self.left_processes = False
+        self.left_processes = self.elsewhere = False
         self.fate, self.in_doubt, self.unseen = "", self.unseen, False
 
     @property
