@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Callable
 
 import pytest
@@ -31,6 +32,7 @@ from hipress.elastic import (
     ViewChanged,
     links,
 )
+from hipress.elastic.agent_thread import AgentThread
 from hipress.elastic.channel import HELLO_BYTES, MAGIC, Channel
 from hipress.elastic.errors import Stranger
 from hipress.elastic.links import Link
@@ -470,10 +472,13 @@ def test_refusals_of_other_hosts_prove_no_death_but_supervisors_do(
         while True:  # a view may be installed between the two deaths
             epoch = agents[2].await_view(epoch, 1.0).epoch
     assert 1 in {each["slot"] for each in agents[2].status()["suspects"]}
-    ended.write_text('{"0": null, "1": null}')
+    ended.write_text(ENDED)
     view = agents[2].await_view(epoch, PATIENCE)
     assert [member.slot for member in view.members] == [2]
     assert {why for _, why in view.departed} == {"its process has ended"}
+
+
+ENDED = '{"0": null, "1": null}'
 
 
 class Tunnel:
@@ -545,6 +550,25 @@ def test_majority_leaves_out_a_member_at_once_when_its_address_refuses(start: St
 def test_damaged_reports_of_a_supervisor_are_refused(text: str) -> None:
     with pytest.raises(ValueError):
         parse_ended(text)
+
+
+def _reads(path: Path) -> dict[int, Any]:
+    """Return what an agent takes from the file of its supervisor."""
+    agent: Any = SimpleNamespace(_ended_file=str(path), _ended_text="")
+    return AgentThread._read_ended(agent)
+
+
+def test_reports_of_a_supervisor_that_nest_too_deeply_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "ended").write_text("[" * 100_000)
+    assert _reads(tmp_path / "ended") == {}
+
+
+def test_reports_that_another_user_may_have_written_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "ended"
+    path.write_text(ENDED)
+    assert _reads(path)
+    tmp_path.chmod(0o777)
+    assert not _reads(path)
 
 
 def test_a_missing_slot_is_named(start: Start) -> None:

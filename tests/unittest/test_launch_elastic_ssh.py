@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import shutil
 import signal
 import sys
 import tempfile
@@ -16,7 +17,7 @@ from harness.launch import launched, python
 from harness.launch_elastic import WORKER, alive, arguments, supervisor_of, ups
 from harness.processes import wait_until
 from hipress.launcher import supervisor
-from hipress.launcher.elastic_runner import ElasticRunner
+from hipress.launcher.elastic_runner import ElasticRunner, left_status
 from hipress.launcher.output import STDERR, Printer
 from hipress.launcher.runner import Running, Task
 from hipress.launcher.slots import LATE_SECONDS, Ending, Rules, Slot, State
@@ -344,6 +345,39 @@ def test_watcher_waits_for_leftovers_and_counts_the_rest(watcher, monkeypatch):
     monkeypatch.setattr(module, "LEFTOVER_SECONDS", 0.01)
     watcher.run()
     assert [report["left"] for report in watcher.reports] == [0, 1] and not looks
+
+
+def make_folder_of_others(folder, how):
+    """Make a folder as another user might, after a cleanup job removed the private one."""
+    folder.mkdir(mode=0o700)
+    if how == "open":
+        folder.chmod(0o777)
+    elif how == "link":
+        folder.rename(folder.with_name("target"))
+        folder.symlink_to("target")
+    elif os.geteuid() == 0:
+        os.chown(folder, 12345, -1)
+    else:
+        pytest.skip("only root can give a folder away")
+
+
+@pytest.mark.parametrize("how", ["own", "open", "link", "foreign"])
+def test_supervisor_uses_only_a_private_folder(watcher, tmp_path, how):
+    watcher, module = watcher
+    folder = tmp_path / "folder"
+    watcher.folder = str(folder)
+    watcher.leave("status", "3")  # makes the folder
+    assert watcher.left_status() == left_status(str(folder)) == 3
+    (folder / "status").write_text("no number")
+    assert watcher.left_status() is None
+    if how == "own":
+        return
+    shutil.rmtree(folder)
+    make_folder_of_others(folder, how)
+    watcher.leave("ended", "{}")
+    assert not list(folder.iterdir())
+    (folder / "status").write_text("0")
+    assert watcher.left_status() is None and left_status(str(folder)) == -9
 
 
 def watched(runner):

@@ -25,6 +25,7 @@ from hipress.elastic.outputs import Ending, Evicted, Installed, Left, Output, Se
 from hipress.elastic.settings import parse_ended
 from hipress.elastic.status import Calls, describe
 from hipress.elastic.view import Member, View
+from hipress.files import read_private
 
 log = logging.getLogger("hipress.elastic")
 
@@ -212,15 +213,14 @@ class AgentThread:
         if not self._ended_file:
             return {}
         try:
-            with open(self._ended_file) as file:
-                text = file.read()
+            text = read_private(self._ended_file)
             if text == self._ended_text:
                 return {}
             self._ended_text = text
             return parse_ended(text)
         except FileNotFoundError:
             return {}  # no process has ended, or the supervisor itself has ended
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:  # the last one for deep JSON
             log.warning("elastic: cannot read %s (HIPRESS_ELASTIC_ENDED): %s",
                         self._ended_file, error)  # fmt: skip
             self._ended_file = ""

@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from hipress.errors import CAME_LATE
+from hipress.files import read_private
 
 from . import supervisor
 from .ends import shell_status
@@ -410,7 +411,7 @@ class ElasticRunner(Runner):
 def left_status(folder: str) -> int:
     """What a supervisor has left of its worker's end before its own, as Popen's returncode."""
     try:
-        return int(Path(folder, "status").read_text())
+        return int(read_private(os.path.join(folder, "status")))
     except (OSError, ValueError):
         return -signal.SIGKILL
 

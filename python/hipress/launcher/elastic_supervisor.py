@@ -69,6 +69,20 @@ def machine():
     return ""
 
 
+def open_private(path):
+    """Open a directory to which only this user has access; raise OSError for any other.
+
+    Its name may be visible to others, who may make a directory of that name when a cleanup job has
+    removed this user's.
+    """
+    folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    about = os.fstat(folder)
+    if about.st_uid != os.geteuid() or about.st_mode & 0o077:
+        os.close(folder)
+        raise PermissionError(f"other users have access to {path}")
+    return folder
+
+
 class Process:
     """A process, which another one with its id is not.
 
@@ -261,14 +275,21 @@ class ElasticSupervisor(Supervisor):
 
     def leave(self, name, text):
         """Write a text to a file of the folder. Readers never see a partial file."""
-        path = os.path.join(self.folder, name)
         try:
             os.makedirs(self.folder, 0o700, exist_ok=True)  # a cleanup job may have removed it
-            with open(path + ".part", "w") as file:
-                file.write(text)
-            os.rename(path + ".part", path)
+            folder = open_private(self.folder)
         except OSError:
-            pass  # a status is also reported elsewhere; without evidence the worker's agent waits
+            return  # a status is also reported elsewhere; without evidence the worker's agent waits
+        part = name + ".part"
+        try:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+            with os.fdopen(os.open(part, flags, 0o600, dir_fd=folder), "w") as file:
+                file.write(text)
+            os.rename(part, name, src_dir_fd=folder, dst_dir_fd=folder)
+        except OSError:
+            pass
+        finally:
+            os.close(folder)
 
     def report(self, **what):
         end = b"" if self.errors.last == b"\n" else b"\n"
@@ -353,10 +374,16 @@ class Watcher(ElasticSupervisor):
     def left_status(self):
         """The status that the supervisor has left; None: none."""
         try:
-            with open(os.path.join(self.folder, "status")) as file:
-                return int(file.read())
+            folder = open_private(self.folder)
         except OSError:
             return None
+        try:
+            with os.fdopen(os.open("status", os.O_RDONLY, dir_fd=folder)) as file:
+                return int(file.read())
+        except (OSError, ValueError):
+            return None
+        finally:
+            os.close(folder)
 
     def end_leftovers(self):
         """End processes that descend from the command; return how many could not be ended."""
