@@ -30,6 +30,7 @@ from hipress.elastic import (
     TrainingOver,
     View,
     ViewChanged,
+    evidence,
     links,
 )
 from hipress.elastic.agent_thread import AgentThread
@@ -478,7 +479,7 @@ def test_refusals_of_other_hosts_prove_no_death_but_supervisors_do(
     assert {why for _, why in view.departed} == {"its process has ended"}
 
 
-ENDED = '{"0": null, "1": null}'
+ENDED = json.dumps({slot: [None, *evidence.host()] for slot in "01"})
 
 
 class Tunnel:
@@ -546,7 +547,19 @@ def test_majority_leaves_out_a_member_at_once_when_its_address_refuses(start: St
     assert [why for _, why in view.departed] == ["its address refuses connections"]
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"0": -1}', '{"a": 1}', '{"0": "1"}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        '{"0": [-1, "boot", "pid"]}',
+        '{"a": [1, "boot", "pid"]}',
+        '{"0": ["1", "boot", "pid"]}',
+        '{"0": [1, "", "pid"]}',
+        '{"0": [1, "boot"]}',
+        '{"0": 1}',
+    ],
+)
 def test_damaged_reports_of_a_supervisor_are_refused(text: str) -> None:
     with pytest.raises(ValueError):
         parse_ended(text)

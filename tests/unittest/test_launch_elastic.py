@@ -22,6 +22,7 @@ from harness.launch_elastic import (
     ups,
 )
 from harness.processes import wait_until
+from hipress.elastic import evidence
 from hipress.launcher import elastic
 from hipress.launcher.elastic_runner import ElasticRunner
 from hipress.launcher.hostfile import Host
@@ -91,10 +92,11 @@ def test_a_killed_worker_is_started_again_in_its_slot(tmp_path):
     ]
 
 
-PRINTS_ENDS = WORKER.replace(
+PRINTS_ENDS = "import json\n" + WORKER.replace(
     '    print("alive"',
     """    if os.path.exists(os.environ["HIPRESS_ELASTIC_ENDED"]):
-        print("ends", open(os.environ["HIPRESS_ELASTIC_ENDED"]).read(), flush=True)
+        ends = json.load(open(os.environ["HIPRESS_ELASTIC_ENDED"]))
+        print("ends", {slot: end[0] for slot, end in ends.items()}, ends["1"][1:], flush=True)
     print("alive\"""",
 )
 
@@ -108,8 +110,9 @@ def read_until(launch, line):
 def test_workers_learn_which_processes_have_ended(tmp_path):
     options = ["--max-restarts", "1", "--env", "DIE=1.0 1.1"]
     with launched(arguments(3, *options, *python(PRINTS_ENDS)), cwd=tmp_path) as launch:
-        read_until(launch, '[worker 0] ends {"1": 1}\n')  # it is restarted once
-        read_until(launch, '[worker 0] ends {"1": null}\n')  # and is not restarted again
+        table = list(evidence.host())
+        read_until(launch, f"[worker 0] ends {{'1': 1}} {table}\n")  # it is restarted once
+        read_until(launch, f"[worker 0] ends {{'1': None}} {table}\n")  # and not again
         (tmp_path / "end").touch()
         launch.finish(20.0)
 
@@ -132,7 +135,7 @@ def end_once(runner, slot, **fields):
     runner._supervisor_ended(slot, 0, 1.0)
 
 
-PROCESS = {"pid": 7}
+PROCESS = {"pid": 7, "boot": "boot", "namespace": "pid:[1]"}
 
 
 def test_end_after_a_lost_start_report_is_not_published():
@@ -143,6 +146,18 @@ def test_end_after_a_lost_start_report_is_not_published():
     assert slot.state == State.WAITING and slot.restarts == 0
     end_once(runner, slot, reported=1)
     assert slot.restarts == 1 and ends == {}
+
+
+def test_published_end_names_the_process_table():
+    runner, slot, ends = slot_with_ends()
+    end_once(runner, slot, reported=1)
+    assert ends == {"0": (1, "boot", "pid:[1]")}
+    ends.clear()
+    slot.started(None, 0.0)
+    slot.knows({**PROCESS, "namespace": ""})
+    slot.reported = 1
+    runner._supervisor_ended(slot, 0, 1.0)
+    assert not ends
 
 
 def test_end_after_a_failed_start_is_not_published():

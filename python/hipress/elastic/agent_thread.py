@@ -24,7 +24,7 @@ from hipress.elastic.notes import Notes, is_note
 from hipress.elastic.outputs import Ending, Evicted, Installed, Left, Output, Send, Verify
 from hipress.elastic.settings import parse_ended
 from hipress.elastic.status import Calls, describe
-from hipress.elastic.view import Member, View
+from hipress.elastic.view import Ended, Member, View
 from hipress.files import read_private
 
 log = logging.getLogger("hipress.elastic")
@@ -192,8 +192,8 @@ class AgentThread:
         while True:
             now = time.monotonic()
             with self.changed:
-                for slot, below in self._read_ended().items():
-                    self.machine.ended(now, slot, below)
+                for slot, report in self._read_ended().items():
+                    self.machine.ended(now, slot, report)
                 for member_id in self.machine.dead:
                     self._detector.forget(member_id)
                 for member_id, seconds in self._detector.tick(now):
@@ -208,7 +208,7 @@ class AgentThread:
                 self._on_status(self.status())
             await asyncio.sleep(self._tick_seconds)
 
-    def _read_ended(self) -> dict[int, int]:
+    def _read_ended(self) -> dict[int, Ended]:
         """Return the supervisor's report of ended processes, or an empty one if it is unchanged."""
         if not self._ended_file:
             return {}

@@ -52,7 +52,8 @@ class ElasticRunner(Runner):
         self._job, self._word = secrets.token_hex(8), "hipress-" + secrets.token_hex(8)
         self._program = PROGRAM.read_text()
         # By slot: processes with fewer restarts have ended. None: all have ended, and none follows.
-        self._ends: dict[str, int | None] = {}
+        # Then the boot id and the namespace of the last one's supervisor.
+        self._ends: dict[str, tuple[int | None, str, str]] = {}
 
     # Starting and stopping
 
@@ -97,9 +98,10 @@ class ElasticRunner(Runner):
         if not seen or slot.left_processes:
             slot.unsure = True
         number = slot.task.spec.get("env", {}).get("HIPRESS_ELASTIC_SLOT", "")
-        if not number or slot.unsure:
+        if not number or slot.unsure or not slot.process["namespace"]:
             return
-        self._ends[number] = slot.restarts if slot.state == State.WAITING else None
+        restarts = slot.restarts if slot.state == State.WAITING else None
+        self._ends[number] = (restarts, slot.process["boot"], slot.process["namespace"])
         for other in self._slots:
             if other.state == State.RUNNING:
                 self._send_ends(other.running)
