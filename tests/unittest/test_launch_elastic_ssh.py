@@ -6,6 +6,7 @@ import io
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -378,6 +379,28 @@ def test_supervisor_uses_only_a_private_folder(watcher, tmp_path, how):
     assert not list(folder.iterdir())
     (folder / "status").write_text("0")
     assert watcher.left_status() is None and left_status(str(folder)) == -9
+
+
+def test_process_whose_first_thread_has_ended_still_runs(watcher):
+    watcher, module = watcher
+    code = (
+        "import ctypes, threading, time\n"
+        "threading.Thread(target=time.sleep, args=(60,)).start()\n"
+        "ctypes.CDLL(None).pthread_exit(None)\n"
+    )
+    mark = watcher.spec["marks"][0]
+    with subprocess.Popen(
+        [sys.executable, "-c", code], env={**os.environ, **dict([mark.split("=")])}
+    ) as process:
+        try:
+            stat = Path(f"/proc/{process.pid}/stat")
+            wait_until(lambda: " Z " in stat.read_text(), 10.0, "the end of the first thread")
+            assert module.Process(process.pid).runs
+            assert process.pid in supervisor.descendants()
+            assert watcher.marked() == [process.pid]
+        finally:
+            process.kill()
+            wait_until(lambda: process.poll() is not None, 5.0, "its end")
 
 
 def watched(runner):

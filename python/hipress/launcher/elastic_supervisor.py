@@ -22,6 +22,7 @@ in a file of the folder, which HIPRESS_ELASTIC_ENDED names to the command: evide
 
 import ctypes
 import fcntl
+import glob
 import json
 import os
 import select
@@ -99,7 +100,9 @@ class Process:
                 fields = file.read().rpartition(b")")[2].split()
         except OSError:
             return None
-        return None if fields[0] in (b"Z", b"X") else int(fields[19])
+        # The first thread may have ended before the process's other threads.
+        ended = fields[0] in (b"Z", b"X") and int(fields[17]) <= 1
+        return None if ended else int(fields[19])
 
     @property
     def runs(self):
@@ -399,12 +402,18 @@ class Watcher(ElasticSupervisor):
         """Return the processes that descend from the command."""
         marks, left = {mark.encode() for mark in self.spec["marks"]}, []
         for entry in os.listdir("/proc"):
-            try:
-                with open(f"/proc/{entry}/environ", "rb") as file:
-                    if marks <= set(file.read().split(b"\0")):
-                        left.append(int(entry))
-            except (OSError, ValueError):
-                continue
+            # If the first thread has ended, only the other threads show the environment.
+            threads = glob.iglob(f"/proc/{entry}/task/*/environ") if entry.isdigit() else ()
+            for path in threads:
+                try:
+                    with open(path, "rb") as file:
+                        found = set(file.read().split(b"\0"))
+                except OSError:
+                    continue
+                if marks <= found:
+                    left.append(int(entry))
+                if found != {b""}:
+                    break
         return left
 
     def stop(self):
