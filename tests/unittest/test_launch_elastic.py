@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -188,6 +189,38 @@ def test_end_after_an_adopted_process_is_not_published(monkeypatch):
     runner._supervisor_ended(slot, -9, 1.0)
     end_once(runner, slot, reported=1)
     assert slot.restarts == 2 and ends == {}
+
+
+def test_launcher_does_not_wait_for_a_supervisor_that_reads_nothing():
+    runner, slot, ends = slot_with_ends(["sleep", "60"])
+    runner._start_in(slot)
+    supervisor = slot.running.process
+    try:
+
+        def publish():
+            for restarts in range(5000):
+                ends["1"] = (restarts, "boot", "pid:[1]")
+                runner._send_ends(slot)
+
+        thread = threading.Thread(target=publish, daemon=True)
+        thread.start()
+        thread.join(5.0)
+        assert not thread.is_alive()
+        assert len(slot.running.unsent) < 100  # part of a line
+        pipe = os.open(f"/proc/{supervisor.pid}/fd/0", os.O_RDONLY | os.O_NONBLOCK)
+        data = b""
+        while slot.ends_due or not data:
+            data += os.read(pipe, 1 << 20)
+            runner._send_late()
+        data += os.read(pipe, 1 << 20)
+        os.close(pipe)
+        lines = data.splitlines()[1:]  # the first one is the task
+        assert lines[-1] == b'ENDED {"1": [4999, "boot", "pid:[1]"]}'
+        assert all(line.startswith(b"ENDED {") and line.endswith(b"}") for line in lines)
+    finally:
+        supervisor.kill()
+        supervisor.wait()
+        runner._close(slot.running)
 
 
 def test_used_up_restarts_end_the_job_in_one_sentence(tmp_path):

@@ -66,6 +66,7 @@ class ElasticRunner(Runner):
         env = {**slot.task.spec["env"], **self._marks(slot)}
         super()._start(self._elastic(slot, env=env))
         slot.started(self._running[-1], time.monotonic())
+        self._never_block(slot)
 
     def _marks(self, slot: Slot) -> dict[str, str]:
         """What the environment of a slot's present process has alone."""
@@ -85,6 +86,7 @@ class ElasticRunner(Runner):
         marks = [f"{name}={value}" for name, value in self._marks(slot).items()]
         super()._start(self._elastic(slot, watch=slot.process, marks=marks))
         slot.running = self._running[-1]
+        self._never_block(slot)
         if command:
             self._send(slot.running, command + b"\n")
 
@@ -104,11 +106,26 @@ class ElasticRunner(Runner):
         self._ends[number] = (restarts, slot.process["boot"], slot.process["namespace"])
         for other in self._slots:
             if other.state == State.RUNNING:
-                self._send_ends(other.running)
+                self._send_ends(other)
 
-    def _send_ends(self, running: Running) -> None:
-        if self._ends:
-            self._send(running, b"ENDED " + json.dumps(self._ends).encode() + b"\n")
+    def _send_ends(self, slot: Slot) -> None:
+        """Send the published ends; later, if a supervisor has not read what was sent before."""
+        slot.ends_due = bool(slot.running.unsent)
+        if self._ends and not slot.ends_due:
+            self._send(slot.running, b"ENDED " + json.dumps(self._ends).encode() + b"\n")
+
+    @staticmethod
+    def _never_block(slot: Slot) -> None:
+        """Keep a supervisor or connection that reads nothing from stopping the launcher."""
+        os.set_blocking(slot.running.process.stdin.fileno(), False)
+        slot.ends_due = False
+
+    def _send_late(self) -> None:
+        for slot in self._slots:
+            if slot.running.status is None:
+                self._send_rest(slot.running)
+                if slot.ends_due:
+                    self._send_ends(slot)
 
     def _command(self, command: bytes) -> None:
         super()._command(command)
@@ -136,6 +153,7 @@ class ElasticRunner(Runner):
         while True:
             now = time.monotonic()
             self._reap(now)
+            self._send_late()
             handled = self._heed_signals(handled, now)
             if self._verdict is None:
                 self._judge(now)
@@ -388,9 +406,9 @@ class ElasticRunner(Runner):
             return
         if "pid" in report:
             slot.knows(report)
-            self._send_ends(running)
+            self._send_ends(slot)
         elif "watched" in report:
-            self._send_ends(running)
+            self._send_ends(slot)
             if not slot.fate:
                 slot.state = State.RUNNING
                 self._say(f"connected to {slot.who} again")

@@ -61,6 +61,8 @@ class Slot:
     #: Whether a process of this slot may still run although a later one was started, or may be.
     #: Stays true: reports of ended processes cover all earlier processes of the slot.
     unsure: bool = False
+    #: Whether its supervisor has yet to be sent the latest published ends.
+    ends_due: bool = False
     #: Without a status: whether the worker has ended with its host, which has started again.
     gone_with_host: bool | None = None
     #: When the connection to it was lost, and when the next one is tried.
