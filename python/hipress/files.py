@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import itertools
 import json
 import logging
@@ -74,6 +75,24 @@ def read_json(path: str | os.PathLike[str], what: str) -> dict:
     if not isinstance(values, dict):
         raise FileError(f"{path}: this {what} is a JSON {type(values).__name__}, not an object")
     return values
+
+
+def read_private(path: str | os.PathLike[str]) -> str:
+    """Return the text of a file in a folder that belongs to this user, and only they may change.
+
+    Raises:
+        OSError: The file cannot be read, or another user may have put it there.
+    """
+    parent, name = os.path.split(path)
+    folder = os.open(parent or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        about = os.fstat(folder)
+        if about.st_uid != os.geteuid() or about.st_mode & 0o022:
+            raise PermissionError(errno.EPERM, "another user may have written it", os.fspath(path))
+        with open(os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=folder)) as file:
+            return file.read()
+    finally:
+        os.close(folder)
 
 
 def write(path: str | os.PathLike[str], what: str, content: str | bytes) -> None:

@@ -10,7 +10,7 @@ from typing import Any, Callable
 from hipress.elastic import messages, outputs, quorum
 from hipress.elastic.detector import Detector
 from hipress.elastic.membership import Membership, new_member
-from hipress.elastic.view import NO_PROCESS, NO_STATE, View, slot_name, uncounted
+from hipress.elastic.view import NO_PROCESS, NO_STATE, Ended, View, slot_name, uncounted
 from hipress.elastic.view import Process as KernelProcess
 
 HEARTBEAT = 1.0
@@ -366,7 +366,9 @@ class World:
     def report_end(self, process: Process, victim: Process) -> None:
         """Let a supervisor report to a process that another slot's process has ended."""
         below = new_member(victim.slot, self.addresses, "", victim.restart + 1).incarnation
-        process.do(lambda: process.machine.ended(process.clock(), victim.slot, below))
+        table = victim.machine.me.process
+        report = Ended(below, table.boot, table.namespace)
+        process.do(lambda: process.machine.ended(process.clock(), victim.slot, report))
 
     def same_host(self, one: int, other: int) -> bool:
         return self.hosts[one] == self.hosts[other]

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Callable
 
 import pytest
@@ -31,9 +32,11 @@ from hipress.elastic import (
     View,
     ViewChanged,
     channel,
+    evidence,
     links,
     messages,
 )
+from hipress.elastic.agent_thread import AgentThread
 from hipress.elastic.channel import HELLO_BYTES, MAGIC, Channel
 from hipress.elastic.errors import Stranger
 from hipress.elastic.links import Link
@@ -473,10 +476,13 @@ def test_refusals_of_other_hosts_prove_no_death_but_supervisors_do(
         while True:  # a view may be installed between the two deaths
             epoch = agents[2].await_view(epoch, 1.0).epoch
     assert 1 in {each["slot"] for each in agents[2].status()["suspects"]}
-    ended.write_text('{"0": null, "1": null}')
+    ended.write_text(ENDED)
     view = agents[2].await_view(epoch, PATIENCE)
     assert [member.slot for member in view.members] == [2]
     assert {why for _, why in view.departed} == {"its process has ended"}
+
+
+ENDED = json.dumps({slot: [None, *evidence.host()] for slot in "01"})
 
 
 class Tunnel:
@@ -584,8 +590,8 @@ def test_ended_file_is_read_again_after_an_error(
     thread._ended_file = str(ended)
     wait_until(lambda: "HIPRESS_ELASTIC_ENDED" in caplog.text, 10, "the error is reported")
     ended.rmdir()
-    ended.write_text('{"1": null}')
-    wait_until(lambda: 1 in thread.machine.ended_below, 10, "the file is read")
+    ended.write_text('{"1": [null, "boot", "pid"]}')
+    wait_until(lambda: 1 in thread.machine.ended_reports, 10, "the file is read")
     assert [each.levelname for each in caplog.records if "ENDED" in each.message] == ["WARNING"]
 
 
@@ -598,10 +604,41 @@ def test_slot_with_an_invalid_host_name_does_not_end_the_agent() -> None:
         Agent([("127.0.0.1", port), ("a..b", 9)], 1, SECRET, 1, tls_mode="off")
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"0": -1}', '{"a": 1}', '{"0": "1"}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        '{"0": [-1, "boot", "pid"]}',
+        '{"a": [1, "boot", "pid"]}',
+        '{"0": ["1", "boot", "pid"]}',
+        '{"0": [1, "", "pid"]}',
+        '{"0": [1, "boot"]}',
+        '{"0": 1}',
+    ],
+)
 def test_damaged_reports_of_a_supervisor_are_refused(text: str) -> None:
     with pytest.raises(ValueError):
         parse_ended(text)
+
+
+def _reads(path: Path) -> dict[int, Any]:
+    """Return what an agent takes from the file of its supervisor."""
+    agent: Any = SimpleNamespace(_ended_file=str(path), _ended_text="", _ended_level=30)
+    return AgentThread._read_ended(agent)
+
+
+def test_reports_of_a_supervisor_that_nest_too_deeply_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "ended").write_text("[" * 100_000)
+    assert _reads(tmp_path / "ended") == {}
+
+
+def test_reports_that_another_user_may_have_written_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "ended"
+    path.write_text(ENDED)
+    assert _reads(path)
+    tmp_path.chmod(0o777)
+    assert not _reads(path)
 
 
 def test_a_missing_slot_is_named(start: Start) -> None:

@@ -12,13 +12,26 @@ from hipress.elastic import messages, outputs, quorum
 from hipress.elastic.detector import Detector
 from hipress.elastic.membership import Membership, new_member
 from hipress.elastic.status import waits_for
-from hipress.elastic.view import NEVER_AGAIN, NO_PROCESS, Member, Process, View, uncounted
+from hipress.elastic.view import (
+    NEVER_AGAIN,
+    NO_PROCESS,
+    Ended,
+    Member,
+    Process,
+    View,
+    slot_name,
+    uncounted,
+)
 from tests.simulation import membership as simulation
 from tests.simulation.world import Disagreement, Violation, World
 
 SCHEDULES = 500
 ADDRESSES = [("10.0.0.1", 1000 + slot) for slot in range(4)]
-MEMBERS = tuple(Member(f"id{slot}", slot, *ADDRESSES[slot]) for slot in range(4))
+TABLE = ("boot", "pid:[1]")  # where processes are unique
+MEMBERS = tuple(
+    Member(f"id{slot}", slot, *ADDRESSES[slot], process=Process(*TABLE, slot + 1, 1))
+    for slot in range(4)
+)
 
 
 @pytest.mark.slow
@@ -188,8 +201,8 @@ def _below(slot: int, restart: int) -> int:
 
 def test_supervisors_evidence_lets_half_of_the_members_go_on() -> None:
     machine = _member_of_four(2)
-    machine.ended(1.0, 0, NEVER_AGAIN)
-    machine.ended(1.0, 1, _below(1, 1))
+    machine.ended(1.0, 0, Ended(NEVER_AGAIN, *TABLE))
+    machine.ended(1.0, 1, Ended(_below(1, 1), *TABLE))
     machine.receive(1.1, MEMBERS[3], _promise(machine, 3))
     assert set(_latest_collect(machine).dead) == {"id0", "id1"}
     assert not _installed(machine) and "slots [1]" in waits_for(machine)  # it is restarted
@@ -201,6 +214,25 @@ def test_supervisors_evidence_lets_half_of_the_members_go_on() -> None:
     assert _installed(machine)[0].ids == ("id2", "id3")
     machine.receive(1.3, MEMBERS[1], messages.Beat(5, False))  # sent before it ended
     assert machine.known[1] == again
+
+
+@pytest.mark.parametrize(
+    "table", [("other", "pid:[1]"), ("boot", "pid:[2]"), ("", "")], ids=["host", "container", "-"]
+)
+def test_end_of_a_client_is_no_evidence_about_its_container(table: tuple[str, str]) -> None:
+    machine = _member_of_four(2)
+    for slot in (0, 1):
+        machine.ended(1.0, slot, Ended(NEVER_AGAIN, *table))
+        machine.receive(1.1, MEMBERS[slot], messages.Beat(1, False))
+    assert not machine.dead and not machine.without_process
+
+
+def test_end_of_a_client_is_no_evidence_about_an_unknown_process() -> None:
+    machine = Membership(MEMBERS[0], ADDRESSES, 1, 0.0)
+    machine.ended(1.0, 1, Ended(NEVER_AGAIN, *TABLE))
+    assert not machine.dead and not machine.without_process
+    machine.receive(1.1, MEMBERS[1], messages.Beat(0, True))
+    assert machine.without_process == {1} and set(machine.dead) == {"id1", slot_name(1)}
 
 
 def test_evidence_of_another_host_comes_with_its_answer() -> None:

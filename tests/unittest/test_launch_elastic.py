@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from harness.launch_elastic import (
     ups,
 )
 from harness.processes import wait_until
+from hipress.elastic import evidence
 from hipress.launcher import elastic
 from hipress.launcher.elastic_runner import ElasticRunner
 from hipress.launcher.hostfile import Host
@@ -91,10 +93,11 @@ def test_a_killed_worker_is_started_again_in_its_slot(tmp_path):
     ]
 
 
-PRINTS_ENDS = WORKER.replace(
+PRINTS_ENDS = "import json\n" + WORKER.replace(
     '    print("alive"',
     """    if os.path.exists(os.environ["HIPRESS_ELASTIC_ENDED"]):
-        print("ends", open(os.environ["HIPRESS_ELASTIC_ENDED"]).read(), flush=True)
+        ends = json.load(open(os.environ["HIPRESS_ELASTIC_ENDED"]))
+        print("ends", {slot: end[0] for slot, end in ends.items()}, ends["1"][1:], flush=True)
     print("alive\"""",
 )
 
@@ -108,10 +111,116 @@ def read_until(launch, line):
 def test_workers_learn_which_processes_have_ended(tmp_path):
     options = ["--max-restarts", "1", "--env", "DIE=1.0 1.1"]
     with launched(arguments(3, *options, *python(PRINTS_ENDS)), cwd=tmp_path) as launch:
-        read_until(launch, '[worker 0] ends {"1": 1}\n')  # it is restarted once
-        read_until(launch, '[worker 0] ends {"1": null}\n')  # and is not restarted again
+        table = list(evidence.host())
+        read_until(launch, f"[worker 0] ends {{'1': 1}} {table}\n")  # it is restarted once
+        read_until(launch, f"[worker 0] ends {{'1': None}} {table}\n")  # and not again
         (tmp_path / "end").touch()
         launch.finish(20.0)
+
+
+def slot_with_ends(means=None):
+    """Return a runner, its only slot, and the ends that it would publish."""
+    runner = ElasticRunner(Printer(), Rules(max_restarts=9))
+    task = Task("worker 0", "worker", {"env": {"HIPRESS_ELASTIC_SLOT": "0"}}, via=means)
+    slot = Slot(task)
+    runner._slots = [slot]
+    return runner, slot, runner._ends
+
+
+def end_once(runner, slot, **fields):
+    """Start a process in a slot, and end it as a supervisor has reported it."""
+    slot.started(None, 0.0)
+    slot.knows(dict(PROCESS))
+    for name, value in fields.items():
+        setattr(slot, name, value)
+    runner._supervisor_ended(slot, 0, 1.0)
+
+
+PROCESS = {"pid": 7, "boot": "boot", "namespace": "pid:[1]"}
+
+
+def test_end_after_a_lost_start_report_is_not_published():
+    """The process whose report was lost may run, and the later one fails at the bound port."""
+    runner, slot, ends = slot_with_ends(["ssh"])
+    slot.started(None, 0.0)
+    runner._supervisor_ended(slot, 255, 1.0)
+    assert slot.state == State.WAITING and slot.restarts == 0
+    end_once(runner, slot, reported=1)
+    assert slot.restarts == 1 and ends == {}
+
+
+def test_published_end_names_the_process_table():
+    runner, slot, ends = slot_with_ends()
+    end_once(runner, slot, reported=1)
+    assert ends == {"0": (1, "boot", "pid:[1]")}
+    ends.clear()
+    slot.started(None, 0.0)
+    slot.knows({**PROCESS, "namespace": ""})
+    slot.reported = 1
+    runner._supervisor_ended(slot, 0, 1.0)
+    assert not ends
+
+
+def test_end_after_a_failed_start_is_not_published():
+    runner, slot, ends = slot_with_ends(["mpirun"])
+    slot.started(None, 0.0)
+    runner._supervisor_ended(slot, 1, 1.0)
+    end_once(runner, slot, reported=1)
+    assert slot.restarts == 2 and ends == {}
+
+
+def test_end_after_one_with_leftover_processes_is_not_published():
+    runner, slot, ends = slot_with_ends()
+    end_once(runner, slot, reported=1)
+    assert list(ends) == ["0"]
+    ends.clear()
+    end_once(runner, slot, reported=1, left_processes=True)
+    end_once(runner, slot, reported=1)
+    assert slot.restarts == 3 and ends == {}
+
+
+def test_end_after_an_adopted_process_is_not_published(monkeypatch):
+    """Only the process group of an adopted worker is ended."""
+    monkeypatch.setattr(os, "waitpid", lambda pid, _: (pid, 9))
+    monkeypatch.setattr(os, "killpg", lambda *_: None)
+    runner, slot, ends = slot_with_ends()
+    slot.started(None, 0.0)
+    slot.knows({**PROCESS, "folder": "/nonexistent"})
+    runner._supervisor_ended(slot, -9, 1.0)
+    end_once(runner, slot, reported=1)
+    assert slot.restarts == 2 and ends == {}
+
+
+def test_launcher_does_not_wait_for_a_supervisor_that_reads_nothing():
+    runner, slot, ends = slot_with_ends(["sleep", "60"])
+    runner._start_in(slot)
+    supervisor = slot.running.process
+    try:
+
+        def publish():
+            for restarts in range(5000):
+                ends["1"] = (restarts, "boot", "pid:[1]")
+                runner._send_ends(slot)
+
+        thread = threading.Thread(target=publish, daemon=True)
+        thread.start()
+        thread.join(5.0)
+        assert not thread.is_alive()
+        assert len(slot.running.unsent) < 100  # part of a line
+        pipe = os.open(f"/proc/{supervisor.pid}/fd/0", os.O_RDONLY | os.O_NONBLOCK)
+        data = b""
+        while slot.ends_due or not data:
+            data += os.read(pipe, 1 << 20)
+            runner._send_late()
+        data += os.read(pipe, 1 << 20)
+        os.close(pipe)
+        lines = data.splitlines()[1:]  # the first one is the task
+        assert lines[-1] == b'ENDED {"1": [4999, "boot", "pid:[1]"]}'
+        assert all(line.startswith(b"ENDED {") and line.endswith(b"}") for line in lines)
+    finally:
+        supervisor.kill()
+        supervisor.wait()
+        runner._close(slot.running)
 
 
 def test_used_up_restarts_end_the_job_in_one_sentence(tmp_path):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import os
+import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -15,7 +18,7 @@ from harness.launch import launched, python
 from harness.launch_elastic import WORKER, alive, arguments, supervisor_of, ups
 from harness.processes import wait_until
 from hipress.launcher import supervisor
-from hipress.launcher.elastic_runner import ElasticRunner
+from hipress.launcher.elastic_runner import ElasticRunner, left_status
 from hipress.launcher.output import STDERR, Printer
 from hipress.launcher.runner import Running, Task
 from hipress.launcher.slots import LATE_SECONDS, Ending, Rules, Slot, State
@@ -279,6 +282,159 @@ def test_a_host_that_has_started_again_has_ended_its_worker():
         runner._gone(slot, 1060.0)
         assert (slot.state, slot.unseen, slot.restarts) == (State.WAITING, not with_host, 1)
         assert slot.out_of_sight(1060.0) is not with_host
+
+
+@pytest.fixture
+def watcher(monkeypatch):
+    """A watcher that has not started, its module, and its reports."""
+    monkeypatch.setitem(sys.modules, "supervisor", supervisor)
+    from hipress.launcher import elastic_supervisor
+
+    watcher = elastic_supervisor.Watcher.__new__(elastic_supervisor.Watcher)
+    watcher.reports, watcher.control = [], 0
+    watcher.report = watcher.end_with = lambda **what: watcher.reports.append(what)
+    watcher.serve = lambda _: None
+    own = elastic_supervisor.Process(os.getpid())
+    about = {"pid": 2**22 + 1, "since": 1, "supervisor": [own.pid, own.since - 1]}
+    about["folder"] = "/nonexistent"
+    about["boot"] = elastic_supervisor.boot_id()
+    about["namespace"] = elastic_supervisor.namespace()
+    about["machine"] = elastic_supervisor.machine()
+    watcher.spec = {"watch": about, "marks": [f"HIPRESS_TEST_MARK={os.urandom(8).hex()}"]}
+    return watcher, elastic_supervisor
+
+
+def test_watcher_finds_ended_process_and_restarted_host(watcher, monkeypatch):
+    watcher, module = watcher
+    watcher.run()
+    monkeypatch.setattr(module, "machine", lambda: "an id")
+    watcher.spec["watch"].update(machine="an id", boot="earlier")
+    watcher.run()
+    assert watcher.reports == [
+        {"gone": True, "restarted": False, "left": 0},
+        {"gone": True, "restarted": True, "left": 0},
+    ]
+
+
+@pytest.mark.parametrize(
+    "about",
+    [
+        {"boot": "other", "machine": "other"},
+        {"boot": "other", "machine": ""},
+        {"namespace": "pid:[1]"},
+        {"namespace": ""},
+        {"machine": "other"},
+    ],
+    ids=["another host", "unknown host", "another container", "unknown container", "clone"],
+)
+def test_watcher_decides_nothing_elsewhere(watcher, monkeypatch, about):
+    watcher, module = watcher
+    if not about.get("machine", "some"):
+        monkeypatch.setattr(module, "machine", lambda: "")
+    watcher.spec["watch"].update(about)
+    watcher.run()
+    assert watcher.reports == [{"elsewhere": True}]
+
+
+def test_watcher_waits_for_leftovers_and_counts_the_rest(watcher, monkeypatch):
+    watcher, module = watcher
+    looks = [[7], [7], []]
+    watcher.marked = lambda: looks.pop(0)
+    monkeypatch.setattr(module, "kill_all", lambda *_: None)
+    watcher.run()
+    watcher.marked = lambda: [7]
+    monkeypatch.setattr(module, "LEFTOVER_SECONDS", 0.01)
+    watcher.run()
+    assert [report["left"] for report in watcher.reports] == [0, 1] and not looks
+
+
+def make_folder_of_others(folder, how):
+    """Make a folder as another user might, after a cleanup job removed the private one."""
+    folder.mkdir(mode=0o700)
+    if how == "open":
+        folder.chmod(0o777)
+    elif how == "link":
+        folder.rename(folder.with_name("target"))
+        folder.symlink_to("target")
+    elif os.geteuid() == 0:
+        os.chown(folder, 12345, -1)
+    else:
+        pytest.skip("only root can give a folder away")
+
+
+@pytest.mark.parametrize("how", ["own", "open", "link", "foreign"])
+def test_supervisor_uses_only_a_private_folder(watcher, tmp_path, how):
+    watcher, module = watcher
+    folder = tmp_path / "folder"
+    watcher.folder = str(folder)
+    watcher.leave("status", "3")  # makes the folder
+    assert watcher.left_status() == left_status(str(folder)) == 3
+    (folder / "status").write_text("no number")
+    assert watcher.left_status() is None
+    if how == "own":
+        return
+    shutil.rmtree(folder)
+    make_folder_of_others(folder, how)
+    watcher.leave("ended", "{}")
+    assert not list(folder.iterdir())
+    (folder / "status").write_text("0")
+    assert watcher.left_status() is None and left_status(str(folder)) == -9
+
+
+def test_process_whose_first_thread_has_ended_still_runs(watcher):
+    watcher, module = watcher
+    code = (
+        "import ctypes, threading, time\n"
+        "threading.Thread(target=time.sleep, args=(60,)).start()\n"
+        "ctypes.CDLL(None).pthread_exit(None)\n"
+    )
+    mark = watcher.spec["marks"][0]
+    with subprocess.Popen(
+        [sys.executable, "-c", code], env={**os.environ, **dict([mark.split("=")])}
+    ) as process:
+        try:
+            stat = Path(f"/proc/{process.pid}/stat")
+            wait_until(lambda: " Z " in stat.read_text(), 10.0, "the end of the first thread")
+            assert module.Process(process.pid).runs
+            assert process.pid in supervisor.descendants()
+            assert watcher.marked() == [process.pid]
+        finally:
+            process.kill()
+            wait_until(lambda: process.poll() is not None, 5.0, "its end")
+
+
+def watched(runner):
+    """Return a lost slot whose connection is being made again."""
+    spec = {"env": {"HIPRESS_ELASTIC_SLOT": "0"}}
+    task = Task("worker 0", "worker", spec, via=["ssh"], where="host")
+    slot = Slot(task, Running(task, None, 0.0))
+    slot.running.process = type("Process", (), {"stdin": io.BytesIO()})
+    slot.knows({"pid": 7, "boot": "boot", "namespace": "namespace"})
+    slot.lose(0.0)
+    runner._slots = [slot]
+    return slot
+
+
+def test_connection_to_another_host_ends_nothing(capfd):
+    runner = ElasticRunner(Printer(), Rules())
+    slot = watched(runner)
+    for _ in range(2):
+        runner._report_came(slot.running, {"elsewhere": True})
+        runner._supervisor_ended(slot, 0, 1.0)
+    assert slot.state == State.LOST and slot.restarts == 0 and not runner._ends
+    assert capfd.readouterr().err == (
+        "hipress-launch: ssh has reached another host or container than the one of worker 0 on "
+        "host, which may still run; trying again\n"
+    )
+
+
+@pytest.mark.parametrize("left", [0, 1])
+def test_end_without_a_status_is_published_if_nothing_is_left(left):
+    runner = ElasticRunner(Printer(), Rules())
+    slot = watched(runner)
+    runner._report_came(slot.running, {"gone": True, "restarted": False, "left": left})
+    runner._supervisor_ended(slot, 0, 1.0)
+    assert slot.state == State.WAITING and bool(runner._ends) == (not left)
 
 
 def test_who_was_started_after_an_end_that_nobody_saw_shows_nothing():

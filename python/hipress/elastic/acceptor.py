@@ -27,6 +27,7 @@ from hipress.elastic.successor import LEAD
 from hipress.elastic.view import (
     NEVER_AGAIN,
     NO_STATE,
+    Ended,
     Member,
     View,
     first_electorate,
@@ -60,7 +61,9 @@ class Acceptor:
         self.gate_until: float | None = None
         self.known: dict[int, Member] = {}  # the latest incarnation seen, by slot
         self.dead: dict[str, str] = {}  # certainly, and why, by id
-        self.ended_below: dict[int, int] = {}  # by slot: all incarnations below this have ended
+        self.ended_reports: dict[int, Ended] = {}  # by slot: the launcher's latest report
+        # Slots of which it covers a process. A report about an unknown process proves nothing.
+        self.ended_for_good: set[int] = set()
         self.vacant: frozenset[int] = frozenset()  # slots that have no process now
         self.doubtful: dict[int, set[str]] = {}  # by slot: ids that may follow the known one
         self.suspects: dict[str, str] = {}
@@ -90,8 +93,8 @@ class Acceptor:
         """Record which process is at a slot. False: it is dead, or may not be there now."""
         if member.id in self.dead:
             return False
-        if member.incarnation < self.ended_below.get(member.slot, 0):
-            self.is_dead(member.id, "its process has ended")
+        if self._is_ended(member):
+            self._note_ended(member)
             return False
         known = self.known.get(member.slot)
         if member.slot == self.me.slot:
@@ -147,21 +150,35 @@ class Acceptor:
                 if member.id == member_id and not member.incarnation:
                     self.dead.setdefault(slot_name(member.slot), why)
 
-    def all_ended(self, slot: int, below: int) -> None:
-        """Record that all processes of a slot with incarnations below ``below`` have ended."""
-        if slot == self.me.slot or below <= self.ended_below.get(slot, 0):
+    def all_ended(self, slot: int, report: Ended) -> None:
+        """Record the launcher's report that processes of a slot have ended."""
+        earlier = self.ended_reports.get(slot)
+        if slot == self.me.slot or (earlier is not None and report.below <= earlier.below):
             return
-        self.ended_below[slot] = below
+        self.ended_reports[slot] = report
         known = [self.known[slot]] if slot in self.known else []
         for member in (*known, *self.newest.members, *self.previous.members):
-            if member.slot == slot and member.incarnation < below:
-                self.is_dead(member.id, "its process has ended")
+            if member.slot == slot and self._is_ended(member):
+                self._note_ended(member)
+
+    def _is_ended(self, member: Member) -> bool:
+        """Return whether the launcher's report covers a process."""
+        report = self.ended_reports.get(member.slot)
+        if report is None or member.incarnation >= report.below:
+            return False
+        return report.has_table_of(member.process)
+
+    def _note_ended(self, member: Member) -> None:
+        self.is_dead(member.id, "its process has ended")
+        if not member.incarnation:
+            self.is_dead(slot_name(member.slot), "its process has ended")
+        if self.ended_reports[member.slot].below >= NEVER_AGAIN:
+            self.ended_for_good.add(member.slot)
 
     @property
     def without_process(self) -> frozenset[int]:
         """Slots for which there is evidence that they have no process now."""
-        ended = {slot for slot, below in self.ended_below.items() if below >= NEVER_AGAIN}
-        return self.vacant | ended
+        return self.vacant | self.ended_for_good
 
     def dead_of(self, base: View) -> frozenset[str]:
         return frozenset(member.id for member in base.members if member.id in self.dead)

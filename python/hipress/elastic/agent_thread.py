@@ -25,7 +25,8 @@ from hipress.elastic.outputs import Ending, Evicted, Installed, Left, Output, Se
 from hipress.elastic.settings import parse_ended
 from hipress.elastic.status import Calls, describe
 from hipress.elastic.tls import listener_context, wants_tls
-from hipress.elastic.view import Member, Process, View, slot_name
+from hipress.elastic.view import Ended, Member, Process, View, slot_name
+from hipress.files import read_private
 
 log = logging.getLogger("hipress.elastic")
 
@@ -207,8 +208,8 @@ class AgentThread:
         while True:
             now = time.monotonic()
             with self.changed:
-                for slot, below in self._read_ended().items():
-                    self.machine.ended(now, slot, below)
+                for slot, report in self._read_ended().items():
+                    self.machine.ended(now, slot, report)
                 for member_id in self.machine.dead:
                     self._detector.forget(member_id)
                 for member_id, seconds in self._detector.tick(now):
@@ -223,20 +224,19 @@ class AgentThread:
                 self._on_status(self.status())
             await asyncio.sleep(self._tick_seconds)
 
-    def _read_ended(self) -> dict[int, int]:
+    def _read_ended(self) -> dict[int, Ended]:
         """Return the supervisor's report of ended processes, or an empty one if it is unchanged."""
         if not self._ended_file:
             return {}
         try:
-            with open(self._ended_file) as file:
-                text = file.read()
+            text = read_private(self._ended_file)
             if text == self._ended_text:
                 return {}
             self._ended_text = text
             return parse_ended(text)
         except FileNotFoundError:
             return {}  # no process has ended, or the supervisor itself has ended
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:  # the last one for deep JSON
             level, self._ended_level = self._ended_level, logging.DEBUG  # warn once
             log.log(level, "elastic: cannot read %s (HIPRESS_ELASTIC_ENDED): %s",
                     self._ended_file, error)  # fmt: skip

@@ -25,7 +25,9 @@ EVIDENCE. A member is certainly dead only if there is evidence of its end. Such 
 There are three kinds.
  a. The kernel of the member's host shows that the process has ended (evidence.py). Each process can
     check the processes of the same host that it has seen running.
- b. The supervisor that started the process has seen its end, and the launcher reports that.
+ b. The supervisor that started the process has seen its end, and the launcher reports that. The
+    report counts only for a process of the supervisor's own process table: a command may be the
+    client of a process elsewhere, such as ``docker run``.
  c. A later process of the same slot has the slot's address (``Member.follows``). If restarts are
     not counted, a new connection to the slot's address may be needed to find the later process:
     the process that answers there is later than all processes that answered before. A clock does
@@ -33,11 +35,12 @@ There are three kinds.
 There are two kinds of evidence that a slot has no process. Its host's kernel shows that no process
 listens at its address, and a process of that host, which has seen the slot's last known processes
 running, reports this in its answer to the same ballot. Or the launcher has reported that it will
-start no other process there. Evidence is sent with Collect, Accept and every answer, so one living
-process of a host is enough to report the dead processes that it has seen running there. Silence is
-not evidence, and neither is a refused connection: when a tunnel goes down, gateways refuse
-connections to processes that still run. Both make a process *suspected*. A majority goes on without
-suspected members; a quorum of kind 2 does not.
+start no other process there, and the report counts for a process of that slot. Evidence is sent
+with Collect, Accept and every answer, so one living process of a host is enough to report the dead
+processes that it has seen running there. Silence is not evidence, and neither is a refused
+connection: when a tunnel goes down, gateways refuse connections to processes that still run. Both
+make a process *suspected*. A majority goes on without suspected members; a quorum of kind 2 does
+not.
 
 WHY TWO QUORUMS MEET. A proposer is in its own quorum. Two quorums of kind 1 have a member in
 common, as in Paxos. One of kind 2 has all living members in it, so it meets every other quorum
@@ -105,7 +108,7 @@ from hipress.elastic.messages import (
 )
 from hipress.elastic.outputs import Ending, Evicted, Installed, Left, Output, Send
 from hipress.elastic.proposer import Attempt, announce
-from hipress.elastic.view import NO_STATE, Member, new_member
+from hipress.elastic.view import NO_STATE, Ended, Member, new_member
 
 
 class Membership(Acceptor):
@@ -310,14 +313,10 @@ class Membership(Acceptor):
             self.suspect(now, before.id, ended, why)
         self._advance()
 
-    def ended(self, now: float, slot: int, below: int) -> None:
-        """Handle a supervisor's report that processes of a slot have ended.
-
-        :param below: All processes with lower incarnations have ended. ``NEVER_AGAIN``: all
-            processes have ended, and no other one will be started.
-        """
+    def ended(self, now: float, slot: int, report: Ended) -> None:
+        """Handle a supervisor's report that processes of a slot have ended."""
         self.now = now
-        self.all_ended(slot, below)
+        self.all_ended(slot, report)
         self._advance()
 
     def tick(self, now: float) -> None:

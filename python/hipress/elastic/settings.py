@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from hipress import addresses
 from hipress.elastic.errors import ElasticError
 from hipress.elastic.tls import MODES
-from hipress.elastic.view import NEVER_AGAIN, first_incarnation, uncounted
+from hipress.elastic.view import NEVER_AGAIN, Ended, first_incarnation, uncounted
 
 SECRET_CHARACTERS = 16
 HEARTBEAT_MS = 12000
@@ -87,12 +87,11 @@ def _restart(environ: Mapping[str, str]) -> int:
     return (count << _TORCHRUN_BITS) + again
 
 
-def parse_ended(text: str) -> dict[int, int]:
+def parse_ended(text: str) -> dict[int, Ended]:
     """Parse the text of the file HIPRESS_ELASTIC_ENDED: which processes have ended.
 
     Returns:
-        By slot, the incarnation below which all processes have ended. ``NEVER_AGAIN``: no other
-        process will be started there.
+        The report of each slot.
 
     Raises:
         ValueError: the text is malformed.
@@ -101,11 +100,17 @@ def parse_ended(text: str) -> dict[int, int]:
     if not isinstance(found, dict):
         raise ValueError("no object")
     ended = {}
-    for slot, restarts in found.items():
+    for slot, report in found.items():
+        if not isinstance(report, list) or len(report) != 3:
+            raise ValueError(f"slot {slot} has no report")
+        restarts, boot, namespace = report
+        if not all(isinstance(text, str) and text for text in (boot, namespace)):
+            raise ValueError(f"slot {slot}'s process table is not named")
         if restarts is not None and (type(restarts) is not int or restarts < 0):
             raise ValueError(f"slot {slot} was not restarted {restarts!r} times")
         never = restarts is None
-        ended[int(slot)] = NEVER_AGAIN if never else first_incarnation(restarts << _TORCHRUN_BITS)
+        below = NEVER_AGAIN if never else first_incarnation(restarts << _TORCHRUN_BITS)
+        ended[int(slot)] = Ended(below, boot, namespace)
     return ended
 
 

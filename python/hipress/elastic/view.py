@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from hipress.addresses import join
 
@@ -35,6 +36,28 @@ class Process:
 
 
 NO_PROCESS = Process("", "", 0, 0)
+
+
+class Ended(NamedTuple):
+    """A launcher's report that a slot's processes of one process table have ended.
+
+    A slot's command may be the client of a process elsewhere, such as ``docker run`` or ``ssh``.
+    The report covers only processes that run where the command ran.
+
+    :param below: processes with lower incarnations have ended. ``NEVER_AGAIN``: no other one will
+        be started
+    :param boot: boot id of the command's kernel
+    :param namespace: the command's namespace, as ``Process.namespace``
+    """
+
+    below: int
+    boot: str
+    namespace: str
+
+    def has_table_of(self, process: Process) -> bool:
+        """Return whether the report is about the process table that contains a process."""
+        known = bool(self.boot)
+        return known and (process.boot, process.namespace) == (self.boot, self.namespace)
 
 
 @dataclass(frozen=True)

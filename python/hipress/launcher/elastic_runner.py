@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from hipress.errors import CAME_LATE
+from hipress.files import read_private
 
 from . import supervisor
 from .ends import shell_status
@@ -51,7 +52,8 @@ class ElasticRunner(Runner):
         self._job, self._word = secrets.token_hex(8), "hipress-" + secrets.token_hex(8)
         self._program = PROGRAM.read_text()
         # By slot: processes with fewer restarts have ended. None: all have ended, and none follows.
-        self._ends: dict[str, int | None] = {}
+        # Then the boot id and the namespace of the last one's supervisor.
+        self._ends: dict[str, tuple[int | None, str, str]] = {}
 
     # Starting and stopping
 
@@ -64,6 +66,7 @@ class ElasticRunner(Runner):
         env = {**slot.task.spec["env"], **self._marks(slot)}
         super()._start(self._elastic(slot, env=env))
         slot.started(self._running[-1], time.monotonic())
+        self._never_block(slot)
 
     def _marks(self, slot: Slot) -> dict[str, str]:
         """What the environment of a slot's present process has alone."""
@@ -83,27 +86,46 @@ class ElasticRunner(Runner):
         marks = [f"{name}={value}" for name, value in self._marks(slot).items()]
         super()._start(self._elastic(slot, watch=slot.process, marks=marks))
         slot.running = self._running[-1]
+        self._never_block(slot)
         if command:
             self._send(slot.running, command + b"\n")
 
     def _publish_end(self, slot: Slot) -> None:
-        """Report to the workers that a slot's process has ended, if that is certain.
+        """Report to the workers that all processes of a slot so far have ended, if that is certain.
 
         Their agents need such evidence: a gateway may have refused a connection, so a refusal does
         not show that a process is dead (hipress/elastic/membership.py).
         """
-        seen = slot.reported is not None and not slot.left_processes
+        seen = slot.reported is not None or slot.gone_with_host is not None
+        if not seen or slot.left_processes:
+            slot.unsure = True
         number = slot.task.spec.get("env", {}).get("HIPRESS_ELASTIC_SLOT", "")
-        if not number or (not seen and slot.gone_with_host is None):
+        if not number or slot.unsure or not slot.process["namespace"]:
             return
-        self._ends[number] = slot.restarts if slot.state == State.WAITING else None
+        restarts = slot.restarts if slot.state == State.WAITING else None
+        self._ends[number] = (restarts, slot.process["boot"], slot.process["namespace"])
         for other in self._slots:
             if other.state == State.RUNNING:
-                self._send_ends(other.running)
+                self._send_ends(other)
 
-    def _send_ends(self, running: Running) -> None:
-        if self._ends:
-            self._send(running, b"ENDED " + json.dumps(self._ends).encode() + b"\n")
+    def _send_ends(self, slot: Slot) -> None:
+        """Send the published ends; later, if a supervisor has not read what was sent before."""
+        slot.ends_due = bool(slot.running.unsent)
+        if self._ends and not slot.ends_due:
+            self._send(slot.running, b"ENDED " + json.dumps(self._ends).encode() + b"\n")
+
+    @staticmethod
+    def _never_block(slot: Slot) -> None:
+        """Keep a supervisor or connection that reads nothing from stopping the launcher."""
+        os.set_blocking(slot.running.process.stdin.fileno(), False)
+        slot.ends_due = False
+
+    def _send_late(self) -> None:
+        for slot in self._slots:
+            if slot.running.status is None:
+                self._send_rest(slot.running)
+                if slot.ends_due:
+                    self._send_ends(slot)
 
     def _command(self, command: bytes) -> None:
         super()._command(command)
@@ -131,6 +153,7 @@ class ElasticRunner(Runner):
         while True:
             now = time.monotonic()
             self._reap(now)
+            self._send_late()
             handled = self._heed_signals(handled, now)
             if self._verdict is None:
                 self._judge(now)
@@ -251,6 +274,7 @@ class ElasticRunner(Runner):
             self._gone(slot, now)
         elif slot.pid is None:
             what = f"{slot.task.means} {describe_death(status)}".strip()
+            slot.unsure = True  # the worker may run, and only its supervisor's report is lost
             away, trains = slot.away, self._term_at is None and self._ending is None
             if trains and slot.put_off(status, now):
                 if away is None:
@@ -382,15 +406,23 @@ class ElasticRunner(Runner):
             return
         if "pid" in report:
             slot.knows(report)
-            self._send_ends(running)
+            self._send_ends(slot)
         elif "watched" in report:
-            self._send_ends(running)
+            self._send_ends(slot)
             if not slot.fate:
                 slot.state = State.RUNNING
                 self._say(f"connected to {slot.who} again")
+        elif "elsewhere" in report:
+            if not slot.elsewhere:
+                slot.elsewhere = True
+                self._say(
+                    f"{slot.task.means} has reached another host or container than the one of "
+                    f"{slot.who}, which may still run; trying again"
+                )
         else:
+            slot.left_processes = bool(report.get("left"))
             if "exit" in report:
-                slot.reported, slot.left_processes = report["exit"], bool(report.get("left"))
+                slot.reported = report["exit"]
             else:
                 slot.gone_with_host = report["restarted"]
             self._send(running, b"DONE\n")
@@ -399,7 +431,7 @@ class ElasticRunner(Runner):
 def left_status(folder: str) -> int:
     """What a supervisor has left of its worker's end before its own, as Popen's returncode."""
     try:
-        return int(Path(folder, "status").read_text())
+        return int(read_private(os.path.join(folder, "status")))
     except (OSError, ValueError):
         return -signal.SIGKILL
 

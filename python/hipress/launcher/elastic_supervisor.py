@@ -13,7 +13,8 @@ passes no signal on: an mpirun without its launcher sends SIGTERM.
 The command's status is also left in a folder, until the launcher says "DONE": the connection to it
 may have broken. Then it connects again, with what was reported of the process as "watch", and the
 process is watched to its end. If its supervisor was killed, nobody knows its status: it is gone,
-and what it has left behind, which "marks" in the environment tell, is ended here.
+and what it has left behind, which "marks" in the environment tell, is ended here. A connection may
+also reach another host or container of the same name, where nothing shows whether the process runs.
 
 The launcher also says which slots' processes have ended, in lines "ENDED" with JSON. They are left
 in a file of the folder, which HIPRESS_ELASTIC_ENDED names to the command: evidence for its agent.
@@ -21,6 +22,7 @@ in a file of the folder, which HIPRESS_ELASTIC_ENDED names to the command: evide
 
 import ctypes
 import fcntl
+import glob
 import json
 import os
 import select
@@ -34,6 +36,7 @@ import time
 from supervisor import Supervisor, code_of, descendants, kill_all
 
 DONE_SECONDS = 5.0  # from the report of the command's end until the launcher has heard it
+LEFTOVER_SECONDS = 5.0  # in which killed processes end
 STATUS_SECONDS = 10.0  # from the command's end until a living supervisor has left its status
 
 
@@ -41,6 +44,44 @@ def boot_id():
     """Another text each time this machine is started."""
     with open("/proc/sys/kernel/random/boot_id") as file:
         return file.read().strip()
+
+
+def namespace():
+    """Return the namespaces of process ids and start times; empty if they are not known."""
+    try:
+        if os.readlink("/proc/self") != str(os.getpid()):
+            return ""  # /proc belongs to another namespace
+        spaces = [f"/proc/self/ns/{kind}" for kind in ("pid", "time")]
+        return " ".join(os.readlink(space) for space in spaces if os.path.exists(space))
+    except OSError:
+        return ""
+
+
+def machine():
+    """Return a text that stays the same when this machine restarts; empty if there is none."""
+    for path in ("/etc/machine-id", "/var/lib/dbus/machine-id"):
+        try:
+            with open(path) as file:
+                text = file.read().strip()
+        except (OSError, ValueError):
+            continue
+        if text:
+            return f"{text} {os.uname()[1]}"  # cloned machines may have the same id
+    return ""
+
+
+def open_private(path):
+    """Open a directory to which only this user has access; raise OSError for any other.
+
+    Its name may be visible to others, who may make a directory of that name when a cleanup job has
+    removed this user's.
+    """
+    folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    about = os.fstat(folder)
+    if about.st_uid != os.geteuid() or about.st_mode & 0o077:
+        os.close(folder)
+        raise PermissionError(f"other users have access to {path}")
+    return folder
 
 
 class Process:
@@ -59,7 +100,9 @@ class Process:
                 fields = file.read().rpartition(b")")[2].split()
         except OSError:
             return None
-        return None if fields[0] in (b"Z", b"X") else int(fields[19])
+        # The first thread may have ended before the process's other threads.
+        ended = fields[0] in (b"Z", b"X") and int(fields[17]) <= 1
+        return None if ended else int(fields[19])
 
     @property
     def runs(self):
@@ -220,7 +263,7 @@ class ElasticSupervisor(Supervisor):
     def started(self):
         command, own = Process(self.child.pid), Process(os.getpid())
         self.report(pid=command.pid, since=command.since, supervisor=[own.pid, own.since],
-                    boot=self.boot, folder=self.folder)
+                    boot=self.boot, namespace=namespace(), machine=machine(), folder=self.folder)
 
     def orphaned(self):
         pass
@@ -235,14 +278,21 @@ class ElasticSupervisor(Supervisor):
 
     def leave(self, name, text):
         """Write a text to a file of the folder. Readers never see a partial file."""
-        path = os.path.join(self.folder, name)
         try:
             os.makedirs(self.folder, 0o700, exist_ok=True)  # a cleanup job may have removed it
-            with open(path + ".part", "w") as file:
-                file.write(text)
-            os.rename(path + ".part", path)
+            folder = open_private(self.folder)
         except OSError:
-            pass  # a status is also reported elsewhere; without evidence the worker's agent waits
+            return  # a status is also reported elsewhere; without evidence the worker's agent waits
+        part = name + ".part"
+        try:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+            with os.fdopen(os.open(part, flags, 0o600, dir_fd=folder), "w") as file:
+                file.write(text)
+            os.rename(part, name, src_dir_fd=folder, dst_dir_fd=folder)
+        except OSError:
+            pass
+        finally:
+            os.close(folder)
 
     def report(self, **what):
         end = b"" if self.errors.last == b"\n" else b"\n"
@@ -288,9 +338,11 @@ class Watcher(ElasticSupervisor):
     def run(self):
         about = self.spec["watch"]
         self.folder = about["folder"]
+        if not self.is_here():
+            return self.report(elsewhere=True)
         self.child = Process(about["pid"], about["since"] or 0)
         if about["boot"] != boot_id() and self.left_status() is None:
-            return self.end_with(gone=True, restarted=True)
+            return self.end_with(gone=True, restarted=True, left=0)
         keeper = Process(*about["supervisor"])
         if self.child.runs:
             try:
@@ -311,31 +363,57 @@ class Watcher(ElasticSupervisor):
             return None
         if status is not None:
             return self.end_with(exit=status, left=len(self.marked()))
-        self.end_leftovers()
-        return self.end_with(gone=True, restarted=False)
+        return self.end_with(gone=True, restarted=False, left=self.end_leftovers())
+
+    def is_here(self):
+        """Return whether the command's processes would be visible here if they ran."""
+        about, boot = self.spec["watch"], boot_id()
+        if not about["namespace"] or about["namespace"] != namespace():
+            return False
+        # Without a machine's id, another machine looks like this one after a restart.
+        same = about["machine"] == machine()
+        return same and (about["boot"] == boot or bool(about["machine"]))
 
     def left_status(self):
         """The status that the supervisor has left; None: none."""
         try:
-            with open(os.path.join(self.folder, "status")) as file:
-                return int(file.read())
+            folder = open_private(self.folder)
         except OSError:
             return None
+        try:
+            with os.fdopen(os.open("status", os.O_RDONLY, dir_fd=folder)) as file:
+                return int(file.read())
+        except (OSError, ValueError):
+            return None
+        finally:
+            os.close(folder)
 
     def end_leftovers(self):
-        """Ends processes that came of the command, as nobody else does."""
-        kill_all(self.marked(), signal.SIGKILL)
+        """End processes that descend from the command; return how many could not be ended."""
+        end = time.monotonic() + LEFTOVER_SECONDS
+        left = self.marked()
+        while left and time.monotonic() < end:
+            kill_all(left, signal.SIGKILL)
+            self.serve(0.02)
+            left = self.marked()
+        return len(left)
 
     def marked(self):
         """Return the processes that descend from the command."""
         marks, left = {mark.encode() for mark in self.spec["marks"]}, []
         for entry in os.listdir("/proc"):
-            try:
-                with open(f"/proc/{entry}/environ", "rb") as file:
-                    if marks <= set(file.read().split(b"\0")):
-                        left.append(int(entry))
-            except (OSError, ValueError):
-                continue
+            # If the first thread has ended, only the other threads show the environment.
+            threads = glob.iglob(f"/proc/{entry}/task/*/environ") if entry.isdigit() else ()
+            for path in threads:
+                try:
+                    with open(path, "rb") as file:
+                        found = set(file.read().split(b"\0"))
+                except OSError:
+                    continue
+                if marks <= found:
+                    left.append(int(entry))
+                if found != {b""}:
+                    break
         return left
 
     def stop(self):

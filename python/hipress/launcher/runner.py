@@ -65,6 +65,7 @@ class Running:
     status: int | None = None  # as Popen's: negative for a signal
     reported: int | None = None  # the status in the supervisor's report
     ended: float = 0.0
+    unsent: bytes = b""  # what its standard input has not taken yet
 
 
 class Runner:
@@ -152,10 +153,20 @@ class Runner:
 
     @staticmethod
     def _send(running: Running, data: bytes) -> None:
+        running.unsent += data
+        Runner._send_rest(running)
+
+    @staticmethod
+    def _send_rest(running: Running) -> None:
+        """Write what has not been sent. If the pipe does not block, some may be left."""
         try:
-            running.process.stdin.write(data)
+            while running.unsent:
+                sent = os.write(running.process.stdin.fileno(), running.unsent)
+                running.unsent = running.unsent[sent:]
+        except BlockingIOError:
+            pass
         except OSError:
-            pass  # it has died: its status tells
+            running.unsent = b""  # it has died: its status tells
 
     def _stop(self, verdict: int, now: float, patience: float = 0.0) -> None:
         """Ends the job with a verdict: SIGTERM after ``patience`` seconds, then SIGKILL."""

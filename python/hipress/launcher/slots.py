@@ -58,12 +58,19 @@ class Slot:
     reported: int | None = None
     #: Whether descendants of the worker were left that could not be ended.
     left_processes: bool = False
+    #: Whether a process of this slot may still run although a later one was started, or may be.
+    #: Stays true: reports of ended processes cover all earlier processes of the slot.
+    unsure: bool = False
+    #: Whether its supervisor has yet to be sent the latest published ends.
+    ends_due: bool = False
     #: Without a status: whether the worker has ended with its host, which has started again.
     gone_with_host: bool | None = None
     #: When the connection to it was lost, and when the next one is tried.
     lost: float = 0.0
     connect_due: float = 0.0
     connect_delay: float = 0.0
+    #: Whether a connection has reached a host or container where its process never was.
+    elsewhere: bool = False
     #: Since when no process can be started in it: its host is not reached. Whether it ever was.
     away: float | None = None
     reached: bool = False
@@ -105,7 +112,7 @@ class Slot:
         """A process was started in it."""
         self.running, self.began, self.state = running, now, State.RUNNING
         self.process = self.reported = self.gone_with_host = None
-        self.left_processes = False
+        self.left_processes = self.elsewhere = False
         self.fate, self.in_doubt, self.unseen = "", self.unseen, False
 
     @property

@@ -47,7 +47,8 @@ def parents():
                     fields = file.read().rpartition(b")")[2].split()
             except OSError:
                 continue
-            if fields[0] != b"Z":
+            # Other threads of a zombie may run: its first thread may end before them.
+            if fields[0] != b"Z" or int(fields[17]) > 1:
                 table[int(entry)] = int(fields[1])
     return table
 
