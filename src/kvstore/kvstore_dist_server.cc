@@ -204,6 +204,7 @@ void KVStoreDistServer::Serve(const Controller& controller) {
   try {
     RunCommands(controller, &death);
   } catch (...) {  // a signal handler has raised an exception
+    const interrupt::Suspended suspended;  // another signal must not end this before the threads have ended
     postoffice_.Abort();
     join();
     throw;
