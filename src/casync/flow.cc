@@ -212,10 +212,11 @@ void Flow::BeginTask(const InstancePtr& instance, int t, const Task& task) {
   if (task.op == Op::kSend) return SendTask(instance, t);
   thread_local int depth = 0;
   if (depth < kMaxTrivialDepth && IsTrivial(*instance, task)) {
-    ++depth;
-    Run(instance, t);
-    --depth;
-    return;
+    struct Deeper {
+      Deeper() { ++depth; }
+      ~Deeper() { --depth; }
+    } const deeper;
+    return Run(instance, t);
   }
   // A sum is encoded while it is in the cache, and others wait for the result.
   const bool of_sum = task.op == Op::kEncode && task.inputs[0] != Program::kGradient;

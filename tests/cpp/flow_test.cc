@@ -48,6 +48,20 @@ TEST(Flow, SumsInPlaceOverManyIterations) {
   }
 }
 
+TEST(Flow, CallbackThatThrowsFailsTheJobAndNotTheProcess) {
+  Cluster cluster(10, 1, 1);
+  Floats x = Pattern(10, 0, 0);
+  Calls calls;
+  cluster.Push(0, x.data(), [pushed = calls.Expect()](const char* error) {
+    pushed(error);
+    throw std::bad_alloc();
+  });
+  ASSERT_TRUE(cluster.Pull(0, x.data(), calls.Expect()));
+  ASSERT_TRUE(calls.Wait());
+  cluster.network.flows[Worker(0)]->Fail("the test is over");
+  EXPECT_TRUE(Soon([&] { return cluster.hosts[0]->failure.find("key 'w': ") == 0; }));
+}
+
 TEST(Flow, IterationsContinueBeyond32Bits) {
   constexpr int kWorkers = 2, kIterations = 12;
   for (const int64_t parts : {3, 0}) {  // by a server, and between two workers alone

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import re
 import secrets
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
+from ctypes import c_void_p
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from harness.processes import Processes, base_environment, free_port
+from hipress import interrupts, member
+from hipress.member import Member
 from interrupted_node import AT_EXIT, WAITS
 
 HERE = Path(__file__).parent
@@ -154,3 +161,84 @@ def test_interrupt_at_process_exit_is_a_failure():
         assert "KeyboardInterrupt" in result.output
         failure = peers.stdout.readline()
         assert failure.startswith("exit: failed: ") and "worker 1" in failure
+
+
+class _NoOperations:
+    def interrupt(self) -> None:
+        pass
+
+
+def _wakeup_descriptor_of_a_child() -> int:
+    """Return the wakeup file descriptor of a forked child."""
+    receiver, sender = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.write(sender, str(signal.set_wakeup_fd(-1)).encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    found = int(os.read(receiver, 16))
+    os.close(receiver)
+    os.close(sender)
+    return found
+
+
+def test_forked_child_keeps_the_wakeup_descriptor_of_the_program():
+    node = _NoOperations()
+    before = signal.set_wakeup_fd(-1)
+    try:
+        interrupts.watch(node)
+        assert _wakeup_descriptor_of_a_child() == -1
+        with socket.socket() as program:
+            program.setblocking(False)
+            own = signal.set_wakeup_fd(program.fileno())
+            assert own == interrupts._wakeup.fileno()
+            assert _wakeup_descriptor_of_a_child() == program.fileno()
+            signal.set_wakeup_fd(own, warn_on_full_buffer=False)
+    finally:
+        signal.set_wakeup_fd(before)
+
+
+def test_second_node_keeps_warnings_of_the_wakeup_descriptor_off(monkeypatch):
+    node = _NoOperations()
+    before = signal.set_wakeup_fd(-1)
+    try:
+        interrupts.watch(node)
+        warn = []
+
+        def set_wakeup_fd(fd: int, *, warn_on_full_buffer: bool = True) -> int:
+            warn.append(warn_on_full_buffer)
+            return set_it(fd, warn_on_full_buffer=warn_on_full_buffer)
+
+        set_it = signal.set_wakeup_fd
+        monkeypatch.setattr(signal, "set_wakeup_fd", set_wakeup_fd)
+        interrupts.watch(node)
+        assert warn == [False, False]
+    finally:
+        monkeypatch.undo()
+        signal.set_wakeup_fd(before)
+
+
+def test_node_is_not_freed_while_it_is_interrupted(monkeypatch):
+    """free() on the main thread waits for interrupt() on another."""
+    node = Member.__new__(Member)
+    node._handle, node._freeing = c_void_p(1), threading.Lock()
+    node._end = SimpleNamespace(left=False, forked=False)
+    calls, interrupting = [], threading.Event()
+
+    def fail_pending(handle: c_void_p, sentence: bytes) -> None:
+        node._end.left = True
+        interrupting.set()
+        time.sleep(0.2)
+        calls.append("interrupted")
+
+    library = SimpleNamespace(
+        HipressFailPending=fail_pending, HipressFree=lambda handle: calls.append("freed")
+    )
+    monkeypatch.setattr(member, "lib", library)
+    monkeypatch.setattr(Member, "rank", 0)
+    thread = threading.Thread(target=node.interrupt)
+    thread.start()
+    assert interrupting.wait(10)
+    node.free()
+    thread.join(10)
+    assert calls == ["interrupted", "freed"]
