@@ -28,7 +28,7 @@ class Flow::External {
   External(uint8_t* memory, DType dtype, Done done)
       : memory(memory), dtype(dtype), done_(std::move(done)) {}
   ~External() {
-    if (done_) done_(error.empty() ? nullptr : error.c_str());
+    if (done_) Notify(done_, error);
   }
   uint8_t* const memory;
   const DType dtype;

@@ -6,6 +6,7 @@
 
 #include "casync/flow-inl.h"
 #include "common/batch.h"
+#include "common/log.h"
 
 namespace hipress {
 namespace {
@@ -15,6 +16,14 @@ namespace {
 constexpr int kMaxTrivialDepth = 32;
 
 }  // namespace
+
+void Notify(const Done& done, const std::string& error) noexcept {
+  try {
+    done(error.empty() ? nullptr : error.c_str());
+  } catch (const std::exception& failure) {
+    LogWarning(std::string("a callback of an operation failed: ") + failure.what());
+  }
+}
 
 Flow::Flow(uint64_t key, std::string name, int64_t elements, int channel,
            std::shared_ptr<const Program> program, DType wire, FlowHost* host, Executor* executor)
