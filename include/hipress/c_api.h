@@ -400,7 +400,7 @@ HIPRESS_API int HipressSetUpdater(HipressNodeHandle node, HipressUpdater updater
  *        a worker's on itself and those that it exchanges gradients with. The first sentence counts.
  */
 HIPRESS_API int HipressFailJob(HipressNodeHandle node, const char* sentence);
-/*! \brief Does that on a worker, unless none of its operations is under way. */
+/*! \brief Does that on a worker, unless none of its operations is under way. No effect if the handle is null. */
 HIPRESS_API int HipressFailPending(HipressNodeHandle node, const char* sentence);
 /*! \brief Serves until the job ends, then leaves: 0 if all workers left in peace, -1 if somebody died.
  *         Commands run on the calling thread; updates on the library's. */

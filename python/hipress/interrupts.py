@@ -51,12 +51,16 @@ def watch(node: Interruptible) -> None:
     sender.setblocking(False)
     before = signal.set_wakeup_fd(sender.fileno(), warn_on_full_buffer=False)
     if before != -1:  # HiPress's own, or the program's
-        signal.set_wakeup_fd(before)
+        signal.set_wakeup_fd(before, warn_on_full_buffer=not _is_own(before))
         return
     _wakeup = sender
     threading.Thread(
         target=_run, args=(receiver,), name="hipress-interrupt", daemon=True
     ).start()
+
+
+def _is_own(descriptor: int) -> bool:
+    return _wakeup is not None and descriptor == _wakeup.fileno()
 
 
 def _run(receiver: socket.socket) -> None:
@@ -87,7 +91,9 @@ def _forget() -> None:
     global _wakeup
     _nodes.clear()
     if _wakeup is not None:  # otherwise the parent would handle the child's signals
-        signal.set_wakeup_fd(-1)
+        descriptor = signal.set_wakeup_fd(-1)
+        if descriptor != -1 and not _is_own(descriptor):
+            signal.set_wakeup_fd(descriptor)  # the program's
         _wakeup.close()
         _wakeup = None
 

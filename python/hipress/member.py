@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import threading
 from collections.abc import Iterator, Mapping
 from ctypes import byref, c_char_p, c_int, c_void_p
 from typing import TYPE_CHECKING
@@ -37,6 +38,7 @@ class Member:
         self._handle = c_void_p()
         self._check(lib.HipressStartWith(*string_pairs(options or {}), byref(self._handle)))
         self._end = ProcessEnd(self, self.exits_at_once)
+        self._freeing = threading.Lock()  # another thread calls interrupt()
         if self.role == "worker":
             interrupts.watch(self)
 
@@ -202,14 +204,16 @@ class Member:
     def free(self) -> None:
         """Frees the memory and the files of a node that has left; it cannot be used any more."""
         if self._end.left and not self._end.forked and self._handle:
-            handle, self._handle = self._handle, c_void_p()
-            lib.HipressFree(handle)
+            with self._freeing:
+                handle, self._handle = self._handle, c_void_p()
+                lib.HipressFree(handle)
 
     def interrupt(self) -> None:
         """End all operations of a worker, if there are any, with an error on all workers."""
-        if not self._end.left:
-            sentence = f"worker {self.rank} was interrupted (SIGINT)"
-            lib.HipressFailPending(self._handle, sentence.encode())
+        with self._freeing:
+            if not self._end.left:
+                sentence = f"worker {self.rank} was interrupted (SIGINT)"
+                lib.HipressFailPending(self._handle, sentence.encode())
 
     def disconnect(self) -> None:
         """Takes native front ends off the node, just before it leaves."""

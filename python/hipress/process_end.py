@@ -85,13 +85,22 @@ class ProcessEnd:
             try:
                 self._node.leave()
                 return
-            except Exception:  # whatever it is, the exit status must tell of it
-                traceback.print_exc()
-                self._node.abort()
+            except BaseException:  # also KeyboardInterrupt: the exit status must report it
+                self._fail()
         elif self._status is None or not self._at_once:
             return
         # An exit handler's exception would leave the status at 0.
-        logging.shutdown()
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(self._status or 1)
+        try:
+            logging.shutdown()
+            sys.stdout.flush()
+            sys.stderr.flush()
+        finally:
+            os._exit(self._status or 1)
+
+    def _fail(self) -> None:
+        """Print the exception being handled, and leave the job as a failure."""
+        try:
+            traceback.print_exc()
+            self._node.abort()
+        except BaseException:  # another Ctrl-C
+            traceback.print_exc()

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/debug_dumps.h"
+#include "common/interrupt.h"
 
 using hipress::Error;
 using hipress::NodeId;
@@ -41,6 +42,7 @@ HipressNode::HipressNode(hipress::JobOptions options) : role(options.role) {
 }
 
 HipressNode::~HipressNode() {
+  const hipress::interrupt::Suspended suspended;
   Forget();
   if (!background.joinable()) return;
   scheduler->Stop();

@@ -166,6 +166,7 @@ int HipressTimeout(HipressNodeHandle node, int* seconds) {
 
 int HipressNumDeadNode(HipressNodeHandle node, int node_id, int* number) {
   API_BEGIN();
+  node->CheckNotForked();
   *number = 0;
   for (NodeId dead : node->postoffice().Dead()) {
     // ps-lite's group bits: 1 scheduler, 2 servers, 4 workers.
@@ -176,6 +177,7 @@ int HipressNumDeadNode(HipressNodeHandle node, int node_id, int* number) {
 
 int HipressLeft(HipressNodeHandle node, const char** names) {
   API_BEGIN();
+  node->CheckNotForked();
   std::vector<std::string> words;
   for (NodeId left : node->postoffice().Left()) words.push_back(left.ToString());
   *names = hipress::KeepString(hipress::JoinWords(words));
@@ -213,6 +215,7 @@ int HipressStats(HipressNodeHandle node, const char** json) {
 
 int HipressDebugDump(HipressNodeHandle node, const char** json) {
   API_BEGIN();
+  node->CheckNotForked();
   hipress::JsonWriter writer;
   hipress::debug_dumps::Begin(&writer, "the program asked for it");
   node->Visit([&](auto& part) { part.Describe(&writer); });
@@ -252,12 +255,14 @@ int HipressFailJob(HipressNodeHandle node, const char* sentence) {
   if (sentence == nullptr || *sentence == '\0') {
     throw hipress::Error("a job fails for a reason: HipressFailJob needs a sentence");
   }
+  node->CheckNotForked();
   node->worker ? node->worker->FailJob(sentence) : node->AsServer().FailJob(sentence);
   API_END();
 }
 
 int HipressFailPending(HipressNodeHandle node, const char* sentence) {
   API_BEGIN();
+  if (node == nullptr) return 0;
   hipress::KVStoreDist& worker = node->AsWorker();
   if (worker.pending().count() > 0) worker.FailJob(sentence);
   API_END();

@@ -28,7 +28,7 @@ class Flow::External {
   External(uint8_t* memory, DType dtype, Done done)
       : memory(memory), dtype(dtype), done_(std::move(done)) {}
   ~External() {
-    if (done_) done_(error.empty() ? nullptr : error.c_str());
+    if (done_) Notify(done_, error);
   }
   uint8_t* const memory;
   const DType dtype;
@@ -71,7 +71,13 @@ class Flow::Effects {
   explicit Effects(Flow* flow) : flow_(flow), lists_(TakeLists()) {}
   ~Effects() {
     for (auto& [instance, task] : lists_->ready) flow_->Begin(instance, task);
-    for (auto& action : lists_->actions) action();
+    for (auto& action : lists_->actions) {
+      try {
+        action();
+      } catch (const std::exception& error) {  // which would end the process: this is a destructor
+        flow_->host_->OnFailure(*flow_, "key '" + flow_->name_ + "': " + error.what());
+      }
+    }
     lists_->ready.clear();
     lists_->actions.clear();
     lists_->garbage.clear();

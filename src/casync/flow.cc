@@ -6,6 +6,7 @@
 
 #include "casync/flow-inl.h"
 #include "common/batch.h"
+#include "common/log.h"
 
 namespace hipress {
 namespace {
@@ -15,6 +16,14 @@ namespace {
 constexpr int kMaxTrivialDepth = 32;
 
 }  // namespace
+
+void Notify(const Done& done, const std::string& error) noexcept {
+  try {
+    done(error.empty() ? nullptr : error.c_str());
+  } catch (const std::exception& failure) {
+    LogWarning(std::string("a callback of an operation failed: ") + failure.what());
+  }
+}
 
 Flow::Flow(uint64_t key, std::string name, int64_t elements, int channel,
            std::shared_ptr<const Program> program, DType wire, FlowHost* host, Executor* executor)
@@ -212,10 +221,11 @@ void Flow::BeginTask(const InstancePtr& instance, int t, const Task& task) {
   if (task.op == Op::kSend) return SendTask(instance, t);
   thread_local int depth = 0;
   if (depth < kMaxTrivialDepth && IsTrivial(*instance, task)) {
-    ++depth;
-    Run(instance, t);
-    --depth;
-    return;
+    struct Deeper {
+      Deeper() { ++depth; }
+      ~Deeper() { --depth; }
+    } const deeper;
+    return Run(instance, t);
   }
   // A sum is encoded while it is in the cache, and others wait for the result.
   const bool of_sum = task.op == Op::kEncode && task.inputs[0] != Program::kGradient;

@@ -36,6 +36,8 @@ namespace hipress {
 
 /// error null: done.
 using Done = std::function<void(const char* error)>;
+/// Calls `done`, with null if `error` is empty, and logs an exception: destructors call this.
+void Notify(const Done& done, const std::string& error) noexcept;
 
 /// Result of a task: a payload (codec set) or dense float32 (codec null).
 struct Value {

@@ -1,8 +1,11 @@
 #include "common/batch.h"
 
+#include <exception>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "common/log.h"
 #include "common/thread_object.h"
 
 namespace hipress {
@@ -16,6 +19,17 @@ struct State {
 
 State& Mine() { return ThreadObject<State>(); }
 
+/// An exception would end the process, as a destructor calls this.
+void DoAll(const std::vector<std::function<void()>>& actions) {
+  for (const auto& action : actions) {
+    try {
+      action();
+    } catch (const std::exception& error) {
+      LogWarning(std::string("an action at the end of a batch failed: ") + error.what());
+    }
+  }
+}
+
 }  // namespace
 
 Batch::Batch() { ++Mine().depth; }
@@ -26,13 +40,13 @@ Batch::~Batch() {
   const bool outermost = !std::exchange(state.ends, true);
   // By index: an action may, outside any batch now, lead to a batch of its own.
   std::vector<std::function<void()>> actions = std::exchange(state.actions, {});
-  for (auto& action : actions) action();
+  DoAll(actions);
   actions.clear();
   if (state.actions.empty()) state.actions = std::move(actions);  // keeps the memory
   if (!outermost) return;  // what is to come last comes after the other actions of that one
   state.ends = false;
   actions = std::exchange(state.last, {});
-  for (auto& action : actions) action();
+  DoAll(actions);
   actions.clear();
   if (state.last.empty()) state.last = std::move(actions);
 }

@@ -77,7 +77,7 @@ class Bucket::Step : public std::enable_shared_from_this<Step> {
     *result_ = non_finite_->load() ? 1 : 0;
     if (!ended_ && error_.empty()) error_ = bucket_->store_->Failure();
     if (!ended_ && error_.empty()) error_ = "the key-value store has been closed";
-    done_(error_.empty() ? nullptr : error_.c_str());
+    Notify(done_, error_);
     StartNext();
   }
 

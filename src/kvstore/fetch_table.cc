@@ -19,7 +19,7 @@ struct FetchTable::Fetch {
         left(int64_t(arrived.size())),
         done_(std::move(done)) {}
   /// Whoever may still write the output holds the fetch, so this is the moment to notify the user.
-  ~Fetch() { done_(error.empty() ? nullptr : error.c_str()); }
+  ~Fetch() { Notify(done_, error); }
 
   const std::shared_ptr<Flow> flow;
   const std::vector<NodeId> owners;

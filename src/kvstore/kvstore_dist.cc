@@ -100,8 +100,8 @@ std::string KVStoreDist::Request(NodeId to, int head, std::string body) {
   header.kind = MessageKind::kCommand;
   header.iteration = requests_.Add(&reply);
   header.partition = uint32_t(head);
-  SendText(header, std::move(body), PieceBytes(), [&](Message piece) {
-    postoffice_.Send(to, std::move(piece), kControlPriority);
+  SendText(header, std::move(body), PieceBytes(), [&](Message piece, int priority) {
+    postoffice_.Send(to, std::move(piece), priority);
   });
   return requests_.Await(&reply, "command", to.ToString(), to.ToString() + " to answer a command");
 }

@@ -165,6 +165,8 @@ class KVStoreDist : public PostofficeReceiver, public FlowHost {
   FlowsByKey Flows(KeyRange range) const;
   size_t PieceBytes() const { return std::min<uint64_t>(kTextPieceBytes, postoffice_.max_payload_bytes()); }
   std::string Request(NodeId to, int head, std::string body);
+  /// Fails the job: the other workers' requests for the key already count this worker's, so it cannot ask again.
+  void FailInterruptedInit(const Flow& flow);
   Message InitMessage(const Flow& flow, uint64_t digest, uint32_t request,
                       const std::vector<int64_t>& program) const;
   void InitOnServers(const Flow& flow, const std::vector<NodeId>& owners, const void* data,

@@ -142,8 +142,8 @@ void KVStoreDistServer::AnswerInit(const std::shared_ptr<ServerKey>& key, bool c
 }
 
 void KVStoreDistServer::Reply(NodeId to, uint32_t request, bool ok, std::string text) {
-  SendText(ReplyHeader(request, ok), std::move(text), PieceBytes(), [&](Message piece) {
-    postoffice_.Send(to, std::move(piece), kControlPriority);
+  SendText(ReplyHeader(request, ok), std::move(text), PieceBytes(), [&](Message piece, int priority) {
+    postoffice_.Send(to, std::move(piece), priority);
   });
 }
 
@@ -158,6 +158,10 @@ void KVStoreDistServer::OnLeave(NodeId peer) {
 }
 
 void KVStoreDistServer::OnDeath(NodeId peer, const std::string& what) {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    pieces_.Forget(peer);
+  }
   for (auto& key : Keys()) key->Fail(what);
 }
 
@@ -204,6 +208,7 @@ void KVStoreDistServer::Serve(const Controller& controller) {
   try {
     RunCommands(controller, &death);
   } catch (...) {  // a signal handler has raised an exception
+    const interrupt::Suspended suspended;  // another signal must not end this before the threads have ended
     postoffice_.Abort();
     join();
     throw;
@@ -264,17 +269,18 @@ std::optional<std::string> KVStoreDistServer::OwnCommand(const Command& command)
 }
 
 bool KVStoreDistServer::RunCommand(const Controller& controller, const Command& command) {
+  std::optional<std::string> answer;
+  bool ok = true;
   try {
     const bool own = command.head == kSaveStates || command.head == kLoadStates;
     if (!own && !controller) throw Error("this server takes no commands");
-    auto answer = own ? OwnCommand(command)
-                            : controller(command.from.rank, command.head, command.body);
+    answer = own ? OwnCommand(command) : controller(command.from.rank, command.head, command.body);
     if (!answer) return false;
-    Reply(command.from, command.request, true, *std::move(answer));
   } catch (const std::exception& error) {
-    Reply(command.from, command.request, false,
-          postoffice_.self().ToString() + ": " + error.what());
+    ok = false;
+    answer = postoffice_.self().ToString() + ": " + error.what();
   }
+  Reply(command.from, command.request, ok, *std::move(answer));  // outside: no error follows half an answer
   return true;
 }
 

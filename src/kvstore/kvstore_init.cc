@@ -4,6 +4,7 @@
  */
 #include <cstring>
 
+#include "common/interrupt.h"
 #include "common/thread_name.h"
 #include "kvstore/kvstore_dist.h"
 
@@ -68,12 +69,19 @@ void KVStoreDist::Init(uint64_t key, const std::string& name, const void* data, 
     } else {
       InitOnServers(*flow, owners, data, programs, Digest(all));
     }
+  } catch (const interrupt::Interrupted&) {
+    FailInterruptedInit(*flow);
+    throw;
   } catch (...) {
     std::lock_guard<std::mutex> lock(mutex_);
     flows_.erase(key);
     owners_.erase(key);
     throw;
   }
+}
+
+void KVStoreDist::FailInterruptedInit(const Flow& flow) {
+  FailJob(postoffice_.self().ToString() + " was interrupted while it initialized key '" + flow.name() + "'");
 }
 
 Message KVStoreDist::InitMessage(const Flow& flow, uint64_t digest, uint32_t request,
@@ -193,6 +201,9 @@ void KVStoreDist::AddKey(uint64_t key, const std::string& name, int64_t n, DType
     std::future<Reply> reply = AskWorkers(*flow, Digest(graph));
     std::lock_guard<std::mutex> lock(mutex_);
     added_.emplace_back(flow, std::move(reply));
+  } catch (const interrupt::Interrupted&) {
+    FailInterruptedInit(*flow);
+    throw;
   } catch (...) {
     DropKey(key);
     throw;
@@ -205,8 +216,15 @@ void KVStoreDist::AwaitKeys() {
     std::lock_guard<std::mutex> lock(mutex_);
     added.swap(added_);
   }
+  const Flow* awaited = nullptr;
   try {
-    for (auto& [flow, reply] : added) AwaitWorkers(*flow, &reply);
+    for (auto& [flow, reply] : added) {
+      awaited = flow.get();
+      AwaitWorkers(*flow, &reply);
+    }
+  } catch (const interrupt::Interrupted&) {
+    FailInterruptedInit(*awaited);
+    throw;
   } catch (...) {
     for (auto& [flow, reply] : added) DropKey(flow->key());
     throw;

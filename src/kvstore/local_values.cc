@@ -88,7 +88,7 @@ void LocalValues::Serve(Fetching fetch, std::vector<Value> values) {
   /// Its destructor notifies the user, also where the work is dropped.
   struct Serving {
     explicit Serving(Fetching f) : fetch(std::move(f)) {}
-    ~Serving() { fetch.done(error.empty() ? nullptr : error.c_str()); }
+    ~Serving() { Notify(fetch.done, error); }
     const Fetching fetch;
     std::string error = "the key-value store has been closed";
   };

@@ -94,22 +94,26 @@ Message ReplyMessage(uint32_t request, bool ok, const std::string& text) {
 }
 
 void SendText(const MessageHeader& header, std::string text, size_t piece_bytes,
-              const std::function<void(Message)>& send) {
+              const std::function<void(Message piece, int priority)>& send) {
   const auto whole = std::make_shared<std::string>(std::move(text));
   const Buffer all = {reinterpret_cast<uint8_t*>(whole->data()), whole->size(), whole};
+  const int priority = all.size > piece_bytes ? kTextPriority : kControlPriority;
   size_t at = 0;
   do {
     const size_t size = std::min(piece_bytes, all.size - at);
     Message piece(header, all.Slice(at, size));
     at += size;
     piece.header.step = at < all.size ? kTextGoesOn : 0;
-    send(std::move(piece));
+    send(std::move(piece), priority);
   } while (at < all.size);
 }
 
 std::optional<std::string> TextPieces::Add(NodeId from, const Message& piece) {
   const MessageHeader& header = piece.header;
   if (header.step > kTextGoesOn) throw ProtocolError("a piece of a text that is of no known kind");
+  if (header.step == kTextGoesOn && piece.payload.size == 0) {
+    throw ProtocolError("an empty piece of a text that continues");
+  }
   const auto about = std::make_tuple(from, header.kind, header.iteration);
   const auto begun = texts_.find(about);
   const bool last = header.step != kTextGoesOn;

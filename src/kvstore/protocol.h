@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include <climits>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -38,13 +39,15 @@ enum ReplyPolicy : uint8_t {
 /// MessageHeader::step of kCommand and kReply: the text continues in the sender's next message about this
 /// request. Texts may have any length (saved states, for example), but messages may not.
 constexpr uint16_t kTextGoesOn = 1;
-/// Most bytes of a text in one message, so that heartbeats and gradients can be sent between the pieces.
+/// Most bytes of a text in one message, so that other messages can be sent between the pieces.
 constexpr size_t kTextPieceBytes = 16 << 20;
+/// Priority of the pieces of a longer text: below all other messages except the goodbye, which has INT_MIN.
+constexpr int kTextPriority = INT_MIN + 1;
 
 /// Sends a text in as many messages with this header as it needs, in order.
 /// \param piece_bytes most bytes of the text in one message
 void SendText(const MessageHeader& header, std::string text, size_t piece_bytes,
-              const std::function<void(Message)>& send);
+              const std::function<void(Message piece, int priority)>& send);
 
 /// Texts of which some pieces have arrived. Not thread-safe.
 class TextPieces {

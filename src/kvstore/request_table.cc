@@ -32,10 +32,10 @@ void RequestTable::OnReply(NodeId from, const Message& message) {
   std::optional<std::string> text;
   {
     std::lock_guard<std::mutex> lock(mutex_);
+    const auto it = requests_.find(message.header.iteration);
+    if (it == requests_.end()) return;  // and its pieces are not kept
     text = pieces_.Add(from, message);
     if (!text) return;
-    const auto it = requests_.find(message.header.iteration);
-    if (it == requests_.end()) return;
     promise = std::move(it->second);
     requests_.erase(it);
   }
@@ -48,6 +48,7 @@ void RequestTable::Fail(const std::string& sentence) {
     std::lock_guard<std::mutex> lock(mutex_);
     failure_ = sentence;
     requests.swap(requests_);
+    pieces_ = TextPieces();
   }
   for (auto& [id, promise] : requests) promise.set_value({false, sentence});
 }

@@ -46,6 +46,18 @@ TEST(Batch, PutsOffToItsEndInOrderAndDoesAtOnceWithoutOne) {
   EXPECT_EQ(done.size(), 4u);
 }
 
+TEST(Batch, ContinuesAfterAnActionThatThrows) {
+  int done = 0;
+  {
+    Batch batch;
+    Batch::AfterAll([&] { ++done; });
+    Batch::AtEnd([] { throw std::bad_alloc(); });
+    Batch::AtEnd([&] { ++done; });
+  }
+  EXPECT_EQ(done, 2);
+  EXPECT_FALSE(Batch::Open());
+}
+
 TEST(Batch, WorksInDestructorsOfAThreadsLastObjects) {
   struct Last {
     ~Last() {

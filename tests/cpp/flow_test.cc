@@ -48,6 +48,20 @@ TEST(Flow, SumsInPlaceOverManyIterations) {
   }
 }
 
+TEST(Flow, CallbackThatThrowsDoesNotEndTheProcess) {
+  Cluster cluster(10, 1, 1);
+  Floats x = Pattern(10, 0, 0);
+  Calls calls;
+  cluster.Push(0, x.data(), [pushed = calls.Expect()](const char* error) {
+    pushed(error);
+    throw std::bad_alloc();
+  });
+  ASSERT_TRUE(cluster.Pull(0, x.data(), calls.Expect()));
+  ASSERT_TRUE(calls.Wait());
+  EXPECT_EQ(calls.error(), "");
+  EXPECT_EQ(x, Pattern(10, 0, 0));  // the sum of one worker
+}
+
 TEST(Flow, IterationsContinueBeyond32Bits) {
   constexpr int kWorkers = 2, kIterations = 12;
   for (const int64_t parts : {3, 0}) {  // by a server, and between two workers alone

@@ -121,5 +121,35 @@ TEST(TextPieces, ForgetWhatANodeThatIsGoneHasNotFinished) {
   EXPECT_THROW(pieces.Add(Worker(1), end), ProtocolError);
 }
 
+TEST(TextPieces, RefuseAnEmptyPieceOfATextThatContinues) {
+  TextPieces pieces;
+  Message empty(MessageKind::kReply, "");
+  empty.header.step = kTextGoesOn;
+  EXPECT_THROW(pieces.Add(Worker(0), empty), ProtocolError);
+}
+
+TEST(TextPieces, OfALongTextAreSentAfterGradients) {
+  std::vector<int> priorities;
+  const auto send = [&](Message, int priority) { priorities.push_back(priority); };
+  SendText(ReplyHeader(1, true), "abcd", 4, send);
+  EXPECT_EQ(priorities, std::vector<int>{kControlPriority});
+  priorities.clear();
+  SendText(ReplyHeader(1, true), "abcde", 4, send);
+  EXPECT_EQ(priorities, (std::vector<int>{kTextPriority, kTextPriority}));
+}
+
+TEST(RequestTable, KeepsNoPiecesOfAnswersToUnknownRequests) {
+  BlockingCalls calls;
+  RequestTable requests(&calls, seconds(1));
+  Message piece(MessageKind::kReply, "unknown");
+  piece.header.iteration = 1;
+  piece.header.step = kTextGoesOn;
+  requests.OnReply(Worker(0), piece);
+  std::future<Reply> reply;
+  ASSERT_EQ(requests.Add(&reply), 1u);
+  requests.OnReply(Worker(0), ReplyMessage(1, true, "known"));
+  EXPECT_EQ(reply.get().text, "known");
+}
+
 }  // namespace
 }  // namespace hipress::testing

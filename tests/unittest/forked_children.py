@@ -48,6 +48,19 @@ def fork(name: str) -> None:
     print(f"{name}: {'ends' if code == expected else f'status {code}'}", flush=True)
 
 
+def call(name: str, function: Callable[[], object]) -> None:
+    """Call a function in a child, and print whether it raises an error there about the fork."""
+    child = os.fork()
+    if child == 0:
+        try:
+            function()
+        except Exception as error:
+            os._exit(0 if "was forked from a worker's" in str(error) else 1)
+        os._exit(2)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    print(f"{name}: {'refused' if code == 0 else f'status {code}'}", flush=True)
+
+
 def multiprocess() -> None:
     """Use a pool of forked processes, and a process that fails; print whether both end."""
     context = multiprocessing.get_context("fork")

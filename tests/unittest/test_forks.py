@@ -42,6 +42,9 @@ with Node() as node:
         for name in forked_children.ENDS:
             forked_children.fork(name)
         forked_children.multiprocess()
+        for name in ("left", "num_dead_node", "debug"):
+            forked_children.call(name, getattr(node, name))
+        forked_children.call("fail", lambda: node.fail_job("of the child"))
         go_on.touch()
     pending.wait(30)
     print("result", out[0], flush=True)
@@ -139,7 +142,11 @@ def test_forked_children_of_a_node_end(tmp_path, servers):
     server = (sys.executable, "-c", "from hipress.node import Node; Node().serve()")
     env = {"GO_ON": str(tmp_path / "go on")}
     with Cluster(HEAD + NODE, 2, servers, server_command=server, env=env) as job:
-        check(job.wait(120), "worker 1")
+        results = job.wait(120)
+    check(results, "worker 1")
+    (worker,) = (result for result in results if result.name == "worker 1")
+    for name in ("left", "num_dead_node", "debug", "fail"):
+        assert f"{name}: refused" in worker.output.splitlines(), worker.output
 
 
 @pytest.mark.slow

@@ -120,7 +120,7 @@ template <bool kMsb>
 COMPLL_INLINE I JoinEights(I codes, int bits) {
   // The codes are the signed factors: the other one may be 128.
   const I pairs = MultiplyAddBytes(
-      Set((kMsb ? 0x0100 | 1 << bits : 1 | 0x0100 << bits) * 0x00010001), codes);
+      Set(static_cast<int>((kMsb ? 0x0100 | 1 << bits : 1 | 0x0100 << bits) * 0x00010001u)), codes);
   I fours = MultiplyAddWords(
       Set(kMsb ? 0x00010000 | 1 << 2 * bits : 1 | 0x00010000 << 2 * bits), pairs);
   if (kMsb) fours = __builtin_shuffle(fours, Lanes(0) ^ 1);
