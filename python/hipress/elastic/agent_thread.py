@@ -216,6 +216,7 @@ class AgentThread:
                     why = f"it has been silent for {seconds:.1f} s"
                     self.machine.suspect(now, member_id, False, why)
                 for member in list(self.machine.known.values()):
+                    self._look_for(member.process)
                     if member.id in self.machine.suspects and self._has_ended(member):
                         self.machine.suspect(now, member.id, True, "its process has ended")
                 self.machine.tick(now)
@@ -295,6 +296,11 @@ class AgentThread:
             member.process, self._address_of(member.slot)
         )
 
+    def _look_for(self, process: Process) -> None:
+        """Record a process that runs on this host."""
+        if process not in self._seen_running and evidence.is_running(process):
+            self._seen_running.add(process)
+
     def _is_vacant(self, slot: int) -> bool:
         """Return whether this host's kernel shows that a slot has no process.
 
@@ -344,8 +350,7 @@ class AgentThread:
         self._pump()
 
     def _heard(self, member: Member, now: float) -> None:
-        if member.process not in self._seen_running and evidence.is_running(member.process):
-            self._seen_running.add(member.process)
+        self._look_for(member.process)
         if member.id not in self.machine.dead and self._detector.heard(member.id, now):
             self.machine.trust(now, member.id)
 

@@ -97,7 +97,10 @@ class Session(RoundSession):
             self._agent.share(self.view.epoch, "store", str(self._store.port))
         else:
             port = int(self.fetch("store", 0))
-            self._store = dist.TCPStore(first.host, port, None, False, timeout=timeout)
+            host = first.host
+            if _is_loopback(host) and not _is_loopback(here):
+                host = here  # rank 0 is on this machine, and its store listens at this address only
+            self._store = dist.TCPStore(host, port, None, False, timeout=timeout)
         # A process of another view may connect to a reused port.
         store = dist.PrefixStore(self.view.identity, self._store)
         dist.init_process_group(
@@ -142,6 +145,11 @@ class Session(RoundSession):
             _drop(self._groups)
         self._store = None
         job.view, job.view_identity = 0, ""
+
+
+def _is_loopback(host: str) -> bool:
+    address = addresses.resolve(host)
+    return address is not None and addresses.is_loopback(address)
 
 
 def _store_on(address: str, timeout: datetime.timedelta) -> dist.TCPStore:
