@@ -180,7 +180,7 @@ def test_end_after_one_with_leftover_processes_is_not_published():
 
 
 def test_end_after_an_adopted_process_is_not_published(monkeypatch):
-    """Only the process group of an adopted worker is ended."""
+    """Ends of adopted workers are uncertain: only their process group is ended."""
     monkeypatch.setattr(os, "waitpid", lambda pid, _: (pid, 9))
     monkeypatch.setattr(os, "killpg", lambda *_: None)
     runner, slot, ends = slot_with_ends()
