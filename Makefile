@@ -86,10 +86,8 @@ test-all: test-cpp test-python  ## after make test: all instruction sets, full m
 test-cpp: native-tests
 	@ctest --test-dir build --output-on-failure --no-tests=error -j $(JOBS)
 
-# Jobs wait for the network and for time limits, so files run side by side also on two processors.
-# The outer limit ends even a run that hangs in native code, where pytest-timeout cannot reach.
 test-python: native-tests $(VENV)/.tensorflow $(STAMPS)/launchers
-	@timeout -k 30 4500 $(PY) -m pytest -n $(JOBS) --dist loadfile --durations=40 --tier=$(TIER) $(PYTEST_ARGS)
+	@tools/run_tests.sh $(PY) $(JOBS) $(TIER) $(PYTEST_ARGS)
 
 # An environment of its own, because MXNet needs an older NumPy. `make test-torch-latest
 # TORCH_VERSION=2.14.1` tests that version of PyTorch instead of the newest.
