@@ -1,10 +1,13 @@
 # The built-in algorithms for GPUs: libhipress_cuda.so, apart from libhipress.so, which needs no CUDA.
-# HIPRESS_CUDA=auto builds it if there is an nvcc (on: insists, off: never).
+# HIPRESS_CUDA=auto builds it if there is an nvcc (on: insists, off: never). Wheels of hipress are
+# built with off; packaging/cuda12 makes a wheel of libhipress_cuda.so alone.
 #
 # All algorithms are compiled once, to PTX for compute_75, and assembled for each architecture:
 # nothing in them needs a newer instruction, and the PTX itself serves later chips. nvcc is called
 # directly: CMake's own CUDA support would compile once for each architecture.
 set(HIPRESS_CUDA auto CACHE STRING "Build libhipress_cuda.so: auto, on or off")
+set(HIPRESS_CUDA_MAJOR "" CACHE STRING "Major version that nvcc must have, for example 12; empty: any")
+set(HIPRESS_CUDA_DESTINATION hipress CACHE STRING "Python package to install libhipress_cuda.so in")
 set(HIPRESS_CUDA_ARCHS 75 80 86 90 CACHE STRING "GPU architectures, as nvcc's sm_XX")
 string(TOLOWER "${HIPRESS_CUDA}" cuda_wanted)
 if(NOT cuda_wanted MATCHES "^(auto|on|off)$")
@@ -28,6 +31,15 @@ if(NOT HIPRESS_NVCC)
   endif()
   hipress_no_cuda("there is no nvcc in PATH, CUDA_HOME/bin or /usr/local/cuda/bin")
   return()
+endif()
+
+if(HIPRESS_CUDA_MAJOR)
+  execute_process(COMMAND ${HIPRESS_NVCC} --version OUTPUT_VARIABLE nvcc_version)
+  string(REGEX MATCH "release ([0-9]+)\\.[0-9]+" nvcc_release "${nvcc_version}")
+  if(NOT CMAKE_MATCH_1 STREQUAL HIPRESS_CUDA_MAJOR)
+    message(FATAL_ERROR "hipress-cuda${HIPRESS_CUDA_MAJOR} is built with CUDA ${HIPRESS_CUDA_MAJOR}, "
+      "but ${HIPRESS_NVCC} is of ${nvcc_release}: set CUDA_HOME to a CUDA ${HIPRESS_CUDA_MAJOR}")
+  endif()
 endif()
 
 set(cuda_codes compute_75)
@@ -73,4 +85,4 @@ add_custom_command(
   DEPENDS ${cuda_objects}
   VERBATIM)
 add_custom_target(hipress_cuda ALL DEPENDS ${cuda_library})
-install(FILES ${cuda_library} DESTINATION hipress)
+install(FILES ${cuda_library} DESTINATION ${HIPRESS_CUDA_DESTINATION} COMPONENT cuda)

@@ -58,8 +58,7 @@ find_missing() {
   missing=()
   local pair
   command -v g++ >/dev/null || missing+=(g++)
-  for pair in asio.hpp:libasio-dev dmlc/parameter.h:libdmlc-dev openssl/ssl.h:libssl-dev \
-              xxhash.h:libxxhash-dev gtest/gtest.h:libgtest-dev; do
+  for pair in openssl/ssl.h:libssl-dev gtest/gtest.h:libgtest-dev; do
     has_header "${pair%%:*}" || missing+=("${pair##*:}")
   done
   for pair in cmake:cmake ninja:ninja-build ip:iproute2 sshd:openssh-server ssh:openssh-client \
@@ -186,15 +185,17 @@ build_native() {
   ninja -C build -j "$JOBS" "$@"
 }
 
-# What is in build/ already is not compiled again. OpenSSL stays the system's, which keeps it secure.
+# Objects that exist in build/ are not compiled again. OpenSSL and the C++ runtime are linked
+# statically, so the wheel needs nothing but a C library that is as new as this machine's.
 build_wheel() {
   rm -rf build/wheel
   .venv/bin/python -m pip wheel --disable-pip-version-check --no-deps --no-build-isolation \
-    -C build-dir=build -C cmake.define.HIPRESS_ISAS=all -w build/wheel .
-  PATH=$PWD/.venv/bin:$PATH auditwheel repair --exclude libssl.so.3 --exclude libcrypto.so.3 \
-    -w "$WHEELS" build/wheel/*.whl
+    -C build-dir=build -C cmake.define.HIPRESS_ISAS=all \
+    -C cmake.define.HIPRESS_STATIC_DEPENDENCIES=ON -w build/wheel .
+  PATH=$PWD/.venv/bin:$PATH auditwheel repair -w "$WHEELS" build/wheel/*.whl
   # Settings that a wheel does not have.
-  cmake -S . -B build -DHIPRESS_BUILD_TESTS=ON -DHIPRESS_ISAS="$ISAS"
+  cmake -S . -B build -DHIPRESS_BUILD_TESTS=ON -DHIPRESS_ISAS="$ISAS" -DHIPRESS_CUDA=auto \
+    -DHIPRESS_STATIC_DEPENDENCIES=OFF
 }
 
 case ${1:-} in

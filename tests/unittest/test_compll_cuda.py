@@ -18,9 +18,9 @@ import pytest
 
 import compll_helpers
 from compll_helpers import SIZES, SPECS, from_text, gradient, program, same_bits, seed_program
-from hipress import compll
+from hipress import __version__, _lib, compll
 from hipress.compll.backends.cuda import program as cuda
-from hipress.compll.cuda import CudaError, DecodeCall, Library, built_in
+from hipress.compll.cuda import CudaError, DecodeCall, Library, built_in, built_in_library
 from hipress.compll.runtime import cuda_build
 from host_coder import HostCoder
 from test_compll_codegen import VARIANTS, special
@@ -417,6 +417,43 @@ def test_a_library_that_cannot_be_loaded_is_none(tmp_path):
     path = tmp_path / "libhipress_cuda.so"
     path.write_bytes(b"no library")
     assert built_in(program("tbq"), path) is None
+
+
+@pytest.fixture
+def cuda12(monkeypatch, tmp_path):
+    """An installed hipress-cuda12 with an empty library; returns a function that sets its version."""
+    package = tmp_path / "site" / "hipress_cuda12"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package / "libhipress_cuda.so").touch()
+    monkeypatch.syspath_prepend(str(package.parent))
+    monkeypatch.setattr(_lib, "library_path", lambda: tmp_path / "libhipress.so")
+
+    def set_version(version: str) -> Path:
+        information = package.parent / f"hipress_cuda12-{version}.dist-info"
+        information.mkdir()
+        text = f"Metadata-Version: 2.1\nName: hipress-cuda12\nVersion: {version}\n"
+        (information / "METADATA").write_text(text)
+        return package / "libhipress_cuda.so"
+
+    return set_version
+
+
+def test_library_of_the_cuda_distribution_is_found(cuda12, tmp_path):
+    path = cuda12(__version__)
+    assert built_in_library() == path
+    (tmp_path / "libhipress_cuda.so").touch()  # of a source tree
+    assert built_in_library() == tmp_path / "libhipress_cuda.so"
+
+
+def test_cuda_distribution_of_another_version_is_one_sentence(cuda12):
+    cuda12("0.0.9")
+    with pytest.raises(CudaError) as raised:
+        built_in_library()
+    assert str(raised.value) == (
+        f"hipress-cuda12 is version 0.0.9, but hipress is version {__version__}: "
+        f"pip install hipress-cuda12=={__version__}"
+    )
 
 
 def test_the_built_library_has_every_algorithm():

@@ -122,11 +122,20 @@ def _library() -> Iterator[Finding]:
     yield Finding("hipress", "native library", native, problem * other, remedy * other)
     yield Finding("hipress", "instruction set", f"{used}; codecs for {', '.join(compiled)}")
     yield Finding("hipress", "encryption", _openssl(_lib.lib))
-    cuda = _lib.library_path().with_name("libhipress_cuda.so")
-    yield Finding("hipress", "CUDA codecs", str(cuda) if cuda.exists() else "not installed")
+    yield _cuda_codecs()
     variables = sorted(name for name in os.environ if name.startswith(("HIPRESS_", "DMLC_")))
     shown = (f"{name}={_harmless(name)}" for name in variables)
     yield Finding("hipress", "variables", " ".join(shown) or "none set")
+
+
+def _cuda_codecs() -> Finding:
+    from hipress.compll.cuda import CudaError, built_in_library
+
+    try:
+        path = built_in_library()
+    except CudaError as error:
+        return Finding("hipress", "CUDA codecs", "cannot be used", str(error))
+    return Finding("hipress", "CUDA codecs", str(path) if path.exists() else "not installed")
 
 
 def _frameworks() -> Iterator[Finding]:

@@ -8,8 +8,16 @@ from hipress.compll.runtime.cuda import (
     EncodeCall,
     Library,
     built_in,
+    built_in_library,
 )
 
 __all__ = [
-    "Algorithm", "BuildError", "CudaError", "DecodeCall", "EncodeCall", "Library", "built_in",
-]  # fmt: skip
+    "Algorithm",
+    "BuildError",
+    "CudaError",
+    "DecodeCall",
+    "EncodeCall",
+    "Library",
+    "built_in",
+    "built_in_library",
+]

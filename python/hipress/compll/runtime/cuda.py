@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import ctypes
+import importlib.util
 from collections.abc import Sequence
 from ctypes import (
     POINTER,
@@ -21,10 +22,12 @@ from ctypes import (
     c_uint64,
     c_void_p,
 )
+from importlib import metadata
 from pathlib import Path
 
 import numpy as np
 
+from hipress import __version__, _lib
 from hipress.compll.backends.cuda.program import ENTRY
 from hipress.compll.backends.numpy.interpreter import check_params
 from hipress.compll.ir.ir import Program
@@ -235,6 +238,27 @@ class Algorithm:
         if text is None:
             return f"has the unknown status {int(status[0])}"
         return text.decode().replace("%lld", str(int(status[1]))).replace("%%", "%")
+
+
+def built_in_library() -> Path:
+    """Return the path of libhipress_cuda.so, which may not exist.
+
+    A source tree has it beside libhipress.so. The distribution hipress-cuda12 has it otherwise.
+
+    Raises:
+        CudaError: If hipress-cuda12 is installed in another version than this package.
+    """
+    path = _lib.library_path().with_name("libhipress_cuda.so")
+    package = None if path.exists() else importlib.util.find_spec("hipress_cuda12")
+    if package is None:
+        return path
+    version = metadata.version("hipress-cuda12")
+    if version != __version__:
+        raise CudaError(
+            f"hipress-cuda12 is version {version}, but hipress is version {__version__}: "
+            f"pip install hipress-cuda12=={__version__}"
+        )
+    return Path(package.submodule_search_locations[0]) / path.name
 
 
 def built_in(program: Program, library: Path) -> str | None:

@@ -11,8 +11,8 @@ from functools import lru_cache
 
 import torch
 
-from hipress import _lib, compll
-from hipress.compll.cuda import Algorithm, DecodeCall, built_in
+from hipress import compll
+from hipress.compll.cuda import Algorithm, DecodeCall, built_in, built_in_library
 from hipress.compression import Compressor
 
 
@@ -102,8 +102,9 @@ class CudaKernels:
         integers = {param.name for param in program.params if param.integer}
         values = {name: int(text) if name in integers else float(text)
                   for name, text in pairs.items()}  # fmt: skip
-        library = _lib.library_path().with_name("libhipress_cuda.so")
-        entry = None if self.emulate else built_in(program, library)
-        if entry is not None:
-            return Algorithm(program, library, entry=entry, **values)
+        if not self.emulate:
+            library = built_in_library()
+            entry = built_in(program, library)
+            if entry is not None:
+                return Algorithm(program, library, entry=entry, **values)
         return Algorithm(program, emulate=self.emulate, **values)
