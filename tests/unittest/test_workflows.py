@@ -99,6 +99,14 @@ def test_needed_jobs_and_artifacts_exist():
         assert [name for name in uploaded if Path(name).match(pattern)], pattern
 
 
+def test_bug_report_form_requires_the_doctors_report():
+    form = yaml.safe_load((ROOT / ".github/ISSUE_TEMPLATE/bug.yml").read_text(encoding="utf-8"))
+    required = [item["id"] for item in form["body"] if item.get("validations", {}).get("required")]
+    assert "doctor" in required
+    labels = [item["attributes"]["label"] for item in form["body"]]
+    assert len(set(labels)) == len(labels)  # the form is refused otherwise
+
+
 @pytest.mark.parametrize("linter", ["actionlint", "zizmor"])
 def test_linters_find_nothing(linter: str):
     command = shutil.which(linter)
