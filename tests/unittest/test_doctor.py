@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import hipress
-from hipress import _lib
+from hipress import _lib, addresses
 from hipress.commands import doctor
 
 try:
@@ -39,9 +41,10 @@ def findings_named(name: str) -> doctor.Finding:
 def test_report_has_every_subject_and_hides_the_secret():
     done = run(HIPRESS_SECRET="do-not-print", HIPRESS_TIMEOUT="7")
     assert done.returncode == 0, done.stderr
-    *subjects, last = [line for line in done.stdout.splitlines() if not line.startswith(" ")]
-    assert subjects == ["machine", "hipress", "frameworks", "GPU", "kernel", "network", "tools"]
-    assert last in ("problems", "no problems")
+    subjects = [line for line in done.stdout.splitlines() if not line.startswith(" ")]
+    expected = ["machine", "hipress", "frameworks", "GPU", "kernel", "network", "tools"]
+    assert subjects[:7] == expected
+    assert subjects[7] in ("problems", "no problems") and subjects[8:] in ([], ["optional parts"])
     assert hipress.__version__ in done.stdout and _lib.instruction_sets()[1] in done.stdout
     assert "HIPRESS_SECRET=(set)" in done.stdout and "do-not-print" not in done.stdout
     assert "HIPRESS_TIMEOUT='7'" in done.stdout
@@ -57,7 +60,7 @@ def test_json_has_the_same_findings():
 def test_unusable_library_is_a_problem_and_fails_the_command(tmp_path: Path):
     done = run(HIPRESS_LIBRARY=str(tmp_path / "missing.so"))
     assert done.returncode == 1
-    assert "native library: libhipress.so is in none of" in done.stdout
+    assert re.search(r"native library +libhipress.so is in none of", done.stdout)
     assert "Traceback" not in done.stderr
 
 
@@ -69,7 +72,51 @@ def test_unsupported_versions_are_problems(monkeypatch: pytest.MonkeyPatch):
     )
     assert not findings_named("mxnet").problem and not findings_named("keras").problem
     assert findings_named("numpy").remedy == 'pip install "numpy==1.23.5"'
-    assert 'pip install "hipress[tensorflow]"' in findings_named("tensorflow").remedy
+    assert findings_named("tensorflow").remedy == 'pip install "hipress[tensorflow]"'
+    assert findings_named("mxnet").value == "1.9.1, supported"
+    monkeypatch.setattr(sys, "version_info", (3, 12, 0))
+    monkeypatch.setattr(doctor, "_installed", {}.get)
+    assert findings_named("mxnet").remedy.endswith("with Python 3.11 or earlier")
+
+
+def test_report_separates_problems_from_optional_parts(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("HOME", "/home/alice")
+    text = doctor.report([
+        doctor.Finding("machine", "Python", "3.9 (/home/alice/venv/bin/python)"),
+        doctor.Finding("kernel", "open files", "256", "too few", "ulimit -n 4096"),
+        doctor.Finding("tools", "ssh", "not installed", "", "install it"),
+    ])
+    assert text.splitlines() == [
+        "machine",
+        "  Python      3.9 (~/venv/bin/python)",
+        "kernel",
+        "  open files  256",
+        "tools",
+        "  ssh         not installed",
+        "problems",
+        "  open files  too few",
+        "              -> ulimit -n 4096",
+        "optional parts",
+        "  ssh         install it",
+    ]  # fmt: skip
+
+
+def test_kernel_features_are_tried(monkeypatch: pytest.MonkeyPatch):
+    def refuse(*unused: object) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "memfd_create", refuse)
+    monkeypatch.setattr(doctor.socket, "TCP_CONGESTION", -1)  # no option of TCP
+    assert "Operation not permitted" in findings_named("memfd (shared memory)").problem
+    bbr = findings_named("BBR")
+    assert bbr.value.startswith("not allowed") and "modprobe tcp_bbr" in bbr.remedy
+    assert not bbr.problem
+
+
+def test_interfaces_are_listed_with_ipv4_and_ipv6_addresses(monkeypatch: pytest.MonkeyPatch):
+    found = {socket.AF_INET: "192.0.2.7", socket.AF_INET6: "2001:db8::7"}
+    monkeypatch.setattr(addresses, "of_interface", lambda name, family: found[family])
+    assert findings_named("lo").value.startswith("up, 192.0.2.7, 2001:db8::7, MTU ")
 
 
 def test_version_comparison_ignores_suffixes():

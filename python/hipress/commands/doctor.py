@@ -35,6 +35,18 @@ ADAPTED = ("transformers", "accelerate", "lightning", "ray")
 """Packages above the frameworks, whose versions an issue report needs."""
 MANY_FILES = 4096
 """Open files that are enough for some hundred workers per host; each connection needs one."""
+KERNEL_SETTINGS = (
+    "net.ipv4.tcp_congestion_control",
+    "net.ipv4.tcp_rmem",
+    "net.ipv4.tcp_wmem",
+    "net.core.rmem_max",
+    "net.core.wmem_max",
+)
+"""Settings that decide how fast one connection can be, by sysctl's names."""
+ALLOW_BBR = 'modprobe tcp_bbr && sysctl -w net.ipv4.tcp_allowed_congestion_control="reno cubic bbr"'
+FAMILIES = (socket.AF_INET, socket.AF_INET6)
+IFF_UP = 1
+"""Flag of a network interface that is in use (Linux, ``if.h``)."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +60,7 @@ class Finding:
     problem: str = ""
     """Description of what does not work. Empty: nothing is wrong."""
     remedy: str = ""
-    """Way to solve the problem or to get the missing part. Empty: nothing to do."""
+    """Solution of the problem; without a problem, how to get an optional part."""
 
 
 def command(
@@ -76,7 +88,7 @@ def examine() -> Iterator[Finding]:
 
 
 def report(findings: Iterable[Finding]) -> str:
-    """Return the findings as text: a block for each subject, and the problems at the end."""
+    """Return the findings as text: a block for each subject, then problems and optional parts."""
     findings = list(findings)
     width = max(len(finding.name) for finding in findings)
     lines, subject = [], ""
@@ -85,12 +97,17 @@ def report(findings: Iterable[Finding]) -> str:
             subject = finding.subject
             lines.append(subject)
         lines.append(f"  {finding.name:{width}}  {finding.value}")
-    notes = [finding for finding in findings if finding.problem or finding.remedy]
-    lines.append("problems" if any(finding.problem for finding in notes) else "no problems")
-    for finding in notes:
-        parts = [part for part in (finding.problem, finding.remedy) if part]
-        lines.append(f"  {finding.name}: {'; '.join(parts)}")
-    return "\n".join(lines)
+    problems = [finding for finding in findings if finding.problem]
+    lines.append("problems" if problems else "no problems")
+    for finding in problems:
+        lines.append(f"  {finding.name:{width}}  {finding.problem}")
+        if finding.remedy:
+            lines.append(f"  {'':{width}}  -> {finding.remedy}")
+    optional = [finding for finding in findings if finding.remedy and not finding.problem]
+    lines += ["optional parts"] * bool(optional)
+    lines += [f"  {finding.name:{width}}  {finding.remedy}" for finding in optional]
+    home = str(Path.home())  # contains the user's name
+    return "\n".join(lines).replace(f"{home}/", "~/") if home != "/" else "\n".join(lines)
 
 
 def _machine() -> Iterator[Finding]:
@@ -141,16 +158,17 @@ def _cuda_codecs() -> Finding:
 def _frameworks() -> Iterator[Finding]:
     for name, (lowest, highest) in SUPPORTED.items():
         found = _installed(name)
+        remedy = f'pip install "hipress[{"tensorflow" if name == "keras" else name}]"'
+        if name == "mxnet" and sys.version_info >= (3, 12):
+            remedy += " with Python 3.11 or earlier"  # MXNet has no wheels for later ones
         if found is None:
-            extra = "tensorflow" if name == "keras" else name
-            remedy = f'pip install "hipress[{extra}]"'
-            yield Finding("frameworks", name, "not installed", "", f"to use it: {remedy}")
+            yield Finding("frameworks", name, "not installed", "", remedy)
         elif is_supported(found, lowest, highest):
-            yield Finding("frameworks", name, found)
+            yield Finding("frameworks", name, f"{found}, supported")
         else:
             allowed = lowest if lowest == highest else f"{lowest} or later"
             problem = f"version {found} is not supported; supported: {allowed}"
-            yield Finding("frameworks", name, found, problem, f'pip install "{name}>={lowest}"')
+            yield Finding("frameworks", name, f"{found}, not supported", problem, remedy)
     numpy = _installed("numpy") or "not installed"
     problem = remedy = ""
     if _installed("mxnet") and not is_supported("1.23.5", numpy, None):
@@ -182,21 +200,22 @@ def _gpu() -> Iterator[Finding]:
 
 
 def _kernel() -> Iterator[Finding]:
-    shared = "available" if hasattr(os, "memfd_create") else "not available"
-    problem = "" if shared == "available" else "processes of one host exchange data by TCP"
-    yield Finding("kernel", "memfd (shared memory)", shared, problem)
-    control = Path("/proc/sys/net/ipv4")
-    available = _read(control / "tcp_available_congestion_control") or "unknown"
-    default = _read(control / "tcp_congestion_control") or "unknown"
-    value = f"{default}, available: {available}"
-    yield Finding("kernel", "TCP congestion control", value)
-    for name in ("rmem_max", "wmem_max"):
-        yield Finding("kernel", f"net.core.{name}", _read(Path("/proc/sys/net/core") / name) or "?")
+    failed = _error_of_memfd()
+    problem = f"processes of one host exchange data by TCP ({failed})" if failed else ""
+    yield Finding("kernel", "memfd (shared memory)", "fails" if failed else "works", problem)
+    failed = _error_of_bbr()
+    remedy = f"for lossy long links, as root: {ALLOW_BBR}" if failed else ""
+    yield Finding("kernel", "BBR", f"not allowed ({failed})" if failed else "allowed", "", remedy)
+    settings = Path("/proc/sys")
+    for name in KERNEL_SETTINGS:
+        value = _read(settings / name.replace(".", "/")) or "unknown"
+        yield Finding("kernel", name, " ".join(value.split()))
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     files = f"{_limit(soft)} (hard limit {_limit(hard)})"
     few = hard != resource.RLIM_INFINITY and hard < MANY_FILES
     problem = f"a host with more than about {hard // 4} workers needs more" if few else ""
-    yield Finding("kernel", "open files", files, problem, "ulimit -n" if few else "")
+    remedy = f"raise the hard limit, for example to {MANY_FILES}: see ulimit -H -n" if few else ""
+    yield Finding("kernel", "open files", files, problem, remedy)
 
 
 def _network() -> Iterator[Finding]:
@@ -204,20 +223,24 @@ def _network() -> Iterator[Finding]:
 
     for _, name in socket.if_nameindex():
         folder = Path("/sys/class/net") / name
-        parts = [f"{_read(folder / 'operstate') or 'unknown'}"]
+        flags = int(_read(folder / "flags") or "0", 16)
+        parts = ["up" if flags & IFF_UP else "down"]
         try:
-            parts.append(addresses.of_interface(name))
+            found = {addresses.of_interface(name, family): None for family in FAMILIES}
+            parts += found
         except ValueError:
-            parts.append("no IPv4 address")
+            parts.append("no address")
         speed = _read(folder / "speed")
         if speed and speed.lstrip("-").isdigit() and int(speed) > 0:
             parts.append(f"{speed} Mbit/s")
         parts.append(f"MTU {_read(folder / 'mtu') or '?'}")
         yield Finding("network", name, ", ".join(parts))
     own = addresses.of_this_machine()
-    problem = "other machines cannot reach it" if addresses.is_loopback(own) else ""
-    remedy = "name an interface with DMLC_INTERFACE for jobs of several machines" if problem else ""
-    yield Finding("network", "address", own, problem and f"it is loopback: {problem}", remedy)
+    problem = remedy = ""
+    if addresses.is_loopback(own):
+        problem = "it is loopback: other machines cannot reach it"
+        remedy = "connect an interface for jobs of several machines"
+    yield Finding("network", "address of this host", own, problem, remedy)
 
 
 def _tools() -> Iterator[Finding]:
@@ -249,6 +272,25 @@ def _installed(name: str) -> Optional[str]:
         except metadata.PackageNotFoundError:
             continue
     return None
+
+
+def _error_of_memfd() -> str:
+    """Return why this process cannot make sealed shared memory. Empty: it can."""
+    try:
+        os.close(os.memfd_create("hipress-doctor", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING))
+    except (AttributeError, OSError) as error:
+        return str(error)
+    return ""
+
+
+def _error_of_bbr() -> str:
+    """Return why connections of this process cannot use BBR. Empty: they can."""
+    try:
+        with socket.socket() as probe:
+            probe.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"bbr")
+    except OSError as error:
+        return error.strerror
+    return ""
 
 
 def _openssl(library: ctypes.CDLL) -> str:
