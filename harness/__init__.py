@@ -6,7 +6,7 @@
   ``slurm``: a Slurm of one node
 - ``torch_ranks``: a function as the ranks of a torch.distributed job; ``torch_job``: a command
 - ``netns``: nodes as network namespaces, whose links carry a given rate
-- ``programs``: workers' programs that several tests run; ``marks``: when a test is skipped
+- ``marks``: when a test is skipped
 """
 
 from __future__ import annotations
