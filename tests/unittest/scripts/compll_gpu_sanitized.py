@@ -2,9 +2,9 @@
 
 import sys
 
-from test_compll_gpu import coder, gradient
-
 sys.path[:0] = sys.argv[2:]
+from test_compll_gpu import coder, gradient  # noqa: E402
+
 name = sys.argv[1]
 for shape in ("grid", "block"):
     two = coder(name, shape)
