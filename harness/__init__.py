@@ -15,5 +15,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+SCRIPTS = ROOT / "harness" / "scripts"
+"""Programs that the modules of this package run."""
 if str(ROOT / "python") not in sys.path:
     sys.path.insert(0, str(ROOT / "python"))
