@@ -6,7 +6,7 @@
   ``slurm``: a Slurm of one node
 - ``torch_ranks``: a function as the ranks of a torch.distributed job; ``torch_job``: a command
 - ``netns``: nodes as network namespaces, whose links carry a given rate
-- ``programs``: workers' programs that several tests run; ``marks``: when a test is skipped
+- ``marks``: when a test is skipped
 """
 
 from __future__ import annotations
@@ -15,5 +15,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+SCRIPTS = ROOT / "harness" / "scripts"
+"""Programs that the modules of this package run."""
 if str(ROOT / "python") not in sys.path:
     sys.path.insert(0, str(ROOT / "python"))

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from harness import warm
 from harness.processes import JobError, Processes, Result, base_environment, free_port
 
 if TYPE_CHECKING:
@@ -71,6 +72,10 @@ class Cluster(Processes):
         command = self._command(worker, worker_prefix, args)
         roles = [("scheduler", 0), *(("server", rank) for rank in range(servers))]
         roles += [("worker", rank) for rank in range(workers)]
+        # Servers import MXNet for an optimizer. They can be forked like workers, because the module
+        # that they run imports it so that it does not take over the process.
+        imports = warm.framework_of(command, {**common, "DMLC_ROLE": "worker"}, self.path)
+        framework = imports if imports == "mxnet" and server_command == BOOT else None
         try:
             for role, rank in roles:
                 node = node_of(role, rank)
@@ -81,7 +86,8 @@ class Cluster(Processes):
                     own.update(worker_env(rank))
                 name = role if role == "scheduler" else f"{role} {rank}"
                 what = command if role == "worker" else server_command
-                self.start(name, what, {**common, **own}, node)
+                env = {**common, **own}
+                self.start(name, what, env, node, framework if role != "worker" else None)
         except BaseException:
             self.close()
             raise

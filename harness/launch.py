@@ -14,33 +14,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from harness import ROOT
+from harness import ROOT, SCRIPTS
 from harness.processes import wait_until
 
 LAUNCH = ROOT / "tools" / "launch.py"
 MARK = "HIPRESS_TEST_MARK"
 
-#: A worker that sleeps, with a daemon of its own that ignores SIGTERM in a session of its own.
-STUBBORN = """
-import os, signal, sys, time
-if os.fork() == 0:
-    os.setsid()
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    if os.fork() == 0:
-        time.sleep(300)
-    time.sleep(300)
-signal.signal(signal.SIGTERM, signal.SIG_IGN)
-print("ready", flush=True)
-time.sleep(300)
-"""
+STUBBORN = SCRIPTS / "stubborn.py"
 
 #: Prints a process's environment and working directory, for reports().
 REPORT = "import json, os; print(json.dumps(dict(os.environ, cwd=os.getcwd())))"
 
 
-def python(code: str) -> list[str]:
-    """A command that runs Python code, quick to start."""
-    return [sys.executable, "-S", "-c", code]
+def python(program: str | Path) -> list[str]:
+    """Return a command that runs code, or a script if it is a Path, and starts quickly."""
+    own = [str(program)] if isinstance(program, Path) else ["-c", program]
+    return [sys.executable, "-S", *own]
 
 
 def marked(mark: str) -> list[int]:

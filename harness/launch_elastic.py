@@ -5,48 +5,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from harness import SCRIPTS
 from harness.launch import Launch
 
-#: Says which process it is and sleeps until a file "end" appears; some die by themselves.
-WORKER = """
-import os, signal, sys, time
-slot, restart = os.environ["HIPRESS_ELASTIC_SLOT"], os.environ["HIPRESS_ELASTIC_RESTART"]
-agent = os.environ["HIPRESS_ELASTIC_AGENTS"].split(",")[int(slot)]
-print("up", slot, restart, os.getpid(), agent, flush=True)
-die = os.environ.get("DIE", "").split()
-if slot in die or slot + "." + restart in die:
-    sys.exit(int(os.environ.get("STATUS", 1)))
-until = time.monotonic() + 60
-while time.monotonic() < until and not os.path.exists("end"):
-    time.sleep(0.02)
-    print("alive", flush=True)
-time.sleep(float(os.environ.get("LATE", 0)) * int(slot))
-"""
+WORKER = SCRIPTS / "elastic_worker.py"
 
-#: The worker of slot 0 ends well as soon as after() lets it; others go on when the launcher knows:
-#: its supervisor is a process, if only a zombie, until then.
-FINISHES_FIRST = """
-import os, signal, sys, time
-slot, restart = os.environ["HIPRESS_ELASTIC_SLOT"], os.environ["HIPRESS_ELASTIC_RESTART"]
-
-
-def wait_until(condition):
-    while not condition():
-        time.sleep(0.02)
-
-
-def after(condition):
-    if slot == "0":
-        wait_until(condition)
-        with open("part", "w") as file:
-            file.write(str(os.getppid()))
-        os.rename("part", "supervisor")
-        sys.exit()
-    wait_until(lambda: os.path.exists("supervisor"))
-    wait_until(lambda: not os.path.exists("/proc/" + open("supervisor").read()))
-
-
-"""
+FINISHES_FIRST = SCRIPTS / "elastic_finish.py"
 
 
 def arguments(n: int, *options: str) -> list[str]:

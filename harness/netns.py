@@ -28,36 +28,15 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from harness import SCRIPTS
+
 PREFIX = "hipress-bench"
 _NAME = re.compile(rf"^{PREFIX}-(\d+)-\d+-\w+$")
 _COMMAND_TIMEOUT = 20  # seconds; `ip` and `tc` answer in milliseconds
 _numbers = itertools.count(1)  # of networks, which threads may make side by side
 
-_RECEIVER = """
-import socket, sys, time
-family = socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET
-listener = socket.create_server((sys.argv[1], 0), family=family)
-listener.settimeout(20)
-print(listener.getsockname()[1], flush=True)
-peer, _ = listener.accept()
-peer.settimeout(20)
-view, total, start = memoryview(bytearray(1 << 20)), 0, None
-while True:
-    count = peer.recv_into(view)
-    if start is None:
-        start = time.perf_counter()
-    if not count:
-        break
-    total += count
-print(total * 8 / (time.perf_counter() - start), flush=True)
-"""
-_SENDER = """
-import socket, sys
-peer = socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=20)
-block, left = memoryview(bytes(1 << 20)), int(sys.argv[3])
-while left > 0:
-    left -= peer.send(block[:left])
-"""
+_RECEIVER = SCRIPTS / "receiver.py"
+_SENDER = SCRIPTS / "sender.py"
 
 
 class NetworkError(RuntimeError):
@@ -269,7 +248,7 @@ class ShapedNetwork:
         """Bits per second of one TCP stream of `size` bytes between two nodes, not dilated."""
         quiet = {"stdout": subprocess.PIPE, "text": True}
         receiver = self.popen(
-            target, [sys.executable, "-c", _RECEIVER, self.address(target)], **quiet
+            target, [sys.executable, str(_RECEIVER), self.address(target)], **quiet
         )
         sender = None
         try:
@@ -277,7 +256,7 @@ class ShapedNetwork:
             if not port:
                 raise NetworkError("the receiver of the bandwidth check did not start")
             sender = self.popen(
-                source, [sys.executable, "-c", _SENDER, self.address(target), port, str(size)]
+                source, [sys.executable, str(_SENDER), self.address(target), port, str(size)]
             )
             deadline = time.monotonic() + 60
             sender.wait(timeout=max(1, deadline - time.monotonic()))

@@ -153,15 +153,24 @@ class Processes:
         return "eth0" if self._network else "lo"
 
     def start(
-        self, name: str, command: Sequence[str], env: Mapping[str, str], node: int = 0
+        self,
+        name: str,
+        command: Sequence[str],
+        env: Mapping[str, str],
+        node: int = 0,
+        framework: str | None = None,
     ) -> None:
-        """Starts a process in :attr:`path`."""
+        """Start a process in :attr:`path`.
+
+        Args:
+            framework: The framework that the command imports, if its script does not show it.
+        """
         namespace, there = None, command
         if self._network:
             namespace, there = self._network.namespace(node), self._network.command(node, command)
         with open(self._log(name), "wb") as log:
             process = warm.start(
-                command, env, self.path, log.fileno(), namespace
+                command, env, self.path, log.fileno(), namespace, framework
             ) or subprocess.Popen(
                 [*ENDS_WITH_THIS, *there],
                 env=env,

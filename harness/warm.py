@@ -174,12 +174,18 @@ def _framework(program: str, env: Mapping[str, str]) -> str | None:
     return next((name for name, of in FRAMEWORKS.items() if of.search(program)), None)
 
 
+def framework_of(command: Sequence[str], env: Mapping[str, str], folder: Path) -> str | None:
+    """Return the framework that a command imports, or None if it must start cold."""
+    return None if _servers is None else _framework(_program(command, folder), env)
+
+
 def start(
     command: Sequence[str],
     env: Mapping[str, str],
     folder: Path,
     log: int,
     namespace: str | None = None,
+    framework: str | None = None,
 ) -> WarmProcess | None:
     """Forks a process for a command, if it is a Python program with a framework.
 
@@ -187,10 +193,11 @@ def start(
     :param folder: its working directory
     :param log: file descriptor for stdout and stderr
     :param namespace: a network namespace's name
+    :param framework: what it imports, where that is not in the command's script
     :return: None: start it cold
     """
-    framework = None if _servers is None else _framework(_program(command, folder), env)
-    if framework is None:
+    framework = framework or framework_of(command, env, folder)
+    if framework is None or _servers is None:
         return None
     loaded = {name: value for name, value in env.items() if LOADED_WITH.match(name)}
     key = framework, frozenset(loaded.items())

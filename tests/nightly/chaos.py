@@ -24,55 +24,15 @@ from harness.cluster import Cluster
 from harness.processes import JobTimeout
 from hipress.casync import topologies
 
-SERVE = """
-import os
-from hipress.node import Node
-
-node = Node()
-if node.role == "server" and os.environ["CHAOS_OPTIMIZER"]:
-    node.set_updater(lambda key, name, gradient, weight: weight.__iadd__(gradient))
-node.serve()
-"""
-SERVER = (sys.executable, "-c", SERVE)
+SERVE = havoc.SCRIPTS / "chaos_server.py"
+SERVER = (sys.executable, str(SERVE))
 START_TIMEOUT = 10
 DEADLINE = START_TIMEOUT + 15
 SERVERLESS = topologies.names(servers=False)
 TYPES = ("none", "2bit", "onebit", "maxmin", "dgc", "topk", "fp16")
 SIZES = (1, 10, 5_000, 70_000, 1_000_000)
 
-WORKER = """
-import json, os, time
-import numpy as np
-from hipress.node import HipressError, Node
-
-node = None
-try:
-    node = Node()
-    settings = json.loads(os.environ["CHAOS"])
-    node.set_gradient_compression(settings["compression"])
-    keys = {}
-    for key, size in enumerate(settings["sizes"]):
-        keys[key] = np.ones(size, np.float32), np.zeros(size, np.float32)
-        node.init_array(key, np.zeros(size, np.float32))
-    print("running", flush=True)
-    for step in range(settings["steps"]):
-        waiting = [node.pushpull(key, *arrays) for key, arrays in keys.items()]
-        for each in waiting:
-            each.wait(30)
-        if settings["nap"]:
-            time.sleep(settings["nap"])
-            print("step", step, flush=True)
-        exact = settings["compression"]["type"] in ("none", "fp16")
-        if exact and not os.environ["CHAOS_OPTIMIZER"]:
-            for gradient, total in keys.values():
-                assert (total == node.num_workers).all(), total
-    node.stop()
-    print("done", flush=True)
-except HipressError as error:
-    print("failed:", error, flush=True)
-    if node:
-        node.abort()
-"""
+WORKER = havoc.SCRIPTS / "chaos_worker.py"
 
 
 @dataclass

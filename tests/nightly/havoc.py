@@ -13,6 +13,8 @@ from typing import Protocol
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+SCRIPTS = Path(__file__).resolve().parent / "scripts"
+
 
 @dataclass
 class Strike:

@@ -31,86 +31,12 @@ from hipress.casync import topologies
 DEADLINE = 240
 """Seconds that a job may take."""
 
-STORE = """
-import hashlib, json, os
-import numpy as np
-from hipress.node import Node
+STORE = havoc.SCRIPTS / "held_up_store.py"
 
-settings = json.loads(os.environ["HELD_UP"])
-node = Node()
-node.set_gradient_compression({"type": settings["type"], "min_size": 1000})
-sizes = settings["sizes"]
-generator = np.random.default_rng(node.rank)
-for key, size in enumerate(sizes):
-    node.init_array(key, np.zeros(size, np.float32), f"layer{key}")
-found = hashlib.sha256()
-for step in range(settings["steps"]):
-    outs = [np.zeros(size, np.float32) for size in sizes]
-    pending = [node.pushpull(key, generator.standard_normal(out.size).astype(np.float32), out)
-               for key, out in enumerate(outs)]
-    for each in pending:
-        each.wait(200)
-    found.update(b"".join(out.tobytes() for out in outs))
-    node.barrier()
-print("result", found.hexdigest(), flush=True)
-node.stop()
-"""
-
-RANK = """
-import datetime, hashlib, json, os
-import torch
-import torch.distributed as dist
-import hipress.torch
-
-settings = json.loads(os.environ["HELD_UP"])
-torch.set_num_threads(1)
-torch.manual_seed(0)
-dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=200))
-width = settings["width"]
-model = torch.nn.Sequential(*[torch.nn.Linear(width, width) for _ in range(settings["layers"])])
-optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
-options = dict(topology=settings["topology"], min_size=settings["min_size"], **settings["more"])
-if settings["front"] == "ddp":
-    model = torch.nn.parallel.DistributedDataParallel(model, bucket_cap_mb=1)
-    hipress.torch.compress(model, settings["type"], **options)
-else:
-    optimizer = hipress.torch.DistributedOptimizer(
-        optimizer, model.named_parameters(), settings["type"], **options)
-torch.manual_seed(dist.get_rank())
-for step in range(settings["steps"]):
-    optimizer.zero_grad()
-    model(torch.randn(4, width)).square().mean().backward()
-    optimizer.step()
-found = hashlib.sha256()
-for p in model.parameters():
-    found.update(p.detach().numpy().tobytes())
-print("result", found.hexdigest(), flush=True)
-dist.destroy_process_group()
-"""
+RANK = havoc.SCRIPTS / "held_up_torch.py"
 
 
-ELASTIC = [sys.executable, "-c", """
-import hashlib, json, os
-import torch
-import hipress.torch.elastic as elastic
-
-torch.set_num_threads(1)
-model = torch.nn.Sequential(torch.nn.Linear(64, 96), torch.nn.Linear(96, 4))
-optimizer = torch.optim.SGD(model.parameters(), 0.01)
-state = elastic.State(model, optimizer, "onebit", min_size=256, check_every=5, timeout=60)
-
-@elastic.run
-def train(state):
-    while state.step < json.loads(os.environ["HELD_UP"])["steps"]:
-        state.optimizer.zero_grad()
-        model(torch.ones(8, 64)).square().mean().backward()
-        state.optimizer.step()
-        state.commit()
-
-train(state)
-found = hashlib.sha256(b"".join(p.detach().numpy().tobytes() for p in model.parameters()))
-print("result", state.epoch, found.hexdigest(), flush=True)
-"""]
+ELASTIC = [sys.executable, str(havoc.SCRIPTS / "held_up_torch_elastic.py")]
 
 
 @contextlib.contextmanager
@@ -194,7 +120,7 @@ class Job:
             return Cluster(STORE, self.workers, self.servers, env, base=base_environment())
         if self.kind == "elastic":
             return ElasticJob(ELASTIC, self.workers, self.workers, env, heartbeat_ms=12000)
-        return TorchJob([sys.executable, "-c", RANK], self.workers, base_environment(env))
+        return TorchJob([sys.executable, str(RANK)], self.workers, base_environment(env))
 
     def play(self) -> list[str]:
         """Runs it; returns what was wrong."""

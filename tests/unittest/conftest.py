@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +15,9 @@ from harness import warm
 from harness.launch import Sshd
 
 warm.enable()
+# Processes that tests start also import helper modules of this folder.
+_paths = [os.environ.get("PYTHONPATH"), str(Path(__file__).parent)]
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, _paths))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

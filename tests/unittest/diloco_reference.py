@@ -1,18 +1,52 @@
-"""DiLoCo in one process, as its papers have it, for the programs of MXNet's and Keras's tests."""
+"""DiLoCo in one process, for the scripts of tests of MXNet and Keras."""
 
-#: Needs network(); weights(net), copies of a net's trained arrays; assign(net, number, values).
-REFERENCE = """
 import numpy as np
+
 from hipress import Compressor
 
+H = 4
+"""Inner steps in an outer step."""
+
+
 class Reference:
-    # The framework makes the inner steps, by step(net, worker, step); NumPy makes all else.
-    # turns: (step of a round modulo H, numbers of the weights that are sent after it)
-    # early: the steps before the first round after which weights become their mean
-    def __init__(self, nets, step, turns, delay, alpha, rate, factor, kind, min_size, early=()):
+    """DiLoCo of several networks in one process, as its papers define it.
+
+    The framework makes inner steps; NumPy computes everything else.
+
+    Args:
+        nets: A network for each worker.
+        step: Makes an inner step: ``step(net, worker, step)``.
+        turns: Pairs of a step, modulo H, and the indices of weights that are sent after it.
+        delay: Steps from sending weights to using their mean.
+        alpha: Share of a worker's own weights that it keeps when it uses a mean.
+        rate: Learning rate of the outer optimizer, Nesterov's momentum.
+        factor: Momentum of the outer optimizer.
+        kind: Codec of weights with ``min_size`` elements or more.
+        early: Steps before the first outer step after which weights are averaged.
+        weights: Returns copies of a network's trained arrays.
+        assign: Sets one of them: ``assign(net, index, values)``.
+    """
+
+    def __init__(
+        self,
+        nets,
+        step,
+        turns,
+        delay,
+        alpha,
+        rate,
+        factor,
+        kind,
+        min_size,
+        early=(),
+        *,
+        weights,
+        assign,
+    ):
+        self.weights, self.assign = weights, assign
         self.early, self.first = early, max(early, default=0)
         self.nets, self.step, self.turns, self.delay = nets, step, turns, delay
-        self.outer, self.under_way = weights(nets[0]), {}
+        self.outer, self.under_way = self.weights(nets[0]), {}
         self.momentum = [np.zeros_like(w) for w in self.outer]
         self.alpha, self.rate, self.factor = map(np.float32, (alpha, rate, factor))
         kinds = [kind if w.size >= min_size else "none" for w in self.outer]
@@ -37,10 +71,10 @@ class Reference:
         for i in range(len(self.outer)):
             self.outer[i] = self.outer[i] - self.mean(i)
             for net in self.nets:
-                assign(net, i, self.outer[i])
+                self.assign(net, i, self.outer[i])
 
     def mean(self, i):
-        pushed = [self.outer[i] - weights(net)[i] for net in self.nets]
+        pushed = [self.outer[i] - self.weights(net)[i] for net in self.nets]
         payloads = [codecs[i].encode(p.reshape(-1)) for codecs, p in zip(self.codecs, pushed)]
         total = self.codecs[0][i].decode_sum(payloads, pushed[0].size)
         total = self.shared[i].decode(self.shared[i].encode(total), pushed[0].shape)
@@ -51,5 +85,6 @@ class Reference:
             self.momentum[i] = self.factor * self.momentum[i] + mean
             self.outer[i] = self.outer[i] - self.rate * (mean + self.factor * self.momentum[i])
             for net in self.nets:
-                assign(net, i, self.outer[i] + self.alpha * (weights(net)[i] - self.outer[i]))
-"""
+                self.assign(
+                    net, i, self.outer[i] + self.alpha * (self.weights(net)[i] - self.outer[i])
+                )

@@ -65,13 +65,13 @@ def lines(job, slot):
     return [line.split() for line in text.splitlines() if line.startswith("step ")]
 
 
-def start(program, kind, **env):
-    """Three workers of a program's text, which may import this module.
+def start(script, kind, **env):
+    """Three workers of a script, which may import this module.
 
     :param env: further variables
     """
     env["PYTHONPATH"] = os.pathsep.join([*sys.path, os.path.dirname(__file__)])
-    return ElasticJob([sys.executable, "-c", program, kind], 3, env=env)
+    return ElasticJob([sys.executable, str(script), kind], 3, env=env)
 
 
 def check_that_the_choice_stays(job, way):
@@ -96,8 +96,8 @@ def check_that_the_choice_stays(job, way):
             assert len(counts) == 1 and ("0" in counts) == (slot == 1), said
 
 
-def check_a_death_while_they_measure(program, kind):
-    with start(program, kind, VICTIM="2", SIGNAL=str(int(signal.SIGKILL))) as job:
+def check_a_death_while_they_measure(script, kind):
+    with start(script, kind, VICTIM="2", SIGNAL=str(int(signal.SIGKILL))) as job:
         wait_until(lambda: min(job.step(0), job.step(1)) >= 30, 90, "30 steps of two")
         for slot in (0, 1):
             assert lines(job, slot)[-1][2] == WAYS[kind], (lines(job, slot), job.report())

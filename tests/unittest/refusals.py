@@ -1,21 +1,22 @@
-"""What programs refuse, one sentence after the other."""
+"""Checks that a script prints the errors that a test expects."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from harness.processes import base_environment
 
 
-def check(program: str, expected: Sequence[str], env: Mapping[str, str] | None = None) -> None:
-    """Runs a program, each line of whose output must have its part of ``expected``.
+def check(script: Path, expected: Sequence[str], env: Mapping[str, str] | None = None) -> None:
+    """Runs a script, each line of whose output must have its part of ``expected``.
 
     :param env: further variables
     """
     ended = subprocess.run(
-        [sys.executable, "-c", program], env=base_environment(env), capture_output=True, text=True,
+        [sys.executable, str(script)], env=base_environment(env), capture_output=True, text=True,
         timeout=90,
     )  # fmt: skip
     said = ended.stdout.splitlines()

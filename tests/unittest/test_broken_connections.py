@@ -17,31 +17,12 @@ import pytest
 from harness import netns
 from harness.cluster import Cluster
 from harness.marks import needs_namespaces
+from scripts import SCRIPTS
 
 pytestmark = needs_namespaces
 
 SERVER = (sys.executable, "-c", "from hipress.node import Node; Node().serve()")
-TRAIN = """
-import hashlib, os, time
-import numpy as np
-from hipress.node import Node
-
-with Node() as node:
-    size, digest = 300_000, hashlib.sha256()
-    dice = np.random.default_rng(node.rank)
-    node.init_array(0, np.zeros(size, np.float32))
-    node.set_gradient_compression({"type": "onebit"})
-    out = np.zeros(size, np.float32)
-    node.barrier()
-    print("running", flush=True)
-    for step in range(int(os.environ["STEPS"])):
-        node.pushpull(0, dice.standard_normal(size, np.float32), out).wait(120)
-        digest.update(out.tobytes())
-        time.sleep(0.03)
-    node.barrier()
-    print("resumed", node.stats()["resumed_connections"])
-    print("digest", digest.hexdigest(), flush=True)
-"""
+TRAIN = SCRIPTS / "broken_connections.py"
 _SYS_PIDFD_GETFD = 438
 _ESTABLISHED = "01"
 

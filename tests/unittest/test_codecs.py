@@ -15,6 +15,7 @@ from hypothesis.extra import numpy as hnp
 
 import hipress
 from hipress._lib import instruction_sets
+from scripts import SCRIPTS
 
 FORMATS = {
     "none": {},
@@ -227,16 +228,10 @@ def test_bad_data():
 
 
 def encode_in_process(simd: str) -> subprocess.CompletedProcess[str]:
-    program = (
-        "import numpy as np, hipress, hashlib\n"
-        "g = np.random.default_rng(1).normal(0, 1, 9999).astype(np.float32)\n"
-        "c = hipress.Compressor('onebit')\n"
-        "print(hashlib.sha256(c.encode(g) + c.encode(g)).hexdigest())\n"
-    )
     root = Path(__file__).resolve().parents[2]
     path = os.pathsep.join([str(root / "python"), os.environ.get("PYTHONPATH", "")])
     return subprocess.run(
-        [sys.executable, "-c", program],
+        [sys.executable, str(SCRIPTS / "encoded_digest.py")],
         env={**os.environ, "HIPRESS_SIMD": simd, "PYTHONPATH": path},
         capture_output=True,
         text=True,

@@ -19,6 +19,7 @@ from harness.cluster import run_cluster, worker_outputs
 from hipress import compll
 from hipress._lib import instruction_sets
 from hipress.compll.backends.numpy import packing
+from scripts import SCRIPTS
 
 BUILT_IN = SPECS
 WITH_ERROR_FEEDBACK = ["1bit", "2bit", "dct", "onebit", "sparseloco", "stc", "ternary"]
@@ -136,35 +137,7 @@ def test_half_precision_is_converted_exactly(name, n):
             assert same_bits(first.decode(payload, n, dtype), rounded)
 
 
-DIGESTS = """
-import hashlib, sys
-import numpy as np
-import hipress
-from compll_helpers import SIZES, SPECS, gradient
-for name in SPECS:
-    digest = hashlib.sha256()
-    for n in SIZES:
-        codec = hipress.Compressor(name)
-        special = np.array([0, -0.0, 1e-45, -1e-40, 3e38, -3e38, 0.5, -0.5, np.nan], np.float32)
-        payloads = []
-        for x in (gradient(n, 1), gradient(n, 2), np.resize(special, n)):
-            payload = codec.encode(x)
-            digest.update(payload + codec.decode(payload, n).tobytes())
-            digest.update(codec.decode_sum([payload] * 3, n).tobytes())
-            digest.update(codec.residual.tobytes())
-            payloads.append(payload)
-        digest.update(codec.decode_sum(payloads, n).tobytes())
-    for params in [{"bits": b} for b in range(1, 9)] if name == "maxmin" else []:
-        codec = hipress.Compressor(name, **params)
-        payload = codec.encode(gradient(5000))
-        digest.update(payload + codec.decode(payload, 5000).tobytes())
-    for bits in range(2, 9) if name == "maxminef" else []:
-        codec = hipress.Compressor(name, bits=bits)
-        for x in (gradient(5000), gradient(5000, 1)):
-            payload = codec.encode(x)
-            digest.update(payload + codec.decode(payload, 5000).tobytes())
-    print(name, digest.hexdigest())
-"""
+DIGESTS = SCRIPTS / "compll_codecs" / "digests.py"
 
 
 @pytest.mark.slow
@@ -175,7 +148,7 @@ def test_every_instruction_set_gives_the_same_bits():
     for isa in isas:
         path = os.pathsep.join([str(here), *sys.path])
         result = subprocess.run(
-            [sys.executable, "-c", DIGESTS], capture_output=True, text=True, timeout=120,
+            [sys.executable, str(DIGESTS)], capture_output=True, text=True, timeout=120,
             env={**os.environ, "PYTHONPATH": path, "HIPRESS_SIMD": isa}, check=False,
         )  # fmt: skip
         assert result.returncode == 0, result.stderr
@@ -393,29 +366,13 @@ def test_the_tutorials_algorithm_works(tmp_path):
     np.testing.assert_array_equal(codec.residual, [-1, 0, 1])
 
 
-WORKER = """
-import numpy as np
-from hipress.node import Node
-node = Node()
-node.set_gradient_compression({"type": TYPE, "min_size": 0})
-node.init_array(0, np.zeros(1000, np.float32))
-total = np.zeros(1000, np.float32)
-for step in range(3):
-    out = np.zeros(1000, np.float32)
-    g = np.random.default_rng([step, node.rank]).normal(0, 1, 1000).astype(np.float32)
-    node.push(0, g).wait(20)
-    node.pull(0, out).wait(20)
-    print("value", step, out.tobytes().hex()[:64], float(abs(out).sum()))
-node.barrier()
-node.stop()
-print("finished")
-"""
+WORKER = SCRIPTS / "compll_codecs" / "worker.py"
 
 
 def job(type_: str, path: Path | None) -> list[str]:
     env = {} if path is None else {"HIPRESS_CODECS": str(path)}
-    body = WORKER.replace("TYPE", repr(type_))
-    outputs = worker_outputs(run_cluster(body, server_command=SERVER, env=env))
+    results = run_cluster(WORKER, server_command=SERVER, env=env, args=[type_])
+    outputs = worker_outputs(results)
     assert all("finished" in output for output in outputs)
     return outputs
 
@@ -430,30 +387,7 @@ def test_a_job_trains_with_a_built_in(name):
 def test_workers_keys_and_partitions_round_with_numbers_of_their_own():
     outputs = worker_outputs(
         run_cluster(
-            """
-import numpy as np
-from hipress.node import Node
-
-n = 4096
-node = Node()
-node.set_gradient_compression({"type": "terngrad", "min_size": 0, "pull": "none"})
-sums = []
-for key in (0, 1):
-    node.init_array(key, np.zeros(2 * n, np.float32))
-for key in (0, 1):
-    # Levels are 0, 1/3, 2/3, 1: between them chance decides.
-    x = np.tile(np.array([0, 1, 0.5, 0.5], np.float32), n // 2)
-    out = np.zeros_like(x)
-    node.pushpull(key, x, out).wait(20)
-    sums += [out[:n].reshape(-1, 4)[:, 2:], out[n:].reshape(-1, 4)[:, 2:]]
-levels = [set(np.round(part.ravel() * 3).astype(int)) for part in sums]
-# Two workers that drew the same numbers would only ever make 2/3 and 4/3.
-assert all(level == {2, 3, 4} for level in levels), levels
-agree = [np.mean(a == b) for i, a in enumerate(sums) for b in sums[:i]]
-assert max(agree) < 0.5, agree  # 3/8 for independent numbers
-print("finished")
-node.stop()
-""",
+            SCRIPTS / "compll_codecs" / "random_numbers.py",
             server_command=SERVER,
             env={"HIPRESS_PARTITION_ELEMENTS": "4096"},
         )

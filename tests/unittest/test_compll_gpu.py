@@ -20,6 +20,7 @@ from compll_helpers import SIZES, SPECS, gradient, program, same_but_nan
 from hipress import compll
 from hipress.compll.cuda import CudaError, Library
 from host_coder import HostCoder
+from scripts import SCRIPTS
 from test_compll_codegen import VARIANTS, special
 
 LIBRARY = Path(__file__).resolve().parents[2] / "build/libhipress_cuda.so"
@@ -98,24 +99,7 @@ def test_a_batch_on_a_gpu_is_one_launch():
         assert payload == one.encode(x, state)
 
 
-SANITIZED = """
-import sys
-sys.path[:0] = sys.argv[2:]
-from test_compll_gpu import coder, gradient
-name = sys.argv[1]
-for shape in ("grid", "block"):
-    two = coder(name, shape)
-    for n in (1, 1000, 65537):
-        states = {}
-        for step in range(2):
-            payload = two.encode(gradient(n, step), states, step)
-        two.decode_sum([payload, payload], n)
-        for bad in (payload[:-1], b"", bytes(len(payload)), b"\\xff" * len(payload)):
-            try:
-                two.decode(bad, n)
-            except ValueError:
-                pass
-"""
+SANITIZED = SCRIPTS / "compll_gpu_sanitized.py"
 
 
 @pytest.mark.parametrize("tool", ["memcheck", "racecheck", "initcheck", "synccheck"])
@@ -126,7 +110,7 @@ def test_compute_sanitizer_finds_nothing(name, tool):
     )
     if sanitizer is None:
         pytest.skip("there is no compute-sanitizer")
-    command = [sanitizer, "--tool", tool, "--error-exitcode", "9", sys.executable, "-c", SANITIZED,
+    command = [sanitizer, "--tool", tool, "--error-exitcode", "9", sys.executable, str(SANITIZED),
                name, *sys.path]  # fmt: skip
     result = subprocess.run(command, env=os.environ, capture_output=True, text=True, timeout=170,
                             check=False)  # fmt: skip

@@ -15,35 +15,9 @@ import pytest
 
 from harness.cluster import Cluster, run_cluster
 from harness.processes import base_environment, wait_until
+from scripts import SCRIPTS
 
-WORKER = """
-import os, time
-import numpy as np
-from hipress.node import HipressError, Node
-
-node = Node()
-node.set_gradient_compression({"type": "tbq", "threshold": 0.5, "min_size": 0})
-names = [f"layer{k}.weight" for k in range(3)]
-for key, name in enumerate(names):
-    node.init_array(key, np.zeros(100_000, np.float32), name)
-gradient = np.ones(100_000, np.float32)
-for _ in range(2):
-    for key in range(3):
-        node.pushpull(key, gradient.copy()).wait(30)
-late = node.rank == int(os.environ["LATE"])
-if late:
-    node.pushpull(0, gradient.copy())  # and none of the other keys
-print("ready", flush=True)
-if late:
-    time.sleep(200)
-try:
-    for pending in [node.pushpull(key, gradient.copy()) for key in range(3)]:
-        pending.wait(100)
-except HipressError as error:
-    print(f"failed: {error}", flush=True)
-    time.sleep(1.0)
-    node.abort()
-"""
+WORKER = SCRIPTS / "debug" / "late_worker.py"
 
 
 def hipress(*arguments: object, env: dict | None = None) -> subprocess.CompletedProcess:
@@ -85,20 +59,13 @@ def asked_until(
             return done
 
 
-ASK_NOW = """
-import pathlib, sys
-from hipress import cli, debug_now
-
-all_processes, folder = debug_now.processes, pathlib.Path(sys.argv[1])
-debug_now.processes = lambda: [one for one in all_processes() if one.folder == folder]
-sys.exit(cli.main(["debug", "--now"]))
-"""
+ASK_NOW = SCRIPTS / "debug" / "ask_now.py"
 
 
 def ask_now(folder: Path) -> subprocess.CompletedProcess:
     """`hipress debug --now` of processes that write to a folder: other tests' are left in peace."""
     return subprocess.run(
-        [sys.executable, "-c", ASK_NOW, str(folder)],
+        [sys.executable, str(ASK_NOW), str(folder)],
         env=base_environment(), capture_output=True, text=True, timeout=60,
     )  # fmt: skip
 
@@ -175,26 +142,7 @@ def test_threads_have_names(tmp_path):
         assert {"hipress-van", "hipress-debug"} <= threads(cluster.processes["scheduler"].pid)
 
 
-CALLS = """
-import os, time
-import numpy as np
-from hipress.node import Node
-
-node = Node()
-node.init_array(0, np.zeros(10, np.float32), "first")
-print("ready", flush=True)
-if node.rank == 1:
-    time.sleep(200)
-out = np.zeros(10, np.float32)
-if os.environ["CALL"] == "barrier":
-    node.barrier()
-elif os.environ["CALL"] == "pull":
-    node.push(0, out.copy()).wait(30)
-    pulls = [node.pull(0, out) for _ in range(2)]  # the second one fetches
-    time.sleep(200)
-else:
-    node.init_array(1, np.zeros(10, np.float32), "second")
-"""
+CALLS = SCRIPTS / "debug" / "missing_call.py"
 
 
 @pytest.mark.slow(keep=1)
@@ -239,37 +187,7 @@ def test_who_is_missing_at_the_start_is_named(tmp_path):
     assert "a worker (process " in done.stdout
 
 
-HANDLERS = """
-import os, signal, sys, time
-import numpy as np
-from hipress.node import Node
-
-heard = []
-signal.signal(signal.SIGUSR1, lambda *_: heard.append("mine"))
-node = Node()
-node.init_array(0, np.zeros(10, np.float32), "w")
-node.pushpull(0, np.ones(10, np.float32)).wait(30)
-os.kill(os.getpid(), signal.SIGUSR1)
-files, end = [], time.monotonic() + 20
-while not any(name.endswith(".json") for name in files):  # a thread writes it
-    assert time.monotonic() < end
-    time.sleep(0.02)
-    files = os.listdir(os.environ["HIPRESS_DEBUG_DIR"])
-assert heard == ["mine"] and len(files) == 1, (heard, files)
-child = os.fork()
-if child == 0:
-    before = os.path.getmtime(os.path.join(os.environ["HIPRESS_DEBUG_DIR"], files[0]))
-    os.kill(os.getpid(), signal.SIGUSR1)
-    time.sleep(0.5)
-    after = os.path.getmtime(os.path.join(os.environ["HIPRESS_DEBUG_DIR"], files[0]))
-    same = os.listdir(os.environ["HIPRESS_DEBUG_DIR"]) == files and before == after
-    os._exit(0 if heard == ["mine", "mine"] and same else 7)
-assert os.waitpid(child, 0)[1] == 0
-asked = node.debug()
-assert asked["node"] == "worker 0" and asked["keys"][0]["name"] == "w", asked
-assert asked["events"], asked
-print("kept", flush=True)
-"""
+HANDLERS = SCRIPTS / "debug" / "own_handler.py"
 
 
 def test_a_programs_own_handler_is_called_and_a_forked_child_dumps_nothing(tmp_path):
@@ -277,14 +195,7 @@ def test_a_programs_own_handler_is_called_and_a_forked_child_dumps_nothing(tmp_p
     assert "kept" in results[-1].output
 
 
-SETTINGS = """
-import os, signal
-from hipress.node import Node
-
-node = Node()
-assert node.debug()["events"] == []
-os.kill(os.getpid(), signal.SIGUSR1)
-"""
+SETTINGS = SCRIPTS / "debug" / "signal_settings.py"
 
 
 def test_without_a_signal_it_keeps_its_meaning(tmp_path):
@@ -302,9 +213,8 @@ def test_a_wrong_signal_is_one_sentence():
 
 def test_a_folder_that_others_can_write_to_is_refused(tmp_path):
     tmp_path.chmod(0o777)
-    program = SETTINGS.replace("os.kill", "import time; os.kill") + "time.sleep(60)\n"
     env = {"HIPRESS_DEBUG_DIR": str(tmp_path), "HIPRESS_FLIGHT_RECORDER": "0"}
-    with Cluster(program, workers=1, servers=0, env=env) as cluster:
+    with Cluster(SETTINGS, workers=1, servers=0, env=env) as cluster:
         said = "it can be written by other users; HIPRESS_DEBUG_DIR names another"
         cluster.wait_for("worker 0", said)
     assert not list(tmp_path.iterdir())

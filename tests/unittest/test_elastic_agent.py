@@ -42,6 +42,7 @@ from hipress.elastic.errors import Stranger
 from hipress.elastic.links import Link
 from hipress.elastic.notes import Notes
 from hipress.elastic.settings import parse_ended
+from scripts import SCRIPTS
 
 SECRET = b"0123456789abcdef"
 HEARTBEAT = 2.0  # seconds; a busy machine holds a process up for one
@@ -49,41 +50,7 @@ PATIENCE = 20.0
 QUICK = 8.0  # a view after a death; about 20 ms where nothing else runs
 SILENCE_MS = 15_000  # for workers: whoever is dropped for silence is not dropped within QUICK
 
-WORKER = """
-import json, os, threading, time
-from hipress.elastic import Agent, Evicted
-
-changed = threading.Event()
-agent = Agent.from_environment(on_change=lambda view: changed.set())
-
-def begin(view):
-    changed.clear()
-    agent.completed(view.step)
-    print(json.dumps({"what": "view", "at": time.time(), "epoch": view.epoch, "id": agent.id,
-                      "slots": [member.slot for member in view.members], "step": view.step,
-                      "boundary": view.boundary, "behind": len(view.behind),
-                      "joined": len(view.joined), "why": [why for _, why in view.departed]}),
-          flush=True)
-    return view, view.step
-
-if os.environ.get("WORKER_FORKS") and os.fork() == 0:
-    time.sleep(30)
-    os._exit(0)
-view, step = begin(agent.join(20))
-while True:
-    try:
-        time.sleep(0.01)
-        if not changed.is_set():
-            step += 1
-            agent.completed(step)
-        newest = agent.view()
-        ahead = newest is None or newest.boundary is not None and newest.boundary > step
-        if changed.is_set() or newest is None or newest.epoch > view.epoch and not ahead:
-            view, step = begin(agent.await_view(view.epoch, 20))
-    except Evicted:
-        print(json.dumps({"what": "evicted"}), flush=True)
-        view, step = begin(agent.join(20))
-"""
+WORKER = SCRIPTS / "elastic_agent.py"
 
 
 def _free_ports(count: int) -> list[int]:
@@ -111,7 +78,7 @@ class Job:
 
     def start(self, slot: int, restart: int = 0, **more: str) -> None:
         process = subprocess.Popen(
-            [sys.executable, "-c", WORKER],
+            [sys.executable, str(WORKER)],
             env={
                 **self.environment,
                 **more,

@@ -12,42 +12,11 @@ import pytest
 from harness import ROOT, netns
 from harness.marks import needs_namespaces
 from harness.processes import Processes, free_port
+from scripts import SCRIPTS
 
 pytest.importorskip("torch")
 
-#: Trains until a file "end" appears, which all see in the same step: rank 0 looks for it.
-PROGRAM = """
-import os, time
-import torch
-import hipress.torch.elastic as elastic
-
-torch.set_num_threads(1)
-model = torch.nn.Linear(64, 32)
-optimizer = torch.optim.SGD(model.parameters(), 0.01)
-state = elastic.State(model, optimizer, "onebit", min_size=256, timeout=60)
-steps = 0
-
-@elastic.run
-def train(state):
-    global steps
-    print("view of", state.size, "after step", state.step, flush=True)
-    while True:
-        end = torch.tensor([float(state.rank == 0 and os.path.exists("end"))])
-        torch.distributed.all_reduce(end)
-        if end.item():
-            return
-        state.optimizer.zero_grad()
-        model(torch.ones(8, 64)).square().mean().backward()
-        state.optimizer.step()
-        state.commit()
-        steps += 1
-        if steps == 5:
-            print("five steps", flush=True)
-        time.sleep(0.02)
-
-train(state)
-print("trained to step", state.step, "on", state.size, flush=True)
-"""
+PROGRAM = SCRIPTS / "elastic_until_end.py"
 WORKERS = 3
 
 
@@ -56,7 +25,6 @@ class ByHand(Processes):
 
     def __init__(self, network: netns.ShapedNetwork | None = None, **env: str) -> None:
         super().__init__(network)
-        (self.path / "train.py").write_text(PROGRAM)
         self.env = {
             "PATH": os.environ["PATH"],
             "PYTHONPATH": str(ROOT / "python"),
@@ -70,7 +38,7 @@ class ByHand(Processes):
     def worker(self, name: str, slot: int, **env: str) -> None:
         """Starts a process in a slot."""
         own = {**self.env, "HIPRESS_ELASTIC_SLOT": str(slot), **env}
-        self.start(name, [sys.executable, "train.py"], own)
+        self.start(name, [sys.executable, str(PROGRAM)], own)
 
     def all_train(self, names: list[str]) -> None:
         """Waits until these have trained together."""
@@ -142,7 +110,7 @@ class OnTwoMachines(ByHand):
     def worker(self, name: str, slot: int, **env: str) -> None:
         node = slot // 2
         own = {**self.env, "HIPRESS_ELASTIC_SLOT": str(slot), **env}
-        see = f"mount --bind hosts{node} /etc/hosts && exec {sys.executable} train.py"
+        see = f"mount --bind hosts{node} /etc/hosts && exec {sys.executable} {PROGRAM}"
         self.start(name, ["unshare", "--mount", "sh", "-c", see], own, node)
 
 

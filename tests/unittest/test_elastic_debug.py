@@ -19,7 +19,7 @@ pytest.importorskip("torch")
 @pytest.fixture
 def start(tmp_path):
     """Starts a job of elastic_training.py, whose dumps are in tmp_path / "dumps"."""
-    program, jobs = command(tmp_path), []
+    program, jobs = command(), []
 
     def make(workers, **options):
         env = {"HIPRESS_DEBUG_DIR": str(tmp_path / "dumps"), **options.pop("env", {})}

@@ -13,21 +13,17 @@ import pytest
 
 from hipress.elastic import evidence
 from hipress.elastic.view import NO_PROCESS, Process
+from scripts import SCRIPTS
 
 HERE = "127.0.0.1"
-CODE = """
-from hipress.elastic import evidence
-process = evidence.this_process()
-print(process.boot, process.namespace, process.pid, process.start, sep="\\t", flush=True)
-input()
-"""
+CODE = SCRIPTS / "elastic_evidence" / "this_process.py"
 
 
 @pytest.fixture
 def child() -> Iterator[tuple[subprocess.Popen, Process]]:
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     with subprocess.Popen(
-        [sys.executable, "-c", CODE], env=env, text=True,
+        [sys.executable, str(CODE)], env=env, text=True,
         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
     ) as started:  # fmt: skip
         try:
@@ -119,17 +115,9 @@ def test_addresses_of_no_host_and_of_others_are_not_own_addresses(
 
 
 def test_secondary_addresses_are_own_addresses() -> None:
-    code = """
-import subprocess
-from hipress.elastic import evidence
-for words in ("addr add 192.0.2.7/24 dev lo", "addr add 192.0.2.8/24 dev lo", "link set lo up"):
-    subprocess.run(["ip", *words.split()], check=True)
-print([
-    evidence.is_own_address(each) for each in ("192.0.2.7", "192.0.2.8", "198.51.100.1")
-])
-"""
+    script = SCRIPTS / "elastic_evidence" / "secondary_addresses.py"
     done = subprocess.run(
-        ["unshare", "--user", "--map-root-user", "--net", sys.executable, "-c", code],
+        ["unshare", "--user", "--map-root-user", "--net", sys.executable, str(script)],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True, text=True, timeout=60,
     )  # fmt: skip

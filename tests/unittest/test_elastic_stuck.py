@@ -4,7 +4,6 @@ import os
 import re
 import signal
 import sys
-import textwrap
 import threading
 import time
 
@@ -17,18 +16,19 @@ from harness.launch_elastic import arguments
 from harness.processes import Processes, base_environment, wait_until
 from hipress.elastic_training import news
 from hipress.elastic_training.stuck import EXIT_STATUS, Watch
+from scripts import SCRIPTS
 
 pytest.importorskip("torch")
 
 
 @pytest.fixture
-def job(tmp_path):
+def job():
     """Starts a job in which a slot's worker stops in view 1, if not in another one."""
     jobs = []
 
     def start(slot, workers=3, steps=100_000, **env):
         env = {"LATE": f"{slot} 1", "TIMEOUT": "6", **env}
-        command = elastic_training.command(tmp_path, steps)
+        command = elastic_training.command(steps)
         jobs.append(ElasticJob(command, workers, min_workers=1, env=env))
         return jobs[-1]
 
@@ -74,29 +74,16 @@ def test_so_they_do_if_it_holds_the_interpreters_lock(job):
         assert first.returncode == EXIT_STATUS
         told = running.output("worker 1")
         assert "no thread of Python has run in this worker for 10 s" in told
-        assert re.search(r'File ".*/train.py", line \d+ in train', told)  # where it was
+        assert re.search(r'File ".*/elastic_training.py", line \d+ in train', told)  # where it was
         running.restart(1)
         wait_until(lambda: all(sizes(running, each) == [3] for each in range(3)), 120, "steps")
 
 
 @pytest.mark.slow
 def test_time_in_which_a_process_is_stopped_does_not_count():
-    code = """
-        import ctypes
-        from hipress._lib import lib
-
-        def keep_alive(seconds):
-            lib.HipressKeepAlive(seconds, 0, 75, b"the last words\\n")
-
-        keep_alive(0.5)
-        keep_alive(0.0)
-        ctypes.PyDLL(None).sleep(2)
-        keep_alive(4.0)
-        print("ready", flush=True)
-        ctypes.PyDLL(None).sleep(100)
-    """
+    script = SCRIPTS / "elastic_stuck.py"
     with Processes() as job:
-        job.start("held", [sys.executable, "-c", textwrap.dedent(code)], base_environment())
+        job.start("held", [sys.executable, str(script)], base_environment())
         job.wait_for("held", "ready")
         job.signal("held", signal.SIGSTOP)
         time.sleep(6)
@@ -134,10 +121,10 @@ def test_a_successor_that_comes_at_the_end_ends_well(job):
 @pytest.mark.slow
 def test_the_launcher_does_not_take_its_end_for_that_of_training(tmp_path):
     """The others save for longer than the launcher would wait after the first that has ended."""
-    command = elastic_training.command(tmp_path, 60)
+    command = elastic_training.command(60)
     late = {"LATE": "0 2", "AT": "60", "JOINER": "1", "SECONDS": "50"}
-    env = base_environment({"DIES": "2", **late, "SAVE": "12"})
-    options = ["--min-workers", "2", "--finish-timeout", "5"]
+    env = base_environment({"DIES": "2", **late, "SAVE": "7"})
+    options = ["--min-workers", "2", "--finish-timeout", "3"]
     with launched(arguments(3, *options, *command), env=env, cwd=tmp_path) as launch:
         assert launch.finish(150.0) == 0, launch.err
         launch.gone(5.0)
@@ -149,8 +136,8 @@ def test_the_launcher_does_not_take_its_end_for_that_of_training(tmp_path):
 def test_torchrun_alone_is_not_held_up(tmp_path):
     """Which waits for the end of all, and starts all again if one fails."""
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
-    command = elastic_training.command(tmp_path, 60)[1:]
-    env = base_environment({"LATE": "1 1", "TIMEOUT": "12"})
+    command = elastic_training.command(60)[1:]
+    env = base_environment({"LATE": "1 1", "TIMEOUT": "6"})
     with Processes() as job:
         job.start("torchrun", [*torchrun, *command], env)
         job.wait(150, succeed=True)

@@ -24,7 +24,7 @@ def steps(job, slot, epoch):
 @pytest.mark.slow
 def test_views_have_files_of_their_own_and_a_failure_loses_none(tmp_path):
     path = tmp_path / "job.json"
-    with ElasticJob(command(tmp_path), 3, env={"HIPRESS_TIMELINE": str(path)}) as job:
+    with ElasticJob(command(), 3, env={"HIPRESS_TIMELINE": str(path)}) as job:
         wait_until(lambda: job.step(1) >= 20, 120, "20 steps")
         job.kill(0)  # which was to write the file
         wait_until(lambda: steps(job, 1, 2) >= 10, 120, "10 steps of view 2")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 import hipress
 from harness.cluster import run_cluster, worker_outputs
+from scripts import SCRIPTS
 
 BLOCK = 128 << 10
 CODERS = 32
@@ -20,31 +22,7 @@ CODECS = {
     "dct": {"ratio": 0.1}, "lossless": {},
 }  # fmt: skip
 SERVER = (sys.executable, "-c", "from hipress.node import Node; Node().serve()")
-WORKER = f"""
-import hashlib
-import os
-import numpy as np
-from hipress.node import Node
-
-node = Node()
-entropy, n, digests, sent = os.environ["ENTROPY"] == "1", 30_000, [], []
-for key, (type, params) in enumerate({CODECS!r}.items()):
-    node.init_array(key, np.zeros(n, np.float32))
-    node.set_gradient_compression({{"type": type, **params, "entropy": entropy, "min_size": 0}})
-    before = node.stats()["pushed_bytes"]
-    sha = hashlib.sha1()
-    for step in range(2):
-        x = np.random.default_rng([step, node.rank]).standard_t(4, n).astype(np.float32)
-        out = np.zeros(n, np.float32)
-        node.pushpull(key, x, out).wait(30)
-        sha.update(out.tobytes())
-    assert np.isfinite(out).all() and out.any()
-    digests.append(sha.hexdigest())
-    sent.append(node.stats()["pushed_bytes"] - before)
-node.barrier()
-node.stop()
-print("found", *digests, *sent)
-"""
+WORKER = SCRIPTS / "entropy.py"
 
 
 def unpacked(payload: bytes) -> bytes:
@@ -122,7 +100,9 @@ def test_results_have_the_bits_of_those_without(topology, workers, servers):
             "HIPRESS_TOPOLOGY": topology, "HIPRESS_DEVICES_PER_HOST": "2", "ENTROPY": entropy,
             "HIPRESS_PARTITION_ELEMENTS": "16384",
         }  # fmt: skip
-        results = run_cluster(WORKER, workers=workers, servers=servers, env=env, **options)
+        results = run_cluster(
+            WORKER, workers=workers, servers=servers, env=env, args=[json.dumps(CODECS)], **options
+        )
         lines = [output.split() for output in worker_outputs(results)]
         words = [line[line.index("found") + 1 :] for line in lines]
         found[entropy] = [line[: len(CODECS)] for line in words]

@@ -10,7 +10,8 @@ import time
 import pytest
 
 from harness.cluster import Cluster, run_cluster, worker_outputs
-from harness.programs import TRAIN_UNTIL_FAILURE, check_that_survivors_name_the_dead
+from scripts import SCRIPTS
+from survivors import TRAIN_UNTIL_FAILURE, check_that_survivors_name_the_dead
 
 SERVER = (sys.executable, "-c", "from hipress.node import Node; Node().serve()")
 
@@ -28,21 +29,7 @@ def test_a_death_is_an_error_that_names_the_dead(victim, number):
 def test_a_worker_that_leaves_early_is_named():
     outputs = worker_outputs(
         run_cluster(
-            """
-import numpy as np
-from hipress.node import HipressError, Node
-
-node = Node()
-node.init_array(0, np.zeros(10, np.float32), "weight")
-x = np.ones(10, np.float32)
-try:
-    for step in range(3 - node.rank):
-        node.pushpull(0, x, np.zeros_like(x)).wait(30)
-    node.stop()
-except HipressError as error:
-    print("error:", error)
-    node.stop()
-""",
+            SCRIPTS / "failures" / "leaves_early.py",
             server_command=SERVER,
             check=False,
         )
@@ -57,25 +44,8 @@ except HipressError as error:
 def test_a_worker_that_has_left_initialises_no_key_and_is_named(servers, late):
     outputs = worker_outputs(
         run_cluster(
-            f"""
-import time
-import numpy as np
-from hipress.node import HipressError, Node
-
-node = Node()
-node.init_array(0, np.zeros(60_000, np.float32), "weight")  # links all
-if node.rank == 1:
-    time.sleep({2 - late})
-else:
-    time.sleep({late})
-    began = time.monotonic()
-    try:
-        node.init_array(1, np.zeros(10, np.float32), "bias")
-    except HipressError as error:
-        print("error:", error, "after", int(time.monotonic() - began))
-node.stop()
-""",
-            workers=3, servers=servers, server_command=SERVER, check=False,
+            SCRIPTS / "failures" / "late_key.py",
+            workers=3, servers=servers, server_command=SERVER, check=False, args=[str(late)],
             env={"HIPRESS_TOPOLOGY": "ps" if servers else "colocated"}, timeout=60,
         )
     )  # fmt: skip
@@ -91,26 +61,8 @@ node.stop()
 
 def test_all_that_was_under_way_has_ended_when_a_node_has_left():
     """A callback after that could meet an interpreter that is ending, and crash the process."""
-    program = """
-import numpy as np
-from hipress.node import HipressError, Node
-
-node = Node()
-node.set_gradient_compression({"type": "dgc"})
-arrays = [np.ones(1_000_000, np.float32) for _ in range(8)]
-for key, array in enumerate(arrays):
-    node.init_array(key, array)
-print("running", flush=True)
-try:
-    while True:
-        started = [node.pushpull(key, array) for key, array in enumerate(arrays)]
-        for each in started:
-            each.wait(30)
-except HipressError:
-    node.abort()
-    print("under way:", len(node._operations._under_way))
-"""
-    with Cluster(program, workers=2, servers=1, server_command=SERVER) as cluster:
+    script = SCRIPTS / "failures" / "operations_under_way.py"
+    with Cluster(script, workers=2, servers=1, server_command=SERVER) as cluster:
         for rank in range(2):
             cluster.wait_for(f"worker {rank}", "running")
         time.sleep(0.3)
@@ -124,26 +76,7 @@ except HipressError:
 @pytest.mark.slow
 def test_strangers_are_refused_and_training_goes_on():
     with Cluster(
-        """
-import time
-import numpy as np
-from hipress.node import Node
-
-node = Node()
-node.init_array(0, np.zeros(100_000, np.float32))
-out = np.zeros(100_000, np.float32)
-x = np.ones(100_000, np.float32)
-print("running", flush=True)
-end = time.time() + 3
-while True:
-    node.pushpull(0, x, out).wait(30)
-    assert (out == 2).all()
-    if time.time() > end and node.rank == 0:
-        x = np.full(100_000, -1, np.float32)  # tells the others to stop
-    if out[0] != 2:
-        break
-node.stop()
-""".replace("assert (out == 2).all()", "assert (out == out[0]).all()"),
+        SCRIPTS / "failures" / "training.py",
         server_command=SERVER,
         env={"HIPRESS_VERBOSE": "1"},
     ) as cluster:
@@ -187,25 +120,8 @@ BAD_CALLS = [
 def test_bad_calls_say_what_is_wrong_and_harm_nothing():
     outputs = worker_outputs(
         run_cluster(
-            f"""
-import numpy as np
-from hipress.node import HipressError, Node
-
-node = Node()
-x = np.ones(100, np.float32)
-node.init_array(0, x)
-for call in {[call for call, _ in BAD_CALLS]!r}:
-    try:
-        eval(call)
-        print(f"{{call}} -> no error")
-    except HipressError as error:
-        print(f"{{call}} -> {{error}}")
-node.barrier()
-out = np.zeros(100, np.float32)
-node.pushpull(0, x, out).wait(20)
-assert (out == 2).all()
-node.stop()
-""",
+            SCRIPTS / "failures" / "bad_calls.py",
+            args=[call for call, _ in BAD_CALLS],
             server_command=(
                 sys.executable,
                 "-c",
@@ -222,28 +138,16 @@ node.stop()
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        ("n = 100 + rank", "101 float32 elements"),
-        ("dtype = [np.float32, np.float16][rank]", "100 float16 elements"),
-        ("name = 'w%d' % rank", "disagree on key"),
+        ("size", "101 float32 elements"),
+        ("dtype", "100 float16 elements"),
+        ("name", "disagree on key"),
     ],
 )
 def test_workers_that_disagree_on_a_key_all_hear_of_it(change, expected):
     outputs = worker_outputs(
         run_cluster(
-            f"""
-import numpy as np
-from hipress.node import HipressError, Node
-
-node = Node()
-rank, n, dtype, name = node.rank, 100, np.float32, "w"
-{change}
-try:
-    node.init_array(0, np.zeros(n, dtype), name)
-except HipressError as error:
-    print("error:", error)
-node.init_array(1, np.zeros(10, np.float32))  # the job can go on
-node.stop()
-""",
+            SCRIPTS / "failures" / "different_keys.py",
+            args=[change],
             server_command=SERVER,
         )
     )

@@ -15,6 +15,7 @@ import pytest
 
 from harness.processes import base_environment
 from hipress import files
+from scripts import SCRIPTS
 
 OLD = "old content\n"
 
@@ -102,13 +103,9 @@ def test_a_picture_that_does_not_fit_leaves_the_old_one(tmp_path):
 def test_a_killed_process_leaves_the_old_file(tmp_path, monkeypatch):
     path = tmp_path / "states"
     path.write_text(OLD)
-    code = (
-        "import sys, time\nfrom hipress import files\n"
-        "with files.replacing(sys.argv[1]) as file:\n"
-        "    file.write(b'half'); file.flush(); print('written', flush=True); time.sleep(60)"
-    )
+    script = SCRIPTS / "files" / "killed.py"
     writer = subprocess.Popen(
-        [sys.executable, "-c", code, str(path)], env=base_environment(), stdout=subprocess.PIPE
+        [sys.executable, str(script), str(path)], env=base_environment(), stdout=subprocess.PIPE
     )
     try:
         assert writer.stdout.readline() == b"written\n"
@@ -140,15 +137,8 @@ def test_content_is_on_the_disk_before_it_has_the_name(tmp_path, monkeypatch):
 
 
 def test_many_threads_write_one_file(tmp_path):
-    code = (
-        "import sys, threading\nfrom hipress import files\n"
-        "texts = [str(i) * 100_000 for i in range(8)]\n"
-        "threads = [threading.Thread(target=files.write, args=(sys.argv[1], 'plan', t))"
-        " for t in texts]\n"
-        "[t.start() for t in threads]; [t.join() for t in threads]\n"
-        "assert open(sys.argv[1]).read() in texts"
-    )
-    subprocess.run([sys.executable, "-c", code, str(tmp_path / "plan")], env=base_environment(),
+    script = SCRIPTS / "files" / "threads.py"
+    subprocess.run([sys.executable, str(script), str(tmp_path / "plan")], env=base_environment(),
                    timeout=60, check=True)  # fmt: skip
     assert os.listdir(tmp_path) == ["plan"]
 

@@ -13,6 +13,7 @@ from harness.cluster import Cluster
 from harness.marks import needs_tensorflow
 from harness.processes import Processes, base_environment
 from harness.torch_job import TorchJob
+from scripts import SCRIPTS
 
 SECONDS = 0.5
 """Longest time in seconds from Ctrl-C to KeyboardInterrupt."""
@@ -21,89 +22,11 @@ BUSY = 1.0
 
 # In each program worker 0 makes one step less than worker 1, which waits for it.
 
-TORCH = """
-import time
-import torch, torch.distributed as dist
-from torch.nn.parallel import DistributedDataParallel
-import hipress.torch
+TORCH = SCRIPTS / "interrupts" / "torch_ddp.py"
 
-dist.init_process_group("gloo")
-rank = dist.get_rank()
-model = DistributedDataParallel(torch.nn.Linear(200, 200))
-compression = hipress.torch.compress(model, "onebit", min_size=1)
+MXNET = SCRIPTS / "interrupts" / "mxnet_store.py"
 
-def step():
-    model(torch.ones(2, 200)).sum().backward()
-
-step()
-step()  # DDP itself communicates before its second step
-if rank == 0:
-    while not (failure := compression.engine.member.failure()):
-        time.sleep(0.02)
-    print("failed:", failure, flush=True)
-else:
-    print("waits", flush=True)
-    try:
-        step()
-    except KeyboardInterrupt:
-        print("interrupted at", time.monotonic(), flush=True)
-        raise
-"""
-
-MXNET = """
-import os, time
-import mxnet as mx
-import mxnet_hipress
-
-kv = mx.kv.create("dist_sync_hipress")
-weight = mx.nd.zeros(200)
-kv.init(0, weight)
-
-def step():
-    kv.pushpull(0, mx.nd.ones(200), out=weight)
-    weight.wait_to_read()
-
-step()
-if kv.rank == 0:
-    while not (failure := kv._node.failure()):
-        time.sleep(0.02)
-    print("failed:", failure, flush=True)
-else:
-    print("waits", flush=True)
-    try:
-        step()
-    except KeyboardInterrupt:
-        print("interrupted at", time.monotonic(), flush=True)
-        raise
-"""
-
-TENSORFLOW = """
-import hipress.tensorflow as hvd
-import time
-import tensorflow as tf
-from hipress.tensorflow.job import join
-
-variable = tf.Variable(tf.zeros(200))
-
-@tf.function
-def step():
-    with hvd.DistributedGradientTape(tf.GradientTape()) as tape:
-        loss = tf.reduce_sum(variable * variable)
-    return tape.gradient(loss, [variable])
-
-step()
-if hvd.rank() == 0:
-    while not (failure := join().node.failure()):
-        time.sleep(0.02)
-    print("failed:", failure, flush=True)
-else:
-    print("waits", flush=True)
-    try:
-        step()
-    except BaseException:  # TensorFlow turns KeyboardInterrupt into an error of pybind11
-        print("interrupted at", time.monotonic(), flush=True)
-        raise
-"""
+TENSORFLOW = SCRIPTS / "interrupts" / "tensorflow_function.py"
 
 
 def check(job: Processes, waiting: str, other: str, end: float = 3 * BUSY) -> None:
@@ -127,7 +50,7 @@ def check(job: Processes, waiting: str, other: str, end: float = 3 * BUSY) -> No
 
 def test_interrupt_ends_a_backward_pass_of_pytorch():
     pytest.importorskip("torch")
-    with TorchJob([sys.executable, "-c", TORCH], 2, base_environment()) as job:
+    with TorchJob([sys.executable, str(TORCH)], 2, base_environment()) as job:
         check(job, "rank 1", "rank 0", 8.0)  # PyTorch needs seconds to end
 
 

@@ -17,14 +17,14 @@ import pytest
 from harness import ROOT
 from harness.launch import LAUNCH, STUBBORN, launched, python, run
 from harness.processes import wait_until
+from scripts import SCRIPTS
 
 
 def only(role: str, index: int, then: str, otherwise: str = "time.sleep(60)") -> list[str]:
     """A command in which one process does something else than the others."""
     name = "DMLC_ROLE" if role == "scheduler" else f"DMLC_{role.upper()}_ID"
     value = role if role == "scheduler" else str(index)
-    return python(f"import os, signal, sys, time\n"
-                  f"if os.environ.get('{name}') == '{value}':\n    {then}\nelse:\n    {otherwise}")
+    return [*python(SCRIPTS / "launch" / "only.py"), name, value, then, otherwise]
 
 
 # Exit statuses and failures
@@ -76,16 +76,8 @@ def test_many_processes_need_many_files(most):
 
 def test_the_killed_process_is_named_not_those_that_fail_because_of_it(tmp_path):
     # Survivors notice within milliseconds and exit with errors of their own.
-    code = ("import os, signal, sys, time\n"
-            "pid = sys.argv[1]\n"
-            "if os.environ.get('DMLC_SERVER_ID') == '0':\n"
-            "    open(pid + '.part', 'w').write(str(os.getpid()))\n"
-            "    os.rename(pid + '.part', pid)\n"
-            "    time.sleep(0.4); os.kill(os.getpid(), signal.SIGKILL)\n"
-            "while not os.path.exists(pid) or os.path.exists('/proc/' + open(pid).read()):\n"
-            "    time.sleep(0.01)\n"
-            "sys.exit('lost server 0')")
-    launch = run(["-n", "3", "-s", "1", *python(code), str(tmp_path / "pid")])
+    script = SCRIPTS / "launch" / "killed_server.py"
+    launch = run(["-n", "3", "-s", "1", *python(script), str(tmp_path / "pid")])
     assert launch.process.returncode == 137
     assert "hipress-launch: server 0 was killed by SIGKILL" in launch.err
     assert launch.err.count("lost server 0") == 4  # survivors had the time to say so
@@ -115,25 +107,17 @@ def test_a_script_without_its_python_is_told_how(tmp_path, monkeypatch):
 
 def test_servers_that_end_because_a_worker_ends_are_not_the_cause(tmp_path):
     """A worker's connections close before its process has ended: here more than half a second."""
-    code = ("import os, pathlib, sys, time\n"
-            "closed = pathlib.Path(sys.argv[1])\n"
-            "if os.environ['DMLC_ROLE'] == 'worker':\n"
-            "    closed.touch(); time.sleep(0.6); sys.exit(3)\n"
-            "while not closed.exists(): time.sleep(0.01)\n"
-            "sys.exit(1)")
-    launch = run(["-n", "1", "-s", "1", *python(code), str(tmp_path / "closed")])
+    script = SCRIPTS / "launch" / "servers_first.py"
+    launch = run(["-n", "1", "-s", "1", *python(script), str(tmp_path / "closed")])
     assert launch.process.returncode == 3
     assert launch.err.startswith("hipress-launch: worker 0 exited with status 3 after ")
 
 
 def draining(seconds, command):
     """A launcher of one worker that waits so long for servers and the scheduler."""
-    code = ("import sys; sys.path.insert(0, sys.argv[1])\n"
-            "from hipress.launcher import cli, drain\n"
-            f"drain.SECONDS = {seconds}\n"
-            "sys.exit(cli.main(sys.argv[2:]))")
+    script = SCRIPTS / "launch" / "draining.py"
     return subprocess.Popen(
-        [sys.executable, "-c", code, str(ROOT / "python"), "-n", "1", *command],
+        [sys.executable, str(script), str(ROOT / "python"), str(seconds), "-n", "1", *command],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL)
 
 
@@ -147,11 +131,8 @@ def test_servers_that_outlive_the_workers_are_stopped():
 def test_a_scheduler_that_computes_after_the_workers_is_waited_for(tmp_path):
     """It computes until the launcher has said so: on a busy machine, whenever that is."""
     end = tmp_path / "end"
-    code = ("import os, sys\n"
-            "if os.environ['DMLC_ROLE'] == 'worker': sys.exit()\n"
-            "while not os.path.exists(sys.argv[1]): pass\n"
-            "print('written')")
-    with draining(2.5, ["-s", "0", *python(code), str(end)]) as launcher:
+    script = SCRIPTS / "launch" / "long_scheduler.py"
+    with draining(2.5, ["-s", "0", *python(script), str(end)]) as launcher:
         first = launcher.stderr.readline()
         end.touch()
         out, err = launcher.communicate(timeout=60)
@@ -206,10 +187,8 @@ def test_a_second_signal_is_not_lost_if_it_comes_at_once():
 
 
 def test_processes_get_sigterm_and_time_to_clean_up():
-    code = ("import signal, sys, time\n"
-            "signal.signal(signal.SIGTERM, lambda *_: (print('cleaned up'), sys.exit(0)))\n"
-            "print('ready', flush=True)\ntime.sleep(60)")
-    with launched(["-n", "1", *python(code)]) as launch:
+    script = SCRIPTS / "launch" / "cleans_up.py"
+    with launched(["-n", "1", *python(script)]) as launch:
         launch.read_lines(3, "ready")
         launch.process.send_signal(signal.SIGTERM)
         assert launch.finish(10.0) == 143
@@ -261,12 +240,8 @@ def test_reader_that_goes_away_ends_the_job():
 
 
 def test_lines_are_whole_and_prefixed():
-    code = ("import os, sys\n"
-            "for i in range(1500):\n"
-            "    text = f'{i}:' + 'abcdefgh' * (i % 40)\n"
-            "    os.write(1, text[:7].encode()); os.write(1, (text[7:] + '\\n').encode())\n"
-            "os.write(1, b'the end')")
-    launch = run(["-n", "3", "-s", "1", *python(code)])
+    script = SCRIPTS / "launch" / "pieces.py"
+    launch = run(["-n", "3", "-s", "1", *python(script)])
     seen = {}
     for line in launch.out.splitlines():
         match = re.fullmatch(r"\[(scheduler|server 0|worker [012])\] (.*)", line)

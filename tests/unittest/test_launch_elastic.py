@@ -30,6 +30,7 @@ from hipress.launcher.hostfile import Host
 from hipress.launcher.output import Printer
 from hipress.launcher.runner import Task
 from hipress.launcher.slots import Ending, Rules, Slot, State
+from scripts import SCRIPTS
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 
@@ -93,15 +94,6 @@ def test_a_killed_worker_is_started_again_in_its_slot(tmp_path):
     ]
 
 
-PRINTS_ENDS = "import json\n" + WORKER.replace(
-    '    print("alive"',
-    """    if os.path.exists(os.environ["HIPRESS_ELASTIC_ENDED"]):
-        ends = json.load(open(os.environ["HIPRESS_ELASTIC_ENDED"]))
-        print("ends", {slot: end[0] for slot, end in ends.items()}, ends["1"][1:], flush=True)
-    print("alive\"""",
-)
-
-
 def read_until(launch, line):
     """Wait until a worker prints a line."""
     while (found := launch.process.stdout.readline().decode()) != line:
@@ -109,8 +101,8 @@ def read_until(launch, line):
 
 
 def test_workers_learn_which_processes_have_ended(tmp_path):
-    options = ["--max-restarts", "1", "--env", "DIE=1.0 1.1"]
-    with launched(arguments(3, *options, *python(PRINTS_ENDS)), cwd=tmp_path) as launch:
+    options = ["--max-restarts", "1", "--env", "DIE=1.0 1.1", "--env", "PRINTS_ENDS=1"]
+    with launched(arguments(3, *options, *python(WORKER)), cwd=tmp_path) as launch:
         table = list(evidence.host())
         read_until(launch, f"[worker 0] ends {{'1': 1}} {table}\n")  # it is restarted once
         read_until(launch, f"[worker 0] ends {{'1': None}} {table}\n")  # and not again
@@ -289,8 +281,7 @@ def test_delays_grow_until_a_worker_lives():
 
 
 def test_a_worker_that_fails_after_the_first_has_finished_is_the_status(tmp_path):
-    code = FINISHES_FIRST + "after(lambda: True)\nsys.exit(5)"
-    launch = run(arguments(2, *python(code)), cwd=tmp_path)
+    launch = run(arguments(2, *python(FINISHES_FIRST), "5"), cwd=tmp_path)
     assert launch.process.returncode == 5
     assert launch.err == (
         "hipress-launch: worker 1 exited with status 5 after worker 0 had finished\n"
@@ -298,13 +289,7 @@ def test_a_worker_that_fails_after_the_first_has_finished_is_the_status(tmp_path
 
 
 def test_a_restart_that_came_too_late_does_not_count(tmp_path):
-    code = FINISHES_FIRST + (
-        "if slot + restart == '10': os.kill(os.getpid(), signal.SIGKILL)\n"
-        "if slot == '1': open('again', 'w').close()\n"
-        "after(lambda: os.path.exists('again'))\n"
-        "sys.exit('no peers')"
-    )
-    launch = run(arguments(2, *python(code)), cwd=tmp_path)
+    launch = run(arguments(2, *python(FINISHES_FIRST), "late"), cwd=tmp_path)
     assert launch.process.returncode == 0
     assert "worker 1 exited with status 1 after worker 0 had finished" in launch.err
 
@@ -342,12 +327,8 @@ def test_which_stopped_workers_count():
 
 
 def test_who_does_not_finish_is_stopped():
-    code = (
-        "import os, signal, time\n"
-        "if os.environ['HIPRESS_ELASTIC_SLOT'] == '1':\n"
-        "    os.kill(os.getpid(), signal.SIGSTOP)\n"
-    )
-    launch = run(arguments(2, "--finish-timeout", "0.5", *python(code)))
+    script = SCRIPTS / "launch" / "stops_itself.py"
+    launch = run(arguments(2, "--finish-timeout", "0.5", *python(script)))
     assert launch.process.returncode == 124
     assert launch.err == (
         "hipress-launch: worker 1 had not finished 0.5 s after worker 0; stopping\n"
@@ -432,14 +413,8 @@ def test_a_status_is_known_although_its_folder_was_tidied_up(tmp_path):
 
 @pytest.mark.slow
 def test_output_that_is_read_takes_no_space(tmp_path):
-    code = (
-        "import os, time\n"
-        "for i in range(64): os.write(1, b'x' * ((1 << 20) - 1) + b'\\n')\n"
-        "print('written', flush=True)\n"
-        "while not os.path.exists('end'): time.sleep(0.02)\n"
-        "os.write(2, b'no end of line')"
-    )
-    with launched(arguments(1, *python(code)), cwd=tmp_path) as launch:
+    script = SCRIPTS / "launch" / "much_output.py"
+    with launched(arguments(1, *python(script)), cwd=tmp_path) as launch:
         size = 0
         while True:
             line = launch.process.stdout.readline()
@@ -450,7 +425,7 @@ def test_output_that_is_read_takes_no_space(tmp_path):
         worker = next(
             pid
             for pid in marked(launch.mark)
-            if b"os.write" in Path(f"/proc/{pid}/cmdline").read_bytes()
+            if b"-S\0" + bytes(script) in Path(f"/proc/{pid}/cmdline").read_bytes()
         )
         wait_until(lambda: os.stat(f"/proc/{worker}/fd/1").st_blocks * 512 < 4 << 20, 5.0, "holes")
         (tmp_path / "end").touch()

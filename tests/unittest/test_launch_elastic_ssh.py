@@ -237,11 +237,7 @@ def test_a_job_of_which_nothing_is_in_sight_can_be_ended(sshd, tmp_path):
 
 @pytest.mark.slow
 def test_what_a_worker_without_a_supervisor_leaves_is_ended(sshd, tmp_path):
-    child = "import os, subprocess, sys\n" + (
-        "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'], "
-        "start_new_session=True, stdout=open('child', 'w'))\n"
-    )
-    command = arguments(2, *sshd.arguments(2), *python(child + WORKER))
+    command = arguments(2, *sshd.arguments(2), "--env", "CHILD=1", *python(WORKER))
     with launched(command, cwd=tmp_path) as launch:
         found = ups(launch, 2)
         os.kill(supervisor_of(found[0][2]), signal.SIGKILL)

@@ -28,6 +28,7 @@ from hipress.launcher import cli, mpi, ssh
 from hipress.launcher.errors import LaunchError
 from hipress.launcher.hostfile import Host, place, read_hostfile, workers_per_host
 from hipress.launcher.job import Job
+from scripts import SCRIPTS
 
 # Host files
 
@@ -188,12 +189,12 @@ def test_ssh_arguments_arrive_unchanged(sshd):
      "worker 1 on 127.0.0.1 exited with status 137 (128 + 9: SIGKILL) after "),
 ])
 def test_ssh_death_is_named_and_stops_the_job(sshd, then, status, text):
-    code = (f"import os, sys, time\nif os.environ.get('DMLC_WORKER_ID') == '1': {then}\n"
-            f"time.sleep(60)")
+    script = SCRIPTS / "launch" / "only.py"
+    command = [*python(script), "DMLC_WORKER_ID", "1", then, "time.sleep(60)"]
     with launched([*sshd.arguments(), "-n", "2", "-s", "1"]) as launch:
         pass  # only for a mark
     mark = launch.mark
-    launch = run([*with_mark(sshd.arguments(), mark), "-n", "2", "-s", "1", *python(code)])
+    launch = run([*with_mark(sshd.arguments(), mark), "-n", "2", "-s", "1", *command])
     assert launch.process.returncode == status
     assert f"hipress-launch: {text}" in launch.err
     assert not marked(mark)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import signal
 import socket
@@ -16,43 +17,9 @@ from harness.launch import REPORT, STUBBORN, check_roles, launched, python, repo
 from hipress.launcher import mpi
 from hipress.launcher.hostfile import Host
 from hipress.launcher.job import Job
+from scripts import SCRIPTS
 
-FAKE = """#!{python}
-# Starts the ranks as {kind} would, records its arguments and environment, ends all when one fails.
-import json, os, subprocess, sys, time
-if "--version" in sys.argv:
-    print({version!r})
-    sys.exit(0)
-args = sys.argv[1:]
-program = args.index({program!r})
-hosts = None
-if os.environ.get("SLURM_HOSTFILE"):
-    hosts = open(os.environ["SLURM_HOSTFILE"]).read().split()
-with open({record!r}, "a") as file:
-    call = {{"args": args[:program], "all": args, "hosts": hosts, "env": dict(os.environ)}}
-    file.write(json.dumps(call) + "\\n")
-number = int([a for a in args if a.isdigit() or a.startswith("--ntasks=")][0].split("=")[-1])
-ranks = [subprocess.Popen(args[program:], env=dict(os.environ, {variable}=str(rank)),
-                          stdin=subprocess.PIPE if {to_all} else None if rank == 0
-                          else subprocess.DEVNULL)
-         for rank in range(number)]
-if {to_all}:
-    data = sys.stdin.buffer.read()
-    for rank in ranks:
-        rank.stdin.write(data)
-        rank.stdin.close()
-status = 0
-while ranks:
-    for rank in list(ranks):
-        if rank.poll() is not None:
-            ranks.remove(rank)
-            status = status or rank.returncode
-            if status:
-                for other in ranks:
-                    other.terminate()
-    time.sleep(0.01)
-sys.exit(status)
-"""
+FAKE = SCRIPTS / "launch" / "fake_mpirun.py"
 
 
 @pytest.fixture
@@ -69,9 +36,10 @@ def fake(tmp_path, monkeypatch):
         record = tmp_path / "record.jsonl"
         path = tmp_path / "bin" / name
         path.parent.mkdir()
-        path.write_text(FAKE.format(python=sys.executable, kind=kind, version=version,
-                                    program=sys.executable, record=str(record), variable=variable,
-                                    to_all=kind == "slurm"))
+        settings = {"version": version, "program": sys.executable, "record": str(record),
+                    "variable": variable, "to_all": kind == "slurm"}
+        command = shlex.join([sys.executable, str(FAKE), json.dumps(settings)])
+        path.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
         path.chmod(0o755)
         monkeypatch.setenv("PATH", f"{path.parent}{os.pathsep}{os.environ['PATH']}")
         return lambda: [json.loads(line) for line in record.read_text().splitlines()]
@@ -117,9 +85,9 @@ def test_mpirun_and_srun_run_every_role(fake, tmp_path, kind):
 ])
 def test_mpirun_and_srun_name_the_dead(fake, kind, then, status, text):
     fake(kind)
-    code = (f"import os, sys, time\nif os.environ.get('DMLC_WORKER_ID') == '1': {then}\n"
-            f"time.sleep(60)")
-    launch = run(["-n", "2", "-s", "1", "--launcher", LAUNCHER_OF[kind], *python(code)])
+    script = SCRIPTS / "launch" / "only.py"
+    command = [*python(script), "DMLC_WORKER_ID", "1", then, "time.sleep(60)"]
+    launch = run(["-n", "2", "-s", "1", "--launcher", LAUNCHER_OF[kind], *command])
     assert launch.process.returncode == status
     text = text.replace("1 ", f"1 on {socket.gethostname()} ", 1) if kind != "slurm" else text
     assert f"hipress-launch: {text}" in launch.err
@@ -172,19 +140,10 @@ def test_ranks_are_numbered_host_by_host():
     assert [host for _, host in mpi.ranks_by_host(job, [])] == [""] * 5
 
 
-EXIT_6 = """
-import os, time
-if os.environ.get("DMLC_WORKER_ID") == "1":
-    os._exit(6)
-time.sleep(9)
-"""
+EXIT_6 = SCRIPTS / "launch" / "exit_6.py"
 
 
-#: As REPORT, but of our own variables: Open MPI, which adds many, cuts lines after 4096 bytes.
-REPORT_OURS = """
-import json, os
-print(json.dumps({k: v for k, v in os.environ.items() if k.startswith(("DMLC_", "HIPRESS_"))}))
-"""
+REPORT_OURS = SCRIPTS / "launch" / "report.py"
 
 
 def check_real_jobs(launcher, env):

@@ -14,6 +14,7 @@ import pytest
 from harness import ROOT
 from harness.launch import LAUNCH, REPORT, launched, marked, python, reports, run
 from harness.processes import wait_until
+from scripts import SCRIPTS
 
 
 def test_environment_of_each_role():
@@ -74,12 +75,9 @@ def test_hipress_runs_the_script_on_workers_and_its_own_module_elsewhere(tmp_pat
             f"print('{module}', sys.flags.optimize, os.environ['HIPRESS_LAUNCHED'], sys.argv[1:])")
     (tmp_path / "train.py").touch()
     # The fake package must come before the source tree's.
-    code = ("import sys; sys.path.insert(0, sys.argv[1])\n"
-            "from hipress.launcher import cli, job\n"
-            "job.with_source_tree = lambda env: env\n"
-            "sys.exit(cli.main(sys.argv[2:]))")
+    script = SCRIPTS / "launch" / "without_source_tree.py"
     done = subprocess.run(
-        [sys.executable, "-c", code, str(ROOT / "python"), "-n", "1", "--hipress",
+        [sys.executable, str(script), str(ROOT / "python"), "-n", "1", "--hipress",
          "--env", f"PYTHONPATH={tmp_path}", "--",
          sys.executable, "-O", "train.py", "--lr", "0.1"],
         capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, cwd=tmp_path)

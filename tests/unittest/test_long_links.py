@@ -8,34 +8,18 @@ import pytest
 
 from harness import wan
 from harness.cluster import run_cluster, worker_outputs
+from scripts import SCRIPTS
 
 pytestmark = pytest.mark.skipif(bool(wan.unavailable()), reason=wan.unavailable() or "can run")
 
-SUMS = """
-import numpy as np
-from hipress.node import Node
-node = Node()
-if node.role != "worker":
-    node.serve()
-else:
-    size = {size}
-    gradient = np.arange(size, dtype=np.float32) % 97 + node.rank
-    total = np.zeros(size, np.float32)
-    node.init_array(0, total)
-    for _ in range(2):
-        node.pushpull(0, gradient, total).wait(100)
-    assert (total == 2 * (np.arange(size, dtype=np.float32) % 97) + 1).all()
-    node.barrier()
-    node.stop()
-    print("right")
-"""
+SUMS = SCRIPTS / "long_links.py"
 
 
 def sums(description: str, size: int, **env: str) -> list[str]:
     """Two workers, each on a node of its own, sum an array twice, over TLS."""
     with wan.WideAreaNetwork(2, description) as network:
         results = run_cluster(
-            SUMS.format(size=size), workers=2, servers=0, network=network, timeout=100,
+            SUMS, workers=2, servers=0, network=network, timeout=100, args=[str(size)],
             server_command=[sys.executable, "-c", "from hipress.node import Node; Node().serve()"],
             env={"HIPRESS_TOPOLOGY": "colocated", **env},
             node_of=lambda role, rank: rank,

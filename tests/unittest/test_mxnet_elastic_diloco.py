@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 import refusals
-from diloco_reference import REFERENCE
 from elastic_rounds import (
     contributions,
     end,
@@ -24,152 +23,31 @@ from harness import ROOT
 from harness.cluster import run_cluster, worker_outputs
 from harness.elastic import ElasticJob
 from harness.processes import base_environment, wait_until
-from mxnet_network import NETWORK
+from scripts import SCRIPTS
 
 pytest.importorskip("mxnet_hipress")
 
 H = 4
 
-#: What all programs have: `net`, its inner Trainer and outer optimizer, and its steps.
-PARTS = """
-import mxnet_hipress
-import hashlib
-import json
-import os
-import signal
-import sys
-import time
-import mxnet as mx
-import numpy as np
-from mxnet import autograd, gluon
 
-H = 4
+PROGRAM = SCRIPTS / "mxnet_elastic_diloco" / "worker.py"
 
-""" + NETWORK + """
-def backward(net, slot, step):
-    inputs = mx.nd.array(np.random.RandomState(1000 * slot + step).randn(16, 32))
-    with autograd.record():
-        loss = gluon.loss.L2Loss()(net(inputs), inputs[:, :8])
-    loss.backward()
+NON_ELASTIC = SCRIPTS / "mxnet_elastic_diloco" / "non_elastic.py"
 
-def weights(net):
-    return [p.data().asnumpy() for p in net.collect_params().values()]
-
-def assign(net, i, values):
-    list(net.collect_params().values())[i].set_data(mx.nd.array(values))
-
-def digest(net):
-    return hashlib.sha256(b"".join(w.tobytes() for w in weights(net))).hexdigest()[:16]
-"""
-
-#: An elastic worker. faults: by slot, the step in which it dies, ("nan", step) in which a weight
-#: becomes one, or what `inject` knows.
-PROGRAM = PARTS + """
-import mxnet_hipress.elastic as elastic
-from elastic_rounds import inject
-from hipress.diloco.outer import Fragment
-
-compression, steps, faults, outer = eval(sys.argv[1])
-slot = int(os.environ["HIPRESS_ELASTIC_SLOT"])
-fault = faults.get(slot) if os.environ["HIPRESS_ELASTIC_RESTART"] == "0" else None
-net = network(slot)  # slot 0's weights are everybody's
-trainer = gluon.Trainer(net.collect_params(), "adam", {"learning_rate": 0.01}, kvstore=None)
-state = elastic.State(net, trainer, compression, sync_every=H, check_every=1, timeout=60, **outer)
-inject(fault, state, Fragment, "take")
-
-@elastic.run
-def train(state):
-    while state.step < steps:
-        if fault == state.step:
-            os.kill(os.getpid(), signal.SIGKILL)
-        backward(net, slot, state.step)
-        state.trainer.step(16)
-        if fault == ("nan", state.step):
-            net[0].weight.data()[3, 3] = float("nan")
-        state.commit()
-        time.sleep(0.1 if steps > 1000 and state.size < 3 else 0.01)  # another one comes
-
-train(state)
-print("digest", digest(net))
-"""
-
-#: The same rounds without elasticity, by DiLoCoTrainer.
-NON_ELASTIC = PARTS + """
-compression, steps, outer = json.loads(sys.argv[1])
-net = network(int(os.environ["DMLC_WORKER_ID"]))
-trainer = mxnet_hipress.DiLoCoTrainer(
-    net.collect_params(), "adam", {"learning_rate": 0.01}, H, compression_params=compression,
-    **outer)
-for step in range(steps):
-    backward(net, trainer.store.rank, step)
-    trainer.step(16)
-trainer.finish()
-rounds = trainer._diloco.rounds
-for fragment in rounds._fragments:  # a last round that is shorter
-    rounds._begin(fragment, rounds.step)
-    rounds._take(fragment, 0.0, False)
-print("digest", digest(net))
-"""
-
-#: Uncompressed rounds by NumPy, with MXNet's inner steps: prints the digest after each.
-ALONE = PARTS + REFERENCE + """
-import mxnet_hipress.elastic
-from hipress.elastic_training.session import digest as digest_of
-
-rounds, steps = json.loads(sys.argv[1])
-known = {}
-
-def of(slot, process):
-    if (slot, process) not in known:
-        net = network()
-        trainer = gluon.Trainer(net.collect_params(), "adam", {"learning_rate": 0.01}, None)
-        if os.path.exists("first.states"):  # as it copies what rank 0 had
-            trainer.load_states("first.states")
-        known[slot, process] = slot, net, trainer
-    return known[slot, process]
-
-def step_of(worker, _, step):
-    slot, net, trainer = worker
-    backward(net, slot, step - 1)
-    trainer.step(16)
-
-by_net = weights, assign
-weights = lambda worker: by_net[0](worker[1])
-assign = lambda worker, i, values: by_net[1](worker[1], i, values)
-reference, digests = Reference([of(0, None)], step_of, [(0, range(6))], 0, 0, 1, 0, "none", 0), []
-for number, workers in enumerate(rounds):
-    reference.nets = [of(*worker) for worker in workers]
-    reference.codecs = [reference.codecs[0]] * len(workers)
-    for net in reference.nets:
-        for i, outer in enumerate(reference.outer):
-            assign(net, i, outer)
-    last = min(steps, (number + 1) * H)
-    for step in range(number * H + 1, last + 1):
-        reference.advance(step)
-    if last % H:  # the last round is shorter
-        reference.under_way[last] = {i: reference.mean(i) for i in range(6)}
-        reference.take(last)
-    _, net, trainer = reference.nets[0]
-    trainer.save_states("first.states")
-    named = [(p.name, memoryview(p.data().asnumpy()).cast("B"))
-             for p in net.collect_params().values()]
-    digests.append(digest_of([*named, *named]))  # weights, and outer weights
-print(json.dumps(digests))
-"""
+ALONE = SCRIPTS / "mxnet_elastic_diloco" / "alone.py"
 
 #: MXNet's SGD of length 1 rounds as NumPy does, its "nag" does not.
 SGD = {"outer_optimizer": "sgd", "outer_optimizer_params": {"learning_rate": 1.0}}
 
 
 @pytest.fixture
-def job(tmp_path):
+def job():
     """Starts a job of the program above."""
-    script, jobs = tmp_path / "train.py", []
-    script.write_text(PROGRAM)
+    jobs = []
 
     def start(workers, steps, faults=None, compression="none", outer=None, **options):
         about = [compression, steps, faults or {}, outer or SGD]
-        command = [sys.executable, str(script), repr(about)]
+        command = [sys.executable, str(PROGRAM), repr(about)]
         env = {
             "OMP_NUM_THREADS": "1",
             "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), str(ROOT / "python")]),
@@ -184,10 +62,8 @@ def job(tmp_path):
 
 def alone(tmp_path, rounds, steps):
     """The digests after rounds that these workers make."""
-    script = tmp_path / "alone.py"
-    script.write_text(ALONE)
     ended = subprocess.run(
-        [sys.executable, str(script), json.dumps([rounds, steps])], timeout=120, cwd=tmp_path,
+        [sys.executable, str(ALONE), json.dumps([rounds, steps])], timeout=120, cwd=tmp_path,
         env=base_environment({"OMP_NUM_THREADS": "1"}), capture_output=True, text=True,
     )  # fmt: skip
     assert ended.returncode == 0, ended.stderr
@@ -293,44 +169,7 @@ def test_who_joins_when_a_synchronisation_has_failed_has_no_part_in_it(job, tmp_
 
 @pytest.mark.slow
 def test_a_checkpoint_has_the_outer_weights_and_what_is_wrong_is_said():
-    program = PARTS + """
-import pickle
-import mxnet_hipress.elastic as elastic
-
-def state(seed=0, inner=None, **options):
-    net = network(seed)
-    inner = inner or mx.optimizer.SGD()
-    return net, elastic.State(net, inner, {"type": "onebit"}, **options)
-
-net, saved = state(sync_every=5, outer_optimizer="nag")
-saved.begin()
-outer = weights(net)
-backward(net, 0, 0)
-saved.trainer.wrapped.step(16)  # in the middle of a round
-other, loaded = state(1, sync_every=5, outer_optimizer="nag")
-loaded.load_state_dict(pickle.loads(pickle.dumps(saved.state_dict())))
-assert all(map(np.array_equal, weights(other), weights(net)))
-loaded.begin()
-assert all(map(np.array_equal, weights(other), outer))
-assert not any(map(np.array_equal, weights(net), outer))
-
-sgd, local = mx.optimizer.SGD(), mx.optimizer.SGD(lr_scheduler=lambda step: 0.1)
-for wrong in (
-    {"sync_every": 5},
-    {"outer_optimizer": "nag"},
-    {"outer_optimizer_params": {"learning_rate": 1.0}},
-    {"sync_every": 0, "outer_optimizer": "nag"},
-    {"sync_every": 5, "outer_optimizer": 3},
-    {"sync_every": 5, "outer_optimizer": sgd, "inner": sgd},
-    {"sync_every": 5, "outer_optimizer": sgd, "outer_optimizer_params": {"momentum": 0.9}},
-    {"sync_every": 5, "outer_optimizer": local},
-    {"sync_every": 5, "outer_optimizer": "nag", "fragments": 4},
-):
-    try:
-        state(**wrong)
-    except Exception as error:
-        print(str(error).splitlines()[0])
-"""
+    script = SCRIPTS / "mxnet_elastic_diloco" / "refused.py"
     expected = (
         "sync_every needs outer_optimizer", "outer_optimizer needs sync_every",
         "outer_optimizer_params need sync_every", "sync_every must be 1 or more, not 0",
@@ -338,4 +177,4 @@ for wrong in (
         "belong to an optimizer that is given by name", "cannot be copied to a worker",
         "leave fragments out (mxnet_hipress.DiLoCoTrainer has it)",
     )  # fmt: skip
-    refusals.check(program, expected)
+    refusals.check(script, expected)

@@ -2,7 +2,6 @@
 
 import json
 import sys
-import textwrap
 
 import numpy as np
 import pytest
@@ -11,48 +10,13 @@ import refusals
 from harness.elastic import ElasticJob
 from harness.launch import Launch
 from harness.processes import wait_until
+from scripts import SCRIPTS
 
 pytest.importorskip("mxnet_hipress")
 
 #: Prints its state after each step. Slot 2's first process dies in its tenth; the others end when
 #: its second one has taken part for 8 steps. That one would go on for longer.
-PROGRAM = """
-import json
-import os
-import signal
-import sys
-import time
-
-import mxnet as mx
-import numpy as np
-
-kv = mx.kv.create("dist_sync")
-first = os.environ["HIPRESS_ELASTIC_RESTART"] == "0"
-optimizer = mx.optimizer.SGD(momentum=0.9, rescale_grad=1 / kv.num_workers)
-kv.set_optimizer(optimizer)
-keys = ["a", "b", "not pushed"]
-kv.init(keys, [mx.nd.full((5, 8), kv.rank + at) for at in range(3)])
-out = [mx.nd.zeros((5, 8)) for key in keys]
-kv.pull(keys, out=out)
-together = 0
-for step in range(1 << 30):
-    optimizer.set_learning_rate(0.1 / (1 + step // 4))  # a worker's own, after a restart
-    gradient = np.random.RandomState(1000 * kv.rank + step).randn(5, 8)
-    kv.push("a", mx.nd.array(gradient))
-    if kv.rank == 2 and first and step == 9:
-        time.sleep(0.3)
-        os.kill(os.getpid(), signal.SIGKILL)
-    kv.push("b", [mx.nd.array(gradient), mx.nd.array(-2 * gradient)])  # of two devices
-    kv.pull(keys, out=out)
-    print(json.dumps({**kv.stats(), "step": step, "a": out[0].asnumpy().tolist(),
-                      "b": out[1].asnumpy().tolist()}), flush=True)
-    together += kv.stats()["workers"] == 3 and kv.stats()["epoch"] > 2
-    if together == (8 if first else 12):
-        break
-    time.sleep(0.02)
-kv.barrier()
-print("done", kv.num_dead_node(), flush=True)
-"""
+PROGRAM = SCRIPTS / "mxnet_elastic_store" / "worker.py"
 
 
 def states_of(job, name):
@@ -62,9 +26,8 @@ def states_of(job, name):
 
 
 @pytest.mark.slow
-def test_a_script_goes_on_without_a_worker_and_with_its_successor(tmp_path):
-    (tmp_path / "train.py").write_text(PROGRAM)
-    command = [sys.executable, "-m", "mxnet_hipress", str(tmp_path / "train.py")]
+def test_a_script_goes_on_without_a_worker_and_with_its_successor():
+    command = [sys.executable, "-m", "mxnet_hipress", str(PROGRAM)]
     with ElasticJob(command, 3, env={"OMP_NUM_THREADS": "1"}) as job:
         wait_until(lambda: job.step(0) >= 15, 120, "the others to go on")
         job.restart(2)
@@ -107,39 +70,13 @@ def test_a_script_goes_on_without_a_worker_and_with_its_successor(tmp_path):
                 np.testing.assert_allclose(state[key], weights[key], atol=1e-4)
 
 
-GLUON = """
-import mxnet as mx
-from mxnet import autograd, gluon
-
-kv = mx.kv.create("dist_device_sync")
-mx.random.seed(kv.rank)
-net = gluon.nn.HybridSequential()
-net.add(gluon.nn.Dense(96, activation="relu"), gluon.nn.BatchNorm(), gluon.nn.Dense(4))
-net.initialize(mx.init.Xavier())
-schedule = mx.lr_scheduler.FactorScheduler(5, 0.9, base_lr=0.05)
-trainer = gluon.Trainer(
-    net.collect_params(), "sgd", {"momentum": 0.9, "lr_scheduler": schedule}, kvstore=kv,
-    compression_params={"type": "onebit", "min_size": 10})
-losses = []
-for step in range(60):
-    values = mx.nd.random.normal(shape=(16, 64))
-    with autograd.record():
-        loss = gluon.loss.L2Loss()(net(values), values[:, :4] * 2)
-    loss.backward()
-    trainer.step(16 * kv.num_workers)
-    losses.append(loss.mean().asscalar())
-trainer.save_states(f"{kv.rank}.states")
-trained = [p for p in net.collect_params().values() if p.grad_req != "null"]
-total = sum(p.data().sum().asscalar() for p in trained)
-print("done", losses[-1] < 0.7 * losses[0], total, trainer.learning_rate, kv.stats()["steps"])
-"""
+GLUON = SCRIPTS / "mxnet_elastic_store" / "trainer.py"
 
 
 @pytest.mark.slow
 def test_a_trainer_of_an_unchanged_script(tmp_path):
-    (tmp_path / "train.py").write_text(GLUON)
     launch = Launch(
-        ["--elastic", "--hipress", "-n", "2", sys.executable, "train.py"], cwd=tmp_path,
+        ["--elastic", "--hipress", "-n", "2", sys.executable, str(GLUON)], cwd=tmp_path,
         env={"OMP_NUM_THREADS": "1"},
     )  # fmt: skip
     assert launch.finish(90) == 0, launch.err
@@ -172,52 +109,7 @@ def test_the_time_to_wait_is_that_of_the_environment(monkeypatch):
 
 @pytest.mark.slow
 def test_what_cannot_be_is_refused_in_a_sentence():
-    program = """
-        import mxnet_hipress
-        import mxnet as mx
-
-        def store(name="dist_sync_hipress", optimizer=True):
-            kv = mx.kv.create(name)
-            if optimizer:
-                kv.set_optimizer(mx.optimizer.SGD())
-            kv.init([1, 2], [mx.nd.ones(4)] * 2)
-            return kv
-
-        def push(kv, *keys):
-            for key in keys:
-                kv.push(key, mx.nd.ones(4))
-
-        def later(kv):
-            kv._steps, kv._state.gradients, kv._state.names = 1, {1: 0, 2: 0}, {1: "1", 2: "2"}
-            return kv
-
-        dense = mx.gluon.nn.Dense(2, in_units=2)
-        dense.initialize()
-        row_sparse = mx.nd.zeros((4, 4), stype="row_sparse")
-        for refused in (
-            lambda: mx.kv.create("dist_async_hipress"),
-            lambda: mx.kv.create("dist_sync"),
-            lambda: store().init(3, row_sparse),
-            lambda: store().init(3, mx.nd.ones(4, dtype="float64")),
-            lambda: store().init([3, 3], [mx.nd.ones(4)] * 2),
-            lambda: push(store(), 3),
-            lambda: (lambda kv: (push(kv, 1), kv.init(3, mx.nd.ones(4))))(store()),
-            lambda: push(store(optimizer=False), 1, 2, 1),
-            lambda: push(later(store()), 1, 1),
-            lambda: store().set_gradient_compression({"type": "auto", "warmup_steps": 3}),
-            lambda: store().set_gradient_compression({"type": "twobit"}),
-            lambda: store().set_gradient_compression({"type": "onebit", "pull": "none"}),
-            lambda: store(optimizer=False).save_optimizer_states("states"),
-            lambda: store().row_sparse_pull(1),
-            lambda: store().push(1, mx.nd.ones(5)),
-            lambda: mxnet_hipress.DiLoCoTrainer(dense.collect_params(), "sgd", sync_every=3),
-        ):
-            try:
-                refused()
-                print("nothing")
-            except (mx.base.MXNetError, ValueError) as error:
-                print(str(error).splitlines()[0])
-    """
+    script = SCRIPTS / "mxnet_elastic_store" / "refused.py"
     variables = {
         "HIPRESS_ELASTIC_AGENTS": "127.0.0.1:1,127.0.0.1:2", "HIPRESS_ELASTIC_SLOT": "0",
         "HIPRESS_SECRET": "0" * 32,
@@ -230,4 +122,4 @@ def test_what_cannot_be_is_refused_in_a_sentence():
         "this store has no optimizer", "no row_sparse keys", "cannot push shape (5,)",
         "needs a job whose workers stay",
     )  # fmt: skip
-    refusals.check(textwrap.dedent(program), expected, variables)
+    refusals.check(script, expected, variables)

@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from harness.cluster import Cluster, run_cluster
+from scripts import SCRIPTS
 
 pytest.importorskip("mxnet")
 
@@ -79,21 +80,11 @@ def test_a_failing_script_ends_at_once_and_takes_the_job_with_it():
         assert "worker 1 (" in by_name[name] and "died" in by_name[name], by_name[name]
 
 
-@pytest.mark.parametrize("how", ["sys.exit(3)", "raise SystemExit(3)"])
+@pytest.mark.parametrize("how", ["exit", "raise"])
 def test_exit_status_of_an_unmodified_script(how):
-    program = f"""
-        import sys
-        import mxnet as mx
-        kv = mx.kv.create("dist_sync")
-        out = mx.nd.zeros(10)
-        kv.init(0, out)
-        if kv.rank == 1:
-            {how}
-        kv.pushpull(0, out)
-        out.wait_to_read()
-    """
+    script = SCRIPTS / "mxnet_failures" / "exit_status.py"
     prefix = [sys.executable, "-m", "mxnet_hipress"]
-    results = run_cluster(program, check=False, worker_prefix=prefix)
+    results = run_cluster(script, check=False, worker_prefix=prefix, args=[how])
     by_name = {result.name: result for result in results}
     assert by_name["worker 1"].returncode == 3
     assert by_name["worker 0"].returncode == 1
@@ -221,23 +212,10 @@ def test_importing_mxnet_first_is_explained():
     assert "import mxnet_hipress before mxnet" in results[-1].output
     results = run_cluster(program, 1, 1, server_command=boot)  # HIPRESS_LAUNCHED: all is well
     assert results[-1].returncode == 0
-    # In a script of its own, the first import serves.
-    script = """
-        import mxnet_hipress
-        import mxnet as mx
-        kv = mx.kv.create("dist_sync_hipress")
-        out = mx.nd.ones(4)
-        kv.init(0, out)
-        kv.pushpull(0, out)
-        print(out.asnumpy().sum())
-    """
-    with Cluster(script, 2, 1, launched=False) as cluster:
-        path = cluster.path / "worker.py"
-        roles = [sys.executable, str(path)]
-        results = cluster.wait()
-        assert results[-1].output.strip() == "8.0"
-        script = path.read_text()
-    results = run_cluster(script, 2, 1, launched=False, server_command=[*roles[:1], "-c", script])
+    # In a script that runs on all nodes, the first import serves.
+    script = SCRIPTS / "mxnet_failures" / "same_script.py"
+    roles = [sys.executable, str(script)]
+    results = run_cluster(script, 2, 1, launched=False, server_command=roles)
     assert [r.returncode for r in results] == [0] * 4
     assert results[-1].output.strip() == "8.0"
 

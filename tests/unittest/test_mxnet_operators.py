@@ -13,6 +13,7 @@ import pytest
 import hipress
 from compll_helpers import gradient
 from hipress import _lib, compll
+from scripts import SCRIPTS
 
 mxnet_hipress = pytest.importorskip("mxnet_hipress", exc_type=ImportError)
 import mxnet as mx  # noqa: E402
@@ -192,18 +193,14 @@ def test_a_loaded_algorithm_is_an_operator(tmp_path):
 def test_without_the_built_library_it_is_compiled_on_first_use(tmp_path):
     """As from a wheel, which is built where MXNet is not."""
     shutil.copy(_lib.library_path(), tmp_path / "libhipress.so")
-    program = (
-        "import mxnet_hipress, mxnet as mx\n"
-        "mxnet_hipress.load_operators()\n"
-        "print(mx.nd.contrib.encode_fp16(mx.nd.ones(3)).asnumpy().tolist())\n"
-    )
+    script = SCRIPTS / "mxnet_operators.py"
     env = {
         **os.environ,
         "HIPRESS_LIBRARY": str(tmp_path / "libhipress.so"),
         "HIPRESS_CACHE": str(tmp_path / "cache"),
         "PYTHONPATH": os.pathsep.join(sys.path),
     }
-    result = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True,
+    result = subprocess.run([sys.executable, str(script)], env=env, capture_output=True,
                             text=True, timeout=170, check=False)  # fmt: skip
     assert result.returncode == 0, result.stderr
     assert result.stdout.strip() == str([0, 60] * 3)

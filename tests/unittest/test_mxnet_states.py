@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from harness.cluster import run_cluster, worker_outputs
+from scripts import SCRIPTS
 
 pytest.importorskip("mxnet")
 
@@ -254,26 +255,7 @@ def test_a_trainer_on_the_workers_goes_on_with_the_same_bits(tmp_path):
     assert bits(0, 4) != whole and bits(4, 8) == whole
 
 
-TRAINER = """
-import sys, warnings
-import mxnet as mx, mxnet_hipress
-
-kv = mx.kv.create("dist_sync_hipress")
-net = mx.gluon.nn.Dense(64, in_units=64)
-net.initialize(mx.init.One())
-trainer = mx.gluon.Trainer(
-    net.collect_params(), "sgd", {"momentum": 0.9}, kvstore=kv, update_on_kvstore=False,
-    compression_params={"type": "onebit", "min_size": 0})
-for step in range(2):
-    with mx.autograd.record():
-        loss = net(mx.nd.ones((2, 64))).sum()
-    loss.backward()
-    trainer.step(2)
-with warnings.catch_warnings(record=True) as said:
-    warnings.simplefilter("always")
-    getattr(trainer, sys.argv[1])(sys.argv[2])
-print("warned:", [str(w.message) for w in said if "compression" in str(w.message)])
-"""
+TRAINER = SCRIPTS / "mxnet_trainer_states.py"
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ import pytest
 
 from harness import ROOT, netns
 from harness.marks import needs_namespaces as needs_root
+from scripts import SCRIPTS
 
 
 def test_rates_are_read():
@@ -67,13 +68,9 @@ def test_an_exception_inside_removes_the_namespaces():
 
 @needs_root
 def test_namespaces_of_a_killed_maker_are_removed_by_the_next_one():
-    script = (
-        "import sys, time; sys.path.insert(0, sys.argv[1]); from harness import netns\n"
-        "with netns.ShapedNetwork(1, rate=None) as network:\n"
-        "    print(network.namespace(0), flush=True); time.sleep(60)\n"
-    )
+    script = SCRIPTS / "netns_maker.py"
     maker = subprocess.Popen(
-        [sys.executable, "-c", script, str(ROOT)], stdout=subprocess.PIPE, text=True
+        [sys.executable, str(script), str(ROOT)], stdout=subprocess.PIPE, text=True
     )
     name = maker.stdout.readline().strip()
     assert name in netns._namespaces()

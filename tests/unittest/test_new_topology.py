@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -19,65 +20,17 @@ from harness.launch import run
 from harness.processes import base_environment
 from hipress.casync import topologies
 from hipress.casync.graph import GRADIENT, PLAIN, Op, Role
+from scripts import SCRIPTS
 
-NEW = """
-from hipress.casync import topologies
-from hipress.casync.colocated import exchange
-from hipress.casync.topology import Cost, Terms, Topology
+NEW = SCRIPTS / "new_topology" / "sitecustomize.py"
 
-
-def fill(graph, request):
-    exchange(graph, request.num_workers, [request.num_workers - 1] * len(graph.partitions))
-
-
-def cost(nodes, partitions, prices):
-    codec = 2 * prices.encode + prices.merge(nodes) + prices.decode
-    messages = partitions * (nodes - 1)
-    return Cost(codec, 2, 2 * (nodes - 1), partitions * codec, messages)
-
-
-def published(nodes, partitions):
-    return Terms(encode=2, decode=nodes, merge=nodes - 1, gather=nodes, broadcast=nodes)
-
-
-topologies.register(Topology(
-    "end", "the last worker merges everything: 2 steps", fill,
-    encodes_each=True, cost=cost, published=published,
-))
-"""
-
-JOB = """
-import numpy as np
-from hipress.casync.graph import worker
-from hipress.casync.reference import Reference, compression
-from hipress.node import Node
-
-node = Node()
-if node.role != "worker":
-    node.serve()
-    raise SystemExit
-assert node.topology == "end" and node.serverless
-node.set_gradient_compression({"type": "onebit", "topology": "End"})
-n, workers = 40_000, node.num_workers
-graph = node.init_array(0, np.zeros(n, np.float32))
-assert {task.peer for task in graph.tasks[worker(0)] if task.peer} == {worker(workers - 1)}
-reference = Reference(graph, compression("onebit"))
-for step in range(3):
-    given = [np.random.default_rng([step, w]).standard_normal(n).astype(np.float32)
-             for w in range(workers)]
-    out = np.zeros(n, np.float32)
-    node.pushpull(0, given[node.rank], out).wait(20)
-    expected = reference.step({worker(w): g for w, g in enumerate(given)})
-    np.testing.assert_array_equal(out, expected[worker(0)])
-print("equal")
-node.stop()
-"""
+JOB = SCRIPTS / "new_topology" / "job.py"
 
 
 @pytest.fixture
 def environment(tmp_path):
     """Variables with which every Python that starts knows the new topology."""
-    (tmp_path / "sitecustomize.py").write_text(NEW)
+    shutil.copy(NEW, tmp_path / "sitecustomize.py")
     path = os.pathsep.join([str(tmp_path), str(ROOT / "python")])
     return base_environment({"PYTHONPATH": path})
 
@@ -89,45 +42,19 @@ def hipress(environment, line: str) -> subprocess.CompletedProcess:
     )  # fmt: skip
 
 
-def test_a_job_runs_it(environment, tmp_path):
-    (tmp_path / "job.py").write_text(JOB)
-    command = [sys.executable, str(tmp_path / "job.py")]
+def test_a_job_runs_it(environment):
+    command = [sys.executable, str(JOB)]
     launch = run(["-n", "3", "--topo", "END", *command], env=environment)
     assert launch.process.returncode == 0, launch.out + launch.err
     assert sorted(launch.out.splitlines()) == [f"[worker {rank}] equal" for rank in range(3)]
 
 
 @pytest.mark.slow
-def test_pytorch_takes_it(environment, tmp_path):
+def test_pytorch_takes_it(environment):
     pytest.importorskip("torch")
-    (tmp_path / "train.py").write_text("""
-import torch
-import torch.distributed as dist
-import hipress.torch
-from hipress.torch.settings import Settings
-
-dist.init_process_group("gloo")
-rank = dist.get_rank()
-model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(100, 50, bias=False))
-compression = hipress.torch.compress(model, "bf16", topology="end", min_size=0)
-model(torch.full((1, 100), rank + 1.0)).sum().backward()
-assert (model.module.weight.grad == 2).all()
-settings = compression.settings
-graph = settings.graph(5000, 3, home=0)
-assert all(t.peer.rank == 2 for t in graph.tasks[next(iter(graph.tasks))] if t.peer)
-assert Settings("ternary", {"momentum": 0.9}, "end").encodes_each
-try:
-    Settings("ternary", {"momentum": 0.9}, "ring").check_momentum()
-except ValueError as error:
-    assert "star, hierarchical with one device for each host or end)" in str(error), error
-else:
-    raise AssertionError("a ring encodes sums")
-print(f"trained {rank}\\n", end="", flush=True)
-dist.destroy_process_group()
-""")
     done = subprocess.run(
         [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=3", "--standalone",
-         str(tmp_path / "train.py")],
+         str(SCRIPTS / "new_topology" / "torch_ddp.py")],
         env=environment, capture_output=True, text=True, timeout=120,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr

@@ -15,6 +15,7 @@ from hipress.config import CompressionConfig
 from hipress.secopa import auto, trial, tuner
 from hipress.secopa.curve import Curve
 from hipress.tuning.node import Known
+from scripts import SCRIPTS
 
 SPARSE = ("dct", "dgc", "graddrop", "randomk", "sparseloco", "stc", "topk")
 
@@ -78,13 +79,9 @@ void Decode(uint8* c, float* g) {
 def test_a_users_codec_with_a_mask_and_a_ratio_is_not_tried(tmp_path):
     path = tmp_path / "chosen.cll"
     path.write_text(CHOSEN)
-    asked = """
-from hipress import Compressor
-from hipress.secopa.trial import is_harmless
-print(Compressor("chosen").dense, is_harmless("chosen", {}))
-"""
+    script = SCRIPTS / "secopa_auto" / "is_harmless.py"
     done = subprocess.run(
-        [sys.executable, "-c", asked],
+        [sys.executable, str(script)],
         env={**os.environ, "HIPRESS_CODECS": str(path), "PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
@@ -146,23 +143,7 @@ def test_another_cut_must_gain_in_most_rounds(monkeypatch, gains, chosen):
     assert cuts == [chosen]
 
 
-AUTO = """
-import numpy as np
-from hipress.node import Node
-
-node = Node()
-seen = []
-real = node._compress
-node._compress = lambda params: (seen.append(params), real(params))[1]
-node.set_gradient_compression({"type": "tbq", "threshold": 0.5, "plan": "auto"})
-print("decided", seen[-1])
-node.init_array(0, np.zeros(100_000, np.float32), "g")
-gradient = np.full(100_000, 0.5, np.float32)
-node.pushpull(0, gradient).wait(30)
-assert (gradient == 0.5 * node.num_workers).all()
-node.set_gradient_compression({"type": "tbq", "threshold": 0.5, "plan": "auto"})  # once more
-node.stop()
-"""
+AUTO = SCRIPTS / "secopa_auto" / "planned.py"
 
 
 def test_a_job_plans_by_itself_and_all_workers_agree():
@@ -175,59 +156,13 @@ def test_a_job_plans_by_itself_and_all_workers_agree():
     assert "type=none" in lines[0] or "min_size=" in lines[0]
 
 
-MADE_UP = """
-import logging, sys
-import numpy as np
-from hipress.node import Node
-from hipress.secopa import auto
-
-logging.basicConfig(stream=sys.stdout, format="log: %(message)s", level=logging.INFO)
-node = Node()
-link = {"bytes_per_second": 1e7}  # slow: tbq pays; later fast: it does not
-
-def seconds(self, case):
-    # What would be measured on that link, a bit different on each worker.
-    bytes_ = 4 * case.size / (16 if case.compressed else 1)
-    codec = 1e-3 + 1e-9 * case.size if case.compressed else 0
-    noise = 1 + 0.02 * node.rank
-    return noise * (1e-5 + bytes_ / link["bytes_per_second"] + codec)
-
-auto.AutoPlan._seconds = seconds
-"""
-DRIFTING = """
-auto.FIRST_CHECK_STEPS = auto.MAX_CHECK_STEPS = 4
-node.set_gradient_compression({"type": "tbq", "threshold": 0.5, "plan": "auto", **TOPOLOGY})
-N = 100_000
-for key in range(2):
-    node.init_array(key, np.zeros(N, np.float32))
-random = np.random.default_rng(7)  # the same numbers on all workers; multiples of 1/64
-gradients = [random.integers(-64, 65, N).astype(np.float32) / 64 for _ in range(2)]
-totals = [np.zeros(N), np.zeros(N)]
-kinds = []
-for step in range(20):
-    if step == 7:
-        link["bytes_per_second"] = 1e12
-    out = [np.empty(N, np.float32) for _ in gradients]
-    before = node.stats()["pushed_bytes"]
-    pending = [node.pushpull(k, gradients[k], out[k], priority=-k) for k in range(2)]
-    for operation in pending:
-        operation.wait(30)
-    node.wait_all()
-    for k in range(2):
-        totals[k] += out[k]
-    kinds.append(node.auto.chosen.type)
-# Whatever was left out while gradients were compressed has come with the later ones.
-for k in range(2):
-    assert (totals[k] == 20 * node.num_workers * gradients[k].astype(np.float64)).all(), k
-print("kinds", kinds)
-node.stop()
-"""
+DRIFTING = SCRIPTS / "secopa_auto" / "drifting.py"
 
 
 @pytest.mark.parametrize("topology", ["ps", "colocated", "ring"])
 def test_a_plan_is_revised_at_one_step_when_times_drift_and_loses_nothing(topology):
-    body = DRIFTING.replace("**TOPOLOGY", f"'topology': {topology!r}")
-    results = run_cluster(MADE_UP + body, workers=3, servers=2 if topology == "ps" else 0)
+    servers = 2 if topology == "ps" else 0
+    results = run_cluster(DRIFTING, workers=3, servers=servers, args=[topology])
     texts = worker_outputs(results)
     lines = [next(li for li in text.splitlines() if li.startswith("kinds")) for text in texts]
     assert len(set(lines)) == 1
@@ -322,51 +257,13 @@ def test_what_compresses_other_keys_and_may_be_as_fast_is_tried(
     assert (auto.NEVER if plan.chosen.type == "none" else plan.chosen.min_size) == planned
 
 
-TRYING = """
-import types
-from hipress.secopa import trial
-
-auto.FIRST_CHECK_STEPS, auto.MAX_CHECK_STEPS, auto.BLOCK_STEPS, trial.MAX_ROUNDS = 4, 8, 2, 2
-trial.BLOCK_STEPS, trial.BLOCK_SECONDS = 1, 1.5  # of steps of a second, a block has two
-clock = [0.0]
-auto.time = types.SimpleNamespace(perf_counter=lambda: clock[0])
-node.set_gradient_compression({"type": "tbq", "threshold": 0.5, "plan": "auto", **TOPOLOGY})
-random = np.random.default_rng(7)
-sizes = [64, 64, 64, 64, 50_000, 50_000]
-gradients, outs = [], []
-for key, size in enumerate(sizes):
-    gradients.append(random.integers(-64, 65, size).astype(np.float32) / 64)
-    outs.append(np.zeros(size, np.float32))
-    node.init_array(key, outs[key])
-group = node.group(range(4), gradients[:4], outs[:4])
-totals = [np.zeros(size) for size in sizes]
-noise = np.random.default_rng(node.rank)
-plans = []
-for step in range(28):
-    if step == 20:
-        link["bytes_per_second"] = 1e12
-    pending = [group.pushpull(), *(node.pushpull(k, gradients[k], outs[k]) for k in (4, 5))]
-    for operation in pending:
-        operation.wait(30)
-    for total, out in zip(totals, outs):
-        total += out
-    plans.append(node.auto.chosen.min_size)
-    # Compressing the small ones, too, makes the step faster, which no gradient by itself shows;
-    # but for the first one: it does not count.
-    fast = plans[-1] == 0 and plans[-2] == 0
-    clock[0] += noise.uniform(0.97, 1.03) * (0.9 if fast else 1.0 + 9.0 * (plans[-1] == 0))
-    assert node.auto.trying == (step < 16), step
-for k, total in enumerate(totals):
-    assert (total == 28 * node.num_workers * gradients[k].astype(np.float64)).all(), k
-print("plans", plans)
-node.stop()
-"""
+TRYING = SCRIPTS / "secopa_auto" / "trying.py"
 
 
 @pytest.mark.parametrize("topology", ["ps", "colocated", "ring"])
 def test_a_plan_is_tried_in_steps_that_all_workers_agree_on_and_loses_nothing(topology):
-    body = TRYING.replace("**TOPOLOGY", f"'topology': {topology!r}")
-    results = run_cluster(MADE_UP + body, workers=3, servers=2 if topology == "ps" else 0)
+    servers = 2 if topology == "ps" else 0
+    results = run_cluster(TRYING, workers=3, servers=servers, args=[topology])
     texts = worker_outputs(results)
     lines = {next(li for li in text.splitlines() if li.startswith("plans")) for text in texts}
     plan, other = [3072] * 3, [0] * 3  # a block of each
@@ -375,65 +272,17 @@ def test_a_plan_is_tried_in_steps_that_all_workers_agree_on_and_loses_nothing(to
     assert len(said) == 1 and "at step 16" in said[0] and "from 0 elements on" in said[0]
 
 
-ASYNC = """
-from hipress.node import HipressError, Node
-
-node = Node()
-
-def refused(function, *arguments):
-    try:
-        function(*arguments)
-    except HipressError as error:
-        return str(error)
-    raise AssertionError("not refused")
-
-wish = {"type": "tbq", "plan": "auto"}
-node.set_sync(False)
-first = refused(node.set_gradient_compression, wish)
-assert first.startswith("plan auto needs synchronous updates") and node.auto is None
-node.set_gradient_compression({"type": "tbq"})
-node.set_sync(True)
-node.set_gradient_compression(wish)
-assert refused(node.set_sync, False) == first
-node.set_sync(True)
-node.stop()
-"""
+ASYNC = SCRIPTS / "secopa_auto" / "asynchronous.py"
 
 
 def test_asynchronous_updates_and_a_plan_by_itself_exclude_each_other():
     run_cluster(ASYNC, workers=1, servers=1)
 
 
-SERVER = """
-from hipress.node import Node
-
-def spoil(key, name, gradient, weight):
-    assert key == 0, key
-    weight -= gradient
-
-node = Node()
-node.serve(lambda worker, head, body: node.set_updater(spoil))
-"""
-STALE = """
-real, decided = auto.AutoPlan._decide, []
-auto.AutoPlan._decide = lambda self: decided.append(real(self))
-node.set_gradient_compression({"type": "tbq", "threshold": 0.5, "plan": "auto"})
-node.init_array(0, np.zeros(1000, np.float32))
-assert len(decided) == 1
-if node.rank == 1:  # a worker may do so for all
-    for server in range(node.num_servers):
-        node.command(server, 0, b"")
-    node.auto.values_change()
-out = np.empty(1000, np.float32)
-for step in range(1, 4):
-    node.pushpull(0, np.ones(1000, np.float32), out).wait(30)
-    assert (out == -node.num_workers * step).all(), out
-    assert len(decided) == 2
-node.barrier()
-node.stop()
-"""
+SERVER = SCRIPTS / "secopa_auto" / "server.py"
+STALE = SCRIPTS / "secopa_auto" / "stale.py"
 
 
 def test_a_plan_is_made_anew_when_servers_get_an_optimizer_before_the_first_gradient():
-    command = (sys.executable, "-c", SERVER)
-    run_cluster(MADE_UP + STALE, workers=2, servers=2, server_command=command)
+    command = (sys.executable, str(SERVER))
+    run_cluster(STALE, workers=2, servers=2, server_command=command)

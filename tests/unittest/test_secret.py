@@ -10,6 +10,7 @@ import pytest
 from harness.cluster import Cluster
 from harness.marks import needs_tensorflow
 from harness.processes import base_environment, free_port
+from scripts import SCRIPTS
 
 NODE = "from hipress.node import Node\nNode()"
 MXNET = "import mxnet_hipress, mxnet as mx\nmx.kv.create('dist_sync_hipress')"
@@ -50,17 +51,8 @@ def test_a_process_without_a_secret_does_not_start(code, role, secret):
 @pytest.mark.parametrize("env", [{"HIPRESS_ALLOW_NO_SECRET": "1"}, {"HIPRESS_SECRET": "x" * 32}])
 def test_a_stranger_cannot_register_as_a_worker(env):
     """It is refused with a sentence, and the job, which waits for its worker, goes on."""
-    program = """
-        import os, time
-        import numpy as np
-        from hipress.node import Node
-        while not os.path.exists("go"):  # the stranger comes first
-            time.sleep(0.02)
-        with Node() as node:
-            node.init_array(0, np.ones(4, np.float32))
-            print("trained as", node.rank)
-    """
-    with Cluster(program, workers=1, servers=1, server_command=SERVER) as cluster:
+    script = SCRIPTS / "secret" / "waits_for_stranger.py"
+    with Cluster(script, workers=1, servers=1, server_command=SERVER) as cluster:
         stranger = start(NODE, "worker", cluster.port, DMLC_WORKER_ID="0", **env)
         (cluster.path / "go").touch()
         results = {result.name: result for result in cluster.wait(120)}
@@ -71,15 +63,9 @@ def test_a_stranger_cannot_register_as_a_worker(env):
 
 
 def test_a_job_may_do_without_where_that_is_said():
-    program = """
-        import numpy as np
-        from hipress.node import Node
-        with Node() as node:
-            node.init_array(0, np.ones(4, np.float32))
-            print("trained")
-    """
+    script = SCRIPTS / "secret" / "trains.py"
     env = {"HIPRESS_SECRET": "", "HIPRESS_ALLOW_NO_SECRET": "1"}
-    with Cluster(program, workers=1, servers=1, server_command=SERVER, env=env) as cluster:
+    with Cluster(script, workers=1, servers=1, server_command=SERVER, env=env) as cluster:
         results = {result.name: result for result in cluster.wait(120)}
     assert "trained" in results["worker 0"].output
     assert "every user of this machine can join the job" in results["worker 0"].output
@@ -88,25 +74,9 @@ def test_a_job_may_do_without_where_that_is_said():
 def test_nothing_shows_the_secret():
     """Arguments, which every user of a machine can read, output and dumps do not contain it."""
     secret = "a-secret-that-can-be-found-again"
-    program = """
-        import pathlib, numpy as np
-        from hipress.node import Node
-        node = Node()
-        lines = []
-        for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
-            try:
-                lines.append(path.read_bytes())
-            except OSError:
-                pass  # that process has ended
-        assert lines
-        print("arguments show it:", any(b"that-can-be-found-" + b"again" in line for line in lines))
-        node.init_array(0, np.ones(4, np.float32))
-        dump = str(node.debug())
-        print("dump shows it:", "that-can-be-found-" + "again" in dump, "of", len(dump))
-        raise RuntimeError("so that all say something")
-    """
+    script = SCRIPTS / "secret" / "shows_secret.py"
     env = {"HIPRESS_SECRET": secret, "HIPRESS_LOG": "debug"}
-    with Cluster(program, workers=1, servers=1, server_command=SERVER, env=env) as cluster:
+    with Cluster(script, workers=1, servers=1, server_command=SERVER, env=env) as cluster:
         results = {result.name: result for result in cluster.wait(120)}
     assert "arguments show it: False" in results["worker 0"].output
     assert "dump shows it: False" in results["worker 0"].output

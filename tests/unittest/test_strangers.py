@@ -9,43 +9,11 @@ import sys
 import time
 
 from harness.cluster import Cluster
+from scripts import SCRIPTS
 
 LIMIT = 64
-SERVER = (
-    sys.executable, "-c",
-    f"""
-import resource, threading, time
-resource.setrlimit(resource.RLIMIT_NOFILE, ({LIMIT}, {LIMIT}))
-
-def open_files():  # as whatever else runs in the process may, an optimizer say
-    while True:
-        try:
-            files = [open("/dev/null") for _ in range(8)]
-        except OSError as error:
-            print("cannot open a file:", error.strerror, flush=True)
-            return
-        for file in files:
-            file.close()
-        time.sleep(0.01)
-
-from hipress.node import Node
-threading.Thread(target=open_files, daemon=True).start()
-Node().serve()
-""",
-)  # fmt: skip
-WORKER = """
-    import os, time
-    import numpy as np
-    from hipress.node import Node
-    while not os.path.exists("crowded"):
-        time.sleep(0.02)
-    with Node() as node:
-        node.init_array(0, np.zeros(1000, np.float32))
-        out = np.zeros(1000, np.float32)
-        for step in range(20):
-            node.pushpull(0, np.ones(1000, np.float32), out).wait(30)
-        print("sum", out[0], flush=True)
-"""
+SERVER = (sys.executable, str(SCRIPTS / "strangers" / "server.py"), str(LIMIT))
+WORKER = SCRIPTS / "strangers" / "worker.py"
 
 
 def test_a_job_forms_in_a_crowd_of_strangers():

@@ -2,60 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from harness.marks import needs_tensorflow
+from scripts import SCRIPTS
 from test_tensorflow_training import job, same_bits
 
 pytestmark = [needs_tensorflow, pytest.mark.timeout(300)]
-HERE = Path(__file__).parent
 
 
 def test_auto_chooses_follows_and_knows_the_optimizer():
-    outputs = job(f"""
-import sys
-sys.path.insert(0, {str(HERE)!r})
-from known_times import measure_store
-
-now = {{"uncompressed": 1.0}}
-lines = measure_store(lambda way: now.get(way, 5 * max(now.values())))
-
-class Change(keras.callbacks.Callback):
-    def on_batch_begin(self, batch, logs=None):
-        if batch == 25:
-            now.clear()
-            now.update({{"uncompressed": 50.0, "maxminef bits=2": 5.0, "maxmin bits=8": 6.0}})
-
-from hipress.tensorflow.optimizer import bears_feedback
-
-for bears, other in (
-    (True, keras.optimizers.SGD(0.1, momentum=0.9, nesterov=True)),
-    (False, keras.optimizers.SGD(0.1, momentum=0.99)),
-    (False, keras.optimizers.SGD(0.1, clipnorm=1.0)),
-    (False, keras.optimizers.Adam(0.1)),
-):
-    assert bears_feedback(other) is bears, other
-
-random = np.random.default_rng(rank)
-x = random.normal(size=(180, 64)).astype(np.float32)
-keras.utils.set_random_seed(0)
-model = keras.Sequential([keras.Input((64,)), keras.layers.Dense(300, "tanh"),
-                          keras.layers.Dense(1)])
-optimizer = hvd.DistributedOptimizer(keras.optimizers.SGD(0.002, momentum=0.9), "auto")
-refused("a job has one compression", lambda: hvd.DistributedOptimizer(
-    keras.optimizers.SGD(0.1), "onebit"))
-model.compile(optimizer, "mse", jit_compile=False)
-hvd.broadcast_variables(model.variables)
-model.fit(x, x.sum(1, keepdims=True) / 3, 3, epochs=1, shuffle=False, verbose=0,
-          callbacks=[Change()])
-print_bits(model.variables)
-print(hvd.explain())
-print("lines", len(lines))
-model.fit(x[:3], np.full((3, 1), np.inf if rank == 1 else 1), verbose=0)
-assert all(np.isnan(values).all() for values in model.get_weights())  # whatever was chosen
-""")
+    outputs = job(SCRIPTS / "tensorflow_training" / "choice.py")
     same_bits(outputs)
     for rank, output in enumerate(outputs):
         assert "auto: uncompressed, the fastest: a step's gradients take" in output

@@ -16,24 +16,12 @@ from hipress import report
 from hipress.casync import topologies
 from hipress.secopa import fitting, planner, profiles
 from hipress.secopa.plan import Gradient
+from scripts import SCRIPTS
 
 ROOT = Path(__file__).resolve().parents[2]
 STEPS, SIZE = 3, 1_200_000
 
-WORKER = f"""
-import os
-import numpy as np
-from hipress.node import Node
-
-node = Node()
-node.set_gradient_compression({{"type": "tbq", "threshold": 0.5, "min_size": 0}})
-gradient = np.random.default_rng(node.rank).standard_normal({SIZE}, dtype=np.float32)
-node.init_array(0, np.zeros_like(gradient), 'the "key"')
-for _ in range({STEPS}):
-    node.barrier()
-    node.pushpull(0, gradient.copy()).wait(30)
-node.stop()
-"""
+WORKER = SCRIPTS / "timeline.py"
 
 
 @pytest.fixture(scope="module")

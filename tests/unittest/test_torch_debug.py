@@ -14,67 +14,24 @@ import pytest
 
 from harness.processes import base_environment, free_port
 from hipress import report
+from scripts import SCRIPTS
 from test_debug import hipress, threads, wait_for_dumps
 
 pytest.importorskip("torch", reason="needs torch")
 
-SCRIPT = """
-import os, sys, time
-import torch
-import torch.distributed as dist
-from torch.nn.parallel import DistributedDataParallel
-
-import hipress.torch
-
-late, groups = sys.argv[1] == "late", sys.argv[1] == "groups"
-torch.set_num_threads(1)
-dist.init_process_group("gloo")
-rank = dist.get_rank()
-
-
-def trainer(group):
-    net = torch.nn.Sequential(torch.nn.Linear(300, 300), torch.nn.Linear(300, 10))
-    model = DistributedDataParallel(net, process_group=group)
-    hipress.torch.compress(model, type="onebit", timeout=float(sys.argv[2]))
-    return model
-
-
-def step(model):
-    model.zero_grad()
-    model(torch.ones(8, 300)).sum().backward()
-
-
-models = [trainer(dist.group.WORLD)]
-if groups:
-    models.append(trainer(dist.new_group([0, 1])))
-for _ in range(3):
-    for model in models:
-        step(model)
-print(f"ready {rank} {os.getpid()}", flush=True)
-if late and rank == 1:
-    time.sleep(100)
-try:
-    step(models[0])
-except RuntimeError as error:
-    print(f"failed: {error}", flush=True)
-    sys.exit(3)
-print("done", flush=True)
-dist.destroy_process_group()
-"""
+SCRIPT = SCRIPTS / "torch_debug.py"
 
 
 class Ranks:
     """Two ranks of the script above, under torchrun."""
 
     def __init__(self, folder: Path, kind: str, timeout: float, **env: str) -> None:
-        script = folder / "train.py"
-        script.write_text(SCRIPT)
         self._log = folder / "log"
         command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
         command += ["--master-addr", "127.0.0.1", "--master-port", str(free_port())]
         with open(self._log, "wb") as log:
             self.process = subprocess.Popen(
-                [*command, str(script), kind, str(timeout)],
+                [*command, str(SCRIPT), kind, str(timeout)],
                 env=base_environment({"GLOO_SOCKET_IFNAME": "lo", **env}),
                 stdin=subprocess.DEVNULL,
                 stdout=log,

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import textwrap
 import time
 from pathlib import Path
 from unittest import mock
@@ -15,74 +14,20 @@ import pytest
 
 from harness.elastic import ElasticJob
 from harness.processes import base_environment, wait_until
+from scripts import SCRIPTS
 
 torch = pytest.importorskip("torch")
 
-#: DIES: slots whose first processes are killed, and in the step after which ("1@20 3@30").
-PROGRAM = """
-import os
-import signal
-import sys
-import time
-
-import torch
-
-import hipress.torch.elastic as elastic
-
-slot, dies = os.environ.get("HIPRESS_ELASTIC_SLOT"), None
-if os.environ.get("HIPRESS_ELASTIC_RESTART") == "0":
-    dies = dict(each.split("@") for each in os.environ.get("DIES", "").split()).get(slot)
-steps, compression = int(sys.argv[1]), sys.argv[2]
-torch.set_num_threads(1)
-torch.seed()  # others' weights are copied
-model = torch.nn.Sequential(torch.nn.Linear(64, 96), torch.nn.ReLU(), torch.nn.Linear(96, 4))
-if len(sys.argv) > 3:
-    torch.manual_seed(1)
-    for parameter in model.parameters():
-        torch.nn.init.normal_(parameter, 0, 0.1)
-optimizer = torch.optim.SGD(model.parameters(), 0.05, momentum=0.9)
-scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 20, 0.9)
-state = elastic.State(
-    model, optimizer, compression, min_size=256, check_every=1, timeout=60, scheduler=scheduler)
-
-
-@elastic.run
-def train(state):
-    while state.step < steps:
-        if state.step == 20 and slot == os.environ.get("FAILS"):
-            raise RuntimeError("it cannot go on")
-        generator = torch.Generator().manual_seed(state.step)
-        inputs = torch.randn(48, 64, generator=generator)
-        targets = inputs[:, :4] * 2
-        mine = slice(state.rank, None, state.size)
-        state.optimizer.zero_grad()
-        loss = torch.nn.functional.mse_loss(model(inputs[mine]), targets[mine])
-        loss.backward()
-        if str(state.step) == dies:
-            os.kill(os.getpid(), signal.SIGKILL)
-        state.optimizer.step()
-        scheduler.step()
-        state.commit(loss=loss.item())
-        time.sleep(0.01)
-
-
-train(state)
-print("loss %.6f, weights %.6f, rate %.6f, size %d" % (
-    torch.nn.functional.mse_loss(model(torch.eye(64)), torch.eye(64)[:, :4] * 2).item(),
-    sum(p.double().abs().sum().item() for p in model.parameters()),
-    scheduler.get_last_lr()[0], state.size))
-"""
+PROGRAM = SCRIPTS / "torch_elastic" / "worker.py"
 
 
 @pytest.fixture
-def job(tmp_path):
+def job():
     """Starts a job of the program above."""
-    script = tmp_path / "train.py"
-    script.write_text(PROGRAM)
     jobs = []
 
     def start(workers=4, steps=60, compression="onebit", seeded=False, **options):
-        command = [sys.executable, str(script), str(steps), compression, *["seeded"] * seeded]
+        command = [sys.executable, str(PROGRAM), str(steps), compression, *["seeded"] * seeded]
         jobs.append(ElasticJob(command, workers, **options))
         return jobs[-1]
 
@@ -249,36 +194,8 @@ def test_a_worker_whose_script_fails_or_differs_ends_alone(job):
         assert "died" not in text.partition("view 2:")[2], text
 
 
-def test_views_that_are_over_leave_nothing_behind(tmp_path):
-    program = """
-        import os
-        import threading
-        import torch
-        import hipress.torch.elastic as elastic
-
-        model = torch.nn.Linear(64, 96)
-        state = elastic.State(
-            model, torch.optim.SGD(model.parameters(), 0.1), "onebit", min_size=256)
-
-        @elastic.run
-        def train(state):
-            while state.epoch < 12:
-                for _ in range(2):
-                    state.optimizer.zero_grad()
-                    model(torch.randn(8, 64)).square().mean().backward()
-                    state.optimizer.step()
-                    for thread in threading.enumerate():
-                        if thread.name == "hipress-gloo-end":  # a busy machine lets it wait
-                            thread.join(10)
-                    files, threads = os.listdir("/proc/self/fd"), os.listdir("/proc/self/task")
-                    state.commit(files=len(files), threads=len(threads))
-                if state.rank == 0:
-                    state.session._agent.request_change("a test", state.epoch)
-
-        train(state)
-    """
-    script = tmp_path / "train.py"
-    script.write_text(textwrap.dedent(program))
+def test_views_that_are_over_leave_nothing_behind():
+    script = SCRIPTS / "torch_elastic" / "views.py"
     with ElasticJob([sys.executable, str(script)], 2) as running:
         running.wait(170)
         for slot in range(2):
@@ -323,10 +240,8 @@ def test_a_step_whose_result_was_not_copied_is_put_back(monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_script_that_was_not_launched_so(tmp_path):
-    script = tmp_path / "train.py"
-    script.write_text(textwrap.dedent(PROGRAM))
-    command = [sys.executable, str(script), "1", "none"]
+def test_a_script_that_was_not_launched_so():
+    command = [sys.executable, str(PROGRAM), "1", "none"]
     ended = subprocess.run(
         command, env=base_environment(), capture_output=True, text=True, timeout=170
     )
@@ -334,45 +249,12 @@ def test_a_script_that_was_not_launched_so(tmp_path):
     assert "hipress launch --elastic" in ended.stderr.splitlines()[-1]
 
 
-TWICE = """
-import torch
-
-import hipress.torch.elastic as elastic
-from hipress.elastic import ElasticError
-
-
-def training(inner):
-    model = torch.nn.Linear(8, 8)
-    state = elastic.State(model, torch.optim.SGD(model.parameters(), 0.1), timeout=60)
-
-    @elastic.run
-    def train(state):
-        while state.step < 5:
-            if inner and state.step == 3:
-                refused(inner)
-            state.optimizer.zero_grad()
-            model(torch.ones(2, 8)).sum().backward()
-            state.optimizer.step()
-            state.commit()
-
-    return lambda: train(state)
-
-
-def refused(run):
-    try:
-        run()
-    except ElasticError as error:
-        print("refused:", error, flush=True)
-
-
-training(training(None))()
-refused(training(None))
-"""
+TWICE = SCRIPTS / "torch_elastic" / "second_training.py"
 
 
 @pytest.mark.slow
 def test_a_second_training_in_one_process_is_refused():
-    with ElasticJob([sys.executable, "-c", TWICE], 2) as job:
+    with ElasticJob([sys.executable, str(TWICE)], 2) as job:
         job.wait(120, succeed=True)
         for slot in range(2):
             told = job.output(f"worker {slot}")

@@ -15,7 +15,7 @@ from hipress.elastic_training import news
 @pytest.mark.slow
 @pytest.mark.parametrize("victim", [0, 1])
 def test_a_death_is_one_line_of_rank_0_and_no_warning(tmp_path, victim):
-    with ElasticJob(command(tmp_path, steps=60), 3, env={"DIES": str(victim)}) as job:
+    with ElasticJob(command(60), 3, env={"DIES": str(victim)}) as job:
         job.wait(120)
         first = 1 if victim == 0 else 0
         said = {slot: job.output(f"worker {slot}").splitlines() for slot in range(3)}

@@ -10,57 +10,19 @@ import pytest
 from harness.launch import launched
 from harness.launch_elastic import arguments
 from harness.processes import Processes, base_environment
+from scripts import SCRIPTS
 
 pytest.importorskip("torch")
 
-#: Trains so many steps. The first process of rank or slot 1 is killed after its third.
-PROGRAM = """
-import os, signal, sys, time
-import torch
-import hipress.torch.elastic as elastic
-
-torch.set_num_threads(1)
-model = torch.nn.Linear(64, 32)
-optimizer = torch.optim.SGD(model.parameters(), 0.01)
-state = elastic.State(model, optimizer, "onebit", min_size=256, timeout=60)
-slot = os.environ.get("HIPRESS_ELASTIC_SLOT", os.environ.get("RANK"))
-first = not os.path.exists("died") and slot == "1" and "die" in sys.argv
-
-def say(text):
-    os.write(1, (text + "\\n").encode())  # at once: others write to the same pipe
-
-@elastic.run
-def train(state):
-    say(f"view of {state.size} after step {state.step}")
-    while state.step < (10_000 if "die" in sys.argv else 6):
-        state.optimizer.zero_grad()
-        model(torch.ones(8, 64)).square().mean().backward()
-        state.optimizer.step()
-        state.commit()
-        if first and state.step == 3:
-            open("died", "w").close()
-            os.kill(os.getpid(), signal.SIGKILL)
-        time.sleep(0.02)
-        if state.size == 2 and os.path.exists("died") and state.step % 100 == 0:
-            break  # all are in the same step
-
-train(state)
-say(f"trained to step {state.step} on {state.size}")
-"""
+SCRIPT = str(SCRIPTS / "torch_elastic_torchrun.py")
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node"]
-
-
-@pytest.fixture
-def script(tmp_path):
-    (tmp_path / "train.py").write_text(PROGRAM)
-    return str(tmp_path / "train.py")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("restarts", [0, 3], ids=["the launcher restarts", "torchrun restarts"])
-def test_a_torchrun_for_each_worker(script, tmp_path, restarts):
+def test_a_torchrun_for_each_worker(tmp_path, restarts):
     """Who is not killed goes on, and keeps its state."""
-    command = [*TORCHRUN, "1", "--max-restarts", str(restarts), script, "die"]
+    command = [*TORCHRUN, "1", "--max-restarts", str(restarts), SCRIPT, "die"]
     env = base_environment()
     with launched(arguments(2, *command), env=env, cwd=tmp_path) as launch:
         assert launch.finish(240.0) == 0, launch.err
@@ -73,18 +35,18 @@ def test_a_torchrun_for_each_worker(script, tmp_path, restarts):
 
 
 @pytest.mark.slow
-def test_torchrun_alone(script):
+def test_torchrun_alone():
     with Processes() as job:
-        job.start("torchrun", [*TORCHRUN, "2", script], base_environment())
+        job.start("torchrun", [*TORCHRUN, "2", SCRIPT], base_environment())
         job.wait(240, succeed=True)
         assert len(re.findall("trained to step 6 on 2", job.output("torchrun"))) == 2
 
 
 @pytest.mark.slow
-def test_torchrun_alone_restarts_all_together(script, tmp_path):
+def test_torchrun_alone_restarts_all_together():
     """A death is not survived by the others' memory: all begin anew."""
     with Processes() as job:
-        command = [*TORCHRUN, "2", "--max-restarts", "1", script, "die"]
+        command = [*TORCHRUN, "2", "--max-restarts", "1", SCRIPT, "die"]
         job.start("torchrun", command, base_environment())
         job.wait(240, succeed=True)
         output = job.output("torchrun")
@@ -92,10 +54,10 @@ def test_torchrun_alone_restarts_all_together(script, tmp_path):
         assert len(re.findall("trained to step 100 on 2", output)) == 2
 
 
-def test_no_launcher_at_all(script):
+def test_no_launcher_at_all():
     env = {name: value for name, value in base_environment().items() if "HIPRESS_EL" not in name}
     with Processes() as job:
-        job.start("alone", [sys.executable, script], env)
+        job.start("alone", [sys.executable, SCRIPT], env)
         job.wait(120)
         assert job.output("alone").splitlines()[-1] == (
             "hipress.elastic.ElasticError: environment variable HIPRESS_ELASTIC_AGENTS is not set: "
@@ -105,7 +67,7 @@ def test_no_launcher_at_all(script):
 
 
 @pytest.mark.slow
-def test_a_store_that_is_not_there(script):
+def test_a_store_that_is_not_there():
     env = {"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "9"}
     code = "import hipress.torch.elastic.torchrun as torchrun; torchrun.environment(1.0)"
     with Processes() as job:

@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 
 from harness.processes import base_environment
+from scripts import SCRIPTS
 
 torch = pytest.importorskip("torch")
 
@@ -122,18 +123,8 @@ def test_what_is_missing_is_named_with_the_version():
 @pytest.mark.slow
 def test_fsdp_is_imported_when_a_script_asks_for_it():
     """Half as long as PyTorch's own import; an elastic worker that joins waits for imports."""
-    program = """
-import sys
-import torch.distributed
-before = set(sys.modules)
-import hipress.torch.elastic
-heavy = {"torch.distributed.fsdp", "torch.distributed.tensor", "torch._dynamo", "sympy"}
-assert not heavy & (set(sys.modules) - before), heavy & (set(sys.modules) - before)
-from hipress.torch import compress_fsdp
-assert "torch.distributed.fsdp" in sys.modules and callable(compress_fsdp)
-assert not hasattr(hipress.torch, "compress_fsdq")
-"""
-    command = [sys.executable, "-c", program]
+    script = SCRIPTS / "torch_imports.py"
+    command = [sys.executable, str(script)]
     done = subprocess.run(command, env=base_environment(), capture_output=True, timeout=120)
     assert done.returncode == 0, done.stderr.decode()
 

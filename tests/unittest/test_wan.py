@@ -12,58 +12,22 @@ import pytest
 
 from harness import ROOT, netns, wan
 from harness.processes import wait_until
+from scripts import SCRIPTS
 from test_netns import carries
 
 needs_wan = pytest.mark.skipif(bool(wan.unavailable()), reason=wan.unavailable() or "can run")
 
-ANSWERS = """
-import socket, sys
-here = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-here.setsockopt(socket.SOL_SOCKET, 33, 1 << 23)  # SO_RCVBUFFORCE: whatever the limit, for root
-here.bind(("0.0.0.0", 7))
-print("ready", flush=True)
-count, swapped, last = 0, 0, -1
-while True:
-    data, peer = here.recvfrom(100)
-    if data.startswith(b"?"):
-        here.sendto(b"%s %d %d" % (data, count, swapped), peer)
-    else:
-        count, swapped, last = count + 1, swapped + (int(data) < last), int(data)
-"""
-ASKS = """
-import socket, sys, time
-there = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-there.connect((sys.argv[1], 7))
-there.settimeout(1)
-numbers = iter(range(1000))
-def ask():
-    for _ in range(20):
-        question = b"?%d" % next(numbers)  # the answer to an earlier one may come late
-        try:
-            begin = time.perf_counter()
-            there.send(question)
-            while True:
-                asked, *answer = there.recv(100).split()
-                if asked == question:
-                    return answer, time.perf_counter() - begin
-        except TimeoutError:
-            pass
-rounds = [ask()[1] for _ in range(8)]
-for number in range(int(sys.argv[2])):
-    there.send(b"%d" % number)
-    time.sleep(0.0001)
-time.sleep(0.3)
-print(min(rounds), *(int(each) for each in ask()[0]))
-"""
+ANSWERS = SCRIPTS / "wan" / "answer.py"
+ASKS = SCRIPTS / "wan" / "ask.py"
 
 
 def asked(network: wan.WideAreaNetwork, packets: int) -> tuple[float, int, int]:
     """Seconds of a round trip from node 0 to 1, and of so many packets how many arrive, and how
     many of these after a later one."""
-    answers = network.popen(1, [sys.executable, "-c", ANSWERS], stdout=subprocess.PIPE, text=True)
+    answers = network.popen(1, [sys.executable, str(ANSWERS)], stdout=subprocess.PIPE, text=True)
     try:
         assert answers.stdout.readline() == "ready\n"
-        command = network.command(0, [sys.executable, "-c", ASKS, network.address(1), str(packets)])
+        command = network.command(0, [sys.executable, str(ASKS), network.address(1), str(packets)])
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
         seconds, count, swapped = done.stdout.split()
         return float(seconds), int(count), int(swapped)
@@ -140,18 +104,8 @@ def test_a_queue_that_is_full_drops_packets():
 
 @needs_wan
 def test_segments_are_lost_one_by_one_and_what_arrives_is_right():
-    program = (
-        "import socket, hashlib, sys\n"
-        "data = bytes(range(251)) * 40000\n"
-        "if len(sys.argv) > 1:\n"
-        "    socket.create_connection((sys.argv[1], 5001), timeout=30).sendall(data)\n"
-        "else:\n"
-        "    here = socket.create_server(('', 5001)); print('ready', flush=True)\n"
-        "    there, _ = here.accept(); got = b''.join(iter(lambda: there.recv(1 << 20), b''))\n"
-        "    print(got == data)\n"
-    )
     with wan.WideAreaNetwork(2, "rate=400mbit,delay=2ms,loss=1%") as network:
-        command = [sys.executable, "-c", program]
+        command = [sys.executable, str(SCRIPTS / "wan" / "stream.py")]
         reader = network.popen(1, command, stdout=subprocess.PIPE, text=True)
         assert reader.stdout.readline() == "ready\n"
         writer = network.popen(0, [*command, network.address(1)])
@@ -168,8 +122,7 @@ def test_a_cut_is_told_to_nobody_and_mended():
     with wan.WideAreaNetwork(2, "delay=1ms") as network:
         network.cut(1)
         before = network.counts()[1]["delivered"]
-        program = ASKS.partition("def ask")[0] + "there.send(b'?')"
-        command = network.command(0, [sys.executable, "-c", program, network.address(1)])
+        command = network.command(0, [sys.executable, str(ASKS), network.address(1), "-1"])
         subprocess.run(command, check=True, timeout=30)
         assert network.counts()[1]["delivered"] == before
         network.mend(1)
@@ -178,13 +131,9 @@ def test_a_cut_is_told_to_nobody_and_mended():
 
 @needs_wan
 def test_router_and_namespaces_of_a_killed_maker_go():
-    script = (
-        "import sys, time; sys.path.insert(0, sys.argv[1]); from harness import wan\n"
-        "with wan.WideAreaNetwork(1, 'delay=1ms') as network:\n"
-        "    print(network.namespace(0), network._router.pid, flush=True); time.sleep(60)\n"
-    )
+    script = SCRIPTS / "wan" / "maker.py"
     maker = subprocess.Popen(
-        [sys.executable, "-c", script, str(ROOT)], stdout=subprocess.PIPE, text=True
+        [sys.executable, str(script), str(ROOT)], stdout=subprocess.PIPE, text=True
     )
     name, router = maker.stdout.readline().split()
     assert name in netns._namespaces()

@@ -10,17 +10,11 @@ import pytest
 
 from harness.processes import Processes, base_environment
 from harness.warm import WarmProcess
+from scripts import SCRIPTS
 
 pytest.importorskip("torch")
 
-PROGRAM = """
-import os, sys
-import torch
-import helper_of_a_test
-print(sys.argv[-2:], __name__, __file__ if "__file__" in globals() else None)
-print(os.environ["OF_ITS_OWN"], os.path.realpath(os.getcwd()))
-print(os.getsid(0) == os.getpid(), sys.path[0])
-"""
+PROGRAM = (SCRIPTS / "warm.py").read_text()
 
 
 def run(job, command, warm=True, **env):

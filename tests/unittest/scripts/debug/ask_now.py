@@ -1,0 +1,10 @@
+"""Runs `hipress debug --now` for processes that write to the folder given as argument."""
+
+import pathlib
+import sys
+
+from hipress import cli, debug_now
+
+all_processes, folder = debug_now.processes, pathlib.Path(sys.argv[1])
+debug_now.processes = lambda: [one for one in all_processes() if one.folder == folder]
+sys.exit(cli.main(["debug", "--now"]))

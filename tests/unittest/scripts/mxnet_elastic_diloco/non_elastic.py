@@ -1,0 +1,30 @@
+"""The same outer steps without elasticity, by DiLoCoTrainer."""
+
+import json
+import os
+import sys
+
+import mxnet_hipress
+from common import backward, digest
+from diloco_reference import H
+from mxnet_network import network
+
+compression, steps, outer = json.loads(sys.argv[1])
+net = network(int(os.environ["DMLC_WORKER_ID"]))
+trainer = mxnet_hipress.DiLoCoTrainer(
+    net.collect_params(),
+    "adam",
+    {"learning_rate": 0.01},
+    H,
+    compression_params=compression,
+    **outer,
+)
+for step in range(steps):
+    backward(net, trainer.store.rank, step)
+    trainer.step(16)
+trainer.finish()
+rounds = trainer._diloco.rounds
+for fragment in rounds._fragments:  # a last round that is shorter
+    rounds._begin(fragment, rounds.step)
+    rounds._take(fragment, 0.0, False)
+print("digest", digest(net))

@@ -1,0 +1,9 @@
+"""Initializes a key."""
+
+import numpy as np
+
+from hipress.node import Node
+
+with Node() as node:
+    node.init_array(0, np.ones(4, np.float32))
+    print("trained")

@@ -1,0 +1,19 @@
+"""Exchanges float16 arrays without servers, compressed and not."""
+
+import numpy as np
+
+from common import leave, node, workers
+
+node.init_array(0, np.full(1001, 3, np.float16))
+out = np.zeros(1001, np.float16)
+node.pull(0, out).wait(20)
+assert (out == 3).all()
+for params in ({"type": "none"}, {"type": "2bit", "threshold": 0.5, "min_size": 0}):
+    node.set_gradient_compression(params)
+    x = np.full(1001, 0.5, np.float16)
+    node.push(0, x).wait(20)
+    node.pull(0, out).wait(20)
+    assert (out == 0.5 * workers).all(), out
+    node.pull(0, out).wait(20)
+    assert (out == 0.5 * workers).all(), out
+leave()

@@ -1,0 +1,27 @@
+"""Another model in the same job; argument: whether the node sees results."""
+
+import sys
+
+import numpy as np
+
+from common import gradients, make, show, sizes, train
+from known_times import measure_store
+
+sees = sys.argv[1] == "True"
+known = {"maxminef bits=2": 1.0, "maxmin bits=8": 2.0}
+lines = measure_store(lambda way: known.get(way, 9.0), watched=sees)
+node = make(sees=sees)
+ways, _, _ = train(node, 6)
+node.allows_feedback = lambda: False
+for key in range(3, 6):
+    node.init_array(key, np.zeros(sizes[key - 3], np.float32), f"h{key}")
+for step in range(6):
+    mine = gradients(node.rank, step)
+    group = node.group(range(3, 6), mine)
+    group.pushpull().wait()
+    node.after(group.keys, mine, 0.0)
+    ways.append(node.auto.follower.way.name)
+node.set_gradient_compression({"type": "none"})
+node.set_gradient_compression({"type": "auto"})
+again, _, _ = train(node, 3)
+show(ways=ways + again, lines=lines)

@@ -1,0 +1,7 @@
+"""Trains twelve steps and prints the choice."""
+
+from common import bits, make, show, train
+
+node = make(feedback=False)
+ways, got, wanted = train(node, 12)
+show(way=node.auto.follower.choice.way.name, bits=bits(got), said=node.explain().sentence)
