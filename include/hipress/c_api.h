@@ -1,9 +1,12 @@
 /*!
  * \file c_api.h
- * \brief The one C ABI between native code and every front end (Python calls it with ctypes).
+ * \brief The C ABI between native code and every front end.
+ *
+ * Python reads the declarations from this text, which the library holds (HipressDeclarations,
+ * python/hipress/_c_api.py): a function needs its line here, its implementation, and its use.
  *
  * Conventions
- *  - Functions return 0, or -1 with a sentence for the user in HipressGetLastError() (per thread), or
+ *  - Functions return 0, or -1 with an error in HipressGetLastError() (per thread), or
  *    HIPRESS_INTERRUPTED (see HipressSetInterpreter).
  *  - Sizes are 64-bit and count elements unless a name says bytes.
  *  - dtype is MXNet's type flag: 0 float32, 2 float16, 12 bfloat16.
@@ -25,13 +28,41 @@ extern "C" {
 typedef struct HipressNode* HipressNodeHandle;
 typedef struct HipressCodec* HipressCodecHandle;
 
-/*! \brief error == NULL: done. Otherwise a sentence, valid during the call only. */
-typedef void (*HipressDone)(void* context, const char* error);
+/*! \brief What has failed. */
+typedef enum HipressErrorCode {
+  HIPRESS_ERROR_NONE = 0,
+  HIPRESS_ERROR_CALL = 1,  /* this call or operation; others may succeed */
+  HIPRESS_ERROR_JOB = 2,   /* the job: no operation can succeed */
+  HIPRESS_ERROR_MEMORY = 3 /* an allocation */
+} HipressErrorCode;
+/*! \brief What happened to the node at fault. */
+typedef enum HipressCause {
+  HIPRESS_CAUSE_NONE = 0,        /* no node is at fault */
+  HIPRESS_CAUSE_DIED = 1,        /* it died, or its connection broke */
+  HIPRESS_CAUSE_LEFT = 2,        /* it left the job while other nodes needed it */
+  HIPRESS_CAUSE_TIMED_OUT = 3,   /* a wait for it took too long */
+  HIPRESS_CAUSE_REPORTED = 4,    /* it reported an error of its own */
+  HIPRESS_CAUSE_NOT_COMPUTED = 5 /* it left because MXNet could not compute a gradient */
+} HipressCause;
+/*! \brief An error. Programs decide by its numbers; the sentence is for users. */
+typedef struct HipressError {
+  int code;             /* HipressErrorCode */
+  int cause;            /* HipressCause */
+  int role;             /* of the node at fault: 0 scheduler, 1 server, 2 worker; -1: unknown, or no node */
+  int rank;             /* its rank in that role, or -1 */
+  const char* sentence; /* names the node as the job's users do (HIPRESS_RANKS) */
+} HipressError;
+
+/*! \brief error == NULL: done. Otherwise the error, valid during the call only. */
+typedef void (*HipressDone)(void* context, const HipressError* error);
 /*! \brief The operations with these contexts are done; the array lives during the call only. */
 typedef void (*HipressDoneTogether)(void* const* contexts, int64_t count);
 
-HIPRESS_API const char* HipressGetLastError(void);
+/*! \brief The error of this thread's last failed call; valid until the next one. Never NULL. */
+HIPRESS_API const HipressError* HipressGetLastError(void);
 HIPRESS_API const char* HipressVersion(void);
+/*! \brief The text of c_api.h and mxnet.h that this library was built from. */
+HIPRESS_API const char* HipressDeclarations(void);
 /*! \brief Names of the instruction sets that this library has codecs for, separated by ", ", and the
  * one that it uses on this processor. Both stay valid. */
 HIPRESS_API int HipressInstructionSets(const char** compiled, const char** used);
@@ -190,11 +221,12 @@ HIPRESS_API int HipressTimeout(HipressNodeHandle node, int* seconds);
 HIPRESS_API int HipressBarrier(HipressNodeHandle node);
 /*! \brief Dead nodes among a group; node_id as in ps-lite: bits 1 scheduler, 2 servers, 4 workers. */
 HIPRESS_API int HipressNumDeadNode(HipressNodeHandle node, int node_id, int* number);
-/*! \brief Who has left in peace, of those that were connected to this node: "worker 0 and worker 2";
- *  empty if nobody has. Servers and the scheduler know of all workers. */
-HIPRESS_API int HipressLeft(HipressNodeHandle node, const char** names);
-/*! \brief Why every operation of this worker fails from now on; empty while none does. */
-HIPRESS_API int HipressFailure(HipressNodeHandle node, const char** sentence);
+/*! \brief The nodes that have left in peace, of those that were connected to this one, as packed node
+ *  ids (see HipressInit). Servers and the scheduler know of all workers. Valid until the thread's next call. */
+HIPRESS_API int HipressLeft(HipressNodeHandle node, const uint32_t** nodes, int64_t* count);
+/*! \brief The error that every operation of this worker ends with; NULL while the job has not failed.
+ *         Valid until the thread's next call. */
+HIPRESS_API int HipressFailure(HipressNodeHandle node, const HipressError** error);
 /*! \brief JSON of the transport's counters and the store's (bytes pushed, pulled, saved; see docs). */
 HIPRESS_API int HipressStats(HipressNodeHandle node, const char** json);
 /*! \brief JSON of what the node does and waits for just now, and of its last events: what a dump on
@@ -275,6 +307,8 @@ HIPRESS_API int HipressCommand(HipressNodeHandle node, int server, int head, con
  */
 HIPRESS_API int HipressSaveStates(HipressNodeHandle node, int server, uint64_t first, uint64_t last,
                                   const void** states, int64_t* bytes);
+/*! \brief The 2-norm of all vectors that HipressSaveStates saves of a worker's keys in that range. */
+HIPRESS_API int HipressNormOfStates(HipressNodeHandle node, uint64_t first, uint64_t last, double* norm);
 /*! \brief Loads those, of keys in that range, in a job of the same shape: it then goes on with the same
  *         bits as the one that saved them. If they do not fit, nothing changes. */
 HIPRESS_API int HipressLoadStates(HipressNodeHandle node, int server, uint64_t first, uint64_t last,

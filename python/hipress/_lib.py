@@ -1,4 +1,8 @@
-"""The native library, loaded once, with the C ABI of include/hipress/c_api.h for ctypes."""
+"""The native library, loaded once.
+
+:data:`lib` has the functions of ``include/hipress/c_api.h`` and ``mxnet.h``, and :data:`abi` their
+types and constants. Both come from the headers' text, which the library holds.
+"""
 
 from __future__ import annotations
 
@@ -7,161 +11,14 @@ import ctypes
 import os
 import threading
 from collections.abc import Callable
-from ctypes import (
-    CFUNCTYPE,
-    POINTER,
-    Structure,
-    c_char_p,
-    c_double,
-    c_float,
-    c_int,
-    c_int64,
-    c_uint32,
-    c_uint64,
-    c_void_p,
-)
+from ctypes import c_char_p, c_void_p
 from pathlib import Path
 
-Done = CFUNCTYPE(None, c_void_p, c_char_p)
-"""HipressDone(context, error): error is None or a sentence."""
-DoneTogether = CFUNCTYPE(None, POINTER(c_void_p), c_int64)
-"""HipressDoneTogether(contexts, count)."""
-Updater = CFUNCTYPE(
-    c_int, c_void_p, c_uint64, c_char_p, POINTER(c_float), POINTER(c_float), c_int64
-)
-"""HipressUpdater(context, key, name, gradient, weight, n) -> 0 or -1."""
-Controller = CFUNCTYPE(c_int, c_void_p, c_int, c_int, c_void_p, c_int64)
-"""HipressController(context, worker, head, body, body_bytes) -> 0, -1 or HIPRESS_LATER."""
+import numpy as np
 
-
-class CodecDescription(Structure):
-    """HipressCodecDescription: what a codec is like."""
-
-    _fields_ = [
-        ("name", c_char_p),
-        ("config", c_char_p),
-        ("num_states", c_int),
-        ("dense", c_int),
-        ("states", POINTER(c_char_p)),
-        ("uses_step", c_int),
-        ("fixed_size", c_int),
-        ("granularity", c_int64),
-    ]
-
-
-class Interpreter(Structure):
-    """HipressInterpreter: CPython's functions for running signal handlers during waits."""
-
-    _fields_ = [
-        ("ensure", c_void_p),
-        ("release", c_void_p),
-        ("check_signals", c_void_p),
-        ("fetch", c_void_p),
-        ("main_thread", c_uint64),
-    ]
-
-
-_STRINGS = POINTER(c_char_p)
-_HANDLE = c_void_p
-
-# Argument types of each function, in the order of c_api.h. What is not in _RESULTS returns int.
-_SIGNATURES: dict[str, list] = {
-    "HipressGetLastError": [],
-    "HipressVersion": [],
-    "HipressInstructionSets": [POINTER(c_char_p), POINTER(c_char_p)],
-    "HipressSetInterpreter": [POINTER(Interpreter)],
-    "HipressTakeException": [POINTER(c_void_p)] * 3,
-    "HipressListCodecs": [POINTER(c_char_p)],
-    "HipressLoadCodec": [c_char_p, POINTER(c_char_p)],
-    "HipressCodecCreate": [c_int, _STRINGS, _STRINGS, POINTER(_HANDLE)],
-    "HipressCodecForSumOf": [_HANDLE, c_int, POINTER(_HANDLE)],
-    "HipressCodecFree": [_HANDLE],
-    "HipressCodecSetThreads": [_HANDLE, c_int],
-    "HipressCodecMaxBytes": [_HANDLE, c_int64, c_int, POINTER(c_int64)],
-    "HipressCodecEncode": [_HANDLE, c_void_p, c_int64, c_int, c_void_p, POINTER(c_int64)],
-    "HipressCodecDecode": [_HANDLE, c_void_p, c_int64, c_int64, c_int, c_void_p],
-    "HipressCodecDecodeSum": [
-        _HANDLE, c_int, POINTER(c_void_p), POINTER(c_int64), c_int64, c_int, c_void_p,
-    ],
-    "HipressCodecEncodeWith": [
-        _HANDLE, c_void_p, c_int64, c_int, c_int, POINTER(c_void_p), c_uint64, c_uint32, c_void_p,
-        POINTER(c_int64),
-    ],
-    "HipressCodecDescribe": [_HANDLE, POINTER(CodecDescription)],
-    "HipressCodecGetState": [_HANDLE, c_char_p, c_int64, c_void_p],
-    "HipressCodecSetState": [_HANDLE, c_char_p, c_int64, c_void_p],
-    "HipressCodecGetStep": [_HANDLE, POINTER(c_uint64), POINTER(c_uint32)],
-    "HipressCodecSetStep": [_HANDLE, c_uint64, c_uint32],
-    "HipressCodecRollBack": [_HANDLE, c_uint64],
-    "HipressLowRankStart": [c_void_p],
-    "HipressLowRankResidual": [c_void_p, c_void_p],
-    "HipressStartWith": [c_int, _STRINGS, _STRINGS, POINTER(_HANDLE)],
-    "HipressStartScheduler": [c_int, _STRINGS, _STRINGS, POINTER(_HANDLE), POINTER(c_char_p)],
-    "HipressAwaitEnd": [_HANDLE, c_int, POINTER(c_int)],
-    "HipressStop": [_HANDLE],
-    "HipressAbort": [_HANDLE],
-    "HipressRole": [_HANDLE, POINTER(c_char_p)],
-    "HipressRank": [_HANDLE, POINTER(c_int)],
-    "HipressGroupSize": [_HANDLE, POINTER(c_int), POINTER(c_int)],
-    "HipressTimeout": [_HANDLE, POINTER(c_int)],
-    "HipressBarrier": [_HANDLE],
-    "HipressNumDeadNode": [_HANDLE, c_int, POINTER(c_int)],
-    "HipressLeft": [_HANDLE, POINTER(c_char_p)],
-    "HipressFailure": [_HANDLE, POINTER(c_char_p)],
-    "HipressFailJob": [_HANDLE, c_char_p],
-    "HipressFailPending": [_HANDLE, c_char_p],
-    "HipressStats": [_HANDLE, POINTER(c_char_p)],
-    "HipressDebugDump": [_HANDLE, POINTER(c_char_p)],
-    "HipressSetDebugStatus": [c_char_p, c_char_p],
-    "HipressKeepAlive": [c_double, c_int, c_int, c_char_p],
-    "HipressInit": [
-        _HANDLE, c_uint64, c_char_p, c_void_p, c_int64, c_int, c_char_p, c_int, POINTER(c_uint32),
-        POINTER(POINTER(c_int64)), POINTER(c_int64),
-    ],
-    "HipressPush": [_HANDLE, c_uint64, c_void_p, c_int64, c_int, c_int, Done, c_void_p],
-    "HipressPull": [_HANDLE, c_uint64, c_void_p, c_int64, c_int, c_int, Done, c_void_p],
-    "HipressPushPull": [
-        _HANDLE, c_uint64, c_void_p, c_void_p, c_int64, c_int, c_int, Done, c_void_p,
-    ],
-    "HipressPushPullAll": [_HANDLE, c_int64, *[c_void_p] * 6, Done, c_void_p],
-    "HipressReportTogether": [_HANDLE, Done, DoneTogether],
-    "HipressSetGradientCompression": [_HANDLE, c_int, _STRINGS, _STRINGS],
-    "HipressSetSync": [_HANDLE, c_int],
-    "HipressCommand": [
-        _HANDLE, c_int, c_int, c_void_p, c_int64, POINTER(c_void_p), POINTER(c_int64),
-    ],
-    "HipressSaveStates": [_HANDLE, c_int, c_uint64, c_uint64, POINTER(c_void_p), POINTER(c_int64)],
-    "HipressLoadStates": [_HANDLE, c_int, c_uint64, c_uint64, c_void_p, c_int64],
-    "HipressWaitAll": [_HANDLE],
-    "HipressAddKey": [
-        _HANDLE, c_uint64, c_char_p, c_int64, c_int, c_char_p, c_void_p, c_int64, c_void_p, c_int64,
-        c_double, c_double,
-    ],
-    "HipressAwaitKeys": [_HANDLE],
-    "HipressDropKey": [_HANDLE, c_uint64],
-    "HipressGetMomentum": [_HANDLE, c_uint64, c_void_p],
-    "HipressSetMomentum": [_HANDLE, c_uint64, c_void_p],
-    "HipressMomentumRollBack": [_HANDLE, c_uint64, c_uint64],
-    "HipressAwaitEncodes": [_HANDLE],
-    "HipressBucketCreate": [
-        _HANDLE, c_int, c_void_p, c_int64, c_void_p, c_void_p, c_int64, c_uint64, c_void_p, c_int64,
-        c_int, POINTER(_HANDLE),
-    ],
-    "HipressBucketSetLowRank": [_HANDLE, _HANDLE, c_uint64, c_uint64, c_void_p, c_void_p, c_int64],
-    "HipressBucketRun": [_HANDLE, c_void_p, c_uint64, POINTER(c_int), Done, c_void_p],
-    "HipressBucketFree": [_HANDLE],
-    "HipressSetError": [c_char_p],
-    "HipressSetReply": [c_void_p, c_int64],
-    "HipressSetUpdater": [_HANDLE, Updater, c_void_p],
-    "HipressServe": [_HANDLE, Controller, c_void_p],
-    "HipressMakeCertificate": [POINTER(c_char_p)],
-}  # fmt: skip
-_RESULTS = {
-    "HipressGetLastError": c_char_p,
-    "HipressVersion": c_char_p,
-    "HipressSetError": None,
-    "HipressSetReply": None,
-}
+from hipress import errors
+from hipress._c_api import Declarations, statements
+from hipress.errors import HipressError
 
 
 def _candidates() -> list[Path]:
@@ -173,10 +30,12 @@ def _candidates() -> list[Path]:
     return [package / "libhipress.so", package.parents[1] / "build" / "libhipress.so"]
 
 
-def _load() -> ctypes.CDLL:
-    """Loads the library and declares its functions.
+def _load() -> tuple[ctypes.CDLL, Declarations]:
+    """Load the library and declare its functions.
 
-    :raises ImportError: if it is found nowhere, or cannot be loaded
+    Raises:
+        ImportError: If it is not found, cannot be loaded, or was built from other declarations than
+            those of the headers beside this package.
     """
     places = _candidates()
     path = next((place for place in places if place.exists()), None)
@@ -190,18 +49,31 @@ def _load() -> ctypes.CDLL:
         library = ctypes.CDLL(str(path))
     except OSError as error:
         raise ImportError(f"cannot load {path}: {error}") from error
-    for name, arguments in _SIGNATURES.items():
-        function = getattr(library, name, None)
-        if function is None:
-            raise ImportError(f"{path} lacks {name}: it is of another version; build it again")
-        function.restype = _RESULTS.get(name, c_int)
-        function.argtypes = arguments
-    return library
+    try:
+        library.HipressDeclarations.restype = c_char_p
+        text = library.HipressDeclarations().decode()
+    except AttributeError:
+        text = ""
+    declared = set(statements(text))
+    if not declared or not declared.issuperset(_expected_statements()):
+        raise ImportError(f"{path} is of another version than {__file__}; build it again")
+    declarations = Declarations(text)
+    declarations.declare(library)
+    return library, declarations
 
 
-lib = _load()
+def _expected_statements() -> list[str]:
+    """Return the declarations of the header beside this package, or in its source tree."""
+    package = Path(__file__).resolve().parent
+    for place in (package, package.parents[1]):
+        header = place / "include" / "hipress" / "c_api.h"
+        if header.exists():
+            return statements(header.read_text(encoding="utf-8"))
+    return []
 
-_INTERRUPTED = -2  # HIPRESS_INTERRUPTED
+
+lib, abi = _load()
+
 _python = ctypes.PyDLL(None)  # not ctypes.pythonapi, which other packages also declare
 _python.PyErr_Restore.argtypes = [c_void_p] * 3
 _python.PyErr_Restore.restype = None
@@ -215,8 +87,9 @@ def _set_interpreter() -> None:
         _python.PyErr_CheckSignals,
         _python.PyErr_Fetch,
     )
-    addresses = (ctypes.cast(function, c_void_p) for function in functions)
-    interpreter = Interpreter(*addresses, threading.main_thread().ident)
+    types = (kind for _, kind in abi.HipressInterpreter._fields_)
+    pointers = (ctypes.cast(function, kind) for function, kind in zip(functions, types))
+    interpreter = abi.HipressInterpreter(*pointers, threading.main_thread().ident)
     lib.HipressSetInterpreter(ctypes.byref(interpreter))
 
 
@@ -226,30 +99,50 @@ os.register_at_fork(after_in_child=_set_interpreter)  # the thread that forks is
 atexit.register(lib.HipressSetInterpreter, None)
 
 
-def last_error() -> str:
-    """The sentence of this thread's last failed call."""
-    return lib.HipressGetLastError().decode("utf-8", "replace")
+_ROLES = ("scheduler", "server", "worker")
 
 
-def check_call(code: int, error: type[Exception] = ValueError) -> None:
-    """Turns a C return code into an exception with the library's sentence.
+def error_of(native: ctypes._Pointer) -> HipressError | None:
+    """Return the error of a HipressError pointer; None of a null pointer."""
+    if not native:
+        return None
+    about = native.contents
+    return HipressError(
+        about.sentence.decode("utf-8", "replace"),
+        code=errors.Code(about.code),
+        cause=errors.Cause(about.cause),
+        role=_ROLES[about.role] if about.role >= 0 else None,
+        rank=about.rank if about.rank >= 0 else None,
+    )
 
-    :param code: what the C function returned
-    :param error: type to raise; ValueError suits bad arguments, RuntimeError a failed job
-    :raises Exception: of type `error`, if code is not 0
-    :raises BaseException: what a signal handler raised during the call, such as KeyboardInterrupt
+
+def check_call(code: int, kind: type[Exception] = ValueError) -> None:
+    """Raise the error of a C function that has failed.
+
+    Args:
+        code: What the function returned.
+        kind: Class of the exception; ValueError suits bad arguments, RuntimeError a failed job.
+
+    Raises:
+        Exception: Of class ``kind``, with the attributes of :class:`hipress.errors.HipressError`.
+        BaseException: What a signal handler raised during the call, such as KeyboardInterrupt.
     """
-    if code == _INTERRUPTED:
+    if code == abi.HIPRESS_INTERRUPTED:
         raised = c_void_p(), c_void_p(), c_void_p()
         lib.HipressTakeException(*map(ctypes.byref, raised))
         _python.PyErr_Restore(*raised)  # raises it
     if code != 0:
-        raise error(last_error())
+        raise error_of(lib.HipressGetLastError()).as_kind(kind)
 
 
 def bytes_at(address: int | None, size: int) -> bytes:
     """Return a copy of native memory. ctypes.string_at supports only sizes below 2 GiB."""
     return (ctypes.c_char * size).from_address(address).raw if size else b""
+
+
+def floats_at(address: int, count: int) -> np.ndarray:
+    """Return native memory as a float32 array, which does not keep it."""
+    return np.ctypeslib.as_array((ctypes.c_float * count).from_address(address))
 
 
 def string_pairs(params: dict[str, object]) -> tuple[int, ctypes.Array, ctypes.Array]:
@@ -287,7 +180,6 @@ def register_codec(library: str | os.PathLike[str]) -> str:
 def version() -> str:
     """The native library's version, e.g. "0.1.0"."""
     return lib.HipressVersion().decode()
-
 
 
 def instruction_sets() -> tuple[list[str], str]:

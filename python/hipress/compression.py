@@ -85,7 +85,7 @@ class Compressor:
             _lib.check_call(_lib.lib.HipressCodecSetThreads(self._handle, threads))
 
     def _describe(self) -> None:
-        about = _lib.CodecDescription()
+        about = _lib.abi.HipressCodecDescription()
         _lib.check_call(_lib.lib.HipressCodecDescribe(self._handle, ctypes.byref(about)))
         self.type: str = about.name.decode()
         """The codec's name."""

@@ -84,8 +84,8 @@ def lines(graph: WaitGraph, now: float) -> list[str]:
     deaths = sorted({what for dump in dumps for what in dump.dead.values()})
     why = {dump.reason for dump in dumps} - _ASKED | {dump.failure for dump in dumps}
     failures = sorted(why - {"", *deaths})
-    found += [f"a node has died: {graph.named(what)}" for what in deaths]
-    found += [f"the job has failed: {graph.named(failure)}" for failure in failures]
+    found += [f"a node has died: {what}" for what in deaths]
+    found += [f"the job has failed: {failure}" for failure in failures]
     nobody = "nobody is late" if graph.waits else "nobody waits for another node"
     found += graph.sentences() or [nobody]
     if graph.absent:

@@ -18,23 +18,22 @@ from typing import Protocol
 
 import numpy as np
 
-from hipress._lib import Done, check_call, lib
+from hipress._lib import abi, check_call, error_of, lib
 from hipress.encodes import EncodeBinding
-from hipress.errors import HipressError
+from hipress.errors import Code, HipressError
 from hipress.member import Member
 from hipress.scheduler import Scheduler
 
 _REPORT_SECONDS = 2.0
 """Time in which the engine learns of a death that another connection has shown."""
-_BINDING = np.dtype([("task", "i8"), ("codec", "u8"), ("wire", "i8"), ("factor", "f8")])
-_running: dict[int, Callable[[str | None], None]] = {}
+_running: dict[int, Callable[[HipressError | None], None]] = {}
 _numbers = itertools.count(1)
 
 
-@Done
-def _on_done(context: int, error: bytes | None) -> None:
-    """Ends an operation; called by the library's threads."""
-    _running.pop(context)(None if error is None else error.decode("utf-8", "replace"))
+@abi.HipressDone
+def _on_done(context: int, error: ctypes._Pointer) -> None:
+    """End an operation; called by the library's threads."""
+    _running.pop(context)(error_of(error))
 
 
 class Step(Protocol):
@@ -81,9 +80,9 @@ class Engine:
         if lib is not None and hasattr(self, "member"):
             self.member.free()
 
-    def named(self, sentence: str) -> str:
-        """The sentence of the library's as users are to read it."""
-        return sentence
+    def explained(self, error: HipressError) -> HipressError:
+        """Return an error of the library as users are to read it."""
+        return error
 
     # Keys.
 
@@ -101,14 +100,12 @@ class Engine:
         """
         self.drop_retired_keys()
         key = next(self._keys)
-        table = np.zeros(len(bindings), _BINDING)
-        for row, each in zip(table, bindings):
-            row["task"], row["codec"] = each.task, each.codec._handle.value
-            row["wire"], row["factor"] = each.wire, each.factor
+        rows = ((each.task, each.codec._handle, each.wire, each.factor) for each in bindings)
+        table = (abi.HipressEncodeBinding * len(bindings))(*rows)
         self.check(
             lib.HipressAddKey(
                 self.member.handle, key, name.encode(), size, dtype, about.encode(),
-                program.ctypes.data, len(program), table.ctypes.data, len(table), output_factor,
+                program.ctypes.data, len(program), table, len(table), output_factor,
                 momentum,
             )
         )  # fmt: skip
@@ -139,22 +136,24 @@ class Engine:
         try:
             check_call(code, HipressError)
         except HipressError as error:
-            raise HipressError(self.named(str(error))) from None
+            raise self.explained(error) from None
 
     # Steps.
 
     def run(
         self, bucket: ctypes.c_void_p, address: int, transaction: int,
-        done: Callable[[str | None, bool], None],
+        done: Callable[[HipressError | None, bool], None],
     ) -> None:  # fmt: skip
         """Starts a step of a bucket whose flat tensor is at ``address``.
 
         :param transaction: by whose number it can be put back; 0: it cannot
-        :param done: called when it is over, in any thread, with the error's sentence and whether
+        :param done: called when it is over, in any thread, with its error and whether
             the results are NaN because of a NaN or Inf
         """
         nonfinite, number = ctypes.c_int(), next(_numbers)
-        _running[number] = lambda error: done(error and self.named(error), bool(nonfinite.value))
+        _running[number] = lambda error: done(
+            error and self.explained(error), bool(nonfinite.value)
+        )
         found = ctypes.byref(nonfinite)
         code = lib.HipressBucketRun(bucket, address, transaction, found, _on_done, number)
         if code != 0:  # in a forked child
@@ -189,32 +188,34 @@ class Engine:
                 raise self.Error("a step of a job that has failed does not end")
             time.sleep(0.001)
 
-    def fail(self, error: Exception | str, what: str) -> RuntimeError:
-        """Records a failure, which ends all later steps, here and on the other ranks; returns the
-        first one. The other ranks get a failure report.
+    def fail(self, error: Exception, what: str) -> RuntimeError:
+        """Record a failure, which ends all later steps on all ranks; return the first one.
 
-        :param error: a sentence is the library's, which all ranks know already
-        :param what: names the bucket, or another thing
+        Args:
+            error: The failure. Other ranks get a report, unless the job has failed: then they know.
+            what: Name of the bucket, or of another thing.
         """
+        known = isinstance(error, HipressError) and error.code == Code.JOB
         with self._failing:
-            reports = self.error is None and not isinstance(error, str)
+            reports = self.error is None and not known
             if self.error is None:
-                if not isinstance(error, self.Error):
-                    error = self.Error(f"{what}: {error}" if what else str(error))
+                if known or not isinstance(error, self.Error):
+                    sentence = f"{what}: {error}" if what else str(error)
+                    native = error if isinstance(error, HipressError) else HipressError(sentence)
+                    error = native.as_kind(self.Error, sentence)
                 self.error = error
         if reports:  # without the lock: this ends steps, whose callbacks come here
-            sentence = f"worker {self.rank} gave up: {self.error}"
+            sentence = f"{self.member.name} gave up: {self.error}"
             lib.HipressFailJob(self.member.handle, sentence.encode())
         return self.error
 
-    def failure(self, seconds: float = 0.0) -> str:
-        """The reason why no operation can succeed any more; empty if none is known after so many
-        ``seconds``."""
+    def failure(self, seconds: float = 0.0) -> HipressError | None:
+        """Return the job's failure, or None if none is known after so many ``seconds``."""
         until = time.monotonic() + seconds
         while True:
-            found = self.member.failure()
+            found = self.member.job_error()
             if found or time.monotonic() >= until:
-                return self.named(found)
+                return found and self.explained(found)
             time.sleep(0.01)
 
 
@@ -255,7 +256,7 @@ class Bucket:
             self._engine.retire_keys(self._own_keys)
 
     def start(
-        self, address: int, transaction: int, done: Callable[[str | None, bool], None]
+        self, address: int, transaction: int, done: Callable[[HipressError | None, bool], None]
     ) -> None:
         """Starts a step in this memory; see :meth:`Engine.run`. All that it needs must stay until
         it is over."""
@@ -268,7 +269,7 @@ class Bucket:
         """
         future: Future[None] = Future()
 
-        def done(error: str | None, nonfinite: bool) -> None:
+        def done(error: HipressError | None, nonfinite: bool) -> None:
             if error is None:
                 future.set_result(None)
             else:

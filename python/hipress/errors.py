@@ -1,15 +1,85 @@
-"""The error that front ends raise when a job fails, and the one without their framework."""
+"""The errors of this package: one hierarchy, whose attributes programs decide by.
 
+Errors of other libraries that have only a text are classified in one place of each front end:
+``hipress/torch/errors.py`` does for those of Gloo.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import TypeVar
 
 CAME_LATE = 79
 """What an elastic worker that waited to take part ends with, for its launcher, if the others have
 come to the end of training; they may still save. No status of sysexits.h or of a shell's."""
 
+_Kind = TypeVar("_Kind", bound=Exception)
+
+
+class Code(enum.IntEnum):
+    """What has failed: HipressErrorCode in ``include/hipress/c_api.h``."""
+
+    NONE = 0
+    CALL = 1
+    """This call or operation. Others may succeed."""
+    JOB = 2
+    """The job. No operation can succeed."""
+    MEMORY = 3
+    """An allocation."""
+
+
+class Cause(enum.IntEnum):
+    """What happened to the node at fault: HipressCause in ``include/hipress/c_api.h``."""
+
+    NONE = 0
+    """No node is at fault."""
+    DIED = 1
+    """It died, or its connection broke."""
+    LEFT = 2
+    """It left the job while other nodes needed it."""
+    TIMED_OUT = 3
+    """A wait for it took too long."""
+    REPORTED = 4
+    """It reported an error of its own."""
+    NOT_COMPUTED = 5
+    """It left because MXNet could not compute a gradient."""
+
 
 class HipressError(RuntimeError):
-    """The job failed, or a call was wrong; the message is a sentence for the user."""
+    """The job failed, or a call was wrong; the message is a sentence for the user.
+
+    Attributes:
+        code: What has failed; ``Code.NONE`` if the error does not come from the native library.
+        cause: What happened to the node at fault.
+        role: Role of that node, "worker", "server" or "scheduler". None if no node is at fault, or
+            it is not known.
+        rank: Rank of that node among those of its role, as the sentence counts ranks, or None.
+    """
 
     __module__ = "hipress.node"  # where users import it from, and so what they read in a traceback
+
+    def __init__(
+        self,
+        sentence: str,
+        *,
+        code: Code = Code.NONE,
+        cause: Cause = Cause.NONE,
+        role: str | None = None,
+        rank: int | None = None,
+    ) -> None:
+        super().__init__(sentence)
+        self.code, self.cause, self.role, self.rank = code, cause, role, rank
+
+    def as_kind(self, kind: type[_Kind], sentence: str | None = None) -> _Kind:
+        """Return this error as an exception of another class, with the same attributes.
+
+        Args:
+            kind: The class. It takes a sentence.
+            sentence: Another text.
+        """
+        error = kind(str(self) if sentence is None else sentence)
+        vars(error).update(vars(self))
+        return error
 
 
 def not_installed(error: ModuleNotFoundError, framework: str, sentence: str) -> ImportError:

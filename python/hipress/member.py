@@ -10,16 +10,27 @@ import contextlib
 import json
 import threading
 from collections.abc import Iterator, Mapping
-from ctypes import byref, c_char_p, c_int, c_void_p
+from ctypes import POINTER, byref, c_char_p, c_int, c_int64, c_uint32, c_void_p
 from typing import TYPE_CHECKING
 
 from hipress import interrupts, user_codecs  # noqa: F401 (loads codecs)
-from hipress._lib import check_call, lib, string_pairs
+from hipress._lib import abi, check_call, error_of, lib, string_pairs
+from hipress.casync.graph import Node
 from hipress.errors import HipressError
 from hipress.process_end import ProcessEnd
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+
+def worker_name(rank: int, ranks: object = "") -> str:
+    """Return a worker's name in sentences for users, as ``NodeNames`` in C++ does.
+
+    Args:
+        rank: Rank in the job.
+        ranks: HIPRESS_RANKS of the job: what users call ranks 0, 1, ..., for example "1,3".
+    """
+    return f"rank {str(ranks).split(',')[rank]}" if ranks else f"worker {rank}"
 
 
 class Member:
@@ -36,6 +47,7 @@ class Member:
 
     def __init__(self, options: Mapping[str, object] | None = None) -> None:
         self._handle = c_void_p()
+        self._ranks = str((options or {}).get("HIPRESS_RANKS", ""))
         self._check(lib.HipressStartWith(*string_pairs(options or {}), byref(self._handle)))
         self._end = ProcessEnd(self, self.exits_at_once)
         self._freeing = threading.Lock()  # another thread calls interrupt()
@@ -95,6 +107,11 @@ class Member:
         self._check(lib.HipressRank(self._handle, byref(rank)))
         return rank.value
 
+    @property
+    def name(self) -> str:
+        """Name of this worker in sentences for users."""
+        return worker_name(self.rank, self._ranks)
+
     def _group_size(self) -> tuple[int, int]:
         workers, servers = c_int(), c_int()
         self._check(lib.HipressGroupSize(self._handle, byref(workers), byref(servers)))
@@ -126,20 +143,24 @@ class Member:
         self._check(lib.HipressNumDeadNode(self._handle, node_id, byref(number)))
         return number.value
 
-    def left(self) -> str:
-        """Names of nodes that have left in peace: "worker 0 and worker 2"; empty if none has.
+    def left(self) -> list[Node]:
+        """Return the nodes that have left in peace.
 
         Servers and the scheduler know of all workers, a worker of those it was linked with.
         """
-        names = c_char_p()
-        self._check(lib.HipressLeft(self._handle, byref(names)))
-        return names.value.decode()
+        nodes, count = POINTER(c_uint32)(), c_int64()
+        self._check(lib.HipressLeft(self._handle, byref(nodes), byref(count)))
+        return [Node.unpack(node) for node in nodes[: count.value]]
 
     def failure(self) -> str:
-        """Why every operation of this worker fails from now on; empty while none does."""
-        sentence = c_char_p()
-        self._check(lib.HipressFailure(self._handle, byref(sentence)))
-        return sentence.value.decode()
+        """Return the sentence of :meth:`job_error`, empty while the job has not failed."""
+        return str(self.job_error() or "")
+
+    def job_error(self) -> HipressError | None:
+        """Return the error that every operation of this worker ends with, if the job has failed."""
+        error = POINTER(abi.HipressError)()
+        self._check(lib.HipressFailure(self._handle, byref(error)))
+        return error_of(error)
 
     def stats(self) -> dict[str, int]:
         """Counters of the transport and, on a worker, of the store; all in bytes or messages.
@@ -212,7 +233,7 @@ class Member:
         """End all operations of a worker, if there are any, with an error on all workers."""
         with self._freeing:
             if not self._end.left:
-                sentence = f"worker {self.rank} was interrupted (SIGINT)"
+                sentence = f"{self.name} was interrupted (SIGINT)"
                 lib.HipressFailPending(self._handle, sentence.encode())
 
     def disconnect(self) -> None:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import enum
 import os
 from collections.abc import Callable, Mapping, Sequence
-from ctypes import byref, c_int64, c_uint32, c_void_p
+from ctypes import byref, c_double, c_int64, c_uint32, c_void_p
 from dataclasses import replace
 
 import numpy as np
 
-from hipress._lib import POINTER, Controller, Updater, bytes_at, lib, string_pairs
+from hipress._lib import abi, bytes_at, floats_at, lib, string_pairs
 from hipress.casync import Graph
 from hipress.casync.graph import Role, worker
 from hipress.casync.program import flatten
@@ -32,13 +32,11 @@ from hipress.tuning.store import StoreChoice
 class Later(enum.Enum):
     """The type of :data:`LATER`."""
 
-    LATER = 1  # HIPRESS_LATER
+    LATER = abi.HIPRESS_LATER
 
 
 LATER = Later.LATER
 """The answer of a controller (:meth:`Node.serve`) to a command that it cannot answer yet."""
-
-_INTERRUPTED = -2  # HIPRESS_INTERRUPTED
 
 LAST_KEY = (1 << 64) - 1
 """The highest number a key can have."""
@@ -110,9 +108,7 @@ class Node(TunedNode, Member):
         nodes = [node for node in graph.tasks if node.role == Role.SERVER]
         nodes.append(worker(self.rank))
         programs = [flatten(graph, node) for node in nodes]
-        pointers = (POINTER(c_int64) * len(nodes))(
-            *(program.ctypes.data_as(POINTER(c_int64)) for program in programs)
-        )
+        addresses = (c_void_p * len(nodes))(*(program.ctypes.data for program in programs))
         self._check(
             lib.HipressInit(
                 self._handle,
@@ -124,7 +120,7 @@ class Node(TunedNode, Member):
                 description.encode(),
                 len(nodes),
                 (c_uint32 * len(nodes))(*(node.packed for node in nodes)),
-                pointers,
+                addresses,
                 (c_int64 * len(nodes))(*(len(program) for program in programs)),
             )
         )
@@ -292,6 +288,17 @@ class Node(TunedNode, Member):
         )
         return bytes_at(states.value, size.value)
 
+    def norm_of_states(self, first: int = 0, last: int = LAST_KEY) -> float:
+        """Return the 2-norm of all vectors that :meth:`save_states` saves of this worker's keys.
+
+        Args:
+            first: First key.
+            last: Last key, included.
+        """
+        norm = c_double()
+        self._check(lib.HipressNormOfStates(self._handle, first, last, byref(norm)))
+        return norm.value
+
     def load_states(
         self, states: bytes, server: int | None = None, first: int = 0, last: int = LAST_KEY
     ) -> None:
@@ -322,12 +329,12 @@ class Node(TunedNode, Member):
         keys by which workers with ``plan="auto"`` agree stay sums: it does not get them.
         """
         if updater is None:
-            native = Updater(0)
+            native = abi.HipressUpdater(0)
         else:
 
             def call(_context, key, name, gradient, weight, n):
                 try:
-                    gradient, weight = (np.ctypeslib.as_array(p, (n,)) for p in (gradient, weight))
+                    gradient, weight = floats_at(gradient, n), floats_at(weight, n)
                     if key >= FIRST_KEY:  # the plan's own: workers agree by sums
                         weight[:] = gradient
                     else:
@@ -337,7 +344,7 @@ class Node(TunedNode, Member):
                     lib.HipressSetError(_sentence(error))
                     return -1
 
-            native = Updater(call)
+            native = abi.HipressUpdater(call)
         self._check(lib.HipressSetUpdater(self._handle, native, None))
         # The library calls it from now on. A call of the one before may be about to begin.
         self._updaters.append(native)
@@ -371,11 +378,11 @@ class Node(TunedNode, Member):
             except BaseException as error:  # nothing may unwind into native code
                 if isinstance(error, KeyboardInterrupt):
                     interrupted.append(error)
-                    return _INTERRUPTED
+                    return abi.HIPRESS_INTERRUPTED
                 lib.HipressSetError(_sentence(error))
                 return -1
 
-        code = lib.HipressServe(self._handle, Controller(call), None)
+        code = lib.HipressServe(self._handle, abi.HipressController(call), None)
         if interrupted:
             raise interrupted[0]
         self._check(code)

@@ -13,7 +13,7 @@ import threading
 
 import numpy as np
 
-from hipress._lib import Done, DoneTogether
+from hipress._lib import abi, error_of
 from hipress.dtypes import FLAGS, NUMPY
 from hipress.errors import HipressError
 
@@ -33,12 +33,12 @@ class Pending:
     def __init__(self, error_class: type[Exception], keeps: object = None) -> None:
         self._over = False
         self._waiter: threading.Lock | None = None  # made by the first who has to wait
-        self._error: str | None = None
+        self._error: HipressError | None = None
         self._error_class = error_class
         self._keeps = keeps
 
-    def done(self, error: str | None) -> None:
-        """The operation is over, with this sentence if it failed. To be called once."""
+    def done(self, error: HipressError | None) -> None:
+        """End the operation, with this error if it failed. To be called once."""
         self._error = error
         self._keeps = None
         self._over = True  # before the look at the waiter, who looks here once it has made itself
@@ -54,7 +54,7 @@ class Pending:
         if not self._over:
             self._block(timeout)
         if self._error is not None:
-            raise self._error_class(self._error)
+            raise self._error.as_kind(self._error_class)
 
     def _block(self, timeout: float | None) -> None:
         with _waiting:
@@ -75,9 +75,9 @@ class Operations:
     def __init__(self) -> None:
         self._under_way: dict[int, Pending] = {}
         self._numbers = itertools.count(1)
-        self.on_done = Done(self._ended)
+        self.on_done = abi.HipressDone(self._ended)
         """A HipressDone: for failures, once :attr:`on_done_together` is set beside it."""
-        self.on_done_together = DoneTogether(self._ended_well)
+        self.on_done_together = abi.HipressDoneTogether(self._ended_well)
         """A HipressDoneTogether."""
 
     def add(self, pending: Pending) -> int:
@@ -90,9 +90,9 @@ class Operations:
         """Takes back one that could not be started."""
         del self._under_way[operation]
 
-    def _ended(self, operation: int, error: bytes | None) -> None:
+    def _ended(self, operation: int, error: ctypes._Pointer) -> None:
         _keep_thread_state()
-        self._under_way.pop(operation).done(None if error is None else error.decode())
+        self._under_way.pop(operation).done(error_of(error))
 
     def _ended_well(self, operations, count: int) -> None:
         _keep_thread_state()

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from hipress import addresses
 from hipress._lib import check_call, lib, string_pairs
 from hipress.errors import HipressError
-from hipress.member import Member
+from hipress.member import Member, worker_name
 
 _LINGER_SECONDS = 2.0
 """Time that a process which ends keeps its scheduler for ranks that end later; 30 if there is a
@@ -81,7 +81,7 @@ def join(
         scheduler = _start({**common, "HIPRESS_TIMELINE": timeline}, host, put, identity)
     found = json.loads(get())
     if "error" in found:
-        raise HipressError(f"worker 0: {found['error']}")
+        raise HipressError(f"{worker_name(0, common.get('HIPRESS_RANKS', ''))}: {found['error']}")
     secret = os.environ.get("HIPRESS_SECRET") or found["secret"]
     address, port = addresses.split(found["address"])
     secret = derived_secret(secret, identity)

@@ -9,7 +9,6 @@ are a cycle.
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -78,10 +77,6 @@ class WaitGraph:
     def label(self, node: str) -> str:
         """The name that users know of a node."""
         return self._any.label(node)
-
-    def named(self, sentence: str) -> str:
-        """A sentence of a node's, with what users call the workers."""
-        return re.sub(r"\bworker \d+", lambda found: self.label(found[0]), sentence)
 
     def labels(self, nodes: Iterable[str]) -> str:
         """ "rank 0, rank 1 and rank 3"."""

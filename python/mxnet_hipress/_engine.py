@@ -12,35 +12,11 @@ import mxnet as mx
 from mxnet.base import _LIB, MXNetError
 from mxnet.base import check_call as check_mxnet
 
-from hipress._lib import check_call, lib
+from hipress._lib import abi, check_call, lib
+from hipress.errors import Cause
 
-_NOT_COMPUTED = "was not pushed because computing it failed"
 _ERROR_SECONDS = 5.0
 """Seconds in which MXNet is to tell why."""
-_HANDLE = ctypes.c_void_p
-_OTHER_ARRAY = 1
-lib.HipressMXKeyCreate.argtypes = [
-    _HANDLE,
-    ctypes.c_uint64,
-    ctypes.c_char_p,
-    ctypes.c_int64,
-    ctypes.c_int,
-    ctypes.POINTER(_HANDLE),
-]
-lib.HipressMXPush.argtypes = lib.HipressMXPull.argtypes = [_HANDLE, _HANDLE, ctypes.c_int]
-lib.HipressMXPushPull.argtypes = [_HANDLE, _HANDLE, _HANDLE, ctypes.c_int]
-lib.HipressMXBind.argtypes = [ctypes.c_char_p, ctypes.c_int]
-_START = ctypes.CFUNCTYPE(None, _HANDLE, _HANDLE)
-lib.HipressMXSchedule.argtypes = [
-    _HANDLE,
-    _HANDLE,
-    ctypes.c_int,
-    ctypes.c_int,
-    _START,
-    _HANDLE,
-]
-lib.HipressMXEnd.argtypes = [_HANDLE, ctypes.c_char_p]
-lib.HipressMXFlush.argtypes = lib.HipressMXClose.argtypes = [_HANDLE]
 
 
 def bind() -> None:
@@ -79,12 +55,12 @@ def _scheduled(code: int) -> bool:
     """
     if code == 0:
         return True
-    if code == _OTHER_ARRAY:
+    if code == abi.HIPRESS_MX_OTHER_ARRAY:
         return False
     try:
         check_call(code, MXNetError)
     except MXNetError as error:
-        if _NOT_COMPUTED not in str(error):
+        if error.cause != Cause.NOT_COMPUTED:
             raise
         raise error from _first_error()
 
@@ -108,7 +84,7 @@ def _first_error() -> MXNetError | None:
 
 def key_handle(node, key: int, name: bytes, n: int, dtype: int) -> ctypes.c_void_p:
     """A key for the calls below; see HipressMXKeyCreate."""
-    handle = _HANDLE()
+    handle = ctypes.c_void_p()
     code = lib.HipressMXKeyCreate(node, key, name, n, dtype, ctypes.byref(handle))
     check_call(code, MXNetError)
     return handle
@@ -139,7 +115,7 @@ _starts: dict[int, Callable[[Callable[[str], None]], None]] = {}
 _numbers = itertools.count(1)
 
 
-@_START
+@abi.HipressMXStart
 def _start(number: int, operation: int) -> None:
     def end(error: str) -> None:
         check_call(lib.HipressMXEnd(operation, error.encode() if error else None), MXNetError)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable
@@ -11,6 +10,7 @@ from types import ModuleType
 
 import numpy as np
 
+from hipress.casync.graph import Role
 from hipress.node import LATER, HipressError, Later, Node
 from mxnet_hipress import _rows
 from mxnet_hipress._commands import Head
@@ -225,7 +225,7 @@ class SparseServer:
             )
 
     def _check_left(self, missing: set[int], what: str) -> None:
-        left = missing & {int(rank) for rank in re.findall(r"worker (\d+)", self._node.left())}
+        left = missing & {node.rank for node in self._node.left() if node.role == Role.WORKER}
         if left:
             who = " and ".join(f"worker {w}" for w in sorted(left))
             self._fail(f"{who} left the job{what}")

@@ -4,7 +4,6 @@
  */
 #include <unistd.h>
 
-#include <cstddef>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -23,8 +22,7 @@ using hipress::Error;
 using hipress::Flow;
 using hipress::KVStoreDist;
 
-// python/hipress/engine.py has the same fields.
-static_assert(sizeof(HipressEncodeBinding) == 32 && offsetof(HipressEncodeBinding, factor) == 24, "packed");
+// Python passes NumPy arrays of such pairs.
 static_assert(sizeof(HipressSpan) == 16, "packed");
 
 struct HipressBucket {
@@ -145,7 +143,12 @@ int HipressBucketRun(HipressBucketHandle bucket, void* flat, uint64_t transactio
   API_BEGIN();
   if (getpid() != bucket->creator) throw Error("a forked child of a worker cannot run its steps");
   bucket->bucket->Run(flat, transaction, non_finite,
-                      [done, context](const char* error) { done(context, error); });
+                      [done, context, store = bucket->store.get()](const char* error) {
+                        if (error == nullptr) return done(context, nullptr);
+                        const Error failure = store->ErrorOf(error);
+                        const HipressError about = hipress::ToStruct(failure);
+                        done(context, &about);
+                      });
   API_END();
 }
 

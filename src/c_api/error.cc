@@ -9,37 +9,61 @@
 namespace hipress {
 namespace {
 
-/// Strings of this thread.
-struct Texts {
-  std::string last_error, kept;
+struct KeptError {
+  Error error{""};
+  HipressError about{HIPRESS_ERROR_NONE, HIPRESS_CAUSE_NONE, -1, -1, ""};
+
+  void Set(const Error& other) {
+    error = other;
+    about = ToStruct(error);
+  }
+};
+
+/// What this thread's last calls returned pointers to.
+struct Kept {
+  KeptError last_error, other;
+  std::string text;
 };
 
 }  // namespace
 
-void SetLastError(const std::string& sentence) { ThreadObject<Texts>().last_error = sentence; }
+HipressError ToStruct(const Error& error) {
+  return {error.of_job ? HIPRESS_ERROR_JOB : HIPRESS_ERROR_CALL, static_cast<int>(error.cause),
+          error.node ? static_cast<int>(error.node->role) : -1, error.node ? int(error.node->rank) : -1,
+          error.what()};
+}
 
 int HandleException() noexcept {
+  KeptError& last = ThreadObject<Kept>().last_error;
   try {
     throw;
+  } catch (const Error& error) {
+    last.Set(error);
   } catch (const std::bad_alloc&) {
-    SetLastError("out of memory");
+    last.about = {HIPRESS_ERROR_MEMORY, HIPRESS_CAUSE_NONE, -1, -1, "out of memory"};
   } catch (const std::exception& error) {
-    SetLastError(error.what());
+    last.Set(Error(error.what()));
   } catch (...) {
-    SetLastError("unknown error");
+    last.Set(Error("unknown error"));
   }
   return -1;
 }
 
+const HipressError* KeepError(const Error& error) {
+  KeptError& kept = ThreadObject<Kept>().other;
+  kept.Set(error);
+  return &kept.about;
+}
+
 const char* KeepString(std::string text) {
-  std::string& kept = ThreadObject<Texts>().kept;
+  std::string& kept = ThreadObject<Kept>().text;
   kept = std::move(text);
   return kept.c_str();
 }
 
 }  // namespace hipress
 
-const char* HipressGetLastError() { return hipress::ThreadObject<hipress::Texts>().last_error.c_str(); }
+const HipressError* HipressGetLastError() { return &hipress::ThreadObject<hipress::Kept>().last_error.about; }
 
 const char* HipressVersion() { return HIPRESS_VERSION; }
 

@@ -1,6 +1,6 @@
 /*!
  * \file error.h
- * \brief Reports errors of C functions: -1, and a sentence kept per thread; or HIPRESS_INTERRUPTED.
+ * \brief Reports errors of C functions: -1, and a HipressError kept per thread; or HIPRESS_INTERRUPTED.
  *
  * Every C function wraps its body so that no exception crosses the ABI:
  * \code
@@ -17,12 +17,15 @@
 #include <string>
 
 #include "common/interrupt.h"
+#include "common/types.h"
 #include "hipress/c_api.h"
 
 namespace hipress {
 
-/// Sets what HipressGetLastError returns on this thread from now on.
-void SetLastError(const std::string& sentence);
+/// The struct of c_api.h. It points into `error`.
+HipressError ToStruct(const Error& error);
+/// Keeps a copy of `error` until this thread's next call, for functions that return a `const HipressError*`.
+const HipressError* KeepError(const Error& error);
 /// Sets the last error from the exception being handled; call it in a catch block only. Returns -1.
 int HandleException() noexcept;
 /// Keeps a copy of `text` until this thread's next call, for functions that return a `const char*`.

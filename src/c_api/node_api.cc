@@ -18,9 +18,9 @@
 #include "common/life_watch.h"
 #include "common/log.h"
 #include "common/thread_name.h"
+#include "common/thread_object.h"
 #include "hipress/c_api.h"
 #include "van/certificate.h"
-#include "van/roster.h"
 
 using hipress::Error;
 using hipress::NodeId;
@@ -175,12 +175,14 @@ int HipressNumDeadNode(HipressNodeHandle node, int node_id, int* number) {
   API_END();
 }
 
-int HipressLeft(HipressNodeHandle node, const char** names) {
+int HipressLeft(HipressNodeHandle node, const uint32_t** nodes, int64_t* count) {
   API_BEGIN();
   node->CheckNotForked();
-  std::vector<std::string> words;
-  for (NodeId left : node->postoffice().Left()) words.push_back(left.ToString());
-  *names = hipress::KeepString(hipress::JoinWords(words));
+  auto& packed = hipress::ThreadObject<std::vector<uint32_t>>();
+  packed.clear();
+  for (NodeId left : node->postoffice().Left()) packed.push_back(left.Packed());
+  *nodes = packed.data();
+  *count = int64_t(packed.size());
   API_END();
 }
 
@@ -292,7 +294,7 @@ int HipressServe(HipressNodeHandle node, HipressController controller, void* con
   node->CheckNotForked();
   if (node->scheduler) {
     const std::string death = node->scheduler->WaitForEnd();
-    if (!death.empty()) throw Error(death);
+    if (!death.empty()) throw Error(death, hipress::Cause::kDied, node->scheduler->Dead().front());
     node->scheduler->Stop();
     return 0;
   }

@@ -12,6 +12,7 @@
 #include "common/batch.h"
 #include "common/thread_object.h"
 #include "hipress/c_api.h"
+#include "kvstore/key_states.h"
 
 using hipress::Batch;
 using hipress::Done;
@@ -50,9 +51,16 @@ hipress::GradientCompressionPtr MakeCompression(int num, const char** keys, cons
 Done ToDone(const HipressNode& node, HipressDone done, void* context) {
   if (done == nullptr) return nullptr;
   const auto together = done == node.reported_together ? node.together : nullptr;
-  return [together, done, context](const char* error) {
-    if (together == nullptr || error != nullptr) return done(context, error);
-    ReportLater(together, context);
+  return [together, done, context, store = node.worker.get()](const char* error) {
+    if (error != nullptr) {
+      const hipress::Error failure = store->ErrorOf(error);
+      const HipressError about = hipress::ToStruct(failure);
+      done(context, &about);
+    } else if (together == nullptr) {
+      done(context, nullptr);
+    } else {
+      ReportLater(together, context);
+    }
   };
 }
 
@@ -64,9 +72,10 @@ int HipressBarrier(HipressNodeHandle node) {
   API_END();
 }
 
-int HipressFailure(HipressNodeHandle node, const char** sentence) {
+int HipressFailure(HipressNodeHandle node, const HipressError** error) {
   API_BEGIN();
-  *sentence = hipress::KeepString(node->AsWorker().Failure());
+  const hipress::ErrorPtr failure = node->AsWorker().JobError();
+  *error = failure ? hipress::KeepError(*failure) : nullptr;
   API_END();
 }
 
@@ -154,6 +163,12 @@ int HipressSaveStates(HipressNodeHandle node, int server, uint64_t first, uint64
   command_reply = node->AsWorker().SaveStates(server, {first, last});
   *states = command_reply.data();
   *bytes = int64_t(command_reply.size());
+  API_END();
+}
+
+int HipressNormOfStates(HipressNodeHandle node, uint64_t first, uint64_t last, double* norm) {
+  API_BEGIN();
+  *norm = hipress::NormOfStates(node->AsWorker().SaveStates(-1, {first, last}));
   API_END();
 }
 

@@ -130,6 +130,25 @@ std::vector<Flow::Memory> Flow::CheckStates(const std::string& bytes) const {
   return all;
 }
 
+double Flow::SquareOfStates(const std::string& bytes) {
+  double square = 0;
+  ByteReader in(bytes);
+  in.Number<uint64_t>();  // elements
+  in.Number<uint8_t>();   // their type
+  in.Number<uint64_t>();  // tasks
+  while (!in.AtEnd()) {
+    for (int i = 0; i < 3; ++i) in.Number<uint64_t>();  // task, elements, encodes
+    in.SkipText();                                      // the codec
+    for (uint64_t vectors = in.Number<uint64_t>(); vectors > 0; --vectors) {
+      const std::string text = in.Text();
+      std::vector<float> values(text.size() / sizeof(float));
+      std::memcpy(values.data(), text.data(), values.size() * sizeof(float));
+      for (const float value : values) square += double(value) * double(value);
+    }
+  }
+  return square;
+}
+
 void Flow::LoadStates(std::vector<Memory> states, std::chrono::steady_clock::time_point deadline) {
   const auto lock = LockWhenQuiet(deadline);
   std::fill(states_.begin(), states_.end(), CodecState());

@@ -333,7 +333,7 @@ void Request(const std::string& reason) {
 
 void GiveUp(const std::string& sentence) {
   Request(sentence);
-  throw Error(sentence);
+  throw Error(sentence, Cause::kTimedOut);
 }
 
 void Begin(JsonWriter* json, const std::string& reason) {

@@ -42,7 +42,7 @@ void SetStatus(const std::string& name, const std::string& json, int signal);
 /// Dumps all nodes of this process as they are now; the files are written a little later.
 /// \param reason in one sentence. Not under a lock that `describe` takes
 void Request(const std::string& reason);
-/// Does that, and throws an Error of the same sentence.
+/// Does that, and throws an Error of the same sentence about a wait that took too long.
 [[noreturn]] void GiveUp(const std::string& sentence);
 
 /// Begins an object with what is the same for all nodes of this process.

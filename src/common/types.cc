@@ -1,5 +1,7 @@
 #include "common/types.h"
 
+#include <sstream>
+
 namespace hipress {
 
 const char* NameOf(DType dtype) {
@@ -35,6 +37,20 @@ const char* NameOf(Role role) {
 std::string NodeId::ToString() const {
   if (role == Role::kScheduler) return "the scheduler";
   return std::string(NameOf(role)) + " " + std::to_string(rank);
+}
+
+NodeNames::NodeNames(const std::string& ranks) {
+  std::istringstream text(ranks);
+  for (std::string rank; std::getline(text, rank, ',');) ranks_.push_back(rank);
+}
+
+std::string NodeNames::operator()(NodeId node) const {
+  if (ranks_.empty() || node.role == Role::kServer) return node.ToString();
+  return "rank " + RankOf(node.role == Role::kScheduler ? 0 : node.rank);
+}
+
+std::string NodeNames::RankOf(int worker) const {
+  return size_t(worker) < ranks_.size() ? ranks_[worker] : std::to_string(worker);
 }
 
 }  // namespace hipress

@@ -7,8 +7,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace hipress {
 
@@ -43,10 +46,35 @@ inline NodeId Scheduler() { return {Role::kScheduler, 0}; }
 inline NodeId Server(int rank) { return {Role::kServer, static_cast<uint16_t>(rank)}; }
 inline NodeId Worker(int rank) { return {Role::kWorker, static_cast<uint16_t>(rank)}; }
 
-/// The root of every error this library throws: one clear sentence for the user.
-struct Error : std::runtime_error {
-  using std::runtime_error::runtime_error;
+/// Names of the nodes of a job in sentences for its users.
+class NodeNames {
+ public:
+  NodeNames() = default;
+  /// \param ranks what users call workers 0, 1, ...: "1,3". Empty: the names of NodeId::ToString.
+  explicit NodeNames(const std::string& ranks);
+  /// "rank 3", or without ranks "worker 3". The scheduler of a job with ranks is a thread of worker 0's process.
+  std::string operator()(NodeId node) const;
+  /// What users call a worker: 3.
+  std::string RankOf(int worker) const;
+
+ private:
+  std::vector<std::string> ranks_;
 };
+
+/// What happened to the node that is at fault: HipressCause in c_api.h has the same values.
+enum class Cause { kNone = 0, kDied = 1, kLeft = 2, kTimedOut = 3, kReported = 4, kNotComputed = 5 };
+
+/// The root of every error this library throws: one clear sentence for the user, and what programs decide by.
+struct Error : std::runtime_error {
+  explicit Error(const std::string& sentence, Cause cause = Cause::kNone,
+                 std::optional<NodeId> node = std::nullopt)
+      : std::runtime_error(sentence), cause(cause), node(node) {}
+
+  Cause cause;
+  std::optional<NodeId> node;  ///< the node at fault, if it is known
+  bool of_job = false;         ///< the job has failed: no later operation can succeed
+};
+using ErrorPtr = std::shared_ptr<const Error>;
 /// A peer sent something that cannot be right; never the local user's fault.
 struct ProtocolError : Error {
   using Error::Error;

@@ -40,7 +40,7 @@ void KVStoreDist::Describe(JsonWriter* json) {
     const auto lock = LockFor(&mutex_);
     json->Name("store_locked").Bool(!lock);
     if (lock) {
-      json->Name("failure").Text(failure_);
+      json->Name("failure").Text(Failure());
       keys = keys_at_failure_;
       for (const auto& [key, flow] : flows_) flows.push_back(flow);
     }

@@ -11,7 +11,7 @@ namespace hipress {
 KVStoreDist::KVStoreDist(JobOptions options)
     : postoffice_(std::move(options)),
       recorder_(postoffice_.options().flight_entries),
-      requests_(&postoffice_.calls(), postoffice_.options().wait_timeout),
+      requests_(&postoffice_.calls(), postoffice_.options().wait_timeout, postoffice_.options().timeout_hint),
       fetches_(&configs_, &executor_,
                [this](NodeId to, Message message, int priority) {
                  postoffice_.Send(to, std::move(message), priority);
@@ -46,7 +46,7 @@ void KVStoreDist::Stop() {
   stopping_ = true;
   StopWatch();
   postoffice_.Stop();
-  FailAll("the key-value store has been closed");
+  FailAll(Error("the key-value store has been closed"));
   executor_.Stop();
 }
 
@@ -66,7 +66,7 @@ void KVStoreDist::Abort() {
     }
   }
   postoffice_.Abort();
-  FailAll("the key-value store has been closed after an error");
+  FailAll(Error("the key-value store has been closed after an error"));
   executor_.Stop();
 }
 

@@ -124,6 +124,10 @@ class KVStoreDist : public PostofficeReceiver, public FlowHost {
   PendingOperations& pending() { return pending_; }
   /// The sentence with which every operation fails from now on; empty while none does.
   std::string Failure() const;
+  /// The error of that sentence, or null. Callable under any lock.
+  ErrorPtr JobError() const { return std::atomic_load(&failure_); }
+  /// The error of an operation that has ended with this sentence.
+  Error ErrorOf(const std::string& sentence) const;
   /// Ends every operation, running or later, with this sentence, here and on the workers that this
   /// one is linked with. The first one counts.
   void FailJob(const std::string& sentence, FailureCause cause = kFailed);
@@ -185,7 +189,9 @@ class KVStoreDist : public PostofficeReceiver, public FlowHost {
   /// Like the Push above, it leaves it to its callers to count it as pending.
   void Pull(const std::shared_ptr<Flow>& flow, void* out, int priority, Done done);
   /// \return whether this was the first failure
-  bool FailAll(const std::string& sentence);
+  bool FailAll(const Error& error);
+  void FailJob(const Error& error, FailureCause cause);
+  std::string NodeName(NodeId node) const { return postoffice_.options().van.names(node); }
   void ThrowIfFailed() const;
   void KeepForDebugging(const std::vector<std::shared_ptr<Flow>>& flows);
   void Watch();
@@ -209,7 +215,7 @@ class KVStoreDist : public PostofficeReceiver, public FlowHost {
   std::unordered_map<uint64_t, std::shared_ptr<Flow>> flows_;
   std::unordered_map<uint64_t, std::vector<NodeId>> owners_;  // servers that hold parts of a key
   std::vector<std::pair<std::shared_ptr<Flow>, std::future<Reply>>> added_;  // not waited for yet
-  std::string failure_;
+  ErrorPtr failure_;  // set once, atomically
   std::string keys_at_failure_;  ///< what they waited for then, as JSON
   std::unordered_map<uint64_t, std::vector<InitRequest>> init_requests_;  // on worker 0
   std::set<NodeId> linked_;  // workers that this one talks to: gradients, or worker 0 about keys

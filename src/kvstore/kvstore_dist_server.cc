@@ -13,7 +13,7 @@ namespace hipress {
 KVStoreDistServer::KVStoreDistServer(JobOptions options)
     : postoffice_(std::move(options)),
       recorder_(postoffice_.options().flight_entries),
-      watch_(postoffice_.options().wait_timeout),
+      watch_(postoffice_.options().wait_timeout, postoffice_.options().timeout_hint),
       executor_(postoffice_.options().num_threads, [this](const std::string& sentence) { FailJob(sentence); }) {
   context_.executor = &executor_;
   context_.recorder = &recorder_;
@@ -214,7 +214,7 @@ void KVStoreDistServer::Serve(const Controller& controller) {
     throw;
   }
   join();
-  if (!death.empty()) throw Error(death);
+  if (!death.empty()) throw Error(death, Cause::kDied, postoffice_.Dead().front());
   if (!failure_.empty()) throw Error(failure_);
 }
 
@@ -295,8 +295,8 @@ void KVStoreDistServer::CheckProgress() {
   for (auto& key : Keys()) {
     for (auto& flow : key->flows()) flows.push_back(flow);
   }
-  const std::string sentence = watch_.Check(flows, postoffice_.self(), left);
-  if (!sentence.empty()) FailJob(sentence, kTimedOut);
+  const auto error = watch_.Check(flows, postoffice_.self(), left);
+  if (error) FailJob(error->what(), error->cause == Cause::kTimedOut ? kTimedOut : kFailed);
 }
 
 }  // namespace hipress

@@ -12,7 +12,9 @@
 
 namespace hipress {
 
-void KVStoreDist::OnDeath(NodeId peer, const std::string& what) { FailAll(what); }
+void KVStoreDist::OnDeath(NodeId peer, const std::string& what) {
+  FailAll(Error(what, Cause::kDied, peer));
+}
 
 void KVStoreDist::OnLeave(NodeId peer) {
   if (peer.role == Role::kWorker) {
@@ -21,41 +23,49 @@ void KVStoreDist::OnLeave(NodeId peer) {
       std::lock_guard<std::mutex> lock(mutex_);
       left_.insert(peer);
       for (auto it = init_requests_.begin(); it != init_requests_.end();) {
-        const std::string error = WhoWillNotInit(it->second, left_);
+        const std::string error = WhoWillNotInit(it->second, left_, postoffice_.options().van.names);
         if (!error.empty()) refused.emplace_back(std::move(it->second), error);
         it = error.empty() ? std::next(it) : init_requests_.erase(it);
       }
     }
     for (const auto& [requests, error] : refused) AnswerInit(requests, error);
     if (peer == Worker(0) && postoffice_.num_servers() == 0) {  // it would answer all that is asked
-      requests_.Fail("worker 0 has left the job, without which no key is initialised");
+      requests_.Fail(Error(NodeName(peer) + " has left the job, without which no key is initialised", Cause::kLeft, peer));
     }
   } else if (peer.role == Role::kScheduler && postoffice_.num_servers() == 0) {
     // Workers alone need it no more: its process is done, and theirs are perhaps not.
   } else if (!stopping_) {
-    FailAll(peer.ToString() + " has left the job");
+    FailAll(Error(NodeName(peer) + " has left the job", Cause::kLeft, peer));
   }
 }
 
-bool KVStoreDist::FailAll(const std::string& sentence) {
+bool KVStoreDist::FailAll(const Error& error) {
+  const std::string sentence = error.what();
   std::vector<std::shared_ptr<Flow>> flows;
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    if (!failure_.empty()) return false;
-    failure_ = sentence;
+    if (failure_) return false;
+    auto failure = std::make_shared<Error>(error);
+    failure->of_job = true;
+    std::atomic_store(&failure_, ErrorPtr(std::move(failure)));
     for (auto& [key, flow] : flows_) flows.push_back(flow);
   }
   if (!stopping_) KeepForDebugging(flows);
   fetches_.Fail(sentence);
   locals_.Fail(sentence);
-  requests_.Fail(sentence);
+  requests_.Fail(*failure_);
   for (auto& flow : flows) flow->Fail(sentence);
   return true;
 }
 
 void KVStoreDist::FailJob(const std::string& sentence, FailureCause cause) {
-  if (cause == kTimedOut && Failure().empty()) debug_dumps::Request(sentence);
-  if (!FailAll(sentence)) return;
+  FailJob(Error(sentence, Cause::kReported, postoffice_.self()), cause);
+}
+
+void KVStoreDist::FailJob(const Error& error, FailureCause cause) {
+  const std::string sentence = error.what();
+  if (cause == kTimedOut && !JobError()) debug_dumps::Request(sentence);
+  if (!FailAll(error)) return;
   std::set<NodeId> linked;
   {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -72,13 +82,22 @@ void KVStoreDist::FailJob(const std::string& sentence, FailureCause cause) {
 }
 
 std::string KVStoreDist::Failure() const {
-  std::lock_guard<std::mutex> lock(mutex_);
-  return failure_;
+  const ErrorPtr failure = JobError();
+  return failure ? failure->what() : "";
+}
+
+Error KVStoreDist::ErrorOf(const std::string& sentence) const {
+  Error error(sentence);
+  if (const ErrorPtr failure = JobError()) {
+    error.cause = failure->cause;
+    error.node = failure->node;
+    error.of_job = true;
+  }
+  return error;
 }
 
 void KVStoreDist::ThrowIfFailed() const {
-  const std::string failure = Failure();
-  if (!failure.empty()) throw Error(failure);
+  if (const ErrorPtr failure = JobError()) throw Error(*failure);
 }
 
 void KVStoreDist::OnFailure(const Flow& flow, const std::string& sentence) { FailJob(sentence); }
@@ -86,7 +105,8 @@ void KVStoreDist::OnFailure(const Flow& flow, const std::string& sentence) { Fai
 // ---- Watching progress, and leaving ------------------------------------------------------------------
 
 void KVStoreDist::Watch() {
-  ProgressWatch watch(postoffice_.options().wait_timeout);
+  const JobOptions& options = postoffice_.options();
+  ProgressWatch watch(options.wait_timeout, options.timeout_hint, options.van.names);
   std::unique_lock<std::mutex> lock(mutex_);
   while (!watch_stops_.wait_for(lock, std::chrono::seconds(1), [this] { return watch_stopped_; })) {
     std::vector<std::shared_ptr<Flow>> flows;
@@ -95,10 +115,10 @@ void KVStoreDist::Watch() {
     }
     const std::set<NodeId> left = left_;
     lock.unlock();
-    const std::string sentence = watch.Check(flows, postoffice_.self(), left);
-    if (!sentence.empty()) {
-      LogWarning(sentence);
-      FailJob(sentence, kTimedOut);
+    const auto error = watch.Check(flows, postoffice_.self(), left);
+    if (error) {
+      LogWarning(error->what());
+      FailJob(*error, error->cause == Cause::kTimedOut ? kTimedOut : kFailed);
     }
     lock.lock();
   }
@@ -123,7 +143,7 @@ void KVStoreDist::Drain() {
     (owners_[key].empty() ? flows : on_servers).push_back(flow);
   }
   interrupt::PolledCheck check_signals;
-  while (failure_.empty() && std::chrono::steady_clock::now() < deadline) {
+  while (!failure_ && std::chrono::steady_clock::now() < deadline) {
     lock.unlock();
     check_signals();
     // Small payloads of an iteration that is over may wait for their batch's end.

@@ -59,7 +59,7 @@ void KVStoreDist::Init(uint64_t key, const std::string& name, const void* data, 
   }
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    if (!failure_.empty()) throw Error(failure_);
+    if (failure_) throw Error(*failure_);
     if (!flows_.emplace(key, flow).second) throw Error("key '" + name + "' is already initialised");
     owners_[key] = owners;
   }
@@ -81,7 +81,7 @@ void KVStoreDist::Init(uint64_t key, const std::string& name, const void* data, 
 }
 
 void KVStoreDist::FailInterruptedInit(const Flow& flow) {
-  FailJob(postoffice_.self().ToString() + " was interrupted while it initialized key '" + flow.name() + "'");
+  FailJob(NodeName(postoffice_.self()) + " was interrupted while it initialized key '" + flow.name() + "'");
 }
 
 Message KVStoreDist::InitMessage(const Flow& flow, uint64_t digest, uint32_t request,
@@ -156,8 +156,9 @@ void KVStoreDist::InitAmongWorkers(const std::shared_ptr<Flow>& flow, const void
   mode.plain = true;
   mode.keep = false;
   flow->Push(value.data, flow->wire(), kControlPriority, [value](const char*) {}, mode);
-  Done done = [value, ended](const char* error) {
-    ended->set_value({error == nullptr, error == nullptr ? "" : error});
+  Done done = [this, value, ended](const char* error) {
+    if (error == nullptr) return ended->set_value({true, ""});
+    ended->set_exception(std::make_exception_ptr(ErrorOf(error)));
   };
   if (!flow->Pull(value.data, flow->wire(), kControlPriority, &done)) {
     throw Error("internal error: the initial value of key '" + flow->name() + "' has no pull");
@@ -194,7 +195,7 @@ void KVStoreDist::AddKey(uint64_t key, const std::string& name, int64_t n, DType
   if (momentum != 0) flow->SetMomentum(std::make_unique<Momentum>(parsed, dtype, momentum));
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    if (!failure_.empty()) throw Error(failure_);
+    if (failure_) throw Error(*failure_);
     if (!flows_.emplace(key, flow).second) throw Error("key '" + name + "' is already initialised");
   }
   try {
@@ -283,12 +284,12 @@ void KVStoreDist::OnInitRequest(InitRequest request, uint64_t key) {
     }
     if (request.from != postoffice_.self()) linked_.insert(request.from);
     all.push_back(std::move(request));
-    error = WhoWillNotInit(all, left_);
+    error = WhoWillNotInit(all, left_, postoffice_.options().van.names);
     if (int(all.size()) < postoffice_.num_workers() && error.empty()) return;
     requests = std::move(all);
     init_requests_.erase(key);
   }
-  AnswerInit(requests, error.empty() ? Disagreement(requests) : error);
+  AnswerInit(requests, error.empty() ? Disagreement(requests, postoffice_.options().van.names) : error);
 }
 
 void KVStoreDist::AnswerInit(const std::vector<InitRequest>& requests, const std::string& error) {

@@ -80,10 +80,10 @@ void KVStoreDist::OnMessage(NodeId from, Message message) {
     }
     case MessageKind::kFailure:
       if (from.role == Role::kWorker) {
-        FailJob(TextIn(message), FailureCause(header.flags));
+        FailJob(FailureIn(message, from), FailureCause(header.flags));
       } else {
         if (header.flags == kTimedOut) debug_dumps::Request(TextIn(message));
-        if (FailAll(TextIn(message))) {  // which the server says to all workers
+        if (FailAll(FailureIn(message, from))) {  // which the server says to all workers
           std::lock_guard<std::mutex> lock(mutex_);
           job_failed_at_ = std::chrono::steady_clock::now();
         }

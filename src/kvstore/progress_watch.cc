@@ -7,16 +7,22 @@ namespace {
 /// report it.
 constexpr std::chrono::seconds kReportTime{10};
 
-std::string NamesOf(const std::vector<NodeId>& nodes) {
+}  // namespace
+
+std::string ProgressWatch::NamesOf(const std::vector<NodeId>& nodes) const {
   std::string names;
-  for (NodeId node : nodes) names += (names.empty() ? "" : ", ") + node.ToString();
+  for (NodeId node : nodes) names += (names.empty() ? "" : ", ") + names_(node);
   return names;
 }
 
-}  // namespace
+Error ProgressWatch::TimedOut(const std::vector<NodeId>& nodes, const std::string& whom,
+                              const std::string& what) const {
+  return Error("waited " + std::to_string(timeout_.count()) + " s for " + whom + what + hint_, Cause::kTimedOut,
+               nodes.front());
+}
 
-std::string ProgressWatch::Check(const std::vector<std::shared_ptr<Flow>>& flows, NodeId self,
-                                 const std::set<NodeId>& left) {
+std::optional<Error> ProgressWatch::Check(const std::vector<std::shared_ptr<Flow>>& flows, NodeId self,
+                                          const std::set<NodeId>& left) {
   const auto now = std::chrono::steady_clock::now();
   // Of keys that are gone nothing is kept: another may lie where one was.
   std::map<const Flow*, Progress> before;
@@ -37,13 +43,13 @@ std::string ProgressWatch::Check(const std::vector<std::shared_ptr<Flow>>& flows
         "iteration " + std::to_string(wait.iteration) + " of key '" + flow->name() + "'";
     for (NodeId node : wait.peers) {
       if (wait.unpushed || left.count(node) == 0) continue;
-      return node.ToString() + " left the job while " + what +
-             " still waits for its push: every worker must push equally often";
+      return Error(names_(node) + " left the job while " + what +
+                       " still waits for its push: every worker must push equally often",
+                   Cause::kLeft, node);
     }
     if (now - progress.since <= timeout_) continue;
     if (wait.updating) {
-      return "waited " + std::to_string(timeout_.count()) + " s for the optimizer of " +
-             self.ToString() + " to end " + what + " (HIPRESS_TIMEOUT changes this)";
+      return TimedOut({self}, "the optimizer of " + names_(self) + " to end ", what);
     }
     std::vector<NodeId> late = wait.culprits;
     if (wait.unpushed) {
@@ -52,10 +58,9 @@ std::string ProgressWatch::Check(const std::vector<std::shared_ptr<Flow>>& flows
       if (now - progress.since <= timeout_ + kReportTime) continue;
       late = wait.peers;
     }
-    return "waited " + std::to_string(timeout_.count()) + " s for " + NamesOf(late) +
-           " to push " + what + " (HIPRESS_TIMEOUT changes this)";
+    return TimedOut(late, NamesOf(late) + " to push ", what);
   }
-  return "";
+  return std::nullopt;
 }
 
 }  // namespace hipress

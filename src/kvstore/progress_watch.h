@@ -7,8 +7,10 @@
 #include <chrono>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "casync/flow.h"
@@ -17,14 +19,16 @@ namespace hipress {
 
 class ProgressWatch {
  public:
-  /// `timeout`: for how long a worker may push nothing while others wait.
-  explicit ProgressWatch(std::chrono::seconds timeout) : timeout_(timeout) {}
+  /// \param timeout for how long a worker may push nothing while others wait
+  /// \param hint how users change it, for sentences
+  explicit ProgressWatch(std::chrono::seconds timeout, std::string hint = "", NodeNames names = {})
+      : timeout_(timeout), hint_(std::move(hint)), names_(std::move(names)) {}
 
   /// To be called about once a second. `left`: nodes that have left in peace, after they had done
   /// all that they had begun.
-  /// \return the sentence to fail the job with, or ""
-  std::string Check(const std::vector<std::shared_ptr<Flow>>& flows, NodeId self,
-                    const std::set<NodeId>& left);
+  /// \return the error to fail the job with, if there is one
+  std::optional<Error> Check(const std::vector<std::shared_ptr<Flow>>& flows, NodeId self,
+                             const std::set<NodeId>& left);
 
  private:
   struct Progress {
@@ -32,7 +36,13 @@ class ProgressWatch {
     bool updating = false;
     std::chrono::steady_clock::time_point since;
   };
+  /// "waited 600 s for worker 1 to push ...".
+  Error TimedOut(const std::vector<NodeId>& nodes, const std::string& whom, const std::string& what) const;
+  std::string NamesOf(const std::vector<NodeId>& nodes) const;
+
   const std::chrono::seconds timeout_;
+  const std::string hint_;
+  const NodeNames names_;
   std::map<const Flow*, Progress> progress_;
 };
 

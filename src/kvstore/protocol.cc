@@ -48,20 +48,20 @@ InitRequest::InitRequest(NodeId from, const MessageHeader& header, std::string n
       digest(header.config),
       name(std::move(name)) {}
 
-std::string Disagreement(const std::vector<InitRequest>& requests) {
+std::string Disagreement(const std::vector<InitRequest>& requests, const NodeNames& names) {
   const InitRequest* first = nullptr;
   for (const InitRequest& request : requests) {
     if (request.from == Worker(0)) first = &request;
   }
   for (const InitRequest& other : requests) {
     if (other.elements != first->elements || other.dtype != first->dtype) {
-      return "key '" + first->name + "' was initialised by worker 0 with " +
+      return "key '" + first->name + "' was initialised by " + names(Worker(0)) + " with " +
              std::to_string(first->elements) + " " + NameOf(first->dtype) + " elements, but by " +
-             other.from.ToString() + " with " + std::to_string(other.elements) + " " +
+             names(other.from) + " with " + std::to_string(other.elements) + " " +
              NameOf(other.dtype) + " elements";
     }
     if (other.digest != first->digest || other.name != first->name) {
-      return "worker 0 and " + other.from.ToString() + " disagree on key '" + first->name + "'" +
+      return names(Worker(0)) + " and " + names(other.from) + " disagree on key '" + first->name + "'" +
              (other.name == first->name ? "" : ", which the latter calls '" + other.name + "'") +
              ": they must initialise the same keys in the same order, with the same settings";
     }
@@ -69,12 +69,13 @@ std::string Disagreement(const std::vector<InitRequest>& requests) {
   return "";
 }
 
-std::string WhoWillNotInit(const std::vector<InitRequest>& requests, const std::set<NodeId>& left) {
+std::string WhoWillNotInit(const std::vector<InitRequest>& requests, const std::set<NodeId>& left,
+                           const NodeNames& names) {
   for (const NodeId node : left) {
     const bool came = std::any_of(requests.begin(), requests.end(),
                                   [node](const InitRequest& request) { return request.from == node; });
     if (came || requests.empty()) continue;
-    return node.ToString() + " has left the job and will not initialise key '" + requests.front().name + "'";
+    return names(node) + " has left the job and will not initialise key '" + requests.front().name + "'";
   }
   return "";
 }
@@ -130,6 +131,11 @@ void TextPieces::Forget(NodeId from) {
   for (auto it = texts_.begin(); it != texts_.end();) {
     it = std::get<NodeId>(it->first) == from ? texts_.erase(it) : std::next(it);
   }
+}
+
+Error FailureIn(const Message& message, NodeId from) {
+  if (message.header.flags == kTimedOut) return Error(TextIn(message), Cause::kTimedOut);
+  return Error(TextIn(message), Cause::kReported, from);
 }
 
 Message FailureMessage(const std::string& sentence, FailureCause cause) {

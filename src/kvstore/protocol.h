@@ -94,14 +94,17 @@ struct InitRequest {
   InitRequest(NodeId from, const MessageHeader& header, std::string name);
 };
 /// "" if all agree with worker 0, else the sentence that all of them get.
-std::string Disagreement(const std::vector<InitRequest>& requests);
+std::string Disagreement(const std::vector<InitRequest>& requests, const NodeNames& names = {});
 /// Who has left the job without one of these requests, as a sentence; empty if nobody has.
-std::string WhoWillNotInit(const std::vector<InitRequest>& requests, const std::set<NodeId>& left);
+std::string WhoWillNotInit(const std::vector<InitRequest>& requests, const std::set<NodeId>& left,
+                           const NodeNames& names = {});
 
 /// Header of the answer to a request: the result, or an error.
 MessageHeader ReplyHeader(uint32_t request, bool ok);
 /// An answer with a short text.
 Message ReplyMessage(uint32_t request, bool ok, const std::string& text);
+/// The error of a failure report. Of a wait that took too long, the message does not name the late node.
+Error FailureIn(const Message& message, NodeId from);
 /// Failure report: why the job fails.
 Message FailureMessage(const std::string& sentence, FailureCause cause);
 

@@ -9,7 +9,7 @@ namespace hipress {
 
 uint32_t RequestTable::Add(std::future<Reply>* reply) {
   std::lock_guard<std::mutex> lock(mutex_);
-  if (!failure_.empty()) throw Error(failure_);
+  if (failure_) throw Error(*failure_);
   while (requests_.count(next_) != 0) ++next_;  // after 2^32 of them
   *reply = requests_[next_].get_future();
   return next_++;
@@ -19,8 +19,7 @@ std::string RequestTable::Await(std::future<Reply>* reply, const char* kind,
                                 const std::string& about, const std::string& what) {
   const BlockingCalls::Scope scope(calls_, kind, about);
   if (!interrupt::WaitUntil(*reply, std::chrono::steady_clock::now() + timeout_)) {
-    debug_dumps::GiveUp("waited " + std::to_string(timeout_.count()) + " s for " + what +
-                        " (HIPRESS_TIMEOUT changes this)");
+    debug_dumps::GiveUp("waited " + std::to_string(timeout_.count()) + " s for " + what + hint_);
   }
   Reply answer = reply->get();
   if (!answer.ok) throw Error(answer.text);
@@ -42,15 +41,15 @@ void RequestTable::OnReply(NodeId from, const Message& message) {
   promise.set_value({message.header.flags == kReplyOk, *std::move(text)});
 }
 
-void RequestTable::Fail(const std::string& sentence) {
+void RequestTable::Fail(const Error& error) {
   std::unordered_map<uint32_t, std::promise<Reply>> requests;
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    failure_ = sentence;
+    failure_ = std::make_shared<const Error>(error);
     requests.swap(requests_);
     pieces_ = TextPieces();
   }
-  for (auto& [id, promise] : requests) promise.set_value({false, sentence});
+  for (auto& [id, promise] : requests) promise.set_exception(std::make_exception_ptr(error));
 }
 
 }  // namespace hipress

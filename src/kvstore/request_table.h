@@ -10,6 +10,7 @@
 #include <mutex>
 #include <string>
 #include <unordered_map>
+#include <utility>
 
 #include "common/blocking_calls.h"
 #include "kvstore/protocol.h"
@@ -27,7 +28,9 @@ class RequestTable {
  public:
   /// \param calls where waits are listed for debugging
   /// \param timeout of a wait
-  RequestTable(BlockingCalls* calls, std::chrono::seconds timeout) : calls_(calls), timeout_(timeout) {}
+  /// \param hint how users change it, for sentences
+  RequestTable(BlockingCalls* calls, std::chrono::seconds timeout, std::string hint = "")
+      : calls_(calls), timeout_(timeout), hint_(std::move(hint)) {}
 
   /// \return the id that the answer has in MessageHeader::iteration. \throw Error after Fail
   uint32_t Add(std::future<Reply>* reply);
@@ -40,16 +43,17 @@ class RequestTable {
   /// An answer (kReply), or a piece of one; without effect if no thread waits for it.
   void OnReply(NodeId from, const Message& message);
   /// Answers every request, now and later, with this error.
-  void Fail(const std::string& sentence);
+  void Fail(const Error& error);
 
  private:
   BlockingCalls* const calls_;
   const std::chrono::seconds timeout_;
+  const std::string hint_;
   std::mutex mutex_;
   std::unordered_map<uint32_t, std::promise<Reply>> requests_;
   uint32_t next_ = 1;
   TextPieces pieces_;
-  std::string failure_;
+  ErrorPtr failure_;
 };
 
 }  // namespace hipress

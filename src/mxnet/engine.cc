@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "c_api/node.h"
 #include "common/types.h"
 
 namespace hipress::mxnet {
@@ -56,9 +57,9 @@ bool Writes(Kind kind) { return kind != Kind::kPush && kind != Kind::kRead; }
 /// Whether other workers wait for it.
 bool Pushes(Kind kind) { return kind != Kind::kPull && kind != Kind::kWrite; }
 
-std::string FailureOf(Session* session) {
+std::optional<Error> FailureOf(Session* session) {
   std::lock_guard<std::mutex> lock(session->mutex);
-  return session->closed ? "the key-value store is closed" : session->failure;
+  return session->closed ? Error("the key-value store is closed") : session->failure;
 }
 
 /// Ends an operation in error, see Library::ReserveExceptions.
@@ -74,7 +75,7 @@ void Complete(Operation* op, const std::string& error) {
     // MXNet forgets the error of an operation that writes no array, such as a push: remember it.
     Session* session = op->key->session.get();
     std::lock_guard<std::mutex> lock(session->mutex);
-    if (session->failure.empty()) session->failure = error;
+    if (!session->failure) session->failure = Error(error);
   }
   if (Bridge::Get().wait_inside) {
     // NaiveEngine ignores an error given to on_complete; Run throws it instead.
@@ -91,17 +92,19 @@ void Complete(Operation* op, const std::string& error) {
 
 }  // namespace
 
-void OnDone(void* context, const char* error) {
+void OnDone(void* context, const HipressError* error) { End(context, error == nullptr ? "" : error->sentence); }
+
+void End(void* context, const std::string& error) {
   std::unique_ptr<std::shared_ptr<Operation>> op(static_cast<std::shared_ptr<Operation>*>(context));
-  Complete(op->get(), error == nullptr ? "" : error);
+  Complete(op->get(), error);
 }
 
 namespace {
 
 void Enter(const std::shared_ptr<Operation>& op) {
   const HipressMXKey& key = *op->key;
-  const std::string error = op->error.empty() ? FailureOf(key.session.get()) : op->error;
-  if (!error.empty()) return Complete(op.get(), error);
+  if (!op->error.empty()) return Complete(op.get(), op->error);
+  if (const auto failure = FailureOf(key.session.get())) return Complete(op.get(), failure->what());
   auto* context = new std::shared_ptr<Operation>(op);
   HipressNodeHandle node = key.session->node;
   int code = -1;
@@ -125,7 +128,7 @@ void Enter(const std::shared_ptr<Operation>& op) {
   }
   if (code != 0) {
     delete context;
-    Complete(op.get(), HipressGetLastError());
+    Complete(op.get(), HipressGetLastError()->sentence);
   }
 }
 
@@ -152,9 +155,10 @@ void FailSession(const Operation& op) {
   Session* session = op.key->session.get();
   {
     std::lock_guard<std::mutex> lock(session->mutex);
-    if (session->closed || !session->failure.empty()) return;
-    session->failure = "the gradient of key " + op.key->name +
-                       " was not pushed because computing it failed; this worker has left the job";
+    if (session->closed || session->failure) return;
+    session->failure = Error("the gradient of key " + op.key->name +
+                                 " was not pushed because computing it failed; this worker has left the job",
+                             Cause::kNotComputed, session->node->postoffice().self());
   }
   HipressAbort(session->node);
 }
@@ -223,8 +227,7 @@ void Release(void* param) {
 void Schedule(Kind kind, HipressMXKeyHandle key, NDArrayHandle array, int priority,
               HipressMXStart start, void* context) {
   const Library& library = *Bridge::Get().library;
-  const std::string failure = FailureOf(key->session.get());
-  if (!failure.empty()) throw Error(failure);
+  if (const auto failure = FailureOf(key->session.get())) throw *failure;
   auto op = std::make_shared<Operation>();
   op->kind = kind;
   op->key = key;

@@ -9,8 +9,10 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
+#include "common/types.h"
 #include "hipress/mxnet.h"
 #include "mxnet/handover.h"
 #include "mxnet/library.h"
@@ -25,7 +27,7 @@ struct Session {
   HipressNodeHandle node;
   std::mutex mutex;
   bool closed = false;
-  std::string failure;  // why no operation can succeed any more
+  std::optional<Error> failure;  // why no operation can succeed
   Handover handover;
 };
 
@@ -49,7 +51,9 @@ struct Operation;
 void Schedule(Kind kind, HipressMXKeyHandle key, NDArrayHandle array, int priority,
               HipressMXStart start = nullptr, void* context = nullptr);
 /// HipressDone of an operation; `context` is its last owner.
-void OnDone(void* context, const char* error);
+void OnDone(void* context, const HipressError* error);
+/// The same with a sentence, empty after a success.
+void End(void* context, const std::string& error);
 
 }  // namespace hipress::mxnet
 

@@ -105,7 +105,7 @@ int HipressMXSchedule(HipressMXKeyHandle key, void* array, int writes, int prior
 
 int HipressMXEnd(void* operation, const char* error) {
   API_BEGIN();
-  hipress::mxnet::OnDone(operation, error);
+  hipress::mxnet::End(operation, error == nullptr ? "" : error);
   API_END();
 }
 

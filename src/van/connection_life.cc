@@ -196,7 +196,7 @@ void Connection::Failed(const std::string& why) noexcept {
   try {
     LogWarning("the connection with " + peer_.ToString() + " (" + address_ + ") ends because of an error in " +
                owner_.self().ToString() + ": " + why);
-    Close(false, "can no longer be served by " + owner_.self().ToString() + ": " + why);
+    Close(false, "can no longer be served by " + options_.names(owner_.self()) + ": " + why);
   } catch (const std::exception&) {
     // Out of memory: the connection is closed as far as possible.
   }

@@ -121,11 +121,13 @@ JobOptions JobOptions::From(const Values& given) {
       std::chrono::seconds(OptionalNumber(text, "HIPRESS_START_TIMEOUT", 120, 1, 86400));
   options.wait_timeout =
       std::chrono::seconds(OptionalNumber(text, "HIPRESS_TIMEOUT", 600, 1, kMaxNumber));
+  if (given.count("HIPRESS_TIMEOUT") == 0) options.timeout_hint = " (HIPRESS_TIMEOUT changes this)";
   options.num_threads = OptionalNumber(text, "HIPRESS_NUM_THREADS", 0, 0, 256);
   options.flight_entries = size_t(OptionalNumber(text, "HIPRESS_FLIGHT_RECORDER", 1024, 0, 1 << 20));
   options.debug_signal = debug_dumps::SignalOf(text("HIPRESS_DEBUG_SIGNAL"));
   options.timeline = text("HIPRESS_TIMELINE");
   options.ranks = text("HIPRESS_RANKS");
+  options.van.names = NodeNames(options.ranks);
   options.job = text("HIPRESS_JOB");
   options.view = OptionalNumber(text, "HIPRESS_VIEW", 0, 0, kMaxNumber);
   options.van.secret = Secret(text);

@@ -93,7 +93,9 @@ class Postoffice::Impl final : public VanReceiver {
   void SendBarrier(uint64_t kind, uint64_t number, uint8_t flags);
   void OnRelease(const Message& message);
   /// The death because of which a barrier of this kind cannot be completed; empty if there is none.
-  std::string Obstacle(uint64_t kind) const;
+  /// The first death, if it keeps barriers of this kind from being completed, or null.
+  const std::pair<NodeId, std::string>* Obstacle(uint64_t kind) const;
+  void ThrowIfDead() const;
   void ThrowIfBroken(uint64_t kind) const;
   /// Gradients and commands come only from members of a formed job.
   void CheckMember(NodeId from);

@@ -24,7 +24,7 @@ void Postoffice::Impl::Barrier(uint64_t kind, seconds timeout) {
   if (released_[kind] < number) SendBarrier(kind, number, kPlainFlag);
   const auto over = [&] {
     return released_[kind] >= number || !barrier_failure_.empty() || stopping_ ||
-           !Obstacle(kind).empty();
+           Obstacle(kind) != nullptr;
   };
   if (!interrupt::WaitUntil(&changed_, &lock, deadline, over)) {
     SendBarrier(kind, number, kQueryFlag);
@@ -36,7 +36,7 @@ void Postoffice::Impl::Barrier(uint64_t kind, seconds timeout) {
   }
   ThrowIfBroken(kind);
   const std::string late =
-      barrier_missing_.empty() ? "the scheduler, which does not answer" : barrier_missing_;
+      barrier_missing_.empty() ? options_.van.names(Scheduler()) + ", which does not answer" : barrier_missing_;
   lock.unlock();
   debug_dumps::GiveUp("waited " + std::to_string(timeout.count()) + " s at a barrier for " + late);
 }
@@ -49,11 +49,13 @@ void Postoffice::Impl::Link(NodeId peer) {
     {
       std::lock_guard<std::mutex> lock(mutex_);
       if (up_.count(peer) != 0) return;
-      if (!deaths_.empty()) throw Error(deaths_.front().second);
-      if (left_.count(peer) != 0) throw Error(peer.ToString() + " has left the job");
+      ThrowIfDead();
+      if (left_.count(peer) != 0) {
+        throw Error(options_.van.names(peer) + " has left the job", Cause::kLeft, peer);
+      }
       if (stopping_) throw Error("this node is being stopped");
       const auto it = roster_.addresses.find(peer);
-      if (it == roster_.addresses.end()) throw Error("there is no " + peer.ToString());
+      if (it == roster_.addresses.end()) throw Error("there is no " + options_.van.names(peer));
       address = it->second;
     }
     // In short tries, so that a failure report ends it; in longer ones where a handshake takes so long.
@@ -132,7 +134,7 @@ void Postoffice::Impl::AtScheduler(NodeId from, const Message& message) {
     case MessageKind::kNodeDown:
       if (!state_->IsNewFailure(from, message)) return;
       return OnFailureReport(NodeId::Unpack(static_cast<uint32_t>(message.header.key)), from,
-                    PrintableTextIn(message).substr(0, 500) + " (" + from.ToString() + " says so)");
+                    PrintableTextIn(message).substr(0, 500) + " (" + options_.van.names(from) + " says so)");
     case MessageKind::kTimeline: CheckMember(from); return timeline_.AtScheduler(from, message);
     default: throw ProtocolError("a scheduler takes no such membership message");
   }
@@ -169,17 +171,22 @@ void Postoffice::Impl::OnRelease(const Message& message) {
   }
 }
 
-std::string Postoffice::Impl::Obstacle(uint64_t kind) const {
+const std::pair<NodeId, std::string>* Postoffice::Impl::Obstacle(uint64_t kind) const {
   for (const auto& [node, _] : deaths_) {
     // The first death is behind the later ones: a scheduler ends when a server has died.
-    if (node.role != Role::kServer || kind != kWorkersBarrier) return deaths_.front().second;
+    if (node.role != Role::kServer || kind != kWorkersBarrier) return &deaths_.front();
   }
-  return "";
+  return nullptr;
+}
+
+void Postoffice::Impl::ThrowIfDead() const {
+  if (!deaths_.empty()) throw Error(deaths_.front().second, Cause::kDied, deaths_.front().first);
 }
 
 void Postoffice::Impl::ThrowIfBroken(uint64_t kind) const {
-  const std::string obstacle = Obstacle(kind);
-  if (!obstacle.empty()) throw Error("a barrier cannot be completed: " + obstacle);
+  if (const auto* death = Obstacle(kind)) {
+    throw Error("a barrier cannot be completed: " + death->second, Cause::kDied, death->first);
+  }
   if (!barrier_failure_.empty()) throw Error("a barrier cannot be completed: " + barrier_failure_);
   if (stopping_) throw Error("a barrier was given up because this node is being stopped");
 }

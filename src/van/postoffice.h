@@ -33,6 +33,7 @@ struct JobOptions {
   std::string node_host;          ///< DMLC_NODE_HOST: address to listen on; empty: derive it
   std::chrono::seconds start_timeout{120};  ///< for all nodes to appear (HIPRESS_START_TIMEOUT)
   std::chrono::seconds wait_timeout{600};   ///< for any later wait for other nodes (HIPRESS_TIMEOUT)
+  std::string timeout_hint;  ///< for sentences about wait_timeout: how users change it; empty if a front end does
   size_t flight_entries = 1024;  ///< events that each thread remembers (HIPRESS_FLIGHT_RECORDER); 0: none
   int debug_signal = 0;  ///< on which it is dumped (HIPRESS_DEBUG_SIGNAL); 0: none
   /// File that a scheduler writes (HIPRESS_TIMELINE); that a worker of a view writes which fails.

@@ -160,7 +160,7 @@ void Postoffice::Impl::JudgeSuspicions() {
     if (silence && *silence > 2 * options_.van.heartbeat_interval) continue;  // soon it is given up
     if (silence) {
       Lose(suspicion.from, Describe(suspicion.from) + " died: it is cut off from " +
-                            suspicion.node.ToString() + ", which is alive");
+                            options_.van.names(suspicion.node) + ", which is alive");
     }
     Drop(suspicion);
   }
@@ -171,7 +171,7 @@ std::string Postoffice::Impl::Describe(NodeId node) const {
   const std::string address = node == Scheduler()              ? root_address_
                               : it == roster_.addresses.end() ? ""
                                                               : it->second;
-  return node.ToString() + (address.empty() ? "" : " (" + address + ")");
+  return options_.van.names(node) + (address.empty() ? "" : " (" + address + ")");
 }
 
 bool Postoffice::Impl::Lives(NodeId peer) const {
@@ -188,7 +188,7 @@ void Postoffice::Impl::LostPeer(NodeId peer, bool graceful, const std::string& r
       peer.role != Role::kWorker && !done && (options_.role == Role::kWorker || !started_);
   if (graceful && needed) {
     return Die(peer,
-               Describe(peer) + " left the job before " + self().ToString() + " had finished");
+               Describe(peer) + " left the job before " + options_.van.names(self()) + " had finished");
   }
   if (graceful) {
     left_.insert(peer);

@@ -17,7 +17,7 @@ using std::chrono::steady_clock;
 
 void Postoffice::Impl::ThrowIfStartFailed() {
   if (!start_failure_.empty()) throw Error(start_failure_);
-  if (!deaths_.empty()) throw Error(deaths_.front().second);
+  ThrowIfDead();
   if (stopping_) throw Error("this node is being stopped");
 }
 
@@ -35,7 +35,7 @@ void Postoffice::Impl::AwaitStart(std::unique_lock<std::mutex>* lock, SteadyTime
   if (done()) return;
   ThrowIfStartFailed();
   const std::string late = barrier_missing_.empty()
-                               ? "the scheduler at " + root_address_ + ", which does not answer"
+                               ? options_.van.names(Scheduler()) + " at " + root_address_ + ", which does not answer"
                                : barrier_missing_;
   lock->unlock();
   debug_dumps::GiveUp("waited " + std::to_string(options_.start_timeout.count()) + " s for " + late);

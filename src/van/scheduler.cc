@@ -122,7 +122,9 @@ std::string SchedulerState::Missing() const {
     // Only where everybody asked for a rank do the ranks left over say who is missing.
     if (static_cast<int>(ranks.size()) == missing && missing < wanted && missing <= 16) {
       std::vector<std::string> names;
-      for (const int rank : ranks) names.push_back(std::to_string(rank));
+      for (const int rank : ranks) {
+        names.push_back(role == Role::kWorker ? options_.van.names.RankOf(rank) : std::to_string(rank));
+      }
       part += " (rank " + JoinWords(names) + ")";
     }
     parts.push_back(part);
@@ -144,7 +146,7 @@ void SchedulerState::GiveUp(const std::string& why) {
 
 std::string SchedulerState::Describe(NodeId node) const {
   const auto it = addresses_.find(node);
-  return node.ToString() + (it == addresses_.end() ? "" : " (" + it->second + ")");
+  return options_.van.names(node) + (it == addresses_.end() ? "" : " (" + it->second + ")");
 }
 
 void SchedulerState::OnDown(NodeId peer, bool graceful, const std::string& reason) {
@@ -155,7 +157,7 @@ void SchedulerState::OnDown(NodeId peer, bool graceful, const std::string& reaso
     const Registration& r = it->registration;
     const std::string role = NameOf(r.role);
     const std::string name =
-        r.wanted_rank < 0 ? "a " + role : role + " " + std::to_string(r.wanted_rank);
+        r.wanted_rank < 0 ? "a " + role : options_.van.names({r.role, static_cast<uint16_t>(r.wanted_rank)});
     const std::string missing = impatient_.count(peer) != 0 ? Missing() : "";
     return GiveUp(name + " (" + r.address + ") " +
                   (missing.empty() ? "went away while the job was starting: it " + reason
@@ -230,7 +232,7 @@ void SchedulerState::CheckBarrier(uint64_t kind) {
   const std::vector<NodeId> participants = Participants(kind);
   for (const NodeId node : participants) {
     if (left_.count(node) == 0 || barrier.arrived.count(node) != 0) continue;
-    const std::string why = node.ToString() + " has left the job and will not come to the barrier";
+    const std::string why = options_.van.names(node) + " has left the job and will not come to the barrier";
     for (const NodeId waiting : barrier.arrived) hooks_.send(waiting, Release(kind, kFailureFlag, why));
     return;
   }
@@ -249,7 +251,7 @@ std::string SchedulerState::NotArrived(uint64_t kind) const {
       names.push_back("others");
       break;
     }
-    names.push_back(node.ToString());
+    names.push_back(options_.van.names(node));
   }
   return JoinWords(names);
 }

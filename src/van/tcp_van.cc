@@ -90,8 +90,8 @@ class TcpCore final : public ConnectionOwner {
   void Connect(NodeId peer, const std::string& address, SteadyTime deadline) {
     const auto fail = [&](const std::string& why) {
       throw Error(self().rank == kUnnamedRank
-                      ? "cannot connect to " + peer.ToString() + " at " + address + ": " + why
-                      : self().ToString() + " cannot connect to " + peer.ToString() +
+                      ? "cannot connect to " + options_.names(peer) + " at " + address + ": " + why
+                      : options_.names(self()) + " cannot connect to " + options_.names(peer) +
                             " at " + address + ": " + why);
     };
     const auto begin = steady_clock::now();

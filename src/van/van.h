@@ -63,6 +63,7 @@ struct VanCounters {
 
 /// Everything a van can be told; defaults are right for a cluster.
 struct VanOptions {
+  NodeNames names;          ///< of nodes in sentences (HIPRESS_RANKS)
   std::string secret;       ///< the job secret; every connection proves knowledge of it, both ways
   std::string interface;    ///< network interface to listen on (DMLC_INTERFACE); empty: choose by route
   /// TLS 1.3 keyed from the secret: "auto" (on unless both ends are on one host), "on", "off".

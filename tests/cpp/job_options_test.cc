@@ -36,6 +36,22 @@ TEST(Roster, MalformedTextsAreProtocolErrors) {
 
 constexpr const char* kSecret = "0123456789abcdef";
 
+TEST(JobOptions, RanksAndTimeoutOfAFrontEndShapeSentences) {
+  JobOptions::Values values = {
+      {"DMLC_ROLE", "worker"}, {"DMLC_PS_ROOT_URI", "10.0.0.1"}, {"DMLC_PS_ROOT_PORT", "9091"},
+      {"DMLC_NUM_WORKER", "2"}, {"DMLC_NUM_SERVER", "1"}, {"HIPRESS_SECRET", kSecret}};
+  const JobOptions plain = JobOptions::From(values);
+  EXPECT_EQ(plain.van.names(Worker(1)), "worker 1");
+  EXPECT_EQ(plain.van.names(Scheduler()), "the scheduler");
+  EXPECT_EQ(plain.timeout_hint, " (HIPRESS_TIMEOUT changes this)");
+  values.insert({{"HIPRESS_RANKS", "4,7"}, {"HIPRESS_TIMEOUT", "9"}});
+  const JobOptions options = JobOptions::From(values);
+  EXPECT_EQ(options.van.names(Worker(1)), "rank 7");
+  EXPECT_EQ(options.van.names(Scheduler()), "rank 4");
+  EXPECT_EQ(options.van.names(Server(0)), "server 0");
+  EXPECT_EQ(options.timeout_hint, "");
+}
+
 TEST(JobOptions, TheEnvironmentIsCheckedVariableByVariable) {
   const std::map<std::string, std::string> good = {
       {"DMLC_ROLE", "worker"},     {"DMLC_PS_ROOT_URI", "10.0.0.1"}, {"DMLC_PS_ROOT_PORT", "9091"},

@@ -130,7 +130,7 @@ TEST(Scheduler, InTheBackgroundEndsWhenItIsStoppedOrFreed) {
   for (const bool stops : {true, false}) {
     HipressNodeHandle node = nullptr;
     const char* address = nullptr;
-    ASSERT_EQ(HipressStartScheduler(6, names, values, &node, &address), 0) << HipressGetLastError();
+    ASSERT_EQ(HipressStartScheduler(6, names, values, &node, &address), 0) << HipressGetLastError()->sentence;
     EXPECT_HAS(address, "127.0.0.1:");
     int over = 1;
     EXPECT_EQ(HipressAwaitEnd(node, 10, &over), 0);
@@ -149,12 +149,16 @@ TEST(ProgressWatch, DoesNotTakeAKeyForAnOlderOneAtTheSamePlace) {
   ProgressWatch watch(seconds(1));
   Calls calls;
   cluster.Push(1, x.data(), calls.Expect());  // it waits for worker 0
-  EXPECT_EQ(watch.Check({flow}, Worker(1), {}), "");
-  EXPECT_EQ(watch.Check({}, Worker(1), {}), "");  // it is dropped
+  EXPECT_FALSE(watch.Check({flow}, Worker(1), {}));
+  EXPECT_FALSE(watch.Check({}, Worker(1), {}));  // it is dropped
   std::this_thread::sleep_for(milliseconds(1100));
-  EXPECT_EQ(watch.Check({flow}, Worker(1), {}), "") << "what waits here now has just begun";
+  EXPECT_FALSE(watch.Check({flow}, Worker(1), {})) << "what waits here now has just begun";
   std::this_thread::sleep_for(milliseconds(1100));
-  EXPECT_HAS(watch.Check({flow}, Worker(1), {}), "waited 1 s for worker 0");
+  const auto late = watch.Check({flow}, Worker(1), {});
+  ASSERT_TRUE(late);
+  EXPECT_HAS(late->what(), "waited 1 s for worker 0");
+  EXPECT_EQ(late->cause, Cause::kTimedOut);
+  EXPECT_EQ(late->node, Worker(0));
   flow->Fail("the test is over");
   EXPECT_TRUE(calls.Wait());
 }

@@ -236,7 +236,7 @@ def test_node_is_not_freed_while_it_is_interrupted(monkeypatch):
         HipressFailPending=fail_pending, HipressFree=lambda handle: calls.append("freed")
     )
     monkeypatch.setattr(member, "lib", library)
-    monkeypatch.setattr(Member, "rank", 0)
+    monkeypatch.setattr(Member, "name", "worker 0")
     thread = threading.Thread(target=node.interrupt)
     thread.start()
     assert interrupting.wait(10)

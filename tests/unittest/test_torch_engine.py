@@ -71,7 +71,7 @@ def gives_up(rank):
     step(synchronizer)
     dist.barrier(group)  # or the failure might end the other's first step
     if rank == 3:
-        synchronizer.engine.fail(MemoryError("no more memory"), "bucket 7")
+        synchronizer.engine.fail(MemoryError("no more memory for 'worker 1.bias'"), "bucket 7")
     first, _ = caught(synchronizer)
     after = start_on(group)  # both begin anew
     assert after.engine is not synchronizer.engine
@@ -82,8 +82,9 @@ def gives_up(rank):
 @pytest.mark.slow
 def test_ranks_are_named_as_in_the_whole_job_and_a_group_can_begin_anew():
     _, first, _, third = returned_but_errors(run_ranks(gives_up, 4))
-    assert first == "HipressError: bucket 0 (a): rank 3 gave up: bucket 7: no more memory"
-    assert third == "HipressError: bucket 7: no more memory"
+    problem = "bucket 7: no more memory for 'worker 1.bias'"  # a parameter's name stays as it is
+    assert first == f"HipressError: bucket 0 (a): rank 3 gave up: {problem}"
+    assert third == f"HipressError: {problem}"
 
 
 def is_numbered_anew(rank, folder):

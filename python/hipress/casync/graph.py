@@ -58,6 +58,11 @@ class Node:
         """The id as one integer, as the C API takes it."""
         return int(self.role) << 16 | self.rank
 
+    @staticmethod
+    def unpack(packed: int) -> Node:
+        """Return the node of an id of the C API."""
+        return Node(Role(packed >> 16), packed & 0xFFFF)
+
     def __str__(self) -> str:
         return f"{self.role.name.lower()} {self.rank}"
 

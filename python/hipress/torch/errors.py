@@ -1,5 +1,19 @@
 """Errors that users of the PyTorch front end see."""
 
+import torch.distributed as dist
 
-class HipressError(RuntimeError):
+from hipress import errors
+
+
+class HipressError(errors.HipressError):
     """A collective operation failed. The message names the rank at fault."""
+
+
+def is_process_group_error(error: Exception) -> bool:
+    """Return whether an error may come from an operation on a process group.
+
+    PyTorch raises ``torch.distributed.DistError`` for errors of NCCL and of its store, and a plain
+    RuntimeError for those of Gloo. Their texts all contain the name of Gloo's source file, such as
+    "[.../gloo/transport/tcp/pair.cc:534] Connection closed by peer". No attribute shows the origin.
+    """
+    return isinstance(error, dist.DistError) or "gloo" in str(error).lower()

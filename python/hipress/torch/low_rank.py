@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from hipress._lib import check_call, lib
+from hipress._lib import abi, check_call, lib
 from hipress.config import LOW_RANK
 from hipress.torch.dtypes import floats
 
@@ -39,15 +39,6 @@ START = "start_q"
 
 _PAD = 32  # LowRankShape::kPad
 _FLOATS = ("last", "next", "last_p", "last_q", START, "own_q")
-
-
-class _Matrix(ctypes.Structure):
-    """HipressLowRank."""
-
-    _fields_ = [
-        (name, ctypes.c_int64)
-        for name in ("rows", "cols", "rank", "gradient", "dtype", *_FLOATS, "p", "q")
-    ]
 
 
 def pays(shape: Sequence[int], rank: int) -> bool:
@@ -95,7 +86,7 @@ class Factors:
         whole = (self.rows, _padded(self.cols))
         shapes = dict(zip(_FLOATS, (whole, whole, tall, wide, wide, wide)))
         self._memory = {name: floats(*size) for name, size in shapes.items()}
-        self.matrix = _Matrix(self.rows, self.cols, rank)
+        self.matrix = abi.HipressLowRank(self.rows, self.cols, rank)
         for name, values in self._memory.items():
             setattr(self.matrix, name, values.data_ptr())
         self._at = {values.data_ptr(): values for values in self._memory.values()}
@@ -109,8 +100,8 @@ class Factors:
 
     def state_dict(self) -> dict[str, Any]:
         residual = np.empty(self.rows * self.cols, np.float32)
-        matrix, out = ctypes.addressof(self.matrix), residual.ctypes.data
-        check_call(lib.HipressLowRankResidual(matrix, out), RuntimeError)
+        matrix = ctypes.byref(self.matrix)
+        check_call(lib.HipressLowRankResidual(matrix, residual.ctypes.data), RuntimeError)
         start = self._memory[START].numpy().copy()
         states = {"residual": residual, START: start}
         config = f"type={LOW_RANK},rank={self.rank}"
@@ -188,4 +179,4 @@ class Factors:
         self.step, self._before = before.step, None
 
     def _start(self) -> None:
-        check_call(lib.HipressLowRankStart(ctypes.addressof(self.matrix)), RuntimeError)
+        check_call(lib.HipressLowRankStart(ctypes.byref(self.matrix)), RuntimeError)

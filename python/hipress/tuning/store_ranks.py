@@ -18,7 +18,6 @@ from hipress.dtypes import FLOAT32
 from hipress.secopa.auto import FIRST_KEY
 from hipress.secopa.choice import Measured, compare
 from hipress.secopa.steps import MEASURING
-from hipress.tuning.saved import residual_norm
 from hipress.tuning.ways import Way, apart
 
 FIRST = FIRST_KEY + (1 << 40)
@@ -63,7 +62,7 @@ class Store(Protocol):
 
     def wait_all(self) -> None: ...
 
-    def save_states(self, server: int | None, first: int, last: int) -> bytes: ...
+    def norm_of_states(self, first: int, last: int) -> float: ...
 
     def stats(self) -> dict[str, int]: ...
 
@@ -144,7 +143,7 @@ class StoreRanks:
 
     def residual_norm(self) -> float:
         self.settle()
-        return residual_norm(self.node.save_states(None, 0, FIRST_KEY - 1))
+        return self.node.norm_of_states(0, FIRST_KEY - 1)
 
     def allows_feedback(self) -> bool | None:
         return self.node.allows_feedback()

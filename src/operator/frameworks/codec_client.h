@@ -22,7 +22,7 @@ namespace client {
 
 /// \throw std::runtime_error with the library's sentence
 inline void Check(int code) {
-  if (code != 0) throw std::runtime_error(HipressGetLastError());
+  if (code != 0) throw std::runtime_error(HipressGetLastError()->sentence);
 }
 
 /// One codec, for calls from any thread: states are the caller's.

@@ -70,7 +70,7 @@ struct Target {
 /// stage behind it.
 std::vector<Target> Targets(const std::string& only) {
   const char* text = nullptr;
-  if (HipressCodecNames(&text) != 0) Die(HipressGetLastError());
+  if (HipressCodecNames(&text) != 0) Die(HipressGetLastError()->sentence);
   std::vector<Target> targets;
   const std::string names = text;
   for (size_t at = 0; at <= names.size();) {
@@ -141,7 +141,7 @@ class Fuzzer {
     uint8_t* out = out_.Place(size, at_end);
     const auto length = static_cast<int64_t>(bytes.size());
     if (HipressCodecDecode(codec_, payload, length, n, 0, out) != 0) {
-      if (*HipressGetLastError() == '\0') Die(config_ + ": an error without a sentence");
+      if (*HipressGetLastError()->sentence == '\0') Die(config_ + ": an error without a sentence");
       ++refused_;
       return;
     }
@@ -167,7 +167,7 @@ class Fuzzer {
   };
 
   void Must(int code) const {
-    if (code != 0) Die(type_ + ": " + HipressGetLastError());
+    if (code != 0) Die(type_ + ": " + HipressGetLastError()->sentence);
   }
 
   size_t Below(size_t limit) { return limit == 0 ? 0 : random_() % limit; }

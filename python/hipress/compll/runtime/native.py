@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import os
 import platform
 from collections.abc import Sequence
-from ctypes import (
-    POINTER,
-    Structure,
-    c_char_p,
-    c_double,
-    c_int,
-    c_int64,
-    c_uint32,
-    c_uint64,
-    c_void_p,
-)
+from ctypes import POINTER, c_double, c_int64, c_void_p
 from pathlib import Path
 
 import numpy as np
 
+from hipress._c_api import Declarations
 from hipress.compll.backends.cpp.program import generate
 from hipress.compll.backends.numpy.interpreter import check_params, fill_states
 from hipress.compll.errors import BuildError, PayloadError
@@ -89,45 +81,9 @@ def compile_cached(name: str, source: str, flags: list[str], depends: Sequence[P
     return library(name, "generated.cc", source, [*cxx(), *COMMON_FLAGS], flags, depends)
 
 
-class _EncodeCall(Structure):
-    _fields_ = [
-        ("gradient", c_void_p), ("gradient_type", c_int), ("n", c_int64),
-        ("params", POINTER(c_double)), ("states", POINTER(c_void_p)), ("before", POINTER(c_void_p)),
-        ("lazy", c_int), ("lazy_values", c_void_p), ("step", c_uint64), ("stream", c_uint32),
-        ("threads", c_int), ("parallel", c_void_p), ("payload", c_void_p),
-    ]  # fmt: skip
-
-
-class _DecodeCall(Structure):
-    _fields_ = [
-        ("payloads", POINTER(c_void_p)), ("bytes", POINTER(c_int64)), ("count", c_int64),
-        ("n", c_int64), ("params", POINTER(c_double)), ("out", c_void_p), ("out_type", c_int),
-        ("add", c_int), ("check_only", c_int), ("threads", c_int), ("parallel", c_void_p),
-        ("error", c_void_p), ("error_size", c_int),
-    ]  # fmt: skip
-
-
-class _SettleCall(Structure):
-    _fields_ = [
-        ("states", POINTER(c_void_p)), ("lazy_values", c_void_p), ("n", c_int64),
-        ("threads", c_int), ("parallel", c_void_p),
-    ]  # fmt: skip
-
-
-class _Algorithm(Structure):
-    _fields_ = [
-        ("abi_version", c_uint32), ("name", c_char_p), ("spec", c_char_p), ("summary", c_char_p),
-        ("num_params", c_int), ("params", c_void_p), ("num_states", c_int),
-        ("states", POINTER(c_char_p)), ("residual", c_int),
-        ("fixed_size", c_int), ("uses_step", c_int),
-        ("granularity", ctypes.CFUNCTYPE(c_int64, POINTER(c_double))),
-        ("max_bytes", ctypes.CFUNCTYPE(c_int64, c_int64, POINTER(c_double))),
-        ("used_states", ctypes.CFUNCTYPE(c_int64, POINTER(c_double))),
-        ("encode", ctypes.CFUNCTYPE(c_int64, POINTER(_EncodeCall))),
-        ("decode", ctypes.CFUNCTYPE(c_int, POINTER(_DecodeCall))),
-        ("settle", ctypes.CFUNCTYPE(None, POINTER(_SettleCall))), ("dense", c_int),
-        ("for_sum", c_void_p), ("exact", c_int),
-    ]  # fmt: skip
+@functools.cache
+def _abi() -> Declarations:
+    return Declarations((include_directory() / "operator/contrib/compll/abi.h").read_text("utf-8"))
 
 
 _TYPES = {"float32": 0, "float16": 1, "uint16": 2}
@@ -148,7 +104,7 @@ class Compiled:
         self.params = check_params(program, params)
         self.library = ctypes.CDLL(str(build(program, isa)))
         entry = self.library.hipress_compll_algorithm
-        entry.restype = POINTER(_Algorithm)
+        entry.restype = POINTER(_abi().CompllAlgorithm)
         self.algorithm = entry().contents
         self._values = (c_double * max(len(self.params), 1))(*self.params.values())
 
@@ -186,17 +142,15 @@ class Compiled:
         lazy_values = np.zeros(8, np.float32)
         payload = np.zeros(self.max_bytes(gradient.size) + 64, np.uint8)
         payload[-64:] = 0xA5
-        call = _EncodeCall(
+        call = _abi().CompllEncodeCall(
             gradient.ctypes.data, type_, gradient.size, self._values, pointers, before,
             0, lazy_values.ctypes.data, step, stream, self.threads, None, payload.ctypes.data,
         )  # fmt: skip
         written = self.algorithm.encode(ctypes.byref(call))
         if call.lazy:
-            self.algorithm.settle(
-                ctypes.byref(
-                    _SettleCall(pointers, lazy_values.ctypes.data, gradient.size, self.threads)
-                )
-            )
+            values = lazy_values.ctypes.data
+            settle = _abi().CompllSettleCall(pointers, values, gradient.size, self.threads)
+            self.algorithm.settle(ctypes.byref(settle))
         if written < 0 or written > payload.size - 64 or (payload[-64:] != 0xA5).any():
             raise AssertionError(f"encode wrote {written} bytes, or beyond its buffer")
         return payload[:written].tobytes()
@@ -222,7 +176,7 @@ class Compiled:
     def _decode(self, payloads: list[bytes], out: np.ndarray, add: bool) -> None:
         data = [np.frombuffer(payload, np.uint8) for payload in payloads]
         error = ctypes.create_string_buffer(300)
-        call = _DecodeCall(
+        call = _abi().CompllDecodeCall(
             (c_void_p * len(data))(*(part.ctypes.data for part in data)),
             (c_int64 * len(data))(*(part.size for part in data)), len(data), out.size,
             self._values, out.ctypes.data, 0, int(add), 0, self.threads, None,

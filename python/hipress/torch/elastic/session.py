@@ -21,6 +21,7 @@ from hipress.torch.elastic.carried import Carried
 from hipress.torch.elastic.choosing import Choosing
 from hipress.torch.elastic.rounds import InnerOptimizer
 from hipress.torch.elastic.state import State
+from hipress.torch.errors import is_process_group_error
 from hipress.torch.executors import job
 from hipress.torch.executors.engine import HipressError, close_all
 from hipress.torch.integrations.optimizer import DistributedOptimizer
@@ -46,7 +47,7 @@ class Session(RoundSession):
 
     def is_of_others(self, error: Exception) -> bool:
         """Whether an error may come of an operation on the process group."""
-        return isinstance(error, dist.DistError) or "gloo" in str(error).lower()
+        return is_process_group_error(error)
 
     # Beginning.
 

@@ -16,6 +16,7 @@ import torch.distributed as dist
 
 from hipress import engine as native
 from hipress._lib import lib
+from hipress.errors import Cause
 from hipress.errors import HipressError as NodeError
 from hipress.torch import exchange
 from hipress.torch.errors import HipressError
@@ -54,7 +55,7 @@ class Engine(native.Engine):
         try:
             member, scheduler = join(group, name, timeout)
         except NodeError as error:
-            raise HipressError(self.named(str(error))) from error
+            raise self.explained(error).as_kind(HipressError) from error
         rank, world_size = dist.get_rank(group), dist.get_world_size(group)
         super().__init__(member, scheduler, rank, world_size, timeout, name)
 
@@ -72,13 +73,15 @@ class Engine(native.Engine):
         """Makes this the user's own group from now on; it has the same ranks."""
         self._user_group = group
 
-    def named(self, sentence: str) -> str:
-        """The sentence of the library's with the job's ranks as users number them."""
-        text = re.sub(r"\bworker (\d+)", lambda m: f"rank {self._ranks[int(m[1])]}", sentence)
-        # The scheduler is a thread of the first rank's process, and goes with it.
-        text = re.sub(r"\b(the )?scheduler\b", f"rank {self._ranks[0]}", text)
-        text = text.replace(" (HIPRESS_TIMEOUT changes this)", "")
-        return f"{text}; {_BEHIND}" if text.startswith("waited ") else text
+    def explained(self, error: NodeError) -> NodeError:
+        """Return an error of the library with the group's rank, and why a rank may be late."""
+        late = error.cause == Cause.TIMED_OUT
+        explained = error.as_kind(NodeError, f"{error}; {_BEHIND}" if late else str(error))
+        if error.rank is not None:
+            # The scheduler is a thread of the first rank's process, and goes with it.
+            explained.rank = self._ranks[error.rank if error.role == "worker" else 0]
+            explained.role = "worker"
+        return explained
 
     def momentum(self, key: int, count: int) -> torch.Tensor:
         """The last result of a key with a shared momentum, float32[count]."""

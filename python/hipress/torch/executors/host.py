@@ -219,13 +219,13 @@ class HostSteps:
             except Exception as error:
                 finish(error)
 
-        def on_done(error: str | None) -> None:
+        def on_done(error: Exception | None) -> None:
             if pending is None:
                 finish(error)
             else:  # it waits for the user's group, as no thread of the library's may
                 engine.submit(lambda: finish(error))
 
-        def finish(error: Exception | str | None) -> None:
+        def finish(error: Exception | None) -> None:
             try:
                 if error is not None:
                     raise engine.fail(error, what)

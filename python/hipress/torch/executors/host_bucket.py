@@ -17,6 +17,7 @@ from hipress.casync.graph import Graph, worker
 from hipress.casync.program import flatten
 from hipress.encodes import bindings
 from hipress.engine import Bucket
+from hipress.errors import HipressError
 from hipress.torch.dtypes import FLAGS
 from hipress.torch.executors.engine import Engine
 from hipress.torch.gradient import Gradient, contiguous_slices
@@ -99,16 +100,16 @@ class HostBucket(Bucket):
         )  # fmt: skip
 
     def run(
-        self, host: torch.Tensor, done: Callable[[str | None], None], transaction: int = 0
+        self, host: torch.Tensor, done: Callable[[HipressError | None], None], transaction: int = 0
     ) -> None:
         """Starts a step; all that it needs must stay until it is over.
 
         :param host: the flat tensor
-        :param done: called in any thread when the step is over, with the error's sentence
+        :param done: called in any thread when the step is over, with its error
         :param transaction: by whose number it can be put back; 0: it cannot
         """
 
-        def on_done(error: str | None, nonfinite: bool) -> None:
+        def on_done(error: HipressError | None, nonfinite: bool) -> None:
             if error is None and not nonfinite:
                 for factors in self._factors:
                     factors.step += 1

@@ -55,7 +55,8 @@ def join(group: dist.ProcessGroup, name: str, timeout: float) -> tuple[Member, S
             return store.get("scheduler")
         except RuntimeError as error:  # it is silent, or gone, maybe with the store
             why = str(error).splitlines()[0]
-            raise HipressError(f"worker 0 did not start this job: {why}") from error
+            first = dist.get_process_group_ranks(group)[0]
+            raise HipressError(f"rank {first} did not start this job: {why}") from error
 
     return scheduler.join(
         dist.get_rank(group), common, own_host, lambda text: store.set("scheduler", text), get,
