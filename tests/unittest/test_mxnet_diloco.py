@@ -79,7 +79,7 @@ for step in range(1, 3 * H + 2):
     compare()
     if step > reference.first and (step - reference.first) % H == 0:
         print("digest", digest(net) if not alpha else hashlib.sha256(
-            b"".join(o.tobytes() for f in trainer._diloco._fragments for o in f.outer.values())
+            b"".join(o.tobytes() for f in trainer._diloco.outer.fragments for o in f.outer.values())
         ).hexdigest())
 trainer.finish()
 for step in list(reference.under_way):
@@ -148,7 +148,8 @@ if first:
         trainer.load_states(f"{path}/nothing")
     except MXNetError as error:
         assert "there is no such file" in str(error)
-    assert trainer._diloco._optimizer._updater.optimizer is trainer._diloco._optimizer.optimizer
+    outer = trainer._diloco.outer.optimizer
+    assert outer._updater.optimizer is outer.optimizer
     saved = np.load(f"{path}/states.diloco-{rank}", allow_pickle=False)
     with open(f"{path}/others.diloco-{rank}", "wb") as file:
         np.savez(file, **{**saved, "workers": 8})

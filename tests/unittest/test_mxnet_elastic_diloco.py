@@ -67,7 +67,6 @@ def digest(net):
 PROGRAM = PARTS + """
 import mxnet_hipress.elastic as elastic
 from elastic_rounds import inject
-from hipress.diloco.outer import Fragment
 
 compression, steps, faults, outer = eval(sys.argv[1])
 slot = int(os.environ["HIPRESS_ELASTIC_SLOT"])
@@ -75,7 +74,7 @@ fault = faults.get(slot) if os.environ["HIPRESS_ELASTIC_RESTART"] == "0" else No
 net = network(slot)  # slot 0's weights are everybody's
 trainer = gluon.Trainer(net.collect_params(), "adam", {"learning_rate": 0.01}, kvstore=None)
 state = elastic.State(net, trainer, compression, sync_every=H, check_every=1, timeout=60, **outer)
-inject(fault, state, Fragment, "take")
+inject(fault, state)
 
 @elastic.run
 def train(state):
@@ -104,10 +103,10 @@ for step in range(steps):
     backward(net, trainer.store.rank, step)
     trainer.step(16)
 trainer.finish()
-rounds = trainer._diloco.rounds
-for fragment in rounds._fragments:  # a last round that is shorter
-    rounds._begin(fragment, rounds.step)
-    rounds._take(fragment, 0.0, False)
+outer = trainer._diloco.outer
+for fragment in outer.fragments:  # a last outer step of fewer inner steps
+    outer.start(fragment)
+    outer.complete(fragment)
 print("digest", digest(net))
 """
 

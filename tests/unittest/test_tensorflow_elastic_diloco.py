@@ -34,7 +34,6 @@ import keras
 import numpy as np
 import tensorflow as tf
 from elastic_rounds import inject
-from hipress.diloco.outer import Fragment
 from hipress.elastic_training.session import digest
 
 H = 4
@@ -81,7 +80,7 @@ class Faults(keras.callbacks.Callback):
 @elastic.run
 def train(state):
     if slot and not first:
-        inject(("die", state.rounds.completed + 3), state, Fragment, "take")
+        inject(("die", state.outer_steps.completed + 3), state)
     if state.size == 2 and state.step > 2 * H:
         state.joined = state.step
 
