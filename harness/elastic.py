@@ -31,15 +31,15 @@ class ElasticJob(Processes):
         agents = [
             join(self.address(slot), 29700 if network else free_port()) for slot in range(workers)
         ]
-        self._env = {
-            **base_environment(),
+        own = {
             "HIPRESS_SECRET": secrets.token_hex(32),
             "HIPRESS_ELASTIC_AGENTS": ",".join(agents),
             "HIPRESS_ELASTIC_MIN_WORKERS": str(min_workers),
             "HIPRESS_HEARTBEAT_TIMEOUT_MS": str(heartbeat_ms),
             "HIPRESS_ELASTIC_LOG": str(self.path / "journal"),
-            **(env or {}),
         }
+        # Not after it: a PYTHONPATH in env must not hide this checkout's packages.
+        self._env = base_environment({**own, **(env or {})})
         try:
             for slot in range(workers):
                 self._launch(slot)

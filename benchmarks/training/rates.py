@@ -166,7 +166,7 @@ class Jobs:
         weights.sub_(rate * (first / (1 - 0.9**self.step)) / root)
 
     def _synchronize(self) -> None:
-        """See hipress.fragments.Rounds, with one fragment and no delay."""
+        """See hipress.local_sgd, with one fragment and no delay."""
         early = ~self.ddp & (self.step <= self.early_steps)
         mean = early & (torch.remainder(self.step, self.early_every) == 0)
         mean |= early & (self.step == self.early_steps)

@@ -39,3 +39,8 @@ def texts(values: Iterable, what: str) -> list[str]:
     :raises TypeError: if something else is among them
     """
     return [typed(value, str, what) for value in values]
+
+
+def is_count(value: object) -> bool:
+    """Return whether a value is a whole number of 1 or more."""
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1

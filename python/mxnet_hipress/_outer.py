@@ -9,8 +9,9 @@ import mxnet as mx
 import numpy as np
 from mxnet import gluon
 
-from hipress.diloco.outer import State
 from hipress.dtypes import NUMPY
+from hipress.local_sgd.arrays import ArrayWeights
+from hipress.local_sgd.outer import Fragment
 from mxnet_hipress._states import load_optimizer
 
 _NESTEROV = {"learning_rate": 0.7, "momentum": 0.9}
@@ -41,11 +42,15 @@ def array_of(values: np.ndarray, dtype: object) -> mx.nd.NDArray:
     return array.as_np_ndarray() if mx.util.is_np_array() else array
 
 
-class Weights:
-    """The values of parameters; see :class:`hipress.diloco.outer.Weights`.
+class Weights(ArrayWeights):
+    """Values of Gluon parameters.
 
-    :param trainer: whose updaters make the inner steps
-    :raises ValueError: for parameters that cannot be synchronised
+    Args:
+        parameters: In the order of the layers.
+        trainer: Trainer whose updaters make the inner steps.
+
+    Raises:
+        ValueError: If a parameter cannot be synchronized.
     """
 
     def __init__(self, parameters: list[gluon.Parameter], trainer: gluon.Trainer) -> None:
@@ -97,13 +102,16 @@ def _arrays(state: Any) -> Iterator[mx.nd.NDArray]:
 
 
 class Outer:
-    """An optimizer of MXNet's on NumPy arrays; see :class:`hipress.diloco.outer.Optimizer`.
+    """An optimizer of MXNet on NumPy arrays; see :class:`hipress.local_sgd.outer.OuterOptimizer`.
 
-    :param inner: another one, it must not be
-    :param optimizer: a new one, or a name
-    :param params: with a name; default of "nag": learning rate 0.7, momentum 0.9
-    :param weights: that it gets float32 copies of
-    :raises ValueError: for what cannot be
+    Args:
+        inner: The inner optimizer, which must be another one.
+        optimizer: A new optimizer, or a name.
+        params: Arguments for a name; default of "nag": learning rate 0.7, momentum 0.9.
+        weights: The worker's weights, of which it gets float32 copies.
+
+    Raises:
+        ValueError: If the optimizer cannot be used.
     """
 
     def __init__(
@@ -133,21 +141,28 @@ class Outer:
             )
         self.optimizer, self.kind = optimizer, type(optimizer).__name__
         self._updater = mx.optimizer.get_updater(optimizer)
-        self._numbers = {name: number for number, name in enumerate(weights.shapes())}
+        self._numbers: dict[str, int] = {}
 
-    def step(
-        self, fragment: int, weights: Mapping[str, np.ndarray], gradients: Mapping[str, np.ndarray]
-    ) -> None:
-        for name, weight in weights.items():
+    def attach(self, outer: Mapping[str, np.ndarray]) -> None:
+        """Number the weights in the order of the layers."""
+        self._numbers = {name: number for number, name in enumerate(outer)}
+
+    def step(self, fragment: Fragment) -> None:
+        """Change the outer weights in their memory."""
+        for name, weight in fragment.outer.items():
             arrays = [
-                mx.nd.from_numpy(each.view(), zero_copy=True) for each in (gradients[name], weight)
+                mx.nd.from_numpy(each.view(), zero_copy=True)
+                for each in (fragment.mean[name], weight)
             ]
             self._updater(self._numbers[name], *arrays)
             arrays[1].wait_to_read()  # the gradient is not read any more then, either
 
-    def state_dict(self) -> State:
-        return {"states": np.frombuffer(self._updater.get_states(dump_optimizer=True), np.uint8)}
+    def state_dict(self) -> dict[str, np.ndarray]:
+        """Return the updater's states and the optimizer, pickled by MXNet."""
+        states = self._updater.get_states(dump_optimizer=True)
+        return {"optimizer/states": np.frombuffer(states, np.uint8)}
 
-    def load_state_dict(self, state: State) -> None:
-        # The optimizer stays the object that it is: the script may have it, too.
-        load_optimizer(self.optimizer, [self._updater], state["states"].tobytes())
+    def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
+        """Restore what :meth:`state_dict` returned."""
+        # The optimizer stays the same object, because the script may also use it.
+        load_optimizer(self.optimizer, [self._updater], state["optimizer/states"].tobytes())

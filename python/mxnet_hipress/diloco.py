@@ -11,8 +11,8 @@ import numpy as np
 from mxnet import gluon
 
 from hipress.config import CompressionConfig
-from hipress.diloco.job import DiLoCo
-from hipress.fragments import Schedule
+from hipress.local_sgd.node_job import NodeDiLoCo
+from hipress.local_sgd.schedule import Schedule
 from mxnet_hipress import _states, elastic_store
 from mxnet_hipress._commands import STORE_SHIFT
 from mxnet_hipress._errors import sentences
@@ -82,7 +82,9 @@ class DiLoCoTrainer(gluon.Trainer):
         early_steps: int = 0,
         early_sync_every: int = 5,
     ) -> None:
-        schedule = Schedule(sync_every, early_steps, early_sync_every)
+        schedule = Schedule(
+            sync_every, early_steps, early_sync_every, fragment_sync_delay, fragment_update_alpha
+        )
         if compression_params:
             with sentences():
                 CompressionConfig.of(compression_params).refuse_auto()
@@ -97,10 +99,8 @@ class DiLoCoTrainer(gluon.Trainer):
         """The store of the synchronisations, for its ``stats()``, say."""
         if compression_params:
             self.store.set_gradient_compression(compression_params)
-        self._diloco = DiLoCo(
-            self.store._node, itertools.count(self.store._number << STORE_SHIFT), weights, outer,
-            schedule, fragments, fragment_sync_delay, fragment_update_alpha,
-        )  # fmt: skip
+        keys = itertools.count(self.store._number << STORE_SHIFT)
+        self._diloco = NodeDiLoCo(self.store._node, keys, weights, outer, schedule, fragments)
 
     def step(self, batch_size: int, ignore_stale_grad: bool = False) -> None:
         """Makes an inner step, and a synchronisation if it is time.
@@ -109,21 +109,21 @@ class DiLoCoTrainer(gluon.Trainer):
         :raises MXNetError: if a worker has died or is silent
         """
         super().step(batch_size, ignore_stale_grad)
-        self._diloco.rounds.advance()
+        self._diloco.scheduler.advance()
 
     def update(self, batch_size: int, ignore_stale_grad: bool = False) -> None:
         """As :meth:`step`, after ``allreduce_grads()``: to clip gradients before it, say."""
         super().update(batch_size, ignore_stale_grad)
-        self._diloco.rounds.advance()
+        self._diloco.scheduler.advance()
 
     def synchronize(self) -> None:
         """Makes all weights the mean of the workers' now, without a step of the outer optimizer: at
         the end of training, for the steps since the last time. All workers call it."""
-        self._diloco.rounds.synchronize()
+        self._diloco.scheduler.synchronize()
 
     def finish(self) -> None:
         """Waits for the fragments that are under way, and takes their results."""
-        self._diloco.rounds.finish()
+        self._diloco.scheduler.finish()
 
     def save_states(self, fname: str) -> None:
         """Saves the inner optimizer, outer weights and optimizer, what is under way, and residuals.

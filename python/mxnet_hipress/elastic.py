@@ -35,9 +35,10 @@ from mxnet import gluon
 
 from hipress.config import CompressionConfig
 from hipress.dtypes import NUMPY
-from hipress.elastic_training import loop, rounds
-from hipress.elastic_training.array_rounds import ArrayRounds
+from hipress.elastic_training import loop
+from hipress.elastic_training.array_outer_steps import ArrayOuterSteps
 from hipress.elastic_training.arrays import ArraySession, ArrayState
+from hipress.elastic_training.outer_steps import schedule_of
 from mxnet_hipress import _states
 from mxnet_hipress._optimizers import bears_feedback
 from mxnet_hipress._outer import Outer, Weights, array_of, check_names, check_values
@@ -71,16 +72,16 @@ class State(ArrayState):
         topology, plan, warmup_steps; "auto" chooses by itself, see :meth:`explain`; None: gradients
         go uncompressed
     :param sync_every: H, to synchronise weights every H steps instead of gradients in each, see
-        :class:`mxnet_hipress.DiLoCoTrainer`. The H steps are a *round*: a worker that dies or joins
-        costs the others none of them
+        :class:`mxnet_hipress.DiLoCoTrainer`. A worker that dies or joins costs
+        the other workers none of the H steps
     :param outer_optimizer, outer_optimizer_params: with ``sync_every``; a new Optimizer, or a name.
         Those of "nag" are learning rate 0.7 and momentum 0.9, unless others are given
     :param early_steps, early_sync_every, fragment_sync_delay, fragment_update_alpha: with
         ``sync_every``, see :class:`mxnet_hipress.DiLoCoTrainer`
     :param check_every: steps between comparisons of all workers' weights, bit by bit; with
-        ``sync_every`` this and warmup_steps count rounds
+        ``sync_every`` this and warmup_steps count outer steps
     :param timeout: seconds to wait for enough workers, and for one that lives but is far behind;
-        longer than it takes to copy all to a worker that joins, and than three rounds take
+        longer than it takes to copy all to a worker that joins, and than three outer steps take
     :param kept: more that a worker which joins copies: objects with ``state_dict()`` and
         ``load_state_dict()``, and plain values, which become attributes
     :raises ValueError: for what cannot be
@@ -116,15 +117,21 @@ class State(ArrayState):
         self.config = CompressionConfig.of(compression_params or "none")
         self.config.check_sums(self._trained)
         self.trainer = Trainer(self, trainer)
-        settings = rounds.wanted(
-            sync_every, outer_optimizer, early_steps, early_sync_every, fragment_sync_delay,
-            fragment_update_alpha, kept, "mxnet_hipress.DiLoCoTrainer",
-        )  # fmt: skip
-        if settings is not None:
+        schedule = schedule_of(
+            sync_every,
+            outer_optimizer,
+            early_steps,
+            early_sync_every,
+            fragment_sync_delay,
+            fragment_update_alpha,
+            kept,
+            "mxnet_hipress.DiLoCoTrainer",
+        )
+        if schedule is not None:
             weights = Weights(list(self._trained.values()), trainer)
             outer = Outer(trainer.optimizer, outer_optimizer, outer_optimizer_params, weights)
             _check_copied(outer.optimizer)
-            self.rounds = ArrayRounds(weights, outer, outer.kind, settings)
+            self.outer_steps = ArrayOuterSteps(weights, outer, outer.kind, schedule)
         elif outer_optimizer_params is not None:
             raise ValueError("outer_optimizer_params need sync_every and outer_optimizer")
         self.keep(kept)
@@ -162,9 +169,9 @@ class State(ArrayState):
         super().load_state_dict(saved)
 
     def to_copy(self) -> dict[str, Any]:
-        """What a worker that joins or is behind has to :meth:`copy`, at the end of a round."""
+        """Return what a worker that joins or is behind must :meth:`copy`."""
         found = self.state_dict()
-        if self.rounds is not None:  # its weights are the outer weights
+        if self.outer_steps is not None:  # after an outer step the weights are the outer weights
             for name in self._trained:
                 del found["parameters"][name]
         return found
@@ -216,7 +223,7 @@ class Trainer:
         if self._state.applied:
             raise RuntimeError("call state.commit() after each state.trainer.step()")
         sums, trained = self._session().compression, self._state._trained
-        if self._state.rounds is not None:
+        if self._state.outer_steps is not None:
             return
         gradients = {name: each.grad().as_nd_ndarray() for name, each in trained.items()}
         for name, total in self._arrays.reduce(sums, gradients):

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 
-def inject(fault, state, owner, method):
+def inject(fault, state):
     """Has something happen when this worker first synchronises in round n, from 1 on.
 
     :param fault: ("die", n): when all others send; ("wait", n): it sends when a death is known;
@@ -16,15 +16,15 @@ def inject(fault, state, owner, method):
         another one has given the view up; ("miss", n): it learns of a failure before it knows
         whether all have come to the end; ("leave", n): it leaves the view when slot 0 is in the
         next round; anything else is the program's own affair
-    :param owner: a class, whose method first uses a result that is there
     """
     from hipress.elastic.errors import ViewChanged
     from hipress.elastic_training.session import Session
     from hipress.errors import HipressError
 
-    rounds = state.rounds
-    synchronize, start, count = rounds.begin_synchronizing, rounds.start, rounds.count_step
-    use, compare, exchange = getattr(owner, method), Session._compare, Session.exchange
+    rounds = state.outer_steps
+    outer = rounds.outer
+    synchronize, start, count = rounds.start, outer.start, rounds.count_inner_step
+    use, compare, exchange = outer.apply, Session._compare, Session.exchange
     tried = set()
 
     def is_due(*kinds):
@@ -42,10 +42,10 @@ def inject(fault, state, owner, method):
             os.kill(os.getpid(), signal.SIGKILL)
         synchronize(compression, *more, **options)
 
-    def starting(compression):
+    def starting(fragment):
         if is_due("refuse"):
             raise HipressError("a test")
-        start(compression)
+        start(fragment)
 
     def counting():
         count()
@@ -76,8 +76,8 @@ def inject(fault, state, owner, method):
             _wait_until(lambda: _written("step")[0] > state.step)
             raise HipressError("a test")
 
-    rounds.begin_synchronizing, rounds.start, rounds.count_step = synchronizing, starting, counting
-    setattr(owner, method, using)
+    rounds.start, rounds.count_inner_step = synchronizing, counting
+    outer.start, outer.apply = starting, using
     Session._compare, Session.exchange = leaving, exchanging
 
 

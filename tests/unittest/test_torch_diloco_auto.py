@@ -62,7 +62,7 @@ def chosen(rank, ms, options):
         train(model, inner, rank, 2 * H + 1)
     assert before == "auto: nothing is measured before step 3"
     settings, explained = diloco.compression.settings, diloco.compression.explain()
-    about = len(diloco._outer.fragments), diloco._rounds.delay
+    about = len(diloco._outer.fragments), diloco._scheduler.schedule.delay
     bits = b"".join(w.numpy().tobytes() for w in diloco.state_dict().values() if torch.is_tensor(w))
     return settings.type, dict(settings.params), about, str(explained), lines, bits
 
@@ -195,7 +195,7 @@ mine = torch.cat([w.flatten() for k, w in diloco.state_dict().items() if k[:6] =
 same = [torch.zeros_like(mine) for _ in range(dist.get_world_size())]
 dist.all_gather(same, mine)
 print("equal", all(torch.equal(same[0], each) for each in same))
-print("type", diloco.compression.settings, "delay", diloco._rounds.delay)
+print("type", diloco.compression.settings, "delay", diloco._scheduler.schedule.delay)
 print(diloco.compression.explain())
 dist.barrier()
 dist.destroy_process_group()

@@ -34,7 +34,6 @@ import torch
 
 import hipress.torch.elastic as elastic
 from elastic_rounds import inject
-from hipress.torch.integrations.outer import Fragment
 from test_torch_elastic_diloco import batch_of, parts
 
 compression, sync_every, steps, faults, load, save, more = eval(sys.argv[1])
@@ -49,7 +48,7 @@ if load and slot == 0:
     state.load_state_dict(torch.load(load, weights_only=True))
 
 if not restarted:
-    inject(faults.get(slot), state, Fragment, "set_gradients")
+    inject(faults.get(slot), state)
 
 
 @elastic.run

@@ -10,9 +10,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from hipress.elastic_training.array_rounds import ArrayRounds
-from hipress.elastic_training.rounds import RoundSettings
-from hipress.fragments import Schedule
+from hipress.elastic_training.array_outer_steps import ArrayOuterSteps
+from hipress.elastic_training.sums import buckets
+from hipress.local_sgd.arrays import ArrayWeights
+from hipress.local_sgd.schedule import Schedule
 from hipress.secopa.choice import Measured
 from hipress.secopa.rounds import cuts, first_steps
 from hipress.tuning.rounds import RoundChoice
@@ -121,7 +122,8 @@ class Sums:
     engine = SimpleNamespace(world_size=2)
 
     def __init__(self, front, future):
-        self.buckets, self._future, self._choice = [None], future, made(front)
+        self.buckets = buckets({"weight": (3, "float32")})
+        self._future, self._choice = future, made(front)
 
     def before_round(self, *about):
         self._choice.before_round(*about)
@@ -136,19 +138,31 @@ class Sums:
         self._choice.took(0, seconds)
 
 
+class Weights(ArrayWeights):
+    """One weight."""
+
+    def shapes(self):
+        return {"weight": (3,)}
+
+    def read(self, name):
+        return np.ones(3, np.float32)
+
+    def write(self, name, values):
+        pass
+
+    def forget_non_finite(self):
+        pass
+
+
 def test_all_workers_compare_how_long_each_round_was_on_its_way():
     compared = []
     for future in (Future, Late):
         front = Front([0.01] * len(ROUND_WAYS))
-        own = SimpleNamespace(
-            shapes=lambda: {"weight": (3,)}, read=lambda _: np.ones(3, np.float32),
-            write=lambda *_: None,
-        )  # fmt: skip
-        optimizer = SimpleNamespace(step=lambda *_: None)
-        rounds = ArrayRounds(own, optimizer, "sgd", RoundSettings(Schedule(H, 0, 5)))
-        sums = Sums(front, future)
+        optimizer = SimpleNamespace(attach=lambda _: None, step=lambda _: None)
+        rounds = ArrayOuterSteps(Weights(), optimizer, "sgd", Schedule(H))
+        sums = rounds.connect(Sums(front, future))
         for number in range(3):
-            rounds.begin_synchronizing(sums, H * (number + 1))
+            rounds.start(sums, H * (number + 1))
             rounds.complete(sums)
         compared.append(front.compared)
     assert compared[0] == compared[1] == 3  # one is that of the first choice

@@ -18,9 +18,9 @@ from hipress.casync.program import flatten
 from hipress.config import AUTO, CompressionConfig
 from hipress.dtypes import FLOAT32
 from hipress.elastic_training import state
-from hipress.elastic_training.array_rounds import ArrayRounds
+from hipress.elastic_training.array_outer_steps import ArrayOuterSteps
 from hipress.elastic_training.choosing import Choosing, ChoosingGradients
-from hipress.elastic_training.round_session import RoundSession
+from hipress.elastic_training.outer_step_session import OuterStepSession
 from hipress.elastic_training.sums import Carried, Sums
 from hipress.encodes import Codecs, bindings
 from hipress.engine import Bucket, Engine
@@ -39,7 +39,7 @@ class ArrayState(state.State):
     """A state whose gradients are summed in arrays."""
 
     config: CompressionConfig
-    rounds: ArrayRounds | None
+    outer_steps: ArrayOuterSteps | None
 
     @abc.abstractmethod
     def sizes(self) -> Mapping[str, tuple[int, str]]:
@@ -72,7 +72,7 @@ class ArrayState(state.State):
         return {"compression": str(self.config), "plan": plan, **super().settings()}
 
 
-class ArraySession(RoundSession):
+class ArraySession(OuterStepSession):
     """This worker's part of one view."""
 
     _state: ArrayState
@@ -164,17 +164,17 @@ class ArraySession(RoundSession):
                 self.begin(self._choosing(engine, self.known_choice(ranks)))
                 return
             warm_up = max(0, state.config.warm_up()[1] - state.completed)
-            if state.rounds is None:
+            if state.outer_steps is None:
                 config = state.summed_config()
                 sums = Sums(engine, config, state.sizes(), uncompressed=warm_up)
             else:
-                sums = state.rounds.sums(engine, state.config, warm_up)
+                sums = state.outer_steps.sums(engine, state.config, warm_up)
             self.begin(sums)
 
     def _choosing(self, engine: Engine, known: Mapping[str, Any] | None) -> Choosing:
         state = self._state
-        if state.rounds is not None:
-            return state.rounds.choosing(engine, state.config, known)
+        if state.outer_steps is not None:
+            return state.outer_steps.choosing(engine, state.config, known)
         return ChoosingGradients(
             engine, state.config, state.shapes(), state.sizes(), known,
             step=lambda: state.step, allows_feedback=state.allows_feedback,

@@ -194,7 +194,7 @@ class Job:
         """Prepares for the next view, if ``error`` shows that this one is over; else raises it."""
         self._watch.end()
         session, agent, state = self._session, self._agent, self._state
-        if session.in_round and not isinstance(error, Evicted):
+        if session.trains_alone and not isinstance(error, Evicted):
             raise error  # no other worker has to do with it
         if isinstance(error, ElasticError) and not isinstance(error, (Evicted, ViewChanged)):
             raise error

@@ -26,7 +26,7 @@ _log = logging.getLogger("hipress")
 
 
 class ViewChange(Exception):
-    """The workers change at this step, or round: all of them have completed it."""
+    """The workers change at this step or outer step, which all of them have completed."""
 
 
 class WeightsDiffer(Exception):
@@ -87,8 +87,8 @@ class Session(abc.ABC):
         self._ids = [member.id for member in view.members]
         self.rank, self.size = self._ids.index(agent.id), len(self._ids)
         self.compression: Compression | None = None
-        self.in_round = False
-        """True while this worker makes steps of its own: they go on, whatever happens to others."""
+        self.trains_alone = False
+        """Whether this worker makes inner steps, which continue when other workers fail."""
         self._waking = threading.Lock()
         self._interrupted = ""
         self._all_done = False
@@ -288,9 +288,9 @@ class Session(abc.ABC):
             raise ViewChange
 
     def _digest(self) -> str:
-        rounds = self._state.rounds
-        outer = () if rounds is None else rounds.weights()
-        own = () if rounds is not None and rounds.keeps_own else self._state.weights()
+        steps = self._state.outer_steps
+        outer = () if steps is None else steps.weights()
+        own = () if steps is not None and steps.keeps_own else self._state.weights()
         return digest(itertools.chain(own, outer))
 
     def _compare(self, digest: str) -> None:
@@ -300,8 +300,8 @@ class Session(abc.ABC):
         """
         step = self._state.step
         mine = json.dumps([digest, step, self.carried.norm(self.compression)])
-        # Two rounds may end after the last step of a job.
-        what = "step" if self._state.rounds is None else "round"
+        # Two outer steps may end after the last step of a job.
+        what = "step" if self._state.outer_steps is None else "round"
         point = f"weights after {what} {self._state.completed}"
         found = [json.loads(each) for each in self.exchange(point, mine)]
         for rank, theirs in enumerate(found):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
 from hipress.config import difference
-from hipress.elastic_training.rounds import Rounds
+from hipress.elastic_training.outer_steps import OuterSteps
 
 _PLAIN = (bool, int, float, str, type(None))
 
@@ -23,7 +23,8 @@ class Steps(Protocol):
 class State(abc.ABC):
     """The state of a training job whose workers come and go.
 
-    :param check_every: steps, or rounds, between comparisons of all workers' weights, bit by bit
+    :param check_every: steps, or outer steps, between comparisons of all workers' weights, bit by
+        bit
     :param timeout: seconds to wait for enough workers, and for one that lives but is far behind
     :raises ValueError: for what cannot be
     """
@@ -45,8 +46,8 @@ class State(abc.ABC):
         """Whether this process has trained with the others, or copied their state: what it has
         loaded by itself is no result of theirs."""
         self.session: Steps | None = None
-        self.rounds: Rounds | None = None
-        """What belongs to rounds of ``sync_every`` steps; None without."""
+        self.outer_steps: OuterSteps | None = None
+        """Outer steps after ``sync_every`` inner steps; None without."""
         self._kept: tuple[str, ...] = ()
         self._callbacks: list[Callable[[], None]] = []
 
@@ -73,19 +74,21 @@ class State(abc.ABC):
 
     @property
     def completed(self) -> int:
-        """What the workers complete together, and agree about: steps, or rounds of them."""
-        return self.step if self.rounds is None else self.rounds.completed
+        """Number of steps, or outer steps, that the workers have completed together."""
+        return self.step if self.outer_steps is None else self.outer_steps.completed
 
     def begin(self) -> None:
-        """Begins the first round; called once, before the first view."""
-        if self.rounds is not None:
-            self.rounds.begin()
+        """Begin the outer steps; called once, before the first view."""
+        if self.outer_steps is not None:
+            self.outer_steps.begin()
 
     def rejoin(self) -> None:
-        """Gives up the steps of a round that the others went on without; called before this worker
-        joins again."""
-        if self.rounds is not None:
-            self.rounds.take_outer_weights()
+        """Discard inner steps that the other workers continued without.
+
+        Called before this worker joins again.
+        """
+        if self.outer_steps is not None:
+            self.outer_steps.reset_weights()
 
     def call_back(self) -> None:
         """Calls what was registered."""
@@ -112,9 +115,9 @@ class State(abc.ABC):
 
     def settings(self) -> dict[str, str]:
         """Texts that must be the same on all workers, by name."""
-        rounds = {} if self.rounds is None else self.rounds.settings()
+        outer_steps = {} if self.outer_steps is None else self.outer_steps.settings()
         kept = {"check_every": str(self.check_every), "what is kept": ", ".join(self._kept)}
-        return {"sync_every": "", **rounds, **kept}
+        return {"sync_every": "", **outer_steps, **kept}
 
     def check(self, settings: Mapping[str, str]) -> None:
         """Compares another worker's :meth:`settings` with these.
@@ -133,8 +136,8 @@ class State(abc.ABC):
         """All but the compression's part, for a checkpoint."""
         kept = {name: getattr(self, name) for name in self._kept}
         plain = {n: v if isinstance(v, _PLAIN) else v.state_dict() for n, v in kept.items()}
-        rounds = {} if self.rounds is None else {"rounds": self.rounds.state_dict()}
-        return {"step": self.step, "kept": plain, **rounds}
+        steps = {} if self.outer_steps is None else {"rounds": self.outer_steps.state_dict()}
+        return {"step": self.step, "kept": plain, **steps}
 
     def load_state_dict(self, saved: Mapping[str, Any]) -> None:
         """Goes on from what :meth:`state_dict` returned."""
@@ -145,29 +148,36 @@ class State(abc.ABC):
             else:
                 present.load_state_dict(value)
         self.step, self.applied = saved["step"], False
-        if self.rounds is not None and "rounds" in saved:
-            self.rounds.load_state_dict(saved["rounds"])
+        if self.outer_steps is not None and "rounds" in saved:
+            self.outer_steps.load_state_dict(saved["rounds"])
 
     def to_copy(self) -> dict[str, Any]:
-        """What a worker that joins or is behind has to :meth:`copy`: at the end of a round, the
-        outer weights may stand for the weights."""
+        """Return what a worker that joins or is behind must :meth:`copy`.
+
+        After an outer step the outer weights may stand for the weights.
+        """
         return self.state_dict()
 
     def copy(self, found: Mapping[str, Any]) -> None:
-        """Takes over what another worker's :meth:`to_copy` returned; with rounds, a worker that has
-        made the same steps keeps what is its own: the inner optimizer, and what is kept."""
-        if self.rounds is None:
+        """Restore what another worker's :meth:`to_copy` returned.
+
+        With ``sync_every``, a worker that has made the same steps keeps its own inner optimizer and
+        the user's objects.
+        """
+        if self.outer_steps is None:
             self.load_state_dict(found)
             return
         if 0 < found["step"] == self.step:
-            self.rounds.load_state_dict(found["rounds"])
+            self.outer_steps.load_state_dict(found["rounds"])
         else:
             self.load_state_dict(found)
-        self.rounds.take_outer_weights()
+        self.outer_steps.reset_weights()
 
     @abc.abstractmethod
     def weights(self) -> Iterable[tuple[str, memoryview]]:
-        """The bytes of the weights that all workers have alike after each step, or round, by name.
+        """Return the bytes of the weights that are the same on all workers after each step.
+
+        With ``sync_every`` that is each outer step.
         """
 
     @abc.abstractmethod

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from hipress import fragments as parts
+from hipress.local_sgd.schedule import split, start_step
 from hipress.secopa.cluster import Cluster, Costs
 from hipress.secopa.plan import Decision
 from hipress.simulator.models import Model
@@ -53,7 +53,7 @@ class Rounds:
 
     def turn(self, fragment: int) -> int:
         """The step of a round, from 1 on, after which a fragment is synchronised."""
-        return parts.turn(fragment, self.fragments, self.sync_every)
+        return start_step(fragment, self.fragments, self.sync_every)
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def cut(model: Model, fragments: int) -> list[Model]:
             model, layers=tuple(model.layers[i] for i in run), forward=still[: len(run)],
             backward=still[: len(run)],
         )
-        for run in parts.cut([layer.size for layer in model.layers], fragments)
+        for run in split([layer.size for layer in model.layers], fragments)
     ]  # fmt: skip
 
 

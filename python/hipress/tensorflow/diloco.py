@@ -8,8 +8,8 @@ from collections.abc import Mapping
 import keras
 
 from hipress.config import CompressionConfig
-from hipress.diloco import job as diloco
-from hipress.fragments import Schedule
+from hipress.local_sgd.node_job import NodeDiLoCo
+from hipress.local_sgd.schedule import Schedule
 from hipress.tensorflow.job import join
 from hipress.tensorflow.outer import Outer, Weights
 
@@ -64,33 +64,32 @@ class DiLoCo(keras.callbacks.Callback):
         early_sync_every: int = 5,
     ) -> None:
         super().__init__()
-        schedule = Schedule(sync_every, early_steps, early_sync_every)
+        schedule = Schedule(
+            sync_every, early_steps, early_sync_every, fragment_sync_delay, fragment_update_alpha
+        )
         CompressionConfig.of(compression).refuse_auto()
         weights = Weights(model.trainable_variables, lambda: getattr(model, "optimizer", None))
         job = join()
-        outer = Outer(outer_optimizer, weights)
+        outer = Outer(outer_optimizer)
         job.compress(compression)
         self._of = model
-        self._diloco = diloco.DiLoCo(
-            job.node, job.keys, weights, outer, schedule, fragments, fragment_sync_delay,
-            fragment_update_alpha,
-        )  # fmt: skip
+        self._diloco = NodeDiLoCo(job.node, job.keys, weights, outer, schedule, fragments)
 
     def step(self) -> None:
         """Notes that the optimizer has made a step; synchronises if it is time.
 
         :raises HipressError: if a worker has died or is silent
         """
-        self._diloco.rounds.advance()
+        self._diloco.scheduler.advance()
 
     def synchronize(self) -> None:
         """Makes all weights the mean of the workers' now, without a step of the outer optimizer: at
         the end of training, for the steps since the last time. All workers call it."""
-        self._diloco.rounds.synchronize()
+        self._diloco.scheduler.synchronize()
 
     def finish(self) -> None:
         """Waits for the fragments that are under way, and takes their results."""
-        self._diloco.rounds.finish()
+        self._diloco.scheduler.finish()
 
     def save_states(self, path: str | os.PathLike[str]) -> None:
         """Saves outer weights and optimizer, what is under way, and residuals.

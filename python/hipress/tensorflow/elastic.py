@@ -32,9 +32,10 @@ import numpy as np
 import tensorflow as tf
 
 from hipress.config import CompressionConfig
-from hipress.elastic_training import loop, rounds
-from hipress.elastic_training.array_rounds import ArrayRounds
+from hipress.elastic_training import loop
+from hipress.elastic_training.array_outer_steps import ArrayOuterSteps
 from hipress.elastic_training.arrays import ArraySession, ArrayState
+from hipress.elastic_training.outer_steps import schedule_of
 from hipress.errors import HipressError
 from hipress.tensorflow.gradients import check_no_cond, check_not_compiled, name_of, to_tensor
 from hipress.tensorflow.optimizer import averaging, bears_feedback, check_optimizer
@@ -77,15 +78,15 @@ class State(ArrayState):
         mapping with "type", its parameters, min_size (1024), topology, plan and warmup_steps; or a
         :class:`hipress.CompressionConfig`
     :param sync_every: H, to synchronise weights every H steps instead of gradients in each, see
-        :class:`hipress.tensorflow.DiLoCo`. The H steps are a *round*: a worker that dies or joins
-        costs the others none of them
+        :class:`hipress.tensorflow.DiLoCo`. A worker that dies or joins costs the
+        other workers none of the H steps
     :param outer_optimizer: of Keras 3, a new one, with ``sync_every``
     :param early_steps, early_sync_every, fragment_sync_delay, fragment_update_alpha: with
         ``sync_every``, see :class:`hipress.tensorflow.DiLoCo`
     :param check_every: steps between comparisons of all workers' weights, bit by bit; with
-        ``sync_every`` this and warmup_steps count rounds
+        ``sync_every`` this and warmup_steps count outer steps
     :param timeout: seconds to wait for enough workers, and for one that lives but is far behind;
-        longer than it takes to copy all to a worker that joins, and than three rounds take
+        longer than it takes to copy all to a worker that joins, and than three outer steps take
     :param kept: more that a worker which joins copies: objects with ``state_dict()`` and
         ``load_state_dict()``, and plain values, which become attributes
     :raises ValueError: for what cannot be
@@ -114,17 +115,24 @@ class State(ArrayState):
         self.config = CompressionConfig.of(compression)
         self.config.check_sums([name_of(v) for v in model.trainable_variables])
         self.model, self.failure = model, None
-        settings = rounds.wanted(
-            sync_every, outer_optimizer, early_steps, early_sync_every, fragment_sync_delay,
-            fragment_update_alpha, kept, "hipress.tensorflow.DiLoCo",
-        )  # fmt: skip
+        schedule = schedule_of(
+            sync_every,
+            outer_optimizer,
+            early_steps,
+            early_sync_every,
+            fragment_sync_delay,
+            fragment_update_alpha,
+            kept,
+            "hipress.tensorflow.DiLoCo",
+        )
         check_optimizer(optimizer)
         self._bears_feedback = bears_feedback(optimizer)
-        if settings is not None:
+        if schedule is not None:
             weights = Weights(model.trainable_variables, lambda: optimizer)
-            outer = Outer(outer_optimizer, weights, optimizer)
+            outer = Outer(outer_optimizer, optimizer)
             self.optimizer = optimizer
-            self.rounds = ArrayRounds(weights, outer, type(outer_optimizer).__name__, settings)
+            name = type(outer_optimizer).__name__
+            self.outer_steps = ArrayOuterSteps(weights, outer, name, schedule)
         else:
             self.optimizer = averaging(optimizer, self._averages)
         self.optimizer.build(model.trainable_variables)
@@ -171,9 +179,9 @@ class State(ArrayState):
         super().load_state_dict(saved)
 
     def to_copy(self) -> dict[str, Any]:
-        """What a worker that joins or is behind has to :meth:`copy`, at the end of a round."""
+        """Return what a worker that joins or is behind must :meth:`copy`."""
         found = self.state_dict()
-        if self.rounds is not None:  # its weights are the outer weights
+        if self.outer_steps is not None:  # after an outer step the weights are the outer weights
             trained = {id(variable) for variable in self.model.trainable_variables}
             for number, variable in enumerate(self.model.variables):
                 if id(variable) in trained:

@@ -8,9 +8,13 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from hipress.diloco.outer import State
 from hipress.dtypes import NUMPY
+from hipress.local_sgd.arrays import ArrayWeights
+from hipress.local_sgd.outer import Fragment
 from hipress.tensorflow.gradients import name_of
+
+_PREFIX = "optimizer/"
+"""Start of the names of the outer optimizer's variables in a state."""
 
 
 def check_variables(variables: Sequence[keras.Variable]) -> None:
@@ -27,17 +31,22 @@ def check_variables(variables: Sequence[keras.Variable]) -> None:
             )
 
 
-class Weights:
-    """The values of variables; see :class:`hipress.diloco.outer.Weights`.
+class Weights(ArrayWeights):
+    """Values of Keras variables.
 
-    :param inner: the inner optimizer, if it is known
-    :raises ValueError: for variables that cannot be synchronised
+    Args:
+        variables: In the order of the layers.
+        inner: Returns the inner optimizer, if it is known.
+
+    Raises:
+        ValueError: If a variable cannot be synchronized.
     """
 
     def __init__(
-        self, variables: Sequence[keras.Variable],
+        self,
+        variables: Sequence[keras.Variable],
         inner: Callable[[], keras.optimizers.Optimizer | None],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._inner = inner
         check_variables(variables)
         self._variables = {name_of(variable): variable for variable in variables}
@@ -58,9 +67,10 @@ class Weights:
 
     def forget_non_finite(self) -> None:
         slots = [
-            variable for variable in getattr(self._inner(), "variables", ())
+            variable
+            for variable in getattr(self._inner(), "variables", ())
             if len(variable.shape) and str(variable.dtype).startswith("float")
-        ]  # fmt: skip
+        ]
         if all(np.isfinite(np.asarray(slot)).all() for slot in slots):
             return
         for slot in slots:  # all: a momentum without its second moment makes a huge step
@@ -68,17 +78,19 @@ class Weights:
 
 
 class Outer:
-    """An optimizer of Keras's on NumPy arrays; see :class:`hipress.diloco.outer.Optimizer`.
+    """An optimizer of Keras on NumPy arrays; see :class:`hipress.local_sgd.outer.OuterOptimizer`.
 
-    :param optimizer: a new one; None: SGD with Nesterov's momentum 0.9 and learning rate 0.7
-    :param inner: another one, it must not be
-    :raises ValueError: for one that cannot be used
+    Args:
+        optimizer: A new optimizer; None is SGD with Nesterov momentum 0.9 and learning rate 0.7.
+        inner: The inner optimizer, which must be another one.
+
+    Raises:
+        ValueError: If the optimizer cannot be used.
     """
 
     def __init__(
         self,
         optimizer: keras.optimizers.Optimizer | None,
-        weights: Weights,
         inner: keras.optimizers.Optimizer | None = None,
     ) -> None:
         if optimizer is None:
@@ -92,35 +104,48 @@ class Outer:
         if optimizer.built:
             raise ValueError("outer_optimizer is in use: give a new one")
         self._optimizer = optimizer
-        self._variables = {
-            name: keras.Variable(np.zeros(shape, np.float32), name=name.replace("/", "_"))
-            for name, shape in weights.shapes().items()
-        }
-        optimizer.build(list(self._variables.values()))
+        self._variables: dict[str, keras.Variable] = {}
 
-    def step(
-        self, fragment: int, weights: Mapping[str, np.ndarray], gradients: Mapping[str, np.ndarray]
-    ) -> None:
-        variables = [self._variables[name] for name in weights]
-        for variable, values in zip(variables, weights.values()):
+    def attach(self, outer: Mapping[str, np.ndarray]) -> None:
+        """Make a variable for each array."""
+        self._variables = {
+            name: keras.Variable(np.zeros(values.shape, np.float32), name=name.replace("/", "_"))
+            for name, values in outer.items()
+        }
+        self._optimizer.build(list(self._variables.values()))
+
+    def step(self, fragment: Fragment) -> None:
+        """Change the outer weights by way of the variables."""
+        variables = [self._variables[name] for name in fragment.outer]
+        for variable, values in zip(variables, fragment.outer.values()):
             variable.assign(_tensor(values))
-        # Optimizers count calls of apply(), and all fragments of a round are one step.
+        # Optimizers count calls of apply(), and the outer steps of all fragments are one step.
         made = int(self._optimizer.iterations.numpy())
-        self._optimizer.iterations.assign(max(0, made - (fragment > 0)))
-        self._optimizer.apply([_tensor(gradients[name]) for name in weights], variables)
-        for variable, values in zip(variables, weights.values()):
+        self._optimizer.iterations.assign(max(0, made - (fragment.number > 0)))
+        self._optimizer.apply([_tensor(fragment.mean[name]) for name in fragment.outer], variables)
+        for variable, values in zip(variables, fragment.outer.values()):
             values[...] = np.asarray(variable)
 
-    def state_dict(self) -> State:
+    def state_dict(self) -> dict[str, np.ndarray]:
+        """Return the optimizer's variables by index."""
         variables = self._optimizer.variables
-        return {str(i): np.array(variable) for i, variable in enumerate(variables)}
+        return {f"{_PREFIX}{i}": np.array(variable) for i, variable in enumerate(variables)}
 
-    def load_state_dict(self, state: State) -> None:
+    def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
+        """Restore what :meth:`state_dict` returned.
+
+        Raises:
+            ValueError: If it is from another optimizer.
+        """
         variables = self._optimizer.variables
-        if [state[n].shape for n in sorted(state, key=int)] != [tuple(v.shape) for v in variables]:
+        saved = {name: values for name, values in state.items() if name.startswith(_PREFIX)}
+        names = [f"{_PREFIX}{i}" for i in range(len(variables))]
+        if set(names) != set(saved) or any(
+            saved[name].shape != tuple(variable.shape) for name, variable in zip(names, variables)
+        ):
             raise ValueError("the state is of another outer optimizer")
-        for i, variable in enumerate(variables):
-            variable.assign(state[str(i)])
+        for name, variable in zip(names, variables):
+            variable.assign(saved[name])
 
 
 def _tensor(values: np.ndarray) -> tf.Tensor:

@@ -17,7 +17,6 @@ import numpy as np
 import hipress.tensorflow.elastic as elastic
 from diloco_reference import H, Reference
 from elastic_rounds import inject
-from hipress.diloco.outer import Fragment
 from hipress.elastic_training.session import digest
 
 
@@ -73,7 +72,7 @@ class Faults(keras.callbacks.Callback):
 @elastic.run
 def train(state):
     if slot and not first:
-        inject(("die", state.rounds.completed + 3), state, Fragment, "take")
+        inject(("die", state.outer_steps.completed + 3), state)
     if state.size == 2 and state.step > 2 * H:
         state.joined = state.step
 

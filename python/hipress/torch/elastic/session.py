@@ -12,14 +12,14 @@ from typing import Any
 import torch.distributed as dist
 
 from hipress import addresses
-from hipress.elastic_training.round_session import RoundSession
+from hipress.elastic_training.outer_step_session import OuterStepSession
 from hipress.errors import HipressError as NodeError
 from hipress.torch import private
 from hipress.torch.authentication import authenticate
 from hipress.torch.elastic import torchrun, transfer
 from hipress.torch.elastic.carried import Carried
 from hipress.torch.elastic.choosing import Choosing
-from hipress.torch.elastic.rounds import InnerOptimizer
+from hipress.torch.elastic.outer_steps import InnerOptimizer
 from hipress.torch.elastic.state import State
 from hipress.torch.errors import is_process_group_error
 from hipress.torch.executors import job
@@ -30,7 +30,7 @@ _GROUP_SECONDS = 10.0
 """Timeout of the operations of the user's script on the process group."""
 
 
-class Session(RoundSession):
+class Session(OuterStepSession):
     """This worker's part of one view."""
 
     _state: State

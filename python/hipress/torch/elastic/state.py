@@ -10,12 +10,13 @@ import torch
 import torch.distributed as dist
 
 from hipress.config import AUTO, CompressionConfig
-from hipress.elastic_training import rounds, state
+from hipress.elastic_training import state
+from hipress.elastic_training.outer_steps import schedule_of
 from hipress.secopa.explanation import Explanation
 from hipress.secopa.plan import Decision
 from hipress.torch.elastic import transfer
 from hipress.torch.elastic.choosing import ViewOptimizer
-from hipress.torch.elastic.rounds import InnerOptimizer, Rounds
+from hipress.torch.elastic.outer_steps import InnerOptimizer, TensorOuterSteps
 from hipress.torch.integrations.forwarding import Forwarding
 from hipress.torch.integrations.optimizer import DistributedOptimizer
 from hipress.torch.settings import MIN_SIZE, Settings
@@ -30,22 +31,22 @@ class State(state.State):
     :param compression: see :class:`hipress.torch.DistributedOptimizer`, as the next
     :param topology, min_size, warmup_steps, plan, shared_momentum, backward_passes_per_step: also
     :param sync_every: H, to synchronise weights every H steps instead of gradients in each, see
-        :class:`hipress.torch.DiLoCo`. The H steps are a *round*: a worker that dies or joins costs
-        the others none of them
+        :class:`hipress.torch.DiLoCo`. A worker that dies or joins costs the other workers none of
+        the H steps
     :param outer_optimizer: over the same parameters, with ``sync_every``
     :param early_steps, early_sync_every, fragment_sync_delay, fragment_update_alpha: with
         ``sync_every``; see :class:`hipress.torch.DiLoCo`
     :param check_every: steps between comparisons of all workers' weights, bit by bit; with
-        ``sync_every`` this and warmup_steps count rounds
+        ``sync_every`` this and warmup_steps count outer steps
     :param timeout: seconds to wait for enough workers, and for one that lives but is far behind;
-        with ``sync_every`` longer than three rounds take
+        with ``sync_every`` longer than three outer steps take
     :param kept: more that a worker which joins copies: objects with ``state_dict()`` and
         ``load_state_dict()``, such as a scheduler, and plain values, which become attributes
     :raises ValueError: for what cannot be kept
     """
 
     module = "hipress.torch.elastic"
-    rounds: Rounds | None
+    outer_steps: TensorOuterSteps | None
 
     def __init__(
         self,
@@ -77,24 +78,32 @@ class State(state.State):
             "compression": compression, "topology": topology, "min_size": min_size,
             "warmup_steps": warmup_steps, "plan": plan, "shared_momentum": shared_momentum,
         }  # fmt: skip
-        settings = rounds.wanted(
-            sync_every, outer_optimizer, early_steps, early_sync_every, fragment_sync_delay,
-            fragment_update_alpha, kept, "hipress.torch.DiLoCo",
-        )  # fmt: skip
-        if settings is not None:
+        schedule = schedule_of(
+            sync_every,
+            outer_optimizer,
+            early_steps,
+            early_sync_every,
+            fragment_sync_delay,
+            fragment_update_alpha,
+            kept,
+            "hipress.torch.DiLoCo",
+        )
+        if schedule is not None:
             if backward_passes_per_step != 1:
                 raise ValueError(
                     "backward_passes_per_step is for gradients that are averaged: with sync_every "
                     "call backward() as often as you like before state.optimizer.step()"
                 )
-            self.rounds = Rounds(self._named(), optimizer, outer_optimizer, settings)
+            self.outer_steps = TensorOuterSteps(
+                self._named(), optimizer, outer_optimizer, schedule
+            )
         self.keep(kept)
         self.settings()  # what is wrong is said before anybody waits for this worker
 
     def connect(self, group: dist.ProcessGroup) -> DistributedOptimizer | InnerOptimizer:
         """The optimizer of one view, whose workers make this group and all call this."""
-        if self.rounds is not None:
-            return self.rounds.connect(group, self.timeout, **self.options)
+        if self.outer_steps is not None:
+            return self.outer_steps.connect(group, self.timeout, **self.options)
         return ViewOptimizer(
             self.optimizer._optimizer, self.model.named_parameters(), group=group,
             timeout=self.timeout, backward_passes_per_step=self._passes, **self.options,
@@ -141,9 +150,9 @@ class State(state.State):
         super().load_state_dict(saved)
 
     def to_copy(self) -> dict[str, Any]:
-        """What a worker that joins or is behind has to :meth:`copy`, at the end of a round."""
+        """Return what a worker that joins or is behind must :meth:`copy`."""
         found = self.state_dict()
-        if self.rounds is not None:  # its weights are the outer weights
+        if self.outer_steps is not None:  # after an outer step the weights are the outer weights
             trained = {name for name, _ in self._named()}
             found["model"] = {n: v for n, v in found["model"].items() if n not in trained}
         return found

@@ -1,20 +1,10 @@
-"""Training that synchronises weights every H steps instead of gradients in each.
+"""DiLoCo and Local SGD for PyTorch: hooks of the inner optimizers, and type "auto".
 
-Each rank trains on its own for ``sync_every`` *inner* steps. Then the ranks average how far they
-have come, the *pseudo-gradients* (weights of the last synchronisation minus weights now), and an
-*outer* optimizer makes one step with that mean (Douillard et al., DiLoCo, arXiv:2311.08105). With
-several fragments each part of the model is synchronised at a step of its own, and with a delay it
-travels while training goes on (Douillard et al., Streaming DiLoCo, arXiv:2501.18512). What a codec
-leaves out of a pseudo-gradient stays in its residual for the next one (Sarfi et al., SparseLoCo,
-arXiv:2508.15706).
-
-A synchronisation of m parameters sends what an all-reduce of m gradients does, by the same graphs
-and codecs, so H steps send H times less than DDP with the same compression.
+The algorithm is in :mod:`hipress.local_sgd`, its operations on tensors in :mod:`.outer`.
 """
 
 from __future__ import annotations
 
-import logging
 import weakref
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -26,28 +16,30 @@ import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.hooks import RemovableHandle
 
+from hipress.checked import is_count
 from hipress.config import AUTO, CompressionConfig
-from hipress.fragments import Rounds, Schedule, check_fragments, is_count
+from hipress.local_sgd.fragment_scheduler import FragmentScheduler
+from hipress.local_sgd.outer import Fragment, OuterWeights
+from hipress.local_sgd.schedule import Schedule
 from hipress.secopa.rounds import Plan, cuts
 from hipress.torch.integrations.broadcast import broadcast_parameters
 from hipress.torch.integrations.checks import group_of, only_makes_state, refuse_replicate
 from hipress.torch.integrations.optimizer import DistributedOptimizer
 from hipress.torch.integrations.outer import (
-    Fragment,
     Named,
-    Outer,
-    Trained,
+    OuterOptimizers,
+    TensorAverage,
+    TensorWeights,
     check,
     connect,
-    forget_non_finite,
     frozen_that_differ,
+    names_of,
     parts_of,
 )
 from hipress.torch.settings import MIN_SIZE, Settings
 from hipress.torch.tuning.rounds import GroupOfRounds
 from hipress.tuning.rounds import RoundChoice
 
-_log = logging.getLogger("hipress")
 _owners: weakref.WeakValueDictionary[int, DiLoCo] = weakref.WeakValueDictionary()
 """The DiLoCo that counts an inner optimizer's steps, by the optimizer's id."""
 
@@ -132,13 +124,15 @@ class DiLoCo:
         several = isinstance(inner_optimizer, Sequence)
         self._inner = list(inner_optimizer) if several else [inner_optimizer]
 
+        def make_schedule() -> Schedule:
+            return Schedule(sync_every, early_steps, early_sync_every, delay, fragment_update_alpha)
+
         def make_settings() -> Settings:
             check(parts, outer_optimizers)
             _check_gradients(model_fragments, self._inner, group)
             _check_before(self._inner)
-            Schedule(sync_every, early_steps, early_sync_every)
-            check_fragments(number, sync_every)
-            Rounds.check(len(parts), sync_every, delay, fragment_update_alpha)
+            make_schedule().check_fragments(number)
+            make_schedule().check_fragments(len(parts))
             if not self._inner:
                 raise ValueError("there is no inner optimizer")
             for inner in self._inner:
@@ -163,12 +157,14 @@ class DiLoCo:
         broadcast_parameters(every, dist.get_global_rank(group, 0), group)
         self._hooks: list[RemovableHandle] = []
         self._steps = [0] * len(self._inner)
-        self._trained = Trained(named, self._inner)
-        self._outer = Outer(parts, outer_optimizers, backup_device)
-        self._rounds = Rounds(
-            self._outer.fragments, self._begin, self._take,
-            Schedule(sync_every, early_steps, early_sync_every), delay, fragment_update_alpha,
-        )  # fmt: skip
+        self._weights = TensorWeights(named, self._inner, backup_device)
+        self._outer = OuterWeights(
+            names_of(parts),
+            self._weights,
+            OuterOptimizers(outer_optimizers, self._weights),
+            TensorAverage(backup_device, self.compression),
+        )
+        self._scheduler = FragmentScheduler(self._outer, make_schedule(), self._after_outer_step)
         self._model, self._choice = model_fragments, None
         if settings.type == AUTO:
             may_cut = fragments is None and single and isinstance(model_fragments, torch.nn.Module)
@@ -187,13 +183,13 @@ class DiLoCo:
 
     @property
     def step(self) -> int:
-        """Inner steps so far."""
-        return self._rounds.step
+        """Number of inner steps so far."""
+        return self._scheduler.step
 
     @property
     def sync_every(self) -> int:
-        """Inner steps between two synchronisations of the same weights."""
-        return self._rounds.schedule.sync_every
+        """Number of inner steps between two outer steps of the same weights."""
+        return self._scheduler.schedule.sync_every
 
     @staticmethod
     def sparseloco(
@@ -243,9 +239,7 @@ class DiLoCo:
         }  # fmt: skip
         if isinstance(model_fragments, torch.nn.Module):
             own.setdefault("fragments", 8)
-        return _preset(
-            model_fragments, inner_optimizer, own, lr=0.7, momentum=0.9, nesterov=True
-        )
+        return _preset(model_fragments, inner_optimizer, own, lr=0.7, momentum=0.9, nesterov=True)
 
     def _attach(self) -> None:
         """Count the inner optimizers' steps from now on. Their present hooks run first."""
@@ -274,7 +268,7 @@ class DiLoCo:
                 del _owners[id(inner)]
 
     def __enter__(self) -> DiLoCo:
-        self._trained.check()
+        self._weights.check()
         _check_before([inner for inner in self._inner if _owners.get(id(inner)) is not self])
         self._attach()
         return self
@@ -292,23 +286,26 @@ class DiLoCo:
     @property
     def is_under_way(self) -> bool:
         """Whether fragments have results that were not applied yet; see :meth:`finish`."""
-        return any(fragment.under_way for fragment in self._outer.fragments)
+        return any(fragment.is_pending for fragment in self._outer.fragments)
 
     def finish(self) -> None:
-        """Waits for the fragments that are under way, and takes their results."""
-        self._rounds.finish()
+        """Complete the outer steps that have started."""
+        self._scheduler.finish()
 
     def synchronize(self) -> None:
-        """Makes all weights the mean of the ranks' now, whosever turn it is, without a step of the
-        outer optimizer: at the end of training, so that all ranks have the same model. All ranks
-        call it after the same step; the count of steps goes on.
+        """Make all weights the mean of the ranks' weights, regardless of the schedule.
 
-        :raises HipressError: if a rank has died or is silent
+        Use it at the end of training, so that all ranks have the same model. The outer optimizer
+        makes no step, and the count of inner steps continues. All ranks call it after the same
+        step.
+
+        Raises:
+            HipressError: If a rank died or is silent.
         """
-        self._rounds.synchronize()
+        self._scheduler.synchronize()
 
     def _after_inner_step(self, number: int, *_: Any) -> None:
-        """Counts a step when the last of the inner optimizers has made it."""
+        """Count an inner step when the last of the inner optimizers has made it."""
         if not self._steps[number] and only_makes_state(self._inner[number]):
             return
         before = min(self._steps)
@@ -317,76 +314,68 @@ class DiLoCo:
             return
         plan = self._choice and self._choice.after_step(self.step + 1)
         if plan:
-            self._rounds.finish()
-            self._go_by(plan)
-        self._rounds.advance()
+            self._scheduler.finish()
+            self._use_plan(plan)
+        self._scheduler.advance()
         self.compression.poll()
         if self._choice:
             self._choice.resume()
 
-    def _go_by(self, plan: Plan) -> None:
-        """Synchronises as all ranks have chosen, while nothing is under way."""
+    def _use_plan(self, plan: Plan) -> None:
+        """Synchronize as all ranks have chosen, while nothing is pending."""
         self._front.use(self._choice.way)
         if plan.fragments != len(self._outer.fragments):
-            self._outer.cut(self._cut(plan.fragments))
-        self._rounds.go_by(self._outer.fragments, plan.delay)
+            self._outer.split(names_of(self._cut(plan.fragments)))
+        self._scheduler.set_delay(plan.delay)
         self._choice.begin_plan()
 
-    def _begin(self, fragment: Fragment, due: int) -> None:
-        self._trained.check()
-        fragment.begin(self.compression, due)
-
-    def _take(self, fragment: Fragment, alpha: float, average: bool) -> bool:
-        """Makes the outer optimizer's step with a fragment's mean, and the fragment's weights;
-        returns whether all of the mean is finite."""
-        finite = self._outer.take(fragment, alpha, average)
-        if not finite:
-            _log.warning(
-                "step %d: a pseudo-gradient of fragment %d has a NaN or Inf; all weights are those "
-                "of the synchronisation before again", self.step, fragment.number
-            )  # fmt: skip
-            for inner in self._inner:
-                forget_non_finite(inner)
-        elif fragment is self._outer.fragments[-1]:
-            self.compression.step += 1
-        # In early steps all fragments travel at once, and wait for each other.
+    def _after_outer_step(self, fragment: Fragment, average: bool) -> None:
+        # An average has all fragments in flight at once, and they wait for each other.
         if self._choice and fragment.seconds and not average:
             self._choice.took(fragment.number, fragment.seconds)
-        return finite
 
     def state_dict(self) -> dict[str, Any]:
-        """All but the model and the inner optimizer: the outer weights and optimizer, fragments
-        that are under way, and residuals. Each rank saves its own, with ``torch.save()``.
-        ``torch.distributed.checkpoint.load()`` fills only what a new DiLoCo has already, which are
-        neither the outer optimizer's momentum nor residuals, without which it is refused."""
+        """Return the outer weights and optimizers, pending fragments, and residuals.
+
+        Model and inner optimizer are not included. Each rank saves its own state, with
+        ``torch.save()``. ``torch.distributed.checkpoint.load()`` restores only entries that a new
+        DiLoCo has, without the outer optimizer's momentum and residuals, and DiLoCo refuses such a
+        state.
+        """
         found = {"step": self.step, **self._outer.state_dict()}
         if self._choice:
             found["auto"] = self._choice.state_dict()
-        # Now that nothing is under way any more.
+        # After the outer weights' state, which has waited for pending fragments.
         return {**found, "compression": self.compression.state_dict()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes on from ``state``, in a DiLoCo that was made before a rank's own weights were
-        loaded. With another number of ranks it must hold the residuals of all ranks, see
+        """Restore a state, in a DiLoCo that was made before a rank's own weights were loaded.
+
+        With another number of ranks, the state must hold the residuals of all ranks, see
         :mod:`hipress.torch.state.checkpoint`.
 
-        :raises ValueError: if it is another model's
+        Raises:
+            ValueError: If it is from another model.
         """
         plan = self._choice and self._choice.load_state_dict(state.get("auto", {}))
         if plan:
-            self._go_by(plan)
+            self._use_plan(plan)
         self._outer.load_state_dict(state)
         self.compression.load_state_dict(state["compression"])
-        self._rounds.step = state["step"]
+        self._scheduler.step = state["step"]
 
 
 class LocalSGD(DiLoCo):
-    """Averages the weights of all ranks every ``sync_every`` steps (Stich, ICLR 2019).
+    """Average of the weights of all ranks every ``sync_every`` steps (Stich, ICLR 2019).
 
     >>> with hipress.torch.LocalSGD(model, optimizer, sync_every=8):
     ...     train()
 
-    :param more: see :class:`DiLoCo`
+    Args:
+        model: See :class:`DiLoCo`.
+        optimizer: The inner optimizer.
+        sync_every: Number of inner steps between two averages.
+        more: Other arguments of :class:`DiLoCo`.
     """
 
     def __init__(
@@ -456,8 +445,14 @@ def _preset(
     arguments: dict[str, Any],
     **outer: Any,
 ) -> DiLoCo:
-    """DiLoCo with these arguments, and SGD with those of ``outer`` if no outer optimizer is among
-    them."""
+    """Return a DiLoCo with these arguments and, unless they contain one, SGD as outer optimizer.
+
+    Args:
+        model: See :class:`DiLoCo`.
+        inner: The inner optimizer.
+        arguments: Arguments of DiLoCo.
+        outer: Arguments of SGD.
+    """
     if "outer_optimizer" not in arguments:
         parameters = [p for part in parts_of(model, 1) for _, p in part]
         arguments["outer_optimizer"] = torch.optim.SGD(parameters, **outer)

@@ -1,14 +1,8 @@
-"""Outer weights and their optimizer: what training that synchronises weights has of its own.
-
-Between two synchronisations each rank trains by itself. The weights of the last one, in float32 and
-the same on all ranks, are the *outer weights*; the *pseudo-gradient* is what a rank has moved away
-from them. An outer optimizer steps the outer weights by the mean of the pseudo-gradients.
-"""
+"""Outer weights and outer optimizers on PyTorch's tensors; see :mod:`hipress.local_sgd`."""
 
 from __future__ import annotations
 
 import math
-import time
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -17,9 +11,10 @@ import torch
 import torch.distributed as dist
 
 from hipress.checked import typed
-from hipress.fragments import cut
+from hipress.local_sgd.outer import Arrival, Fragment
+from hipress.local_sgd.schedule import split
 from hipress.torch import exchange
-from hipress.torch.gradient import packed
+from hipress.torch.gradient import Gradient, packed
 from hipress.torch.integrations.checks import refuse_replicated
 from hipress.torch.settings import AUTO, Settings
 from hipress.torch.sharded import is_dtensor
@@ -32,240 +27,36 @@ from hipress.tuning.ways import UNCOMPRESSED
 Named = list[tuple[str, torch.nn.Parameter]]
 
 
-class Outer:
-    """The outer weights of a model's fragments, and the optimizers that step them.
+class TensorWeights:
+    """Values of parameters; see :class:`hipress.local_sgd.outer.Weights`.
 
-    :param parts: the parameters of each fragment
-    :param optimizers: of each fragment; one may be that of several. They get the outer weights in
-        place of the parameters
-    :param device: where the outer weights are; None: in host memory
+    Args:
+        named: Parameters that are synchronized.
+        optimizers: The inner optimizers.
+        device: Device of the outer weights; None is host memory.
     """
 
     def __init__(
         self,
-        parts: Sequence[Named],
-        optimizers: Sequence[torch.optim.Optimizer],
+        named: Named,
+        optimizers: Iterable[torch.optim.Optimizer],
         device: torch.device | str | None = None,
     ) -> None:
-        self._device, self._optimizers = device, optimizers
-        self.fragments = [Fragment(i, part, device, {}) for i, part in enumerate(parts)]
-        outer = {id(p): f.outer[name] for f in self.fragments for name, p in f.named}
-        for optimizer in _distinct(optimizers):
-            for group in optimizer.param_groups:
-                group["params"] = [outer[id(p)] for p in group["params"] if id(p) in outer]
+        self.parameters = dict(named)
+        self._optimizers, self._device = list(optimizers), device or "cpu"
+        self._known = {id(p): p for p in (*self._trained(), *self.parameters.values())}
 
-    def cut(self, parts: Sequence[Named]) -> None:
-        """Has the same outer weights, of which one optimizer steps all and none is under way,
-        travel in these fragments from now on."""
-        known = {name: weights for f in self.fragments for name, weights in f.outer.items()}
-        self.fragments = [Fragment(i, part, self._device, known) for i, part in enumerate(parts)]
-        self._optimizers = [self._optimizers[0]] * len(parts)
-
-    def take(self, fragment: Fragment, alpha: float = 0.0, average: bool = False) -> bool:
-        """Waits for a fragment's mean, makes the outer optimizer's step with it, and the fragment's
-        weights. If the mean has a NaN or Inf, which it has on all ranks or on none, its weights are
-        the outer weights again.
-
-        :param alpha: the share of its own weights that stays
-        :param average: whether the outer weights become the mean of the ranks' instead
-        :returns: whether all of the mean is finite
-        :raises HipressError: if a rank has died or is silent; nothing has changed then
-        """
-        finite = fragment.finish()
-        if finite and average:
-            fragment.average()
-        elif finite:
-            fragment.set_gradients()
-            self._optimizers[fragment.number].step()
-            fragment.clear_gradients()
-        fragment.update(alpha if finite else 0.0)
-        return finite
-
-    def state_dict(self, under_way: bool = True) -> dict[str, Any]:
-        """Outer weights and optimizers, and what fragments have under way, unless it is left out.
-        """
-        found: dict[str, Any] = {}
-        for fragment in self.fragments:
-            found.update(fragment.state(under_way))
-        for number, optimizer in enumerate(_distinct(self._optimizers)):
-            found[f"outer_optimizer/{number}"] = optimizer.state_dict()
-        return found
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes on from what :meth:`state_dict` returned.
-
-        :raises ValueError: if it is another model's
-        """
-        for fragment in self.fragments:
-            fragment.load(state)
-        for number, optimizer in enumerate(_distinct(self._optimizers)):
-            optimizer.load_state_dict(state[f"outer_optimizer/{number}"])
-
-
-class Fragment:
-    """Parameters that are synchronised together.
-
-    :param device: where the outer weights are; None: in host memory
-    :param outer: outer weights by name, of those that have some already
-    """
-
-    def __init__(
-        self, number: int, named: Named, device: torch.device | str | None,
-        outer: Mapping[str, torch.nn.Parameter],
-    ) -> None:  # fmt: skip
-        self.number, self.named = number, named
-        self.outer: dict[str, torch.nn.Parameter] = {}
-        for name, parameter in named:
-            if name in outer:
-                self.outer[name] = outer[name]
-            else:
-                copy = parameter.detach().to(device or "cpu", torch.float32, copy=True)
-                self.outer[name] = torch.nn.Parameter(copy)
-        self._gradients = packed((name, parameter.numel()) for name, parameter in named)
-        self._flat = torch.zeros(sum(g.count for g in self._gradients), device=device or "cpu")
-        self._future: torch.futures.Future | None = None
-        self.due = 0
-        """The inner step after which the result is taken."""
-        self._began = self.seconds = 0.0
-        """Those that the last mean was on its way; 0 if it was loaded."""
-
-    @property
-    def under_way(self) -> bool:
-        return self._future is not None
-
-    @torch.no_grad()
-    def begin_with_weights(self) -> None:
-        """Makes the outer weights what the weights are."""
-        for name, parameter in self.named:
-            self.outer[name].copy_(parameter)
-
-    def _views(self) -> Iterable[tuple[torch.nn.Parameter, torch.nn.Parameter, torch.Tensor]]:
-        """Each parameter, its outer weights and its pseudo-gradient."""
-        pieces = self._flat.split([gradient.count for gradient in self._gradients])
-        for (name, parameter), piece in zip(self.named, pieces):
-            yield parameter, self.outer[name], piece.view(parameter.shape)
-
-    @torch.no_grad()
-    def begin(self, compression: Synchronizer, due: int) -> None:
-        """Starts to average the pseudo-gradients; ``finish`` must have ended the last ones."""
-        for parameter, outer, pseudo_gradient in self._views():
-            torch.sub(outer, parameter.to(outer), out=pseudo_gradient)
-        what, self._began, self.seconds = f"fragment {self.number}", time.perf_counter(), 0.0
-        self._future = compression.synchronize(self._flat, self._gradients, what)
-        self._future.add_done_callback(self._arrived)
-        self.due = due
-
-    def _arrived(self, _: object) -> None:
-        if self._began:
-            self.seconds = time.perf_counter() - self._began
-
-    def finish(self) -> bool:
-        """Waits for the mean, and says whether all of it is finite: it is so on all ranks or on
-        none.
-
-        :raises HipressError: if a rank has died or is silent
-        """
-        future, self._future = self._future, None
-        future.wait()
-        if not self.seconds:  # the callback may be late
-            self._arrived(future)
-        # One pass, in which a NaN prevails; isfinite().all() takes 15 times as long.
-        bounds = self._flat.aminmax() if self._flat.numel() else ()
-        return all(math.isfinite(bound) for bound in bounds)
-
-    @torch.no_grad()
-    def set_gradients(self) -> None:
-        """Gives the outer weights their gradients. Those of parameters that are frozen become the
-        mean of the ranks' weights, and stay so, which momentum would move on."""
-        for parameter, outer, pseudo_gradient in self._views():
-            if parameter.requires_grad:
-                outer.grad = pseudo_gradient
-            else:
-                outer.sub_(pseudo_gradient)
-
-    @torch.no_grad()
-    def average(self) -> None:
-        """Makes the outer weights the mean of the ranks' weights."""
-        for _, outer, pseudo_gradient in self._views():
-            outer.sub_(pseudo_gradient)
-
-    def clear_gradients(self) -> None:
-        """An optimizer of several fragments steps those that have a gradient."""
-        for outer in self.outer.values():
-            outer.grad = None
-
-    @torch.no_grad()
-    def update(self, alpha: float) -> None:
-        """Makes the weights alpha times what they are, and the rest outer weights; frozen ones all
-        outer weights."""
-        for parameter, outer, _ in self._views():
-            outer = outer.to(parameter)
-            mixes = alpha and parameter.requires_grad
-            parameter.copy_(torch.lerp(outer, parameter, alpha) if mixes else outer)
-
-    def abandon(self) -> None:
-        """Forgets what is under way."""
-        self._future = None
-
-    def state(self, under_way: bool = True) -> dict[str, Any]:
-        found: dict[str, Any] = {f"outer/{n}": w.detach().clone() for n, w in self.outer.items()}
-        if under_way and self.under_way:
-            self._future.wait()
-            found[f"under_way/{self.number}/mean"] = self._flat.clone()
-            found[f"under_way/{self.number}/due"] = self.due
-        return found
-
-    def load(self, state: Mapping[str, Any]) -> None:
-        for name, outer in self.outer.items():
-            values = state.get(f"outer/{name}")
-            if values is None or values.shape != outer.shape:
-                raise ValueError(f"the state has no weights {name!r} of shape {tuple(outer.shape)}")
-            with torch.no_grad():
-                outer.copy_(values)
-        self._future, self._began, self.seconds = None, 0.0, 0.0
-        mean = state.get(f"under_way/{self.number}/mean")
-        if mean is not None:
-            if mean.shape != self._flat.shape:
-                raise ValueError("the state was cut into other fragments")
-            self._flat.copy_(mean)
-            self._future, self.due = torch.futures.Future(), state[f"under_way/{self.number}/due"]
-            self._future.set_result(self._flat)
-
-
-def parts_of(model: torch.nn.Module | Sequence[torch.nn.Module], fragments: int) -> list[Named]:
-    """The trained parameters of each fragment, by names that are unique among all."""
-    if isinstance(model, torch.nn.Module):
-        named = [(n, p) for n, p in model.named_parameters() if p.requires_grad]
-        return [[named[i] for i in run] for run in cut([p.numel() for _, p in named], fragments)]
-    parts: list[Named] = []
-    seen: set[int] = set()
-    for number, module in enumerate(model):
-        part = [
-            (f"{number}.{name}", p) for name, p in module.named_parameters()
-            if p.requires_grad and id(p) not in seen
-        ]  # fmt: skip
-        seen.update(id(p) for _, p in part)
-        parts.append(part)
-    return [part for part in parts if part]
-
-
-class Trained:
-    """What optimizers train besides what is synchronised, which stays each rank's own.
-
-    :param named: what is synchronised
-    """
-
-    def __init__(self, named: Named, optimizers: Iterable[torch.optim.Optimizer]) -> None:
-        self._optimizers = list(optimizers)
-        self._known = {id(p): p for p in (*self._now(), *(p for _, p in named))}
-
-    def _now(self) -> list[torch.Tensor]:
+    def _trained(self) -> list[torch.Tensor]:
         groups = [group for optimizer in self._optimizers for group in optimizer.param_groups]
         return [p for group in groups for p in group["params"] if p.requires_grad]
 
     def check(self) -> None:
-        """:raises RuntimeError: if they train more now than when this was made"""
-        for parameter in self._now():
+        """Check that the optimizers train only parameters that they had at the beginning.
+
+        Raises:
+            RuntimeError: If they train more.
+        """
+        for parameter in self._trained():
             if id(parameter) not in self._known:
                 raise RuntimeError(
                     f"a parameter of shape {tuple(parameter.shape)} is trained now, and was not "
@@ -273,12 +64,186 @@ class Trained:
                     "or added later needs a new DiLoCo (LocalSGD, State)"
                 )
 
+    def copy(self, name: str) -> torch.Tensor:
+        """Return a float32 copy."""
+        return self.parameters[name].detach().to(self._device, torch.float32, copy=True)
+
+    @torch.no_grad()
+    def subtract(self, name: str, outer: torch.Tensor, out: torch.Tensor) -> None:
+        """Write outer weights minus weights to ``out``."""
+        torch.sub(outer, self.parameters[name].to(outer), out=out)
+
+    @torch.no_grad()
+    def update(self, name: str, outer: torch.Tensor, alpha: float) -> None:
+        """Set the weights to ``alpha * weights + (1 - alpha) * outer``; alpha is 0 if frozen."""
+        parameter = self.parameters[name]
+        outer = outer.to(parameter)
+        mixes = alpha and parameter.requires_grad
+        parameter.copy_(torch.lerp(outer, parameter, alpha) if mixes else outer)
+
+    def forget_non_finite(self) -> None:
+        """Reset the states of parameters for which an optimizer has a NaN or Inf."""
+        for optimizer in self._optimizers:
+            for state in optimizer.state.values():
+                values = state.values() if isinstance(state, dict) else ()
+                tensors = [value for value in values if isinstance(value, torch.Tensor)]
+                if not all(bool(tensor.isfinite().all()) for tensor in tensors):
+                    for tensor in tensors:  # including the count of steps
+                        tensor.zero_()
+
+
+class OuterOptimizers:
+    """See :class:`hipress.local_sgd.outer.OuterOptimizer`.
+
+    Args:
+        optimizers: One optimizer, or one for each fragment, over the model's parameters. They get
+            the outer weights instead.
+        weights: The parameters.
+    """
+
+    def __init__(self, optimizers: Sequence[torch.optim.Optimizer], weights: TensorWeights) -> None:
+        self._optimizers, self._weights = optimizers, weights
+        self._outer: dict[str, torch.nn.Parameter] = {}
+
+    def attach(self, outer: Mapping[str, torch.Tensor]) -> None:
+        """Replace the optimizers' parameters by the outer weights, in the same memory."""
+        self._outer = {name: torch.nn.Parameter(values) for name, values in outer.items()}
+        known = {id(self._weights.parameters[name]): p for name, p in self._outer.items()}
+        for optimizer in _distinct(self._optimizers):
+            for group in optimizer.param_groups:
+                group["params"] = [known[id(p)] for p in group["params"] if id(p) in known]
+
+    def step(self, fragment: Fragment) -> None:
+        """Change the outer weights in their memory.
+
+        Frozen parameters become the mean of the ranks' weights, because momentum would move them.
+        """
+        for name, outer in fragment.outer.items():
+            if self._weights.parameters[name].requires_grad:
+                self._outer[name].grad = fragment.mean[name]
+            else:
+                outer -= fragment.mean[name]
+        # There are more fragments than optimizers if type "auto" has split the model again.
+        self._optimizers[min(fragment.number, len(self._optimizers) - 1)].step()
+        for name in fragment.outer:  # an optimizer of several fragments skips weights without one
+            self._outer[name].grad = None
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the optimizers' states."""
+        distinct = enumerate(_distinct(self._optimizers))
+        return {f"outer_optimizer/{n}": optimizer.state_dict() for n, optimizer in distinct}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restore what :meth:`state_dict` returned."""
+        for number, optimizer in enumerate(_distinct(self._optimizers)):
+            optimizer.load_state_dict(state[f"outer_optimizer/{number}"])
+
+
+class TensorAverage:
+    """See :class:`hipress.local_sgd.outer.Average`; by a synchronizer of gradients.
+
+    Args:
+        device: Device of the pseudo-gradients; None is host memory.
+        synchronizer: Synchronizer of the ranks. Elastic jobs set it in each view.
+    """
+
+    def __init__(
+        self,
+        device: torch.device | str | None = None,
+        synchronizer: Synchronizer | None = None,
+    ) -> None:
+        self._device, self.synchronizer = device or "cpu", synchronizer
+        self._gradients: list[list[Gradient]] = []
+        self._flat: list[torch.Tensor] = []
+        self._futures: dict[int, torch.futures.Future] = {}
+
+    def allocate(self, fragments: Sequence[Fragment]) -> None:
+        """Allocate one tensor for each fragment, with a view of it for each parameter."""
+        self._gradients, self._flat = [], []
+        for fragment in fragments:
+            found = packed((name, outer.numel()) for name, outer in fragment.outer.items())
+            size = sum(each.count for each in found)
+            flat = torch.zeros(size, dtype=torch.float32, device=self._device)
+            pieces = flat.split([each.count for each in found])
+            fragment.mean = {
+                name: piece.view(outer.shape)
+                for (name, outer), piece in zip(fragment.outer.items(), pieces)
+            }
+            self._gradients.append(found)
+            self._flat.append(flat)
+
+    def start(self, fragment: Fragment, arrival: Arrival) -> None:
+        """Start to average."""
+        number = fragment.number
+        flat, gradients = self._flat[number], self._gradients[number]
+        future = self.synchronizer.synchronize(flat, gradients, f"fragment {number}")
+        future.add_done_callback(arrival.mark)
+        self._futures[number] = future
+
+    def finish(self, fragment: Fragment) -> bool:
+        """Wait for the mean; return whether it is finite."""
+        self._futures.pop(fragment.number).wait()
+        flat = self._flat[fragment.number]
+        # One pass, in which a NaN prevails; isfinite().all() takes 15 times as long.
+        finite = not flat.numel() or all(math.isfinite(bound) for bound in flat.aminmax())
+        if finite and fragment.number == len(self._flat) - 1:
+            self.synchronizer.step += 1
+        return finite
+
+    def state_dict(self, fragment: Fragment) -> dict[str, Any]:
+        """Return the mean of a pending fragment."""
+        if not fragment.is_pending:
+            return {}
+        number = fragment.number
+        self._futures[number].wait()
+        prefix = f"under_way/{number}"
+        return {f"{prefix}/mean": self._flat[number].clone(), f"{prefix}/due": fragment.due}
+
+    def load_state_dict(self, fragment: Fragment, state: Mapping[str, Any]) -> None:
+        """Restore what :meth:`state_dict` returned."""
+        number = fragment.number
+        mean = state.get(f"under_way/{number}/mean")
+        if mean is None:
+            return
+        if mean.shape != self._flat[number].shape:
+            raise ValueError("the state was cut into other fragments")
+        self._flat[number].copy_(mean)
+        self._futures[number] = torch.futures.Future()
+        self._futures[number].set_result(self._flat[number])
+        fragment.due, fragment.is_pending = state[f"under_way/{number}/due"], True
+
+
+def parts_of(model: torch.nn.Module | Sequence[torch.nn.Module], fragments: int) -> list[Named]:
+    """Return the trained parameters of each fragment, by names that are unique among all."""
+    if isinstance(model, torch.nn.Module):
+        named = [(n, p) for n, p in model.named_parameters() if p.requires_grad]
+        sizes = [p.numel() for _, p in named]
+        return [[named[i] for i in run] for run in split(sizes, fragments)]
+    parts: list[Named] = []
+    seen: set[int] = set()
+    for number, module in enumerate(model):
+        part = [
+            (f"{number}.{name}", p)
+            for name, p in module.named_parameters()
+            if p.requires_grad and id(p) not in seen
+        ]
+        seen.update(id(p) for _, p in part)
+        parts.append(part)
+    return [part for part in parts if part]
+
+
+def names_of(parts: Sequence[Named]) -> list[list[str]]:
+    """Return the names of each fragment's parameters."""
+    return [[name for name, _ in part] for part in parts]
+
 
 def frozen_that_differ(
     model: torch.nn.Module | Sequence[torch.nn.Module], group: dist.ProcessGroup
 ) -> Named:
-    """The parameters that are not trained, if they are not the same on all ranks of the group,
-    which call this together: where all have loaded them nothing need be sent."""
+    """Return the frozen parameters, if they differ between the ranks of the group.
+
+    All ranks call this together. Where all have loaded the same values, nothing need be sent.
+    """
     modules = [model] if isinstance(model, torch.nn.Module) else model
     named = [(f"{i}.{name}", p) for i, m in enumerate(modules) for name, p in m.named_parameters()]
     frozen = [(name, p) for name, p in named if not p.requires_grad]
@@ -292,27 +257,19 @@ def frozen_that_differ(
     return frozen if len(set(digests)) > 1 else []
 
 
-def forget_non_finite(optimizer: torch.optim.Optimizer) -> None:
-    """Has an optimizer begin anew with those parameters of which it remembers a NaN or Inf, such as
-    a momentum: with that its next step would make the weights NaN again."""
-    for state in optimizer.state.values():
-        values = state.values() if isinstance(state, dict) else ()
-        tensors = [value for value in values if isinstance(value, torch.Tensor)]
-        if not all(bool(tensor.isfinite().all()) for tensor in tensors):
-            for tensor in tensors:  # with its count of steps
-                tensor.zero_()
-
-
 def _distinct(optimizers: Iterable[torch.optim.Optimizer]) -> list[torch.optim.Optimizer]:
     return list({id(optimizer): optimizer for optimizer in optimizers}.values())
 
 
 def check(parts: Sequence[Named], optimizers: Sequence[torch.optim.Optimizer]) -> None:
-    """Checks what there is to synchronise, and how.
+    """Check parameters and outer optimizers.
 
-    :param parts: the parameters of each fragment
-    :param optimizers: the outer optimizer of each
-    :raises ValueError: if something is wrong
+    Args:
+        parts: Parameters of each fragment.
+        optimizers: Outer optimizer of each fragment.
+
+    Raises:
+        ValueError: If DiLoCo cannot use them.
     """
     if not any(parts):
         raise ValueError("there is no parameter to synchronise")
@@ -346,13 +303,22 @@ def connect(
     kind: type[Following] = Following,
     **same: str,
 ) -> tuple[Settings, Following]:
-    """Connects the ranks of a group, which all call this together, to average pseudo-gradients.
+    """Connect the ranks of a group, which all call this together, to average pseudo-gradients.
 
-    :param make_settings, timeout, same: see :func:`hipress.torch.start.start`
-    :param kind: of what is returned
-    :returns: the settings, and what they are carried out by: with type "auto" uncompressed, until
-        the caller chooses
-    :raises ValueError: on every rank, if any rank's setting is wrong or they differ
+    Args:
+        make_settings: See :func:`hipress.torch.start.start`, also for ``timeout`` and ``same``.
+        group: Process group.
+        named: Parameters that are synchronized.
+        timeout: Seconds to wait for another rank.
+        kind: Class of the synchronizer.
+        same: Texts that must be the same on all ranks.
+
+    Returns:
+        The settings and a synchronizer. With type "auto", it does not compress until the caller
+        chooses.
+
+    Raises:
+        ValueError: On every rank, if any rank's setting is wrong or they differ.
     """
     types = {name: torch.float32 for name, _ in named}
     settings, engine = start(

@@ -19,7 +19,8 @@ if first:
         trainer.load_states(f"{path}/nothing")
     except MXNetError as error:
         assert "there is no such file" in str(error)
-    assert trainer._diloco._optimizer._updater.optimizer is trainer._diloco._optimizer.optimizer
+    outer = trainer._diloco.outer.optimizer
+    assert outer._updater.optimizer is outer.optimizer
     saved = np.load(f"{path}/states.diloco-{rank}", allow_pickle=False)
     with open(f"{path}/others.diloco-{rank}", "wb") as file:
         np.savez(file, **{**saved, "workers": 8})

@@ -23,8 +23,8 @@ for step in range(steps):
     backward(net, trainer.store.rank, step)
     trainer.step(16)
 trainer.finish()
-rounds = trainer._diloco.rounds
-for fragment in rounds._fragments:  # a last round that is shorter
-    rounds._begin(fragment, rounds.step)
-    rounds._take(fragment, 0.0, False)
+outer = trainer._diloco.outer
+for fragment in outer.fragments:  # a last outer step of fewer inner steps
+    outer.start(fragment)
+    outer.complete(fragment)
 print("digest", digest(net))

@@ -15,7 +15,6 @@ import mxnet_hipress.elastic as elastic
 from common import backward, digest
 from diloco_reference import H
 from elastic_rounds import inject
-from hipress.diloco.outer import Fragment
 from mxnet_network import network
 
 compression, steps, faults, outer = eval(sys.argv[1])
@@ -24,7 +23,7 @@ fault = faults.get(slot) if os.environ["HIPRESS_ELASTIC_RESTART"] == "0" else No
 net = network(slot)  # slot 0's weights are everybody's
 trainer = gluon.Trainer(net.collect_params(), "adam", {"learning_rate": 0.01}, kvstore=None)
 state = elastic.State(net, trainer, compression, sync_every=H, check_every=1, timeout=60, **outer)
-inject(fault, state, Fragment, "take")
+inject(fault, state)
 
 
 @elastic.run
