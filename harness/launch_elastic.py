@@ -79,5 +79,5 @@ def supervisor_of(pid: int) -> int:
     """Its parent, which must be one."""
     parent = int(re.search(r"\nPPid:\t(\d+)", Path(f"/proc/{pid}/status").read_text())[1])
     text = Path(f"/proc/{parent}/cmdline").read_bytes()
-    assert b"supervisor.py" in text or b"import os;r=lambda" in text
+    assert b"import os;r=lambda" in text
     return parent

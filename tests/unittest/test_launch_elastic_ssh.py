@@ -19,7 +19,7 @@ from harness.launch_elastic import WORKER, alive, arguments, supervisor_of, ups
 from harness.processes import wait_until
 from hipress.launcher import supervisor
 from hipress.launcher.elastic_runner import ElasticRunner, left_status
-from hipress.launcher.output import STDERR, Printer
+from hipress.launcher.output import LineSplitter, Printer
 from hipress.launcher.runner import Running, Task
 from hipress.launcher.slots import LATE_SECONDS, Ending, Rules, Slot, State
 
@@ -151,7 +151,9 @@ def test_half_a_report_is_none():
     runner = ElasticRunner(Printer(), Rules())
     running = Running(Task("worker 0", "worker", {}), None, 0.0)
     runner._slots = [Slot(Task("worker 0", "worker", {}), running, process={"pid": 7})]
-    runner._print(running, STDERR, [f'{runner._word}{{"exit"'.encode()])
+    splitter = LineSplitter(runner._word)
+    assert splitter.feed(f'last{runner._word} {{"exit"\n'.encode()) == [b"last"]
+    runner._take_reports(running, splitter)
     assert runner._slots[0].reported is None
 
 
@@ -285,23 +287,20 @@ def test_a_host_that_has_started_again_has_ended_its_worker():
 
 
 @pytest.fixture
-def watcher(monkeypatch):
+def watcher():
     """A watcher that has not started, its module, and its reports."""
-    monkeypatch.setitem(sys.modules, "supervisor", supervisor)
-    from hipress.launcher import elastic_supervisor
-
-    watcher = elastic_supervisor.Watcher.__new__(elastic_supervisor.Watcher)
+    watcher = supervisor.Watcher.__new__(supervisor.Watcher)
     watcher.reports, watcher.control = [], 0
-    watcher.report = watcher.end_with = lambda **what: watcher.reports.append(what)
+    watcher.report = watcher.report_end = lambda **what: watcher.reports.append(what)
     watcher.serve = lambda _: None
-    own = elastic_supervisor.Process(os.getpid())
+    own = supervisor.Process(os.getpid())
     about = {"pid": 2**22 + 1, "since": 1, "supervisor": [own.pid, own.since - 1]}
     about["folder"] = "/nonexistent"
-    about["boot"] = elastic_supervisor.boot_id()
-    about["namespace"] = elastic_supervisor.namespace()
-    about["machine"] = elastic_supervisor.machine()
+    about["boot"] = supervisor.boot_id()
+    about["namespace"] = supervisor.namespace()
+    about["machine"] = supervisor.machine()
     watcher.spec = {"watch": about, "marks": [f"HIPRESS_TEST_MARK={os.urandom(8).hex()}"]}
-    return watcher, elastic_supervisor
+    return watcher, supervisor
 
 
 def test_watcher_finds_ended_process_and_restarted_host(watcher, monkeypatch):
@@ -474,10 +473,7 @@ def test_a_failure_that_was_seen_shows_that_training_is_not_over():
     assert runner._may_start(unseen)
 
 
-def test_what_a_supervisor_has_given_back_is_skipped(monkeypatch):
-    monkeypatch.setitem(sys.modules, "supervisor", supervisor)
-    from hipress.launcher import elastic_supervisor
-
+def test_what_a_supervisor_has_given_back_is_skipped():
     class Output:
         def __init__(self):
             self.taken = b""
@@ -489,8 +485,8 @@ def test_what_a_supervisor_has_given_back_is_skipped(monkeypatch):
     output = Output()
     with tempfile.TemporaryFile() as file:
         number = Path(f"/proc/self/fd/{file.fileno()}").name
-        reader = elastic_supervisor.Reader(
-            os.getpid(), number, output, elastic_supervisor.Process(os.getpid())
+        reader = supervisor.Reader(
+            os.getpid(), number, output, supervisor.Process(os.getpid())
         )
         file.write(b"first" + bytes(200_000) + b"second" + bytes(3) + 5_000 * b"x")
         file.flush()

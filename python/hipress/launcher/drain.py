@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from . import supervisor
+from hipress.elastic import process_table
 
 SECONDS = 15.0
 """Seconds in which they should end, or have computed for at least a twentieth of the time."""
@@ -35,11 +35,8 @@ class Drain:
 def processor_seconds() -> dict[int, float]:
     """The processor time of each process that descends from this one, by process id."""
     found = {}
-    for pid in supervisor.descendants():
-        try:
-            with open(f"/proc/{pid}/stat", "rb") as file:
-                fields = file.read().rpartition(b")")[2].split()
-        except OSError:
-            continue  # it has ended
-        found[pid] = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    for pid in process_table.descendants():
+        fields = process_table.read_stat(pid)
+        if fields is not None:
+            found[pid] = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
     return found

@@ -11,7 +11,6 @@ import signal
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 from hipress.errors import CAME_LATE
 from hipress.files import read_private
@@ -22,7 +21,6 @@ from .output import STDERR, Printer
 from .runner import Runner, Running, Task
 from .slots import UNSEEN_SECONDS, Ending, Rules, Slot, State, describe_death
 
-PROGRAM = Path(__file__).with_name("elastic_supervisor.py")
 NOT_FINISHED = 124  # the status when a worker had to be ended, as for --timeout
 #: Marks the environment of a job's processes, by which those that a worker leaves are found.
 JOB = "HIPRESS_ELASTIC_JOB"
@@ -49,8 +47,7 @@ class ElasticRunner(Runner):
         self._rules = rules
         self._slots: list[Slot] = []
         self._ending: Ending | None = None
-        self._job, self._word = secrets.token_hex(8), "hipress-" + secrets.token_hex(8)
-        self._program = PROGRAM.read_text()
+        self._job = secrets.token_hex(8)
         # By slot: processes with fewer restarts have ended. None: all have ended, and none follows.
         # Then the boot id and the namespace of the last one's supervisor.
         self._ends: dict[str, tuple[int | None, str, str]] = {}
@@ -75,8 +72,7 @@ class ElasticRunner(Runner):
 
     def _elastic(self, slot: Slot, **more: object) -> Task:
         """The slot's task, run by an elastic supervisor."""
-        own = {"elastic": self._word, "mimic": False, "program": self._program}
-        return replace(slot.task, spec={**slot.task.spec, **own, **more})
+        return replace(slot.task, spec={**slot.task.spec, "persistent": True, **more})
 
     def _connect(self, slot: Slot, command: bytes) -> None:
         """Begins to watch a worker over a new connection.
@@ -385,20 +381,6 @@ class ElasticRunner(Runner):
                 slot.state = State.DEAD
                 self._ending.note(slot, slot.status)
                 self._say(f"{slot.who} is not started again: {first} has finished")
-
-    def _print(self, running: Running, stream: int, lines: list[bytes]) -> None:
-        """Keeps the supervisors' reports from the worker's lines."""
-        word = self._word.encode()
-        if stream == STDERR and any(line.startswith(word) for line in lines):
-            for line in lines:
-                if line.startswith(word):
-                    try:
-                        report = json.loads(line[len(word) :])
-                    except ValueError:
-                        continue  # the connection broke in it: it is missing, as if never sent
-                    self._report_came(running, report)
-            lines = [line for line in lines if not line.startswith(word)]
-        super()._print(running, stream, lines)
 
     def _report_came(self, running: Running, report: dict) -> None:
         slot = next((slot for slot in self._slots if slot.running is running), None)

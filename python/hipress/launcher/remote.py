@@ -9,14 +9,7 @@ from hipress.addresses import is_loopback, resolve
 from .hostfile import Host, place
 from .job import SCHEDULER, SERVER, WORKER, Job, carried_environment
 from .local import local_task
-from .runner import SUPERVISOR, Task
-
-#: Python code that reads the supervisor's length and text from standard input, and becomes it.
-BOOTSTRAP = (
-    "import os;"
-    'r=lambda n,s=b"":s if len(s)==n else r(n,s+(os.read(0,n-len(s)) or exit(1)));'
-    "exec(r(int(r(8))))"
-)
+from .runner import Task
 
 
 def tasks(
@@ -31,8 +24,6 @@ def tasks(
     :param via: the command that runs BOOTSTRAP on a host, with this process's pipe as its input
     :param contained: as Task's
     """
-    source = SUPERVISOR.read_bytes()
-    preamble = b"%08d" % len(source) + source
     where = {
         SERVER: place(hosts, job.num_servers),
         WORKER: place(hosts, job.num_workers),
@@ -47,7 +38,6 @@ def tasks(
                 role=rank.role,
                 spec={"argv": job.argv(rank), "env": env, "cwd": directory},
                 via=via(host),
-                preamble=preamble,
                 where=host.name,
                 contained=contained,
             )

@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 import os
 import re
+import secrets
 import selectors
 import signal
 import subprocess
 import sys
 import time
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from . import supervisor
+from .bootstrap import BOOTSTRAP, message, supervisor_program
 from .drain import Drain
 from .ends import Failure, shell_status
 from .errors import LaunchError
@@ -21,11 +22,9 @@ from .job import WORKER
 from .limits import allow_files
 from .output import STDERR, STDOUT, LineSplitter, Printer, Stalled
 
-SUPERVISOR = Path(supervisor.__file__)
 RANKS = "ranks"  # role of srun: one process here starts all servers and workers
 ROOT_CAUSE_SECONDS = 0.25  # seconds to wait for the cause behind the first visible failure
 SURVIVORS_SECONDS = 3.0  # seconds in which survivors may report the failure and end by themselves
-_RANK_EXIT = re.compile(rb"hipress-rank-exit (\w+(?: \d+)?) (-?\d+)")
 _RANK_LINE = re.compile(rb"\[(scheduler|(?:server|worker) \d+)\] (.*)", re.DOTALL)
 
 
@@ -39,14 +38,11 @@ class Task:
     spec: dict
     #: The command that starts the supervisor; default: here.
     via: list[str] | None = None
-    #: Sent before the spec: the supervisor's own text, where ``via`` reads that.
-    preamble: bytes = b""
     where: str = ""
     #: When ``via`` ends by itself, what it started is to end, too.
     contained: bool = False
-    #: The supervisor reports the command's status in a line on stderr and itself exits with 0:
-    #: mpirun writes many lines about a process that fails.
-    reports_status: bool = False
+    #: Table of the processes that the command, an srun, starts: each has its own supervisor.
+    ranks: dict | None = None
 
     @property
     def means(self) -> str:
@@ -73,6 +69,7 @@ class Runner:
 
     def __init__(self, printer: Printer, grace: float = 5.0, timeout: float | None = None) -> None:
         self._printer, self._grace, self._timeout = printer, grace, timeout
+        self._word = "hipress-" + secrets.token_hex(8)  # begins reports of supervisors
         self._selector = selectors.DefaultSelector()
         self._running: list[Running] = []
         self._failures: list[Failure] = []
@@ -131,7 +128,7 @@ class Runner:
     def _start(self, task: Task) -> None:
         if task.where and any(other.task.where == task.where for other in self._running):
             time.sleep(0.03)  # sshd drops connections at random when too many come at once
-        argv = task.via or [sys.executable, "-I", "-S", str(SUPERVISOR)]
+        argv = task.via or [sys.executable, "-I", "-S", "-c", BOOTSTRAP]
         try:
             process = subprocess.Popen(
                 argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -141,14 +138,14 @@ class Runner:
             raise LaunchError(f"cannot start {task.name}: {error.strerror}") from error
         running = Running(task, process, time.monotonic())
         self._running.append(running)
-        spec = {
-            "name": task.name, "mimic": task.via is None, "report": task.reports_status,
-            **task.spec,
-        }
-        self._send(running, task.preamble + json.dumps(spec).encode() + b"\n")
+        spec = {**task.spec, "word": self._word}
+        if task.ranks is not None:
+            table = json.dumps({**task.ranks, "word": self._word}).encode()
+            spec["input"] = (supervisor_program() + message(table)).decode()
+        self._send(running, supervisor_program() + message(json.dumps(spec).encode()))
         for stream, pipe in ((STDOUT, process.stdout), (STDERR, process.stderr)):
             os.set_blocking(pipe.fileno(), False)
-            running.streams[stream] = LineSplitter()
+            running.streams[stream] = LineSplitter(self._word if stream == STDERR else "")
             self._selector.register(pipe, selectors.EVENT_READ, (running, stream))
 
     @staticmethod
@@ -272,8 +269,7 @@ class Runner:
     def _reap(self, now: float) -> None:
         for running in self._running:
             if running.status is None and running.process.poll() is not None:
-                if running.task.reports_status:
-                    self._read_rest(running)
+                self._read_rest(running)
                 code = running.process.returncode
                 running.status = code if running.reported is None else running.reported
                 running.ended = now
@@ -379,7 +375,9 @@ class Runner:
             return False
         splitter = running.streams[stream]
         if data:
-            self._print(running, stream, splitter.feed(data))
+            lines = splitter.feed(data)
+            self._take_reports(running, splitter)
+            self._print(running, stream, lines)
         else:
             self._selector.unregister(pipe)
             self._print(running, stream, splitter.finish())
@@ -397,8 +395,6 @@ class Runner:
                 self._print(running, stream, running.streams[stream].finish())
 
     def _print(self, running: Running, stream: int, lines: list[bytes]) -> None:
-        if running.task.reports_status and stream == STDERR:
-            lines = [line for line in lines if not self._is_report(running, line)]
         if stream in self._unwritten:
             return
         try:
@@ -422,25 +418,26 @@ class Runner:
                 "lost until it can be written"
             )
 
-    @staticmethod
-    def _is_report(running: Running, line: bytes) -> bool:
-        """Store the status if a line is the supervisor's report, and return whether it is one."""
-        found = _RANK_EXIT.search(line)
-        if not found or found[1].decode() != running.task.name:
-            return False
-        running.reported = int(found[2])
-        return True
+    def _take_reports(self, running: Running, splitter: LineSplitter) -> None:
+        reports, splitter.reports = splitter.reports, []
+        for text in reports:
+            try:
+                report = json.loads(text)
+            except ValueError:
+                continue  # the connection broke within it
+            self._report_came(running, report)
+
+    def _report_came(self, running: Running, report: dict) -> None:
+        if "rank" not in report:
+            running.reported = report["exit"]
+        elif report["exit"] and self._term_at is None:
+            self._fail(report["rank"], "", running, report["exit"])
 
     def _print_ranks(self, running: Running, stream: int, lines: list[bytes]) -> None:
         """Print output of srun, whose processes prefix their lines with their names."""
         for line in lines:
-            exit_line = _RANK_EXIT.search(line)
             prefixed = _RANK_LINE.fullmatch(line)
-            if exit_line:
-                status = int(exit_line[2])
-                if status and self._term_at is None:
-                    self._fail(exit_line[1].decode(), "", running, status)
-            elif prefixed:
+            if prefixed:
                 self._printer.lines(prefixed[1].decode(), stream, [prefixed[2]])
             else:
                 self._printer.lines(running.task.name, stream, [line])

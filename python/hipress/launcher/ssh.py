@@ -8,13 +8,14 @@ import shutil
 import subprocess
 
 from . import remote
+from .bootstrap import BOOTSTRAP
 from .errors import LaunchError
 from .hostfile import Host
 from .job import Job
 from .runner import Task
 
 # What a login shell runs: in single quotes and one line, so that every one passes it on unchanged.
-COMMAND = f"exec python3 -c '{remote.BOOTSTRAP}'"
+COMMAND = f"exec python3 -c '{BOOTSTRAP}'"
 
 
 def ssh_command(ssh: str, host: Host) -> list[str]:
