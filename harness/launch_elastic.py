@@ -6,6 +6,10 @@ import re
 from pathlib import Path
 
 from harness.launch import Launch
+from hipress.launcher.output import Printer
+from hipress.launcher.restarts import RestartWorkers
+from hipress.launcher.runner import Runner
+from hipress.launcher.slots import Rules
 
 #: Says which process it is and sleeps until a file "end" appears; some die by themselves.
 WORKER = """
@@ -52,6 +56,13 @@ def after(condition):
 def arguments(n: int, *options: str) -> list[str]:
     """The launcher's, for a job of n workers."""
     return ["--elastic", "-n", str(n), "--grace", "1", *options]
+
+
+def restart_policy(rules: Rules) -> RestartWorkers:
+    """Return the policy of an elastic job whose runner has not started."""
+    policy = RestartWorkers(rules)
+    Runner(Printer(), policy)
+    return policy
 
 
 def ups(launch: Launch, count: int) -> list[tuple[int, int, int, str]]:

@@ -130,8 +130,8 @@ def test_servers_that_end_because_a_worker_ends_are_not_the_cause(tmp_path):
 def draining(seconds, command):
     """A launcher of one worker that waits so long for servers and the scheduler."""
     code = ("import sys; sys.path.insert(0, sys.argv[1])\n"
-            "from hipress.launcher import cli, drain\n"
-            f"drain.SECONDS = {seconds}\n"
+            "from hipress.launcher import cli, failures\n"
+            f"failures.LINGER_SECONDS = {seconds}\n"
             "sys.exit(cli.main(sys.argv[2:]))")
     return subprocess.Popen(
         [sys.executable, "-c", code, str(ROOT / "python"), "-n", "1", *command],

@@ -272,7 +272,7 @@ def test_ssh_sync_failure_is_one_sentence(sshd):
 def test_supervisors_need_nothing_but_an_old_python():
     import ast
 
-    from hipress.elastic import process_table
+    from hipress import process_table
     from hipress.launcher import supervisor
 
     for module in (supervisor, process_table):

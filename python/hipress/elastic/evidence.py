@@ -11,9 +11,9 @@ import ipaddress
 import os
 import socket
 
-from hipress.elastic import process_table
-from hipress.elastic.process_table import start_time
+from hipress import process_table
 from hipress.elastic.view import NO_PROCESS, Process
+from hipress.process_table import start_time
 
 
 @functools.cache

@@ -1,15 +1,15 @@
-"""How a supervisor starts on any host: its text arrives on standard input, before its messages."""
+"""The supervisor's program, and the command that runs it: both need nothing on the host."""
 
 from __future__ import annotations
 
 import functools
 from pathlib import Path
 
-from hipress.elastic import process_table
+from hipress import process_table
 
 from . import supervisor
 
-#: Python code that reads the supervisor's length and text from standard input, and becomes it.
+#: Python code that reads a program's length and text from standard input, and runs it.
 BOOTSTRAP = (
     "import os;"
     'r=lambda n,s=b"":s if len(s)==n else r(n,s+(os.read(0,n-len(s)) or exit(1)));'

@@ -22,13 +22,11 @@ from dataclasses import replace
 
 from hipress import files
 
-from . import remote
 from .bootstrap import BOOTSTRAP
 from .errors import LaunchError
 from .hostfile import Host, place
-from .job import SCHEDULER, SERVER, WORKER, Job, Rank, carried_environment
-from .local import local_task
-from .runner import RANKS, Task
+from .job import RANKS, SCHEDULER, SERVER, WORKER, Job, Rank, Task, carried_environment
+from .placement import local_task, remote_tasks
 
 # Ranks share cores with servers, and use threads: neither one core each nor pinning.
 OPEN_MPI = ("--map-by", "slot:OVERSUBSCRIBE", "--bind-to", "none")
@@ -50,7 +48,7 @@ def tasks(job: Job, hosts: list[Host], directory: str, launcher: str) -> list[Ta
     check_names(hosts, launcher)
     if launcher == "slurm":
         return _srun_tasks(job, hosts, directory)
-    return remote.tasks(job, hosts, directory, mpirun_on(job))
+    return remote_tasks(job, hosts, directory, mpirun_on(job))
 
 
 def mpirun_on(job: Job) -> Callable[[Host], list[str]]:
@@ -202,9 +200,9 @@ def elastic_tasks(job: Job, hosts: list[Host], directory: str, launcher: str) ->
         command = [find_slurm("srun"), "--nodes=1", "--ntasks=1", "--ntasks-per-node=1",
                    "--overlap", *SRUN, "--quiet", "--nodelist"]
         program = [job.python, "-I", "-S", "-c", BOOTSTRAP]
-        return remote.tasks(
+        return remote_tasks(
             job, hosts, directory, lambda host: [*command, host.address, *program], contained=True)
-    found = remote.tasks(job, hosts, directory, mpirun_on(job))
+    found = remote_tasks(job, hosts, directory, mpirun_on(job))
     # If the launcher dies, mpirun may signal its ranks, whose commands must continue.
     return [replace(task, spec={**task.spec, "ignore_signals": True}) for task in found]
 

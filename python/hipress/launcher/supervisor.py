@@ -13,7 +13,7 @@ command (each after its length in eight digits), then lines:
 Reports are lines on standard error: a random word that the launcher has chosen, and a JSON object.
 The supervisor itself exits with 0, because mpirun and srun write much about any other status.
 
-The command runs in a session of its own. When it has ended, the supervisor ends each process that
+The command runs in its own session. When it has ended, the supervisor ends each process that
 descends from it, daemons included.
 
 Usually the command does not outlive the launcher: the end of standard input ends it, and so does
@@ -33,21 +33,19 @@ There the death of srun takes the place of the channel's end.
 
 import ctypes
 import fcntl
-import glob
 import json
 import os
 import select
-import shutil
 import signal
 import stat
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 
-from hipress.elastic.process_table import boot_id, descendants, machine, namespace, start_time
+from hipress.process_table import boot_id, descendants, machine, namespace, start_time
 
+# Supervisors start fast: modules that only persistent commands need are imported where needed.
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 CLEANUP_SECONDS = 1.0  # from SIGTERM to SIGKILL for processes that the command left
 STOP_SECONDS = 5.0  # the same for the command itself, where no launcher sends KILL
@@ -173,6 +171,8 @@ def memory_file():
     """Return a file in memory; before Python 3.8, a temporary file on disk."""
     if hasattr(os, "memfd_create"):
         return os.fdopen(os.memfd_create("hipress-output"), "r+b", 0)
+    import tempfile
+
     return tempfile.TemporaryFile(buffering=0)
 
 
@@ -232,7 +232,7 @@ class Tail:
 
 
 class Reader(Tail):
-    """What a command writes to such a file from now on.
+    """Output that a command writes to such a file from now on.
 
     Its supervisor, the keeper, also reads the file and frees it while it lives.
     """
@@ -330,8 +330,7 @@ class Supervisor:
                 preexec_fn=None if self.persistent else die_with_supervisor,
             )
         except (OSError, subprocess.SubprocessError) as error:
-            if self.persistent:
-                shutil.rmtree(self.folder, ignore_errors=True)
+            self.remove_folder()
             self.fail_to_start(error)
         if given is not None:
             threading.Thread(target=self.give_input, args=(given.encode(),), daemon=True).start()
@@ -352,6 +351,8 @@ class Supervisor:
             )
 
     def make_folder(self):
+        import tempfile
+
         try:
             self.folder = tempfile.mkdtemp(prefix=f"hipress-{os.getpid()}-")  # private
         except OSError as error:
@@ -361,6 +362,12 @@ class Supervisor:
                 f"{error.strerror or error}; the job continues without it\n"
             )
             self.folder = f"/tmp/hipress-{os.getpid()}-{os.urandom(8).hex()}"
+
+    def remove_folder(self):
+        import shutil
+
+        if self.folder is not None:
+            shutil.rmtree(self.folder, ignore_errors=True)
 
     def fail_to_start(self, error):
         """Exit as a shell does for a command that cannot be started."""
@@ -480,8 +487,8 @@ class Supervisor:
             if time.monotonic() >= end:
                 break
             self.handle_events(POLL_SECONDS)
-        if self.persistent and self.confirmed:
-            shutil.rmtree(self.folder, ignore_errors=True)
+        if self.confirmed:
+            self.remove_folder()
 
     def leave(self, name, text):
         """Write a text to a file of the folder. Readers never see a partial file."""
@@ -569,6 +576,8 @@ class Watcher(Supervisor):
 
     def marked(self):
         """Return the processes that descend from the command."""
+        import glob
+
         marks, left = {mark.encode() for mark in self.spec["marks"]}, []
         for entry in os.listdir("/proc"):
             # If the first thread has ended, only the other threads show the environment.
