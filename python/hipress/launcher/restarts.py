@@ -32,10 +32,10 @@ class RestartWorkers:
     :class:`hipress.launcher.runner.Policy`.
 
     The job has finished when a worker has ended with 0. From then on no worker is started again,
-    and each running worker has ``finish_timeout`` seconds to end. A worker that finds training over when it
-    joins ends with CAME_LATE: no worker is started again then either, but running workers may
-    still save. The exit status is 0 if the last process of each slot has ended with one of these, except
-    slots
+    and each running worker has ``finish_timeout`` seconds to end. A worker that finds training over
+    when it joins ends with CAME_LATE: no worker is started again then either, but running workers
+    may still save. The exit status is 0 if the last process of each slot has ended with one of
+    these, except slots
 
     * that used up their restarts before, while enough others were left,
     * whose worker was restarted within a minute before the first worker finished, because it may
