@@ -7,6 +7,10 @@ from pathlib import Path
 
 from harness import SCRIPTS
 from harness.launch import Launch
+from hipress.launcher.output import Printer
+from hipress.launcher.restarts import RestartWorkers
+from hipress.launcher.runner import Runner
+from hipress.launcher.slots import Rules
 
 WORKER = SCRIPTS / "elastic_worker.py"
 
@@ -16,6 +20,13 @@ FINISHES_FIRST = SCRIPTS / "elastic_finish.py"
 def arguments(n: int, *options: str) -> list[str]:
     """The launcher's, for a job of n workers."""
     return ["--elastic", "-n", str(n), "--grace", "1", *options]
+
+
+def restart_policy(rules: Rules) -> RestartWorkers:
+    """Return the policy of an elastic job whose runner has not started."""
+    policy = RestartWorkers(rules)
+    Runner(Printer(), policy)
+    return policy
 
 
 def ups(launch: Launch, count: int) -> list[tuple[int, int, int, str]]:
@@ -43,5 +54,5 @@ def supervisor_of(pid: int) -> int:
     """Its parent, which must be one."""
     parent = int(re.search(r"\nPPid:\t(\d+)", Path(f"/proc/{pid}/status").read_text())[1])
     text = Path(f"/proc/{parent}/cmdline").read_bytes()
-    assert b"supervisor.py" in text or b"import os;r=lambda" in text
+    assert b"import os;r=lambda" in text
     return parent

@@ -44,7 +44,7 @@ from elastic_log import (
 
 from harness import ROOT, netns, processes
 from harness.launch import Launch, launched
-from hipress.launcher import supervisor
+from hipress import process_table
 
 KINDS = ("kill", "stop", "pause", "double", "cut", "supervisor")
 PAUSE = 3.0  # seconds
@@ -120,7 +120,7 @@ class Chaos:
         if fault.kind == "cut":
             self.network.cut(fault.victims[0])
         elif fault.kind == "supervisor":
-            parents = supervisor.parents()
+            parents = process_table.parents()
             own = {parents[pid] for pid in fault.pids.values()} - {self.launch.process.pid}
             send(self.dice.choice(sorted(own)), number)
         else:

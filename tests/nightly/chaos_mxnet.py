@@ -27,8 +27,8 @@ from pathlib import Path
 import havoc  # first: it finds the harness
 
 from harness.launch import Launch, launched, marked
+from hipress import process_table
 from hipress.casync import topologies
-from hipress.launcher import supervisor
 
 WORKER = Path(__file__).with_name("mxnet_worker.py")
 TIMEOUT = 60
@@ -269,7 +269,8 @@ class Job:
 def processes(launch: Launch) -> dict[str, int]:
     """A running job's processes by name."""
     environments, pids = {}, marked(launch.mark)
-    parents = supervisor.parents()  # later, so that a process without one is a process that ended
+    # Read later: a process that is not in this table has ended.
+    parents = process_table.parents()
     for pid in filter(parents.__contains__, pids):
         with contextlib.suppress(OSError):
             pairs = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")

@@ -1,5 +1,6 @@
 """By which address others reach a machine, also where its own name means loopback to it."""
 
+import contextlib
 import os
 import socket
 import subprocess
@@ -138,9 +139,14 @@ def test_an_interface_that_is_named_goes_before_the_host_files_addresses(monkeyp
         return str(caught.value)
 
     def of_torch():
-        with pytest.raises(FoundAt):
-            session.Session.gather(SimpleNamespace(**own))
-        return os.environ.pop("DMLC_NODE_HOST"), os.environ.pop("GLOO_SOCKET_IFNAME")
+        before = dict(os.environ)
+        with contextlib.ExitStack() as environment:
+            one = SimpleNamespace(**own, _environment=environment)
+            with pytest.raises(FoundAt):
+                session.Session.gather(one)
+            found = one._host, os.environ["GLOO_SOCKET_IFNAME"]
+        assert dict(os.environ) == before
+        return found
 
     assert of_arrays() == "192.0.2.7" and of_torch() == ("192.0.2.7", "")
     os.environ["GLOO_SOCKET_IFNAME"] = "lo"

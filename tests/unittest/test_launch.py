@@ -18,6 +18,7 @@ from harness import ROOT
 from harness.launch import LAUNCH, STUBBORN, launched, python, run
 from harness.processes import wait_until
 from scripts import SCRIPTS
+from hipress.launcher.bootstrap import BOOTSTRAP
 
 
 def only(role: str, index: int, then: str, otherwise: str = "time.sleep(60)") -> list[str]:
@@ -215,7 +216,7 @@ def test_killed_supervisor_ends_the_job():
     with launched(["-n", "1", "--grace", "0.5", *python(STUBBORN)]) as launch:
         launch.read_lines(3, "ready")
         supervisors = [pid for pid in launch.processes()
-                       if b"supervisor.py" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+                       if BOOTSTRAP.encode() in Path(f"/proc/{pid}/cmdline").read_bytes()]
         assert len(supervisors) == 3
         os.kill(supervisors[0], signal.SIGKILL)
         assert launch.finish(20.0) == 137

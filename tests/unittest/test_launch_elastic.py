@@ -19,16 +19,15 @@ from harness.launch_elastic import (
     WORKER,
     alive,
     arguments,
+    restart_policy,
     supervisor_of,
     ups,
 )
 from harness.processes import wait_until
 from hipress.elastic import evidence
 from hipress.launcher import elastic
-from hipress.launcher.elastic_runner import ElasticRunner
 from hipress.launcher.hostfile import Host
-from hipress.launcher.output import Printer
-from hipress.launcher.runner import Task
+from hipress.launcher.job import Task
 from hipress.launcher.slots import Ending, Rules, Slot, State
 from scripts import SCRIPTS
 
@@ -89,8 +88,8 @@ def test_a_killed_worker_is_started_again_in_its_slot(tmp_path):
         assert launch.finish(20.0) == 0
         launch.gone(3.0)
     assert launch.err.splitlines() == [
-        "hipress-launch: worker 1 was killed by signal 9; restart 1 of 3",
-        "hipress-launch: worker 1 was killed by signal 15; restart 2 of 3",
+        "hipress-launch: worker 1 was killed by SIGKILL (signal 9); restart 1 of 3",
+        "hipress-launch: worker 1 was killed by SIGTERM (signal 15); restart 2 of 3",
     ]
 
 
@@ -111,21 +110,21 @@ def test_workers_learn_which_processes_have_ended(tmp_path):
 
 
 def slot_with_ends(means=None):
-    """Return a runner, its only slot, and the ends that it would publish."""
-    runner = ElasticRunner(Printer(), Rules(max_restarts=9))
+    """Return a policy, its only slot, and the ends that it would publish."""
+    policy = restart_policy(Rules(max_restarts=9))
     task = Task("worker 0", "worker", {"env": {"HIPRESS_ELASTIC_SLOT": "0"}}, via=means)
     slot = Slot(task)
-    runner._slots = [slot]
-    return runner, slot, runner._ends
+    policy._slots = [slot]
+    return policy, slot, policy._ends
 
 
-def end_once(runner, slot, **fields):
+def end_once(policy, slot, **fields):
     """Start a process in a slot, and end it as a supervisor has reported it."""
     slot.started(None, 0.0)
     slot.knows(dict(PROCESS))
     for name, value in fields.items():
         setattr(slot, name, value)
-    runner._supervisor_ended(slot, 0, 1.0)
+    policy._supervisor_ended(slot, 0, 1.0)
 
 
 PROCESS = {"pid": 7, "boot": "boot", "namespace": "pid:[1]"}
@@ -133,41 +132,41 @@ PROCESS = {"pid": 7, "boot": "boot", "namespace": "pid:[1]"}
 
 def test_end_after_a_lost_start_report_is_not_published():
     """The process whose report was lost may run, and the later one fails at the bound port."""
-    runner, slot, ends = slot_with_ends(["ssh"])
+    policy, slot, ends = slot_with_ends(["ssh"])
     slot.started(None, 0.0)
-    runner._supervisor_ended(slot, 255, 1.0)
+    policy._supervisor_ended(slot, 255, 1.0)
     assert slot.state == State.WAITING and slot.restarts == 0
-    end_once(runner, slot, reported=1)
+    end_once(policy, slot, reported=1)
     assert slot.restarts == 1 and ends == {}
 
 
 def test_published_end_names_the_process_table():
-    runner, slot, ends = slot_with_ends()
-    end_once(runner, slot, reported=1)
+    policy, slot, ends = slot_with_ends()
+    end_once(policy, slot, reported=1)
     assert ends == {"0": (1, "boot", "pid:[1]")}
     ends.clear()
     slot.started(None, 0.0)
     slot.knows({**PROCESS, "namespace": ""})
     slot.reported = 1
-    runner._supervisor_ended(slot, 0, 1.0)
+    policy._supervisor_ended(slot, 0, 1.0)
     assert not ends
 
 
 def test_end_after_a_failed_start_is_not_published():
-    runner, slot, ends = slot_with_ends(["mpirun"])
+    policy, slot, ends = slot_with_ends(["mpirun"])
     slot.started(None, 0.0)
-    runner._supervisor_ended(slot, 1, 1.0)
-    end_once(runner, slot, reported=1)
+    policy._supervisor_ended(slot, 1, 1.0)
+    end_once(policy, slot, reported=1)
     assert slot.restarts == 2 and ends == {}
 
 
 def test_end_after_one_with_leftover_processes_is_not_published():
-    runner, slot, ends = slot_with_ends()
-    end_once(runner, slot, reported=1)
+    policy, slot, ends = slot_with_ends()
+    end_once(policy, slot, reported=1)
     assert list(ends) == ["0"]
     ends.clear()
-    end_once(runner, slot, reported=1, left_processes=True)
-    end_once(runner, slot, reported=1)
+    end_once(policy, slot, reported=1, left_processes=True)
+    end_once(policy, slot, reported=1)
     assert slot.restarts == 3 and ends == {}
 
 
@@ -175,24 +174,24 @@ def test_end_after_an_adopted_process_is_not_published(monkeypatch):
     """Ends of adopted workers are uncertain: only their process group is ended."""
     monkeypatch.setattr(os, "waitpid", lambda pid, _: (pid, 9))
     monkeypatch.setattr(os, "killpg", lambda *_: None)
-    runner, slot, ends = slot_with_ends()
+    policy, slot, ends = slot_with_ends()
     slot.started(None, 0.0)
     slot.knows({**PROCESS, "folder": "/nonexistent"})
-    runner._supervisor_ended(slot, -9, 1.0)
-    end_once(runner, slot, reported=1)
+    policy._supervisor_ended(slot, -9, 1.0)
+    end_once(policy, slot, reported=1)
     assert slot.restarts == 2 and ends == {}
 
 
 def test_launcher_does_not_wait_for_a_supervisor_that_reads_nothing():
-    runner, slot, ends = slot_with_ends(["sleep", "60"])
-    runner._start_in(slot)
+    policy, slot, ends = slot_with_ends(["sleep", "60"])
+    policy._start_in(slot)
     supervisor = slot.running.process
     try:
 
         def publish():
             for restarts in range(5000):
                 ends["1"] = (restarts, "boot", "pid:[1]")
-                runner._send_ends(slot)
+                policy._send_ends(slot)
 
         thread = threading.Thread(target=publish, daemon=True)
         thread.start()
@@ -203,16 +202,18 @@ def test_launcher_does_not_wait_for_a_supervisor_that_reads_nothing():
         data = b""
         while slot.ends_due or not data:
             data += os.read(pipe, 1 << 20)
-            runner._send_late()
+            policy.runner.send(slot.running, b"")
+            policy.update(0.0)
         data += os.read(pipe, 1 << 20)
         os.close(pipe)
-        lines = data.splitlines()[1:]  # the first one is the task
+        # The first of these lines is the rest of the task.
+        lines = data[data.index(policy.runner.word.encode()) :].splitlines()[1:]
         assert lines[-1] == b'ENDED {"1": [4999, "boot", "pid:[1]"]}'
         assert all(line.startswith(b"ENDED {") and line.endswith(b"}") for line in lines)
     finally:
         supervisor.kill()
         supervisor.wait()
-        runner._close(slot.running)
+        policy.runner.close(slot.running)
 
 
 def test_used_up_restarts_end_the_job_in_one_sentence(tmp_path):
@@ -245,12 +246,12 @@ def test_the_job_goes_on_without_a_slot_while_enough_are_left(tmp_path):
 
 
 def test_the_status_is_that_of_the_first_that_died():
-    runner = ElasticRunner(Printer(), Rules(min_workers=2, max_restarts=0))
-    runner._slots = [Slot(Task(f"worker {i}", "worker", {}), process={"pid": 7}) for i in range(3)]
+    policy = restart_policy(Rules(min_workers=2, max_restarts=0))
+    policy._slots = [Slot(Task(f"worker {i}", "worker", {}), process={"pid": 7}) for i in range(3)]
     for when, slot, status in ((10.0, 2, 5), (11.0, 0, 7)):
-        runner._ended(runner._slots[slot], status, "died", when)
-    runner._judge(20.0)
-    assert runner._verdict == 5
+        policy._ended(policy._slots[slot], status, "died", when)
+    policy.judge(20.0)
+    assert policy.runner.verdict == 5
 
 
 def test_a_command_that_is_not_there_is_not_tried_again():

@@ -72,8 +72,8 @@ def test_a_killed_worker_is_started_again_in_its_slot(means, tmp_path):
         (tmp_path / "end").touch()
         assert launch.finish(30.0) == 0
         launch.gone(5.0)
-    who = f"worker 1 on {means.place}"
-    assert said(launch) == [f"hipress-launch: {who} was killed by signal 9; restart 1 of 3"]
+    end = f"worker 1 on {means.place} was killed by SIGKILL (signal 9)"
+    assert said(launch) == [f"hipress-launch: {end}; restart 1 of 3"]
 
 
 def test_used_up_restarts_end_the_job_in_one_sentence(means, tmp_path):

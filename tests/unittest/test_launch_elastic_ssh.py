@@ -15,12 +15,20 @@ from pathlib import Path
 import pytest
 
 from harness.launch import launched, python
-from harness.launch_elastic import WORKER, alive, arguments, supervisor_of, ups
+from harness.launch_elastic import (
+    WORKER,
+    alive,
+    arguments,
+    restart_policy,
+    supervisor_of,
+    ups,
+)
 from harness.processes import wait_until
 from hipress.launcher import supervisor
-from hipress.launcher.elastic_runner import ElasticRunner, left_status
-from hipress.launcher.output import STDERR, Printer
-from hipress.launcher.runner import Running, Task
+from hipress.launcher.job import Task
+from hipress.launcher.output import LineSplitter
+from hipress.launcher.restarts import left_status
+from hipress.launcher.runner import Running
 from hipress.launcher.slots import LATE_SECONDS, Ending, Rules, Slot, State
 
 pytestmark = pytest.mark.usefixtures("own_folder")
@@ -59,7 +67,7 @@ def test_restarts_and_a_lost_supervisor(sshd, tmp_path):
         (again,) = ups(launch, 1)
         assert again[:2] == (2, 1) and again[3] == found[2][3]
         assert own_line(launch) == (
-            "worker 2 on 127.0.0.1 was killed by signal 9; restart 1 of 3"
+            "worker 2 on 127.0.0.1 was killed by SIGKILL (signal 9); restart 1 of 3"
         )
         os.kill(supervisor_of(found[0][2]), signal.SIGKILL)
         assert own_line(launch).startswith("the connection to worker 0 on 127.0.0.1 has ended")
@@ -111,7 +119,7 @@ def test_a_host_that_is_away_costs_no_restarts(sshd, tmp_path):
         sshd.stop()
         try:
             os.kill(found[0][2], signal.SIGKILL)
-            assert own_line(launch).endswith("was killed by signal 9; restart 1 of 1")
+            assert own_line(launch).endswith("was killed by SIGKILL (signal 9); restart 1 of 1")
             assert own_line(launch) == (
                 "worker 0 on 127.0.0.1 could not be reached (ssh exited with status 255); "
                 "trying again"
@@ -148,11 +156,13 @@ def test_how_long_a_host_that_is_away_is_waited_for(reached):
 
 
 def test_half_a_report_is_none():
-    runner = ElasticRunner(Printer(), Rules())
+    policy = restart_policy(Rules())
     running = Running(Task("worker 0", "worker", {}), None, 0.0)
-    runner._slots = [Slot(Task("worker 0", "worker", {}), running, process={"pid": 7})]
-    runner._print(running, STDERR, [f'{runner._word}{{"exit"'.encode()])
-    assert runner._slots[0].reported is None
+    policy._slots = [Slot(Task("worker 0", "worker", {}), running, process={"pid": 7})]
+    splitter = LineSplitter(policy.runner.word)
+    assert splitter.feed(f'last{policy.runner.word} {{"exit"\n'.encode()) == [b"last"]
+    policy.runner.take_reports(running, splitter)
+    assert policy._slots[0].reported is None
 
 
 @pytest.mark.slow(keep=1)
@@ -269,35 +279,32 @@ def processes_with(pid):
 
 def test_a_host_that_has_started_again_has_ended_its_worker():
     """However many others are seen: it did not finish."""
-    runner = ElasticRunner(Printer(), Rules(max_restarts=1))
+    policy = restart_policy(Rules(max_restarts=1))
     for with_host in (True, False):
         slot = Slot(Task("worker 0", "worker", {}, where="host"), process={"pid": 7})
         slot.gone_with_host = with_host
         slot.lose(1000.0)
         assert not slot.out_of_sight(1001.0) and slot.out_of_sight(1000.0 + 3600)
-        runner._gone(slot, 1060.0)
+        policy._gone(slot, 1060.0)
         assert (slot.state, slot.unseen, slot.restarts) == (State.WAITING, not with_host, 1)
         assert slot.out_of_sight(1060.0) is not with_host
 
 
 @pytest.fixture
-def watcher(monkeypatch):
+def watcher():
     """A watcher that has not started, its module, and its reports."""
-    monkeypatch.setitem(sys.modules, "supervisor", supervisor)
-    from hipress.launcher import elastic_supervisor
-
-    watcher = elastic_supervisor.Watcher.__new__(elastic_supervisor.Watcher)
+    watcher = supervisor.Watcher.__new__(supervisor.Watcher)
     watcher.reports, watcher.control = [], 0
-    watcher.report = watcher.end_with = lambda **what: watcher.reports.append(what)
+    watcher.report = watcher.report_end = lambda **what: watcher.reports.append(what)
     watcher.serve = lambda _: None
-    own = elastic_supervisor.Process(os.getpid())
+    own = supervisor.Process(os.getpid())
     about = {"pid": 2**22 + 1, "since": 1, "supervisor": [own.pid, own.since - 1]}
     about["folder"] = "/nonexistent"
-    about["boot"] = elastic_supervisor.boot_id()
-    about["namespace"] = elastic_supervisor.namespace()
-    about["machine"] = elastic_supervisor.machine()
+    about["boot"] = supervisor.boot_id()
+    about["namespace"] = supervisor.namespace()
+    about["machine"] = supervisor.machine()
     watcher.spec = {"watch": about, "marks": [f"HIPRESS_TEST_MARK={os.urandom(8).hex()}"]}
-    return watcher, elastic_supervisor
+    return watcher, supervisor
 
 
 def test_watcher_finds_ended_process_and_restarted_host(watcher, monkeypatch):
@@ -399,7 +406,7 @@ def test_process_whose_first_thread_has_ended_still_runs(watcher):
             wait_until(lambda: process.poll() is not None, 5.0, "its end")
 
 
-def watched(runner):
+def watched(policy):
     """Return a lost slot whose connection is being made again."""
     spec = {"env": {"HIPRESS_ELASTIC_SLOT": "0"}}
     task = Task("worker 0", "worker", spec, via=["ssh"], where="host")
@@ -407,17 +414,17 @@ def watched(runner):
     slot.running.process = type("Process", (), {"stdin": io.BytesIO()})
     slot.knows({"pid": 7, "boot": "boot", "namespace": "namespace"})
     slot.lose(0.0)
-    runner._slots = [slot]
+    policy._slots = [slot]
     return slot
 
 
 def test_connection_to_another_host_ends_nothing(capfd):
-    runner = ElasticRunner(Printer(), Rules())
-    slot = watched(runner)
+    policy = restart_policy(Rules())
+    slot = watched(policy)
     for _ in range(2):
-        runner._report_came(slot.running, {"elsewhere": True})
-        runner._supervisor_ended(slot, 0, 1.0)
-    assert slot.state == State.LOST and slot.restarts == 0 and not runner._ends
+        policy.report(slot.running, {"elsewhere": True})
+        policy._supervisor_ended(slot, 0, 1.0)
+    assert slot.state == State.LOST and slot.restarts == 0 and not policy._ends
     assert capfd.readouterr().err == (
         "hipress-launch: ssh has reached another host or container than the one of worker 0 on "
         "host, which may still run; trying again\n"
@@ -426,11 +433,11 @@ def test_connection_to_another_host_ends_nothing(capfd):
 
 @pytest.mark.parametrize("left", [0, 1])
 def test_end_without_a_status_is_published_if_nothing_is_left(left):
-    runner = ElasticRunner(Printer(), Rules())
-    slot = watched(runner)
-    runner._report_came(slot.running, {"gone": True, "restarted": False, "left": left})
-    runner._supervisor_ended(slot, 0, 1.0)
-    assert slot.state == State.WAITING and bool(runner._ends) == (not left)
+    policy = restart_policy(Rules())
+    slot = watched(policy)
+    policy.report(slot.running, {"gone": True, "restarted": False, "left": left})
+    policy._supervisor_ended(slot, 0, 1.0)
+    assert slot.state == State.WAITING and bool(policy._ends) == (not left)
 
 
 def test_who_was_started_after_an_end_that_nobody_saw_shows_nothing():
@@ -455,25 +462,22 @@ def test_doubt_ends_once_others_have_gone_on_for_long():
 
 
 def test_a_failure_that_was_seen_shows_that_training_is_not_over():
-    runner = ElasticRunner(Printer(), Rules(max_restarts=2))
+    policy = restart_policy(Rules(max_restarts=2))
     unseen, other = (
         Slot(Task(f"worker {i}", "worker", {}), process={"pid": 7}) for i in range(2)
     )  # fmt: skip
-    runner._slots = [unseen, other]
+    policy._slots = [unseen, other]
     unseen.gone_with_host = False
-    runner._gone(unseen, 50.0)
+    policy._gone(unseen, 50.0)
     other.started(None, 60.0)
-    assert not runner._may_start(unseen)
+    assert not policy._may_start(unseen)
     other.process = {"pid": 8}
-    runner._ended(other, -9, "was killed", 70.0)
+    policy._ended(other, -9, "was killed", 70.0)
     other.started(None, 71.0)
-    assert runner._may_start(unseen)
+    assert policy._may_start(unseen)
 
 
-def test_what_a_supervisor_has_given_back_is_skipped(monkeypatch):
-    monkeypatch.setitem(sys.modules, "supervisor", supervisor)
-    from hipress.launcher import elastic_supervisor
-
+def test_what_a_supervisor_has_given_back_is_skipped():
     class Output:
         def __init__(self):
             self.taken = b""
@@ -485,8 +489,8 @@ def test_what_a_supervisor_has_given_back_is_skipped(monkeypatch):
     output = Output()
     with tempfile.TemporaryFile() as file:
         number = Path(f"/proc/self/fd/{file.fileno()}").name
-        reader = elastic_supervisor.Reader(
-            os.getpid(), number, output, elastic_supervisor.Process(os.getpid())
+        reader = supervisor.Reader(
+            os.getpid(), number, output, supervisor.Process(os.getpid())
         )
         file.write(b"first" + bytes(200_000) + b"second" + bytes(3) + 5_000 * b"x")
         file.flush()

@@ -141,13 +141,10 @@ def test_output_after_a_partial_line_begins_a_line(monkeypatch):
 
 def test_output_that_nobody_reads_is_limited(monkeypatch):
     """Output of an elastic job's worker stays in memory until the launcher reads it."""
-    monkeypatch.setitem(sys.modules, "supervisor", supervisor)  # as when it is run
-    from hipress.launcher import elastic_supervisor
-
     taken = []
     reader = SimpleNamespace(write=lambda data: 0)
-    monkeypatch.setattr(elastic_supervisor.Tail, "KEPT", 1000)
-    tail = elastic_supervisor.Tail(reader)
+    monkeypatch.setattr(supervisor.Tail, "KEPT", 1000)
+    tail = supervisor.Tail(reader)
     os.write(tail.file.fileno(), b"x" * 900)
     tail.copy()
     os.write(tail.file.fileno(), b"x" * 900)

@@ -48,7 +48,7 @@ def command(
         fail(f"--type {twice} is there twice, but a profile has one curve of each: make two")
     if "DMLC_ROLE" not in os.environ:
         return _start(types, workers, output)
-    # Before the library is loaded, which reads it once.
+    # This process runs nothing but this command. The library reads the variable when it is loaded.
     trace = output.with_suffix(".timeline.json").resolve()
     os.environ["HIPRESS_TIMELINE"] = str(trace)
     os.environ["HIPRESS_TOPOLOGY"] = "colocated"

@@ -11,28 +11,22 @@ import ipaddress
 import os
 import socket
 
+from hipress import process_table
 from hipress.elastic.view import NO_PROCESS, Process
+from hipress.process_table import start_time
 
 
 @functools.cache
 def host() -> tuple[str, str]:
     """Return the boot id and the process namespace of this process; empty if they are not known."""
-    try:
-        with open("/proc/sys/kernel/random/boot_id") as file:
-            boot = file.read().strip()
-        # Start times are relative to the time namespace, which older kernels lack.
-        spaces = [f"/proc/self/ns/{kind}" for kind in ("pid", "time")]
-        namespace = " ".join(os.readlink(space) for space in spaces if os.path.exists(space))
-        own_table = os.readlink("/proc/self") == str(os.getpid())  # not another namespace's /proc
-    except OSError:
-        return "", ""
-    return (boot, namespace) if own_table else ("", "")
+    boot, namespace = process_table.boot_id(), process_table.namespace()
+    return (boot, namespace) if boot and namespace else ("", "")
 
 
 def this_process() -> Process:
     """Return what identifies this process on its host."""
     boot, namespace = host()
-    start = _start(os.getpid())
+    start = start_time(os.getpid())
     return Process(boot, namespace, os.getpid(), start) if boot and start else NO_PROCESS
 
 
@@ -40,7 +34,7 @@ def is_running(process: Process) -> bool:
     """Return whether a process is in the process table of this host. False proves nothing."""
     if not process.boot or (process.boot, process.namespace) != host():
         return False
-    return process.start > 0 and _start(process.pid) == process.start
+    return process.start > 0 and start_time(process.pid) == process.start
 
 
 def is_of_this_host(process: Process, address: str) -> bool:
@@ -75,23 +69,8 @@ def has_ended(process: Process, address: str) -> bool:
         return True
     except OSError:
         pass  # the process belongs to another user
-    start = _start(process.pid)
+    start = start_time(process.pid)
     return start is not None and start != process.start
-
-
-def _start(pid: int) -> int | None:
-    """Return when a process was started, in ticks since boot.
-
-    0 if it has ended and its parent has not waited for it, None if the time cannot be read.
-    """
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            fields = file.read().rpartition(b")")[2].split()
-    except OSError:
-        return None
-    # The first thread may have ended before the process's other threads.
-    ended = fields[0] in (b"Z", b"X") and int(fields[17]) <= 1
-    return 0 if ended else int(fields[19])
 
 
 def is_own_address(host: str) -> bool:

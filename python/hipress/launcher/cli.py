@@ -18,13 +18,15 @@ from hipress.addresses import (
 )
 from hipress.casync import topologies
 
-from . import elastic, local, mpi, ssh
-from .elastic_runner import ElasticRunner
+from . import elastic, mpi, ssh
 from .errors import LaunchError
+from .failures import StopAtFailure
 from .hostfile import Host, interface_address, read_hostfile, workers_per_host
-from .job import Job, check_port, check_script, free_port, parse_env, parse_pairs
+from .job import Job, Task, check_port, check_script, free_port, parse_env, parse_pairs
 from .output import Printer
-from .runner import Runner, Task
+from .placement import local_tasks
+from .restarts import RestartWorkers
+from .runner import Runner
 
 LAUNCHERS = ("local", "ssh", "mpi", "slurm")
 DESCRIPTION = """\
@@ -185,7 +187,7 @@ def make_tasks(args: argparse.Namespace) -> list[Task]:
     if launcher == "local":
         if args.hipress:
             check_script(command, args.python)
-        return local.tasks(job)
+        return local_tasks(job)
     directory = args.sync_dst_dir or os.getcwd()
     if launcher == "ssh":
         found = ssh.tasks(job, hosts, directory, args.ssh)
@@ -309,6 +311,5 @@ def main(argv: Sequence[str] | None = None, prog: str | None = None) -> int:
     except LaunchError as error:
         printer.message(str(error), "bold red")
         return 2
-    if args.elastic:
-        return ElasticRunner(printer, elastic.rules(args), args.grace, args.timeout).run(tasks)
-    return Runner(printer, args.grace, args.timeout).run(tasks)
+    policy = RestartWorkers(elastic.rules(args)) if args.elastic else StopAtFailure()
+    return Runner(printer, policy, args.grace, args.timeout).run(tasks)

@@ -11,7 +11,7 @@ from hipress.addresses import behind_loopback, family_of, join
 from .errors import LaunchError
 from .hostfile import Host, place
 from .job import Elastic, Job, free_port, port_error
-from .remote import node_host
+from .placement import node_host
 from .slots import Rules
 
 #: The agent's port of the first slot on other machines; slot i's is i higher.

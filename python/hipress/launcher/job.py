@@ -16,6 +16,7 @@ from hipress.addresses import family_of
 from .errors import LaunchError
 
 SCHEDULER, SERVER, WORKER = "scheduler", "server", "worker"
+RANKS = "ranks"  # role of an srun, which starts all servers and workers
 #: Environment that goes along to other machines, where it is not inherited.
 CARRIED = ("LD_LIBRARY_PATH", "PYTHONPATH", "OMP_NUM_THREADS", "KMP_AFFINITY", "KMP_BLOCKTIME",
            "PYTHONUNBUFFERED")
@@ -32,6 +33,29 @@ class Rank:
 
     def __str__(self) -> str:
         return self.role if self.role == SCHEDULER else f"{self.role} {self.index}"
+
+
+@dataclass
+class Task:
+    """One supervised process: here, or on another host through ``via``."""
+
+    name: str
+    role: str
+    #: What the supervisor runs: argv, env (additions), cwd.
+    spec: dict
+    #: The command that starts the supervisor there; None: here.
+    via: list[str] | None = None
+    #: The host, as users call it; empty: here.
+    where: str = ""
+    #: Whether all that ``via`` has started ends with it.
+    contained: bool = False
+    #: For RANKS: a table of the processes that the command starts, each with its own supervisor.
+    ranks: dict | None = None
+
+    @property
+    def means(self) -> str:
+        """Name of the program that starts the supervisor: ssh, mpirun or srun."""
+        return os.path.basename(self.via[0]) if self.via else ""
 
 
 @dataclass(frozen=True)

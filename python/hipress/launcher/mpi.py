@@ -12,7 +12,6 @@ dies.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -23,12 +22,11 @@ from dataclasses import replace
 
 from hipress import files
 
-from . import remote
+from .bootstrap import BOOTSTRAP
 from .errors import LaunchError
 from .hostfile import Host, place
-from .job import SCHEDULER, SERVER, WORKER, Job, Rank, carried_environment
-from .local import local_task
-from .runner import RANKS, SUPERVISOR, Task
+from .job import RANKS, SCHEDULER, SERVER, WORKER, Job, Rank, Task, carried_environment
+from .placement import local_task, remote_tasks
 
 # Ranks share cores with servers, and use threads: neither one core each nor pinning.
 OPEN_MPI = ("--map-by", "slot:OVERSUBSCRIBE", "--bind-to", "none")
@@ -50,8 +48,7 @@ def tasks(job: Job, hosts: list[Host], directory: str, launcher: str) -> list[Ta
     check_names(hosts, launcher)
     if launcher == "slurm":
         return _srun_tasks(job, hosts, directory)
-    found = remote.tasks(job, hosts, directory, mpirun_on(job))
-    return [replace(task, reports_status=task.via is not None) for task in found]
+    return remote_tasks(job, hosts, directory, mpirun_on(job))
 
 
 def mpirun_on(job: Job) -> Callable[[Host], list[str]]:
@@ -63,7 +60,7 @@ def mpirun_on(job: Job) -> Callable[[Host], list[str]]:
     mpirun, is_open_mpi = find_mpirun()
     command = [mpirun, "-np", "1", *(OPEN_MPI if is_open_mpi else ()),
                "--host" if is_open_mpi else "-hosts"]
-    program = [job.python, "-I", "-S", "-c", remote.BOOTSTRAP]
+    program = [job.python, "-I", "-S", "-c", BOOTSTRAP]
     return lambda host: [*command, host.address, *program]
 
 
@@ -92,7 +89,7 @@ def places(processes: int, python: str) -> list[Host]:
 def _srun_tasks(job: Job, hosts: list[Host], directory: str) -> list[Task]:
     order = ranks_by_host(job, hosts)
     command, env = srun_command(order)
-    table = json.dumps({
+    table = {
         "cwd": directory,
         "env": carried_environment(),
         "roles": {
@@ -100,11 +97,11 @@ def _srun_tasks(job: Job, hosts: list[Host], directory: str) -> list[Task]:
             for role in (SERVER, WORKER)
         },
         "ranks": [[rank.role, rank.index] for rank, _ in order],
-    })
-    wrapper = [job.python, "-I", "-S", str(SUPERVISOR), "rank"]
+    }
+    wrapper = [job.python, "-I", "-S", "-c", BOOTSTRAP]
     scheduler = [local_task(job, rank) for rank in job.ranks() if rank.role == SCHEDULER]
-    spec = {"argv": [*command, *wrapper], "env": env, "cwd": os.getcwd(), "input": table + "\n"}
-    return [*scheduler, Task("srun", RANKS, spec)]
+    spec = {"argv": [*command, *wrapper], "env": env, "cwd": os.getcwd()}
+    return [*scheduler, Task("srun", RANKS, spec, ranks=table)]
 
 
 def check_names(hosts: list[Host], launcher: str) -> None:
@@ -202,10 +199,10 @@ def elastic_tasks(job: Job, hosts: list[Host], directory: str, launcher: str) ->
         # --overlap: the steps share the allocation, and none waits for another one's end.
         command = [find_slurm("srun"), "--nodes=1", "--ntasks=1", "--ntasks-per-node=1",
                    "--overlap", *SRUN, "--quiet", "--nodelist"]
-        program = [job.python, "-I", "-S", "-c", remote.BOOTSTRAP]
-        return remote.tasks(
+        program = [job.python, "-I", "-S", "-c", BOOTSTRAP]
+        return remote_tasks(
             job, hosts, directory, lambda host: [*command, host.address, *program], contained=True)
-    found = remote.tasks(job, hosts, directory, mpirun_on(job))
+    found = remote_tasks(job, hosts, directory, mpirun_on(job))
     # If the launcher dies, mpirun may signal its ranks, whose commands must continue.
     return [replace(task, spec={**task.spec, "ignore_signals": True}) for task in found]
 

@@ -24,16 +24,29 @@ class LineSplitter:
     most one in ``interval`` seconds, and the last one always comes through.
     """
 
-    def __init__(self, limit: int = 1 << 20, interval: float = 1.0,
-                 clock: Callable[[], float] = time.monotonic) -> None:
-        self._limit, self._interval, self._clock = limit, interval, clock
+    def __init__(
+        self,
+        word: str = "",
+        limit: int = 1 << 20,
+        interval: float = 1.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._word, self._limit, self._interval, self._clock = word.encode(), limit, interval, clock
         self._rest = b""
         self._next_state = 0.0
+        self.reports: list[bytes] = []
+        """Ends of lines that followed the word, if there is one. They are not output."""
 
     def feed(self, data: bytes) -> list[bytes]:
         """Lines completed by ``data``, without their ends."""
         *lines, rest = (self._rest + data).split(b"\n")
-        done = [self._last_state(line) for line in lines]
+        done = []
+        for line in lines:
+            text, word, report = line.partition(self._word) if self._word else (line, b"", b"")
+            if word:
+                self.reports.append(report)
+            if text or not word:
+                done.append(self._last_state(text))
         # A return at the very end may be the first half of "\r\n": it waits for what follows.
         end = b"\r" if rest.endswith(b"\r") else b""
         states, separator, tail = rest[: len(rest) - len(end)].rpartition(b"\r")

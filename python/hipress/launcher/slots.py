@@ -6,8 +6,9 @@ import math
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
-from .ends import shell_status
-from .runner import Running, Task
+from .failures import shell_status
+from .job import Task
+from .runner import Running
 
 FIRST_DELAY, LONGEST_DELAY = 0.1, 5.0  # seconds from a death to the restart
 FIRST_CONNECT_DELAY, LONGEST_CONNECT_DELAY = 0.5, 30.0  # between attempts to connect again
@@ -112,7 +113,7 @@ class Slot:
         """A process was started in it."""
         self.running, self.began, self.state = running, now, State.RUNNING
         self.process = self.reported = self.gone_with_host = None
-        self.left_processes = self.elsewhere = False
+        self.left_processes = self.elsewhere = self.ends_due = False
         self.fate, self.in_doubt, self.unseen = "", self.unseen, False
 
     @property
@@ -168,8 +169,7 @@ class Slot:
         return before or self.failed > after
 
     def settle(self, others: list[Slot], now: float) -> None:
-        """Ends the doubt, once a process that was there before has gone on beside it long enough.
-        """
+        """End the doubt when an older process has run beside it for long enough."""
         if self.in_doubt and self.runs and now >= self.began + LATE_SECONDS:
             self.in_doubt = not any(other.shows_training(self.began) for other in others)
 
@@ -217,8 +217,3 @@ class Ending:
         """
         if first or not slot.restarts:
             self.note(slot, status)
-
-
-def describe_death(status: int) -> str:
-    """A process's end in words; ``status`` as Popen's returncode."""
-    return f"was killed by signal {-status}" if status < 0 else f"exited with status {status}"

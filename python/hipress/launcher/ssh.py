@@ -7,14 +7,14 @@ import shlex
 import shutil
 import subprocess
 
-from . import remote
+from .bootstrap import BOOTSTRAP
 from .errors import LaunchError
 from .hostfile import Host
-from .job import Job
-from .runner import Task
+from .job import Job, Task
+from .placement import remote_tasks
 
 # What a login shell runs: in single quotes and one line, so that every one passes it on unchanged.
-COMMAND = f"exec python3 -c '{remote.BOOTSTRAP}'"
+COMMAND = f"exec python3 -c '{BOOTSTRAP}'"
 
 
 def ssh_command(ssh: str, host: Host) -> list[str]:
@@ -38,7 +38,7 @@ def ssh_command(ssh: str, host: Host) -> list[str]:
 
 def tasks(job: Job, hosts: list[Host], directory: str, ssh: str = "ssh") -> list[Task]:
     """The scheduler here; servers and workers on the hosts, in their order, slots filled first."""
-    return remote.tasks(job, hosts, directory, lambda host: [*ssh_command(ssh, host), COMMAND])
+    return remote_tasks(job, hosts, directory, lambda host: [*ssh_command(ssh, host), COMMAND])
 
 
 def sync_directory(hosts: list[Host], target: str, ssh: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import os
 import socket
@@ -42,7 +43,9 @@ class Session(OuterStepSession):
         super().__init__(*parts)
         self.optimizer: DistributedOptimizer | InnerOptimizer | None = None
         self._store: dist.Store | None = None
+        self._host = ""  # address at which this process's engine listens
         self._groups: list[dist.ProcessGroup] = []
+        self._environment = contextlib.ExitStack()  # restores it when the view ends
         self._setup_timeout = datetime.timedelta(seconds=self._setup_seconds)
 
     def is_of_others(self, error: Exception) -> bool:
@@ -50,11 +53,6 @@ class Session(OuterStepSession):
         return is_process_group_error(error)
 
     # Beginning.
-
-    def open(self) -> None:
-        """See :meth:`hipress.elastic_training.session.Session.open`."""
-        job.view, job.view_identity = self.view.epoch, self.view.identity
-        super().open()
 
     def connect(self) -> None:
         """Connects the workers, unless a synchronisation did."""
@@ -67,6 +65,8 @@ class Session(OuterStepSession):
         if len(ranks) < self.size:
             group = dist.new_group(list(ranks), self._setup_timeout)  # on all ranks together
         if self.rank in ranks:
+            view = job.ElasticView(self.view.epoch, self.view.identity, self._host)
+            job.assign_view(group, view)
             if group is not dist.group.WORLD:
                 self._groups.append(group)
             self.optimizer = self._state.connect(group)
@@ -83,15 +83,21 @@ class Session(OuterStepSession):
         self.optimizer = None
 
     def gather(self) -> None:
-        """Makes the view's process group."""
+        """Make the view's process group.
+
+        Gloo finds its network interface in GLOO_SOCKET_IFNAME only. If the user has not set that
+        variable, it names the interface with the agent's address until the view ends.
+        """
         here = self._agent.address
-        # The agents' addresses are those of the host file, whichever network training is to use.
+        # The host file's addresses, which agents have, may be on another network than training.
         named = job.named_interface()
-        if not os.environ.get("DMLC_NODE_HOST"):
-            os.environ["DMLC_NODE_HOST"] = (
-                addresses.of_interface(named, addresses.family_of(here)) if named else here
-            )
-        os.environ.setdefault("GLOO_SOCKET_IFNAME", named or addresses.interface_with(here))
+        self._host = os.environ.get("DMLC_NODE_HOST", "") or here
+        if named and not os.environ.get("DMLC_NODE_HOST"):
+            self._host = addresses.of_interface(named, addresses.family_of(here))
+        self._host = addresses.without_brackets(self._host)
+        if "GLOO_SOCKET_IFNAME" not in os.environ:
+            os.environ["GLOO_SOCKET_IFNAME"] = named or addresses.interface_with(here)
+            self._environment.callback(os.environ.pop, "GLOO_SOCKET_IFNAME", None)
         timeout, first = self._setup_timeout, self.view.members[0]
         if self.rank == 0:
             self._store = _store_on(here, timeout)
@@ -145,7 +151,7 @@ class Session(OuterStepSession):
         if dist.is_initialized():
             _drop(self._groups)
         self._store = None
-        job.view, job.view_identity = 0, ""
+        self._environment.close()
 
 
 def _is_loopback(host: str) -> bool:

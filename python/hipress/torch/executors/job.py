@@ -12,6 +12,8 @@ from __future__ import annotations
 import math
 import os
 import socket
+import weakref
+from dataclasses import dataclass
 
 import torch.distributed as dist
 
@@ -21,12 +23,33 @@ from hipress.member import Member
 from hipress.scheduler import Scheduler, beside
 from hipress.torch import private
 
-view = 0
-"""The number of the elastic job's view for which this process makes jobs now; 0: there is none."""
-view_identity = ""
-"""A unique text of that view."""
+_views: weakref.WeakKeyDictionary[dist.ProcessGroup, ElasticView] = weakref.WeakKeyDictionary()
+"""View of each process group that :func:`assign_view` has been called with."""
 _timelines: set[str] = set()
 """Files that this process's schedulers are to write."""
+
+
+@dataclass(frozen=True)
+class ElasticView:
+    """View of an elastic job, as far as the jobs of its process groups depend on it.
+
+    Attributes:
+        number: Number of the view, from 1 up.
+        identity: Unique text of the view. A process of another view cannot join its jobs.
+        host: Address at which this process listens.
+    """
+
+    number: int
+    identity: str
+    host: str
+
+
+_NO_VIEW = ElasticView(0, "", "")
+
+
+def assign_view(group: dist.ProcessGroup, view: ElasticView) -> None:
+    """Make all jobs of a process group, from now on, jobs of a view of an elastic job."""
+    _views[group] = view
 
 
 def join(group: dist.ProcessGroup, name: str, timeout: float) -> tuple[Member, Scheduler | None]:
@@ -40,7 +63,8 @@ def join(group: dist.ProcessGroup, name: str, timeout: float) -> tuple[Member, S
     store = dist.PrefixStore(f"hipress/{name}", private.default_store())
     seconds = max(1, math.ceil(min(timeout, 86400)))
     start_seconds = max(1, math.ceil(min(seconds, private.timeout_of(group))))
-    common = {
+    view = _views.get(group, _NO_VIEW)
+    common: dict[str, object] = {
         "DMLC_NUM_WORKER": dist.get_world_size(group),
         "DMLC_NUM_SERVER": 0,
         "DMLC_INTERFACE": named_interface(),
@@ -49,6 +73,8 @@ def join(group: dist.ProcessGroup, name: str, timeout: float) -> tuple[Member, S
         "HIPRESS_RANKS": ",".join(map(str, dist.get_process_group_ranks(group))),
         "HIPRESS_JOB": name,
     }
+    if view.host:
+        common["DMLC_NODE_HOST"] = view.host
 
     def get() -> str:
         try:
@@ -59,20 +85,29 @@ def join(group: dist.ProcessGroup, name: str, timeout: float) -> tuple[Member, S
             raise HipressError(f"rank {first} did not start this job: {why}") from error
 
     return scheduler.join(
-        dist.get_rank(group), common, own_host, lambda text: store.set("scheduler", text), get,
-        _timeline(group, name), view, view_identity and f"{view_identity}/{name}",
-    )  # fmt: skip
+        dist.get_rank(group),
+        common,
+        lambda: view.host or own_host(),
+        lambda text: store.set("scheduler", text),
+        get,
+        _timeline(group, name, view.number),
+        view.number,
+        view.identity and f"{view.identity}/{name}",
+    )
 
 
-def _timeline(group: dist.ProcessGroup, name: str) -> str:
-    """The file for the timeline of a group's job: what HIPRESS_TIMELINE names is the first one's of
-    all ranks; others have a part of their name in theirs. In an elastic job the views' numbers come
-    first: its processes do not know what others have written."""
+def _timeline(group: dist.ProcessGroup, name: str, view: int) -> str:
+    """Return the file for the timeline of a group's job; empty for none.
+
+    The first job of all ranks writes the file that HIPRESS_TIMELINE names. For other jobs a part of
+    their name is added. In an elastic job the view's number is added first, because its processes
+    do not know which files others have written.
+    """
     path = os.environ.get("HIPRESS_TIMELINE", "")
     if view:
         path = beside(path, f"view{view}")
-    everybody = dist.get_world_size(group) == dist.get_world_size()
-    if not everybody or path in _timelines:
+    all_ranks = dist.get_world_size(group) == dist.get_world_size()
+    if not all_ranks or path in _timelines:
         path = beside(path, name[:8])
     _timelines.add(path)
     return path

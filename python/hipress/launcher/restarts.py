@@ -1,4 +1,4 @@
-"""Runs the workers of an elastic job: starts them again when they die, until one has finished."""
+"""The policy of elastic jobs: failed workers are started again, until one has finished."""
 
 from __future__ import annotations
 
@@ -10,85 +10,88 @@ import shutil
 import signal
 import time
 from collections.abc import Iterator
-from dataclasses import replace
-from pathlib import Path
 
 from hipress.errors import CAME_LATE
 from hipress.files import read_private
 
 from . import supervisor
-from .ends import shell_status
-from .output import STDERR, Printer
-from .runner import Runner, Running, Task
-from .slots import UNSEEN_SECONDS, Ending, Rules, Slot, State, describe_death
+from .failures import describe, shell_status
+from .job import Task
+from .runner import Running
+from .slots import UNSEEN_SECONDS, Ending, Rules, Slot, State
 
-PROGRAM = Path(__file__).with_name("elastic_supervisor.py")
 NOT_FINISHED = 124  # the status when a worker had to be ended, as for --timeout
-#: Marks the environment of a job's processes, by which those that a worker leaves are found.
+#: Variable that marks all processes of a job, by which those that a worker leaves are found.
 JOB = "HIPRESS_ELASTIC_JOB"
 
 
-class ElasticRunner(Runner):
-    """As Runner, but the death of a worker, of a supervisor or of a connection is not the end.
+class RestartWorkers:
+    """Starts a worker of an elastic job again when it fails.
 
-    The job has finished when a worker has ended with 0. From then on nobody is started again, and
-    the others have ``finish_timeout`` seconds. One that found training over when it was to take
-    part ends with CAME_LATE: nobody is started again, but the others may still save. The exit
-    status is 0 if the last process of each slot has ended with one of these, but for those that
+    The death of a supervisor or the end of a connection is not the end of a worker. See
+    :class:`hipress.launcher.runner.Policy`.
 
-    * used up their restarts before, while enough others were left, or
-    * were restarted within a minute before the first worker finished: they may have come too
-      late to train with it, or
-    * had to be stopped after a restart: only of slot 0, which saves by custom, that counts.
+    The job has finished when a worker has ended with 0. From then on no worker is started again,
+    and each running worker has ``finish_timeout`` seconds to end. A worker that finds training over
+    when it joins ends with CAME_LATE: no worker is started again then either, but running workers
+    may still save. The exit status is 0 if the last process of each slot has ended with one of
+    these, except slots
+
+    * that used up their restarts before, while enough others were left,
+    * whose worker was restarted within a minute before the first worker finished, because it may
+      have come too late to train with it, and
+    * whose worker had to be stopped after a restart. For slot 0 that counts, because its worker
+      usually saves.
     """
 
-    def __init__(
-        self, printer: Printer, rules: Rules, grace: float = 5.0, timeout: float | None = None
-    ) -> None:
-        super().__init__(printer, grace, timeout)
+    def __init__(self, rules: Rules) -> None:
         self._rules = rules
         self._slots: list[Slot] = []
         self._ending: Ending | None = None
-        self._job, self._word = secrets.token_hex(8), "hipress-" + secrets.token_hex(8)
-        self._program = PROGRAM.read_text()
-        # By slot: processes with fewer restarts have ended. None: all have ended, and none follows.
-        # Then the boot id and the namespace of the last one's supervisor.
+        self._job = secrets.token_hex(8)
+        # For each slot: processes with fewer restarts have ended; None: all have ended, and no
+        # process will be started. Then the boot id and the namespace of the last one's supervisor.
         self._ends: dict[str, tuple[int | None, str, str]] = {}
 
     # Starting and stopping
 
-    def _start(self, task: Task) -> None:
+    def start(self, task: Task) -> None:
         slot = Slot(task)
         self._slots.append(slot)
         self._start_in(slot)
 
     def _start_in(self, slot: Slot) -> None:
         env = {**slot.task.spec["env"], **self._marks(slot)}
-        super()._start(self._elastic(slot, env=env))
-        slot.started(self._running[-1], time.monotonic())
-        self._never_block(slot)
+        running = self.runner.start(slot.task, persistent=True, env=env)
+        slot.started(running, time.monotonic())
 
     def _marks(self, slot: Slot) -> dict[str, str]:
-        """What the environment of a slot's present process has alone."""
+        """Return variables that together only the slot's present worker has."""
         own = {"HIPRESS_ELASTIC_SLOT": slot.task.spec["env"].get("HIPRESS_ELASTIC_SLOT", "")}
         return {JOB: self._job, **own, "HIPRESS_ELASTIC_RESTART": str(slot.restarts)}
 
-    def _elastic(self, slot: Slot, **more: object) -> Task:
-        """The slot's task, run by an elastic supervisor."""
-        own = {"elastic": self._word, "mimic": False, "program": self._program}
-        return replace(slot.task, spec={**slot.task.spec, **own, **more})
-
     def _connect(self, slot: Slot, command: bytes) -> None:
-        """Begins to watch a worker over a new connection.
+        """Begin to watch a worker over a new connection.
 
-        :param command: that the worker gets at once: TERM or KILL
+        Args:
+            command: TERM or KILL, for the worker, or empty.
         """
         marks = [f"{name}={value}" for name, value in self._marks(slot).items()]
-        super()._start(self._elastic(slot, watch=slot.process, marks=marks))
-        slot.running = self._running[-1]
-        self._never_block(slot)
+        slot.running = self.runner.start(
+            slot.task, persistent=True, watch=slot.process, marks=marks
+        )
+        slot.ends_due = False
         if command:
-            self._send(slot.running, command + b"\n")
+            self.runner.send(slot.running, command + b"\n")
+
+    def command(self, command: bytes) -> None:
+        kill = command == b"KILL"
+        for slot in self._slots:
+            if slot.state == State.ADOPTED:
+                numbers = [signal.SIGKILL] if kill else [signal.SIGTERM, signal.SIGCONT]
+                supervisor.kill_group(slot.pid, *numbers)
+            elif slot.state == State.LOST and not slot.connects and not kill:
+                self._connect(slot, command)
 
     def _publish_end(self, slot: Slot) -> None:
         """Report to the workers that all processes of a slot so far have ended, if that is certain.
@@ -112,73 +115,34 @@ class ElasticRunner(Runner):
         """Send the published ends; later, if a supervisor has not read what was sent before."""
         slot.ends_due = bool(slot.running.unsent)
         if self._ends and not slot.ends_due:
-            self._send(slot.running, b"ENDED " + json.dumps(self._ends).encode() + b"\n")
-
-    @staticmethod
-    def _never_block(slot: Slot) -> None:
-        """Keep a supervisor or connection that reads nothing from stopping the launcher."""
-        os.set_blocking(slot.running.process.stdin.fileno(), False)
-        slot.ends_due = False
-
-    def _send_late(self) -> None:
-        for slot in self._slots:
-            if slot.running.status is None:
-                self._send_rest(slot.running)
-                if slot.ends_due:
-                    self._send_ends(slot)
-
-    def _command(self, command: bytes) -> None:
-        super()._command(command)
-        kill = command == b"KILL"
-        for slot in self._slots:
-            if slot.state == State.ADOPTED:
-                numbers = [signal.SIGKILL] if kill else [signal.SIGTERM, signal.SIGCONT]
-                for number in numbers:
-                    signal_group(slot.pid, number)
-            elif slot.state == State.LOST and not slot.connects and not kill:
-                self._connect(slot, command)
-
-    def _leave_nothing(self) -> None:
-        if self._term_at is None:  # else there are workers to end
-            for running in self._running:
-                if "watch" in running.task.spec and running.process.poll() is None:
-                    running.process.kill()  # the worker may be at its end
-                    running.process.wait()
-        super()._leave_nothing()
+            self.runner.send(slot.running, b"ENDED " + json.dumps(self._ends).encode() + b"\n")
 
     # Watching
 
-    def _watch(self) -> int:
-        handled = 0
-        while True:
-            now = time.monotonic()
-            self._reap(now)
-            self._send_late()
-            handled = self._heed_signals(handled, now)
-            if self._verdict is None:
-                self._judge(now)
-            if self._verdict is None:
-                self._restart(now)
-            self._enforce(now)
-            if not any(self._waits_for(slot, now) for slot in self._slots):
-                break
-            if self._term_at is not None:
-                self._pump(0.05)
-            else:
-                self._pump(max(0.0, min([0.5, *(due - now for due in self._dues())])))
-        self._drain_output()
-        if self._verdict is not None:
-            return self._verdict
+    def update(self, now: float) -> None:
+        for slot in self._slots:
+            if slot.state == State.ADOPTED:
+                self._look_at_adopted(slot, now)
+            elif slot.ends_due and slot.running.status is None:
+                self._send_ends(slot)
+
+    def continues(self, now: float) -> bool:
+        return any(self._waits_for(slot, now) for slot in self._slots)
+
+    def pause(self, now: float) -> float:
+        return min([0.5, *(due - now for due in self._dues())])
+
+    def result(self) -> int:
         if lost := ", ".join(slot.who for slot in self._slots if slot.state == State.LOST):
-            self._say(f"{lost}: out of sight; whether it has finished, too, is not known")
+            self.runner.say(f"{lost}: out of sight; whether it has finished, too, is not known")
         return (self._ending.failed or [0])[0] if self._ending else 1
 
     def _waits_for(self, slot: Slot, now: float) -> bool:
         """Whether the job is not over because of a slot."""
         if slot.runs:
             return True
-        if self._verdict is not None:
-            return self._term_at is not None and slot.connects
+        if self.runner.verdict is not None:
+            return self.runner.stops and slot.connects
         if self._ending is not None:
             in_time = now < self._ending.clock + self._rules.finish_timeout
             return slot.state == State.LOST and in_time and not slot.out_of_sight(now)
@@ -200,7 +164,7 @@ class ElasticRunner(Runner):
     def _others(self, slot: Slot) -> list[Slot]:
         return [other for other in self._slots if other is not slot]
 
-    def _judge(self, now: float) -> None:
+    def judge(self, now: float) -> None:
         left = [slot for slot in self._slots if slot.may_run]
         running = [slot for slot in self._slots if slot.runs]
         if self._ending is not None:
@@ -208,30 +172,27 @@ class ElasticRunner(Runner):
                 for slot in running:
                     self._ending.note_stopped(slot, NOT_FINISHED, slot is self._slots[0])
                 names = ", ".join(slot.who for slot in running)
-                self._say(
+                self.runner.say(
                     f"{names} had not finished {self._rules.finish_timeout:g} s after "
                     f"{self._ending.first}; stopping"
                 )
-                self._stop((self._ending.failed or [0])[0], now)
+                self.runner.stop((self._ending.failed or [0])[0], now)
         elif len(left) < self._rules.min_workers:
             dead = [slot for slot in self._slots if slot.state == State.DEAD]
             dead.sort(key=lambda slot: slot.dead)
             deaths = ", ".join(f"{slot.who} {slot.death}" for slot in dead)
-            self._say(
+            self.runner.say(
                 f"{len(left)} of {len(self._slots)} workers can still run, fewer than "
                 f"--min-workers {self._rules.min_workers}: {deaths}; stopping the job",
                 "bold red",
             )
-            self._stop(shell_status(dead[0].status), now)
+            self.runner.stop(shell_status(dead[0].status), now)
         elif all(slot.out_of_sight(now) for slot in left):
             names = ", ".join(slot.who for slot in left)
-            self._say(f"{names}: out of sight; whether training has finished is not known")
-            self._verdict = 1
-            return
-        if self._verdict is None:
-            self._heed_limits(now)
+            self.runner.say(f"{names}: out of sight; whether training has finished is not known")
+            self.runner.verdict = 1
 
-    def _restart(self, now: float) -> None:
+    def advance(self, now: float) -> None:
         for slot in self._slots:
             slot.settle(self._others(slot), now)
             if slot.state == State.LOST and not slot.connects and now >= slot.connect_due:
@@ -243,42 +204,26 @@ class ElasticRunner(Runner):
 
     # Ends
 
-    def _reap(self, now: float) -> None:
-        for slot in self._slots:
-            running = slot.running
-            watched = slot.state == State.RUNNING or slot.connects
-            if watched and running.process.poll() is not None:
-                running.status, running.ended = running.process.returncode, now
-                self._close(running)
-                self._supervisor_ended(slot, running.status, now)
-            elif slot.state == State.ADOPTED:
-                self._look_at_adopted(slot, now)
+    def ended(self, running: Running, now: float) -> None:
+        slot = self._slot_of(running)
+        if slot is not None:
+            self._supervisor_ended(slot, running.status, now)
 
-    def _close(self, running: Running) -> None:
-        """Prints the rest of a supervisor's output; it has ended, so all is there."""
-        for stream, pipe in ((1, running.process.stdout), (STDERR, running.process.stderr)):
-            registered = self._selector.get_map()
-            while pipe in registered and self._copy(pipe, running, stream):
-                pass
-            if pipe in registered:  # ssh's children may keep it open
-                self._selector.unregister(pipe)
-                self._print(running, stream, running.streams[stream].finish())
-            pipe.close()
-        running.process.stdin.close()
-        self._running.remove(running)
+    def _slot_of(self, running: Running) -> Slot | None:
+        return next((slot for slot in self._slots if slot.running is running), None)
 
     def _supervisor_ended(self, slot: Slot, status: int, now: float) -> None:
         if slot.reported is not None:
-            self._ended(slot, slot.reported, describe_death(slot.reported), now)
+            self._ended(slot, slot.reported, describe(slot.reported), now)
         elif slot.gone_with_host is not None:
             self._gone(slot, now)
         elif slot.pid is None:
-            what = f"{slot.task.means} {describe_death(status)}".strip()
+            what = f"{slot.task.means} {describe(status)}".strip()
             slot.unsure = True  # the worker may run, and only its supervisor's report is lost
-            away, trains = slot.away, self._term_at is None and self._ending is None
+            away, trains = slot.away, not self.runner.stops and self._ending is None
             if trains and slot.put_off(status, now):
                 if away is None:
-                    self._say(f"{slot.who} could not be reached ({what}); trying again")
+                    self.runner.say(f"{slot.who} could not be reached ({what}); trying again")
                 return
             self._ended(slot, status, f"did not start ({what})", now)
         elif slot.task.via is not None:
@@ -286,28 +231,28 @@ class ElasticRunner(Runner):
         else:
             slot.state = State.ADOPTED
             if self._look_at_adopted(slot, now):
-                self._say(
-                    f"the supervisor of {slot.name} {describe_death(status)}; the worker "
+                self.runner.say(
+                    f"the supervisor of {slot.name} {describe(status)}; the worker "
                     f"goes on, and writes to /proc/{slot.pid}/fd/1 unseen"
                 )
 
     def _lost(self, slot: Slot, status: int, now: float) -> None:
         """The connection to a worker has ended, or could not be made."""
-        if self._term_at is not None:
+        if self.runner.stops:
             if slot.lose(now):  # once more, to end it
                 self._connect(slot, b"KILL")
             else:
                 slot.state = State.DEAD
-                self._say(f"could not reach {slot.who}, which may still run")
+                self.runner.say(f"could not reach {slot.who}, which may still run")
             return
-        how = f"{slot.task.means} {describe_death(status)}"
+        how = f"{slot.task.means} {describe(status)}"
         if not slot.lose(now):
             return
         if slot.task.contained and status >= 0:
             slot.fate = f"ended with its supervisor ({how})"
             self._connect(slot, b"KILL")  # not every Slurm ends what the step leaves behind
         else:
-            self._say(
+            self.runner.say(
                 f"the connection to {slot.who} has ended ({how}); the worker may go on; "
                 "connecting again"
             )
@@ -321,9 +266,9 @@ class ElasticRunner(Runner):
             pid, code = slot.pid, left_status(slot.process["folder"])
         if pid == 0:
             return True
-        signal_group(slot.pid, signal.SIGKILL)  # what it left behind
+        supervisor.kill_group(slot.pid, signal.SIGKILL)  # what it left behind
         shutil.rmtree(slot.process["folder"], ignore_errors=True)
-        self._ended(slot, code, describe_death(code), now)
+        self._ended(slot, code, describe(code), now)
         return False
 
     def _gone(self, slot: Slot, now: float) -> None:
@@ -338,9 +283,7 @@ class ElasticRunner(Runner):
         if not failed and slot.state == State.WAITING:
             slot.unseen, slot.ended, slot.due = True, now, now + UNSEEN_SECONDS
 
-    def _ended(
-        self, slot: Slot, status: int, death: str, now: float, failed: bool = True
-    ) -> None:
+    def _ended(self, slot: Slot, status: int, death: str, now: float, failed: bool = True) -> None:
         """A slot's process has ended: what comes next for it.
 
         :param failed: whether a status other than 0 is that of a failure for sure
@@ -348,10 +291,8 @@ class ElasticRunner(Runner):
         self._settle_end(slot, status, death, now, failed)
         self._publish_end(slot)
 
-    def _settle_end(
-        self, slot: Slot, status: int, death: str, now: float, failed: bool
-    ) -> None:
-        if self._term_at is not None:
+    def _settle_end(self, slot: Slot, status: int, death: str, now: float, failed: bool) -> None:
+        if self.runner.stops:
             slot.state = State.DEAD
         elif status in (0, CAME_LATE):
             slot.state = State.FINISHED
@@ -362,16 +303,16 @@ class ElasticRunner(Runner):
         elif self._ending is not None:
             slot.state, slot.status, slot.death = State.DEAD, status, death
             self._ending.note(slot, status)
-            self._say(f"{slot.who} {death} after {self._ending.first} had finished")
+            self.runner.say(f"{slot.who} {death} after {self._ending.first} had finished")
         else:
             if failed and not slot.in_doubt:
                 slot.failed = now
             slot.died(status, death, now, self._rules.max_restarts)
             limit = self._rules.max_restarts
             if slot.state == State.WAITING:
-                self._say(f"{slot.who} {death}; restart {slot.restarts} of {limit}")
+                self.runner.say(f"{slot.who} {death}; restart {slot.restarts} of {limit}")
             elif sum(one.may_run for one in self._slots) >= self._rules.min_workers:
-                self._say(
+                self.runner.say(
                     f"{slot.who} {death}; it is not started again (--max-restarts {limit}), "
                     "the job goes on without it"
                 )
@@ -384,24 +325,10 @@ class ElasticRunner(Runner):
             elif slot.state == State.WAITING:
                 slot.state = State.DEAD
                 self._ending.note(slot, slot.status)
-                self._say(f"{slot.who} is not started again: {first} has finished")
+                self.runner.say(f"{slot.who} is not started again: {first} has finished")
 
-    def _print(self, running: Running, stream: int, lines: list[bytes]) -> None:
-        """Keeps the supervisors' reports from the worker's lines."""
-        word = self._word.encode()
-        if stream == STDERR and any(line.startswith(word) for line in lines):
-            for line in lines:
-                if line.startswith(word):
-                    try:
-                        report = json.loads(line[len(word) :])
-                    except ValueError:
-                        continue  # the connection broke in it: it is missing, as if never sent
-                    self._report_came(running, report)
-            lines = [line for line in lines if not line.startswith(word)]
-        super()._print(running, stream, lines)
-
-    def _report_came(self, running: Running, report: dict) -> None:
-        slot = next((slot for slot in self._slots if slot.running is running), None)
+    def report(self, running: Running, report: dict) -> None:
+        slot = self._slot_of(running)
         if slot is None:
             return
         if "pid" in report:
@@ -411,11 +338,11 @@ class ElasticRunner(Runner):
             self._send_ends(slot)
             if not slot.fate:
                 slot.state = State.RUNNING
-                self._say(f"connected to {slot.who} again")
+                self.runner.say(f"connected to {slot.who} again")
         elif "elsewhere" in report:
             if not slot.elsewhere:
                 slot.elsewhere = True
-                self._say(
+                self.runner.say(
                     f"{slot.task.means} has reached another host or container than the one of "
                     f"{slot.who}, which may still run; trying again"
                 )
@@ -425,7 +352,7 @@ class ElasticRunner(Runner):
                 slot.reported = report["exit"]
             else:
                 slot.gone_with_host = report["restarted"]
-            self._send(running, b"DONE\n")
+            self.runner.send(running, b"DONE\n")
 
 
 def left_status(folder: str) -> int:
@@ -434,11 +361,3 @@ def left_status(folder: str) -> int:
         return int(read_private(os.path.join(folder, "status")))
     except (OSError, ValueError):
         return -signal.SIGKILL
-
-
-def signal_group(pid: int, number: int) -> None:
-    """Signals a process group that may be gone."""
-    try:
-        os.killpg(pid, number)
-    except OSError:
-        pass
