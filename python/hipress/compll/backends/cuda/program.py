@@ -1,7 +1,7 @@
 """The CUDA backend: a program as one source file on the headers of contrib/compll/cuda.
 
-The same text compiles with nvcc, and with a C++ compiler against an emulation of CUDA's execution
-model (host_emulation.h), which is how it is tested where there is no GPU.
+nvcc compiles it. Tests also compile the same text with a C++ compiler and an emulation of CUDA's
+execution model (tests/cuda_emulation), to run it without a GPU.
 """
 
 from __future__ import annotations
