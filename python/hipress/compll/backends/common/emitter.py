@@ -53,6 +53,10 @@ class _Texts:
 class CStyleEmitter:
     """Writes one encode or decode.
 
+    A dialect adds scalar() and loop(), which write a number and a loop; check_indices(), which
+    refuses a payload whose indices do not ascend or are not below n; memory(), the text of a
+    vector's memory; and is_known(), whether a number is computed by now.
+
     Attributes:
         dialect: The expressions of its scalars.
         operations: Functions that write operations on whole vectors and payload fields.
@@ -108,18 +112,6 @@ class CStyleEmitter:
             self.operations[instr.op](self, instr)
         else:
             self.scalar(instr)
-
-    def scalar(self, instr: Instr) -> None:
-        """Write a number."""
-        raise NotImplementedError
-
-    def loop(self, loop: Loop) -> None:
-        """Write a loop."""
-        raise NotImplementedError
-
-    def check_indices(self, names: list[str]) -> None:
-        """Refuse the payload if the indices do not ascend or are not below n."""
-        raise NotImplementedError
 
     # Names ----------------------------------------------------------------------
 
@@ -190,17 +182,12 @@ class CStyleEmitter:
             parts.append(self.bytes_of(what))
         return None
 
-    def memory(self, name: str) -> str:
-        """C++ of a vector's memory."""
-        raise NotImplementedError
-
-    def is_known(self, value: Instr) -> bool:
-        """True if a number is computed by now."""
-        raise NotImplementedError
-
 
 class CStyleLoop:
     """Writes one fused loop. A value of its body is a variable, declared as the dialect's type.
+
+    A dialect adds a method for each operation in `special`, store(), and reduce(), which writes a
+    reduction over all elements or over buckets.
 
     Attributes:
         dialect: The expressions of the loop's values.
@@ -210,7 +197,7 @@ class CStyleLoop:
 
     dialect: Scalars
     special = ("load", "load_at", "bucket_load", "random", "random16", "index")
-    """Operations that are not expressions: a method of this name writes each."""
+    """Operations that are not expressions."""
 
     def __init__(self, owner: CStyleEmitter, loop: Loop) -> None:
         self.owner, self.loop = owner, loop
@@ -252,11 +239,3 @@ class CStyleLoop:
         if start.id in self.inside:
             return literal(start.attrs["value"], start.type)
         return self.owner.value(start)
-
-    def store(self, instr: Instr) -> None:
-        """Write a store."""
-        raise NotImplementedError
-
-    def reduce(self, instr: Instr) -> None:
-        """Write a reduction over all elements or over buckets."""
-        raise NotImplementedError
