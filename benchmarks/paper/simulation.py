@@ -47,7 +47,7 @@ def codec(profile, kind: str, slowdown: float = 1.0) -> Codec:
     """The published curves for a codec of another ratio, slowed down."""
     ratio = RATIO[kind]
     scaled = replace(profile, ratio=ratio)
-    base = profiles.published_costs(scaled).compressed
+    base = scaled.costs().compressed
 
     def slow(curve: Curve) -> Curve:
         return Curve(curve.w * slowdown, curve.b, curve.o)  # per element; starting costs the same
@@ -69,7 +69,7 @@ def main(networks: Models = "", quick: Quick = False) -> None:
     record = Record("paper_simulation", locals())
     record["assumptions"] = ASSUMPTIONS
     profile = profiles.load("sosp21")
-    cluster = replace(profiles.published_cluster(profile), devices=DEVICES)
+    cluster = replace(profile.cluster(), devices=DEVICES)
     console.print(ASSUMPTIONS, highlight=False)
     cells, rows = [], []
     for name in networks.split():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+import cuda_emulation
 from hipress.compll import PayloadError, Program
 from hipress.compll.backends.numpy.interpreter import fill_states
 from hipress.compll.cuda import Algorithm, CudaError, DecodeCall, EncodeCall
@@ -20,13 +21,25 @@ def outcome(coder: object, payload: bytes, n: int) -> bytes | None:
 class HostCoder:
     """An algorithm on NumPy arrays, with the interface of the interpreter: copies, and waits.
 
-    :param options: library, emulate and the parameters, as for Algorithm
+    Args:
+        program: The program.
+        shape: The shape of its calls, as for Algorithm.
+        emulate: Run its kernels on the CPU.
+        options: The library and the parameters, as for Algorithm.
     """
 
-    def __init__(self, program: Program, shape: str = "auto", **options: object) -> None:
+    def __init__(
+        self, program: Program, shape: str = "auto", emulate: bool = False, **options: object
+    ) -> None:
+        if emulate:
+            options["library"] = cuda_emulation.build(program)
         self.algorithm = Algorithm(program, **options)
         self.program, self.shape, self.library = program, shape, self.algorithm.library
         self._owned: list[int] = []
+
+    def emulate(self, seed: int, processors: int = 3) -> None:
+        """Set how an emulated GPU runs; see cuda_emulation.emulate()."""
+        cuda_emulation.emulate(self.library, seed, processors)
 
     def max_bytes(self, n: int) -> int:
         return self.algorithm.max_bytes(n)

@@ -81,7 +81,7 @@ def test_kernels_equal_the_interpreter(shape):
         one = compll.Interpreter(made, block=block)
         two = HostCoder(made, shape, emulate=True, block=block)
         for n in (0, 15, 3 * block + 5, 3000):
-            two.library.emulate(seed=1 + n, processors=2)
+            two.emulate(seed=1 + n, processors=2)
             check_equal(one, two, n, [gradient(n, k) for k in range(2)])
         odd = gradient(2000)
         odd[[3, 1999]] = np.nan, np.inf

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import compll_helpers
+import cuda_emulation
 from compll_helpers import SIZES, SPECS, from_text, gradient, program, same_bits, seed_program
 from hipress import __version__, _lib, compll
 from hipress.compll.backends.cuda import program as cuda
@@ -30,7 +31,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @cache
 def library(name: str) -> Path:
-    return cuda_build.build(program(name), emulate=True)
+    return cuda_emulation.build(program(name))
 
 
 def coder(name: str, shape: str = "auto", **params) -> HostCoder:
@@ -41,7 +42,7 @@ def check_equal(one, two: HostCoder, n: int, inputs: list[np.ndarray]) -> None:
     """As compll_helpers.check_equal, each step in another order of threads and blocks."""
 
     def shuffle(step: int) -> None:
-        two.library.emulate(seed=1 + 1000 * n + step, processors=1 + (n + step) % 4)
+        two.emulate(seed=1 + 1000 * n + step, processors=1 + (n + step) % 4)
 
     compll_helpers.check_equal(one, two, n, inputs, shuffle)
 
@@ -140,7 +141,7 @@ def test_sorting_joining_in_order_and_fields_at_odd_places():
             x = with_values(n, [0.0, -0.0, 1e-42, np.inf]) if n else gradient(n)
             expected = one.encode(x, states[0], step)
             for k, other in ((1, two), (2, three)):
-                other.library.emulate(seed=n + step + k, processors=2)
+                other.emulate(seed=n + step + k, processors=2)
                 assert other.encode(x, states[k], step) == expected
                 assert same_bits(states[k]["residual"], states[0]["residual"])
 
@@ -174,7 +175,7 @@ def test_blocks_are_joined_in_order(shape):
     for each in ((0.0, -0.0, 0.0), (-0.0, 0.0, -0.0, -0.0), (5, nan, 3), (2, nan, nan, 7, 1)):
         inputs.append(np.repeat(np.array(each, np.float32), 4096))
     for k, x in enumerate(inputs):
-        two.library.emulate(seed=k + 1, processors=2)
+        two.emulate(seed=k + 1, processors=2)
         assert two.encode(x) == one.encode(x), k
 
 
@@ -188,7 +189,7 @@ def test_two_hundred_small_gradients_are_one_launch(name):
     states: tuple[list, list] = ([{} for _ in sizes], [{} for _ in sizes])
     for step in range(2):
         inputs = [gradient(n, k + step) for k, n in enumerate(sizes)]
-        two.library.emulate(seed=step + 1, processors=5)
+        two.emulate(seed=step + 1, processors=5)
         before = two.library.launches
         payloads = two.encode_many(inputs, states[1], step)
         assert two.library.launches == before + 1
@@ -216,7 +217,7 @@ def test_many_payloads_are_merged_as_defined(name):
     one, two = compll.Interpreter(program(name), **params), coder(name, **params)
     for n, count in ((0, 2), (300, 1), (1000, 5), (9001, 3), (200, 35)):
         payloads = [one.encode(gradient(n, k), step=k) for k in range(count)]
-        two.library.emulate(seed=n + 1, processors=2)
+        two.emulate(seed=n + 1, processors=2)
         assert same_bits(two.decode_sum(payloads, n), one.decode_sum(payloads, n))
     # Sparse payloads, and those of which parts must be counted before the rest is read: one by one.
     several = (
@@ -354,7 +355,7 @@ def kernel(tmp_path: Path, barrier: str) -> Path:
     path = tmp_path / "kernel.so"
     source = KERNEL % barrier
     include = f"-I{ROOT / 'src'}"
-    subprocess.run(["g++", *cuda_build.EMULATION_FLAGS, include, "-", "-o", str(path)],
+    subprocess.run(["g++", *cuda_emulation.FLAGS, include, "-", "-o", str(path)],
                    input=source, text=True, check=True, timeout=100)  # fmt: skip
     return path
 
@@ -366,7 +367,7 @@ def test_the_emulation_finds_a_missing_barrier(tmp_path):
         folder.mkdir()
         loaded = Library(kernel(folder, barrier))
         data = np.arange(256, dtype=np.int32)
-        loaded.emulate(seed=5)
+        cuda_emulation.emulate(loaded, seed=5)
         loaded.handle.reverse(ctypes.c_void_p(data.ctypes.data))
         wrong.append(int((data != np.arange(256)[::-1]).sum()))
     assert wrong[0] == 0 and wrong[1] > 0

@@ -103,7 +103,7 @@ def test_sums_of_all_types_are_the_interpreters():
 def test_kernels_equal_the_interpreter(shape):
     one, two = compll.Interpreter(program("lossless")), emulated(shape)
     for n in SIZES:
-        two.library.emulate(seed=n + 1, processors=1 + n % 4)
+        two.emulate(seed=n + 1, processors=1 + n % 4)
         check_equal(one, two, n, [x for x in inputs(n) if not np.isnan(x).any()])
     for dtype in DTYPES:
         for x, payload, decoded in reference(dtype):
@@ -113,7 +113,7 @@ def test_kernels_equal_the_interpreter(shape):
 
 def test_several_blocks_of_kernels_equal_the_interpreter():
     one, two = compll.Interpreter(program("lossless")), emulated()
-    two.library.emulate(seed=3, processors=2)
+    two.emulate(seed=3, processors=2)
     check_equal(one, two, 60_000, [inputs(60_000)[1]])
 
 

@@ -86,7 +86,7 @@ def test_kernels_have_the_interpreters_bytes(shape):
     one = from_text(MARKED)
     kernels, reference = HostCoder(one, shape, emulate=True), compll.Interpreter(one)
     for n in (0, 1, 300, 3000):
-        kernels.library.emulate(seed=n + 1, processors=1 + n % 4)
+        kernels.emulate(seed=n + 1, processors=1 + n % 4)
         for count in sorted({0, min(n, 1), n // 64, n // 5, n // 2, n}):
             for index in shapes(n, count):
                 payload = kernels.encode(marked(index, n))

@@ -7,10 +7,10 @@ from functools import cache
 import numpy as np
 import pytest
 
+import cuda_emulation
 from compll_helpers import ISAS, check_equal, from_text, gradient, same_bits
 from hipress import compll
 from hipress.compll.cuda import CudaError
-from hipress.compll.runtime import cuda_build
 from host_coder import HostCoder, outcome
 
 SIZES = (0, 1, 7, 8, 63, 64, 65, 1000, 4095, 4096, 4097, 100_000)
@@ -47,7 +47,7 @@ def program(decoder: str = DENSE) -> compll.Program:
 
 
 def emulated(decoder: str = DENSE, shape: str = "grid") -> HostCoder:
-    library = cuda_build.build(program(decoder), emulate=True)
+    library = cuda_emulation.build(program(decoder))
     return HostCoder(program(decoder), shape, library=library)
 
 
@@ -109,12 +109,12 @@ def test_kernels_equal_the_interpreter(shape, decoder):
 def test_several_blocks_of_kernels_equal_the_interpreter(seed):
     n = 600_000  # a block of what counts and spreads bits takes 262,144
     one, two = compll.Interpreter(program()), emulated()
-    two.library.emulate(seed)
+    two.emulate(seed)
     try:
         payloads = check_equal(one, two, n, [gradient(n), inputs(n)[2]])
         assert same_bits(two.decode_sum(payloads, n), one.decode_sum(payloads, n))
     finally:
-        two.library.emulate(0)
+        two.emulate(0)
 
 
 @pytest.mark.parametrize("n", [1, 8, 77, 200])
@@ -203,7 +203,7 @@ UNUSUAL = {
 @pytest.mark.parametrize("name", UNUSUAL)
 def test_unusual_programs_are_the_same_on_all_backends(name):
     one = compll.Interpreter(UNUSUAL[name])
-    library = cuda_build.build(UNUSUAL[name], emulate=True)
+    library = cuda_emulation.build(UNUSUAL[name])
     coders = [HostCoder(UNUSUAL[name], "grid", library=library)]
     coders += [compll.Compiled(UNUSUAL[name], isa, threads=2) for isa in ISAS]
     for two in coders:
@@ -225,7 +225,7 @@ def test_indices_behind_bits_under_a_mask_are_checked_by_kernels(order):
     x[[3, 5]] = 4
     payload = compll.Interpreter(built).encode(x)
     bad = payload[:-8] + np.array(order, np.int32).tobytes()
-    coder = HostCoder(built, "grid", library=cuda_build.build(built, emulate=True))
+    coder = HostCoder(built, "grid", library=cuda_emulation.build(built))
     assert outcome(coder, payload, 77) is not None
     with pytest.raises(compll.PayloadError, match="ascend"):
         coder.decode(bad, 77)

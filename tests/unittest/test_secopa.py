@@ -190,12 +190,11 @@ def test_a_plan_for_a_million_nodes_takes_seconds(topology):
     plan = planner.make(gradients, topology, 1_000_000, profiles.load("sosp21"))
     assert len(plan.choices) == 400
     few = planner.make(gradients[:25], topology, 900, profiles.load("sosp21"))
+    published, chosen = sosp21.load(), planner.topology_named(topology, True)
+    cost = sosp21.PublishedModel(published, chosen, 900, published.ratio)
     for choice in few.choices:  # every count was tried
-        costs = sosp21.costs(
-            sosp21.load(), planner.topology_named(topology, True), 900, choice.gradient.size,
-            sosp21.load().ratio,
-        )  # fmt: skip
-        assert choice.raw == min(map(costs.raw, range(1, 901))) / 1e3
+        size = choice.gradient.size
+        assert choice.raw == min(cost.milliseconds(size, k, False) for k in range(1, 901)) / 1e3
 
 
 # ---- Curves -----------------------------------------------------------------------------------
@@ -263,7 +262,7 @@ def test_a_plan_shares_the_work_between_links_and_processors():
     assert plan.planned_seconds < 0.9 * plan.raw_seconds
     servers = planner.topology_named("PS")
     all_of_them = sum(
-        planner.model.best(servers, 4, 1 << 22, TBQ, measured(5e9).cluster())[1].threads
+        model.best(servers, 4, 1 << 22, TBQ, measured(5e9).cluster())[1].threads
         for _ in gradients
     )
     assert plan.planned_seconds < all_of_them

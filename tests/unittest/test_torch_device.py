@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
+import cuda_emulation
 from harness.torch_ranks import returned, run_ranks, torch
 from test_torch_cuda import Given, LateDevice, bits, given
 
@@ -48,9 +49,8 @@ class Prompt:
 def on_the_cpu(cuda=None):
     """A device whose kernels are emulated."""
     from hipress.torch.executors.cuda.device import Device
-    from hipress.torch.executors.cuda.kernels import CudaKernels
 
-    return Device(torch.device("cpu"), cuda or Prompt(), CudaKernels(emulate=True))
+    return Device(torch.device("cpu"), cuda or Prompt(), cuda_emulation.kernels())
 
 
 def play_the_gpu():

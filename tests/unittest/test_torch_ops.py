@@ -6,6 +6,7 @@ import threading
 
 import pytest
 
+import cuda_emulation
 import hipress
 from compll_helpers import gradient
 from hipress import compll
@@ -191,9 +192,7 @@ def test_threads_share_an_operator():
 @pytest.mark.parametrize("type_", ["onebit", "graddrop"])
 def test_cuda_kernels_under_emulation(type_):
     """The same calls that a GPU gets, run by a CPU that plays one; with a GPU, on that, too."""
-    from hipress.torch.executors.cuda.kernels import CudaKernels
-
-    kernels = CudaKernels(emulate=True)
+    kernels = cuda_emulation.kernels()
     backends = [("cpu", ops.Backend(kernels.encode, kernels.decode, kernels.decode_sum))]
     if torch.cuda.is_available():
         backends.append(("cuda", None))

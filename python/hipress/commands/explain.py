@@ -46,7 +46,7 @@ def command(
             if compute_ms is not None:
                 net = net.with_compute(compute_ms / 1e3)
             loaded = profiles.load(profile)
-            types = loaded.compressed_types() if hasattr(loaded, "compressed_types") else [""]
+            types = loaded.compressed_types()
             changes = options.changes(bandwidth, latency, threads)
             found = explain.explain(net, profile, types, Options(topology, nodes), changes)
     except ValueError as error:

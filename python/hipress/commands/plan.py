@@ -51,9 +51,9 @@ def command(
         plans.save(output, [(c.gradient, c.decision) for c in plan.choices])
     except (ValueError, OSError) as error:
         fail(error)
-    for name in getattr(loaded, "poor", []):
+    for name in loaded.poor:
         typer.echo(f"note: the profile's curve for {name} fits its measurements badly")
-    if getattr(loaded, "shared_host", False) and not threads:
+    if loaded.shared_host and not threads:
         shared = options.sharing(loaded.threads, "the plan's")
         typer.echo(f"note: {shared}")
     _describe(plan, output)

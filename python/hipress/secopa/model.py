@@ -24,11 +24,12 @@ that codecs and network work at the same time.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hipress.casync.topology import Prices, Topology
 from hipress.secopa import sharing
-from hipress.secopa.cluster import Cluster, Codec
+from hipress.secopa.cluster import Cluster, Codec, Costs
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,10 @@ class Needs:
         """Seconds from a gradient's being there to its being synchronised, on idle nodes."""
         waiting = max(self.threads - self.threads_in_path, self.link - self.link_in_path, 0.0)
         return self.path + waiting
+
+
+Best = tuple[tuple[int, Needs], tuple[int, Needs]]
+"""The best number of partitions and its needs, for a gradient uncompressed and compressed."""
 
 
 def needs(
@@ -108,3 +113,58 @@ def best(
     ]
     limit = 1.01 * min(row.seconds for _, row in rows)
     return next((k, row) for k, row in rows if row.seconds <= limit)
+
+
+@dataclass(frozen=True)
+class MeasuredModel:
+    """The cost model of a measured profile, for plans."""
+
+    topology: Topology
+    nodes: int
+    costs: Costs
+    cluster: Cluster
+    summed = False
+    """Whether total() is a sum over gradients, one after the other."""
+
+    def best(self, elements: int) -> Best:
+        """Return the best way to synchronize a gradient, uncompressed and compressed."""
+        plain, compressed = (
+            best(self.topology, self.nodes, elements, codec, self.cluster)
+            for codec in (self.costs.plain, self.costs.compressed)
+        )
+        return plain, compressed
+
+    def total(self, gradients: Sequence[Needs]) -> float:
+        """Return the seconds of gradients that are synchronized together.
+
+        They are the time of the busiest resource and, before it is busy, of the shortest way.
+        """
+        threads, link = sum(n.threads for n in gradients), sum(n.link for n in gradients)
+        return max(threads, link) + min(n.path for n in gradients)
+
+    def choose(self, rows: Sequence[Best]) -> list[bool]:
+        """Choose gradients to compress, so that the busier of links and threads is least busy.
+
+        A gradient that alone would be slower compressed stays uncompressed. The others are
+        compressed in the order of link time saved per thread time spent, as long as the busier of
+        the two gets less busy.
+        """
+        chosen = [False] * len(rows)
+        threads = sum(raw.threads for (_, raw), _ in rows)
+        link = sum(raw.link for (_, raw), _ in rows)
+
+        def worth(i: int) -> float:
+            (_, raw), (_, packed) = rows[i]
+            spent = packed.threads - raw.threads
+            saved = raw.link - packed.link
+            return saved / spent if spent > 0 else float("inf")
+
+        for i in sorted(range(len(rows)), key=worth, reverse=True):
+            (_, raw), (_, packed) = rows[i]
+            if packed.seconds >= raw.seconds:
+                continue
+            next_threads = threads + packed.threads - raw.threads
+            next_link = link + packed.link - raw.link
+            if max(next_threads, next_link) < max(threads, link):
+                chosen[i], threads, link = True, next_threads, next_link
+        return chosen

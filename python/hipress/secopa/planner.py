@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 
 from hipress.casync import topologies
 from hipress.casync.topology import Topology
-from hipress.secopa import model, sosp21
+from hipress.secopa.model import MeasuredModel
 from hipress.secopa.plan import Decision, Gradient
-from hipress.secopa.profiles import MeasuredProfile, ProfileError
-from hipress.secopa.sosp21 import PublishedProfile
+from hipress.secopa.profiles import MeasuredProfile
+from hipress.secopa.sosp21 import PublishedModel, PublishedProfile
 
 
 @dataclass(frozen=True)
@@ -77,128 +76,31 @@ def make(
     :param changes: of a measured profile's cluster, by field
     :raises ValueError: in one sentence, for arguments that cannot be
     """
-    published = isinstance(profile, PublishedProfile)
-    chosen = topology_named(topology, published)
+    chosen = topology_named(topology, isinstance(profile, PublishedProfile))
     if nodes < 1:
         raise ValueError(f"a plan needs at least one node, got {nodes}")
     if ratio is not None and not 0 < ratio <= 1:
         raise ValueError(f"the compression ratio must be above 0 and at most 1, got {ratio}")
-    changes = dict(changes or {})
-    if published:
+    changes, codec = dict(changes or {}), profile.type_named(codec)
+    if isinstance(profile, PublishedProfile):
         if changes.keys() - {"devices"}:
             raise ValueError(f"profile {profile.name} plans for its own links and hosts only")
-        if codec is not None:
-            raise ValueError(
-                f"profile {profile.name} knows one codec by its ratio; give a ratio, not {codec!r}"
-            )
-        return _published(gradients, chosen, nodes, profile, ratio or profile.ratio)
-    return _measured(gradients, chosen, nodes, profile, codec, ratio, changes)
-
-
-def _published(
-    gradients: Sequence[Gradient],
-    topology: Topology,
-    nodes: int,
-    profile: PublishedProfile,
-    ratio: float,
-) -> Plan:
-    counts = _partition_counts(nodes)
-
-    @cache
-    def best(size: int) -> tuple[int, int, float, float]:
-        costs = sosp21.costs(profile, topology, nodes, size, ratio)
-        raw = min(counts, key=costs.raw)  # the first of equal ones
-        small = min(counts, key=costs.compressed)
-        return raw, small, costs.raw(raw), costs.compressed(small)
-
-    choices = []
-    for gradient in gradients:
-        raw, small, raw_ms, small_ms = best(gradient.size)
-        compress = raw_ms > small_ms
-        decision = Decision(compress, small if compress else raw)
-        choices.append(Choice(gradient, decision, raw_ms / 1e3, small_ms / 1e3))
-    raw_total = sum(choice.raw for choice in choices)
-    planned = sum(min(choice.raw, choice.compressed) for choice in choices)
-    return Plan(choices, raw_total, planned, summed=True)
-
-
-def _partition_counts(nodes: int) -> list[int]:
-    """All that the published model allows, 1 to ``nodes``; beyond 1000, in steps of 1%."""
-    counts = list(range(1, min(nodes, 1000) + 1))
-    while counts[-1] < nodes:
-        counts.append(min(nodes, counts[-1] + counts[-1] // 100))
-    return counts
-
-
-def _measured(
-    gradients: Sequence[Gradient],
-    topology: Topology,
-    nodes: int,
-    profile: MeasuredProfile,
-    codec: str | None,
-    ratio: float | None,
-    changes: Mapping[str, object],
-) -> Plan:
-    types = profile.compressed_types()
-    if codec is None:
-        if len(types) != 1:
-            raise ProfileError(
-                f"profile {profile.name} holds {', '.join(types) or 'no compression type'}; "
-                "say which one the plan is for"
-            )
-        codec = types[0]
-    costs, cluster = profile.costs(codec), replace(profile.cluster(), **changes)
-    cluster = replace(cluster, threads=cluster.share(nodes))
-    small = costs.compressed
-    if ratio is not None:
-        small = replace(small, bytes_per_element=4 * ratio, fixed_bytes=0.0)
-    best: dict[int, tuple] = {}
-    for size in {gradient.size for gradient in gradients}:
-        best[size] = (
-            model.best(topology, nodes, size, costs.plain, cluster),
-            model.best(topology, nodes, size, small, cluster),
-        )
-    chosen = _balance([best[gradient.size] for gradient in gradients])
-    choices = []
-    for gradient, compress in zip(gradients, chosen):
-        (raw_k, raw), (small_k, packed) = best[gradient.size]
-        decision = Decision(compress, small_k if compress else raw_k)
-        choices.append(Choice(gradient, decision, raw.seconds, packed.seconds))
+        cost = PublishedModel(profile, chosen, nodes, ratio or profile.ratio)
+    else:
+        costs, cluster = profile.costs(codec), replace(profile.cluster(), **changes)
+        if ratio is not None:
+            small = replace(costs.compressed, bytes_per_element=4 * ratio, fixed_bytes=0.0)
+            costs = replace(costs, compressed=small)
+        cluster = replace(cluster, threads=cluster.share(nodes))
+        cost = MeasuredModel(chosen, nodes, costs, cluster)
+    best = {size: cost.best(size) for size in {gradient.size for gradient in gradients}}
     rows = [best[gradient.size] for gradient in gradients]
-    nothing = _bottleneck([raw for (_, raw), _ in rows])
-    planned = _bottleneck([pair[compress][1] for pair, compress in zip(rows, chosen)])
-    return Plan(choices, nothing, planned, summed=False)
-
-
-def _bottleneck(needs: Sequence[model.Needs]) -> float:
-    """Seconds of gradients that are synchronised together: the busiest resource and, before it is
-    busy, the shortest way."""
-    threads, link = sum(n.threads for n in needs), sum(n.link for n in needs)
-    return max(threads, link) + min(n.path for n in needs)
-
-
-def _balance(rows: Sequence[tuple]) -> list[bool]:
-    """Chooses gradients to compress, so that neither links nor threads take longer than they must.
-
-    Gradients that alone would be slower compressed stay as they are. The others follow in the order
-    of link time saved per thread time spent, as long as the busier of the two gets less busy.
-    """
-    chosen = [False] * len(rows)
-    threads = sum(raw.threads for (_, raw), _ in rows)
-    link = sum(raw.link for (_, raw), _ in rows)
-
-    def worth(i: int) -> float:
-        (_, raw), (_, packed) = rows[i]
-        spent = packed.threads - raw.threads
-        saved = raw.link - packed.link
-        return saved / spent if spent > 0 else float("inf")
-
-    for i in sorted(range(len(rows)), key=worth, reverse=True):
-        (_, raw), (_, packed) = rows[i]
-        if packed.seconds >= raw.seconds:
-            continue
-        next_threads = threads + packed.threads - raw.threads
-        next_link = link + packed.link - raw.link
-        if max(next_threads, next_link) < max(threads, link):
-            chosen[i], threads, link = True, next_threads, next_link
-    return chosen
+    compressed = cost.choose(rows)
+    choices = []
+    for gradient, row, compress in zip(gradients, rows, compressed):
+        (raw_partitions, raw), (partitions, packed) = row
+        decision = Decision(compress, partitions if compress else raw_partitions)
+        choices.append(Choice(gradient, decision, raw.seconds, packed.seconds))
+    nothing = cost.total([raw for (_, raw), _ in rows])
+    planned = cost.total([row[compress][1] for row, compress in zip(rows, compressed)])
+    return Plan(choices, nothing, planned, cost.summed)

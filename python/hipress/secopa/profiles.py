@@ -93,6 +93,20 @@ class MeasuredProfile:
         """The codecs measured, "none" aside."""
         return [name for name in self.codecs if name != "none"]
 
+    def type_named(self, codec: str | None) -> str:
+        """Return the codec that is named, or else the only one beside "none".
+
+        Raises:
+            ProfileError: If none is named and there is not exactly one.
+        """
+        types = self.compressed_types()
+        if not codec and len(types) != 1:
+            raise ProfileError(
+                f"profile {self.name} holds {', '.join(types) or 'no compression type'}; "
+                "say which one with --type"
+            )
+        return codec or types[0]
+
 
 def load(name: str | os.PathLike[str]) -> PublishedProfile | MeasuredProfile:
     """The profile of that name (``sosp21``) or in that file.
@@ -155,30 +169,4 @@ def _measured(values: dict) -> MeasuredProfile:
         node_threads=int(values.get("node_threads", MAX_NODE_THREADS)),
         codecs=codecs,
         poor=poor,
-    )
-
-
-def published_costs(profile: PublishedProfile) -> Costs:
-    """The published curves as the simulator takes them: seconds by elements."""
-    r = profile.ratio
-
-    def seconds(curve: Curve, scale: float = 1.0) -> Curve:
-        return Curve(curve.w * scale / 1e3, curve.b / 1e3, curve.o / 1e3)
-
-    decode = seconds(profile.decode, r)
-    compressed = Codec(
-        "published", 4 * r, 0, seconds(profile.encode), decode, decode, merge_separately=True
-    )
-    return Costs(Codec("none", 4.0, merge=seconds(profile.merge)), compressed)
-
-
-def published_cluster(profile: PublishedProfile) -> Cluster:
-    """Links as the published ring step has them: 4 bytes / w, and b of latency."""
-    step = profile.ring_step
-    return Cluster(
-        bandwidth=4 / (step.w / 1e3),
-        latency=step.b / 1e3,
-        message=0.0,
-        threads=1,
-        task=0.0,
     )

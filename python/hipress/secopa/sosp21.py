@@ -22,12 +22,15 @@ on.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from hipress.casync.topology import Topology
+from hipress.secopa.cluster import Cluster, Codec, Costs
 from hipress.secopa.curve import Curve
+from hipress.secopa.model import Best, Needs
 
 DATA = Path(__file__).parent / "data"
 
@@ -45,6 +48,43 @@ class PublishedProfile:
     ring_step: Curve
     gather: dict[int, Curve]
     broadcast: dict[int, Curve]
+    poor = ()
+    shared_host = False
+
+    def compressed_types(self) -> list[str]:
+        """Return the codecs. The published one has no name."""
+        return [""]
+
+    def type_named(self, codec: str | None) -> str:
+        """Return the profile's one codec.
+
+        Raises:
+            ValueError: If another one is named.
+        """
+        if codec:
+            raise ValueError(f"profile {self.name} has one codec, without a name, not {codec!r}")
+        return ""
+
+    def costs(self, codec: str = "") -> Costs:
+        """Return the costs of uncompressed and compressed gradients, in seconds by elements."""
+        decode = self._seconds(self.decode, self.ratio)
+        compressed = Codec(
+            "published",
+            4 * self.ratio,
+            encode=self._seconds(self.encode),
+            decode=decode,
+            merge=decode,
+            merge_separately=True,
+        )
+        return Costs(Codec("none", 4.0, merge=self._seconds(self.merge)), compressed)
+
+    def _seconds(self, curve: Curve, scale: float = 1.0) -> Curve:
+        return Curve(curve.w * scale / 1e3, curve.b / 1e3, curve.o / 1e3)
+
+    def cluster(self) -> Cluster:
+        """Return links like those of the published ring step: 4 bytes / w, and b of latency."""
+        step = self._seconds(self.ring_step)
+        return Cluster(4 / step.w, latency=step.b, message=0.0, threads=1, task=0.0)
 
     @classmethod
     def from_json(cls, values: dict) -> PublishedProfile:
@@ -85,32 +125,61 @@ def at_nodes(curves: dict[int, Curve], n: int) -> Curve:
 
 
 @dataclass(frozen=True)
-class Costs:
-    """Milliseconds of a gradient's synchronisation, raw and compressed, by number of partitions."""
+class PublishedModel:
+    """The formulas above, for plans: for a topology that has terms in them."""
 
-    raw: Callable[[int], float]
-    compressed: Callable[[int], float]
+    profile: PublishedProfile
+    topology: Topology
+    nodes: int
+    ratio: float
+    summed = True
+    """Whether total() is a sum over gradients, one after the other."""
 
+    @cached_property
+    def counts(self) -> list[int]:
+        """All numbers of partitions that the model allows, 1 to N; beyond 1000, in steps of 1%."""
+        counts = list(range(1, min(self.nodes, 1000) + 1))
+        while counts[-1] < self.nodes:
+            counts.append(min(self.nodes, counts[-1] + counts[-1] // 100))
+        return counts
 
-def costs(profile: PublishedProfile, topology: Topology, nodes: int, x: int, ratio: float) -> Costs:
-    """The formulas above for a gradient of ``x`` elements, for a topology that has terms in them.
-    """
-    n, r = nodes, ratio
-    encode, decode, merge = profile.encode, profile.decode, profile.merge
-    if n == 1:  # nothing is sent, so nothing is gained
-        return Costs(lambda k: 0.0, lambda k: encode(x / k) + decode(r * x / k))
-    gather, broadcast = at_nodes(profile.gather, n), at_nodes(profile.broadcast, n)
+    @cached_property
+    def links(self) -> tuple[Curve, Curve]:
+        """The curves of a gather and of a broadcast among the nodes."""
+        return (
+            at_nodes(self.profile.gather, self.nodes),
+            at_nodes(self.profile.broadcast, self.nodes),
+        )
 
-    def milliseconds(k: int, part: float, compressed: bool) -> float:
-        """Time of ``k`` partitions, of which each travels as if it had ``part`` elements."""
-        terms = topology.published(n, k)
+    def milliseconds(self, x: int, k: int, compressed: bool) -> float:
+        """Return the time of a gradient of ``x`` elements in ``k`` partitions."""
+        profile, part = self.profile, self.ratio * x / k if compressed else x / k
+        if self.nodes == 1:  # nothing is sent, so nothing is gained
+            return profile.encode(x / k) + profile.decode(part) if compressed else 0.0
+        terms, (gather, broadcast) = self.topology.published(self.nodes, k), self.links
         found = terms.gather * gather(part) + terms.broadcast * broadcast(part)
         found += terms.step * profile.ring_step(part)
         if compressed:
-            found += terms.encode * encode(x / k)
-            found += terms.decode * decode(part)
-        return found + terms.merge * merge(x / k)
+            found += terms.encode * profile.encode(x / k)
+            found += terms.decode * profile.decode(part)
+        return found + terms.merge * profile.merge(x / k)
 
-    return Costs(
-        lambda k: milliseconds(k, x / k, False), lambda k: milliseconds(k, r * x / k, True)
-    )
+    def best(self, elements: int) -> Best:
+        """Return the best way to synchronize a gradient, uncompressed and compressed."""
+        plain, compressed = (
+            min((self.milliseconds(elements, k, compress), k) for k in self.counts)
+            for compress in (False, True)
+        )
+        return _alone(*plain), _alone(*compressed)
+
+    def total(self, gradients: Sequence[Needs]) -> float:
+        """Return the seconds of gradients that are synchronized one after the other."""
+        return sum(needs.seconds for needs in gradients)
+
+    def choose(self, rows: Sequence[Best]) -> list[bool]:
+        """Choose the gradients that are faster compressed."""
+        return [raw.seconds > packed.seconds for (_, raw), (_, packed) in rows]
+
+
+def _alone(milliseconds: float, partitions: int) -> tuple[int, Needs]:
+    return partitions, Needs(milliseconds / 1e3, 0.0, 0.0, 0.0, 0.0)

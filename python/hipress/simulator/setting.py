@@ -10,7 +10,6 @@ from hipress.secopa import planner, profiles
 from hipress.secopa.cluster import Cluster, Costs
 from hipress.secopa.plan import Decision, Gradient
 from hipress.secopa.profiles import MeasuredProfile
-from hipress.secopa.sosp21 import PublishedProfile
 from hipress.simulator.models import Layer, Model
 from hipress.simulator.step import Options, simulate
 
@@ -35,20 +34,9 @@ def read(
     :param changes: of the profile's cluster, by field
     :raises ValueError: in one sentence
     """
-    changes = dict(changes or {})
     loaded = profiles.load(profile)
-    published = isinstance(loaded, PublishedProfile)
-    if published:
-        cluster, costs = profiles.published_cluster(loaded), profiles.published_costs(loaded)
-        if codec not in ("", "none"):
-            raise ValueError(f"profile {profile} knows one codec without a name, not {codec!r}")
-    else:
-        types = loaded.compressed_types()
-        if not codec and len(types) != 1:
-            raise ValueError(f"profile {profile} holds {', '.join(types)}; say which with --type")
-        cluster = loaded.cluster()
-        costs = loaded.costs(codec or types[0])
-    cluster = replace(cluster, **changes)
+    cluster = replace(loaded.cluster(), **(changes or {}))
+    costs = loaded.costs(codec if codec == "none" else loaded.type_named(codec))
     if codec == "none":
         return Setting(cluster, Costs(costs.plain, costs.plain), None)
     if not plan:
@@ -58,8 +46,7 @@ def read(
         plans.check(given, {layer.name: layer.size for layer in model.layers}, "gradient")
         return Setting(cluster, costs, given)
     gradients = [Gradient(layer.name, layer.size) for layer in model.layers]
-    name = None if published else costs.compressed.name
-    made = planner.make(gradients, topology, nodes, loaded, name, changes=changes)
+    made = planner.make(gradients, topology, nodes, loaded, codec, changes=changes)
     decisions = {choice.gradient.name: choice.decision for choice in made.choices}
     return Setting(cluster, costs, decisions)
 

@@ -101,7 +101,6 @@ class Library:
             ("copy", [c_void_p, c_void_p, c_int64, c_void_p]), ("devices", [POINTER(c_int)]),
         ):  # fmt: skip
             getattr(self.handle, f"hipress_cuda_{name}").argtypes = types
-        self.emulated = bool(self.handle.hipress_cuda_emulated())
         count = c_int(0)
         error = self.handle.hipress_cuda_devices(byref(count))
         if error or count.value == 0:
@@ -116,10 +115,6 @@ class Library:
     def launches(self) -> int:
         """Kernels launched so far."""
         return self.handle.hipress_cuda_launches()
-
-    def emulate(self, seed: int, processors: int = 3) -> None:
-        """How an emulated GPU behaves: in which order threads run (0: in order), and its size."""
-        self.handle.hipress_cuda_emulate(c_uint64(seed), c_int(processors))
 
     def alloc(self, size: int) -> int:
         """Device memory of `size` bytes; free it with free()."""
@@ -141,17 +136,19 @@ class Algorithm:
 
     :param program: optimised
     :param library: a built library; None: build it (BuildError without nvcc)
-    :param emulate: build for a CPU that plays the GPU
     :raises BuildError, CudaError: without compiler, or without GPU or driver
     """
 
     def __init__(
-        self, program: Program, library: Path | None = None, emulate: bool = False,
-        entry: str = ENTRY, **params: float | int,
-    ) -> None:  # fmt: skip
+        self,
+        program: Program,
+        library: Path | None = None,
+        entry: str = ENTRY,
+        **params: float | int,
+    ) -> None:
         self.program = program
         self.params = check_params(program, params)
-        self.library = Library(library or build(program, emulate))
+        self.library = Library(library or build(program))
         function = getattr(self.library.handle, entry)
         function.restype = POINTER(_Table)
         self.table = function().contents

@@ -1,15 +1,16 @@
-"""Generated CUDA to a shared library, cached by content: by nvcc, or by g++ for the emulation."""
+"""Compile generated CUDA to a shared library with nvcc. Libraries are cached by content."""
 
 from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 from hipress.compll.backends.cuda.program import generate
 from hipress.compll.errors import BuildError
 from hipress.compll.ir.ir import Program
-from hipress.compll.runtime.library_cache import cxx, library
+from hipress.compll.runtime.library_cache import library
 from hipress.compll.runtime.native import include_directory
 
 # One PTX, assembled for each: nothing here needs a newer instruction. The PTX serves later chips.
@@ -17,10 +18,6 @@ ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_90")
 # Contracted multiply-adds would change bits from one device to the next.
 _NVCC = ["-std=c++17", "-O2", "-fmad=false", "--expt-relaxed-constexpr", "-shared",
          "-cudart=static", "-Xcompiler=-fPIC,-fvisibility=hidden,-ffp-contract=off"]  # fmt: skip
-# Fibers jump from stack to stack, which _FORTIFY_SOURCE takes for an error.
-EMULATION_FLAGS = ["-std=c++17", "-Og", "-fPIC", "-shared", "-ffp-contract=off", "-fwrapv",
-                   "-fvisibility=hidden", "-U_FORTIFY_SOURCE", "-DHIPRESS_CUDA_EMULATION",
-                   "-x", "c++"]  # fmt: skip
 
 
 def nvcc() -> str | None:
@@ -32,32 +29,51 @@ def nvcc() -> str | None:
     return shutil.which("nvcc") or shutil.which(os.path.join(home, "bin", "nvcc"))
 
 
-def build(program: Program, emulate: bool = False, arch: str | None = None) -> Path:
-    """Compiles an optimised program, unless the cache has it.
+def build(program: Program, arch: str | None = None) -> Path:
+    """Compile an optimized program, unless the cache has it.
 
-    :param emulate: for a CPU that plays the GPU (slow: for tests) instead of a GPU
-    :param arch: as sm_90 or native, for that GPU; None: for all of ARCHITECTURES and later ones
-    :returns: path of the shared library
-    :raises BuildError: if the compiler is missing or fails
+    Args:
+        program: The program.
+        arch: An architecture such as sm_90 or native, to compile for that GPU only. By default the
+            library runs on all of ARCHITECTURES and on later ones.
+
+    Returns:
+        The path of the shared library.
+
+    Raises:
+        BuildError: If the compiler is missing or fails.
     """
-    kind, command = "cuda", [nvcc(), *_NVCC]
-    if emulate:
-        kind, command = "emulated", [*cxx(), *EMULATION_FLAGS]
-    elif command[0] is None:
+    compiler = nvcc()
+    if compiler is None:
         raise BuildError(
             "there is no CUDA compiler: nvcc is neither in PATH nor in /usr/local/cuda/bin; "
             "install the CUDA toolkit, or set NVCC to where it is"
         )
-    elif arch:
-        command.append(f"-arch={arch}")
-    else:
-        codes = ",".join([*ARCHITECTURES, "compute_75"])
-        command.append(f"-gencode=arch=compute_75,code=[{codes}]")
+    codes = ",".join([*ARCHITECTURES, "compute_75"])
+    target = f"-arch={arch}" if arch else f"-gencode=arch=compute_75,code=[{codes}]"
+    return compile_cached(f"{program.name}-cuda", generate(program), [compiler, *_NVCC, target])
+
+
+def compile_cached(
+    name: str, source: str, command: Sequence[str], depends: Sequence[Path] = ()
+) -> Path:
+    """Compile CUDA source, unless the cache has its library.
+
+    Args:
+        name: The beginning of the library's file name.
+        source: The source, whose headers are in include_directory().
+        command: The compiler and its options.
+        depends: Other headers whose content makes a difference.
+
+    Returns:
+        The path of the shared library.
+
+    Raises:
+        BuildError: If the compiler fails.
+    """
     include = include_directory()
     folder = include / "operator/contrib/compll/cuda"
     headers = sorted([*folder.glob("*.h"), *folder.glob("*.cuh")])
     shared = ("half.h", "compll/abi.h", "compll/convert.h", "compll/floats_layout.h")
-    headers += [include / "operator/contrib" / name for name in shared]
-    command.append(f"-I{include}")
-    name = f"{program.name}-{kind}"
-    return library(name, "generated.cu", generate(program), command, depends=headers)
+    headers += [*(include / "operator/contrib" / header for header in shared), *depends]
+    return library(name, "generated.cu", source, [*command, f"-I{include}"], depends=headers)

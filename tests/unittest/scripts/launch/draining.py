@@ -5,5 +5,5 @@ import sys
 sys.path.insert(0, sys.argv[1])
 from hipress.launcher import cli, failures
 
-drain.SECONDS = float(sys.argv[2])
+failures.LINGER_SECONDS = float(sys.argv[2])
 sys.exit(cli.main(sys.argv[3:]))

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from hipress.compll.backends.common.expressions import SCALAR, literal, scalars
 from hipress.compll.backends.common.text import block, indent
-from hipress.compll.backends.cpp.loop_context import LoopContext
+from hipress.compll.backends.cpp.loop_context import CppLoopContext
 from hipress.compll.ir.ir import COMPARE, Instr, node_reads
 
 
-def block_constant(loop: LoopContext, instr: Instr) -> str | None:
+def block_constant(loop: CppLoopContext, instr: Instr) -> str | None:
     """C++ of a bool, or of what it is made of, if it is the same for a whole block or bucket."""
     if instr.op == "const":
         return literal(instr.attrs["value"], instr.type)
@@ -26,13 +26,13 @@ def block_constant(loop: LoopContext, instr: Instr) -> str | None:
     return None if None in args else scalars(instr, args)
 
 
-def bucket_value(loop: LoopContext, load: Instr, number: str) -> str:
+def bucket_value(loop: CppLoopContext, load: Instr, number: str) -> str:
     """A bucket's number: it lies at any address, as a payload may, and the vectors in it."""
     at = f"{loop.owner.memory(load.vec[0])} + {number}"
     return f"ReadField<{SCALAR[load.type]}>(reinterpret_cast<const uint8_t*>({at}))"
 
 
-def blocks(loops: list[LoopContext], domain: str) -> list[str]:
+def blocks(loops: list[CppLoopContext], domain: str) -> list[str]:
     """One pass over blocks that does all sections in each."""
     first = loops[0]
     setup = [line for loop in loops for line in loop.setup]

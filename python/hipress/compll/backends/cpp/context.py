@@ -1,9 +1,10 @@
-"""What the parts of the C++ writer share: a function's names, memory and lines so far."""
+"""The dialect of C++ functions: names, memory and the lines so far."""
 
 from __future__ import annotations
 
-from hipress.compll.backends.common.expressions import SCALAR, scalars
-from hipress.compll.backends.common.function import FunctionNames
+from hipress.compll.backends.common.emitter import CStyleEmitter
+from hipress.compll.backends.common.expressions import SCALAR
+from hipress.compll.backends.common.text import quoted
 from hipress.compll.ir.ir import Function, Instr, Loop, Program
 from hipress.compll.passes.lazy import LazyState
 from hipress.compll.passes.ranking import rankings
@@ -11,9 +12,7 @@ from hipress.compll.passes.vector_uses import (
     filter_masks,
     renewal,
     sampled_indices,
-    scatters_output,
     single_elements,
-    unproven_indices,
     used_after,
 )
 
@@ -21,27 +20,38 @@ _STORAGE = {
     "f32": "float", "i32": "int32_t", "u32": "uint32_t", "u16": "uint16_t", "f16": "Float16",
     "bf16": "BFloat16",
 }  # fmt: skip
-_PLACED = {"f32", "u32", "f16", "bf16"}  # stored and loaded whatever the alignment
+_PLACEABLE = {"f32", "u32", "f16", "bf16"}  # stored and loaded whatever the alignment
 
 
-class FunctionContext(FunctionNames):
+def refuse(text: str, *values: str) -> str:
+    """Return the statement that refuses the payload."""
+    return f"return Fail(call, {', '.join([quoted(text), *values])});"
+
+
+BAD_INDICES = refuse(
+    "must have indices that ascend and are below %lld", "static_cast<long long>(n)"
+)
+
+
+class CppContext(CStyleEmitter):
     """An encode, or a decode of one payload, while it is written.
 
-    :param lazy: how the encoder leaves a state lazy, if it does
-    :ivar known: ids of the values that are computed by now
-    :ivar pointers: C++ of the memory of vectors that have one by now, where it is read
-    :ivar renewals: for each state the first loop that writes it, if that writes all of it: up to
-        then it is read where it was before the encode
-    :ivar final: states of which that loop is also the last that reads or writes them
-    :ivar placed: those of them that lie in the payload
-    :ivar drawn_in: for each site of random numbers the number of the first loop that draws them
-    :cvar statements: functions for operations that are not written as statements.py does
+    Args:
+        program: The program.
+        function: Its encode or decode.
+        lazy: How the encoder leaves a state lazy, if it does.
+
+    Attributes:
+        known: Ids of the values that are computed by now.
+        pointers: C++ of the memory of vectors that have one by now, where it is read.
+        renewals: For each state the first loop that writes it, if that writes all of it. Up to then
+            the state is read where it was before the encode.
+        final: States of which that loop is also the last that reads or writes them.
+        drawn_in: For each site of random numbers the number of the first loop that draws them.
     """
 
-    statements: dict = {}
-
     def __init__(self, program: Program, function: Function, lazy: LazyState | None = None) -> None:
-        super().__init__(program, function, scalars)
+        super().__init__(program, function)
         self.lazy = lazy
         self.params = {param.name: param for param in program.params}
         self.lines: list[str] = []
@@ -53,15 +63,32 @@ class FunctionContext(FunctionNames):
             name for name, first in self.renewals.items()
             if first is not None and not used_after(function, name, first, skipped)
         }  # fmt: skip
-        self.placed: set[str] = set()
         self.drawn_in: dict[int, int] = {}
-        self.payload = "call.payload" if function.kind == "encode" else "part.payload"
+        self.payload = "part.payload" if self.is_decode else "call.payload"
         self.filters = filter_masks(function)
         self.selected = single_elements(function)
         self.ranked = rankings(function, lazy)
         self.sampled = sampled_indices(function)
-        self.unproven = unproven_indices(function)
-        self.sparse_output = scatters_output(function)
+
+    def instr(self, instr: Instr) -> None:
+        if instr.op == "sort" and instr.vec[0] in self.selected:
+            return  # only one element of the sorted vector is wanted
+        if instr.op == "compact" and instr.vec[1] in self.filters:
+            return  # done where the mask is made
+        if instr.id not in self.known:
+            super().instr(instr)
+            self.known.add(instr.id)
+
+    def scalar(self, instr: Instr) -> None:
+        if instr.op == "step":
+            self.define(instr, "static_cast<int64_t>(call.step)")
+        elif instr.op not in ("const", "param", "n"):
+            self.define(instr, self.expression(instr))
+
+    def check_indices(self, names: list[str]) -> None:
+        for name in names:
+            valid = f"ValidIndices({self.memory(name)}, {self.size(name)}, n)"
+            self.lines.append(f"if (!{valid}) {BAD_INDICES}")
 
     def memory(self, name: str) -> str:
         return self.pointers[name]
@@ -105,7 +132,7 @@ class FunctionContext(FunctionNames):
         self.pointers[name] = pointer
         offset = self.field_offset(name, "int64_t(0)")
         vector = self.function.vectors[name]
-        if offset is not None and (vector.packed or vector.elem in _PLACED):
+        if offset is not None and (vector.packed or vector.elem in _PLACEABLE):
             self.placed.add(name)
             memory = f"reinterpret_cast<{c_type}*>({self.payload} + {offset})"
         else:

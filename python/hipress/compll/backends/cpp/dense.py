@@ -10,8 +10,8 @@ from __future__ import annotations
 from hipress.compll.backends.common.expressions import SCALAR, lanes
 from hipress.compll.backends.common.text import block, indent
 from hipress.compll.backends.cpp import statements
-from hipress.compll.backends.cpp.context import FunctionContext
-from hipress.compll.backends.cpp.loop import LoopWriter
+from hipress.compll.backends.cpp.context import CppContext
+from hipress.compll.backends.cpp.loop import CppLoop
 from hipress.compll.backends.cpp.loop_context import INLINE, UNROLL
 from hipress.compll.ir.ir import Function, Instr, Loop, Program
 from hipress.compll.ir.slices import backward
@@ -32,7 +32,7 @@ def _unpack_where(context: DenseContext, instr: Instr) -> None:
     """Left to the loop, which has the mask's words anyway."""
 
 
-class DenseContext(FunctionContext):
+class DenseContext(CppContext):
     """Names in the two parts of a dense decoder: the parsing of one payload, and the loop.
 
     :ivar members: what the loop needs of each payload: C++ types by name, members of Fields
@@ -40,7 +40,11 @@ class DenseContext(FunctionContext):
     :ivar table: the type of a payload's table of values, if they are looked up by the code
     """
 
-    statements = {"count_where": _count_where, "unpack_where": _unpack_where}
+    operations = {
+        **statements.STATEMENTS,
+        "count_where": _count_where,
+        "unpack_where": _unpack_where,
+    }
 
     def __init__(self, program: Program, function: Function) -> None:
         super().__init__(program, function)
@@ -70,7 +74,7 @@ class DenseContext(FunctionContext):
         return self.member(f"before{self.number(packed.size)}", "int64_t*")
 
 
-class DenseLoopWriter(LoopWriter):
+class DenseLoop(CppLoop):
     """The loop of a dense decoder, with sums in registers."""
 
     owner: DenseContext
@@ -89,7 +93,7 @@ class DenseLoopWriter(LoopWriter):
             for instr in part:
                 self.instr(instr)
             value = self.value(self.result)
-        self.tile.append(f"total[v] = kFirst ? {value} : total[v] + {value};")
+        self.body.append(f"total[v] = kFirst ? {value} : total[v] + {value};")
 
     def code_loads(self, part: list[Instr]) -> list[Instr]:
         """The load of the codes that alone decide an element's value, if they are of few bits; or
@@ -119,16 +123,16 @@ class DenseLoopWriter(LoopWriter):
         """A value that is looked up by the code: all values are computed at once."""
         name, pair = loads[0].vec[0], len(loads) == 2
         bits = 2 if pair else self.owner.function.vectors[name].bits
-        outer, self.tile, self.in_table = self.tile, [], True
+        outer, self.body, self.in_table = self.body, [], True
         code = self.value(loads[0])
         if pair:
             both = f"{code} = code & 1, {self.value(loads[1])} = code >> 1 & 1"
-            self.tile += [f"const I {both};", f"(void){code}, (void){self.value(loads[1])};"]
+            self.body += [f"const I {both};", f"(void){code}, (void){self.value(loads[1])};"]
             code = "code"
         for instr in part:
             if instr not in loads:
                 self.instr(instr)
-        body, self.tile, self.in_table = self.tile, outer, False
+        body, self.body, self.in_table = self.body, outer, False
         value_of = block(
             f"auto value_of = [&](I {code}) {INLINE}",
             body, f"return {self.value(self.result)};", end="};",
@@ -167,7 +171,7 @@ class DenseLoopWriter(LoopWriter):
     def looked_up(self, tile: str, word: str, msb: str) -> str:
         """The value of a vector of lanes, by the codes of a tile."""
         codes = f"GetCodes<{msb}>({tile}, kBits, v)"
-        self.tile += [
+        self.body += [
             f"{self.lane} value;",
             "if constexpr (kBits == 1) {",
             f"  value = SelectByBits({word}, v, one, zero);",
@@ -277,11 +281,11 @@ def write_dense(program: Program, function: Function) -> tuple[list[str], list[s
     context = DenseContext(program, function)
     context.parsing = False
     loop = next(node for node in function.body if isinstance(node, Loop))
-    lines = DenseLoopWriter(context, loop, 0).lines()
+    lines = DenseLoop(context, loop, 0).lines()
     context.parsing = True
     for node in function.body:
         if isinstance(node, Instr):
-            statements.write(context, node)
+            context.instr(node)
     parse = [*context.lines, *(f"fields->{name} = {name};" for name in context.members)]
     members = [f"{c_type} {name};" for name, c_type in context.members.items()]
     members += [f"{context.table} table;"] if context.table else []

@@ -5,125 +5,102 @@ from __future__ import annotations
 from hipress.compll.backends.common.text import block
 from hipress.compll.backends.cpp import lazy, ranking, statements
 from hipress.compll.backends.cpp.blocks import blocks
-from hipress.compll.backends.cpp.context import FunctionContext
-from hipress.compll.backends.cpp.loop import BucketWriter, LoopWriter
+from hipress.compll.backends.cpp.context import CppContext
+from hipress.compll.backends.cpp.loop import BucketLoop, CppLoop
 from hipress.compll.ir.ir import Function, Instr, Loop, Program, node_writes
 from hipress.compll.passes.buckets import bucket_group, bucket_of
 from hipress.compll.passes.lazy import LazyState
 
 
-class FunctionWriter:
-    """Writes the body of one function.
+class CppFunction(CppContext):
+    """Writes the body of one encode or decode; see CppContext for the arguments."""
 
-    :param lazy_state: how the encoder leaves a state lazy, if it does
-    """
+    operations = statements.STATEMENTS
 
-    def __init__(
-        self, program: Program, function: Function, lazy_state: LazyState | None = None
-    ) -> None:
-        self.function = function
-        self.context = FunctionContext(program, function, lazy_state)
+    def __init__(self, program: Program, function: Function, lazy: LazyState | None = None) -> None:
+        super().__init__(program, function, lazy)
         self.loops = 0
 
     def text(self) -> list[str]:
-        """Lines of the function's body."""
-        context, function = self.context, self.function
-        for position, name in enumerate(context.program.states):
-            if function.kind == "encode":
+        """Return the lines of the function's body."""
+        if self.is_decode:
+            self.pointers[self.function.output] = "part.out"
+        else:
+            for position, name in enumerate(self.program.states):
                 self.state(name, position)
-        if function.kind == "decode":
-            context.pointers[function.output] = "part.out"
-        position = 0
-        while position < len(function.body):
-            written = position + self.node(position)
-            for node in function.body[position:written]:
-                self.check_indices(node)
-            position = written
-        return context.lines
-
-    def check_indices(self, node: Instr | Loop) -> None:
-        """Of indices that a node has made. Those of a field are checked where it is read."""
-        for name in sorted(node_writes(node)):
-            if not self.context.is_field(name):
-                statements.check_indices(self.context, name)
+        self.write()
+        return self.lines
 
     def state(self, name: str, position: int) -> None:
-        """Declares where a state is read and written."""
-        context, target = self.context, f"state_{name}"
-        context.lines.append(f"float* const {target} = call.states[{position}];")
+        """Declare where a state is read and written."""
+        target = f"state_{name}"
+        self.lines.append(f"float* const {target} = call.states[{position}];")
         before = f"call.before[{position}]"
-        if context.renewals[name] is None:
-            context.pointers[name] = target
+        if self.renewals[name] is None:
+            self.pointers[name] = target
             copy = f"std::memcpy({target}, {before}, static_cast<size_t>(n) * sizeof(float));"
-            context.lines.append(f"if ({target} != {before}) {copy}")
+            self.lines.append(f"if ({target} != {before}) {copy}")
             return
-        pointer = context.pointers[name] = f"before_{name}"
-        context.lines.append(f"const float* const {pointer} = {before};")
-        if name in context.final:
-            context.lines.append(f"const bool apart_{name} = IsApart({pointer}, {target}, n);")
-        if context.has(name):
-            context.lines.append(f"(void){target}, (void){pointer};")
+        pointer = self.pointers[name] = f"before_{name}"
+        self.lines.append(f"const float* const {pointer} = {before};")
+        if name in self.final:
+            self.lines.append(f"const bool apart_{name} = IsApart({pointer}, {target}, n);")
+        if self.has(name):
+            self.lines.append(f"(void){target}, (void){pointer};")
 
     def node(self, position: int) -> int:
-        """Writes a node, or several that are one pass; returns how many."""
         node = self.function.body[position]
-        if isinstance(node, Instr):
-            if node.id not in self.context.known:
-                statements.write(self.context, node)
-            return 1
-        group = bucket_group(self.function, position)
-        if group is not None:
-            self.buckets(group)
-            return len(group)
-        self.loop(node)
-        self.context.known |= {instr.id for instr in node.results}
-        return 1
+        group = bucket_group(self.function, position) if isinstance(node, Loop) else None
+        if group is None:
+            return super().node(position)
+        self.buckets(group)
+        return len(group)
 
-    def allocate(self, loop: Loop) -> None:
-        """Memory of what a loop writes, but for what only a filter or topk reads."""
-        context = self.context
+    def allocate_written(self, loop: Loop) -> None:
+        """Allocate what a loop writes, except what only a filter or topk reads."""
         for name in sorted(node_writes(loop)):
-            if name in context.ranked:
-                ranking.write_floor(context, context.ranked[name], self.loops)
-            elif name not in context.pointers and name not in context.filters:
-                context.allocate(name)
+            if name in self.ranked:
+                ranking.write_floor(self, self.ranked[name], self.loops)
+            elif name not in self.pointers and name not in self.filters:
+                self.allocate(name)
 
     def buckets(self, group: list) -> None:
-        context = self.context
+        """Write a group of nodes as one pass over buckets."""
         loops = [node for node in group if isinstance(node, Loop)]
         for node in group:
             if isinstance(node, Instr):
-                statements.write(context, node)
+                self.instr(node)
         for loop in loops:
             for name in sorted(node_writes(loop)):
-                if name not in context.pointers:
-                    context.allocate(name)
+                if name not in self.pointers:
+                    self.allocate(name)
         *others, final = loops
         writers = []
         for number, loop in enumerate(others):
-            kind = LoopWriter if loop.domain is final.domain else BucketWriter
-            writers.append(kind(context, loop, self.loops + number))
-            context.pointers = context.after(loop)
-        next_block = f"group{self.loops} * {context.value(bucket_of(final))}"
-        writers.append(LoopWriter(context, final, self.loops + len(others), next_block))
-        context.pointers = context.after(final)
+            kind = CppLoop if loop.domain is final.domain else BucketLoop
+            writers.append(kind(self, loop, self.loops + number))
+            self.pointers = self.after(loop)
+        next_block = f"group{self.loops} * {self.value(bucket_of(final))}"
+        writers.append(CppLoop(self, final, self.loops + len(others), next_block))
+        self.pointers = self.after(final)
         self.loops += len(loops)
-        context.lines += blocks(writers, writers[0].domain)
+        self.lines += blocks(writers, writers[0].domain)
 
     def loop(self, loop: Loop) -> None:
-        context, deferred = self.context, self.context.lazy
+        deferred = self.lazy
         if deferred is not None and loop is deferred.last:
-            context.lines += lazy.save([context.value(instr) for instr in deferred.uniforms])
+            self.lines += lazy.save([self.value(instr) for instr in deferred.uniforms])
             return
-        self.allocate(loop)
-        ranked = [context.ranked[name] for name in sorted(node_writes(loop) & set(context.ranked))]
-        writer = (ranking.CandidatesWriter if ranked else LoopWriter)(context, loop, self.loops)
+        self.allocate_written(loop)
+        ranked = [self.ranked[name] for name in sorted(node_writes(loop) & set(self.ranked))]
+        writer = (ranking.CandidatesLoop if ranked else CppLoop)(self, loop, self.loops)
         lines = writer.lines()
-        context.pointers = context.after(loop)
+        self.pointers = self.after(loop)
         self.loops += 2 if ranked else 1
+        self.known |= {instr.id for instr in loop.results}
         for one in ranked:
-            lines = ranking.unless_all(context, one, lines)
-        if self.function.output in node_writes(loop) and self.function.kind == "decode":
-            skip = "call.check_only" + (" || part.add" if context.sparse_output else "")
+            lines = ranking.unless_all(self, one, lines)
+        if self.is_decode and self.function.output in node_writes(loop):
+            skip = "call.check_only" + (" || part.add" if self.sparse_output else "")
             lines = block(f"if (!({skip}))", lines)
-        context.lines += lines
+        self.lines += lines

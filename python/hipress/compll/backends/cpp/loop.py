@@ -6,27 +6,30 @@ from hipress.compll.backends.common.expressions import lanes
 from hipress.compll.backends.common.text import block
 from hipress.compll.backends.cpp import memory, reduction
 from hipress.compll.backends.cpp.blocks import block_constant, blocks
-from hipress.compll.backends.cpp.context import FunctionContext
-from hipress.compll.backends.cpp.loop_context import INLINE, LoopContext
+from hipress.compll.backends.cpp.context import CppContext
+from hipress.compll.backends.cpp.loop_context import INLINE, CppLoopContext
 from hipress.compll.ir.ir import Instr, Loop
 from hipress.compll.passes.bounds import fits, upper, wanted_bits
 
 
-class LoopWriter(LoopContext):
+class CppLoop(CppLoopContext):
     """Writes a loop into the function around it.
 
-    :ivar usual: C++ of conditions that hold or do not for a block or bucket as a whole, by their
-        ids: where all hold, its tiles are of a kind of their own, kUsual
+    Attributes:
+        usual: C++ of conditions that are the same for a whole block or bucket, by their ids. Tiles
+            of blocks where all of them hold are of a kind of their own, kUsual.
     """
 
     range = "begin, end"
-    """C++ of where a section's tiles begin and end."""
+    """C++ of the begin and the end of a section's tiles."""
     asks = True
     """Whether a section can have tiles of the kind kUsual."""
+    special = (*CppLoopContext.special, "select")
 
-    def __init__(
-        self, owner: FunctionContext, loop: Loop, number: int, next_block: str = ""
-    ) -> None:
+    load, load_at, bucket_load = memory.load, memory.load_at, memory.bucket_load
+    store, reduce = memory.store, reduction.reduce
+
+    def __init__(self, owner: CppContext, loop: Loop, number: int, next_block: str = "") -> None:
         super().__init__(owner, loop, number, next_block)
         self.usual: dict[int, str] = {}
         for instr in loop.results:
@@ -63,40 +66,21 @@ class LoopWriter(LoopContext):
             *self.finish,
         ]  # fmt: skip
 
-    def instr(self, instr: Instr) -> None:
-        if instr.op == "store":
-            self.store(instr)
-        elif instr.op in ("reduce", "bucket_reduce"):
-            reduction.reduce(self, instr)
-        else:
-            name = f"t{self.owner.number(instr)}"
-            self.tile.append(f"const {lanes.types[instr.type]} {name} = {self.text(instr)};")
-
-    def store(self, instr: Instr) -> None:
-        memory.store(self, instr)
-
     def text(self, instr: Instr) -> str:
-        """The C++ of a value for one vector of lanes."""
-        op = instr.op
-        if op == "index":
-            return "Lanes(at)"
-        if op in ("load", "load_at", "bucket_load"):
-            return getattr(memory, op)(self, instr)
-        if op in ("random", "random16"):
-            return self.random(instr)
+        """Return the C++ of a value for one vector of lanes."""
+        op, params = instr.op, self.owner.params
         if op == "ne" and self.is_bit(instr.args[0]) and _is_zero(instr.args[1]):
             return f"MaskOf({self.bit_word(instr.args[0].vec[0])}, v)"
-        if op == "select":
-            return self.select(instr)
-        values = [self.value(arg) for arg in instr.args]
-        params = self.owner.params
         if op == "saturate" and fits(instr.args[0], instr.attrs["bits"], params):
-            return f"SaturateBelow({values[0]})"
+            return f"SaturateBelow({self.value(instr.args[0])})"
         if op == "cast" and (instr.args[0].type, instr.type) == ("f32", "i32"):
             if upper(instr.args[0], params) < 2**31:
                 low = wanted_bits(instr, self.loop.body, params) < 2**31
-                return f"{'ToI32Low' if low else 'ToI32Below'}({values[0]})"
-        return lanes(instr, values)
+                return f"{'ToI32Low' if low else 'ToI32Below'}({self.value(instr.args[0])})"
+        return super().text(instr)
+
+    def index(self, instr: Instr) -> str:
+        return "Lanes(at)"
 
     def select(self, instr: Instr) -> str:
         condition, *values = instr.args
@@ -122,6 +106,8 @@ class LoopWriter(LoopContext):
         self.before.append(f"const uint32_t* const words{site} = {words};")
         return f"{'RandomHalves' if half else 'RandomWords'}(words{site}, v)"
 
+    random16 = random
+
     def drawn_if(self, instr: Instr) -> str | None:
         """C++ of a number's only user's condition, the same for all of a block, or None."""
         users = [other for other in self.loop.body if instr in other.args]
@@ -130,7 +116,7 @@ class LoopWriter(LoopContext):
         return block_constant(self, users[0].args[0])
 
 
-class BucketWriter(LoopWriter):
+class BucketLoop(CppLoop):
     """A loop over buckets that is done between two passes over them."""
 
     range = "block_begin, block_end"

@@ -1,10 +1,11 @@
-"""What the parts of the C++ writer share of a loop: its sections, and the names in them."""
+"""The dialect of C++ loops: their sections, and the names in them."""
 
 from __future__ import annotations
 
+from hipress.compll.backends.common.emitter import CStyleLoop
 from hipress.compll.backends.common.expressions import lanes
 from hipress.compll.backends.common.text import block, indent
-from hipress.compll.backends.cpp.context import FunctionContext
+from hipress.compll.backends.cpp.context import CppContext
 from hipress.compll.ir.ir import Instr, Loop
 from hipress.compll.passes.buckets import bucket_of
 
@@ -12,30 +13,34 @@ UNROLL = "COMPLL_UNROLL"
 INLINE = "__attribute__((always_inline))"
 
 
-class LoopContext:
+class CppLoopContext(CStyleLoop):
     """A loop while it is written.
 
-    :param owner: the function around it
-    :param number: distinguishes the names of the function's loops
-    :param next_block: if given, C++ of how many elements away lie those of which an earlier loop
-        reads the same vectors next: they are fetched into the cache while this one computes
-    :ivar setup: lines before all blocks; then, in each block, `shared`, for it or each bucket in it
-        `prologue`, for each tile `before`, for each vector `tile`, `after`; `finish` ends a block
-        or bucket, `epilogue` follows all blocks
+    Args:
+        owner: The function around it.
+        loop: The loop.
+        number: A number that distinguishes the names of the function's loops.
+        next_block: C++ of the distance, in elements, to the block that an earlier loop reads next
+            of the same vectors. If given, this loop fetches that block into the cache.
+
+    Attributes:
+        setup: Lines before all blocks. In each block follow `shared`; for the block, or for each
+            bucket in it, `prologue`; for each tile `before`, for each vector `body`, and `after`;
+            `finish` ends a block or bucket, and `epilogue` follows all blocks.
     """
 
-    def __init__(
-        self, owner: FunctionContext, loop: Loop, number: int, next_block: str = ""
-    ) -> None:
-        self.owner, self.loop, self.number, self.next_block = owner, loop, number, next_block
-        self.inside = {instr.id for instr in loop.body}
+    owner: CppContext
+    dialect = lanes
+
+    def __init__(self, owner: CppContext, loop: Loop, number: int, next_block: str = "") -> None:
+        super().__init__(owner, loop)
+        self.number, self.next_block = number, next_block
         self.uniforms: dict[int, str] = {}
         self.domain = owner.value(loop.domain)
         self.setup: list[str] = []
         self.shared: list[str] = []
         self.prologue: list[str] = []
         self.before: list[str] = []
-        self.tile: list[str] = []
         self.after: list[str] = []
         self.finish: list[str] = []
         self.epilogue: list[str] = []
@@ -49,10 +54,8 @@ class LoopContext:
             return self.domain
         return f"({self.owner.value(self.loop.guard)} ? {self.domain} : 0)"
 
-    def value(self, instr: Instr) -> str:
-        """C++ of a value's lanes."""
-        if instr.id in self.inside:
-            return f"t{self.owner.number(instr)}"
+    def outside(self, instr: Instr) -> str:
+        """Return the value in all lanes."""
         if instr.op == "const":
             return lanes(instr, [])
         if instr.id not in self.uniforms:
@@ -92,7 +95,7 @@ class LoopContext:
         return f"codes_{name}"
 
     def vectors(self) -> list[str]:
-        """`tile` for each vector of a tile; unrolled, so that arrays of vectors are registers."""
+        """Return `body` for each vector of a tile. Unrolled, arrays of vectors become registers."""
         head = [
             "const int left = rem - v * kLanes;",
             "const int64_t at = i + v * kLanes;",
@@ -104,7 +107,7 @@ class LoopContext:
         else:
             tail = ["for (int v = 0; v * kLanes < rem; ++v) vector(v);"]
         return [
-            *block(f"auto vector = [&](int v) {INLINE}", head, self.tile, end="};"),
+            *block(f"auto vector = [&](int v) {INLINE}", head, self.body, end="};"),
             *block("if constexpr (kTail)", tail, end="} else {"),
             *indent([UNROLL, "for (int v = 0; v < kVectors; ++v) vector(v);"]),
             "}",

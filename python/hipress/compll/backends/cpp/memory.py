@@ -5,11 +5,11 @@ from __future__ import annotations
 from hipress.compll.backends.common.expressions import lanes
 from hipress.compll.backends.cpp.blocks import bucket_value
 from hipress.compll.backends.cpp.lazy import settle_lambda
-from hipress.compll.backends.cpp.loop_context import LoopContext
+from hipress.compll.backends.cpp.loop_context import CppLoopContext
 from hipress.compll.ir.ir import Instr
 
 
-def load(loop: LoopContext, instr: Instr) -> str:
+def load(loop: CppLoopContext, instr: Instr) -> str:
     name, owner = instr.vec[0], loop.owner
     vector = owner.function.vectors[name]
     if vector.kind == "input":
@@ -35,7 +35,7 @@ def load(loop: LoopContext, instr: Instr) -> str:
     return f"{has} ? {text} : F{{}}" if has else text
 
 
-def load_at(loop: LoopContext, instr: Instr) -> str:
+def load_at(loop: CppLoopContext, instr: Instr) -> str:
     name, where, owner = instr.vec[0], instr.args[0], loop.owner
     index = loop.value(where)
     runs = where.op == "load" and where.vec[0] in owner.sampled
@@ -49,7 +49,7 @@ def load_at(loop: LoopContext, instr: Instr) -> str:
     return f"{gather}{lanes.types[instr.type]}>({memory}, {size}, {index})"
 
 
-def bucket_load(loop: LoopContext, instr: Instr) -> str:
+def bucket_load(loop: CppLoopContext, instr: Instr) -> str:
     if loop.bucket is None:
         return f"Set({bucket_value(loop, instr, f'i / {loop.owner.value(instr.args[0])}')})"
     name = f"bucket{loop.owner.number(instr)}"
@@ -58,7 +58,7 @@ def bucket_load(loop: LoopContext, instr: Instr) -> str:
     return name
 
 
-def store(loop: LoopContext, instr: Instr) -> None:
+def store(loop: CppLoopContext, instr: Instr) -> None:
     name, owner = instr.vec[0], loop.owner
     vector = owner.function.vectors[name]
     if name in owner.filters:
@@ -75,7 +75,7 @@ def store(loop: LoopContext, instr: Instr) -> None:
             apart = f"apart_{name}"
             loop.shared.append(f"const StoresApart stores_{name} = {{{apart}}};")
         line = f"Store<kTail>({', '.join(filter(None, [memory, 'at', 'left', value, apart]))});"
-        loop.tile.append(f"if ({has}) {line}" if has else line)
+        loop.body.append(f"if ({has}) {line}" if has else line)
         return
     size, codes, msb = owner.packed_size(name), f"out_{name}", owner.msb(name)
     if vector.bits == 1 and (masks := _masks(loop, instr, codes)):
@@ -85,25 +85,25 @@ def store(loop: LoopContext, instr: Instr) -> None:
     high = _upper_half(code, vector.bits)
     value = loop.value(high or code)
     loop.before += [f"I {codes}[kVectors];", cleared(codes, "I{}")]
-    loop.tile.append(f"{codes}[v] = kTail ? Select(Valid(left), {value}, I{{}}) : {value};")
+    loop.body.append(f"{codes}[v] = kTail ? Select(Valid(left), {value}, I{{}}) : {value};")
     loop.after.append(
         f"StoreTile<kTail, {msb}{', true' if high else ''}>({codes}, {vector.bits}, "
         f"{memory}, i, {size});"
     )
 
 
-def _masks(loop: LoopContext, store: Instr, name: str) -> str | None:
+def _masks(loop: CppLoopContext, store: Instr, name: str) -> str | None:
     """Collects the masks of a bool that is stored as one bit."""
     value = store.args[0]
     if value.op != "cast" or value.args[0].type != "bool" or value.id not in loop.inside:
         return None
     mask = loop.value(value.args[0])
     loop.before += [f"M {name}[kVectors];", cleared(name, "Set(false)")]
-    loop.tile.append(f"{name}[v] = kTail ? And(Valid(left), {mask}) : {mask};")
+    loop.body.append(f"{name}[v] = kTail ? And(Valid(left), {mask}) : {mask};")
     return name
 
 
-def _filter(loop: LoopContext, store: Instr) -> None:
+def _filter(loop: CppLoopContext, store: Instr) -> None:
     """A mask that only a filter reads: indices are found here, in the same pass."""
     number = loop.owner.number(store)  # a loop may fill several
     masks = _masks(loop, store, f"passed{number}")

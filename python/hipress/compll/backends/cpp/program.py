@@ -14,7 +14,7 @@ from hipress.compll.backends.common.source import (
 from hipress.compll.backends.common.text import block, indent, quoted
 from hipress.compll.backends.cpp import lazy
 from hipress.compll.backends.cpp.dense import write_dense
-from hipress.compll.backends.cpp.function import FunctionWriter
+from hipress.compll.backends.cpp.function import CppFunction
 from hipress.compll.ir.ir import Block, Function, Instr, Param, Program
 from hipress.compll.ir.slices import backward
 from hipress.compll.passes.buckets import is_dense
@@ -100,7 +100,7 @@ class _ProgramWriter:
             f"const PhiloxKey key = {{static_cast<uint32_t>({seed}), "
             "static_cast<uint32_t>(call.step), call.stream};",
             "(void)key;",
-            *FunctionWriter(self.program, function, self.lazy).text(),
+            *CppFunction(self.program, function, self.lazy).text(),
             "return offset;",
         ]
         more = [f"bool kHas_{name}" for name in self.optional]
@@ -144,7 +144,7 @@ class _ProgramWriter:
             *self.function(
                 "int DecodeOne(const CompllDecodeCall& call, const DecodePart& part)",
                 "Arena arena;", self.start(), "int64_t offset = 0;",
-                FunctionWriter(self.program, function).text(), "return 0;",
+                CppFunction(self.program, function).text(), "return 0;",
             ),
             *self.function(
                 "int DecodeImpl(const CompllDecodeCall& call)",

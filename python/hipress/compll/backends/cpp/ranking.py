@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from hipress.compll.backends.common.text import block, indent
-from hipress.compll.backends.cpp import statements
-from hipress.compll.backends.cpp.context import FunctionContext
-from hipress.compll.backends.cpp.loop import LoopWriter
+from hipress.compll.backends.cpp.context import CppContext
+from hipress.compll.backends.cpp.loop import CppLoop
 from hipress.compll.backends.cpp.memory import cleared
 from hipress.compll.ir.ir import Instr, node_writes
 from hipress.compll.passes.ranking import Ranking
 
 
-class SampleWriter(LoopWriter):
+class SampleLoop(CppLoop):
     """The keys of a sample of the loop's values."""
 
     asks = False
 
     def store(self, instr: Instr) -> None:
         value = self.value(instr.args[0])
-        self.tile.append(f"PutKeys(sample + line * kLine + v * kLanes, {value});")
+        self.body.append(f"PutKeys(sample + line * kLine + v * kLanes, {value});")
 
     def lines(self) -> list[str]:
         return block(
@@ -32,12 +31,12 @@ class SampleWriter(LoopWriter):
                 "const int left = kLanes;",
                 "const int64_t at = i + v * kLanes;",
                 "(void)left, (void)at, (void)rem, (void)kTail;",
-                self.tile,
+                self.body,
             ),
         )  # fmt: skip
 
 
-class CandidatesWriter(LoopWriter):
+class CandidatesLoop(CppLoop):
     """A loop that collects candidates of what it would otherwise store."""
 
     def store(self, instr: Instr) -> None:
@@ -56,7 +55,7 @@ class CandidatesWriter(LoopWriter):
             f"U {keys}[kVectors];", f"M {large}[kVectors];", cleared(large, "Set(false)"),
         ]  # fmt: skip
         reaches = f"Ge({keys}[v], least{number})"
-        self.tile += [
+        self.body += [
             f"{keys}[v] = Ordered({value});",
             f"{large}[v] = kTail ? And(Valid(left), {reaches}) : {reaches};",
         ]
@@ -75,7 +74,7 @@ class CandidatesWriter(LoopWriter):
         target = owner.memory(topk.vec[0])
         before = owner.pointers
         owner.pointers = {**owner.after(self.loop), topk.vec[1]: "values"}
-        again = LoopWriter(owner, ranking.again, self.number + 1).lines()
+        again = CppLoop(owner, ranking.again, self.number + 1).lines()
         owner.pointers = before
         return [
             *block(
@@ -93,14 +92,14 @@ class CandidatesWriter(LoopWriter):
         ]  # fmt: skip
 
 
-def write_floor(context: FunctionContext, ranking: Ranking, number: int) -> None:
+def write_floor(context: CppContext, ranking: Ranking, number: int) -> None:
     """k, room for the indices, and the key that candidates reach."""
     for instr in ranking.first:
-        statements.write(context, instr)
+        context.instr(instr)
     topk, domain = ranking.topk, context.value(ranking.loop.domain)
     context.allocate_counted(topk, f"Clip({context.value(topk.args[0])}, {domain})")
     count = context.value(topk)
-    sample = SampleWriter(context, ranking.sample, number)
+    sample = SampleLoop(context, ranking.sample, number)
     context.lines += block(
         f"const uint32_t floor{context.number(topk)} = [&]",
         f"const int64_t lines = SampleLines({domain}, {count});",
@@ -111,7 +110,7 @@ def write_floor(context: FunctionContext, ranking: Ranking, number: int) -> None
     )
 
 
-def unless_all(context: FunctionContext, ranking: Ranking, lines: list[str]) -> list[str]:
+def unless_all(context: CppContext, ranking: Ranking, lines: list[str]) -> list[str]:
     """A loop that makes nothing but the values: if all of them are wanted, none is made."""
     if ranking.loop.results or len(node_writes(ranking.loop)) > 1:
         return lines

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from hipress.compll.backends.common.expressions import SCALAR, joined, lanes, literal
-from hipress.compll.backends.cpp.loop_context import LoopContext
-from hipress.compll.ir.ir import Block, Instr
+from hipress.compll.backends.cpp.loop_context import CppLoopContext
+from hipress.compll.ir.ir import Instr
 
 
-def declare_partials(loop: LoopContext, instr: Instr) -> None:
+def declare_partials(loop: CppLoopContext, instr: Instr) -> None:
     """One value for each block."""
     c_type = SCALAR[instr.type]
     if instr.attrs["fn"] == "sum":
@@ -17,7 +17,7 @@ def declare_partials(loop: LoopContext, instr: Instr) -> None:
     loop.setup.append(f"{c_type}* {part} = arena.Get<{c_type}>({count});")
 
 
-def reduce(loop: LoopContext, instr: Instr) -> None:
+def reduce(loop: CppLoopContext, instr: Instr) -> None:
     number, function = loop.owner.number(instr), instr.attrs["fn"]
     element = instr.args[1] if instr.op == "bucket_reduce" else instr.args[0]
     if function == "sum" and (masks := _counted(loop, element)):
@@ -29,7 +29,7 @@ def reduce(loop: LoopContext, instr: Instr) -> None:
         return
     value, sums = loop.value(element), f"sums{number}"
     scalar, combine = SCALAR[element.type], f"combine{number}"
-    start = _start(loop, instr, function)
+    start = _start(loop, instr)
     loop.prologue += [
         _combiner(function, combine),
         f"{lanes.types[element.type]} {sums}[kSums];",
@@ -37,7 +37,7 @@ def reduce(loop: LoopContext, instr: Instr) -> None:
     ]
     at = f"{sums}[v % kSums]"
     update = f"{combine}({at}, {value})"
-    loop.tile.append(f"{at} = kTail ? Select(Valid(left), {update}, {at}) : {update};")
+    loop.body.append(f"{at} = kTail ? Select(Valid(left), {update}, {at}) : {update};")
     bucketed = instr.op == "bucket_reduce"
     part = loop.owner.memory(instr.vec[0]) if bucketed else f"part{number}"
     loop.finish.append(f"{part}[block] = FoldLanes<{scalar}>({sums}, {combine});")
@@ -45,7 +45,7 @@ def reduce(loop: LoopContext, instr: Instr) -> None:
         _join(loop, instr, function)
 
 
-def _counted(loop: LoopContext, element: Instr) -> str | None:
+def _counted(loop: CppLoopContext, element: Instr) -> str | None:
     """The masks of a tile if they are collected for a store and `element` is 1 or 0 by them."""
     if element.op != "cast" or element.args[0].type != "bool":
         return None
@@ -56,9 +56,9 @@ def _counted(loop: LoopContext, element: Instr) -> str | None:
     return None
 
 
-def _join(loop: LoopContext, instr: Instr, function: object) -> None:
+def _join(loop: CppLoopContext, instr: Instr, function: object) -> None:
     """The blocks' results in order."""
-    number, start = loop.owner.number(instr), _start(loop, instr, function)
+    number, start = loop.owner.number(instr), _start(loop, instr)
     result, c_type = loop.owner.value(instr), SCALAR[instr.type]
     each = f"for (int64_t b = 0; b < ({loop.guarded_domain} + kBlock - 1) / kBlock; ++b) {result}"
     if function == "sum":
@@ -74,15 +74,9 @@ def _join(loop: LoopContext, instr: Instr, function: object) -> None:
         ]
 
 
-def _start(loop: LoopContext, instr: Instr, function: object) -> str:
-    if function == "sum":
-        return "0"
-    if isinstance(function, Block):
-        start = instr.args[1]
-        if start.id in loop.inside:
-            return literal(start.attrs["value"], start.type)
-        return loop.owner.value(start)
-    return literal(float("-inf") if function == "max" else float("inf"), "f32")
+def _start(loop: CppLoopContext, instr: Instr) -> str:
+    least = literal(float("-inf") if instr.attrs["fn"] == "max" else float("inf"), "f32")
+    return loop.start(instr) or least
 
 
 def _combiner(function: object, name: str) -> str:

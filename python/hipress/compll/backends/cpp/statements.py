@@ -1,62 +1,35 @@
-"""C++ of scalars, operations on whole vectors and payload fields, in a function's own scope.
+"""C++ of operations on whole vectors and of payload fields, in a function's own scope.
 
-STATEMENTS has a function for each operation; the operation's lines go to the context.
+STATEMENTS has a function for each operation, which adds the operation's lines to the context.
 """
 
 from __future__ import annotations
 
-from hipress.compll.backends.common.function import FIELD
+from hipress.compll.backends.common.emitter import COUNTS, FIELD
 from hipress.compll.backends.common.text import quoted
-from hipress.compll.backends.cpp.context import FunctionContext
+from hipress.compll.backends.cpp.context import BAD_INDICES, CppContext, refuse
 from hipress.compll.ir.ir import FIELD_BYTES, Instr, has_effect
-
-
-def write(context: FunctionContext, instr: Instr) -> None:
-    """Writes one instruction of a function."""
-    if instr.vec and instr.vec[0] in context.selected and instr.op == "sort":
-        return  # of the sorted vector only one element is wanted
-    if instr.op == "compact" and instr.vec[1] in context.filters:
-        return  # done where the mask is made
-    special = context.statements.get(instr.op) or STATEMENTS.get(instr.op)
-    if special is not None:
-        special(context, instr)
-    elif instr.op == "step":
-        context.define(instr, "static_cast<int64_t>(call.step)")
-    elif instr.op not in ("const", "param", "n"):
-        context.define(instr, context.expression(instr))
-    context.known.add(instr.id)
-
-
-def _fail(text: str, *values: str) -> str:
-    """Refuses the payload."""
-    return f"return Fail(call, {', '.join([quoted(text), *values])});"
-
-
-_BAD_INDICES = _fail(
-    "must have indices that ascend and are below %lld", "static_cast<long long>(n)"
-)
-
 
 # Whole vectors ----------------------------------------------------------------------
 
 # Operations that are one call: C++ of the value, if there is one, and of the call that fills
-# vector 0, which is of that size; see FunctionNames.fill().
+# vector 0, which is of that size; see CStyleEmitter.fill().
 _CALLS = {
-    "topk": ("Clip({a0}, {n1})", "TopK({v1}, {value}, &arena, {m0});"),
+    "topk": (COUNTS["topk"], "TopK({v1}, {value}, &arena, {m0});"),
     "sort": ("", "Sort({v1}, {m0});"),
-    "pack_ascending": ("AscendingBytes({n1}, n)", "PackAscending({v1}, n, {m0});"),
+    "pack_ascending": (COUNTS["pack_ascending"], "PackAscending({v1}, n, {m0});"),
     "pack_gaps": ("", "PackGaps({v1}, n, {a0}, {m0});"),
     "pack_where": ("CountBits({v2})", "PackWhere({m1}, {v2}, {m0});"),
     "unpack_where": ("", "UnpackWhere({v1}, {v2}, {m0});"),
     "unpack_ascending": ("", "if (!UnpackAscending({m1}, {n0}, n, {m0})) {bad_indices}"),
     "unpack_gaps": ("", "if (!UnpackGaps({m1}, {b1}, {n0}, n, {m0})) {bad_indices}"),
     "compact": ("CountBits({v1})", "Compact({v1}, {m0});"),
-    "random_indices": ("Clip({a1}, Clip({a0}, n))",
+    "random_indices": (COUNTS["random_indices"],
                        "{draw}(Clip({a0}, n), {value}, key, {site}, {arena}{m0});"),
 }  # fmt: skip
 
 
-def _call(context: FunctionContext, instr: Instr) -> None:
+def _call(context: CppContext, instr: Instr) -> None:
     value, call = _CALLS[instr.op]
     if value:
         context.allocate_counted(instr, context.fill(value, instr))
@@ -64,12 +37,12 @@ def _call(context: FunctionContext, instr: Instr) -> None:
         context.allocate(instr.vec[0])
     runs = instr.attrs.get("run", 1) > 1
     context.lines.append(context.fill(
-        call, instr, bad_indices=_BAD_INDICES, draw="SampleRuns" if runs else "Strata",
+        call, instr, bad_indices=BAD_INDICES, draw="SampleRuns" if runs else "Strata",
         arena="&arena, " if runs else "", site=instr.attrs.get("site"),
     ))  # fmt: skip
 
 
-def _element(context: FunctionContext, instr: Instr) -> None:
+def _element(context: CppContext, instr: Instr) -> None:
     text = "Element({v0}, {a0})"
     if instr.vec[0] in context.selected:
         source = context.vector_texts["v"](context.selected[instr.vec[0]])
@@ -77,21 +50,21 @@ def _element(context: FunctionContext, instr: Instr) -> None:
     context.define(instr, context.fill(text, instr))
 
 
-def _count_where(context: FunctionContext, instr: Instr) -> None:
+def _count_where(context: CppContext, instr: Instr) -> None:
     context.define(instr, context.fill("CountBits({v0})", instr))
 
 
-def _gaps_bytes(context: FunctionContext, instr: Instr) -> None:
+def _gaps_bytes(context: CppContext, instr: Instr) -> None:
     context.define(instr, context.fill("GapsBytes({v0}, n)", instr))
 
 
-def _pack_floats(context: FunctionContext, instr: Instr) -> None:
+def _pack_floats(context: CppContext, instr: Instr) -> None:
     """The payload's one field, made in place."""
     context.define(instr, "PackFloats(call)")
     context.placed.add(instr.vec[0])
 
 
-def _transform(context: FunctionContext, instr: Instr) -> None:
+def _transform(context: CppContext, instr: Instr) -> None:
     """Of a payload that is only checked nothing is transformed, unless a check looks at it."""
     context.allocate(instr.vec[0])
     inverse = "true" if instr.op == "idct" else "false"
@@ -99,19 +72,12 @@ def _transform(context: FunctionContext, instr: Instr) -> None:
     body = context.function.body
     later = [node for node in body[body.index(instr) :] if isinstance(node, Instr)]
     looked_at = context.unproven or any(map(has_effect, later))
-    if context.function.kind == "decode" and not looked_at:
+    if context.is_decode and not looked_at:
         line = f"if (!call.check_only) {line}"
     context.lines.append(line)
 
 
-def check_indices(context: FunctionContext, name: str) -> None:
-    """Of a decoder, where a vector is made: refuses the payload for what scatter must not use."""
-    if name in context.unproven and context.function.kind == "decode":
-        valid = f"ValidIndices({context.memory(name)}, {context.size(name)}, n)"
-        context.lines.append(f"if (!{valid}) {_BAD_INDICES}")
-
-
-def _scatter(context: FunctionContext, instr: Instr) -> None:
+def _scatter(context: CppContext, instr: Instr) -> None:
     target, index = instr.vec[:2]
     field = "ReadField<{}>(reinterpret_cast<const uint8_t*>({} + j))".format
     count, at = context.size(index), field(context.c_type(index), context.memory(index))
@@ -134,7 +100,7 @@ def _scatter(context: FunctionContext, instr: Instr) -> None:
 # Payloads ----------------------------------------------------------------------
 
 
-def _emit(context: FunctionContext, instr: Instr) -> None:
+def _emit(context: CppContext, instr: Instr) -> None:
     lines = context.lines
     lines.append("int64_t offset = 0;")
     for kind, what in instr.attrs["fields"]:
@@ -152,18 +118,18 @@ def _emit(context: FunctionContext, instr: Instr) -> None:
 
 
 def _need(size: str) -> str:
-    fail = _fail("must have at least %lld bytes", f"static_cast<long long>(offset + {size})")
+    fail = refuse("must have at least %lld bytes", f"static_cast<long long>(offset + {size})")
     return f"if (!Have(part.bytes, offset, {size})) {fail}"
 
 
-def _field(context: FunctionContext, instr: Instr) -> None:
+def _field(context: CppContext, instr: Instr) -> None:
     elem = instr.attrs["elem"]
     context.lines.append(_need(str(FIELD_BYTES[elem])))
     context.define(instr, f"ReadField<{FIELD[elem]}>({context.payload} + offset)")
     context.lines.append(f"offset += {FIELD_BYTES[elem]};")
 
 
-def _field_vector(context: FunctionContext, instr: Instr) -> None:
+def _field_vector(context: CppContext, instr: Instr) -> None:
     name = instr.vec[0]
     c_type, size = f"const {context.c_type(name)}*", context.bytes_of(name)
     pointer = context.pointers[name] = f"m_{name}"
@@ -173,18 +139,19 @@ def _field_vector(context: FunctionContext, instr: Instr) -> None:
         f"offset += {size};",
     ]
     if instr.attrs.get("zeros"):
-        fail = _fail("must have zeros where bits pad a byte")
+        fail = refuse("must have zeros where bits pad a byte")
         context.lines.append(f"if (HasPadding({pointer}, {context.size(name)})) {fail}")
-    check_indices(context, name)
+    if context.is_decode and name in context.unproven:
+        context.check_indices([name])
 
 
-def _end_of_payload(context: FunctionContext, instr: Instr) -> None:
-    fail = _fail("must have %lld bytes", "static_cast<long long>(offset)")
+def _end_of_payload(context: CppContext, instr: Instr) -> None:
+    fail = refuse("must have %lld bytes", "static_cast<long long>(offset)")
     context.lines.append(f"if (offset != part.bytes) {fail}")
 
 
-def _require(context: FunctionContext, instr: Instr) -> None:
-    fail = _fail("%s", quoted(instr.attrs["message"]))
+def _require(context: CppContext, instr: Instr) -> None:
+    fail = refuse("%s", quoted(instr.attrs["message"]))
     context.lines.append(f"if (!{context.value(instr.args[0])}) {fail}")
 
 

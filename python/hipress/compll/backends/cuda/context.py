@@ -1,16 +1,16 @@
-"""What the parts of the CUDA writer share: a function's names and memory, and its steps so far."""
+"""The dialect of CUDA functions: names, memory and the steps so far."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from hipress.compll.backends.common.emitter import CStyleEmitter
 from hipress.compll.backends.common.expressions import SCALAR, known, literal
-from hipress.compll.backends.common.function import FunctionNames
 from hipress.compll.backends.cuda.expressions import ELEMENT, cuda_scalars
 from hipress.compll.errors import CompileError
 from hipress.compll.ir.ir import FIELD_BYTES, Function, Instr, Loop, Program
 from hipress.compll.passes.payload_size import SizeBounds
-from hipress.compll.passes.vector_uses import operations, scatters_output, unproven_indices
+from hipress.compll.passes.vector_uses import operations
 
 _ACCESS = {
     "f32": "AsFloat", "i32": "AsInt", "u32": "AsUnsigned", "u16": "AsShort",
@@ -54,19 +54,22 @@ class Step:
     counts: bool = False
 
 
-class FunctionContext(FunctionNames):
+class CudaContext(CStyleEmitter):
     """One encode or decode while its steps are collected.
 
-    :ivar workspace: the workspace's parts: name, type of the elements, C++ of the bytes
-    :ivar values: C++ types of the numbers in the workspace, by id
-    :ivar placed: temps that lie in the payload
-    :ivar unsorted: sorted vectors that are not made, and what they would be sorted from
-    :ivar counts: where it is kept what lies before each block's part of a mask, by count's id
-    :ivar gaps: where it is kept how blocks of gaps are packed, by gaps_bytes' id
+    Attributes:
+        workspace: The workspace's parts: name, type of the elements, C++ of the bytes.
+        values: C++ types of the numbers in the workspace, by id.
+        unsorted: Sorted vectors that are not made, and what they would be sorted from.
+        counts: Names of the arrays with the count of bits before each block's part of a mask, by
+            the count's id.
+        gaps: Names of the arrays that say how blocks of gaps are packed, by the id of gaps_bytes.
     """
 
+    dialect = cuda_scalars
+
     def __init__(self, program: Program, function: Function) -> None:
-        super().__init__(program, function, cuda_scalars)
+        super().__init__(program, function)
         self.steps: list[Step] = []
         loops = [node for node in function.body if isinstance(node, Loop)]
         scalars = [node for node in function.body if isinstance(node, Instr)]
@@ -78,21 +81,24 @@ class FunctionContext(FunctionNames):
         self.selections = 0
         self.free: dict[int, bool] = {}
         self.allocated: set[str] = set()
-        self.placed: set[str] = set()
         self.current = Step()
         self.unsorted: dict[str, str] = {}
         self.counts: dict[int, str] = {}
         self.gaps: dict[int, str] = {}
-        decode = function.kind == "decode"
-        self.unproven = unproven_indices(function) if decode else []
-        self.checks = bool(self.unproven) or bool(
-            operations(function, "unpack_ascending", "unpack_gaps", "count_where", "unpack_floats")
+        self.checks = self.is_decode and bool(
+            self.unproven
+            or operations(
+                function, "unpack_ascending", "unpack_gaps", "count_where", "unpack_floats"
+            )
         )
-        self.sparse_output = scatters_output(function)
         self.aligned_temps = {name for n in operations(function, *_ALIGNED) for name in n.vec}
         self.word_fields = self.find_word_fields()
         if len(program.states) > MAX_STATES:
             raise CompileError(f"an algorithm for CUDA can have {MAX_STATES} states at most")
+
+    def scalar(self, instr: Instr) -> None:
+        if not self.everywhere(instr):
+            self.define(instr, self.expression(instr))
 
     # Numbers ----------------------------------------------------------------------
 
@@ -107,7 +113,7 @@ class FunctionContext(FunctionNames):
         if instr.id not in self.free:
             needed = list(instr.args)
             if instr.op in ("topk", "pack_ascending"):
-                needed.append(self.function.vectors[instr.vec[1]].size)
+                needed.append(self.count(instr.vec[1]))
             self.free[instr.id] = instr.op not in _NOT_NUMBERS and all(map(self.everywhere, needed))
         return self.free[instr.id]
 
@@ -128,6 +134,49 @@ class FunctionContext(FunctionNames):
         self.current = Step(domain, each)
         self.steps.append(self.current)
         return self.current
+
+    def add_step(
+        self,
+        instr: Instr,
+        size: Instr,
+        text: str,
+        allocate: bool = False,
+        each: int = 8192,
+        **more: str,
+    ) -> Step:
+        """Add a step that is one statement.
+
+        Args:
+            instr: The instruction that the step is a part of.
+            size: {size} of the statement: the number of elements that says how many blocks are of
+                use.
+            text: The statement's template; see CStyleEmitter.fill().
+            allocate: Whether vector 0 is made here.
+            each: Elements of a block's share.
+            more: Other fields of the template.
+        """
+        step = self.new_step(size, each)
+        if allocate:
+            self.allocate(instr.vec[0])
+        step.body.append(self.fill(f"{text};", instr, size=self.value(size), **more))
+        return step
+
+    def check_indices(self, names: list[str]) -> None:
+        step = self.new_step(self.count(names[0]))
+        for name in names:
+            elem = self.function.vectors[name].elem
+            c_type = {"u32": "uint32_t", "u16": "uint16_t"}.get(elem, "int32_t")
+            bad = f"BadIndices(team, {self.vector_texts['v'](name)}, n, {c_type}())"
+            step.body.append(f"if ({bad}) atomicOr(&control.disorder, 1u);")
+        self.verdict("control.disorder != 0")
+
+    def verdict(self, bad: str) -> None:
+        """Let the last block report bad indices. No later step does anything if they are bad."""
+        self.current.serial += [
+            f"control.bad = {bad};",
+            "call.status[0] = control.bad != 0 ? kBadIndices : kFine;",
+            "call.status[1] = control.bad != 0 ? n : 0;",
+        ]
 
     # Vectors ----------------------------------------------------------------------
 

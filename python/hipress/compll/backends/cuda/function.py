@@ -10,9 +10,8 @@ from __future__ import annotations
 from hipress.compll.backends.common.expressions import SCALAR
 from hipress.compll.backends.common.source import param_lines
 from hipress.compll.backends.common.text import block, indent
-from hipress.compll.backends.cuda.context import FunctionContext, Step
-from hipress.compll.backends.cuda.loop import LoopWriter, SumWriter
-from hipress.compll.backends.cuda.steps import check_order
+from hipress.compll.backends.cuda.context import CudaContext, Step
+from hipress.compll.backends.cuda.loop import CudaLoop, SumLoop
 from hipress.compll.backends.cuda.vectors import OPERATIONS, number_text
 from hipress.compll.ir.ir import Function, Instr, Loop, Program, node_writes
 from hipress.compll.passes.merge import integer_levels
@@ -20,74 +19,66 @@ from hipress.compll.passes.merge import integer_levels
 _FIRST_THREAD = "team.Block() == 0 && threadIdx.x == 0"
 
 
-class FunctionWriter:
-    """One encode or decode: its steps, the workspace's struct, and the sum of many payloads."""
+class CudaFunction(CudaContext):
+    """One encode or decode: its steps, the workspace's struct, and the sum of many payloads.
+
+    Attributes:
+        stateful: Whether the workspace must begin with zeros.
+    """
+
+    operations = OPERATIONS
 
     def __init__(self, program: Program, function: Function) -> None:
-        self.program, self.function = program, function
-        self.decode = function.kind == "decode"
+        super().__init__(program, function)
         self.params = param_lines(program, "job.params.of")
-        self.context = context = FunctionContext(program, function)
-        for node in function.body:
-            if isinstance(node, Loop):
-                self.loop(node)
-            elif node.op in OPERATIONS:
-                OPERATIONS[node.op](context, node)
-            elif not context.everywhere(node):
-                context.define(node, context.expression(node))
-            made = [name for name in context.unproven if name in node_writes(node)]
-            if made and not context.is_field(made[0]):  # those are checked once all are read
-                check_order(context, made)
-        if not context.steps:
-            context.new_step()
-        self.steps = context.steps
-        # Whether the workspace must begin with zeros.
+        self.write()
+        if not self.steps:
+            self.new_step()
         self.stateful = any(step.joins or step.serial for step in self.steps)
 
     def loop(self, loop: Loop) -> None:
-        context, written = self.context, node_writes(loop)
-        step = context.new_step(loop.domain)
+        written = node_writes(loop)
+        step = self.new_step(loop.domain)
         for name in sorted(written):
-            context.allocate(name)
-        writer = LoopWriter(context, loop)
+            self.allocate(name)
+        writer = CudaLoop(self, loop)
         lines, conditions = writer.lines(), []
         if loop.guard is not None:
-            conditions.append(context.value(loop.guard))
-        if self.function.output in written and context.sparse_output:
+            conditions.append(self.value(loop.guard))
+        if self.function.output in written and self.sparse_output:
             conditions.append("!add")
         step.body += block(f"if ({' && '.join(conditions)})", lines) if conditions else lines
         step.joins += writer.joins
         for instr, text in writer.written:
             if loop.guard is not None:
-                text = f"{context.value(loop.guard)} ? {text} : {SCALAR[instr.type]}(0)"
-            context.define(instr, text, joined=True)
+                text = f"{self.value(loop.guard)} ? {text} : {SCALAR[instr.type]}(0)"
+            self.define(instr, text, joined=True)
 
     # Numbers of a step ----------------------------------------------------------------
 
     def closure(self, step: Step) -> list[Instr]:
         """The numbers that a step needs, in order, with what they are computed from."""
-        context = self.context
         wanted: set[int] = set()
-        todo = [context.instrs[id_] for id_ in step.needs if id_ in context.instrs]
-        if self.decode:
+        todo = [self.instrs[id_] for id_ in step.needs if id_ in self.instrs]
+        if self.is_decode:
             todo += self.readable(step)
         while todo:
             instr = todo.pop()
             if instr.id in wanted:
                 continue
             wanted.add(instr.id)
-            if instr.id not in context.values:
+            if instr.id not in self.values:
                 todo += instr.args
                 if instr.op in ("field_vector", "topk", "pack_ascending"):
                     todo.append(self.function.vectors[instr.vec[-1]].size)
-        return [instr for instr in context.instrs.values() if instr.id in wanted]
+        return [instr for instr in self.instrs.values() if instr.id in wanted]
 
     def readable(self, step: Step) -> list[Instr]:
         """What a step reads of the payload: all, but for what follows the next mask to count."""
         steps = self.steps[: self.steps.index(step) + 1] if step in self.steps else self.steps
         counted = {id_ for one in steps for id_ in one.defines}
         found = []
-        for instr in self.context.instrs.values():
+        for instr in self.instrs.values():
             if instr.op == "count_where" and instr.id not in counted:
                 break
             if instr.op in ("field", "field_vector", "require", "end_of_payload"):
@@ -100,17 +91,17 @@ class FunctionWriter:
         :returns: what all threads do first, and what the last block's first thread does once the
             bits of a mask are counted
         """
-        context, first, late = self.context, [], []
-        context.current = Step()
+        first, late = [], []
+        self.current = Step()
         lines = first
         for instr in self.closure(step):
             if step.counts and instr.id in step.defines:
                 lines = late
-            name = f"s{context.number(instr)}"
+            name = f"s{self.number(instr)}"
             if instr.op in ("const", "n", "param") or instr.id in step.defines:
                 continue
-            in_workspace = instr.id in context.values
-            text = f"control.values.{name}" if in_workspace else number_text(context, instr)
+            in_workspace = instr.id in self.values
+            text = f"control.values.{name}" if in_workspace else number_text(self, instr)
             if not text.endswith(";"):
                 text = f"const {SCALAR[instr.type]} {name} = {text}; (void){name};"
             lines.append(text)
@@ -121,7 +112,7 @@ class FunctionWriter:
     # Text ----------------------------------------------------------------------
 
     def step_text(self, position: int) -> list[str]:
-        step, checks = self.steps[position], self.context.checks
+        step = self.steps[position]
         lines = [
             "const Call& call = job.call;",
             "const int64_t n = call.n;",
@@ -134,15 +125,15 @@ class FunctionWriter:
             seed = f"static_cast<uint32_t>({'p_seed' if seeded else '0'})"
             rest = "static_cast<uint32_t>(call.step), call.stream"
             lines.append(f"const PhiloxKey key = {{{seed}, {rest}}};")
-        if self.decode:
+        if self.is_decode:
             lines += ["const bool add = job.add; (void)add;", "Reader reader(call);"]
         prologue, late = self.prologue(step)
         lines += prologue
-        if self.decode:
+        if self.is_decode:
             if position == 0:
-                refused = "!reader.Good() && " if checks else ""
+                refused = "!reader.Good() && " if self.checks else ""
                 lines.append(f"if ({refused}{_FIRST_THREAD}) reader.Report(call.status);")
-            bad = " || control.bad != 0" if checks and position > 0 else ""
+            bad = " || control.bad != 0" if self.checks and position > 0 else ""
             lines.append(f"if (!reader.Good(){bad}) return;")
         lines += step.body
         if step.first:
@@ -170,8 +161,8 @@ class FunctionWriter:
         if node_writes(loop) != {self.function.output} or loop.guard or loop.domain.op != "n":
             return "kOneByOne", []
         levels = integer_levels(self.function)
-        step = self.context.current = Step()
-        lines = SumWriter(self.context, loop, levels).sum_lines("%prologue%")
+        step = self.current = Step()
+        lines = SumLoop(self, loop, levels).sum_lines("%prologue%")
         prologue, _ = self.prologue(step)
         at = next(k for k, line in enumerate(lines) if "%prologue%" in line)
         lines[at : at + 1] = indent(prologue, 3)
@@ -198,23 +189,23 @@ class FunctionWriter:
 
     def memory_text(self) -> list[str]:
         """The struct of the workspace's parts; it is the same on host and device."""
-        context, blocks, parts, numbers = self.context, [], [], []
+        blocks, parts, numbers = [], [], []
         for step in self.steps:
             text = "1"
             if step.domain is not None:
-                text = f"Blocks({context.bound(step.domain)}, {step.each})"
+                text = f"Blocks({self.bound(step.domain)}, {step.each})"
                 text = f"Least({step.most_blocks}, {text})" if step.most_blocks else text
             blocks.append(text)
-        for name, c_type, bytes_ in context.workspace:
+        for name, c_type, bytes_ in self.workspace:
             parts += [f"{name} = reinterpret_cast<{c_type}*>(at);", f"at += RoundUp({bytes_});"]
-        for instr in context.sizes.body:
+        for instr in self.sizes.body:
             if instr.op not in ("const", "n", "param"):
-                text = context.dialect(instr, [context.bound_name(arg) for arg in instr.args])
-                name = f"b{context.number(instr)}"
+                text = self.dialect(instr, [self.bound_name(arg) for arg in instr.args])
+                name = f"b{self.number(instr)}"
                 numbers.append(f"const {SCALAR[instr.type]} {name} = {text};")
         return block(
             "struct Memory",
-            [f"{c_type}* {name};" for name, c_type, _ in context.workspace],
+            [f"{c_type}* {name};" for name, c_type, _ in self.workspace],
             "int64_t bytes;",
             f"int64_t blocks[{len(self.steps)}];",
             block(

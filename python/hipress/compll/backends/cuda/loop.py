@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from hipress.compll.backends.common.emitter import CStyleLoop
 from hipress.compll.backends.common.expressions import SCALAR, literal
 from hipress.compll.backends.common.text import block, indent
-from hipress.compll.backends.cuda.context import FunctionContext
-from hipress.compll.backends.cuda.expressions import combiner
+from hipress.compll.backends.cuda.context import CudaContext
+from hipress.compll.backends.cuda.expressions import combiner, cuda_scalars
 from hipress.compll.ir.ir import Block, Instr, Loop
 from hipress.compll.passes.merge import Levels
 
@@ -19,23 +20,26 @@ _FROM = f"{_AT} const int from = at < left ? at : left - 1; (void)from;"
 _LEFT = "const int left = static_cast<int>(Least(end - first, kTile));"
 
 
-class LoopWriter:
+class CudaLoop(CStyleLoop):
     """Writes a loop as the body of a step, and what joins its reductions.
 
-    :ivar unit: lines at the start of a warp's unit; then `tile` for each tile, `loads` for each of
-        its rows, `row` and `row_end` for each again; `packs` ends a tile, `folds` a unit
-    :ivar joins: for all threads of the last block
-    :ivar written: results, and the CUDA of each
+    Attributes:
+        unit: Lines at the start of a warp's unit. Then follow `tile` for each tile, `loads` for
+            each of its rows, and `body` and `row_end` for each row again; `packs` ends a tile and
+            `folds` a unit.
+        joins: Lines for all threads of the last block.
+        written: Results, and the CUDA of each.
     """
 
-    def __init__(self, owner: FunctionContext, loop: Loop) -> None:
-        self.owner, self.loop = owner, loop
-        self.inside = {instr.id for instr in loop.body}
+    owner: CudaContext
+    dialect = cuda_scalars
+
+    def __init__(self, owner: CudaContext, loop: Loop) -> None:
+        super().__init__(owner, loop)
         self.stored: set[str] = set()
         self.unit: list[str] = []
         self.tile: list[str] = []
         self.loads: list[str] = []
-        self.row: list[str] = []
         self.row_end: list[str] = []
         self.packs: list[str] = []
         self.folds: list[str] = []
@@ -68,30 +72,11 @@ class LoopWriter:
         return [_UNROLL, *block(_ROWS, _FROM, self.loads)] if self.loads else []
 
     def compute_rows(self) -> list[str]:
-        rows = [self.row, self.row_end, "(void)in;"]
+        rows = [self.body, self.row_end, "(void)in;"]
         return [_MARGIN, *block(_ROWS, _AT, "const bool in = at < left;", rows)]
 
-    def value(self, instr: Instr) -> str:
-        if instr.id in self.inside:
-            return f"t{self.owner.number(instr)}"
-        return self.owner.value(instr)
-
-    def instr(self, instr: Instr) -> None:
-        if instr.op == "store":
-            self.store(instr)
-        elif instr.op in ("reduce", "bucket_reduce"):
-            self.reduce(instr)
-        else:
-            text = self.text(instr)
-            self.row.append(f"const {SCALAR[instr.type]} {self.value(instr)} = {text};")
-
-    def text(self, instr: Instr) -> str:
-        op = instr.op
-        if op == "index":
-            return "static_cast<int32_t>(first) + at"
-        if op in ("random", "random16", "load", "load_at", "bucket_load"):
-            return getattr(self, op)(instr)
-        return self.owner.dialect(instr, [self.value(arg) for arg in instr.args])
+    def index(self, instr: Instr) -> str:
+        return "static_cast<int32_t>(first) + at"
 
     def random(self, instr: Instr, c_type: str = "uint32_t", draw: str = "RandomRows") -> str:
         site = instr.attrs["site"]
@@ -163,7 +148,7 @@ class LoopWriter:
         if vector.packed:
             codes = f"out_{owner.plain(name)}"
             self.tile.append(f"int32_t {codes}[kRows];")
-            self.row.append(f"{codes}[r] = in ? {value} : 0;")
+            self.body.append(f"{codes}[r] = in ? {value} : 0;")
             self.packs.append(
                 f"PackRows<{owner.msb(name)}>(shared, {owner.width(name)}, {codes}, "
                 f"{owner.memory(name)}, first, {owner.bytes_of(name)});"
@@ -176,9 +161,9 @@ class LoopWriter:
             value = f"add ? old[r] + {value} : {value}"
         there = " && ".join(filter(None, ("in", owner.kept(name))))
         if owner.aligned(name):
-            self.row.append(f"if ({there}) {self.element(name, 'at')} = {value};")
+            self.body.append(f"if ({there}) {self.element(name, 'at')} = {value};")
         else:
-            self.row.append(f"if ({there}) {owner.put(name, 'first + at', value)};")
+            self.body.append(f"if ({there}) {owner.put(name, 'first + at', value)};")
 
     # Reductions ----------------------------------------------------------------------
 
@@ -188,12 +173,12 @@ class LoopWriter:
         element = instr.args[1] if instr.op == "bucket_reduce" else instr.args[0]
         counted = function == "sum" and instr.type == "i64"
         c_type = "int64_t" if counted else SCALAR[element.type]
-        start, combine, sums = self.start(instr, c_type), f"combine{number}", f"acc{number}"
+        start, combine, sums = self.start(instr), f"combine{number}", f"acc{number}"
         define = combiner(function, c_type, combine)
         self.unit += [define, f"{c_type} {sums} = {start};"]
         value = self.value(element)
         value = f"static_cast<int64_t>({value})" if counted else value
-        self.row.append(f"{sums} = in ? {combine}({sums}, {value}) : {sums};")
+        self.body.append(f"{sums} = in ? {combine}({sums}, {value}) : {sums};")
         self.folds.append(f"{sums} = FoldLanes({sums}, {combine});")
         if instr.op == "bucket_reduce":
             self.folds.append(f"if (lane == 0) {owner.put(instr.vec[0], 'unit', sums)};")
@@ -212,32 +197,32 @@ class LoopWriter:
             self.joins.append(define)
         self.written.append((instr, text))
 
-    def start(self, instr: Instr, c_type: str) -> str:
-        function = instr.attrs["fn"]
-        if function == "sum":
-            return "0"
-        if not isinstance(function, Block):
+    def start(self, instr: Instr) -> str:
+        function, text = instr.attrs["fn"], super().start(instr)
+        if text is None:
             return f"{'Larger' if function == 'max' else 'Smaller'}::Start()"
-        start = instr.args[1]
-        if start.id in self.inside:
-            return literal(start.attrs["value"], start.type)
-        return f"{c_type}({self.owner.value(start)})"
+        if isinstance(function, Block) and instr.args[1].id not in self.inside:
+            return f"{SCALAR[instr.args[1].type]}({text})"
+        return text
 
 
-class SumWriter(LoopWriter):
+class SumLoop(CudaLoop):
     """The loop of a decoder over many payloads, which stores their sum.
 
-    :param levels: what is summed instead of the stored values, if integers are
+    Args:
+        owner: The function around it.
+        loop: The loop.
+        levels: The integers that are summed instead of the stored values, if any.
     """
 
-    def __init__(self, owner: FunctionContext, loop: Loop, levels: Levels | None) -> None:
+    def __init__(self, owner: CudaContext, loop: Loop, levels: Levels | None) -> None:
         super().__init__(owner, loop)
         self.levels = levels
 
     def instr(self, instr: Instr) -> None:
         super().instr(instr)
         if instr.op != "store":
-            self.row[-1] += f" (void){self.value(instr)};"
+            self.body[-1] += f" (void){self.value(instr)};"
 
     def store(self, instr: Instr) -> None:
         """The output's: the loop writes nothing else."""
@@ -246,9 +231,9 @@ class SumWriter(LoopWriter):
             total = f"(sum[r] + {value})"
         else:
             value = self.value(self.levels.level)
-            self.row.append(f"unit = {self.value(self.levels.unit)};")
+            self.body.append(f"unit = {self.value(self.levels.unit)};")
             total = f"WrapAdd(sum[r], {value})"
-        self.row.append(f"sum[r] = p == 0 && !job.add ? {value} : {total};")
+        self.body.append(f"sum[r] = p == 0 && !job.add ? {value} : {total};")
 
     def sum_lines(self, prologue: str) -> list[str]:
         """One pass over the output; `prologue` is where each payload is read."""

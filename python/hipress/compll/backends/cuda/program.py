@@ -1,7 +1,7 @@
 """The CUDA backend: a program as one source file on the headers of contrib/compll/cuda.
 
-The same text compiles with nvcc, and with a C++ compiler against an emulation of CUDA's execution
-model (host_emulation.h), which is how it is tested where there is no GPU.
+nvcc compiles it. Tests also compile the same text with a C++ compiler and an emulation of CUDA's
+execution model (tests/cuda_emulation), to run it without a GPU.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from hipress.compll.backends.common import cosines
 from hipress.compll.backends.common.source import is_fixed, max_bytes, source_file
 from hipress.compll.backends.common.text import block, indent, quoted
-from hipress.compll.backends.cuda.function import FunctionWriter
+from hipress.compll.backends.cuda.function import CudaFunction
 from hipress.compll.ir.ir import Function, Program
 from hipress.compll.passes.vector_uses import operations
 
@@ -39,15 +39,14 @@ def generate(program: Program, entry: str = ENTRY, standalone: bool = True) -> s
 
 def _coder(program: Program, function: Function) -> list[str]:
     """A struct with the steps, the workspace and the numbers that lie in it; and its calls."""
-    decode = function.kind == "decode"
-    writer = FunctionWriter(program, function)
-    context = writer.context
+    writer = CudaFunction(program, function)
+    decode = writer.is_decode
     steps = [line for k in range(len(writer.steps)) for line in ["", *writer.step_text(k)]]
-    numbers = [f"{c_type} s{context.numbers[id_]};" for id_, c_type in context.values.items()]
+    numbers = [f"{c_type} s{writer.numbers[id_]};" for id_, c_type in writer.values.items()]
     control = [
         f"uint32_t tickets[{len(writer.steps)}];",
         "uint32_t bad, disorder;",
-        *(f"Selection selection{k};" for k in range(context.selections)),
+        *(f"Selection selection{k};" for k in range(writer.selections)),
         *block("struct", numbers or ["int nothing;"], end="} values;"),
     ]
     sums = []

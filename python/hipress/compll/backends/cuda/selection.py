@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from hipress.compll.backends.cuda.context import FunctionContext, Step
-from hipress.compll.backends.cuda.steps import add_step, size_of
+from hipress.compll.backends.common.emitter import COUNTS
+from hipress.compll.backends.cuda.context import CudaContext, Step
 from hipress.compll.ir.ir import Instr
 from hipress.compll.passes.vector_uses import only_elements
 
-TOPK = "Clip({a0}, {n1})"
-"""The number of elements that topk gives."""
 
-
-def select(context: FunctionContext, instr: Instr, source: str, size: Instr, rank: str) -> str:
+def select(context: CudaContext, instr: Instr, source: str, size: Instr, rank: str) -> str:
     """Three steps that find the largest value but `rank` - 1 of a source; the state's name."""
     state = f"control.selection{context.selections}"
     context.selections += 1
@@ -25,31 +22,31 @@ def select(context: FunctionContext, instr: Instr, source: str, size: Instr, ran
     return state
 
 
-def _topk(context: FunctionContext, instr: Instr) -> None:
+def _topk(context: CudaContext, instr: Instr) -> None:
     source = instr.vec[1]
-    size, count = size_of(context, source), context.fill(TOPK, instr)
+    size, count = context.count(source), context.fill(COUNTS["topk"], instr)
     if not context.everywhere(instr):
         context.define(instr, count)
     state = select(context, instr, source, size, "{value}")
     arguments = f"team, shared, {{v1}}, &{state}"
-    step = add_step(context, instr, size, f"CountChosen({arguments})")
+    step = context.add_step(instr, size, f"CountChosen({arguments})")
     step.joins.append(f"ScanChosen(team, shared, &{state});")
-    add_step(context, instr, size, f"WriteChosen({arguments}, {{m0}})", True)
+    context.add_step(instr, size, f"WriteChosen({arguments}, {{m0}})", True)
 
 
-def _sort(context: FunctionContext, instr: Instr) -> None:
+def _sort(context: CudaContext, instr: Instr) -> None:
     target, source = instr.vec
     if only_elements(context.function, instr):
         context.unsorted[target] = source
         return
-    size = size_of(context, source)
+    size = context.count(source)
     number, bound = context.number(instr), context.bound(size)
     keys = [context.scratch(f"keys{number}_{k}", "uint32_t", f"{bound} * 4") for k in range(2)]
     counts = context.scratch(f"digits{number}", "uint32_t", "kDigits * kSortBlocks * 4")
 
     def part(name: str, keys: str, digit: int, more: str = "") -> Step:
         call = f"team, shared, {keys}, {{size}}, {8 * digit}, {counts}{more}"
-        step = add_step(context, instr, size, f"{name}SortDigit({call})")
+        step = context.add_step(instr, size, f"{name}SortDigit({call})")
         step.most_blocks = "kSortBlocks"
         return step
 

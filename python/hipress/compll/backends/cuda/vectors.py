@@ -5,11 +5,10 @@ OPERATIONS has a function for each operation, which adds to the context's steps.
 
 from __future__ import annotations
 
-from hipress.compll.backends.common.function import FIELD
+from hipress.compll.backends.common.emitter import COUNTS, FIELD
 from hipress.compll.backends.cuda import packing, selection
-from hipress.compll.backends.cuda.context import FunctionContext
+from hipress.compll.backends.cuda.context import CudaContext
 from hipress.compll.backends.cuda.expressions import ELEMENT
-from hipress.compll.backends.cuda.steps import add_step, check_order, size_of
 from hipress.compll.errors import CompileError
 from hipress.compll.ir.ir import FIELD_BYTES, Instr
 from hipress.compll.passes.vector_uses import operations
@@ -17,14 +16,12 @@ from hipress.compll.passes.vector_uses import operations
 # Numbers that every thread computes, and statements that read the payload.
 _NUMBERS = {
     "step": "static_cast<int64_t>(call.step)",
-    "topk": selection.TOPK,
-    "random_indices": "Clip({a1}, Clip({a0}, n))",
-    "pack_ascending": "AscendingBytes({n1}, n)",
+    **COUNTS,
     "end_of_payload": "reader.End();",
 }
 
 
-def number_text(context: FunctionContext, instr: Instr) -> str:
+def number_text(context: CudaContext, instr: Instr) -> str:
     """CUDA of a number that every thread computes, or a statement that reads the payload."""
     op = instr.op
     if op in _NUMBERS:
@@ -45,23 +42,23 @@ def number_text(context: FunctionContext, instr: Instr) -> str:
 # Numbers and payload fields ---------------------------------------------------------------
 
 
-def _read_by_every_step(context: FunctionContext, instr: Instr) -> None:
+def _read_by_every_step(context: CudaContext, instr: Instr) -> None:
     """See number_text()."""
 
 
-def _end_of_payload(context: FunctionContext, instr: Instr) -> None:
+def _end_of_payload(context: CudaContext, instr: Instr) -> None:
     """A decoder that scatters checks all indices of the payload before it writes."""
     fields = [name for name in context.unproven if context.is_field(name)]
     if fields:
-        check_order(context, fields)
+        context.check_indices(fields)
 
 
-def _require(context: FunctionContext, instr: Instr) -> None:
+def _require(context: CudaContext, instr: Instr) -> None:
     if not context.everywhere(instr.args[0]):
         raise CompileError("for CUDA, require can only look at numbers of the payload")
 
 
-def _element(context: FunctionContext, instr: Instr) -> None:
+def _element(context: CudaContext, instr: Instr) -> None:
     name = instr.vec[0]
     source, text = context.unsorted.get(name), context.fill("Element({v0}, {a0})", instr)
     if source is None:
@@ -69,7 +66,7 @@ def _element(context: FunctionContext, instr: Instr) -> None:
         return
     # The value with `at` smaller ones is the (size - at)-th largest: no need to sort.
     rank = "{n0} - Clip({a0}, {n0} - 1)"
-    chosen = selection.select(context, instr, source, size_of(context, name), rank)
+    chosen = selection.select(context, instr, source, context.count(name), rank)
     text = f"{{n0}} > 0 ? FromOrdered({chosen}.prefix) : 0.0f"
     context.define(instr, context.fill(text, instr))
 
@@ -77,16 +74,16 @@ def _element(context: FunctionContext, instr: Instr) -> None:
 # Transforms ------------------------------------------------------------------------------
 
 
-def _transform(context: FunctionContext, instr: Instr) -> None:
+def _transform(context: CudaContext, instr: Instr) -> None:
     inverse = "true" if instr.op == "idct" else "false"
     text = f"Cosines<{inverse}>(team, shared, {{v1}}, {{a0}}, kCosines, {{m0}})"
-    add_step(context, instr, size_of(context, instr.vec[1]), text, True)
+    context.add_step(instr, context.count(instr.vec[1]), text, True)
 
 
 # Indices --------------------------------------------------------------------------------
 
 
-def _random_indices(context: FunctionContext, instr: Instr) -> None:
+def _random_indices(context: CudaContext, instr: Instr) -> None:
     run, site = instr.attrs["run"], str(instr.attrs["site"])
     step = context.new_step(instr)
     step.key = True
@@ -99,11 +96,11 @@ def _random_indices(context: FunctionContext, instr: Instr) -> None:
     ))  # fmt: skip
 
 
-def _scatter(context: FunctionContext, instr: Instr) -> None:
+def _scatter(context: CudaContext, instr: Instr) -> None:
     target, index = instr.vec[:2]
     step = context.current
     if step.scatters != index:  # else one pass over the indices for all states
-        step = context.new_step(context.function.vectors[index].size)
+        step = context.new_step(context.count(index))
         step.scatters = index
     if len(instr.vec) > 2:
         value = context.get(instr.vec[2], "j")
@@ -124,7 +121,7 @@ def _scatter(context: FunctionContext, instr: Instr) -> None:
 # Payloads ----------------------------------------------------------------------
 
 
-def _emit(context: FunctionContext, instr: Instr) -> None:
+def _emit(context: CudaContext, instr: Instr) -> None:
     if not context.steps:
         context.new_step()
     fields = instr.attrs["fields"]
@@ -132,7 +129,7 @@ def _emit(context: FunctionContext, instr: Instr) -> None:
     for name in vectors:
         if name not in context.placed:
             _copy(context, name)
-    used = [*instr.args, *(context.function.vectors[name].size for name in vectors)]
+    used = [*instr.args, *(context.count(name) for name in vectors)]
     last = context.steps[-1].defines
     late = any(not context.everywhere(number) and number.id in last for number in used)
     lines = ["int64_t offset = 0;"]
@@ -148,7 +145,7 @@ def _emit(context: FunctionContext, instr: Instr) -> None:
     (context.current.serial if late else context.current.first).extend(lines)
 
 
-def _copy(context: FunctionContext, name: str) -> None:
+def _copy(context: CudaContext, name: str) -> None:
     """A step that copies a vector from the workspace, or from a state, into the payload."""
     vector = context.function.vectors[name]
     step = context.new_step(vector.size)

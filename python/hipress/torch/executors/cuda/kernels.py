@@ -17,13 +17,9 @@ from hipress.compression import Compressor
 
 
 class CudaKernels:
-    """The functions of ops.Backend.
+    """The functions of ops.Backend."""
 
-    :param emulate: run CUDA code on the CPU, and take CPU tensors: for tests
-    """
-
-    def __init__(self, emulate: bool = False) -> None:
-        self.emulate = emulate
+    def __init__(self) -> None:
         self.algorithm = lru_cache(maxsize=256)(self._algorithm)
 
     def encode(
@@ -86,7 +82,7 @@ class CudaKernels:
 
     def handle(self, device: torch.device) -> int:
         """The current stream, as kernels are launched on it."""
-        return 0 if self.emulate else torch.cuda.current_stream(device).cuda_stream
+        return torch.cuda.current_stream(device).cuda_stream
 
     def _algorithm(self, config: str) -> Algorithm:
         """The code of a codec's configuration."""
@@ -102,9 +98,17 @@ class CudaKernels:
         integers = {param.name for param in program.params if param.integer}
         values = {name: int(text) if name in integers else float(text)
                   for name, text in pairs.items()}  # fmt: skip
-        if not self.emulate:
-            library = built_in_library()
-            entry = built_in(program, library)
-            if entry is not None:
-                return Algorithm(program, library, entry=entry, **values)
-        return Algorithm(program, emulate=self.emulate, **values)
+        return self.load(program, values)
+
+    def load(self, program: compll.Program, values: dict[str, float | int]) -> Algorithm:
+        """Load the code of a program: the built-in code, or code that nvcc compiles now.
+
+        Args:
+            program: The program.
+            values: The values of its parameters, by name.
+        """
+        library = built_in_library()
+        entry = built_in(program, library)
+        if entry is None:
+            return Algorithm(program, **values)
+        return Algorithm(program, library, entry=entry, **values)

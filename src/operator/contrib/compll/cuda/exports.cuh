@@ -30,36 +30,6 @@ COMPLL_EXPORT uint64_t hipress_cuda_launches() {
   return hipress::compll::Launches().load(std::memory_order_relaxed);
 }
 
-#if defined(HIPRESS_CUDA_EMULATION)
-
-COMPLL_EXPORT int hipress_cuda_emulated() { return 1; }
-COMPLL_EXPORT int hipress_cuda_devices(int* count) {
-  *count = 1;
-  return cudaSuccess;
-}
-/// Seed of the order in which blocks and threads run, 0 for in order; how many processors there are.
-COMPLL_EXPORT void hipress_cuda_emulate(uint64_t seed, int processors) {
-  hipress::emulation::Machine& machine = hipress::emulation::Machine::Get();
-  machine.random.Seed(seed);
-  machine.processors = processors;
-}
-COMPLL_EXPORT int hipress_cuda_alloc(void** at, int64_t bytes) {
-  *at = aligned_alloc(256, static_cast<size_t>((bytes + 256) / 256 * 256));
-  return *at == nullptr ? cudaErrorMemoryAllocation : cudaSuccess;
-}
-COMPLL_EXPORT int hipress_cuda_free(void* at) {
-  free(at);
-  return cudaSuccess;
-}
-COMPLL_EXPORT int hipress_cuda_copy(void* to, const void* from, int64_t bytes, void*) {
-  if (bytes > 0) memcpy(to, from, static_cast<size_t>(bytes));
-  return cudaSuccess;
-}
-COMPLL_EXPORT int hipress_cuda_wait(void*) { return cudaSuccess; }
-
-#else
-
-COMPLL_EXPORT int hipress_cuda_emulated() { return 0; }
 COMPLL_EXPORT int hipress_cuda_devices(int* count) { return cudaGetDeviceCount(count); }
 COMPLL_EXPORT int hipress_cuda_alloc(void** at, int64_t bytes) {
   return cudaMalloc(at, static_cast<size_t>(bytes));
@@ -73,7 +43,5 @@ COMPLL_EXPORT int hipress_cuda_copy(void* to, const void* from, int64_t bytes, v
 COMPLL_EXPORT int hipress_cuda_wait(void* stream) {
   return cudaStreamSynchronize(static_cast<cudaStream_t>(stream));
 }
-
-#endif
 
 #endif  // HIPRESS_OPERATOR_CONTRIB_COMPLL_CUDA_EXPORTS_CUH_

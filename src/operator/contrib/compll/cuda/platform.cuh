@@ -1,24 +1,14 @@
 /*!
  * \file platform.cuh
- * \brief CUDA, or with HIPRESS_CUDA_EMULATION its emulation: launches, and what differs between them.
+ * \brief Kernel launches, and the qualifiers of functions and shared memory.
+ *
+ * COMPLL_SHARED and COMPLL_UNROLL can be defined by an emulation of CUDA, which has no memory that
+ * the threads of a block share.
  */
 #ifndef HIPRESS_OPERATOR_CONTRIB_COMPLL_CUDA_PLATFORM_CUH_
 #define HIPRESS_OPERATOR_CONTRIB_COMPLL_CUDA_PLATFORM_CUH_
 
-#if defined(HIPRESS_CUDA_EMULATION)
-#include "operator/contrib/compll/cuda/host_emulation.h"
-/// The one shared variable of a kernel.
-#define COMPLL_SHARED(type, name) \
-  type& name = *static_cast<type*>(::hipress::emulation::Machine::Get().Shared(sizeof(type)))
-#define COMPLL_UNROLL
-#define COMPLL_NOINLINE
-#else
 #include <cuda_runtime.h>
-#define COMPLL_SHARED(type, name) __shared__ type name
-#define COMPLL_UNROLL _Pragma("unroll")
-#define COMPLL_NOINLINE __noinline__
-#endif
-
 #include <stdint.h>
 #include <string.h>
 
@@ -26,9 +16,15 @@
 #include <limits>
 #include <type_traits>
 
+#if !defined(COMPLL_SHARED)
+/// The one shared variable of a kernel.
+#define COMPLL_SHARED(type, name) __shared__ type name
+#define COMPLL_UNROLL _Pragma("unroll")
+#endif
+
 #define COMPLL_DEVICE __device__ __forceinline__
 /// For what a kernel does once: compiled once, not wherever it is called.
-#define COMPLL_OUTLINE static __device__ COMPLL_NOINLINE
+#define COMPLL_OUTLINE static __device__ __noinline__
 #define COMPLL_BOTH __host__ __device__ __forceinline__
 
 namespace hipress {
@@ -56,25 +52,13 @@ template <typename... Params>
 inline cudaError_t Launch(void (*kernel)(Params...), int blocks, cudaStream_t stream,
                           Params... args) {
   Launches().fetch_add(1, std::memory_order_relaxed);
-#if defined(HIPRESS_CUDA_EMULATION)
-  emulation::Machine& machine = emulation::Machine::Get();
-  std::lock_guard<std::mutex> lock(machine.mutex);
-  ++machine.launches;
-  machine.Run(static_cast<unsigned>(blocks), kThreads, [&] { kernel(args...); });
-  return cudaSuccess;
-#else
   void* pointers[] = {static_cast<void*>(&args)...};
-  return cudaLaunchKernel(reinterpret_cast<const void*>(kernel), dim3(blocks), dim3(kThreads),
-                          pointers, 0, stream);
-#endif
+  return cudaLaunchKernel(kernel, dim3(blocks), dim3(kThreads), pointers, 0, stream);
 }
 
 /// Blocks that fill the GPU, and at most `wanted`: kernels stride over what is left.
 inline int GridSize(int64_t wanted) {
   int processors = 0;
-#if defined(HIPRESS_CUDA_EMULATION)
-  processors = emulation::Machine::Get().processors;
-#else
   static std::atomic<int> known[64];
   int device = 0;
   if (cudaGetDevice(&device) != cudaSuccess) return 1;
@@ -87,7 +71,6 @@ inline int GridSize(int64_t wanted) {
     }
     if (keep) known[device].store(processors, std::memory_order_relaxed);
   }
-#endif
   int64_t most = static_cast<int64_t>(processors) * 8;
   if (most > kMaxBlocks) most = kMaxBlocks;
   return static_cast<int>(wanted < 1 ? 1 : (wanted < most ? wanted : most));

@@ -1,16 +1,17 @@
 /*!
- * \file host_emulation.h
- * \brief CUDA's execution model on a CPU, so that kernels are tested where there is no GPU: the
- *        same source, compiled by a C++ compiler with HIPRESS_CUDA_EMULATION defined.
+ * \file cuda_runtime.h
+ * \brief An emulation of CUDA on a CPU: the part of CUDA's header of this name that CompLL's kernels
+ *        use. With this folder before CUDA's in the include path, a C++ compiler compiles the same
+ *        source, and tests run kernels without a GPU.
  *
- * Blocks run one after the other, the threads of a block as fibers that run until they wait for
- * each other. With a seed, blocks, and between two waits threads, run in random order, which brings
- * out a missing barrier and any dependence between blocks; shared memory begins as noise.
- * A wait that cannot end (a lane that left its warp, a barrier that some do not reach) is a message
- * and an abort.
+ * Blocks run one after another. The threads of a block are fibers, which run until they wait for
+ * each other. With a seed, blocks run in random order, and so do threads between two waits; this
+ * reveals missing barriers and dependences between blocks. Shared memory begins as noise.
+ * If a wait cannot end (a lane left its warp, or some threads do not reach a barrier), the process
+ * prints a message and aborts.
  */
-#ifndef HIPRESS_OPERATOR_CONTRIB_COMPLL_CUDA_HOST_EMULATION_H_
-#define HIPRESS_OPERATOR_CONTRIB_COMPLL_CUDA_HOST_EMULATION_H_
+#ifndef HIPRESS_TESTS_CUDA_EMULATION_CUDA_RUNTIME_H_
+#define HIPRESS_TESTS_CUDA_EMULATION_CUDA_RUNTIME_H_
 
 #include <setjmp.h>
 #include <ucontext.h>
@@ -22,21 +23,30 @@
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #define __global__
 #define __device__
 #define __host__
 #define __forceinline__ inline
+#define __noinline__
 #define __launch_bounds__(...)
+/// The one shared variable of a kernel; platform.cuh declares it otherwise.
+#define COMPLL_SHARED(type, name) \
+  type& name = *static_cast<type*>(::hipress::emulation::Machine::Get().Shared(sizeof(type)))
+#define COMPLL_UNROLL
 
 struct dim3 {
+  dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_) {}
   unsigned x, y, z;
 };
 using cudaStream_t = void*;
 using cudaError_t = int;
 constexpr cudaError_t cudaSuccess = 0;
 constexpr cudaError_t cudaErrorMemoryAllocation = 2;
+enum cudaDeviceAttr { cudaDevAttrMultiProcessorCount };
+enum cudaMemcpyKind { cudaMemcpyDefault };
 
 namespace hipress {
 namespace emulation {
@@ -87,8 +97,7 @@ class Machine {
   dim3 block, blocks, threads;
   Fiber* current = nullptr;
   Random random;
-  uint64_t launches = 0;
-  int processors = 3;  ///< of the GPU that this plays: few, so that grids are strided
+  int processors = 3;  ///< processors of the emulated GPU: few, so that blocks stride over a grid
   std::mutex mutex;
 
   /// Runs body() for each thread of each block.
@@ -315,7 +324,47 @@ inline unsigned atomicOr(unsigned* at, unsigned value) {
   return old;
 }
 
-// The few calls of the runtime. Streams do nothing: everything has happened when a call returns.
+// Calls of the runtime. Streams do nothing: all work is done when a call returns.
+template <typename... Params, size_t... kIndex>
+inline void RunKernel(void (*kernel)(Params...), unsigned grid, unsigned threads, void** arguments,
+                      std::index_sequence<kIndex...>) {
+  hipress::emulation::Machine& machine = hipress::emulation::Machine::Get();
+  std::lock_guard<std::mutex> lock(machine.mutex);
+  machine.Run(grid, threads, [&] { kernel(*static_cast<Params*>(arguments[kIndex])...); });
+}
+template <typename... Params>
+inline cudaError_t cudaLaunchKernel(void (*kernel)(Params...), dim3 grid, dim3 threads,
+                                    void** arguments, size_t, cudaStream_t) {
+  RunKernel(kernel, grid.x, threads.x, arguments, std::index_sequence_for<Params...>());
+  return cudaSuccess;
+}
+inline cudaError_t cudaGetDeviceCount(int* count) {
+  *count = 1;
+  return cudaSuccess;
+}
+/// No number of a real device, so that callers do not keep its number of processors, which changes.
+inline cudaError_t cudaGetDevice(int* device) {
+  *device = -1;
+  return cudaSuccess;
+}
+inline cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr, int) {
+  *value = hipress::emulation::Machine::Get().processors;
+  return cudaSuccess;
+}
+inline cudaError_t cudaMalloc(void** at, size_t bytes) {
+  *at = aligned_alloc(256, (bytes + 256) / 256 * 256);
+  return *at == nullptr ? cudaErrorMemoryAllocation : cudaSuccess;
+}
+inline cudaError_t cudaFree(void* at) {
+  free(at);
+  return cudaSuccess;
+}
+inline cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind,
+                                   cudaStream_t) {
+  if (bytes > 0) std::memcpy(to, from, bytes);
+  return cudaSuccess;
+}
+inline cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
 inline cudaError_t cudaMemsetAsync(void* at, int value, size_t bytes, cudaStream_t) {
   std::memset(at, value, bytes);
   return cudaSuccess;
@@ -324,4 +373,13 @@ inline const char* cudaGetErrorString(cudaError_t error) {
   return error == cudaErrorMemoryAllocation ? "out of memory" : "no error";
 }
 
-#endif  // HIPRESS_OPERATOR_CONTRIB_COMPLL_CUDA_HOST_EMULATION_H_
+/// Sets the seed of the order in which blocks and threads run, or 0 for ascending order, and the
+/// number of processors.
+extern "C" __attribute__((visibility("default"), used)) inline void hipress_cuda_emulate(
+    uint64_t seed, int processors) {
+  hipress::emulation::Machine& machine = hipress::emulation::Machine::Get();
+  machine.random.Seed(seed);
+  machine.processors = processors;
+}
+
+#endif  // HIPRESS_TESTS_CUDA_EMULATION_CUDA_RUNTIME_H_
