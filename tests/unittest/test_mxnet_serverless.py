@@ -135,12 +135,13 @@ def test_gluon_trainer_ends_with_the_same_weights_on_every_worker():
 def test_a_trainers_plan_is_checked_while_it_trains():
     patience = """
 import logging, sys
-from hipress.secopa import auto, trial
-auto.FIRST_CHECK_STEPS = auto.MAX_CHECK_STEPS = 12
-auto.MAX_DRIFT = 1.0  # never twice the same: planned anew each time
-auto.MAX_PREDICTED_RATIO = float("inf")
+from hipress.autotune import plan as auto_plan
+from hipress.autotune import trial
+auto_plan.FIRST_CHECK_STEPS = auto_plan.MAX_CHECK_STEPS = 12
+auto_plan.MAX_DRIFT = 1.0  # never twice the same: planned anew each time
+auto_plan.MAX_PREDICTED_RATIO = float("inf")
 # Whatever the times: all, the first weights alone, and nothing are tried.
-auto.BLOCK_STEPS = trial.BLOCK_STEPS = trial.MAX_BLOCK_STEPS = trial.MAX_ROUNDS = 1
+auto_plan.BLOCK_STEPS = trial.BLOCK_STEPS = trial.MAX_BLOCK_STEPS = auto_plan.MAX_BLOCKS = 1
 logging.basicConfig(stream=sys.stdout, level=logging.INFO)
 """
     compression = {"type": "tbq", "threshold": 0.002, "plan": "auto", "topology": "ring"}

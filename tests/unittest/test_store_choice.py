@@ -21,14 +21,14 @@ sys.path.insert(0, {HERE!r})
 import hashlib, json, os
 import numpy as np
 from hipress.node import Node
-from hipress.tuning import follower, guard, journal, store
+from hipress.autotune import choice, controller as controllers, journal, quality_guard, store
 
 SLOW, FAST = {SLOW}, {FAST}
 sizes, shapes = [40_000, 12_000, 300], [(200, 200), (12_000, 1), (300,)]
 
 def make(config={{}}, sees=True, feedback=True):
     node = Node()
-    node.sees_results = sees
+    node.compares_results = sees
     node.allows_feedback = lambda: feedback
     node.set_gradient_compression({{"type": "auto", **config}})
     for key, (size, shape) in enumerate(zip(sizes, shapes)):
@@ -48,8 +48,8 @@ def train(node, steps, before=lambda step: None, each=gradients):
         mine = each(node.rank, step)
         group = node.group(range(3), mine)
         group.pushpull().wait()
-        node.after(group.keys, mine, 0.0)
-        ways.append(node.auto.follower.way.name if node.auto.follower else "")
+        node.observe_results(group.keys, mine, 0.0)
+        ways.append(node.auto.controller.method.name if node.auto.controller else "")
         for i in range(3):
             got[i] = got[i] + mine[i]
             wanted[i] = wanted[i] + sum(each(r, step)[i] for r in range(node.num_workers))
@@ -118,9 +118,7 @@ def test_what_the_optimizer_and_gradients_do_not_bear_is_not_used():
 from known_times import measure_store
 lines = measure_store(lambda way: {"maxminef bits=2": 1.0, "maxmin bits=5": 1.5,
                                    "maxmin bits=8": 1.8}.get(way, 9.0))
-guard.MAX_ERROR = follower.MAX_ERROR = 0.3
-import hipress.tuning.choice as of_ways
-of_ways.MAX_ERROR = 0.3
+quality_guard.MAX_ERROR = controllers.MAX_ERROR = choice.MAX_ERROR = 0.3
 node = make(feedback=False)
 
 def uneven(rank, step):
@@ -150,11 +148,11 @@ show(ways=ways, lines=lines, bits=bits(got), said=str(node.explain()))
 def test_what_a_gentler_way_costs_in_training_is_tried(gentle, fast, faster_in_training, taken):
     first, second = job(f"""
 from known_times import measure_store
-import hipress.tuning.choice as of_ways
+import hipress.autotune.trial as trials
 lines = measure_store(lambda way: {{{gentle!r}: 10.5, {fast!r}: 10.0}}.get(way, 30.0))
 steps = {{{gentle!r}: 0.02 * {faster_in_training}, {fast!r}: 0.02}}
-of_ways.StepTimer.begin_step = lambda timer: (
-    None if timer.over else timer._trial.add(steps.get(timer.way.name, 9.0)))
+trials.StepTimer.begin_step = lambda timer: (
+    None if timer.over else timer._trial.add(steps.get(timer.method.name, 9.0)))
 ways, got, wanted = train(make(), 80)
 show(ways=ways, lines=lines, bits=bits(got), said=[])
 """)
@@ -171,7 +169,7 @@ def test_residuals_that_grow_too_large_are_left():
     first, second = job("""
 from known_times import measure_store
 lines = measure_store(lambda way: {"maxminef bits=2": 1.0, "maxminef bits=4": 2.0}.get(way, 9.0))
-follower.MAX_SHARE = 0.25
+controllers.MAX_SHARE = 0.25
 ways, got, wanted = train(make(), 40)
 show(ways=ways, lines=lines, bits=bits(got))
 """)
@@ -233,12 +231,12 @@ def test_while_ways_are_tried_steps_overlap():
     first, second = job("""
 from known_times import measure_store
 lines = measure_store(lambda way: {"uncompressed": 0.1, "bf16": 0.09}.get(way, 0.01), watched=False)
-waits, before_push = [], store.StoreChoice.before_push
+waits, before_push = [], store.StoreController.before_push
 
 def counted(self, keys, settle):
-    before_push(self, keys, lambda: (waits.append(self._ranks.step), settle()))
+    before_push(self, keys, lambda: (waits.append(self._frontend.step), settle()))
 
-store.StoreChoice.before_push = counted
+store.StoreController.before_push = counted
 node = make(sees=False)
 train(node, 2)
 steps, begun = 0, len(waits)
@@ -268,8 +266,8 @@ for step in range(6):
     mine = gradients(node.rank, step)
     group = node.group(range(3, 6), mine)
     group.pushpull().wait()
-    node.after(group.keys, mine, 0.0)
-    ways.append(node.auto.follower.way.name)
+    node.observe_results(group.keys, mine, 0.0)
+    ways.append(node.auto.controller.method.name)
 node.set_gradient_compression({"type": "none"})
 node.set_gradient_compression({"type": "auto"})
 again, _, _ = train(node, 3)
@@ -310,7 +308,7 @@ show(said=said)
 TRAIN = """
 node = make(feedback=False)
 ways, got, wanted = train(node, 12)
-show(way=node.auto.follower.choice.way.name, bits=bits(got), said=node.explain().sentence)
+show(way=node.auto.controller.choice.method.name, bits=bits(got), said=node.explain().sentence)
 """
 
 

@@ -17,19 +17,19 @@ import time
 import torch, torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 import hipress.torch
-from hipress.secopa.choice import Measured
-from hipress.torch.tuning import choice, following
+from hipress.autotune.measurement import Measurement
+from hipress.torch.autotune import frontend, synchronizer
 
 # Uncompressed, without a trial: then all that is on its way is Gloo's.
-choice.Meter.measure = lambda meter: [Measured(float(i > 0), meter.elements)
-                                      for i, _ in enumerate(meter._ways)]
-timer = following.Following.timer
+frontend.GroupFrontend.measure = lambda self, methods: [
+    Measurement(float(i > 0), self.elements) for i, _ in enumerate(methods)]
+timer = synchronizer.TunedSynchronizer.timer
 
 def late(self):  # as a thread that does not get a processor
     ended = timer(self)
     return lambda: (time.sleep(0.5), ended())
 
-following.Following.timer = late
+synchronizer.TunedSynchronizer.timer = late
 
 class Slow:
     def __del__(self, sleep=time.sleep):  # modules go after what was registered for the exit
@@ -70,8 +70,8 @@ def test_a_process_waits_for_callbacks_and_for_no_one_who_never_comes(monkeypatc
 
 
 def test_a_process_waits_for_numbers_that_are_compared(monkeypatch):
+    from hipress.torch.autotune.reductions import GroupReductions
     from hipress.torch.executors import gloo_threads
-    from hipress.torch.tuning.numbers import GroupNumbers
 
     class Work:
         until = time.monotonic() + 0.3
@@ -80,7 +80,7 @@ def test_a_process_waits_for_numbers_that_are_compared(monkeypatch):
             return time.monotonic() > self.until
 
     monkeypatch.setattr(torch.distributed, "all_reduce", lambda *_, **__: Work())
-    begun = GroupNumbers(None, None, torch.device("cpu")).begin_maxima([1.0])
+    begun = GroupReductions(None, None, torch.device("cpu")).begin_max([1.0])
     gloo_threads.settle()
     assert begun[0].is_completed()
 
@@ -90,7 +90,7 @@ def averaged(rank):
     import torch.distributed as dist
     from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
 
-    from hipress.torch.tuning import choice
+    from hipress.torch.autotune.hooks import MEANS, FlatBucket
 
     found = []
     for theirs, name in (
@@ -98,9 +98,9 @@ def averaged(rank):
         (default_hooks.bf16_compress_hook, "DDP's bf16_compress_hook"),
     ):
         both = []
-        for hook in (theirs, choice.MEANS[name]):
+        for hook in (theirs, MEANS[name]):
             torch.manual_seed(rank)
-            bucket = choice.Flat(torch.randn(1000))
+            bucket = FlatBucket(torch.randn(1000))
             mean = hook(dist.group.WORLD, bucket).wait()
             assert mean.data_ptr() == bucket.buffer().data_ptr()
             both.append(mean.numpy().tobytes())

@@ -12,9 +12,9 @@ import numpy as np
 
 from hipress.config import CompressionConfig
 from hipress.diloco.outer import Fragment, Optimizer, Weights
-from hipress.elastic_training.choosing import ChoosingRounds
 from hipress.elastic_training.rounds import Rounds, RoundSettings
 from hipress.elastic_training.sums import Sums
+from hipress.elastic_training.tuned_sums import TunedPseudoGradients
 from hipress.engine import Engine
 
 _Sums = TypeVar("_Sums", bound=Sums)
@@ -45,16 +45,16 @@ class ArrayRounds(Rounds):
         """
         return self._placed(Sums(engine, config, self._sizes(), math.inf, uncompressed))
 
-    def choosing(
+    def tuned(
         self, engine: Engine, config: CompressionConfig, known: Mapping[str, Any] | None
-    ) -> ChoosingRounds:
+    ) -> TunedPseudoGradients:
         """Those whose compression is chosen.
 
         :param config: of type "auto"
         :param known: the choice of the view before, the same on all workers, if there is one
         """
         shapes = {name: array.shape for name, array in self._fragment.outer.items()}
-        return self._placed(ChoosingRounds(
+        return self._placed(TunedPseudoGradients(
             engine, config, shapes, self._sizes(), known, math.inf,
             sync_every=self.schedule.sync_every, delay=self._settings.delay,
         ))  # fmt: skip

@@ -10,7 +10,7 @@ import torch.distributed as dist
 
 from hipress.elastic_training import rounds
 from hipress.torch.elastic import transfer
-from hipress.torch.elastic.choosing import ChoosingRounds
+from hipress.torch.elastic.tuned import ViewPseudoGradients
 from hipress.torch.integrations import outer
 from hipress.torch.settings import AUTO, Settings
 from hipress.torch.synchronizer import Synchronizer
@@ -54,18 +54,18 @@ class Rounds(rounds.Rounds):
         """
         settings, compression = outer.connect(
             lambda: Settings.of(**options, encode_on="host"), group, self._named, timeout,
-            ChoosingRounds, **self.settings(),
+            ViewPseudoGradients, **self.settings(),
         )  # fmt: skip
         if settings.type == AUTO:
             delay = self._settings.delay
             compression.choose_by(settings, self._named, self.schedule.sync_every, delay)
         return InnerOptimizer(self._inner, compression)
 
-    def start(self, compression: ChoosingRounds) -> None:
+    def start(self, compression: ViewPseudoGradients) -> None:
         self._trained.check()
         self._fragment.begin(compression, 0)
 
-    def take(self, compression: ChoosingRounds, alpha: float) -> bool:
+    def take(self, compression: ViewPseudoGradients, alpha: float) -> bool:
         finite = self._outer.take(self._fragment, alpha, average=self.averages)
         compression.took(self._fragment.seconds)
         if finite:

@@ -9,13 +9,13 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from hipress.autotune.explanation import Explanation
 from hipress.config import AUTO, CompressionConfig
 from hipress.elastic_training import rounds, state
-from hipress.secopa.explanation import Explanation
 from hipress.secopa.plan import Decision
 from hipress.torch.elastic import transfer
-from hipress.torch.elastic.choosing import ViewOptimizer
 from hipress.torch.elastic.rounds import InnerOptimizer, Rounds
+from hipress.torch.elastic.tuned import ViewOptimizer
 from hipress.torch.integrations.forwarding import Forwarding
 from hipress.torch.integrations.optimizer import DistributedOptimizer
 from hipress.torch.settings import MIN_SIZE, Settings

@@ -26,9 +26,11 @@ import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.hooks import RemovableHandle
 
+from hipress.autotune.outer_schedule import OuterSchedule, fragment_counts
+from hipress.autotune.outer_steps import OuterStepController
 from hipress.config import AUTO, CompressionConfig
 from hipress.fragments import Rounds, Schedule, check_fragments, is_count
-from hipress.secopa.rounds import Plan, cuts
+from hipress.torch.autotune.frontend import OuterGroupFrontend
 from hipress.torch.integrations.broadcast import broadcast_parameters
 from hipress.torch.integrations.checks import group_of, only_makes_state, refuse_replicate
 from hipress.torch.integrations.optimizer import DistributedOptimizer
@@ -44,8 +46,6 @@ from hipress.torch.integrations.outer import (
     parts_of,
 )
 from hipress.torch.settings import MIN_SIZE, Settings
-from hipress.torch.tuning.rounds import GroupOfRounds
-from hipress.tuning.rounds import RoundChoice
 
 _log = logging.getLogger("hipress")
 _owners: weakref.WeakValueDictionary[int, DiLoCo] = weakref.WeakValueDictionary()
@@ -169,16 +169,20 @@ class DiLoCo:
             self._outer.fragments, self._begin, self._take,
             Schedule(sync_every, early_steps, early_sync_every), delay, fragment_update_alpha,
         )  # fmt: skip
-        self._model, self._choice = model_fragments, None
+        self._model, self._tuner = model_fragments, None
         if settings.type == AUTO:
             may_cut = fragments is None and single and isinstance(model_fragments, torch.nn.Module)
-            numbers = [n for n in cuts(sync_every) if len(self._cut(n)) == n]
-            self._front = GroupOfRounds(settings, self.compression, named, backup_device, self._cut)
-            self._choice = RoundChoice(
-                self._front, self._front.ways, sync_every, numbers if may_cut else [len(parts)],
+            numbers = [n for n in fragment_counts(sync_every) if len(self._cut(n)) == n]
+            self._frontend = OuterGroupFrontend(
+                settings, self.compression, named, backup_device, self._cut
+            )
+            self._tuner = OuterStepController(
+                self._frontend,
+                sync_every,
+                numbers if may_cut else [len(parts)],
                 fragment_sync_delay,
-            )  # fmt: skip
-            self.compression.explain_by(self._choice.explanation)
+            )
+            self.compression.explain_by(self._tuner.explanation)
         self._attach()
 
     def _cut(self, fragments: int) -> list[Named]:
@@ -258,8 +262,8 @@ class DiLoCo:
             for number, inner in enumerate(self._inner)
         ]
         _owners.update((id(inner), self) for inner in self._inner)
-        if self._choice:
-            self._choice.resume()
+        if self._tuner:
+            self._tuner.resume()
 
     def detach(self) -> None:
         """Stop counting the inner optimizer's steps: training then goes on without synchronization.
@@ -315,22 +319,22 @@ class DiLoCo:
         self._steps[number] += 1
         if min(self._steps) == before:
             return
-        plan = self._choice and self._choice.after_step(self.step + 1)
-        if plan:
+        schedule = self._tuner and self._tuner.after_step(self.step + 1)
+        if schedule:
             self._rounds.finish()
-            self._go_by(plan)
+            self._use(schedule)
         self._rounds.advance()
         self.compression.poll()
-        if self._choice:
-            self._choice.resume()
+        if self._tuner:
+            self._tuner.resume()
 
-    def _go_by(self, plan: Plan) -> None:
-        """Synchronises as all ranks have chosen, while nothing is under way."""
-        self._front.use(self._choice.way)
-        if plan.fragments != len(self._outer.fragments):
-            self._outer.cut(self._cut(plan.fragments))
-        self._rounds.go_by(self._outer.fragments, plan.delay)
-        self._choice.begin_plan()
+    def _use(self, schedule: OuterSchedule) -> None:
+        """Use the choice of all ranks, between two synchronizations."""
+        self._frontend.use(self._tuner.method)
+        if schedule.fragments != len(self._outer.fragments):
+            self._outer.cut(self._cut(schedule.fragments))
+        self._rounds.go_by(self._outer.fragments, schedule.delay)
+        self._tuner.begin_schedule()
 
     def _begin(self, fragment: Fragment, due: int) -> None:
         self._trained.check()
@@ -350,8 +354,8 @@ class DiLoCo:
         elif fragment is self._outer.fragments[-1]:
             self.compression.step += 1
         # In early steps all fragments travel at once, and wait for each other.
-        if self._choice and fragment.seconds and not average:
-            self._choice.took(fragment.number, fragment.seconds)
+        if self._tuner and fragment.seconds and not average:
+            self._tuner.record_travel(fragment.number, fragment.seconds)
         return finite
 
     def state_dict(self) -> dict[str, Any]:
@@ -360,8 +364,8 @@ class DiLoCo:
         ``torch.distributed.checkpoint.load()`` fills only what a new DiLoCo has already, which are
         neither the outer optimizer's momentum nor residuals, without which it is refused."""
         found = {"step": self.step, **self._outer.state_dict()}
-        if self._choice:
-            found["auto"] = self._choice.state_dict()
+        if self._tuner:
+            found["auto"] = self._tuner.state_dict()
         # Now that nothing is under way any more.
         return {**found, "compression": self.compression.state_dict()}
 
@@ -372,9 +376,9 @@ class DiLoCo:
 
         :raises ValueError: if it is another model's
         """
-        plan = self._choice and self._choice.load_state_dict(state.get("auto", {}))
-        if plan:
-            self._go_by(plan)
+        schedule = self._tuner and self._tuner.load_state_dict(state.get("auto", {}))
+        if schedule:
+            self._use(schedule)
         self._outer.load_state_dict(state)
         self.compression.load_state_dict(state["compression"])
         self._rounds.step = state["step"]
