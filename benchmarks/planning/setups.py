@@ -2,7 +2,7 @@
 
 Four networks on 2 to 64 nodes with links of 100 Mbit/s to 100 Gbit/s and codecs as fast as on a CPU
 (benchmarks/results/codecs-speed.json, four threads) or on a GPU (assumed: what a codec reads and
-writes at 2 TB/s, 20 us to start). In each the chooser (hipress.secopa.choice) is given what the
+writes at 2 TB/s, 20 us to start). In each the autotuner (hipress.autotune) is given what the
 simulator says of gradients alone, and of steps by DDP's own ways where it wants to try these. The
 best of an exhaustive search is the fastest simulated step over all ways, round a ring and by
 co-located servers. Neighbouring gradients are one of 25 MiB or more, like DDP's buckets. The
@@ -22,7 +22,8 @@ from dataclasses import dataclass, replace
 from benchmarks.common.options import Output, Quick
 from benchmarks.common.results import PUBLISHED, Record
 from hipress import units
-from hipress.secopa.choice import StepTrial, gentlest
+from hipress.autotune.measurement import least_lossy
+from hipress.autotune.trial import StepTrial
 from hipress.secopa.cluster import Cluster, Codec, Costs
 from hipress.secopa.curve import Curve
 from hipress.simulator import models
@@ -40,7 +41,7 @@ MERGED = 8
 
 @dataclass(frozen=True)
 class Way:
-    """A way to synchronise gradients, as hipress.tuning.ways has them."""
+    """A way to synchronise gradients, as hipress.autotune.methods has them."""
 
     name: str
     bytes: float
@@ -156,18 +157,18 @@ class Setup:
     def chosen(self) -> int:
         """The way that the chooser comes to."""
         alone = [self.seconds(way, alone=True) for way in self.ways]
-        number = gentlest(alone)
+        number = least_lossy(alone)
         if not number:
             return number
         own = [each if way.own else math.inf for each, way in zip(alone, self.ways)]
         trial = StepTrial(own, number)
         steps: dict[int, float] = {}
         while not trial.over:
-            steps.setdefault(trial.way, self.seconds(self.ways[trial.way]))
-            median = trial.add(steps[trial.way])
+            steps.setdefault(trial.index, self.seconds(self.ways[trial.index]))
+            median = trial.add(steps[trial.index])
             if median is not None:
                 trial.end_block(median)
-        return trial.way
+        return trial.index
 
     def search(self) -> dict[str, float]:
         """Seconds of a step by every way and topology."""

@@ -32,7 +32,7 @@ from benchmarks.common.results import Record
 from benchmarks.training.node import ALONE, AUTO, LAGGING
 from harness import netns
 from harness.netns import ShapedNetwork
-from hipress.tuning.ways import BF16_HOOK, UNCOMPRESSED
+from hipress.autotune.methods import BF16_HOOK, UNCOMPRESSED
 
 BY_ANY = "maxmin:bits=8 maxmin:bits=6 maxmin:bits=5"
 BY_SGD = "maxminef:bits=4 maxminef:bits=3 maxminef:bits=2"

@@ -3,7 +3,7 @@
 Trains the LSTM of examples/torch/text.py and the VGG-like network of steps.py with SGD, its
 momentum as it was, on this machine's loopback: uncompressed, by each way of type "auto" that has
 error feedback, and by onebit, which is none of them. Shows the loss at the end (on held-out text;
-of the last 20 steps) and, of the figures that ``hipress.tuning.feedback_guard`` finds, the
+of the last 20 steps) and, of the figures that ``hipress.autotune.quality_guard`` finds, the
 median and the largest.
 """
 

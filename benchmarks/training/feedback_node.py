@@ -21,9 +21,10 @@ sys.path.insert(0, str(ROOT / "examples" / "torch"))
 import text
 
 import hipress.torch
-from hipress.secopa.choice import Measured
-from hipress.torch.tuning import choice
-from hipress.tuning import follower, ways
+from hipress.autotune import controller as controllers
+from hipress.autotune import methods
+from hipress.autotune.frontend import TuningFrontend
+from hipress.autotune.measurement import Measurement
 
 
 def main() -> None:
@@ -40,21 +41,21 @@ def main() -> None:
 
 def watch(way: str) -> list[dict]:
     """Makes auto choose this way whatever it takes, and keep to it; the figures as they come."""
-    ways.WAYS = (*ways.WAYS, ways.Way("onebit", "onebit", feedback=True))
+    onebit = methods.Method("onebit", "onebit", feedback=True)
+    methods.METHODS = (*methods.METHODS, onebit)
     figures: list[dict] = []
-    decide = follower.Follower._decide
+    decide = controllers.TuningController._decide
 
-    def noted(self: follower.Follower, found: dict[str, float], step: int) -> list:
+    def noted(self: controllers.TuningController, found: dict[str, float], step: int) -> list:
         figures.append({"step": step, **found})
         return decide(self, found, step)
 
-    def measured(meter: choice.Meter) -> list[Measured]:
-        names = [each.name for each in meter._ways]
-        return [Measured(1.0 if name == way else 9.0, meter.elements) for name in names]
+    def measured(of: TuningFrontend, candidates: list[methods.Method]) -> list[Measurement]:
+        return [Measurement(1.0 if m.name == way else 9.0, of.elements) for m in candidates]
 
-    follower.Follower._decide = noted
-    choice.Meter.measure = measured
-    follower.MAX_SHARE = follower.MAX_MEAN_ERROR = math.inf
+    controllers.TuningController._decide = noted
+    TuningFrontend.measure = measured
+    controllers.MAX_SHARE = controllers.MAX_MEAN_ERROR = math.inf
     return figures
 
 

@@ -177,7 +177,7 @@ def explained(compression, attached: float, settled: float, steps: int) -> dict:
 def chosen(explanation) -> dict:
     """The way that type "auto" goes by, and why; milliseconds that gradients alone take by each way
     that had all samples."""
-    from hipress.tuning.choice import SLOWER
+    from hipress.autotune.choice import SLOWER
 
     way = next((row.way for row in explanation.rows if row.chosen), "")
     alone = {row.way: row.gradients_ms for row in explanation.rows if row.note != SLOWER}

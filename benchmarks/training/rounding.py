@@ -1,7 +1,7 @@
 """The rounding error of maxmin beside the gradients of the text examples, which bounds type "auto".
 
 Trains the models of convergence.py uncompressed, in one process. Shows the norm of the error over
-that of the gradient, as ``hipress.tuning.guard`` finds it, for the worst parameter: the
+that of the gradient, as ``hipress.autotune.quality_guard`` finds it, for the worst parameter: the
 median and the largest of the steps that are looked at.
 """
 
@@ -60,11 +60,11 @@ def spreads_of(
     import torch
 
     from benchmarks.training.convergence import USUAL
-    from hipress.tuning.guard import Guard, squares
+    from hipress.autotune.quality_guard import RoundingGuard, squares
 
     torch.set_num_threads(1)
     torch.manual_seed(seed)
-    data, guard, found = text.Text(), Guard(), []
+    data, guard, found = text.Text(), RoundingGuard(), []
     model = text.make(name, len(data.characters), width, layers)
     optimizer, rate = USUAL[name]
     make = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam}[optimizer]

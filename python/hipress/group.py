@@ -25,7 +25,7 @@ class Store(Protocol):
 
     def before_push(self, keys: Sequence[int]) -> None: ...
 
-    def look(self, keys: Sequence[int], gradients: Sequence[np.ndarray]) -> None: ...
+    def observe(self, keys: Sequence[int], gradients: Sequence[np.ndarray]) -> None: ...
 
     def start(self, function: Callable[..., int], keeps: object, *what: int) -> Pending: ...
 
@@ -82,5 +82,5 @@ class Group:
         """
         node = self._node
         node.before_push(self.keys)
-        node.look(self.keys, self._keeps[0])
+        node.observe(self.keys, self._keeps[0])
         return node.start(lib.HipressPushPullAll, self, len(self.keys), *self._pointers)

@@ -15,6 +15,9 @@ from dataclasses import replace
 import numpy as np
 
 from hipress._lib import abi, bytes_at, floats_at, lib, string_pairs
+from hipress.autotune.plan import PlanController
+from hipress.autotune.steps import FIRST_KEY
+from hipress.autotune.store import KnownKey, StoreController, TunedNode
 from hipress.casync import Graph
 from hipress.casync.graph import Role, worker
 from hipress.casync.program import flatten
@@ -24,9 +27,6 @@ from hipress.group import Group
 from hipress.key_graphs import KeyGraphs
 from hipress.member import Member
 from hipress.operations import Operations, Pending, memory_of
-from hipress.secopa.auto import FIRST_KEY, AutoPlan
-from hipress.tuning.node import Known, TunedNode
-from hipress.tuning.store import StoreChoice
 
 
 class Later(enum.Enum):
@@ -73,8 +73,7 @@ class Node(TunedNode, Member):
         :raises HipressError: for asynchronous ones with ``plan="auto"``, or without servers
         """
         if not sync and self.auto is not None and self.auto.watching:
-            what = "type" if isinstance(self.auto, StoreChoice) else "plan"
-            raise self.Error(_AUTO_IS_SYNC.format(what))
+            raise self.Error(_AUTO_IS_SYNC.format(self.auto.option))
         with self._sentences():
             self._graphs.set_sync(sync)
         self._check(lib.HipressSetSync(self._handle, int(sync)))
@@ -125,7 +124,7 @@ class Node(TunedNode, Member):
             )
         )
         self._graphs.in_use = True
-        self.known_keys[key] = Known(name, n, dtype, compress)
+        self.known_keys[key] = KnownKey(name, n, dtype, compress)
         return graph
 
     def init_array(
@@ -138,7 +137,7 @@ class Node(TunedNode, Member):
     def push(self, key: int, gradient: np.ndarray, priority: int = 0) -> Pending:
         """Pushes; ``gradient`` must not change until the result's ``wait`` returns."""
         self.before_push((key,))
-        self.look((key,), (gradient,))
+        self.observe((key,), (gradient,))
         memory, n, flag = memory_of(gradient)
         return self.start(lib.HipressPush, gradient, key, memory, n, flag, priority)
 
@@ -152,7 +151,7 @@ class Node(TunedNode, Member):
     ) -> Pending:
         """Pushes ``gradient`` and pulls into ``out`` (``gradient`` itself by default)."""
         self.before_push((key,))
-        self.look((key,), (gradient,))
+        self.observe((key,), (gradient,))
         memory, n, flag = memory_of(gradient)
         to, its_n, its_flag = (memory, n, flag) if out is None else memory_of(out)
         if its_n != n or its_flag != flag:
@@ -197,8 +196,8 @@ class Node(TunedNode, Member):
         initialised later. With ``plan="auto"`` all workers call this together and find out by some
         seconds of measuring from which size on compression pays, and how to cut gradients; they
         check that again as they push, for which all must push their keys in the same order
-        (:mod:`hipress.secopa.auto`). With type "auto" they choose the codec, too, before the first
-        push (:mod:`hipress.tuning`). Both are for synchronous updates only.
+        (:mod:`hipress.autotune.plan`). With type "auto" they choose the codec, too, before the
+        first push (:mod:`hipress.autotune`). Both are for synchronous updates only.
 
         :raises HipressError: a sentence that lists what is allowed
         """
@@ -207,15 +206,15 @@ class Node(TunedNode, Member):
         if config.type == AUTO:
             self._choose(config)
             return
-        self._asked = config
+        self._requested = config
         if (config.plan or os.environ.get("HIPRESS_PLAN")) == AUTO:
             if not self._graphs.sync:
                 raise self.Error(_AUTO_IS_SYNC.format("plan"))
             config = replace(config, plan=None)
             self._compress(config)  # whatever is wrong with it is said at once
-            if not isinstance(self.auto, AutoPlan):
+            if not isinstance(self.auto, PlanController):
                 chosen = os.environ.get("HIPRESS_PARTITION_ELEMENTS")
-                self.auto = AutoPlan(self, self._compress, None if chosen else self._cut)
+                self.auto = PlanController(self, self._compress, None if chosen else self._cut)
             self.auto.decide(config)
             return
         if self.auto is not None:
@@ -227,7 +226,7 @@ class Node(TunedNode, Member):
             raise self.Error("type auto chooses without a plan: leave HIPRESS_PLAN out")
         if not self._graphs.sync:
             raise self.Error(_AUTO_IS_SYNC.format("type"))
-        if isinstance(self.auto, StoreChoice) and self.auto.watching:
+        if isinstance(self.auto, StoreController) and self.auto.watching:
             if self.auto.config != config:
                 raise self.Error(
                     f"a job has one type auto: it is {self.auto.config}, and cannot be {config}"
@@ -235,7 +234,7 @@ class Node(TunedNode, Member):
             return
         if self.auto is not None:
             self.auto.stop()
-        self.auto = StoreChoice(self, config, self._compress)
+        self.auto = StoreController(self, config, self._compress)
 
     def _cut(self, elements: int) -> None:
         self._graphs.partition_elements = elements

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hipress import files
-from hipress.secopa.steps import MEASURING, Steps
+from hipress.autotune.steps import MEASURING, StepDetector
 
 _FRAGMENT = "DiLoCo: "
 """What the name of the key begins with that each fragment of a DiLoCo round ends with."""
@@ -99,12 +99,12 @@ class Timeline:
             if span.op == "gradient":
                 by_node[span.node].append(span)
         for spans in by_node.values():
-            step, pushed = 1, Steps()
+            step, pushed = 1, StepDetector()
             for span in sorted(spans, key=lambda span: span.begin):
                 step += pushed.begins([span.key])
                 yield step, span
                 if span.key.startswith(_FRAGMENT):
-                    step, pushed = step + 1, Steps()
+                    step, pushed = step + 1, StepDetector()
 
     def middle_step(self) -> int:
         """The iteration of median duration, the first one aside if there are others."""

@@ -8,8 +8,8 @@ import mxnet as mx
 from mxnet import optimizer as opt
 from mxnet.base import MXNetError
 
+from hipress.autotune.steps import FIRST_KEY
 from hipress.node import Node
-from hipress.secopa.auto import FIRST_KEY
 from mxnet_hipress import _engine
 from mxnet_hipress._commands import STORE_SHIFT
 from mxnet_hipress._optimizers import bears_feedback

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mxnet import optimizer as opt
 
-from hipress.tuning.ways import MAX_MOMENTUM
+from hipress.autotune.methods import MAX_MOMENTUM
 
 
 def bears_feedback(optimizer: opt.Optimizer) -> bool:

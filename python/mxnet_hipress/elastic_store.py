@@ -24,6 +24,7 @@ import mxnet as mx
 from mxnet import optimizer as opt
 from mxnet.base import MXNetError
 
+from hipress.autotune.explanation import Explanation
 from hipress.config import CompressionConfig
 from hipress.dtypes import NAMES
 from hipress.elastic import settings
@@ -31,7 +32,6 @@ from hipress.elastic_training import loop, news
 from hipress.elastic_training.arrays import ArraySession
 from hipress.errors import HipressError
 from hipress.process_end import ProcessEnd
-from hipress.secopa.explanation import Explanation
 from mxnet_hipress import _arrays, _states
 from mxnet_hipress._errors import sentences
 from mxnet_hipress._keys import Key, KeyTable, group

@@ -9,9 +9,9 @@ import mxnet as mx
 from mxnet import optimizer as opt
 from mxnet.base import MXNetError
 
+from hipress.autotune.explanation import Explanation
 from hipress.casync import topologies
 from hipress.config import CompressionConfig
-from hipress.secopa.explanation import Explanation
 from mxnet_hipress import _arrays, _engine, _states, _stock
 from mxnet_hipress._commands import Head
 from mxnet_hipress._errors import sentences
@@ -351,10 +351,10 @@ class KVStore(SavedStore):
     # ---- Arrays ----------------------------------------------------------------------------------
 
     def _look(self, key: Key, arrays: list[mx.nd.NDArray]) -> None:
-        """Shows type "auto" a gradient, in the few steps in which it looks at them. Blocks then."""
-        if self._node.looks and not key.sparse:
+        """Have type "auto" observe a gradient, in the few steps in which it does. Blocks then."""
+        if self._node.observes and not key.sparse:
             total = _arrays.total(key, arrays).as_nd_ndarray().astype("float32")
-            self._node.look((key.number,), [total.asnumpy()])
+            self._node.observe((key.number,), [total.asnumpy()])
 
     def _check_optimizer(self, key: Key) -> None:
         """Without an optimizer, a server would not know what to do with an asynchronous push, or

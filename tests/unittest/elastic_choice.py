@@ -20,37 +20,39 @@ class Pretence:
     """Has gradients take so many milliseconds in this process, and sees what is measured."""
 
     def __init__(self):
-        from hipress.elastic_training import choosing, measuring
-        from hipress.tuning import rounds
+        from hipress.autotune import outer_steps
+        from hipress.elastic_training import tuned_sums
 
-        self.measured, self._sample = 0, measuring.Meter.sample
-        measuring.Meter.sample = lambda meter, way, size: self.sample(meter, way, size)
-        rounds.RoundChoice.took = self.took
-        rounds.RoundChoice._step_seconds = lambda choice: 0.1
-        start = choosing.ChoosingGradients.start
+        self.measured, self._sample = 0, tuned_sums.TunedSums.time_gradients
+        tuned_sums.TunedSums.time_gradients = lambda sums, method, size: (
+            self.sample(sums, method, size)
+        )
+        outer_steps.OuterStepController.record_travel = self.took
+        outer_steps.OuterStepController._step_seconds = lambda choice: 0.1
+        start = tuned_sums.TunedGradients.start
 
         def timed(sums, of):
             future = start(sums, of)
-            if sums._follower is not None:
-                future.add_done_callback(lambda _: self.pretend(sums._follower))
+            if sums._controller is not None:
+                future.add_done_callback(lambda _: self.pretend(sums._controller))
             return future
 
-        choosing.ChoosingGradients.start = timed
+        tuned_sums.TunedGradients.start = timed
 
     @staticmethod
-    def pretend(follower):
-        follower.seconds[:] = [MS.get(follower.way.name, 1000.0) / 1e3]
+    def pretend(controller):
+        controller.seconds[:] = [MS.get(controller.method.name, 1000.0) / 1e3]
 
     @staticmethod
-    def took(choice, fragment, seconds):
-        choice._travel[fragment] = MS[choice.way.name] / 1e3
+    def took(tuner, fragment, seconds):
+        tuner._travel[fragment] = MS[tuner.method.name] / 1e3
 
-    def sample(self, meter, way, size):
+    def sample(self, sums, method, size):
         self.measured += 1
         if self.measured == 5 and os.environ["HIPRESS_ELASTIC_SLOT"] == os.environ.get("VICTIM"):
             os.kill(os.getpid(), int(os.environ["SIGNAL"]))
-        _, elements = self._sample(meter, way, size)
-        return MS.get(meter._ways[way].name, 1000.0) / 1e3, elements
+        _, elements = self._sample(sums, method, size)
+        return MS.get(method.name, 1000.0) / 1e3, elements
 
     def say(self, state, step):
         """Prints a line of every tenth step, which has been made."""

@@ -30,10 +30,10 @@ def checkpoint(folder: Path) -> None:
 
 def figures(folder: Path) -> None:
     """Write more figures for TensorBoard than tensorboardX's queue holds."""
-    from hipress.tuning.board import board_of
+    from hipress.autotune.tensorboard import tensorboard_writer
 
     for step in range(50):
-        board_of(str(folder)).add({"step": step, "bytes": step, "ratio": 2.0})
+        tensorboard_writer(str(folder)).add_scalars({"step": step, "bytes": step, "ratio": 2.0})
     print("done")
 
 

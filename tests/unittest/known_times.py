@@ -23,24 +23,24 @@ def measure(ms, steps=None):
         trial is over after its first block
     :returns: the lines that are logged from now on
     """
-    from hipress.torch.tuning import choice, following
-    from hipress.tuning import choice as of_ways
+    from hipress.autotune import trial as trials
+    from hipress.torch.autotune import frontend, synchronizer
 
-    lines = logged()
+    lines, work = logged(), frontend.Sample.seconds
 
     def seconds_of(step):
-        choice.Step.seconds(step)  # it does work
-        return ms(step.way.name) / 1e3
+        work(step)
+        return ms(step.method.name) / 1e3
 
     def timer(self):
-        self._follower.seconds.append(ms(self._follower.way.name) / 1e3)
+        self._controller.seconds.append(ms(self._controller.method.name) / 1e3)
         return lambda: None
 
-    choice._WayStep.seconds = seconds_of
-    following.Following.timer = timer
-    of_ways.StepTimer.begin_step = lambda timer: (
+    frontend.Sample.seconds = seconds_of
+    synchronizer.TunedSynchronizer.timer = timer
+    trials.StepTimer.begin_step = lambda timer: (
         None if timer.over
-        else timer._trial.add(0.001 if steps is None else steps(timer.way.name))
+        else timer._trial.add(0.001 if steps is None else steps(timer.method.name))
     )  # fmt: skip
     return lines
 
@@ -50,33 +50,34 @@ def measure_store(ms, watched=True):
 
     :param watched: whether the times of steps of training are known, too, and not the clock's
     """
-    from hipress.tuning import choice as of_ways
-    from hipress.tuning import store
+    from hipress.autotune import store
+    from hipress.autotune import trial as trials
 
     lines = logged()
-    sample = store.StoreMeter._sample
+    sample = store.StoreFrontend.time_gradients
 
-    def sample_of(self, way, size):
-        _, count = sample(self, way, size)  # it does work
-        return ms(self._ways[way].name) / 1e3 * count / self.elements, count
+    def sample_of(self, method, size):
+        _, count = sample(self, method, size)  # it does work
+        return ms(method.name) / 1e3 * count / self.elements, count
 
-    store.StoreMeter._sample = sample_of
-    of_ways.StepTimer.begin_step = lambda timer: None if timer.over else timer._trial.add(0.001)
+    store.StoreFrontend.time_gradients = sample_of
+    trials.StepTimer.begin_step = lambda timer: None if timer.over else timer._trial.add(0.001)
     if not watched:
         return lines
-    after = store.StoreChoice.after
+    after = store.StoreController.observe_results
 
     def after_known_times(self, keys, results, seconds):
-        after(self, keys, results, ms(self.follower.way.name) / 1e3 if self.follower else 0.0)
+        known = ms(self.controller.method.name) / 1e3 if self.controller else 0.0
+        after(self, keys, results, known)
 
-    store.StoreChoice.after = after_known_times
+    store.StoreController.observe_results = after_known_times
 
-    begin_step = store.StoreChoice._begin_step
+    begin_step = store.StoreController._begin_step
 
     def begin_at_known_times(self):
-        if self.follower:
-            self._seconds, self._settled = ms(self.follower.way.name) / 1e3, None
+        if self.controller:
+            self._seconds, self._settled = ms(self.controller.method.name) / 1e3, None
         begin_step(self)
 
-    store.StoreChoice._begin_step = begin_at_known_times
+    store.StoreController._begin_step = begin_at_known_times
     return lines

@@ -70,13 +70,13 @@ def test_a_codec_that_is_replaced_in_a_step_that_fails_loses_nothing():
 def chosen(rank):
     """Trains with error feedback, then uncompressed: the sums of all steps beside the exact ones,
     and that of the last step."""
-    from hipress.elastic_training import choosing, measuring
+    from hipress.elastic_training import tuned_sums
 
-    measuring.Meter.sample = lambda meter, way, size: (
-        MS.get(meter._ways[way].name, 1000.0) / 1e3, size
+    tuned_sums.TunedSums.time_gradients = lambda sums, method, size: (
+        MS.get(method.name, 1000.0) / 1e3, size
     )
     steps = [0]
-    sums = choosing.ChoosingGradients(
+    sums = tuned_sums.TunedGradients(
         engine(), CompressionConfig.of({"type": "auto", "min_size": 256}), SHAPES, SIZES, None,
         step=lambda: steps[0], allows_feedback=lambda: True,
     )  # fmt: skip
@@ -85,7 +85,7 @@ def chosen(rank):
     for step in range(30):
         steps[0] = step
         if step == 25:  # as if another network made that the fastest
-            sums._follower.choice.choose(0)
+            sums._controller.choice.choose(0)
         found = make_step(sums, step, rank)
         types.append(sums.config.type)
         mine = sum(gradient(step, each) for each in range(3))

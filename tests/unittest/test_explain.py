@@ -9,9 +9,9 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
+from hipress.autotune.explanation import Explanation, Row, load
+from hipress.autotune.journal import TuningJournal
 from hipress.cli import build_app
-from hipress.secopa.explanation import Explanation, Row, load
-from hipress.tuning.journal import Journal
 
 
 def cli(*args):
@@ -98,17 +98,16 @@ def journal(rank, folder, name):
     from torch.nn.parallel import DistributedDataParallel
 
     import hipress.torch
-    from hipress.secopa import network_watch
-    from hipress.torch.tuning import choice
-    from hipress.tuning import choice as of_ways
-    from hipress.tuning import journal
+    from hipress.autotune import journal, network_watch
+    from hipress.autotune import trial as trials
+    from hipress.torch.autotune import frontend
     from test_torch_ddp import loss_of, network
 
     journal.EVERY, network_watch.FACTOR = 20, 1e9
     os.environ["HIPRESS_EXPLAIN"] = os.path.join(folder, "job.json")
     os.environ["HIPRESS_TENSORBOARD"] = os.path.join(folder, "runs")
-    choice._WayStep.seconds = lambda step: 1.0 if step.way.name == name else 2.0
-    of_ways.StepTimer.begin_step = lambda timer: None if timer.over else timer._trial.add(0.001)
+    frontend.Sample.seconds = lambda step: 1.0 if step.method.name == name else 2.0
+    trials.StepTimer.begin_step = lambda timer: None if timer.over else timer._trial.add(0.001)
     ddp = DistributedDataParallel(network())
     hipress.torch.compress(ddp, min_size=1000)
     for step in range(50):
@@ -139,11 +138,11 @@ def test_a_process_writes_one_file_for_tensorboard(monkeypatch, tmp_path):
     """Whatever chooses after what, as in the views of an elastic job."""
     pytest.importorskip("tensorboardX")
     monkeypatch.setenv("HIPRESS_TENSORBOARD", str(tmp_path / "runs"))
-    first, second, other = Journal(0, 1.0, 0), Journal(0, 1.0, 0), Journal(1, 1.0, 0)
-    assert first._board is second._board is not None and other._board is None
+    first, second, other = (TuningJournal(rank, 1.0, 0) for rank in (0, 0, 1))
+    assert first._tensorboard is second._tensorboard is not None and other._tensorboard is None
     assert len([*(tmp_path / "runs").iterdir()]) == 1
     monkeypatch.setenv("HIPRESS_TENSORBOARD", str(tmp_path / "more"))
-    assert Journal(0, 1.0, 0)._board is not first._board
+    assert TuningJournal(0, 1.0, 0)._tensorboard is not first._tensorboard
 
 
 @pytest.mark.parametrize("missing", [True, False])
@@ -152,7 +151,7 @@ def test_tensorboard_cannot_be_written(monkeypatch, tmp_path, caplog, missing):
     monkeypatch.setenv("HIPRESS_TENSORBOARD", str(tmp_path / "file" / "runs"))
     if missing:
         monkeypatch.setitem(sys.modules, "tensorboardX", None)
-    assert Journal(0, 1.0, 0)._board is None
+    assert TuningJournal(0, 1.0, 0)._tensorboard is None
     sentence = r"pip install tensorboardX" if missing else "Not a directory"
     assert sentence in caplog.text and "no figures for TensorBoard" in caplog.text
 

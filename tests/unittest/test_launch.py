@@ -17,8 +17,8 @@ import pytest
 from harness import ROOT
 from harness.launch import LAUNCH, STUBBORN, launched, python, run
 from harness.processes import wait_until
-from scripts import SCRIPTS
 from hipress.launcher.bootstrap import BOOTSTRAP
+from scripts import SCRIPTS
 
 
 def only(role: str, index: int, then: str, otherwise: str = "time.sleep(60)") -> list[str]:

@@ -386,11 +386,11 @@ def test_a_plan_by_itself_is_made_anew_once_the_servers_have_the_optimizer():
         import mxnet as mx
 
         import mxnet_hipress  # noqa: F401
-        from hipress.secopa.auto import AutoPlan
+        from hipress.autotune.plan import PlanController
 
-        decided, real = [], AutoPlan._decide
-        AutoPlan._decide = lambda self: decided.append(real(self))
-        AutoPlan._seconds = lambda self, case: 1e-8 * case.size
+        decided, real = [], PlanController._decide
+        PlanController._decide = lambda self: decided.append(real(self))
+        PlanController._seconds = lambda self, case: 1e-8 * case.size
         kv = mx.kv.create("dist_sync_hipress")
         kv.set_gradient_compression({"type": "tbq", "plan": "auto"})
         if kv.rank == 0:  # one is enough

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 import sys
@@ -11,10 +12,13 @@ import pytest
 
 from harness.cluster import run_cluster, worker_outputs
 from hipress import codecs
+from hipress.autotune import plan as auto_plan
+from hipress.autotune import threshold, trial
+from hipress.autotune.steps import FIRST_KEY
+from hipress.autotune.store import KnownKey
+from hipress.autotune.threshold import NEVER
 from hipress.config import CompressionConfig
-from hipress.secopa import auto, trial, tuner
 from hipress.secopa.curve import Curve
-from hipress.tuning.node import Known
 from scripts import SCRIPTS
 
 SPARSE = ("dct", "dgc", "graddrop", "randomk", "sparseloco", "stc", "topk")
@@ -22,11 +26,11 @@ SPARSE = ("dct", "dgc", "graddrop", "randomk", "sparseloco", "stc", "topk")
 
 def test_the_threshold_is_where_the_curves_cross():
     raw = Curve(1e-7, 1e-4, 1e-4)
-    assert tuner.threshold(raw, Curve(1e-8, 1e-4, 1e-4)) == 256
-    late = tuner.threshold(raw, Curve(1e-8, 1e-2, 1e-2))  # equal at 110,000 elements
+    assert threshold.threshold(raw, Curve(1e-8, 1e-4, 1e-4)) == 256
+    late = threshold.threshold(raw, Curve(1e-8, 1e-2, 1e-2))  # equal at 110,000 elements
     assert 110_000 < late < 160_000
-    assert tuner.threshold(raw, Curve(2e-7, 1e-4, 1e-4)) is None
-    assert tuner.threshold(raw, raw) is None
+    assert threshold.threshold(raw, Curve(2e-7, 1e-4, 1e-4)) is None
+    assert threshold.threshold(raw, raw) is None
 
 
 @pytest.mark.parametrize(
@@ -44,16 +48,17 @@ def test_what_turns_of_raw_and_compressed_steps_would_harm_is_not_tried(
     monkeypatch, params, harmless
 ):
     config = CompressionConfig.of(params)
-    assert trial.is_harmless(config.type, config.params) is harmless
+    assert auto_plan.is_harmless(config.type, config.params) is harmless
     begun = []
-    monkeypatch.setattr(auto.AutoPlan, "_decide", lambda self: None)
-    monkeypatch.setattr(auto.AutoPlan, "_begin_trial", lambda self, s: begun.append(s))
-    plan = auto.AutoPlan(Alone(), lambda params: None, None)
-    plan._times = np.ones((2, len(auto.SIZES)))
+    monkeypatch.setattr(auto_plan.PlanController, "_decide", lambda self: None)
+    monkeypatch.setattr(auto_plan.PlanController, "_begin_trial", lambda self, s: begun.append(s))
+    plan = auto_plan.PlanController(Alone(), lambda params: None, None)
+    plan._times = np.ones((2, len(threshold.SIZES)))
     plan.decide(config)
     assert plan.trying is harmless
     for now in (1.0, 10.0):  # as planned; drifted
-        monkeypatch.setattr(auto, "measure", lambda plan, sizes, now=now: np.full((2, 1), now))
+        times = np.full((2, 1), now)
+        monkeypatch.setattr(auto_plan, "measure_sizes", lambda plan, sizes, times=times: times)
         plan._check(1.0)
     assert begun == ([1.0, 1.0] if harmless else [])
 
@@ -91,25 +96,26 @@ def test_a_users_codec_with_a_mask_and_a_ratio_is_not_tried(tmp_path):
 @pytest.mark.parametrize("once", [(), (7,), (7, 0)])  # keys that are pushed a single time, at first
 def test_a_step_begins_with_the_first_key_that_comes_again(monkeypatch, once):
     events = []
-    monkeypatch.setattr(auto.AutoPlan, "_decide", lambda self: None)
-    monkeypatch.setattr(auto.AutoPlan, "_check", lambda self, s: events.append("check"))
-    plan = auto.AutoPlan(Alone(), lambda params: None, None)
+    monkeypatch.setattr(auto_plan.PlanController, "_decide", lambda self: None)
+    monkeypatch.setattr(auto_plan.PlanController, "_check", lambda self, s: events.append("check"))
+    plan = auto_plan.PlanController(Alone(), lambda params: None, None)
     plan.decide(CompressionConfig("tbq"))
-    steps = [[0, 1, 2]] * (auto.FIRST_CHECK_STEPS + 1)
+    steps = [[0, 1, 2]] * (auto_plan.FIRST_CHECK_STEPS + 1)
     for keys in [once, *steps] if 0 not in once else [once, *steps[1:]]:
         for key in keys:
             plan.before_push((key,), lambda: None)
             events.append(key)
     # 0 came last of what came once: the next step begins with it.
-    assert events.index("check") == len(once) + 3 * (auto.FIRST_CHECK_STEPS - (0 in once))
+    assert events.index("check") == len(once) + 3 * (auto_plan.FIRST_CHECK_STEPS - (0 in once))
 
 
 class Alone:
     """A node that is its job's only one, as far as a plan asks."""
 
     rank, num_workers, num_servers = 0, 1, 0
+    auto_keys = itertools.count(FIRST_KEY)
 
-    def init_array(self, key, value, name):
+    def init_array(self, key, value, name, compress):
         pass
 
     def pushpull(self, key, array):
@@ -134,11 +140,11 @@ def test_another_cut_must_gain_in_most_rounds(monkeypatch, gains, chosen):
     def seconds(self, case):
         return 0.01 * (next(rounds) if case.partition == 1 << 19 else 1.0)
 
-    monkeypatch.setattr(auto.AutoPlan, "_seconds", seconds)
+    monkeypatch.setattr(auto_plan.PlanController, "_seconds", seconds)
     cuts = []
-    plan = auto.AutoPlan(Alone(), lambda params: None, cuts.append)
-    plan._take(CompressionConfig("tbq"))
-    plan._times = np.full((2, len(auto.SIZES)), 0.01)
+    plan = auto_plan.PlanController(Alone(), lambda params: None, cuts.append)
+    plan._set_config(CompressionConfig("tbq"))
+    plan._times = np.full((2, len(threshold.SIZES)), 0.01)
     plan._choose_partition(compressed=True)
     assert cuts == [chosen]
 
@@ -174,7 +180,7 @@ def test_a_plan_is_revised_at_one_step_when_times_drift_and_loses_nothing(topolo
 
 def tried(plans, seconds):
     """The plan that a trial keeps, and how many blocks of each were run."""
-    run = trial.Trial(plans)
+    run = auto_plan.PlanTrial(plans)
     blocks = [0] * plans
     while not run.over:
         blocks[run.choice] += 1
@@ -235,26 +241,26 @@ def test_noise_seldom_makes_a_trial_choose_badly(true, noise, least, most):
     [
         # Large ones raw would take far longer; from 4,096 on is what from 256 on is here.
         (Curve(1e-6, 1e-4, 1e-4), Curve(1e-7, 1e-4, 1e-4), 0, 256, [256, 0]),
-        (Curve(1.2e-7, 1e-4, 1e-4), Curve(1e-7, 1e-4, 1e-4), 0, 256, [256, 0, auto.NEVER]),
-        (Curve(1.2e-7, 1e-4, 1e-4), Curve(1e-7, 1e-4, 1e-4), 100, 256, [256, auto.NEVER]),
-        (Curve(1e-7, 1e-4, 1e-4), Curve(1.2e-7, 1e-4, 1e-4), 0, auto.NEVER, [auto.NEVER, 0, 256]),
-        (Curve(1e-7, 1e-4, 1e-4), Curve(1e-6, 1e-4, 1e-4), 0, auto.NEVER, None),  # no trial
+        (Curve(1.2e-7, 1e-4, 1e-4), Curve(1e-7, 1e-4, 1e-4), 0, 256, [256, 0, NEVER]),
+        (Curve(1.2e-7, 1e-4, 1e-4), Curve(1e-7, 1e-4, 1e-4), 100, 256, [256, NEVER]),
+        (Curve(1e-7, 1e-4, 1e-4), Curve(1.2e-7, 1e-4, 1e-4), 0, NEVER, [NEVER, 0, 256]),
+        (Curve(1e-7, 1e-4, 1e-4), Curve(1e-6, 1e-4, 1e-4), 0, NEVER, None),  # no trial
     ],
 )
 def test_what_compresses_other_keys_and_may_be_as_fast_is_tried(
     raw, compressed, own, planned, plans
 ):
     node = Alone()
-    sizes = {0: 64, 1: 64, 2: 1_000_000, auto.FIRST_KEY: 1000}
-    node.known_keys = {number: Known(f"{number}", n, 0, True) for number, n in sizes.items()}
+    sizes = {0: 64, 1: 64, 2: 1_000_000, FIRST_KEY: 1000}
+    node.known_keys = {number: KnownKey(f"{number}", n, 0, True) for number, n in sizes.items()}
     used = []
-    plan = auto.AutoPlan(node, used.append, None)
-    plan._take(CompressionConfig("tbq", min_size=own))
+    plan = auto_plan.PlanController(node, used.append, None)
+    plan._set_config(CompressionConfig("tbq", min_size=own))
     plan._curves, plan._least, plan._steps, plan._interval = (raw, compressed), planned, 16, 32
     plan._begin_trial(1.0)
     assert (plan._choices if plan._trial else None) == plans
     assert used[-1] == plan.chosen
-    assert (auto.NEVER if plan.chosen.type == "none" else plan.chosen.min_size) == planned
+    assert (NEVER if plan.chosen.type == "none" else plan.chosen.min_size) == planned
 
 
 TRYING = SCRIPTS / "secopa_auto" / "trying.py"

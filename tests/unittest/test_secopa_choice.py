@@ -6,25 +6,27 @@ import math
 
 import pytest
 
-from hipress.secopa.choice import (
+from hipress.autotune.measurement import (
     BUDGET_SECONDS,
+    compare_methods,
+    least_lossy,
+)
+from hipress.autotune.trial import (
+    BLOCK_STEPS,
     SETTLING_STEPS,
-    STEP_ROUNDS,
+    STEP_BLOCKS,
     TRIAL_SECONDS,
     StepTrial,
-    compare,
-    gentlest,
 )
-from hipress.secopa.trial import BLOCK_STEPS
 
 
 def test_of_what_is_about_as_fast_the_gentlest_is_chosen():
-    assert gentlest([10.0, 11.0, 10.5]) == 0
-    assert gentlest([11.5, 11.0, 10.0]) == 1
-    assert gentlest([12.0, 11.5, 10.0]) == 2
-    assert gentlest([3.0]) == 0
-    assert gentlest([0.3, 0.2, 0.1], slack=0.2) == 0
-    assert gentlest([0.3, 0.2, 0.05], slack=0.2) == 1
+    assert least_lossy([10.0, 11.0, 10.5]) == 0
+    assert least_lossy([11.5, 11.0, 10.0]) == 1
+    assert least_lossy([12.0, 11.5, 10.0]) == 2
+    assert least_lossy([3.0]) == 0
+    assert least_lossy([0.3, 0.2, 0.1], slack=0.2) == 0
+    assert least_lossy([0.3, 0.2, 0.05], slack=0.2) == 1
 
 
 class Network:
@@ -42,7 +44,7 @@ class Network:
 
 def test_samples_grow_to_the_model_where_there_is_time():
     fast = Network((1e-4, 4e-9), (2e-3, 1e-9))
-    found = compare(fast.measure, 2, 5_000_000, 1 << 23)
+    found = compare_methods(fast.measure, 2, 5_000_000, 1 << 23)
     assert [each.elements for each in found] == [5_000_000] * 2
     assert found[0].seconds == pytest.approx(0.0201) and found[1].seconds == pytest.approx(0.007)
     assert [size for way, size in fast.asked if way][:5] == [1 << 16] * 4 + [1 << 18]
@@ -50,7 +52,7 @@ def test_samples_grow_to_the_model_where_there_is_time():
 
 def test_on_a_slow_network_only_what_is_fast_gets_large_samples():
     slow = Network((1e-3, 5e-7), (1e-3, 1.5e-7), (1e-3, 1.25e-7))
-    found = compare(slow.measure, 3, 20_000_000, 1 << 23)
+    found = compare_methods(slow.measure, 3, 20_000_000, 1 << 23)
     assert [each.elements for each in found] == [1 << 18, 1 << 20, 1 << 20]
     assert found[0].seconds == pytest.approx(10, rel=0.1)  # of all the model's gradients
     assert found[2].seconds == pytest.approx(2.5, rel=0.1)
@@ -60,14 +62,14 @@ def test_on_a_slow_network_only_what_is_fast_gets_large_samples():
 def test_what_a_message_takes_counts_once():
     """A way with long round trips is not what many of its samples take, one after the other."""
     network = Network((1e-3, 5e-8), (4e-2, 1e-8))
-    found = compare(network.measure, 2, 200_000_000, 1 << 20)
+    found = compare_methods(network.measure, 2, 200_000_000, 1 << 20)
     assert found[0].seconds == pytest.approx(10, rel=0.01)
     assert found[1].seconds == pytest.approx(2.04, rel=0.01)
 
 
 def test_what_is_beaten_gets_no_larger_sample_although_there_is_time():
     fast = Network((1e-4, 6e-9), (1e-4, 1e-9), (1e-4, 1.2e-9))
-    found = compare(fast.measure, 3, 5_000_000, 1 << 23)
+    found = compare_methods(fast.measure, 3, 5_000_000, 1 << 23)
     assert [each.elements for each in found] == [1 << 18, 5_000_000, 5_000_000]
     assert [each.left_out for each in found] == [True, False, False]
     assert found[1].seconds == pytest.approx(0.0051)
@@ -76,7 +78,7 @@ def test_what_is_beaten_gets_no_larger_sample_although_there_is_time():
 def test_what_may_not_be_allowed_beats_no_other():
     def measured(apart):
         network = Network((1e-4, 9e-9), (1e-4, 6e-9), (1e-4, 1e-9), (1e-4, 9e-8))
-        found = compare(network.measure, 4, 5_000_000, 1 << 23, apart=apart)
+        found = compare_methods(network.measure, 4, 5_000_000, 1 << 23, feedback=apart)
         return [each.left_out for each in found]
 
     assert measured([2, 3]) == [False, False, False, True]
@@ -86,59 +88,69 @@ def test_what_may_not_be_allowed_beats_no_other():
 
 def test_what_may_not_be_allowed_leaves_no_other_out():
     slow = Network((1e-4, 2e-6), (1e-4, 1e-7), (1e-4, 1.1e-7))
-    found = compare(slow.measure, 3, 5_000_000, 1 << 23, apart=[1, 2])
+    found = compare_methods(slow.measure, 3, 5_000_000, 1 << 23, feedback=[1, 2])
     assert found[0].elements < found[1].elements == found[2].elements
     assert not any(each.left_out for each in found)
 
 
 def test_of_what_there_is_no_time_for_all_the_promising_get_the_next_sample():
     slow = Network((1e-3, 5.5e-7), (1e-3, 5e-7), (1e-3, 2e-7))
-    found = compare(slow.measure, 3, 200_000_000, 1 << 23)
+    found = compare_methods(slow.measure, 3, 200_000_000, 1 << 23)
     assert [each.elements for each in found] == [1 << 18, 1 << 20, 1 << 20]
     assert slow.spent < BUDGET_SECONDS
 
 
 def test_what_had_fewer_samples_is_chosen_only_if_nothing_else_may_be():
-    from hipress.secopa.choice import Measured
-    from hipress.tuning.choice import Choice
-    from hipress.tuning.ways import BF16, MAXMIN8, POWERSGD, UNCOMPRESSED
+    from hipress.autotune.choice import MethodChoice
+    from hipress.autotune.measurement import Measurement
+    from hipress.autotune.methods import BF16, MAXMIN8, POWERSGD, UNCOMPRESSED
 
     ways = [UNCOMPRESSED, BF16, MAXMIN8, POWERSGD]
-    found = [Measured(0.9, 9, True), Measured(0.1, 9, True), Measured(0.5, 99), Measured(0.2, 99)]
-    choice = Choice(ways, False, 99, lambda: found, found)
-    assert choice.way is MAXMIN8 and "maxmin bits=8, the fastest:" in choice.explanation.sentence
+    found = [
+        Measurement(0.9, 9, True),
+        Measurement(0.1, 9, True),
+        Measurement(0.5, 99),
+        Measurement(0.2, 99),
+    ]
+    choice = MethodChoice(ways, False, 99, lambda: found, found)
+    assert choice.method is MAXMIN8 and "maxmin bits=8, the fastest:" in choice.explanation.sentence
     assert [row.note for row in choice.explanation.rows] == [
         "slower in smaller samples", "slower in smaller samples", "", "with SGD only"
     ]  # fmt: skip
-    assert "the optimizer is SGD, powersgd rank=4, the fastest" in choice.learn(True, 1)
-    again = Choice(ways, True, 99, lambda: found)
+    assert "the optimizer is SGD, powersgd rank=4, the fastest" in choice.set_feedback(True, 1)
+    again = MethodChoice(ways, True, 99, lambda: found)
     again.load_state_dict(choice.state_dict())
-    assert again.learn(False, 2) and again.way is MAXMIN8
-    few = [Measured(0.9, 9, True), Measured(0.7, 9, True), Measured(0.5, 9, True), Measured(0.2, 9)]
-    alone = Choice(ways, False, 99, lambda: few, few)
-    assert alone.way is MAXMIN8 and "the fastest" in alone.explanation.sentence
+    assert again.set_feedback(False, 2) and again.method is MAXMIN8
+    few = [
+        Measurement(0.9, 9, True),
+        Measurement(0.7, 9, True),
+        Measurement(0.5, 9, True),
+        Measurement(0.2, 9),
+    ]
+    alone = MethodChoice(ways, False, 99, lambda: few, few)
+    assert alone.method is MAXMIN8 and "the fastest" in alone.explanation.sentence
 
 
 def test_what_is_too_coarse_is_left_for_what_had_all_samples():
     """A smaller sample may flatter: 8 bits took 5 ms in one, 16 bits 8 ms of all gradients."""
-    from hipress.secopa.choice import Measured
-    from hipress.tuning.choice import Choice
-    from hipress.tuning.ways import BF16, UNCOMPRESSED, WAYS
+    from hipress.autotune.choice import MethodChoice
+    from hipress.autotune.measurement import Measurement
+    from hipress.autotune.methods import BF16, METHODS, UNCOMPRESSED
 
-    ways = [UNCOMPRESSED, BF16, *(way for way in WAYS if way.type == "maxmin")]
+    ways = [UNCOMPRESSED, BF16, *(way for way in METHODS if way.type == "maxmin")]
     found = [
-        Measured(0.020, 100), Measured(0.008, 100), Measured(0.005, 10, left_out=True),
-        Measured(0.007, 100), Measured(0.002, 100),
+        Measurement(0.020, 100), Measurement(0.008, 100), Measurement(0.005, 10, left_out=True),
+        Measurement(0.007, 100), Measurement(0.002, 100),
     ]  # fmt: skip
-    choice = Choice(ways, False, 100, lambda: found, found)
-    assert choice.way.params == {"bits": 5}
-    sentence = choice.soften("is too coarse", 30.0, 7)
-    assert choice.way is BF16, sentence
+    choice = MethodChoice(ways, False, 100, lambda: found, found)
+    assert choice.method.params == {"bits": 5}
+    sentence = choice.use_less_lossy("is too coarse", 30.0, 7)
+    assert choice.method is BF16, sentence
 
 
 def test_where_the_first_sample_takes_long_it_is_measured_once():
     slowest = Network((1.0, 1e-4), (1.0, 5e-5))
-    found = compare(slowest.measure, 2, 20_000_000, 1 << 23)
+    found = compare_methods(slowest.measure, 2, 20_000_000, 1 << 23)
     assert slowest.asked == [(0, 1 << 16), (1, 1 << 16)] and len(found) == 2
 
 
@@ -147,12 +159,12 @@ def trained(gradients, choice, *steps):
     were tried in the order of steps."""
     trial, ways = StepTrial(gradients, choice), []
     while not trial.over:
-        ways.append(trial.way)
-        median = trial.add(steps[trial.way])
+        ways.append(trial.index)
+        median = trial.add(steps[trial.index])
         if median is not None:
             trial.end_block(median)
         assert len(ways) < 1000
-    return trial.way, ways, trial.seconds
+    return trial.index, ways, trial.seconds
 
 
 def test_what_cannot_be_as_fast_is_not_tried_in_training():
@@ -192,18 +204,18 @@ def test_a_trial_of_a_way_that_takes_far_longer_than_thought_ends_in_a_round():
     trial = StepTrial([0.5, 0.1, 0.1], 2)
     steps, spent = [40.0, 0.3, 1.0], 0.0
     while not trial.over:
-        spent += steps[trial.way]
-        median = trial.add(steps[trial.way])
+        spent += steps[trial.index]
+        median = trial.add(steps[trial.index])
         if median is not None:
             trial.end_block(median)
-    assert trial.was_cut and trial.way == 2 and spent < 210
+    assert trial.was_cut and trial.index == 2 and spent < 210
 
 
 def test_a_block_counts_as_a_whole_where_steps_overlap():
     """A step returns at once but where all is to be over: then that takes as long as all did."""
     trial, edges, waiting, steps = StepTrial([0.4, 0.1], 1, whole=True), 0, 0.0, 0
     while not trial.over:
-        seconds = {0: 0.5, 1: 0.6}[trial.way]
+        seconds = {0: 0.5, 1: 0.6}[trial.index]
         waiting += seconds - 0.01
         edge, taken = trial.is_at_edge, 0.01
         if edge:
@@ -213,4 +225,4 @@ def test_a_block_counts_as_a_whole_where_steps_overlap():
         if median is not None:
             assert edge and median == pytest.approx(seconds)
             trial.end_block(median)
-    assert trial.way == 0 and edges <= 2 * (1 + 2 * STEP_ROUNDS) < steps
+    assert trial.index == 0 and edges <= 2 * (1 + 2 * STEP_BLOCKS) < steps

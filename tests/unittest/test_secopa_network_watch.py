@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from hipress.secopa.network_watch import BLOCK_STEPS, MAX_PATIENCE, NetworkWatch
+from hipress.autotune.network_watch import BLOCK_STEPS, MAX_PATIENCE, NetworkWatch
 
 
 def steps_until_noticed(watch, *phases):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from hipress.secopa.rounds import (
+from hipress.autotune.measurement import measure_each
+from hipress.autotune.outer_schedule import (
     choose_fragments,
-    cuts,
     first_steps,
-    gentlest_way,
-    measure_each,
+    fragment_counts,
+    least_lossy_method,
     shortest_delay,
     waiting,
 )
@@ -28,11 +28,11 @@ def test_who_waits_how_long():
 
 def test_gentle_where_nobody_waits_and_fast_elsewhere():
     seconds = [0.02, 0.015, 0.01]
-    assert gentlest_way([waiting([s], STEP, H, 0) for s in seconds], seconds) == 0
+    assert least_lossy_method([waiting([s], STEP, H, 0) for s in seconds], seconds) == 0
     seconds = [4.0, 0.2, 0.02, 0.01]
-    assert gentlest_way([waiting([s], STEP, H, 0) for s in seconds], seconds) == 2
+    assert least_lossy_method([waiting([s], STEP, H, 0) for s in seconds], seconds) == 2
     seconds = [4.0, 0.52, 0.5]
-    assert gentlest_way([waiting([s], STEP, H, 0) for s in seconds], seconds) == 1
+    assert least_lossy_method([waiting([s], STEP, H, 0) for s in seconds], seconds) == 1
 
 
 def test_delay_is_as_short_as_can_be():
@@ -51,7 +51,7 @@ def test_a_model_is_cut_until_the_delay_is_short():
         measured.append(number)
         return [0.02 + 0.6 / number] * number
 
-    numbers = cuts(H)
+    numbers = fragment_counts(H)
     assert numbers == [1, 2, 4]
     assert choose_fragments(seconds, numbers, None, STEP, H) == (4, 3, 0.0)
     assert measured == numbers
@@ -60,9 +60,9 @@ def test_a_model_is_cut_until_the_delay_is_short():
     measured.clear()
     assert choose_fragments(lambda n: seconds(n)[:1] * n, numbers, None, 1.0, H)[:2] == (1, 1)
     assert measured == [1]
-    assert cuts(100) == [1, 2, 4, 8] and cuts(8) == [1, 2, 4] and cuts(1) == [1]
+    assert [fragment_counts(n) for n in (100, 8, 1)] == [[1, 2, 4, 8], [1, 2, 4], [1]]
     for every in range(1, 200):  # no fragment is sent before the choice
-        assert every // cuts(every)[-1] >= first_steps(every)
+        assert every // fragment_counts(every)[-1] >= first_steps(every)
 
 
 def test_round_trips_are_counted_once():

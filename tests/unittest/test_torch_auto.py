@@ -21,19 +21,19 @@ def chosen(rank, seconds, type="onebit", params=None, min_size=100, tried=half):
     round ``number``, ``tried(compressed, rank, number)``; and what they log."""
     from collections import Counter
 
-    from hipress.torch.tuning import auto
+    from hipress.torch.autotune import choice, frontend
 
     lines = logged()
     if seconds is not None:
-        auto.Ranks.seconds = lambda _, size, compressed: seconds(compressed, size, rank)
+        frontend.GroupFrontend.time_size = lambda _, n, compressed: seconds(compressed, n, rank)
         rounds = Counter()
 
         def step_seconds(step):
-            compressed = step.settings.min_size < auto.NEVER
+            compressed = step.settings.min_size < choice.NEVER
             rounds[compressed] += 1
             return tried(compressed, rank, rounds[compressed] - 1)
 
-        auto.Step.seconds = step_seconds
+        frontend.Sample.seconds = step_seconds
     ddp, compression = wrap(network(), type, plan="auto", min_size=min_size, **(params or {}))
     x, y = batch(rank, 0)
     torch.nn.functional.cross_entropy(ddp(x), y).backward()
@@ -124,16 +124,18 @@ def sharded_sizes(rank):
     from torch.distributed.device_mesh import init_device_mesh
 
     import hipress.torch
-    from hipress.secopa import tuner
-    from hipress.torch.tuning import auto
+    from hipress.autotune import threshold
+    from hipress.torch.autotune import choice, frontend
     from test_torch_fsdp import sharded
 
     tried = []
-    auto.Ranks.seconds = lambda _, size, compressed: pays_from_20000(compressed, size, rank) / 9
-    tuner.threshold = lambda *curves: 1000
-    real = auto.buckets_of
-    auto.buckets_of = lambda shapes: tried.append(shapes) or real(shapes)
-    auto.preview = lambda compressed, plain: 0.5
+    frontend.GroupFrontend.time_size = lambda _, n, compressed: (
+        pays_from_20000(compressed, n, rank) / 9
+    )
+    threshold.threshold = lambda *curves: 1000
+    real = choice.sample_buckets
+    choice.sample_buckets = lambda shapes: tried.append(shapes) or real(shapes)
+    choice.preview = lambda compressed, plain: 0.5
     both = init_device_mesh("cpu", (2, 2), mesh_dim_names=("replicate", "shard"))
     for mesh, group in (
         (init_device_mesh("cpu", (4,)), None), (both["shard"], both["replicate"].get_group()),
@@ -151,20 +153,20 @@ def test_a_trial_of_fsdp_has_the_gradients_that_are_synchronised():
 
 
 def test_a_trial_has_the_models_sizes():
-    from hipress.torch.tuning.auto import BUCKET_ELEMENTS as BUCKET
-    from hipress.torch.tuning.auto import MAX_ELEMENTS as MOST
-    from hipress.torch.tuning.auto import buckets_of
+    from hipress.torch.autotune.frontend import BUCKET_ELEMENTS as BUCKET
+    from hipress.torch.autotune.frontend import MAX_ELEMENTS as MOST
+    from hipress.torch.autotune.frontend import sample_buckets
 
     shapes = {"a": (7,), "none": (0,), "b": (BUCKET,), "c": (5, 1), "d": (3,)}
-    assert buckets_of(shapes) == [[(3,), (5, 1), (BUCKET,)], [(7,)]]
-    assert buckets_of({"temperature": (), "weight": (2, 3)}) == [[(2, 3), ()]]
+    assert sample_buckets(shapes) == [[(3,), (5, 1), (BUCKET,)], [(7,)]]
+    assert sample_buckets({"temperature": (), "weight": (2, 3)}) == [[(2, 3), ()]]
     sizes = ("w", (1 << 10, 1 << 10)), ("b", (9,))
     layers = {f"{i}.{name}": shape for i in range(99) for name, shape in sizes}
-    sizes = [math.prod(shape) for bucket in buckets_of(layers) for shape in bucket]
+    sizes = [math.prod(shape) for bucket in sample_buckets(layers) for shape in bucket]
     assert sizes.count(9) == pytest.approx(sizes.count(1 << 20), abs=2)
     assert 0.8 * MOST < sum(sizes) < 1.2 * MOST
-    assert buckets_of({"large": (9 * MOST,), "b": (9,)}) == [[(MOST,)]]
-    assert buckets_of({"large": (9 * 4096, 2, MOST // 8192)}) == [[(4096, 2, MOST // 8192)]]
+    assert sample_buckets({"large": (9 * MOST,), "b": (9,)}) == [[(MOST,)]]
+    assert sample_buckets({"large": (9 * 4096, 2, MOST // 8192)}) == [[(4096, 2, MOST // 8192)]]
 
 
 def dtypes_tried(rank):
@@ -172,14 +174,14 @@ def dtypes_tried(rank):
     from torch.distributed.device_mesh import init_device_mesh
 
     import hipress.torch
-    from hipress.secopa import tuner
-    from hipress.torch.tuning import auto
+    from hipress.autotune import threshold
+    from hipress.torch.autotune import choice, frontend
     from test_torch_fsdp import sharded
 
     seen = []
-    auto.SIZES = tuner.SIZES = tuner.SIZES[:2]
-    tuner.threshold = lambda *curves: 1000
-    auto.Step.seconds = lambda step: seen.append({v.dtype for v in step._values}) or 1.0
+    choice.SIZES = threshold.SIZES = threshold.SIZES[:2]
+    threshold.threshold = lambda *curves: 1000
+    frontend.Sample.seconds = lambda step: seen.append({v.dtype for v in step._values}) or 1.0
     model = network().to(torch.float16)
     model[4].float()  # the smallest
     wrap(model, "onebit", plan="auto", min_size=9)

@@ -30,21 +30,21 @@ def chosen(
     from torch.nn.parallel import DistributedDataParallel
 
     import hipress.torch
-    from hipress.torch.tuning import choice
-    from hipress.tuning import choice as of_ways
+    from hipress.autotune import trial as trials
+    from hipress.torch.autotune import frontend
 
-    lines = logged()
+    lines, work = logged(), frontend.Sample.seconds
 
     def seconds_of(step):
-        choice.Step.seconds(step)  # it does work
-        slow = len(step.way.name) % 2 == rank
-        ms = seconds.get(step.way.name, 4 * min(seconds.values(), default=0))
+        work(step)
+        slow = len(step.method.name) % 2 == rank
+        ms = seconds.get(step.method.name, 4 * min(seconds.values(), default=0))
         return ms / 1e3 * (1.0 if slow else 0.1)
 
-    choice._WayStep.seconds = seconds_of
+    frontend.Sample.seconds = seconds_of
     if steps:
-        of_ways.StepTimer.begin_step = lambda timer: (
-            None if timer.over else timer._trial.add(steps.get(timer.way.name, 0.2))
+        trials.StepTimer.begin_step = lambda timer: (
+            None if timer.over else timer._trial.add(steps.get(timer.method.name, 0.2))
         )
     ddp = DistributedDataParallel(network().to(getattr(torch, dtype)))
     optimizer = getattr(torch.optim, optimizer)(ddp.parameters(), lr=0.1)
@@ -177,11 +177,11 @@ def restarted(rank):
     from torch.nn.parallel import DistributedDataParallel
 
     import hipress.torch
-    from hipress.torch.tuning import choice
+    from hipress.torch.autotune import frontend
 
     saved, steps = {}, []
     for name in ("maxmin bits=8", "uncompressed", "bf16"):
-        choice._WayStep.seconds = lambda step, name=name: 1.0 if step.way.name == name else 9.0
+        frontend.Sample.seconds = lambda step, name=name: 1.0 if step.method.name == name else 9.0
         for state in [None, *saved.values()]:
             ddp = DistributedDataParallel(network())
             compression = hipress.torch.compress(ddp, min_size=1000)
@@ -256,12 +256,12 @@ def uneven(rank):
     from torch.nn.parallel import DistributedDataParallel
 
     import hipress.torch
-    from hipress.torch.tuning import choice
-    from hipress.tuning import choice as of_ways
+    from hipress.autotune import trial as trials
+    from hipress.torch.autotune import frontend
 
     of_way = {"uncompressed": 0.03, "bf16": 0.03, "maxmin bits=8": 0.01}
-    choice._WayStep.seconds = lambda step: of_way.get(step.way.name, 0.05)
-    of_ways.StepTimer.begin_step = lambda timer: (
+    frontend.Sample.seconds = lambda step: of_way.get(step.method.name, 0.05)
+    trials.StepTimer.begin_step = lambda timer: (
         None if timer.over else timer._trial.add(0.1 * (1 + rank))
     )
     ddp = DistributedDataParallel(network())
@@ -286,18 +286,18 @@ def deserted(rank, when):
     from torch.nn.parallel import DistributedDataParallel
 
     import hipress.torch
-    from hipress.torch.tuning import choice
+    from hipress.torch.autotune import frontend
 
-    left = [9]
+    left, work = [9], frontend.Sample.seconds
 
     def seconds_of(step):
         left[0] -= 1
         if rank and when == "measuring" and not left[0]:
             os._exit(3)
-        choice.Step.seconds(step)
-        return 1.0 if step.way.name == "maxmin bits=8" else 9.0
+        work(step)
+        return 1.0 if step.method.name == "maxmin bits=8" else 9.0
 
-    choice._WayStep.seconds = seconds_of
+    frontend.Sample.seconds = seconds_of
     ddp = DistributedDataParallel(network())
     with pytest.raises(hipress.torch.HipressError) as error:
         hipress.torch.compress(ddp, min_size=1000)
@@ -365,19 +365,19 @@ def test_on_a_link_of_100_megabits_it_compresses():
 def measured_without_vectors(rank):
     """What is measured is compressed as it will be: of vectors nothing, however long they are."""
     import hipress.torch
-    from hipress.torch.tuning import choice
+    from hipress.torch.autotune import frontend
 
     seen = []
-    made = choice._WayStep.__init__
+    made = frontend.Sample.__init__
 
-    def note(step, way, *rest):
-        made(step, way, *rest)
-        if not way.own:
+    def note(step, *arguments):
+        made(step, *arguments)
+        if not step.method.by_framework:
             names = [g.name for bucket in step._gradients for g in bucket]
             counts = [g.count for bucket in step._gradients for g in bucket]
             seen.extend((c, step.settings.compresses(n, c)) for n, c in zip(names, counts))
 
-    choice._WayStep.__init__ = note
+    frontend.Sample.__init__ = note
     model = torch.nn.Sequential(torch.nn.Linear(64, 3000), torch.nn.Linear(3000, 4))
     ddp = torch.nn.parallel.DistributedDataParallel(model)
     hipress.torch.compress(ddp, min_size=100)

@@ -43,7 +43,7 @@ def test_adam_gets_none():
 
 
 def test_what_optimizers_bear():
-    from hipress.torch.tuning.optimizers import Optimizers, allows_feedback
+    from hipress.torch.autotune.optimizers import TunedOptimizers, allows_feedback
 
     class Own(torch.optim.SGD):
         """One of which nothing is known."""
@@ -53,8 +53,8 @@ def test_what_optimizers_bear():
     assert allows_feedback(sgd) and allows_feedback(torch.optim.SGD([one], lr=0.1))
     assert not allows_feedback(torch.optim.SGD([one], lr=0.1, momentum=0.99))
     assert not allows_feedback(torch.optim.Adam([one])) and not allows_feedback(Own([one]))
-    assert Optimizers([one], sgd).allow_feedback is True
-    both = Optimizers([one, other], sgd)
+    assert TunedOptimizers([one], sgd).allow_feedback is True
+    both = TunedOptimizers([one, other], sgd)
     assert both.allow_feedback is None  # that of the other is not known
     torch.optim.SGD([torch.nn.Parameter(torch.ones(3))], lr=0.1).step()
     assert both.allow_feedback is None
@@ -63,7 +63,7 @@ def test_what_optimizers_bear():
     torch.optim.Adam([other]).step()
     assert both.allow_feedback is False
     with pytest.raises(TypeError, match="takes a torch.optim.Optimizer, not list"):
-        Optimizers([one], [sgd])
+        TunedOptimizers([one], [sgd])
 
 
 def wrong_optimizers(rank):
@@ -94,9 +94,9 @@ def with_vectors(rank):
     from torch.nn.parallel import DistributedDataParallel
 
     import hipress.torch
-    from hipress.torch.tuning import choice
+    from hipress.torch.autotune import frontend
 
-    choice._WayStep.seconds = lambda step: 1.0 if step.way.name == "maxmin bits=5" else 9.0
+    frontend.Sample.seconds = lambda step: 1.0 if step.method.name == "maxmin bits=5" else 9.0
     model = torch.nn.Sequential(torch.nn.Linear(4, 5000), torch.nn.LayerNorm(5000))
     ddp = DistributedDataParallel(model)
     compression = hipress.torch.compress(ddp, min_size=1000)
@@ -118,14 +118,14 @@ def left(rank, way, gentler, steps=40):
     from torch.nn.parallel import DistributedDataParallel
 
     import hipress.torch
-    from hipress.torch.tuning import choice
-    from hipress.tuning import choice as of_ways
-    from hipress.tuning import follower
+    from hipress.autotune import controller as controllers
+    from hipress.autotune import trial as trials
+    from hipress.torch.autotune import frontend
 
     ms = {way: 1.0, gentler: 2.0}
-    choice._WayStep.seconds = lambda step: ms.get(step.way.name, 9.0)
-    of_ways.StepTimer.begin_step = lambda timer: None if timer.over else timer._trial.add(0.001)
-    follower.MAX_SHARE = 0.5
+    frontend.Sample.seconds = lambda step: ms.get(step.method.name, 9.0)
+    trials.StepTimer.begin_step = lambda timer: None if timer.over else timer._trial.add(0.001)
+    controllers.MAX_SHARE = 0.5
     ours, plain = DistributedDataParallel(network()), DistributedDataParallel(network())
     optimizer = torch.optim.SGD(ours.parameters(), lr=0.0)
     compression = hipress.torch.compress(ours, min_size=1000, optimizer=optimizer)
@@ -140,7 +140,8 @@ def left(rank, way, gentler, steps=40):
         types.append(compression.settings.type)
     flat = [torch.cat([each.flatten() for each in total]) for total in sums]
     error = ((flat[0] - flat[1]).norm() / flat[1].norm()).item()
-    return types, error, str(compression.explain()), compression._follower._front.residual_norm()
+    residual = compression._controller._frontend.residual_norm()
+    return types, error, str(compression.explain()), residual
 
 
 @pytest.mark.slow(keep=1)
@@ -173,11 +174,11 @@ def taken_over(rank, way, next_way, folder):
     from torch.nn.parallel import DistributedDataParallel
 
     import hipress.torch
-    from hipress.torch.tuning import choice
+    from hipress.torch.autotune import frontend
 
     saved, sums = None, [[torch.zeros_like(p) for p in network().parameters()] for _ in range(2)]
     for name in (way, next_way):
-        choice._WayStep.seconds = lambda step, name=name: 1.0 if step.way.name == name else 9.0
+        frontend.Sample.seconds = lambda step, name=name: 1.0 if step.method.name == name else 9.0
         ours, plain = DistributedDataParallel(network()), DistributedDataParallel(network())
         optimizer = torch.optim.SGD(ours.parameters(), lr=0.0)
         compression = hipress.torch.compress(ours, min_size=1000, optimizer=optimizer)
@@ -212,16 +213,16 @@ def test_the_rounding_error_is_what_a_codec_makes():
     import numpy as np
 
     from hipress import Compressor
+    from hipress.autotune.quality_guard import RoundingGuard, rounding_error, squares
+    from hipress.torch.autotune.frontend import TensorStatistics
     from hipress.torch.gradient import Gradient
-    from hipress.torch.tuning.following import _squares
-    from hipress.tuning.guard import Guard, error_of, squares
 
     generator = torch.Generator().manual_seed(0)
     flat = torch.randn(50_000, generator=generator)
     flat[20_000:].pow_(5)  # few large ones among small ones
     for gradient in (Gradient("even", 0, 20_000), Gradient("uneven", 20_000, 30_000)):
-        guard = Guard()
-        guard.add(_squares(flat, gradient))
+        guard = RoundingGuard()
+        guard.add(TensorStatistics.squares([flat[piece] for piece in gradient.slices()]))
         spread = guard.spread()
         part = flat[gradient.offset :][: gradient.count].numpy()
         guard.add(squares(part))
@@ -230,12 +231,12 @@ def test_the_rounding_error_is_what_a_codec_makes():
             codec = Compressor("maxmin", bits=bits)
             error = codec.decode(codec.encode(part.copy()), part.size) - part
             real = np.linalg.norm(error) / np.linalg.norm(part)
-            assert error_of({"bits": bits}, spread) == pytest.approx(real, rel=0.2)
+            assert rounding_error({"bits": bits}, spread) == pytest.approx(real, rel=0.2)
     assert guard.spread() is None
     for value in (0.0, math.nan, math.inf):
         guard.add(squares(np.full(2000, value)))
         assert guard.spread() == 0
-    assert [step for step in range(7, 250) if guard.looks_at(step)] == [7, 107, 207]
+    assert [step for step in range(7, 250) if guard.observes(step)] == [7, 107, 207]
 
 
 def coarse(rank, fastest, spread):
@@ -243,14 +244,15 @@ def coarse(rank, fastest, spread):
     from torch.nn.parallel import DistributedDataParallel
 
     import hipress.torch
-    from hipress.torch.tuning import choice
-    from hipress.tuning import choice as of_ways
-    from hipress.tuning import follower
+    from hipress.autotune import choice
+    from hipress.autotune import controller as controllers
+    from hipress.autotune import trial as trials
+    from hipress.torch.autotune import frontend
 
-    of_ways.MAX_ERROR = follower.MAX_ERROR = 0.3
+    choice.MAX_ERROR = controllers.MAX_ERROR = 0.3
     ms = {fastest: 1.0, "DDP's bf16_compress_hook": 2.0, "maxmin bits=8": 1.5}
-    choice._WayStep.seconds = lambda step: ms.get(step.way.name, 4.0)
-    of_ways.StepTimer.begin_step = lambda timer: None if timer.over else timer._trial.add(0.001)
+    frontend.Sample.seconds = lambda step: ms.get(step.method.name, 4.0)
+    trials.StepTimer.begin_step = lambda timer: None if timer.over else timer._trial.add(0.001)
     ddp = DistributedDataParallel(network())
     compression = hipress.torch.compress(ddp, min_size=1000)
     before = str(compression.explain())

@@ -17,7 +17,7 @@ def trained(rank, before, after, kind, op, folder=""):
     import os
 
     import hipress.torch
-    from hipress.tuning import journal
+    from hipress.autotune import journal
     from known_times import measure
 
     if folder:
@@ -39,7 +39,7 @@ def trained(rank, before, after, kind, op, folder=""):
         for half in range(2):
             (loss_of(model, rank, 2 * step + half) / 2).backward()
         optimizer.step()
-        ways.append(optimizer.compression._follower.way.name)
+        ways.append(optimizer.compression._controller.method.name)
     bits = b"".join(p.detach().numpy().tobytes() for p in model.parameters())
     compression = optimizer.compression
     return ways, lines, bits, str(compression.explain()), compression.is_settled
@@ -104,7 +104,7 @@ def still(rank, op):
     for half in range(2):
         (loss_of(model, rank, 2 * (COUNT - 1) + half) / 2).backward()
     optimizer.step()
-    assert optimizer.compression.own_way.name == "uncompressed"
+    assert optimizer.compression.framework_method.name == "uncompressed"
     mine = torch.cat([p.grad.flatten() for p in model.parameters()])
     torch.testing.assert_close(mine, averages(rank, op), rtol=1e-6, atol=1e-7)
     return mine

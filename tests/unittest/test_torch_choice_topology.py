@@ -26,20 +26,20 @@ def on_shared_hosts(rank, seconds, count=2, state=None, fastest="maxmin bits=5",
     from torch.nn.parallel import DistributedDataParallel
 
     import hipress.torch
-    from hipress.torch.tuning import choice, hosts
+    from hipress.torch.autotune import frontend, hosts
 
     hosts.this_host = lambda: f"host {rank // count}"
-    lines = logged()
+    lines, work = logged(), frontend.Sample.seconds
     topology = {}
 
     def seconds_of(step):
-        choice.Step.seconds(step)  # it does work
-        topology[step.way.name] = step.settings.topology
-        if step.way.topology:
-            return seconds[step.way.topology] / 1e3
-        return 0.001 if step.way.name == fastest else 0.002
+        work(step)
+        topology[step.method.name] = step.settings.topology
+        if step.method.topology:
+            return seconds[step.method.topology] / 1e3
+        return 0.001 if step.method.name == fastest else 0.002
 
-    choice._WayStep.seconds = seconds_of
+    frontend.Sample.seconds = seconds_of
     ddp = DistributedDataParallel(network())
     if "ef" in fastest:
         options["optimizer"] = torch.optim.SGD(ddp.parameters(), 0.1, momentum=0.9)
@@ -108,18 +108,20 @@ def named(rank, options, method):
     from torch.nn.parallel import DistributedDataParallel
 
     import hipress.torch
-    from hipress.torch.tuning import auto, choice, hosts
+    from hipress.autotune import threshold
+    from hipress.torch.autotune import frontend, hosts
 
     hosts.this_host = lambda: f"host {rank // 2}"
-    lines, work = logged(), choice.Step.seconds
+    lines, work = logged(), frontend.Sample.seconds
 
     def seconds_of(step):
+        if step.method is None:  # with plan="auto"
+            return 1 if step.settings.min_size < threshold.NEVER else 2
         work(step)
         return 0.01 if step.settings.topology == "hierarchical" else 0.02
 
-    choice._WayStep.seconds = seconds_of
-    auto.Ranks.seconds = lambda ranks, size, compressed: size * (1 if compressed else 2)
-    auto.Step.seconds = lambda step: 1 if step.settings.min_size < auto.NEVER else 2
+    frontend.Sample.seconds = seconds_of
+    frontend.GroupFrontend.time_size = lambda of, size, compressed: size * (1 if compressed else 2)
     model = network()
     if method == "compress":
         ddp = DistributedDataParallel(model)
@@ -179,7 +181,7 @@ def test_topology_auto_is_refused_where_nobody_measures_it():
 
 
 def test_a_host_without_proc_is_this_processs_own(monkeypatch):
-    from hipress.torch.tuning import hosts
+    from hipress.torch.autotune import hosts
 
     def missing(path, *args):
         raise FileNotFoundError(path)
@@ -189,7 +191,7 @@ def test_a_host_without_proc_is_this_processs_own(monkeypatch):
 
 
 def test_ranks_of_a_host_lie_together():
-    from hipress.torch.tuning.hosts import block_length
+    from hipress.torch.autotune.hosts import block_length
 
     for hosts, length in (("aabb", 2), ("aab", 2), ("aaabbb", 3), ("ab", 1), ("aa", 1), ("a", 1),
                           ("abab", 1), ("aabbb", 1), ("abb", 1), ("aabbaa", 1)):  # fmt: skip

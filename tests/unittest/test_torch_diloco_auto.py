@@ -24,21 +24,22 @@ MIDDLE = {**SLOW, "bf16": 11}
 def know(ms, step=0.1):
     """Makes synchronisations of the whole model take so many ms by each way, and inner steps so
     many seconds; returns the lines that are logged."""
-    from hipress.torch.tuning import choice
-    from hipress.tuning import rounds
+    from hipress.autotune import outer_steps
+    from hipress.torch.autotune import frontend
 
-    lines, elements = logged(), sum(p.numel() for p in network().parameters())
+    lines, work = logged(), frontend.Sample.seconds
+    elements = sum(p.numel() for p in network().parameters())
 
     def seconds_of(measured):
-        choice.Step.seconds(measured)  # it does work
-        return ms[measured.way.name] / 1e3 * measured.elements / elements
+        work(measured)
+        return ms[measured.method.name] / 1e3 * measured.elements / elements
 
     def took(self, fragment, seconds):
-        self._travel[fragment] = ms[self.way.name] / 1e3 / self.plan.fragments
+        self._travel[fragment] = ms[self.method.name] / 1e3 / self.schedule.fragments
 
-    choice._WayStep.seconds = seconds_of
-    rounds.RoundChoice._step_seconds = lambda self: step
-    rounds.RoundChoice.took = took
+    frontend.Sample.seconds = seconds_of
+    outer_steps.OuterStepController._step_seconds = lambda self: step
+    outer_steps.OuterStepController.record_travel = took
     return lines
 
 

@@ -22,8 +22,8 @@ import torch
 
 import hipress.torch.elastic as elastic
 from hipress.torch.elastic.session import Session
-from hipress.torch.tuning import choice, following
-from hipress.tuning import rounds
+from hipress.torch.autotune import frontend, synchronizer
+from hipress.autotune import outer_steps
 
 MS = {"uncompressed": 900.0, "lossless": 800.0, "bf16": 500.0, "maxmin bits=8": 300.0,
       "maxmin bits=4": 3.0, "maxminef bits=4": 20.0}
@@ -34,21 +34,21 @@ def seconds_of(step):
     measured[0] += 1
     if measured[0] == 5 and os.environ["HIPRESS_ELASTIC_SLOT"] == os.environ.get("VICTIM"):
         os.kill(os.getpid(), int(os.environ["SIGNAL"]))
-    seconds = choice.Step.seconds(step)
-    return seconds if "WIDTH" in os.environ else MS.get(step.way.name, 1000.0) / 1e3
+    seconds = work(step)
+    return seconds if "WIDTH" in os.environ else MS.get(step.method.name, 1000.0) / 1e3
 
 def timer(self):
-    self._follower.seconds.append(MS[self._follower.way.name] / 1e3)
+    self._controller.seconds.append(MS[self._controller.method.name] / 1e3)
     return lambda: None
 
 def took(self, fragment, seconds):
-    self._travel[fragment] = MS[self.way.name] / 1e3
+    self._travel[fragment] = MS[self.method.name] / 1e3
 
-choice._WayStep.seconds = seconds_of
+work, frontend.Sample.seconds = frontend.Sample.seconds, seconds_of
 if "WIDTH" not in os.environ:
-    following.Following.timer = timer
-    rounds.RoundChoice.took = took
-rounds.RoundChoice._step_seconds = lambda self: 0.1
+    synchronizer.TunedSynchronizer.timer = timer
+    outer_steps.OuterStepController.record_travel = took
+outer_steps.OuterStepController._step_seconds = lambda self: 0.1
 torch.set_num_threads(1)
 torch.seed()
 width = int(os.environ.get("WIDTH", 96))

@@ -3,7 +3,6 @@
 import contextlib
 import math
 import os
-from types import SimpleNamespace
 
 import pytest
 
@@ -28,9 +27,9 @@ def exchange_at(place, attacker):
     import torch.distributed as dist
 
     from hipress.torch import settings, start
+    from hipress.torch.autotune import hosts
     from hipress.torch.executors import engine
     from hipress.torch.integrations import broadcast, outer
-    from hipress.torch.tuning import auto, hosts
 
     group = dist.group.WORLD
     model = torch.nn.Linear(2, 2).requires_grad_(False)
@@ -42,8 +41,6 @@ def exchange_at(place, attacker):
         engine.engine_of(group, 20)
     elif place == "hosts":
         hosts.ranks_per_host(group)
-    elif place == "auto":
-        auto.Ranks.from_worker_0(SimpleNamespace(group=group), 1)
     elif place == "outer":
         outer.frozen_that_differ(model, group)
     elif place == "broadcast":
@@ -68,28 +65,28 @@ def attack(rank, place, attacker, path, secrets):
 
         authenticate()
     with contextlib.suppress(Exception):  # the victim sends no pickle
-        if place in ("auto", "broadcast"):
+        if place == "broadcast":
             dist.broadcast_object_list([Malicious(path)], attacker)
         else:
             dist.all_gather_object([None, None], Malicious(path))
 
 
-PLACES = ("start", "settings", "engine", "hosts", "auto", "outer", "broadcast")
+PLACES = ("start", "settings", "engine", "hosts", "outer", "broadcast")
 
 
 @pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("place", PLACES)
 def test_stranger_in_place_of_a_rank_is_refused(place, tmp_path):
-    attacker, path = int(place != "auto"), tmp_path / "created"
-    texts = run_ranks(attack, 2, place, attacker, str(path), [SECRET, OTHER_SECRET], timeout=30)
+    path = tmp_path / "created"
+    texts = run_ranks(attack, 2, place, 1, str(path), [SECRET, OTHER_SECRET], timeout=30)
     assert not path.exists()
-    assert texts[1 - attacker].startswith(f"HipressError: rank {attacker} {NOT_PROVED}"), texts
+    assert texts[0].startswith(f"HipressError: rank 1 {NOT_PROVED}"), texts
 
 
 @pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("place", PLACES)
 def test_pickle_is_refused_without_a_secret(place, tmp_path):
-    attacker, path = int(place != "auto"), tmp_path / "created"
+    attacker, path = 1, tmp_path / "created"
     texts = run_ranks(attack, 2, place, attacker, str(path), None, timeout=30)
     assert not path.exists()
     assert f" of rank {attacker} are malformed" in texts[1 - attacker], texts

@@ -43,8 +43,8 @@ def test_a_process_waits_for_callbacks_and_for_no_one_who_never_comes(monkeypatc
 
 
 def test_a_process_waits_for_numbers_that_are_compared(monkeypatch):
+    from hipress.torch.autotune.reductions import GroupReductions
     from hipress.torch.executors import gloo_threads
-    from hipress.torch.tuning.numbers import GroupNumbers
 
     class Work:
         until = time.monotonic() + 0.3
@@ -53,7 +53,7 @@ def test_a_process_waits_for_numbers_that_are_compared(monkeypatch):
             return time.monotonic() > self.until
 
     monkeypatch.setattr(torch.distributed, "all_reduce", lambda *_, **__: Work())
-    begun = GroupNumbers(None, None, torch.device("cpu")).begin_maxima([1.0])
+    begun = GroupReductions(None, None, torch.device("cpu")).begin_max([1.0])
     gloo_threads.settle()
     assert begun[0].is_completed()
 
@@ -63,7 +63,7 @@ def averaged(rank):
     import torch.distributed as dist
     from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
 
-    from hipress.torch.tuning import choice
+    from hipress.torch.autotune.hooks import MEANS, FlatBucket
 
     found = []
     for theirs, name in (
@@ -71,9 +71,9 @@ def averaged(rank):
         (default_hooks.bf16_compress_hook, "DDP's bf16_compress_hook"),
     ):
         both = []
-        for hook in (theirs, choice.MEANS[name]):
+        for hook in (theirs, MEANS[name]):
             torch.manual_seed(rank)
-            bucket = choice.Flat(torch.randn(1000))
+            bucket = FlatBucket(torch.randn(1000))
             mean = hook(dist.group.WORLD, bucket).wait()
             assert mean.data_ptr() == bucket.buffer().data_ptr()
             both.append(mean.numpy().tobytes())

@@ -46,15 +46,15 @@ def gradients(model, rank):
 
 def use_the_frameworks_all_reduce(compression, hybrid):
     """Let the framework reduce gradients itself, as type "auto" does on a fast network."""
-    from hipress.torch.tuning import choice
-    from hipress.tuning.ways import UNCOMPRESSED
+    from hipress.autotune.methods import UNCOMPRESSED
+    from hipress.torch.autotune.hooks import MEANS, SCATTERS
 
-    compression._follower = SimpleNamespace(
-        way=UNCOMPRESSED, begin_step=lambda: None, seconds=[], guard=lambda: None
+    compression._controller = SimpleNamespace(
+        method=UNCOMPRESSED, begin_step=lambda: None, seconds=[], observer=None
     )
-    compression._hooks = choice.MEANS if hybrid else choice.SCATTERS
+    compression._hooks = MEANS if hybrid else SCATTERS
     compression._may_be_loaded = False
-    assert compression.own_way
+    assert compression.framework_method
 
 
 def compare_with_fsdp(rank):

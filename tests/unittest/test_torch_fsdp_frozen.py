@@ -103,16 +103,16 @@ def test_the_same_job_goes_on_with_other_layers_frozen(kind):
 
 def chooses(rank):
     """What is frozen is not measured; vectors go as they are when they are unfrozen, too."""
-    from hipress.torch.tuning import choice
+    from hipress.torch.autotune import frontend
     from known_times import measure
 
-    measured, made = [], choice.Meter.__init__
+    measured, made = [], frontend.GroupFrontend.__init__
 
-    def init(self, settings, ranks, shapes, *more):
+    def init(self, settings, engine, group, device, dtype, shapes, *more):
         measured.append(set(shapes))
-        made(self, settings, ranks, shapes, *more)
+        made(self, settings, engine, group, device, dtype, shapes, *more)
 
-    choice.Meter.__init__ = init
+    frontend.GroupFrontend.__init__ = init
     measure(lambda way: 1.0 if way == "maxmin bits=8" else 9.0)
     _, compression = job("fsdp2", "auto", {}, LATE)
     name = "layers.bias.weight"

@@ -27,22 +27,22 @@ def trained(rank, before, after, optimizer, count):
     from torch.nn.parallel import DistributedDataParallel
 
     import hipress.torch
-    from hipress.torch.tuning import choice, following
-    from hipress.tuning import choice as of_ways
+    from hipress.autotune import trial as trials
+    from hipress.torch.autotune import frontend, synchronizer
 
     now, lines = dict(before), logged()
 
     def ms(way):
         return now.get(way.name, 5 * max(now.values())) * (1 if rank else 0.8)
 
-    choice._WayStep.seconds = lambda step: ms(step.way) / 1e3
-    of_ways.StepTimer.begin_step = lambda timer: None if timer.over else timer._trial.add(0.001)
+    frontend.Sample.seconds = lambda step: ms(step.method) / 1e3
+    trials.StepTimer.begin_step = lambda timer: None if timer.over else timer._trial.add(0.001)
 
     def at_known_times(self):
-        self._follower.seconds.append(ms(self._follower.way) / 1e3)
+        self._controller.seconds.append(ms(self._controller.method) / 1e3)
         return lambda: None
 
-    following.Following.timer = at_known_times
+    synchronizer.TunedSynchronizer.timer = at_known_times
     ddp = DistributedDataParallel(network())
     optimizer = getattr(torch.optim, optimizer)(ddp.parameters(), lr=0.01)
     compression = hipress.torch.compress(ddp, min_size=1000, optimizer=optimizer)
@@ -54,7 +54,7 @@ def trained(rank, before, after, optimizer, count):
         ddp.zero_grad()
         loss_of(ddp, rank, step).backward()
         optimizer.step()
-        ways.append(compression._follower.way.name)
+        ways.append(compression._controller.method.name)
     return ways, lines, b"".join(p.grad.numpy().tobytes() for p in ddp.parameters())
 
 

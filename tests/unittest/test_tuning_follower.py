@@ -2,31 +2,36 @@
 
 import json
 
+import numpy as np
 import pytest
 
-from hipress.secopa.choice import Measured
-from hipress.secopa.steps import Steps
-from hipress.tuning import follower as of_steps
-from hipress.tuning.choice import Choice, choose
-from hipress.tuning.follower import Follower
-from hipress.tuning.ways import BF16_HOOK, POWERSGD, ways_for
+from hipress.autotune.choice import MethodChoice, choose
+from hipress.autotune.controller import TuningController
+from hipress.autotune.measurement import Measurement
+from hipress.autotune.methods import BF16_HOOK, POWERSGD, candidates
+from hipress.autotune.quality_guard import EVERY, GradientStatistics
+from hipress.autotune.steps import StepDetector
 
-WAYS = ways_for(narrow=False, feedback=True, without=[BF16_HOOK, POWERSGD])
+WAYS = candidates(is_16_bit=False, feedback=True, without=[BF16_HOOK, POWERSGD])
 
 
 class Front:
     """The only rank of a job."""
 
-    rank, sends_all_it_leaves, compares_results = 1, True, False
+    rank, keeps_error_feedback, compares_results = 1, True, False
+    statistics = GradientStatistics
 
     def __init__(self, allowed=True):
-        self.step, self.allowed, self.used = 0, allowed, []
+        self.step, self.allowed, self.used, self.reductions = 0, allowed, [], self
 
-    def begin_maxima(self, values):
+    def begin_max(self, values):
         return list(values)
 
-    def end_maxima(self, begun):
+    def end_max(self, begun):
         return begun
+
+    def max(self, *values):
+        return self.end_max(self.begin_max(values))
 
     def use(self, way):
         self.used.append(way.name)
@@ -50,8 +55,8 @@ class Clock:
 
 
 def choice_of(ms, feedback=True):
-    measured = [Measured(ms.get(way.name, 1000.0) / 1e3, 1000) for way in WAYS]
-    return Choice(list(WAYS), feedback, 1000, lambda: measured, measured)
+    measured = [Measurement(ms.get(way.name, 1000.0) / 1e3, 1000) for way in WAYS]
+    return MethodChoice(list(WAYS), feedback, 1000, lambda: measured, measured)
 
 
 def steps(follower, front, clock, count, seconds):
@@ -70,8 +75,8 @@ def test_a_trial_does_not_choose_what_an_optimizer_that_comes_later_does_not_bea
     """A gentler way is tried against the fastest one, when an optimizer appears that forbids it."""
     clock, front = Clock(monkeypatch), Front()
     choice = choice_of({"maxminef bits=2": 10.0, "maxmin bits=5": 10.5})
-    follower = Follower(choice, front, 4000.0)
-    assert choice.way.name == "maxmin bits=5" and follower.is_trying
+    follower = TuningController(choice, front, 4000.0)
+    assert choice.method.name == "maxmin bits=5" and follower.is_trying
     ms = {"maxminef bits=2": 0.01, "maxmin bits=5": 0.02}
     steps(follower, front, clock, 3, lambda way: ms.get(way, 1.0))
     front.allowed = False
@@ -83,16 +88,16 @@ def test_seconds_count_for_the_way_that_took_them(monkeypatch):
     """The way changes while seconds of the one before are compared."""
     clock, front = Clock(monkeypatch), Front()
     choice = choice_of({"maxmin bits=5": 10.0}, feedback=False)
-    follower = Follower(choice, front, 4000.0, tries=False)
-    coarse, row, figures = choice.way, choice.explanation.rows, follower._figures
+    follower = TuningController(choice, front, 4000.0, tries=False)
+    coarse, row, figures = choice.method, choice.explanation.rows, follower._numbers_to_compare
 
     def softening():
-        if follower._asked is not None and choice.way is coarse:
-            choice.soften("a test", 0.0, front.step)
+        if follower._reduction is not None and choice.method is coarse:
+            choice.use_less_lossy("a test", 0.0, front.step)
         return figures()
 
-    monkeypatch.setattr(follower, "_figures", softening)
-    while choice.way is coarse:
+    monkeypatch.setattr(follower, "_numbers_to_compare", softening)
+    while choice.method is coarse:
         steps(follower, front, clock, 1, lambda _: 0.1)
     steps(follower, front, clock, 2, lambda _: 7.0)
     assert not next(each for each in row if each.chosen).step_ms
@@ -103,22 +108,23 @@ def test_seconds_count_for_the_way_that_took_them(monkeypatch):
 def test_what_was_seen_before_a_load_counts_no_more():
     """An earlier step is loaded, and its gradients are looked at soon."""
     front = Front(allowed=False)
-    follower = Follower(choice_of({"maxmin bits=5": 10.0}, False), front, 4000.0, tries=False)
+    choice = choice_of({"maxmin bits=5": 10.0}, False)
+    follower = TuningController(choice, front, 4000.0, tries=False)
 
     def looked_at(count):
         found = []
         for _ in range(count):
             follower.begin_step()
-            guard = follower.guard()
-            if guard is not None:
-                guard.add([1.0, 1.0])
+            observer = follower.observer
+            if observer is not None:
+                observer.before([("g", [np.ones(2)])])
                 found.append(front.step)
             front.step += 1
         return found
 
-    assert looked_at(2 * of_steps.EVERY + 10)
+    assert looked_at(2 * EVERY + 10)
     front.step = 10
-    follower.resume(waits=False)
+    follower.resume(has_residuals=False)
     assert looked_at(20)
 
 
@@ -132,27 +138,27 @@ def test_what_was_seen_before_a_load_counts_no_more():
     ],
 )
 def test_where_steps_begin(pushes, begins):
-    found = Steps()
+    found = StepDetector()
     assert not found.has_begun
     assert [i for i, key in enumerate(pushes) if found.begins([ord(key)])] == begins
     assert found.has_begun
 
 
 def test_nothing_may_be_compressed():
-    class Meter:
-        elements, measure_again = 0, None
+    class Alone:
+        rank, num_ranks, elements = 1, 2, 0
 
-    choice = choose(list(WAYS), None, Meter(), (2, "worker"), 0, 0, logs=False)
+    choice = choose(Alone(), list(WAYS), None, 0, 0)
     assert choice.explanation.sentence == "auto: uncompressed, for no gradient may be compressed"
 
 
 def lines_of(monkeypatch, tmp_path, ms, sends, tries=True):
     """The lines of 400 steps, of which one by a way takes 20 ms and ``ms``, and sends bytes."""
     monkeypatch.setenv("HIPRESS_EXPLAIN", str(tmp_path / "job.json"))
-    monkeypatch.setattr("hipress.tuning.journal.EVERY", 20)
+    monkeypatch.setattr("hipress.autotune.journal.EVERY", 20)
     clock, front, sent = Clock(monkeypatch), Front(allowed=False), [10_000]
-    front.rank, front.sends_all_it_leaves, front.bytes_sent = 0, False, lambda: sent[0]
-    follower = Follower(choice_of(ms, False), front, 4000.0, tries)
+    front.rank, front.keeps_error_feedback, front.bytes_sent = 0, False, lambda: sent[0]
+    follower = TuningController(choice_of(ms, False), front, 4000.0, tries)
 
     def seconds(way):
         sent[0] += sends(way) // 2  # asked twice in a step

@@ -10,14 +10,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from hipress.autotune.measurement import Measurement
+from hipress.autotune.methods import OUTER_METHODS
+from hipress.autotune.outer_schedule import first_steps, fragment_counts
+from hipress.autotune.outer_steps import OuterStepController
 from hipress.elastic_training.array_outer_steps import ArrayOuterSteps
 from hipress.elastic_training.sums import buckets
 from hipress.local_sgd.arrays import ArrayWeights
 from hipress.local_sgd.schedule import Schedule
-from hipress.secopa.choice import Measured
-from hipress.secopa.rounds import cuts, first_steps
-from hipress.tuning.rounds import RoundChoice
-from hipress.tuning.ways import ROUND_WAYS
 
 H = 30
 
@@ -25,43 +25,46 @@ H = 30
 class Front:
     """Whose synchronisations take these seconds by each way."""
 
-    rank, elements, alone, raw = 1, 1000, "", 4000.0
+    rank, num_ranks, elements, outer_methods = 1, 2, 1000, OUTER_METHODS
 
     def __init__(self, seconds):
-        self.seconds, self.compared = seconds, 0
+        self.seconds, self.compared, self.reductions = seconds, 0, self
 
-    def measure(self):
-        return [Measured(seconds, 1000) for seconds in self.seconds]
+    def measure(self, methods, compare):
+        return [Measurement(seconds, 1000) for seconds in self.seconds]
 
-    def fragments(self, way, count):
-        return [self.seconds[way] / count] * count
+    def time_fragments(self, method, count):
+        return [self.seconds[OUTER_METHODS.index(method)] / count] * count
 
-    def begin_maxima(self, values):
+    def begin_max(self, values):
         self.compared += 1
         return list(values)
 
-    def end_maxima(self, begun):
+    def end_max(self, begun):
         return begun
+
+    def max(self, *values):
+        return self.end_max(self.begin_max(values))
 
     def bytes_sent(self):
         return 0
 
 
 def made(front, sync_every=H, fragments=(1,), delay=0):
-    choice = RoundChoice(front, ROUND_WAYS, sync_every, fragments, delay)
+    choice = OuterStepController(front, sync_every, fragments, delay)
     choice._step_seconds = lambda: 0.1
     return choice
 
 
 def test_what_was_on_its_way_by_the_plan_before_does_not_count():
-    front = Front([0.01] * len(ROUND_WAYS))
-    choice = made(front, fragments=cuts(H), delay=None)
+    front = Front([0.01] * len(OUTER_METHODS))
+    choice = made(front, fragments=fragment_counts(H), delay=None)
     plans = [plan for step in range(1, H) if (plan := choice.after_step(step))]
     assert [plan.fragments for plan in plans] == [1]
-    choice.took(3, 0.5)  # the third of four, when the next plan was there already
-    choice.begin_plan()
+    choice.record_travel(3, 0.5)  # the third of four, when the next plan was there already
+    choice.begin_schedule()
     compared = front.compared
-    choice.took(0, 0.01)
+    choice.record_travel(0, 0.01)
     assert choice.after_step(H) is None
     assert front.compared == compared + 1  # the ranks go on to watch the network
 
@@ -79,31 +82,31 @@ def test_a_plan_that_was_saved_does_not_take_the_place_of_what_is_given(
     sync_every, fragments, delay, expected
 ):
     saved = {"way": "maxmin bits=4", "fragments": 4, "delay": 20, "waiting": 0.0}
-    choice = made(Front([0.01] * len(ROUND_WAYS)), sync_every, fragments, delay)
+    choice = made(Front([0.01] * len(OUTER_METHODS)), sync_every, fragments, delay)
     plan = choice.load_state_dict(saved)
     assert (plan.fragments, plan.delay) == expected
-    assert choice.way.name == "maxmin bits=4"
+    assert choice.method.name == "maxmin bits=4"
 
 
 def test_a_plan_that_was_carried_over_is_chosen_anew_when_the_network_changes():
-    choice = RoundChoice(Front([0.01] * len(ROUND_WAYS)), ROUND_WAYS, H, (1,), 0)
+    choice = OuterStepController(Front([0.01] * len(OUTER_METHODS)), H, (1,), 0)
     choice.load_state_dict({"way": "maxmin bits=4", "fragments": 1, "delay": 0, "waiting": 0.0})
     for turn in range(1, 40):
-        choice.took(0, 0.01 if turn < 20 else 1.0)
-        choice.before_round(H * turn, H, 0.1)
+        choice.record_travel(0, 0.01 if turn < 20 else 1.0)
+        choice.before_outer_step(H * turn, H, 0.1)
     assert "times as long as it did" in str(choice.explanation)
 
 
 def test_steps_between_rounds_without_turns_are_those_that_were_made():
-    front = Front([0.01] * len(ROUND_WAYS))
+    front = Front([0.01] * len(OUTER_METHODS))
     choice = made(front)
     asked = []
-    front.begin_maxima = lambda values: asked.append(values) or list(values)
-    assert choice.before_round(5, 5, 0.1)  # early ones, of five steps
+    front.begin_max = lambda values: asked.append(values) or list(values)
+    assert choice.before_outer_step(5, 5, 0.1)  # early ones, of five steps
     for step in (10, 15):
-        choice.took(0, 0.01)
-        choice._round_began -= 1.0
-        assert not choice.before_round(step, 5, 0.1)
+        choice.record_travel(0, 0.01)
+        choice._step_began -= 1.0
+        assert not choice.before_outer_step(step, 5, 0.1)
     seconds = [mean for _, mean in asked[1:]]
     assert seconds and all(0.2 <= mean < 0.3 for mean in seconds)
     assert first_steps(H) == 5
@@ -126,7 +129,7 @@ class Sums:
         self._future, self._choice = future, made(front)
 
     def before_round(self, *about):
-        self._choice.before_round(*about)
+        self._choice.before_outer_step(*about)
 
     def start(self, _):
         future = self._future()
@@ -135,7 +138,7 @@ class Sums:
 
     def took(self, seconds):
         assert 0.04 < seconds < 10
-        self._choice.took(0, seconds)
+        self._choice.record_travel(0, seconds)
 
 
 class Weights(ArrayWeights):
@@ -157,7 +160,7 @@ class Weights(ArrayWeights):
 def test_all_workers_compare_how_long_each_round_was_on_its_way():
     compared = []
     for future in (Future, Late):
-        front = Front([0.01] * len(ROUND_WAYS))
+        front = Front([0.01] * len(OUTER_METHODS))
         optimizer = SimpleNamespace(attach=lambda _: None, step=lambda _: None)
         rounds = ArrayOuterSteps(Weights(), optimizer, "sgd", Schedule(H))
         sums = rounds.connect(Sums(front, future))

@@ -32,7 +32,8 @@ def command(
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
     """Say what each choice takes, what was chosen and why, and what would pay next."""
-    from hipress.secopa import explanation, profiles
+    from hipress.autotune import explanation
+    from hipress.secopa import profiles
     from hipress.simulator import explain, models
     from hipress.simulator.step import Options
 

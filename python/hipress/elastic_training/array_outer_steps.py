@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from hipress.config import CompressionConfig
-from hipress.elastic_training.choosing import ChoosingRounds
 from hipress.elastic_training.outer_steps import OuterSteps
 from hipress.elastic_training.sums import Sums
+from hipress.elastic_training.tuned_sums import TunedPseudoGradients
 from hipress.engine import Engine
 from hipress.local_sgd.arrays import ArrayWeights, divide_if_finite
 from hipress.local_sgd.outer import Arrival, Fragment, OuterOptimizer, OuterWeights
@@ -53,9 +53,9 @@ class ArrayOuterSteps(OuterSteps):
         """
         return self.connect(Sums(engine, config, self._sizes(), math.inf, uncompressed))
 
-    def choosing(
+    def tuned(
         self, engine: Engine, config: CompressionConfig, known: Mapping[str, Any] | None
-    ) -> ChoosingRounds:
+    ) -> TunedPseudoGradients:
         """Return sums whose compression is chosen; see :meth:`sums`.
 
         Args:
@@ -64,7 +64,7 @@ class ArrayOuterSteps(OuterSteps):
             known: Choice of the previous view, the same on all workers; None in the first view.
         """
         shapes = {name: outer.shape for name, outer in self.outer.items()}
-        sums = ChoosingRounds(
+        sums = TunedPseudoGradients(
             engine,
             config,
             shapes,

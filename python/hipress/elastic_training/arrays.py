@@ -13,19 +13,19 @@ from typing import Any
 import numpy as np
 
 from hipress import addresses, scheduler
+from hipress.autotune.explanation import Explanation
 from hipress.casync.graph import GRADIENT, PLAIN, Graph, Op, cut, worker
 from hipress.casync.program import flatten
 from hipress.config import AUTO, CompressionConfig
 from hipress.dtypes import FLOAT32
 from hipress.elastic_training import state
 from hipress.elastic_training.array_outer_steps import ArrayOuterSteps
-from hipress.elastic_training.choosing import Choosing, ChoosingGradients
 from hipress.elastic_training.outer_step_session import OuterStepSession
 from hipress.elastic_training.sums import Carried, Sums
+from hipress.elastic_training.tuned_sums import TunedGradients, TunedSums
 from hipress.encodes import Codecs, bindings
 from hipress.engine import Bucket, Engine
 from hipress.errors import HipressError
-from hipress.secopa.explanation import Explanation
 
 _MESSAGE = 1 << 20
 """Elements of a message of a state that is copied: 4 MiB."""
@@ -161,7 +161,7 @@ class ArraySession(OuterStepSession):
         if self.rank in ranks:
             state, engine = self._state, self._join(ranks)
             if state.config.type == AUTO:
-                self.begin(self._choosing(engine, self.known_choice(ranks)))
+                self.begin(self._tuned(engine, self.known_choice(ranks)))
                 return
             warm_up = max(0, state.config.warm_up()[1] - state.completed)
             if state.outer_steps is None:
@@ -171,11 +171,11 @@ class ArraySession(OuterStepSession):
                 sums = state.outer_steps.sums(engine, state.config, warm_up)
             self.begin(sums)
 
-    def _choosing(self, engine: Engine, known: Mapping[str, Any] | None) -> Choosing:
+    def _tuned(self, engine: Engine, known: Mapping[str, Any] | None) -> TunedSums:
         state = self._state
         if state.outer_steps is not None:
-            return state.outer_steps.choosing(engine, state.config, known)
-        return ChoosingGradients(
+            return state.outer_steps.tuned(engine, state.config, known)
+        return TunedGradients(
             engine, state.config, state.shapes(), state.sizes(), known,
             step=lambda: state.step, allows_feedback=state.allows_feedback,
         )  # fmt: skip

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from hipress.secopa.choice import STEP_TOLERANCE, gentlest
+from hipress.autotune.explanation import FASTER, Explanation, Row, number, pays
+from hipress.autotune.measurement import STEP_TOLERANCE, least_lossy
 from hipress.secopa.cluster import Cluster
-from hipress.secopa.explanation import FASTER, Explanation, Row, number, pays
 from hipress.simulator import setting
 from hipress.simulator.models import Model
 from hipress.simulator.setting import Setting
@@ -36,7 +36,7 @@ def explain(
         return [simulate(of, scene.costs, on, options).seconds for scene in scenes]
 
     steps = seconds(model, cluster)
-    chosen = gentlest(steps, STEP_TOLERANCE)
+    chosen = least_lossy(steps, STEP_TOLERANCE)
     rows = [
         Row(
             _name(scene), 1e3 * gradients, 1.0, chosen=i == chosen, predicted_ms=1e3 * step

@@ -158,7 +158,7 @@ class _Group:
         pending = self._group.pushpull()  # in which type "auto" may measure first
         began = time.perf_counter()
         pending.wait()
-        self._node.after(self._group.keys, self._arrays, time.perf_counter() - began)
+        self._node.observe_results(self._group.keys, self._arrays, time.perf_counter() - began)
         if self._lost[0]:
             return [np.full_like(array, np.nan) for array in self._arrays]
         return [np.divide(a, a.dtype.type(divisor), out=np.empty_like(a)) for a in self._arrays]

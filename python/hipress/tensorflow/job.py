@@ -7,10 +7,10 @@ import os
 from collections.abc import Mapping, Sequence
 
 from hipress import states
+from hipress.autotune.explanation import Explanation
+from hipress.autotune.steps import FIRST_KEY
 from hipress.config import CompressionConfig
 from hipress.node import HipressError, Node
-from hipress.secopa.auto import FIRST_KEY
-from hipress.secopa.explanation import Explanation
 
 
 class _WorkerNode(Node):
@@ -18,7 +18,7 @@ class _WorkerNode(Node):
 
     def __init__(self) -> None:
         super().__init__()
-        self.sees_results = True
+        self.compares_results = True
         self.feedback: list[bool] = []
         """Whether each user of averages bears error feedback."""
 

@@ -8,9 +8,9 @@ import keras
 import tensorflow as tf
 from keras.src.saving.object_registration import GLOBAL_CUSTOM_NAMES
 
+from hipress.autotune.methods import MAX_MOMENTUM
 from hipress.config import CompressionConfig
 from hipress.tensorflow.gradients import Average
-from hipress.tuning.ways import MAX_MOMENTUM
 
 
 class _Distributed:

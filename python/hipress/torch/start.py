@@ -12,13 +12,13 @@ import torch.distributed as dist
 
 from hipress.config import AUTO
 from hipress.torch.authentication import authenticate
+from hipress.torch.autotune import choice, optimizers
 from hipress.torch.dtypes import of_gradient
 from hipress.torch.executors.cuda import device
 from hipress.torch.executors.engine import Engine, HipressError, engine_of
 from hipress.torch.executors.staging import current, device_of
 from hipress.torch.private import default_store, timeout_of
 from hipress.torch.settings import Settings, agree, check_parameters, digest
-from hipress.torch.tuning import auto, choice, optimizers
 
 _WARNING_SECONDS = 10.0
 """Time until the log says for which rank this one waits."""
@@ -73,7 +73,7 @@ def start(
             device.check(where, group, settings)
         described.update(settings.describe())
         if settings.type == AUTO:
-            described["optimizer"] = optimizers.described(optimizer)
+            described["optimizer"] = optimizers.describe(optimizer)
     except Exception as error:  # whatever it is, the others wait for this rank's word
         problem = str(error) or repr(error)
     described["model"] = "; ".join(f"{n} {tuple(p.shape)} {p.dtype}" for n, p in parameters)
@@ -85,8 +85,8 @@ def start(
         dtypes = dtypes or {n: of_gradient(p) for n, p in parameters}
         if allow_auto_topology and settings.type != AUTO:
             shapes = {n: tuple(p.shape) for n, p in parameters}
-            settings = choice.with_topology(settings, engine, group, where, shapes, dtypes)
-        settings = auto.choose(settings, engine, group, where, sizes, dtypes)
+            settings = choice.choose_topology(settings, engine, group, where, shapes, dtypes)
+        settings = choice.choose_plan(settings, engine, group, where, sizes, dtypes)
     return settings, engine
 
 

@@ -7,14 +7,14 @@ import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
 import hipress.torch
-from hipress.secopa.choice import Measured
-from hipress.torch.tuning import choice, following
+from hipress.autotune.measurement import Measurement
+from hipress.torch.autotune import frontend, synchronizer
 
 # Uncompressed, without a trial: then all that is on its way is Gloo's.
-choice.Meter.measure = lambda meter: [
-    Measured(float(i > 0), meter.elements) for i, _ in enumerate(meter._ways)
+frontend.GroupFrontend.measure = lambda self, methods: [
+    Measurement(float(i > 0), self.elements) for i, _ in enumerate(methods)
 ]
-timer = following.Following.timer
+timer = synchronizer.TunedSynchronizer.timer
 
 
 def late(self):  # as a thread that does not get a processor
@@ -22,7 +22,7 @@ def late(self):  # as a thread that does not get a processor
     return lambda: (time.sleep(0.5), ended())
 
 
-following.Following.timer = late
+synchronizer.TunedSynchronizer.timer = late
 
 
 class Slow:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from hipress.torch.elastic.choosing import Choosing
+from hipress.torch.elastic.tuned import ViewSynchronizer
 from hipress.torch.state.carry_over import OwnState, carry_over
 from hipress.torch.synchronizer import Synchronizer
 
@@ -25,7 +25,7 @@ class Carried:
         self._momentum: dict[str, tuple[int, torch.Tensor]] = {}
         self._step = 0
         self.choice: Mapping[str, Any] | None = None
-        """Of type "auto", see :class:`hipress.torch.elastic.choosing.Choosing`."""
+        """Of type "auto", see :class:`hipress.torch.elastic.tuned.ViewSynchronizer`."""
         self.undecided: Synchronizer | None = None
         """A compression whose last step counts if this worker can copy its result, and else is to
         be put back: whoever has the result may be gone before it is copied."""
@@ -36,7 +36,7 @@ class Carried:
         self._states = carry_over(compression)
         self._momentum = dict(compression.shared.state()) if compression.shared else {}
         self._step = compression.step
-        if isinstance(compression, Choosing):
+        if isinstance(compression, ViewSynchronizer):
             self.choice = compression.choice()
 
     def give_to(self, compression: Synchronizer) -> None:

@@ -12,7 +12,7 @@ from hipress.elastic_training import outer_steps
 from hipress.local_sgd.outer import OuterWeights
 from hipress.local_sgd.schedule import Schedule
 from hipress.torch.elastic import transfer
-from hipress.torch.elastic.choosing import ChoosingRounds
+from hipress.torch.elastic.tuned import ViewPseudoGradients
 from hipress.torch.integrations import outer
 from hipress.torch.settings import AUTO, Settings
 from hipress.torch.synchronizer import Synchronizer
@@ -68,7 +68,7 @@ class TensorOuterSteps(outer_steps.OuterSteps):
             group,
             self._named,
             timeout,
-            ChoosingRounds,
+            ViewPseudoGradients,
             **self.settings(),
         )
         if settings.type == AUTO:

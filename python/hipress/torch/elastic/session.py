@@ -19,9 +19,9 @@ from hipress.torch import private
 from hipress.torch.authentication import authenticate
 from hipress.torch.elastic import torchrun, transfer
 from hipress.torch.elastic.carried import Carried
-from hipress.torch.elastic.choosing import Choosing
 from hipress.torch.elastic.outer_steps import InnerOptimizer
 from hipress.torch.elastic.state import State
+from hipress.torch.elastic.tuned import ViewSynchronizer
 from hipress.torch.errors import is_process_group_error
 from hipress.torch.executors import job
 from hipress.torch.executors.engine import HipressError, close_all
@@ -71,7 +71,7 @@ class Session(OuterStepSession):
                 self._groups.append(group)
             self.optimizer = self._state.connect(group)
             compression = self.optimizer.compression
-            if isinstance(compression, Choosing):
+            if isinstance(compression, ViewSynchronizer):
                 compression.known = self.known_choice(ranks)
             self.begin(compression)
             if isinstance(self.optimizer, DistributedOptimizer):

@@ -9,14 +9,14 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from hipress.autotune.explanation import Explanation
 from hipress.config import AUTO, CompressionConfig
 from hipress.elastic_training import state
 from hipress.elastic_training.outer_steps import schedule_of
-from hipress.secopa.explanation import Explanation
 from hipress.secopa.plan import Decision
 from hipress.torch.elastic import transfer
-from hipress.torch.elastic.choosing import ViewOptimizer
 from hipress.torch.elastic.outer_steps import InnerOptimizer, TensorOuterSteps
+from hipress.torch.elastic.tuned import ViewOptimizer
 from hipress.torch.integrations.forwarding import Forwarding
 from hipress.torch.integrations.optimizer import DistributedOptimizer
 from hipress.torch.settings import MIN_SIZE, Settings

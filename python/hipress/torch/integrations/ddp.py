@@ -13,6 +13,9 @@ from torch.nn.parallel import DistributedDataParallel
 
 from hipress.config import AUTO, CompressionConfig
 from hipress.secopa.plan import Decision
+from hipress.torch.autotune.choice import choose_method
+from hipress.torch.autotune.optimizers import TunedOptimizers, tuned_optimizers
+from hipress.torch.autotune.synchronizer import TunedSynchronizer
 from hipress.torch.executors.engine import HipressError
 from hipress.torch.executors.staging import current, device_of
 from hipress.torch.gradient import Gradient
@@ -28,9 +31,6 @@ from hipress.torch.private import (
 )
 from hipress.torch.settings import MIN_SIZE, Settings
 from hipress.torch.start import start
-from hipress.torch.tuning import choice
-from hipress.torch.tuning.following import Following
-from hipress.torch.tuning.optimizers import Optimizers, choosing
 
 
 def compress(
@@ -105,10 +105,10 @@ def compress(
             devices_per_host=devices_per_host, plan=plan, encode_on=encode_on,
             shared_momentum=shared_momentum,
         )  # fmt: skip
-        optimizers.append(choosing(made, trained, optimizer))
+        optimizers.append(tuned_optimizers(made, trained, optimizer))
         return made
 
-    optimizers: list[Optimizers | None] = []
+    optimizers: list[TunedOptimizers | None] = []
     settings, engine = start(
         make_settings, group, parameters, timeout, allow_auto=True, optimizer=optimizer,
         allow_auto_topology=True,
@@ -122,13 +122,13 @@ def compress(
     where = device_of([p for _, p in parameters])
     with current(where):
         feedback = None if optimizer is None else optimizers[0].allow_feedback
-        chosen = choice.choose(settings, engine, group, where, shapes, dtypes, feedback)
-    compression = Compression(chosen.settings(), engine, group, parameters)
-    compression.follow(chosen, optimizers[0])
-    if chosen.choice.is_measured:  # else DDP is as it was
+        frontend = choose_method(settings, engine, group, where, shapes, dtypes, feedback)
+    compression = Compression(frontend.settings_for(), engine, group, parameters)
+    compression.tune(frontend, optimizers[0])
+    if frontend.choice.is_measured:  # otherwise DDP is unmodified
         model.register_comm_hook(compression, hipress_hook)
     else:
-        compression.count_steps_of(model, parameters, f"{chosen.choice.way.name}, by auto")
+        compression.count_steps_of(model, parameters, f"{frontend.choice.method.name}, by auto")
     return compression
 
 
@@ -190,7 +190,7 @@ class Detached:
     not, until compress() is called with it, as DDP does not copy a communication hook."""
 
 
-class Compression(Following):
+class Compression(TunedSynchronizer):
     """A model's compression, with its state: what :func:`compress` returns.
 
     ``state_dict()`` and ``load_state_dict()`` keep residuals, momentum and step; see
@@ -269,12 +269,12 @@ class Compression(Following):
         return tuple(found)
 
     def _start_bucket(self, bucket: dist.GradBucket, flat: torch.Tensor) -> torch.futures.Future:
-        if self.own_way:
+        if self.framework_method:
             # What runs anyway is not to be slowed down by counting: a bucket keeps its gradients.
             key = bucket.index(), flat.data_ptr(), flat.numel()
             if key not in self._counted:
                 self._counted[key] = self._gradients(bucket, flat)
-            return self.start_own(bucket, self._counted[key], flat.element_size())
+            return self.start_by_framework(bucket, self._counted[key], flat.element_size())
         what = f"bucket {bucket.index()}"
         future = self.start_bucket(flat, self._gradients(bucket, flat), what)
         self._waiting.append(future)

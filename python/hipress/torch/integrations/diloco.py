@@ -16,12 +16,14 @@ import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.hooks import RemovableHandle
 
+from hipress.autotune.outer_schedule import OuterSchedule, fragment_counts
+from hipress.autotune.outer_steps import OuterStepController
 from hipress.checked import is_count
 from hipress.config import AUTO, CompressionConfig
 from hipress.local_sgd.fragment_scheduler import FragmentScheduler
 from hipress.local_sgd.outer import Fragment, OuterWeights
 from hipress.local_sgd.schedule import Schedule
-from hipress.secopa.rounds import Plan, cuts
+from hipress.torch.autotune.frontend import OuterGroupFrontend
 from hipress.torch.integrations.broadcast import broadcast_parameters
 from hipress.torch.integrations.checks import group_of, only_makes_state, refuse_replicate
 from hipress.torch.integrations.optimizer import DistributedOptimizer
@@ -37,8 +39,6 @@ from hipress.torch.integrations.outer import (
     parts_of,
 )
 from hipress.torch.settings import MIN_SIZE, Settings
-from hipress.torch.tuning.rounds import GroupOfRounds
-from hipress.tuning.rounds import RoundChoice
 
 _owners: weakref.WeakValueDictionary[int, DiLoCo] = weakref.WeakValueDictionary()
 """The DiLoCo that counts an inner optimizer's steps, by the optimizer's id."""
@@ -165,16 +165,20 @@ class DiLoCo:
             TensorAverage(backup_device, self.compression),
         )
         self._scheduler = FragmentScheduler(self._outer, make_schedule(), self._after_outer_step)
-        self._model, self._choice = model_fragments, None
+        self._model, self._tuner = model_fragments, None
         if settings.type == AUTO:
             may_cut = fragments is None and single and isinstance(model_fragments, torch.nn.Module)
-            numbers = [n for n in cuts(sync_every) if len(self._cut(n)) == n]
-            self._front = GroupOfRounds(settings, self.compression, named, backup_device, self._cut)
-            self._choice = RoundChoice(
-                self._front, self._front.ways, sync_every, numbers if may_cut else [len(parts)],
+            numbers = [n for n in fragment_counts(sync_every) if len(self._cut(n)) == n]
+            self._frontend = OuterGroupFrontend(
+                settings, self.compression, named, backup_device, self._cut
+            )
+            self._tuner = OuterStepController(
+                self._frontend,
+                sync_every,
+                numbers if may_cut else [len(parts)],
                 fragment_sync_delay,
-            )  # fmt: skip
-            self.compression.explain_by(self._choice.explanation)
+            )
+            self.compression.explain_by(self._tuner.explanation)
         self._attach()
 
     def _cut(self, fragments: int) -> list[Named]:
@@ -252,8 +256,8 @@ class DiLoCo:
             for number, inner in enumerate(self._inner)
         ]
         _owners.update((id(inner), self) for inner in self._inner)
-        if self._choice:
-            self._choice.resume()
+        if self._tuner:
+            self._tuner.resume()
 
     def detach(self) -> None:
         """Stop counting the inner optimizer's steps: training then goes on without synchronization.
@@ -312,27 +316,27 @@ class DiLoCo:
         self._steps[number] += 1
         if min(self._steps) == before:
             return
-        plan = self._choice and self._choice.after_step(self.step + 1)
-        if plan:
+        schedule = self._tuner and self._tuner.after_step(self.step + 1)
+        if schedule:
             self._scheduler.finish()
-            self._use_plan(plan)
+            self._use(schedule)
         self._scheduler.advance()
         self.compression.poll()
-        if self._choice:
-            self._choice.resume()
+        if self._tuner:
+            self._tuner.resume()
 
-    def _use_plan(self, plan: Plan) -> None:
-        """Synchronize as all ranks have chosen, while nothing is pending."""
-        self._front.use(self._choice.way)
-        if plan.fragments != len(self._outer.fragments):
-            self._outer.split(names_of(self._cut(plan.fragments)))
-        self._scheduler.set_delay(plan.delay)
-        self._choice.begin_plan()
+    def _use(self, schedule: OuterSchedule) -> None:
+        """Use the choice of all ranks, while nothing is pending."""
+        self._frontend.use(self._tuner.method)
+        if schedule.fragments != len(self._outer.fragments):
+            self._outer.split(names_of(self._cut(schedule.fragments)))
+        self._scheduler.set_delay(schedule.delay)
+        self._tuner.begin_schedule()
 
     def _after_outer_step(self, fragment: Fragment, average: bool) -> None:
         # An average has all fragments in flight at once, and they wait for each other.
-        if self._choice and fragment.seconds and not average:
-            self._choice.took(fragment.number, fragment.seconds)
+        if self._tuner and fragment.seconds and not average:
+            self._tuner.record_travel(fragment.number, fragment.seconds)
 
     def state_dict(self) -> dict[str, Any]:
         """Return the outer weights and optimizers, pending fragments, and residuals.
@@ -343,8 +347,8 @@ class DiLoCo:
         state.
         """
         found = {"step": self.step, **self._outer.state_dict()}
-        if self._choice:
-            found["auto"] = self._choice.state_dict()
+        if self._tuner:
+            found["auto"] = self._tuner.state_dict()
         # After the outer weights' state, which has waited for pending fragments.
         return {**found, "compression": self.compression.state_dict()}
 
@@ -357,9 +361,9 @@ class DiLoCo:
         Raises:
             ValueError: If it is from another model.
         """
-        plan = self._choice and self._choice.load_state_dict(state.get("auto", {}))
-        if plan:
-            self._use_plan(plan)
+        schedule = self._tuner and self._tuner.load_state_dict(state.get("auto", {}))
+        if schedule:
+            self._use(schedule)
         self._outer.load_state_dict(state)
         self.compression.load_state_dict(state["compression"])
         self._scheduler.step = state["step"]

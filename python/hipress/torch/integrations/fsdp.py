@@ -14,8 +14,13 @@ import torch.distributed as dist
 from torch.distributed.fsdp import FSDPModule
 from torch.distributed.tensor import DTensor
 
+from hipress.autotune.methods import POWERSGD
 from hipress.config import AUTO, CompressionConfig
 from hipress.secopa.plan import Decision
+from hipress.torch.autotune.choice import choose_method
+from hipress.torch.autotune.hooks import MEANS, SCATTERS, FlatBucket
+from hipress.torch.autotune.optimizers import TunedOptimizers, tuned_optimizers
+from hipress.torch.autotune.synchronizer import TunedSynchronizer
 from hipress.torch.dtypes import FLAGS
 from hipress.torch.executors.collectives import ReduceScatter
 from hipress.torch.executors.engine import HipressError
@@ -37,10 +42,6 @@ from hipress.torch.private_fsdp import (
 from hipress.torch.settings import MIN_SIZE, Settings
 from hipress.torch.start import start
 from hipress.torch.synchronizer import Shards
-from hipress.torch.tuning import choice
-from hipress.torch.tuning.following import Following
-from hipress.torch.tuning.optimizers import Optimizers, choosing
-from hipress.tuning.ways import POWERSGD
 
 
 class Unit:
@@ -68,7 +69,7 @@ class Unit:
         return tuple(scattered(dict(trained), self.shards))
 
 
-class ShardedCompression(Following):
+class ShardedCompression(TunedSynchronizer):
     """A model's compression, with its state: what :func:`compress_fsdp` returns.
 
     ``state_dict()`` and ``load_state_dict()`` keep residuals, momentum and step; see
@@ -112,7 +113,8 @@ class ShardedCompression(Following):
         """
         found = unit.gradients()
         for name, _, count, *_ in found:
-            if name not in self.sizes and not self.own_way and self.compresses(name, count):
+            if name not in self.sizes and not self.framework_method and self.compresses(name,
+            count):
                 self.refuse(
                     unit,
                     f"{name!r} was frozen when compress_fsdp() was called, and cannot be "
@@ -166,8 +168,8 @@ class _ReduceScatter(FsdpReduceScatter):
         factor = self._factor(op, rows)
         gradients = compression.gradients(self._unit, input_tensor.numel(), rows)
         compression.begin()
-        if compression.own_way:
-            compression.count_own(gradients, input_tensor.element_size())
+        if compression.framework_method:
+            compression.count_by_framework(gradients, input_tensor.element_size())
             compression.reduce_own(self._unit, output_tensor, input_tensor)
             if factor != rows:
                 output_tensor.div_(rows / factor)
@@ -218,8 +220,10 @@ class _AllReduce:
         counts = [min(g.chunk, g.count - self._shard * g.chunk) for g in gradients]
         shards = [Gradient(g.name, g.offset, n) for g, n in zip(gradients, counts) if n > 0]
         self._compression.begin()
-        if shards and self._compression.own_way:
-            future = self._compression.start_own(choice.Flat(row), shards, row.element_size())
+        if shards and self._compression.framework_method:
+            future = self._compression.start_by_framework(
+                FlatBucket(row), shards, row.element_size()
+            )
             self._compression.wait(future)
         elif shards:
             self._compression.reduce(self._unit, row, shards)
@@ -304,12 +308,12 @@ def compress_fsdp(
             shared_momentum=shared_momentum,
         )  # fmt: skip
         settings.refuse_low_rank("FSDP2")
-        optimizers.append(choosing(settings, trained, optimizer))
+        optimizers.append(tuned_optimizers(settings, trained, optimizer))
         for name, module in modules.items():
             _check_module(name, module, settings, names)
         return settings
 
-    optimizers: list[Optimizers | None] = []
+    optimizers: list[TunedOptimizers | None] = []
     num_shards, shard = mesh.size(), mesh.get_local_rank(0)
     same = {"shard": str(shard)} if replicate_group else {}
     same["frozen parameters"] = ", ".join(n for n, p in parameters if not p.requires_grad)
@@ -326,17 +330,25 @@ def compress_fsdp(
         make_settings, group, parameters, timeout, sizes, dtypes, allow_auto=True,
         shards=str(num_shards), optimizer=optimizer, **same,
     )  # fmt: skip
-    chosen = None
+    frontend = None
     if settings.type == AUTO:
         where, scatters = device_of([p for _, p in parameters]), replicate_group is None
-        hooks = choice.SCATTERS if scatters else choice.MEANS
+        framework_hooks = SCATTERS if scatters else MEANS
         feedback = None if optimizer is None else optimizers[0].allow_feedback
         with current(where):
-            chosen = choice.choose(
-                settings.with_fixed_topology(), engine, group, where, now, dtypes, feedback,
-                hooks, [POWERSGD], later=shapes,
-            )  # fmt: skip
-        settings = chosen.settings()
+            frontend = choose_method(
+                settings.with_fixed_topology(),
+                engine,
+                group,
+                where,
+                now,
+                dtypes,
+                feedback,
+                framework_hooks,
+                [POWERSGD],
+                later=shapes,
+            )
+        settings = frontend.settings_for()
     collective = shards = None
     if replicate_group is None:
         collective = ReduceScatter(settings, group, engine.world_size, [n for n, _ in parameters])
@@ -346,8 +358,8 @@ def compress_fsdp(
     compression = ShardedCompression(
         settings, engine, group, parameters, collective=collective, shards=shards
     )
-    if chosen is not None:
-        compression.follow(chosen, optimizers[0], results=not scatters)
+    if frontend is not None:
+        compression.tune(frontend, optimizers[0], results=not scatters)
     for name, module in modules.items():
         unit = Unit(name, managed(module), names, num_shards)
         if replicate_group is None:

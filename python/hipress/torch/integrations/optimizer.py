@@ -14,6 +14,10 @@ from torch.utils.hooks import RemovableHandle
 
 from hipress.config import AUTO, CompressionConfig
 from hipress.secopa.plan import Decision
+from hipress.torch.autotune.choice import choose_method
+from hipress.torch.autotune.hooks import MEANS, SUMS, FlatBucket
+from hipress.torch.autotune.optimizers import tuned_optimizers
+from hipress.torch.autotune.synchronizer import TunedSynchronizer
 from hipress.torch.dtypes import of_gradient
 from hipress.torch.executors.engine import Engine, HipressError
 from hipress.torch.executors.staging import current, device_of
@@ -30,9 +34,6 @@ from hipress.torch.optim.adam import FrozenAdamW
 from hipress.torch.private import last_gradient_hook, queue_callback
 from hipress.torch.settings import MIN_SIZE, Settings
 from hipress.torch.start import start
-from hipress.torch.tuning import choice
-from hipress.torch.tuning.following import Following
-from hipress.torch.tuning.optimizers import choosing
 
 _log = logging.getLogger("hipress")
 BUCKET_BYTES = 25 << 20
@@ -156,20 +157,23 @@ class DistributedOptimizer(Forwarding):
     def _new_compression(
         self, settings: Settings, engine: Engine, group: dist.ProcessGroup,
         named: list[tuple[str, torch.nn.Parameter]], average: bool,
-    ) -> Following:  # fmt: skip
+    ) -> TunedSynchronizer:  # fmt: skip
         """The compression of the settings; of type "auto" one that the ranks choose."""
         if settings.type != AUTO:
-            return Following(settings, engine, group, named, average=average)
+            return TunedSynchronizer(settings, engine, group, named, average=average)
         shapes = {name: tuple(p.shape) for name, p in named}
         dtypes = {name: of_gradient(p) for name, p in named}
         where = device_of([p for _, p in named])
-        optimizers = choosing(settings, named, self._optimizer)
-        hooks = choice.MEANS if average else choice.SUMS
+        optimizers = tuned_optimizers(settings, named, self._optimizer)
+        hooks = MEANS if average else SUMS
         with current(where):
             feedback = optimizers.allow_feedback
-            chosen = choice.choose(settings, engine, group, where, shapes, dtypes, feedback, hooks)
-        compression = Following(chosen.settings(), engine, group, named, average=average)
-        compression.follow(chosen, optimizers)
+            frontend = choose_method(
+                settings, engine, group, where, shapes, dtypes, feedback, hooks
+            )
+        present = frontend.settings_for()
+        compression = TunedSynchronizer(present, engine, group, named, average=average)
+        compression.tune(frontend, optimizers)
         return compression
 
     def _check_options(self) -> None:
@@ -285,8 +289,10 @@ class DistributedOptimizer(Forwarding):
         if not self._began:
             self._began = True
             compression.begin_step()
-        if compression.own_way:
-            future = compression.start_own(choice.Flat(flat), bucket.gradients, flat.element_size())
+        if compression.framework_method:
+            future = compression.start_by_framework(
+                FlatBucket(flat), bucket.gradients, flat.element_size()
+            )
         else:
             future = compression.start_bucket(flat, bucket.gradients, what)
         self._waiting.append((bucket, future))

@@ -10,19 +10,19 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from hipress.autotune.methods import UNCOMPRESSED
 from hipress.checked import typed
 from hipress.local_sgd.outer import Arrival, Fragment
 from hipress.local_sgd.schedule import split
 from hipress.torch import exchange
+from hipress.torch.autotune.frontend import settings_for
+from hipress.torch.autotune.synchronizer import TunedSynchronizer
 from hipress.torch.gradient import Gradient, packed
 from hipress.torch.integrations.checks import refuse_replicated
 from hipress.torch.settings import AUTO, Settings
 from hipress.torch.sharded import is_dtensor
 from hipress.torch.start import start
 from hipress.torch.synchronizer import Synchronizer
-from hipress.torch.tuning.choice import settings_of
-from hipress.torch.tuning.following import Following
-from hipress.tuning.ways import UNCOMPRESSED
 
 Named = list[tuple[str, torch.nn.Parameter]]
 
@@ -300,9 +300,9 @@ def connect(
     group: dist.ProcessGroup,
     named: Named,
     timeout: float | None,
-    kind: type[Following] = Following,
+    kind: type[TunedSynchronizer] = TunedSynchronizer,
     **same: str,
-) -> tuple[Settings, Following]:
+) -> tuple[Settings, TunedSynchronizer]:
     """Connect the ranks of a group, which all call this together, to average pseudo-gradients.
 
     Args:
@@ -325,5 +325,5 @@ def connect(
         make_settings, group, named, timeout, dtypes=types, allow_auto=True, **same
     )
     shapes = {name: tuple(p.shape) for name, p in named}
-    present = settings_of(UNCOMPRESSED, settings, shapes) if settings.type == AUTO else settings
+    present = settings_for(UNCOMPRESSED, settings, shapes) if settings.type == AUTO else settings
     return settings, kind(present, engine, group, named)

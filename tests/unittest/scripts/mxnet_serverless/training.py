@@ -15,17 +15,18 @@ from mxnet import autograd, gluon
 
 import mxnet_hipress
 from common import digest
-from hipress.secopa import auto, trial
+from hipress.autotune import plan as auto_plan
+from hipress.autotune import trial
 
 mxnet_hipress.install()
 compression = json.loads(sys.argv[1])
 options = sys.argv[2:]
 if "plan" in options:
-    auto.FIRST_CHECK_STEPS = auto.MAX_CHECK_STEPS = 12
-    auto.MAX_DRIFT = 1.0  # never twice the same: planned anew each time
-    auto.MAX_PREDICTED_RATIO = float("inf")
+    auto_plan.FIRST_CHECK_STEPS = auto_plan.MAX_CHECK_STEPS = 12
+    auto_plan.MAX_DRIFT = 1.0  # never twice the same: planned anew each time
+    auto_plan.MAX_PREDICTED_RATIO = float("inf")
     # Whatever the times: all, the first weights alone, and nothing are tried.
-    auto.BLOCK_STEPS = trial.BLOCK_STEPS = trial.MAX_BLOCK_STEPS = trial.MAX_ROUNDS = 1
+    auto_plan.BLOCK_STEPS = trial.BLOCK_STEPS = trial.MAX_BLOCK_STEPS = auto_plan.MAX_BLOCKS = 1
     logging.basicConfig(stream=sys.stdout, level=logging.INFO)
 if "entropy" in options:
     kv = mx.kv.create("dist_sync")

@@ -3,8 +3,8 @@
 import logging
 import sys
 
+from hipress.autotune import plan as auto_plan
 from hipress.node import Node
-from hipress.secopa import auto
 
 logging.basicConfig(stream=sys.stdout, format="log: %(message)s", level=logging.INFO)
 node = Node()
@@ -19,4 +19,4 @@ def seconds(self, case):
     return noise * (1e-5 + bytes_ / link["bytes_per_second"] + codec)
 
 
-auto.AutoPlan._seconds = seconds
+auto_plan.PlanController._seconds = seconds

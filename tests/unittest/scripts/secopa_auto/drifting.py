@@ -5,9 +5,9 @@ import sys
 import numpy as np
 
 from common import link, node
-from hipress.secopa import auto
+from hipress.autotune import plan as auto_plan
 
-auto.FIRST_CHECK_STEPS = auto.MAX_CHECK_STEPS = 4
+auto_plan.FIRST_CHECK_STEPS = auto_plan.MAX_CHECK_STEPS = 4
 node.set_gradient_compression(
     {"type": "tbq", "threshold": 0.5, "plan": "auto", "topology": sys.argv[1]}
 )

@@ -3,10 +3,10 @@
 import numpy as np
 
 from common import node
-from hipress.secopa import auto
+from hipress.autotune import plan as auto_plan
 
-real, decided = auto.AutoPlan._decide, []
-auto.AutoPlan._decide = lambda self: decided.append(real(self))
+real, decided = auto_plan.PlanController._decide, []
+auto_plan.PlanController._decide = lambda self: decided.append(real(self))
 node.set_gradient_compression({"type": "tbq", "threshold": 0.5, "plan": "auto"})
 node.init_array(0, np.zeros(1000, np.float32))
 assert len(decided) == 1

@@ -6,12 +6,14 @@ import types
 import numpy as np
 
 from common import link, node
-from hipress.secopa import auto, trial
+from hipress.autotune import plan as auto_plan
+from hipress.autotune import trial
 
-auto.FIRST_CHECK_STEPS, auto.MAX_CHECK_STEPS, auto.BLOCK_STEPS, trial.MAX_ROUNDS = 4, 8, 2, 2
+auto_plan.FIRST_CHECK_STEPS, auto_plan.MAX_CHECK_STEPS = 4, 8
+auto_plan.BLOCK_STEPS, auto_plan.MAX_BLOCKS = 2, 2
 trial.BLOCK_STEPS, trial.BLOCK_SECONDS = 1, 1.5  # of steps of a second, a block has two
 clock = [0.0]
-auto.time = types.SimpleNamespace(perf_counter=lambda: clock[0])
+auto_plan.time = types.SimpleNamespace(perf_counter=lambda: clock[0])
 node.set_gradient_compression(
     {"type": "tbq", "threshold": 0.5, "plan": "auto", "topology": sys.argv[1]}
 )

@@ -14,7 +14,7 @@ sizes, shapes = [40_000, 12_000, 300], [(200, 200), (12_000, 1), (300,)]
 
 def make(config=None, sees=True, feedback=True):
     node = Node()
-    node.sees_results = sees
+    node.compares_results = sees
     node.allows_feedback = lambda: feedback
     node.set_gradient_compression({"type": "auto", **(config or {})})
     for key, (size, shape) in enumerate(zip(sizes, shapes)):
@@ -36,8 +36,8 @@ def train(node, steps, before=lambda step: None, each=gradients):
         mine = each(node.rank, step)
         group = node.group(range(3), mine)
         group.pushpull().wait()
-        node.after(group.keys, mine, 0.0)
-        ways.append(node.auto.follower.way.name if node.auto.follower else "")
+        node.observe_results(group.keys, mine, 0.0)
+        ways.append(node.auto.controller.method.name if node.auto.controller else "")
         for i in range(3):
             got[i] = got[i] + mine[i]
             wanted[i] = wanted[i] + sum(each(r, step)[i] for r in range(node.num_workers))

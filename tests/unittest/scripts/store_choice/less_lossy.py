@@ -5,15 +5,15 @@ Arguments: both, and by how much the second is faster in training.
 
 import sys
 
-import hipress.tuning.choice as of_ways
+import hipress.autotune.trial as trials
 from common import bits, make, show, train
 from known_times import measure_store
 
 gentle, fast = sys.argv[1:3]
 lines = measure_store(lambda way: {gentle: 10.5, fast: 10.0}.get(way, 30.0))
 steps = {gentle: 0.02 * float(sys.argv[3]), fast: 0.02}
-of_ways.StepTimer.begin_step = lambda timer: (
-    None if timer.over else timer._trial.add(steps.get(timer.way.name, 9.0))
+trials.StepTimer.begin_step = lambda timer: (
+    None if timer.over else timer._trial.add(steps.get(timer.method.name, 9.0))
 )
 ways, got, wanted = train(make(), 80)
 show(ways=ways, lines=lines, bits=bits(got), said=[])

@@ -6,7 +6,7 @@ import sys
 import numpy as np
 
 from common import FAST, SLOW, bits, make, show, train
-from hipress.tuning import journal
+from hipress.autotune import journal
 from known_times import measure_store
 
 os.environ["HIPRESS_EXPLAIN"] = sys.argv[1]

@@ -1,15 +1,13 @@
 """Neither the optimizer nor gradients allow the fastest codecs."""
 
-import hipress.tuning.choice as of_ways
 from common import bits, gradients, make, show, train
-from hipress.tuning import follower, guard
+from hipress.autotune import choice, controller, quality_guard
 from known_times import measure_store
 
 lines = measure_store(
     lambda way: {"maxminef bits=2": 1.0, "maxmin bits=5": 1.5, "maxmin bits=8": 1.8}.get(way, 9.0)
 )
-guard.MAX_ERROR = follower.MAX_ERROR = 0.3
-of_ways.MAX_ERROR = 0.3
+quality_guard.MAX_ERROR = controller.MAX_ERROR = choice.MAX_ERROR = 0.3
 node = make(feedback=False)
 
 

@@ -1,18 +1,18 @@
 """Counts in how many steps a worker waits while methods are tried."""
 
 from common import make, show, train
-from hipress.tuning import store
+from hipress.autotune import store
 from known_times import measure_store
 
 lines = measure_store(lambda way: {"uncompressed": 0.1, "bf16": 0.09}.get(way, 0.01), watched=False)
-waits, before_push = [], store.StoreChoice.before_push
+waits, before_push = [], store.StoreController.before_push
 
 
 def counted(self, keys, settle):
-    before_push(self, keys, lambda: (waits.append(self._ranks.step), settle()))
+    before_push(self, keys, lambda: (waits.append(self._frontend.step), settle()))
 
 
-store.StoreChoice.before_push = counted
+store.StoreController.before_push = counted
 node = make(sees=False)
 train(node, 2)
 steps, begun = 0, len(waits)

@@ -4,4 +4,4 @@ from common import bits, make, show, train
 
 node = make(feedback=False)
 ways, got, wanted = train(node, 12)
-show(way=node.auto.follower.choice.way.name, bits=bits(got), said=node.explain().sentence)
+show(way=node.auto.controller.choice.method.name, bits=bits(got), said=node.explain().sentence)

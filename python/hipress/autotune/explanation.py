@@ -1,8 +1,8 @@
-"""Why gradients are synchronised as they are: sentences and a table, to print and as JSON.
+"""The reasons for a choice of method: sentences and a table, to print and as JSON.
 
-What each way takes for gradients alone is known (measured, or simulated), and what a step takes by
-the way that runs. So a step by another way is predicted as that step plus what its gradients take
-longer, or less: as if computing hid the same part of both.
+The time of gradients alone is known for each method (measured or simulated), and the time of a step
+for the chosen method. The step with another method is predicted as that step plus the difference of
+the gradients' times: as if computation hid the same part of both.
 """
 
 from __future__ import annotations
@@ -18,57 +18,58 @@ from hipress.checked import get, texts, typed
 
 FORMAT, VERSION = "hipress-explanation", 1
 MAX_HISTORY = 50
-"""Earlier sentences that are kept: on an unsteady network there is always another one."""
+"""Earlier sentences that are kept, since an unsteady network causes many."""
 FASTER = 10
-"""The times as fast as it is, of the network that might pay."""
+"""Factor of the faster network whose benefit is predicted."""
 WORTH = 1.05
-"""The speed-up from which on something pays."""
+"""Speedup from which on something pays."""
 
 
 @dataclass
 class Row:
-    """What is known of one way."""
+    """Measurements of one method."""
 
     way: str
+    """Name of the method."""
     gradients_ms: float
     """Milliseconds of a step's gradients alone, on the slowest rank."""
     sample: float
-    """The share of the model's gradients that was measured; the rest by their number."""
+    """Share of the model's gradients that was measured. The rest is extrapolated."""
     step_ms: float | None = None
     """Milliseconds of a whole step of training, if any were timed."""
     chosen: bool = False
     note: str = ""
-    """Why it is not to be chosen, if so."""
+    """Reason why it cannot be chosen, or an empty string."""
     predicted_ms: float | None = None
-    """Milliseconds of a whole step, as predicted."""
+    """Predicted milliseconds of a whole step."""
 
 
 @dataclass
 class Explanation:
-    """Why a model's gradients are synchronised as they are, with what was measured."""
+    """The reasons for a model's method, with the measurements."""
 
     sentence: str
     rows: list[Row] = field(default_factory=list)
-    """By way, from gentle to lossy; none if nothing was measured."""
+    """One row for each method, the least lossy first; empty if nothing was measured."""
     history: list[str] = field(default_factory=list)
-    """Earlier sentences, the first one first; the last MAX_HISTORY of them."""
+    """The last MAX_HISTORY earlier sentences, in order."""
     next_steps: list[str] = field(default_factory=list)
-    """What would make training faster, where that was simulated."""
+    """What would make training faster, if it was simulated."""
 
     def say(self, sentence: str) -> str:
-        """Replaces the sentence; returns it."""
+        """Replace the sentence, and return it."""
         if self.sentence:
             self.history = [*self.history, self.sentence][-MAX_HISTORY:]
         self.sentence = sentence
         return sentence
 
     def load(self, values: Mapping[str, Any]) -> None:
-        """Becomes what ``dataclasses.asdict`` made of another one."""
+        """Load the result of ``dataclasses.asdict``."""
         self.sentence, self.rows = values["sentence"], [Row(**row) for row in values["rows"]]
         self.history, self.next_steps = list(values["history"]), list(values["next_steps"])
 
     def predict(self) -> None:
-        """Predicts steps by all ways from the measured one by the chosen way, if there is one."""
+        """Predict a step for all methods from the measured step of the chosen method, if any."""
         chosen = self._chosen()
         for row in self.rows if chosen and chosen.step_ms else ():
             row.predicted_ms = max(chosen.step_ms + row.gradients_ms - chosen.gradients_ms, 0.0)
@@ -77,7 +78,7 @@ class Explanation:
         return next((row for row in self.rows if row.chosen), None)
 
     def next(self) -> list[str]:
-        """What would make training faster, and by how much at most; a sentence for each."""
+        """Return what would make training faster, and by how much at most, in sentences."""
         if self.next_steps:
             return self.next_steps
         row = self._chosen()
@@ -100,18 +101,19 @@ class Explanation:
         return "\n".join([*self.history, self.sentence, *table, *self.next()])
 
     def to_json(self) -> dict[str, object]:
-        """Its form in a file."""
+        """Return the content of a file."""
         return {"format": FORMAT, "version": VERSION, **asdict(self), "next_steps": self.next()}
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes it to a file for ``hipress explain``; a reader sees the old one or the new one."""
+        """Write a file for ``hipress explain``. A reader sees the old content or the new."""
         files.write(path, "explanation", json.dumps(self.to_json(), indent=1) + "\n")
 
 
 def load(path: str | os.PathLike[str]) -> Explanation:
-    """The explanation in a file.
+    """Return the explanation in a file.
 
-    :raises ValueError: if it is none
+    Raises:
+        ValueError: If the file has another content.
     """
     values = files.read_json(path, "explanation")
     try:
@@ -125,7 +127,11 @@ def load(path: str | os.PathLike[str]) -> Explanation:
 
 
 def _row(values: Mapping[str, Any]) -> Row:
-    """:raises TypeError: if a value is missing or of another type"""
+    """Return a checked row.
+
+    Raises:
+        TypeError: If a value is missing or has another type.
+    """
     row = Row(**values)
     typed(row.way, str, "way")
     typed(row.note, str, "note")
@@ -138,32 +144,31 @@ def _row(values: Mapping[str, Any]) -> Row:
 
 
 def pays(step: float, on_faster: float, half_of_two: float) -> list[str]:
-    """What would pay next.
+    """Return what would make training faster, in sentences.
 
-    :param step: milliseconds
-    :param on_faster: of a step on a network that is :data:`FASTER` times as fast, at the least
-    :param half_of_two: half of those of a step with twice the batch, at the least
+    Args:
+        step: Milliseconds of a step.
+        on_faster: The same on a network that is :data:`FASTER` times as fast, at least.
+        half_of_two: Half of the milliseconds of a step with twice the batch, at least.
     """
-    said = []
-    for what, ms in (
+    sentences = []
+    for change, ms in (
         (f"a network that is {FASTER} times as fast", on_faster),
         ("a batch that is twice as large", half_of_two),
     ):
         gain = step / ms if ms > 0 else 1.0
-        said.append(
-            f"{what}: training up to {gain:.2f} times as fast" if gain >= WORTH
-            else f"{what} would not pay"
-        )  # fmt: skip
-    return said
+        pays = f": training up to {gain:.2f} times as fast"
+        sentences.append(change + (pays if gain >= WORTH else " would not pay"))
+    return sentences
 
 
 def number(ms: float) -> str:
-    """Three digits, or all before the point."""
+    """Format with three digits, or all digits before the point."""
     return f"{ms:.3g}" if ms < 1000 else f"{ms:.0f}"
 
 
 def _aligned(cells: Sequence[Sequence[str]]) -> list[str]:
-    """The lines of a table; the first and the last column are texts, the others numbers."""
+    """Return the lines of a table. The first and last columns are texts, the others numbers."""
     widths = [max(map(len, column)) for column in zip(*cells)]
     return [
         "  ".join(

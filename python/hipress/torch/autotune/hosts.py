@@ -1,4 +1,4 @@
-"""Which ranks of a process group share a host."""
+"""Detects ranks of a process group that share a host."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from hipress.torch import exchange
 
 
 def this_host() -> str:
-    """A text that processes have alike where they share a kernel and its network interfaces: on one
-    machine, but for containers with a network of their own. Where Linux does not say so, each
-    process has a text of its own."""
+    """Return a text that is equal in processes that share a kernel and its network interfaces:
+    those of one machine, except containers with a network of their own. If Linux does not provide
+    it, each process has a text of its own."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         return f"{boot} {os.stat('/proc/self/ns/net').st_ino}"
@@ -25,9 +25,9 @@ def this_host() -> str:
 
 
 def ranks_per_host(group: dist.ProcessGroup) -> int:
-    """Consecutive ranks that share each host; 1 if hosts have different numbers of them (the last
-    one may have fewer), if they do not lie together, or if there is one host. All ranks of the
-    group call it together."""
+    """Return the number of consecutive ranks on each host. It is 1 if hosts have different numbers
+    (the last one may have fewer), if the ranks of a host are not consecutive, or if there is one
+    host. All ranks of the group call it together."""
     return block_length(
         exchange.gather(group, this_host(), "host names", lambda host: typed(host, str, "host"))
     )
@@ -36,7 +36,8 @@ def ranks_per_host(group: dist.ProcessGroup) -> int:
 def block_length(hosts: Sequence[str]) -> int:
     """See :func:`ranks_per_host`.
 
-    :param hosts: of each rank
+    Args:
+        hosts: Host of each rank.
 
     >>> block_length(["a", "a", "b", "b", "c"])
     2

@@ -1,4 +1,4 @@
-"""The figures of a job of type "auto" for TensorBoard, whatever the framework."""
+"""Numbers of a job of type "auto" for TensorBoard, in any framework."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from collections.abc import Mapping
 from hipress.files import warn_once
 
 
-class Board:
+class TensorBoardWriter:
     """A file in a folder, separate from the files that the script itself writes there.
 
-    A failed write, for example to a full disk, is reported once, and nothing more is written: what
-    follows a record that is there in part cannot be read.
+    A failed write, for example to a full disk, is reported once. Nothing more is written then, as
+    records after an incomplete one cannot be read.
 
     Raises:
-        ImportError: if a package is not installed; the message is a sentence.
-        OSError: if the folder or the file cannot be made.
+        ImportError: If a package is not installed. The message is a sentence.
+        OSError: If the folder or the file cannot be created.
     """
 
     def __init__(self, folder: str) -> None:
@@ -33,13 +33,13 @@ class Board:
         self._writer = event_file_writer.EventsWriter(os.path.join(folder, "events"), ".hipress")
         self._folder, self._failed = folder, False
 
-    def say(self, sentence: str, step: int) -> None:
+    def add_text(self, sentence: str, step: int) -> None:
         """Write the reason for the method that is used from this step on."""
         from tensorboardX.summary import text
 
         self._add(step, [text("hipress/way", sentence)])
 
-    def add(self, figures: Mapping[str, object]) -> None:
+    def add_scalars(self, figures: Mapping[str, object]) -> None:
         """Write the figures that are numbers as scalars, at the step in ``figures["step"]``."""
         from tensorboardX.summary import scalar
 
@@ -65,16 +65,18 @@ class Board:
             warn_once(os.path.join(self._folder, "events.*.hipress"), error)
 
 
-_boards: dict[tuple[int, str], Board] = {}
+_writers: dict[tuple[int, str], TensorBoardWriter] = {}
 
 
-def board_of(folder: str) -> Board:
-    """This process's board in a folder: one, whatever chooses after what, as in an elastic job's
-    views. Two would write two files.
+def tensorboard_writer(folder: str) -> TensorBoardWriter:
+    """Return this process's only writer for a folder. Each writer would create a file of its own,
+    for example in each view of an elastic job.
 
-    :raises ImportError, OSError: as :class:`Board`
+    Raises:
+        ImportError: See :class:`TensorBoardWriter`.
+        OSError: See :class:`TensorBoardWriter`.
     """
-    about = os.getpid(), folder
-    if about not in _boards:
-        _boards[about] = Board(folder)
-    return _boards[about]
+    key = os.getpid(), folder
+    if key not in _writers:
+        _writers[key] = TensorBoardWriter(folder)
+    return _writers[key]

@@ -1,4 +1,4 @@
-"""Finds out whether a model's optimizer bears error feedback."""
+"""Detects whether a model's optimizer supports error feedback."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections.abc import Iterable
 
 import torch
 
+from hipress.autotune.methods import MAX_MOMENTUM
 from hipress.config import AUTO
 from hipress.torch.settings import Settings
 from hipress.torch.state import optimizer_steps
-from hipress.tuning.ways import MAX_MOMENTUM
 
 
 def allows_feedback(optimizer: torch.optim.Optimizer) -> bool:
-    """Checks whether training with this optimizer bears residuals as it is.
+    """Return whether this unmodified optimizer supports error feedback.
 
     SGD adds gradients up, so a late part counts as much as an early one (Karimireddy et al., ICML
-    2019). Adam, and whatever else divides by the size of past gradients, loses a part of it (1-bit
-    Adam, arXiv:2102.02888); of other classes, subclasses of SGD too, nothing is known.
+    2019). Adam and other optimizers that divide by the size of past gradients lose a part of it
+    (1-bit Adam, arXiv:2102.02888). Other classes, including subclasses of SGD, are unknown.
     """
     if type(optimizer) is not torch.optim.SGD:
         return False
@@ -25,24 +25,27 @@ def allows_feedback(optimizer: torch.optim.Optimizer) -> bool:
 
 
 def _unwrapped(optimizer: torch.optim.Optimizer) -> torch.optim.Optimizer:
-    """The optimizer inside of a wrapper, such as Accelerate's."""
+    """Return the optimizer inside a wrapper, such as Accelerate's."""
     return getattr(optimizer, "optimizer", optimizer)
 
 
-def described(optimizer: torch.optim.Optimizer | None) -> str:
-    """A text that is the same on ranks with the same optimizer."""
+def describe(optimizer: torch.optim.Optimizer | None) -> str:
+    """Return a text that is equal on ranks with the same optimizer."""
     if optimizer is None:
         return ""
     inner = _unwrapped(optimizer)
     return f"{type(inner).__name__}, {'with' if allows_feedback(inner) else 'without'} feedback"
 
 
-class Optimizers:
-    """The optimizers of some parameters: one that is given, and those whose first step is seen.
+class TunedOptimizers:
+    """The optimizers of some parameters: the user's argument, and those that make a step.
 
-    :param parameters: that are compressed
-    :param given: by the user; None: it will be seen
-    :raises TypeError: if that is no optimizer
+    Args:
+        parameters: Parameters whose gradients are compressed.
+        given: The user's argument. None if it is detected in its first step.
+
+    Raises:
+        TypeError: If the argument is not an optimizer.
     """
 
     def __init__(
@@ -57,7 +60,7 @@ class Optimizers:
                     f"optimizer= takes a torch.optim.Optimizer, not {type(given).__name__}"
                 )
             self._see(_unwrapped(given))
-        optimizer_steps.watch(self, Optimizers._see)
+        optimizer_steps.watch(self, TunedOptimizers._see)
 
     def _see(self, optimizer: torch.optim.Optimizer) -> None:
         mine = {id(p) for group in optimizer.param_groups for p in group["params"]}
@@ -66,28 +69,31 @@ class Optimizers:
         self._unknown -= mine
 
     def forbid(self) -> None:
-        """Has them not bear it, whatever they are."""
+        """Do not allow error feedback with any optimizer."""
         self._forbidden = True
 
     @property
     def allow_feedback(self) -> bool | None:
-        """Whether all of them bear it; None if that is not known of all parameters."""
+        """Whether all optimizers support error feedback; None if some are not known."""
         return False if self._forbidden else None if self._unknown else True
 
 
-def choosing(
+def tuned_optimizers(
     settings: Settings,
     parameters: Iterable[tuple[str, torch.nn.Parameter]],
     given: torch.optim.Optimizer | None,
-) -> Optimizers | None:
-    """With type "auto", the optimizers of what is compressed of some parameters.
+) -> TunedOptimizers | None:
+    """Return the optimizers of the compressed parameters with type "auto", and None with another.
 
-    :param given: by the user
-    :raises ValueError: if one is given that no other type has a use for
+    Args:
+        given: The user's argument.
+
+    Raises:
+        ValueError: If there is an argument and another type, which does not use it.
     """
     if settings.type == AUTO:
         large = [p for _, p in parameters if p.dim() > 1 and p.numel() >= settings.min_size]
-        return Optimizers(large, given)
+        return TunedOptimizers(large, given)
     if given is not None:
         raise ValueError(f"optimizer= is for type 'auto': leave it out with {settings.type!r}")
     return None

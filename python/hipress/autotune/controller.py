@@ -1,0 +1,335 @@
+"""Type "auto" while a model trains: the method of each step, and what changes it.
+
+The numbers that decide are compared between the ranks at the beginning of a step, before its first
+gradient, so that all ranks change the method at the same step.
+"""
+
+from __future__ import annotations
+
+import logging
+import statistics
+import time
+from collections import deque
+from collections.abc import Mapping
+from typing import Any
+
+from hipress.autotune.choice import UNKNOWN, MethodChoice, feedback_from, forbids_feedback
+from hipress.autotune.frontend import StepFrontend
+from hipress.autotune.journal import TuningJournal
+from hipress.autotune.methods import MAXMIN8, Method
+from hipress.autotune.network_watch import BLOCK_STEPS, NetworkWatch
+from hipress.autotune.quality_guard import (
+    EVERY,
+    MAX_ERROR,
+    MAX_MEAN_ERROR,
+    MAX_SHARE,
+    FeedbackGuard,
+    GradientObserver,
+    RoundingGuard,
+    rounding_error,
+)
+from hipress.autotune.trial import StepTimer
+
+EARLY_STEPS = 8
+"""Steps in which most optimizers are seen."""
+
+_log = logging.getLogger("hipress")
+_LogLine = tuple[int, str]
+"""Level and sentence; empty sentences are not logged."""
+
+
+class TuningController:
+    """The method of each step of a model, on one rank.
+
+    Args:
+        choice: Made before the first step, with measurements.
+        frontend: Gradients that are tuned.
+        raw: Bytes of an uncompressed step that this rank sends.
+        tries: Whether steps of training may try methods of the framework's own. Otherwise gradients
+            without a codec are sent, and counted, like the others.
+        overlaps: Whether a step may begin before the last one is over, except when :attr:`settles`
+            is true.
+    """
+
+    def __init__(
+        self,
+        choice: MethodChoice,
+        frontend: StepFrontend,
+        raw: float,
+        tries: bool = True,
+        overlaps: bool = False,
+    ) -> None:
+        self.choice, self._frontend = choice, frontend
+        self._tries, self._overlaps = tries, overlaps
+        self._codec = choice.method
+        """Method that the front end uses. In a trial some steps bypass it."""
+        self._flushing = self._has_residuals = False
+        self._timer = self._new_timer()
+        self._rounding_guard = RoundingGuard()
+        self._feedback_guard: FeedbackGuard | None = None
+        self._network = NetworkWatch()
+        self._reduction: tuple[Any, Method] | None = None
+        """The begun maximum of the network's times, and the method of these."""
+        self.seconds: list[float] = []
+        """Seconds of each bucket's communication in the step that has begun."""
+        self._seconds_before: list[float] = []
+        """The same for the last step, which may still grow."""
+        self._step, self._began = 0, None
+        self._first: int | None = None
+        """First step since the beginning or the last load of a state."""
+        self._steps: deque[float] = deque(maxlen=BLOCK_STEPS)
+        """Seconds of the last steps."""
+        self.step_seconds = 0.0
+        """Seconds of a step, if the front end knows them better than from the steps' beginnings."""
+        self._figures: dict[str, float] = {}
+        """Latest numbers of the guards for the present method."""
+        self._journal = TuningJournal(frontend.rank, raw, frontend.bytes_sent())
+        self.method = choice.method
+        """Method of the step that has begun."""
+        self.observer: GradientObserver | None = None
+        """Observer of this step's compressed gradients, if a guard needs them."""
+
+    def _new_timer(self) -> StepTimer:
+        codecs = self._frontend.keeps_error_feedback
+        timer = StepTimer(self.choice, codecs=codecs, whole=self._overlaps)
+        timer.over = timer.over or not self._tries
+        return timer
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether no step tries another method, and the optimizer is known, or was not seen in the
+        first steps."""
+        known = self.choice.feedback is not None or self._step - (self._first or 0) > EARLY_STEPS
+        return self._timer.over and known
+
+    @property
+    def is_trying(self) -> bool:
+        """Whether timed steps try another method."""
+        return not self._timer.over
+
+    @property
+    def settles(self) -> bool:
+        """Whether all communication is to be over before :meth:`begin_step`, because timed steps
+        begin or end there."""
+        return self._timer.is_at_edge
+
+    def begin_step(self) -> Method:
+        """Return the method of the step that begins, the same on all ranks.
+
+        Raises:
+            HipressError: If a rank fails or is silent.
+        """
+        frontend, before = self._frontend, self.choice.method
+        step = self._step = frontend.step
+        self._first = step if self._first is None else self._first
+        self._time_step()
+        lines = self._watch_network()
+        mine = self._numbers_to_compare()
+        if mine:
+            lines += self._decide(dict(zip(mine, frontend.reductions.max(*mine.values()))), step)
+        for level, sentence in lines if frontend.rank == 0 else ():
+            if sentence:
+                _log.log(level, "%s", sentence)
+        if self.choice.method is not before:
+            self._network.begin(changed=True)
+            self._rounding_guard, self._feedback_guard = RoundingGuard(), None
+            self._figures = {}
+        last, self.method = self.method, self._apply()
+        if self.method is not last:
+            self._journal.count_from(step, frontend.bytes_sent())
+        counts = frontend.keeps_error_feedback or not self.method.by_framework or not self._tries
+        explanation, sent = self.choice.explanation, frontend.bytes_sent
+        self._journal.write(explanation, step, sent, counts, self._figures)
+        guard = self._guard()
+        self.observer = guard and GradientObserver(
+            guard, step, frontend.statistics, frontend.compares_results
+        )
+        return self.method
+
+    def _time_step(self) -> None:
+        now = time.perf_counter()
+        if self._began is not None:
+            self._steps.append(now - self._began)
+        self._began = now
+
+    def _watch_network(self) -> list[_LogLine]:
+        """Add the times of the last step but one, and measure all methods again if the network
+        seems to have changed.
+
+        The maximum over the ranks is computed during the following step, so no rank waits for it.
+        """
+        seconds = sum(self._seconds_before)
+        self._seconds_before, self.seconds = self.seconds, []
+        reduction, self._reduction = self._reduction, None
+        ratio = None
+        if reduction is not None:
+            begun, method = reduction
+            communication, step = self._frontend.reductions.end_max(begun)
+            if method is self.choice.method:
+                ratio = self._network.end_block(communication)
+                if self._codec is method:
+                    self.choice.record_step(step)
+        if not self._timer.over or self._flushing or self._codec is not self.choice.method:
+            return []
+        if ratio is not None:
+            return [self._measure_again(ratio)]
+        median = self._network.add(seconds)
+        if median is not None:
+            step = self.step_seconds or statistics.median(self._steps)
+            begun = self._frontend.reductions.begin_max([median, step])
+            self._reduction = begun, self.choice.method
+        return []
+
+    def _measure_again(self, ratio: float) -> _LogLine:
+        before = self.choice.method
+        sentence = self.choice.measure_again(self._step, ratio)
+        self._journal.count_from(self._step, self._frontend.bytes_sent())
+        changed = self.choice.method is not before
+        self._network.begin(changed)
+        if changed:
+            self._timer = self._new_timer()
+        return logging.WARNING if changed else logging.INFO, sentence
+
+    def _numbers_to_compare(self) -> dict[str, float]:
+        """Return this rank's numbers, which have the same names on all ranks."""
+        frontend, step = self._frontend, self._step
+        mine = {
+            "median": self._timer.begin_step(),
+            "spread": self._rounding_guard.spread(),
+            "forbidden": self._forbids_feedback(step),
+        }
+        if self._flushing:
+            mine["left"] = frontend.residual_norm()
+        guard = self._feedback_guard
+        if guard is not None and guard.is_over(step):
+            mine["share"] = guard.share(frontend.residual_norm())
+            if frontend.compares_results:
+                mine["error"] = guard.error(frontend.reductions.mean(guard.sample()))
+        return {name: value for name, value in mine.items() if value is not None}
+
+    def _forbids_feedback(self, step: int) -> float | None:
+        """Return :func:`forbids_feedback` in the steps 0, 1, 2, 4, ... and every 100 steps."""
+        since = step - self._first
+        if not self.choice.any_feedback or not (since % EVERY == 0 or since & (since - 1) == 0):
+            return None
+        return forbids_feedback(self._frontend.allows_feedback())
+
+    def _decide(self, found: dict[str, float], step: int) -> list[_LogLine]:
+        """Change the choice by the maxima over all ranks."""
+        lines, before = [], self.choice.method
+        if "left" in found:
+            self._flushing = found["left"] > 0
+        if "median" in found:
+            lines.append(self._timer.end_block(found["median"]))
+        feedback = feedback_from(found.get("forbidden", UNKNOWN))
+        if feedback is not None and self.choice.feedback != feedback:
+            lines.append((logging.WARNING, self.choice.set_feedback(feedback, step)))
+            if self.choice.method is not before or not self._timer.over:
+                self._timer = self._new_timer()  # the old one may try a forbidden method
+        self._record_figures(found)
+        problem = self._problem(found)
+        if problem and self.choice.method is self._codec:
+            sentence = self.choice.use_less_lossy(problem, found.get("spread", 0.0), step)
+            lines.append((logging.WARNING, sentence))
+        if "share" in found:
+            self._feedback_guard.next_window()
+            off = ""
+            if "error" in found:
+                off = f"what it sent in some steps is off by {found['error']:.2g} times its norm, "
+            lines.append(
+                (
+                    logging.INFO,
+                    f"auto: {self._codec.name}: {off}residuals are {found['share']:.2g} times a "
+                    "gradient's norm",
+                )
+            )
+        return lines
+
+    def _record_figures(self, found: Mapping[str, float]) -> None:
+        if "spread" in found:
+            self._figures["rounding"] = rounding_error(self._codec.params, found["spread"])
+        self._figures |= {name: found[name] for name in ("error", "share") if name in found}
+
+    def _problem(self, found: Mapping[str, float]) -> str:
+        """Return the problem of the codec, or an empty string."""
+        rounding = rounding_error(self._codec.params, found.get("spread", 0.0))
+        if not self._codec.feedback and rounding > MAX_ERROR:
+            return (
+                "rounds a gradient too coarsely: the norm of its error is "
+                f"{rounding:.2f} times the gradient's (at most {MAX_ERROR:g})"
+            )
+        if found.get("share", 0.0) > MAX_SHARE:
+            return (
+                f"delays too much: its residuals' norm is {found['share']:.1f} times the "
+                f"gradient's (at most {MAX_SHARE:g})"
+            )
+        if found.get("error", 0.0) > MAX_MEAN_ERROR:
+            return (
+                "leaves out too much: the sum of what it sent in some steps is off by "
+                f"{found['error']:.2f} times its norm (at most {MAX_MEAN_ERROR:g})"
+            )
+        return ""
+
+    def _apply(self) -> Method:
+        """Have the front end use the choice, and return the method of this step."""
+        if self._flushing:
+            return self._codec
+        keeps = self._frontend.keeps_error_feedback
+        wanted = self._timer.method if keeps else self.choice.method
+        if wanted is not self._codec or self._has_residuals:
+            self._flushing = not keeps and (self._codec.feedback or self._has_residuals)
+            self._has_residuals = False
+            self._codec = MAXMIN8 if self._flushing else wanted
+            self._frontend.use(self._codec)
+            if self._flushing:
+                return self._codec
+        if self._timer.over and self._codec.feedback and self._feedback_guard is None:
+            self._feedback_guard = FeedbackGuard(self._step)
+        return self._timer.method
+
+    def _guard(self) -> RoundingGuard | FeedbackGuard | None:
+        """Return the guard that observes this step."""
+        if not self._timer.over or self._flushing:
+            return None
+        if self._codec.feedback:
+            guard = self._feedback_guard
+            return guard if guard.observes(self._step) else None
+        guard = self._rounding_guard
+        return guard if "bits" in self._codec.params and guard.observes(self._step) else None
+
+    def prepare_for(self, type: str) -> None:
+        """Use a method whose residuals are about to be loaded.
+
+        Args:
+            type: Codec of the residuals.
+        """
+        if self._codec.feedback and self._codec.type == type:
+            return
+        for method in self.choice.methods:
+            if method.feedback and method.type == type:
+                self._frontend.use(method)
+                self._codec = method
+                return
+
+    def resume(self, has_residuals: bool) -> None:
+        """Continue after a state was loaded. Earlier observations are discarded.
+
+        Args:
+            has_residuals: Whether any rank has residuals, which the framework's own methods do not
+                send.
+        """
+        self._has_residuals = has_residuals and self._codec.by_framework
+        self._rounding_guard, self._feedback_guard = RoundingGuard(), None
+        self._first, self.observer = None, None
+        self._journal.begin(self._frontend.step, self._frontend.bytes_sent())
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the choice and the network's usual times for the controller of another job, as
+        JSON."""
+        return {**self.choice.state_dict(), "network": self._network.state_dict()}
+
+    def load_network(self, saved: Mapping[str, Any]) -> None:
+        """Load the network's usual times from the result of :meth:`state_dict`, if it has them. The
+        choice is loaded by :func:`hipress.autotune.choice.choose`."""
+        if "network" in saved:
+            self._network.load_state_dict(saved["network"])

@@ -1,0 +1,296 @@
+"""Type "auto" of training that synchronizes weights every H steps (DiLoCo), in any framework.
+
+After some inner steps were timed, all ranks measure a synchronization by each method, and choose as
+:mod:`hipress.autotune.outer_schedule` describes. In training they monitor how long synchronizations
+travel. The rank that begins one last waits for no other, so the shortest time is the network's. If
+it changes, the ranks choose again.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import statistics
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from hipress.autotune.explanation import Explanation, Row, number
+from hipress.autotune.frontend import TuningFrontend
+from hipress.autotune.journal import TuningJournal
+from hipress.autotune.measurement import measure_each
+from hipress.autotune.methods import OUTER_METHODS, UNCOMPRESSED, Method
+from hipress.autotune.network_watch import NetworkWatch
+from hipress.autotune.outer_schedule import (
+    MAX_WAITING,
+    OuterSchedule,
+    choose_fragments,
+    first_steps,
+    least_lossy_method,
+    waiting,
+)
+
+_log = logging.getLogger("hipress")
+
+
+class OuterFrontend(TuningFrontend):
+    """Pseudo-gradients of outer steps, for an :class:`OuterStepController`."""
+
+    compresses_any: bool
+    """Whether any pseudo-gradient may be compressed."""
+
+    def time_fragments(self, method: Method, count: int) -> list[float]:
+        """Return the seconds of each of so many fragments by a method, alone. It is called only if
+        the number of fragments, or the delay, may be chosen.
+
+        Raises:
+            HipressError: If a rank fails or is silent.
+        """
+        raise NotImplementedError
+
+    @property
+    def outer_methods(self) -> Sequence[Method]:
+        """Methods for the pseudo-gradients, the least lossy first."""
+        return OUTER_METHODS if self.compresses_any else (UNCOMPRESSED,)
+
+
+class OuterStepController:
+    """How one rank's weights are synchronized.
+
+    Args:
+        sync_every: H.
+        fragments: Numbers of fragments that may be chosen, in ascending order.
+        delay: Delay in inner steps; None to choose it.
+    """
+
+    def __init__(
+        self,
+        frontend: OuterFrontend,
+        sync_every: int,
+        fragments: Sequence[int] = (1,),
+        delay: int | None = 0,
+    ) -> None:
+        self._frontend, self._methods = frontend, frontend.outer_methods
+        self._sync_every, self._numbers, self._delay = sync_every, fragments, delay
+        self._alone = ""
+        if frontend.num_ranks == 1:
+            self._alone = f"there is one {frontend.rank_noun}"
+        self._first = first_steps(sync_every)
+        self._count, self._steps = 0, deque(maxlen=max(1, self._first - 1))
+        self._resumed = self._step_began = time.perf_counter()
+        self._network = NetworkWatch()
+        self._travel: dict[int, float] = {}
+        """Seconds of each fragment's last synchronization."""
+        self._reduction: Any = None
+        self.schedule: OuterSchedule | None = None
+        """The choice."""
+        self.explanation = Explanation(f"auto: nothing is measured before step {self._first}")
+        peers = frontend.num_ranks
+        raw = 4 * frontend.elements * 2 * (peers - 1) / peers / sync_every
+        self._journal = TuningJournal(frontend.rank, raw, frontend.bytes_sent())
+
+    @property
+    def method(self) -> Method:
+        """The chosen method."""
+        return self._methods[self.schedule.method]
+
+    def after_step(self, step: int) -> OuterSchedule | None:
+        """End an inner step, before anything is sent after it.
+
+        Args:
+            step: Number of the inner step, from 1.
+
+        Returns:
+            A new schedule, if there is one, at the same step on all ranks.
+
+        Raises:
+            HipressError: If a rank fails or is silent.
+        """
+        self._steps.append(time.perf_counter() - self._resumed)
+        self._count += 1
+        before = self.schedule
+        if before is None:
+            if self._count >= self._first:
+                self._choose("auto: ")
+        elif step % self._sync_every == 0:
+            self._watch(step, self._sync_every)
+        self._write(step, before)
+        return self.schedule if self._is_new(before) else None
+
+    def before_outer_step(self, step: int, steps: int, seconds: float) -> bool:
+        """Begin an outer step in which all weights travel at once. It replaces :meth:`after_step`.
+
+        Args:
+            step: Number of inner steps so far.
+            steps: Inner steps since the last outer step.
+            seconds: Mean seconds of an inner step.
+
+        Returns:
+            Whether there is a new schedule.
+
+        Raises:
+            HipressError: If a rank fails or is silent.
+        """
+        before = self.schedule
+        self._steps.append(seconds)
+        if before is None:
+            self._choose("auto: ")
+        else:
+            self._watch(step, steps)
+        self._write(step, before)
+        return self._is_new(before)
+
+    def _is_new(self, before: OuterSchedule | None) -> bool:
+        return self.schedule is not None and (before is None or self.schedule[:3] != before[:3])
+
+    def _write(self, step: int, before: OuterSchedule | None) -> None:
+        if self.explanation.rows:
+            sent = self._frontend.bytes_sent
+            if self.schedule is not before:  # the measurement has sent bytes
+                self._journal.count_from(step, sent())
+            self._journal.write(self.explanation, step, sent, counts=True, figures={})
+
+    def resume(self) -> None:
+        """Begin the time of the next inner step."""
+        self._resumed = time.perf_counter()
+
+    def begin_schedule(self) -> None:
+        """Begin to use the schedule. Earlier synchronizations do not count."""
+        self._travel = {}
+
+    def record_travel(self, fragment: int, seconds: float) -> None:
+        """Record the seconds of a fragment's synchronization."""
+        self._travel[fragment] = seconds
+
+    def _watch(self, step: int, steps: int) -> None:
+        now = time.perf_counter()
+        reduction, self._reduction = self._reduction, None
+        ratio = None
+        reductions = self._frontend.reductions
+        if reduction is not None:
+            longest, seconds = reductions.end_max(reduction)
+            ratio = self._network.end_block(-longest)
+            if self.explanation.rows:
+                self._chosen_row().step_ms = 1e3 * seconds
+        if ratio is not None:
+            before = self.schedule
+            self._choose(
+                f"auto: a synchronisation takes {ratio:.2g} times as long as it did; from step "
+                f"{step} on "
+            )
+            self._network.begin(changed=self._is_new(before))
+            return
+        if not self._alone and len(self._travel) == self.schedule.fragments:
+            mean = (now - self._step_began) / steps
+            self._reduction = reductions.begin_max([-sum(self._travel.values()), mean])
+        self._step_began = now
+
+    def _step_seconds(self) -> float:
+        return statistics.median(self._steps)
+
+    def _chosen_row(self) -> Row:
+        return self.explanation.rows[self.schedule.method]
+
+    def _choose(self, begin: str) -> None:
+        """Choose on all ranks together, and explain it with a sentence that begins with
+        ``begin``."""
+        frontend, count, delay = self._frontend, self._numbers[0], self._delay or 0
+        if self.schedule is None:
+            self.explanation.sentence = ""  # that nothing was measured
+        if self._alone:
+            self.schedule = OuterSchedule(0, count, delay, 0.0)
+            self._explain(f"{begin}{self.method.name}, for {self._alone}")
+            return
+        (step,) = frontend.reductions.max(self._step_seconds())
+        found = frontend.measure(self._methods, measure_each)
+        every = self._sync_every
+        shares = [waiting([m.seconds / count] * count, step, every, delay) for m in found]
+        index = least_lossy_method(shares, [m.seconds for m in found])
+        self.schedule = OuterSchedule(index, count, delay, shares[index])
+        is_free = self._delay is None or (self._delay and len(self._numbers) > 1)
+        if shares[index] > MAX_WAITING and is_free:
+            self.schedule = OuterSchedule(
+                index,
+                *choose_fragments(
+                    lambda number: frontend.time_fragments(self._methods[index], number),
+                    self._numbers,
+                    self._delay,
+                    step,
+                    every,
+                ),
+            )
+        _, count, delay, _ = self.schedule
+        self._travel = {}
+        rows = []
+        for method, m in zip(self._methods, found):
+            row = Row(method.name, 1e3 * m.seconds, min(1.0, m.elements / frontend.elements))
+            share = waiting([m.seconds / count] * count, step, every, delay)
+            row.predicted_ms = 1e3 * step / (1 - share)
+            rows.append(row)
+        rows[index].chosen = True
+        self.explanation.rows, self.explanation.next_steps = rows, [self._advice()]
+        self._explain(begin + self._reason(step))
+        self._step_began = time.perf_counter()  # without the measurement
+
+    def _explain(self, sentence: str) -> None:
+        self.explanation.say(sentence)
+        if self._frontend.rank == 0:
+            _log.warning("%s", sentence)
+
+    def _reason(self, step: float) -> str:
+        rows, (_, fragments, delay, share) = self.explanation.rows, self.schedule
+        how = ""
+        if fragments > 1 or delay:
+            parts = f"{fragments} fragments" if fragments > 1 else "one fragment"
+            how = f" in {parts} with a delay of {delay} step{'s' * (delay != 1)}"
+        rest = "; ".join(f"{r.way} {number(r.gradients_ms)} ms" for r in rows if not r.chosen)
+        return (
+            f"{self.method.name}{how}: of {self._sync_every} steps of {number(1e3 * step)} ms "
+            f"ranks wait {100 * share:.2g}% of the time; a synchronisation takes "
+            f"{number(self._chosen_row().gradients_ms)} ms ({rest})"
+        )
+
+    def _advice(self) -> str:
+        """Return what would make training faster."""
+        share = self.schedule.waiting
+        if share <= MAX_WAITING:
+            return "a faster network would not pay"
+        gain = 1 / (1 - share)
+        times = gain if self.schedule.delay else (gain - 1) / MAX_WAITING
+        return (
+            f"a faster network: training up to {gain:.2f} times as fast; with "
+            f"sync_every={math.ceil(times * self._sync_every)}, too"
+        )
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the choice; empty if there is none yet, or there was nothing to choose."""
+        if self.schedule is None or self._alone:
+            return {}
+        _, fragments, delay, share = self.schedule
+        return {"way": self.method.name, "fragments": fragments, "delay": delay, "waiting": share}
+
+    def view_state(self) -> dict[str, Any]:
+        """Return the choice, its explanation and the network's usual times, for the next view of an
+        elastic job."""
+        about = {"explanation": asdict(self.explanation), "network": self._network.state_dict()}
+        found = self.state_dict()
+        return {**found, **about} if found else {}
+
+    def load_state_dict(self, saved: Mapping[str, Any]) -> OuterSchedule | None:
+        """Continue from the result of :meth:`state_dict` or :meth:`view_state`, and return the
+        schedule. Fragments and a delay that cannot be chosen in this job are those of this job."""
+        names = [method.name for method in self._methods]
+        if saved and saved["way"] in names:
+            index = names.index(saved["way"])
+            count, delay = saved["fragments"], saved["delay"]
+            is_allowed = self._delay in (None, delay) and delay < self._sync_every
+            if count not in self._numbers or not is_allowed:
+                count, delay = self._numbers[0], self._delay or 0
+            self.schedule = OuterSchedule(index, count, delay, saved["waiting"])
+            self.explanation.sentence = f"auto: {self.method.name}, as in the state that was loaded"
+            if "network" in saved:
+                self._network.load_state_dict(saved["network"])
+                self.explanation.load(saved["explanation"])
+        return self.schedule

@@ -1,0 +1,259 @@
+"""Guards that detect a codec that is too lossy for a model's gradients.
+
+**Rounding** (``maxmin``): in a bucket of very different elements, rounding leaves little of the
+small ones. Every 100 steps each rank computes the relative rounding error of its gradients. That
+needs no encoding: ``maxmin`` rounds at random to one of the two nearest levels, which are
+``range / (2^bits - 1)`` apart, and the mean square of the error is about a sixth of that distance's
+square.
+
+**Error feedback**: a residual delays a part of each gradient. In a window of steps each rank adds
+up a sample of its gradients, and of the results. At the end one mean of the sample gives the exact
+sum of the results. Two numbers describe the effect:
+
+    error   |results - exact means| / |exact means|, of the sums over the window
+    share   |residuals| / |gradient| of one rank in the last step: about the steps of delay, if
+            gradients of successive steps are similar
+
+The error of one step says nothing, as the next step may send the rest. The worst case in theory
+(Karimireddy et al., ICML 2019, lemma 3) is a share of 2 sqrt(1 - d) / d for a codec that keeps a
+part d of a vector's square.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+MAX_ERROR = 0.4
+"""Largest allowed norm of the rounding error over the norm of the gradient, for each parameter: the
+largest with which training kept its loss (5 bits; ``python -m benchmarks rounding`` and
+``convergence``)."""
+MAX_SHARE, MAX_MEAN_ERROR = 3.5, 1.3
+"""Largest allowed share and error of error feedback. Where training kept its loss within half a
+percent they were up to 3.4 and 1.2. With shares of 4.1 and more it lost 0.7% to 1.8%, and with 10
+it lost 3% (``python -m benchmarks feedback`` and ``quality``)."""
+EVERY = 100
+"""Steps from one observation to the next."""
+BUCKET = 1024
+"""Elements that share a range in ``maxmin``, the codec's default."""
+FIRST, WINDOW = 10, 8
+"""First step of error feedback that is observed, and steps of a window."""
+SAMPLE = 1024
+"""Elements of each gradient that are added up, at most."""
+
+
+def squares(values: np.ndarray) -> tuple[float, float]:
+    """Return the sum of the squared ranges of a gradient's buckets, each times its elements, and
+    the sum of the squared elements.
+
+    Args:
+        values: One-dimensional.
+    """
+    values = values.astype(np.float32, copy=False)
+    whole = values.size // BUCKET * BUCKET
+    found = 0.0
+    for rows in (values[:whole].reshape(-1, BUCKET), values[whole:].reshape(1, -1)):
+        if rows.size:
+            with np.errstate(invalid="ignore"):  # Inf - Inf
+                found += float(np.square(np.ptp(rows, axis=1)).sum()) * rows.shape[1]
+    return found, float(np.dot(values, values))
+
+
+def rounding_error(params: Mapping[str, object], spread: float) -> float:
+    """Return the relative error of ``maxmin`` with these parameters; 0 for other codecs."""
+    bits = int(params.get("bits", 0))
+    return spread / (2**bits - 1) if bits else 0.0
+
+
+class RoundingGuard:
+    """Relative rounding error of one rank's gradients in the observed steps."""
+
+    def __init__(self) -> None:
+        self._squares: list[Sequence[float]] = []
+        self._observed, self._next = -1, 0
+
+    def observes(self, step: int) -> bool:
+        """Return whether the gradients of a step are to be passed to :meth:`add`."""
+        if step >= self._next:
+            self._observed, self._next = step, step + EVERY
+        return step == self._observed
+
+    def add(self, squares: Sequence[float]) -> None:
+        """Add the two :func:`squares` of a gradient before it is compressed. They may be in a GPU's
+        memory, and are read later."""
+        self._squares.append(squares)
+
+    def spread(self) -> float | None:
+        """Return the largest relative error of a gradient with one bit, with which levels are
+        farthest apart.
+
+        Returns:
+            None if no step was observed since the last call. NaN, Inf and gradients of zeros do not
+            count.
+        """
+        if not self._squares:
+            return None
+        ranges, norms = np.array([[float(a), float(b)] for a, b in self._squares]).T
+        self._squares = []
+        with np.errstate(all="ignore"):
+            found = np.sqrt(ranges / 6 / norms)
+        found = found[np.isfinite(found)]
+        return float(found.max()) if found.size else 0.0
+
+
+def sample_stride(count: int) -> int:
+    """Return the distance of the sampled elements of a gradient of ``count`` elements. It is odd,
+    so that they are in several columns."""
+    return -(-count // SAMPLE) | 1
+
+
+class FeedbackGuard:
+    """Error and share of one rank while one codec with error feedback is used.
+
+    Args:
+        step: First step with the codec.
+    """
+
+    def __init__(self, step: int) -> None:
+        self._begin = step + FIRST
+        self._own: dict[str, np.ndarray] = {}
+        self._results: dict[str, np.ndarray] = {}
+        self._square = 0.0
+
+    def observes(self, step: int) -> bool:
+        """Return whether samples of a step are to be passed to :meth:`before` and :meth:`after`."""
+        return self._begin <= step < self._begin + WINDOW
+
+    def is_last(self, step: int) -> bool:
+        """Return whether a step is the window's last, for which :meth:`add_square` is called."""
+        return step == self._begin + WINDOW - 1
+
+    def is_over(self, step: int) -> bool:
+        """Return whether the window ended before this step, and its numbers can be computed."""
+        return step >= self._begin + WINDOW
+
+    def before(self, samples: Mapping[str, np.ndarray]) -> None:
+        """Add samples of gradients before they are compressed, by the gradients' names."""
+        _add(self._own, samples)
+
+    def add_square(self, square: float) -> None:
+        """Add the sum of the squares of a gradient in the window's last step."""
+        self._square += square
+
+    def after(self, samples: Mapping[str, np.ndarray]) -> None:
+        """Add samples of the mean gradients, in any thread."""
+        _add(self._results, samples)
+
+    def sample(self) -> np.ndarray:
+        """Return the sums of this rank's sample, float32[n], of which :meth:`error` needs the
+        mean over all ranks."""
+        return _joined(self._own)
+
+    def error(self, exact: np.ndarray) -> float:
+        """Return the error of the sums of the results; 0 if there is nothing to compare.
+
+        Args:
+            exact: Mean of all ranks' :meth:`sample`.
+        """
+        results = _joined(self._results)
+        if results.shape != exact.shape or not exact.size:
+            return 0.0
+        with np.errstate(all="ignore"):
+            found = float(np.linalg.norm(results - exact) / np.linalg.norm(exact))
+        return found if math.isfinite(found) else 0.0
+
+    def share(self, residual_norm: float) -> float:
+        """Return the norm of this rank's residuals over the norm of its last gradient."""
+        found = residual_norm / math.sqrt(self._square) if self._square > 0 else 0.0
+        return found if math.isfinite(found) else 0.0
+
+    def next_window(self) -> None:
+        """Start the next window."""
+        self._begin += EVERY
+        self._own, self._results, self._square = {}, {}, 0.0
+
+
+def _add(sums: dict[str, np.ndarray], samples: Mapping[str, np.ndarray]) -> None:
+    for name, part in samples.items():
+        known = sums.get(name)
+        sums[name] = part.copy() if known is None else known + part
+
+
+def _joined(sums: dict[str, np.ndarray]) -> np.ndarray:
+    if not sums:
+        return np.zeros(0, np.float32)
+    return np.concatenate([sums[name] for name in sorted(sums)])
+
+
+class GradientStatistics:
+    """What the guards compute from the one-dimensional parts of a gradient, in NumPy."""
+
+    @staticmethod
+    def squares(parts: Sequence[Any]) -> Sequence[float]:
+        """Return :func:`squares` of a gradient."""
+        return tuple(map(sum, zip(*map(squares, parts))))
+
+    @staticmethod
+    def square(part: Any) -> float:
+        """Return the sum of the squared elements."""
+        part = part.astype(np.float32, copy=False)
+        return float(np.dot(part, part))
+
+    @staticmethod
+    def sample(part: Any, stride: int) -> np.ndarray:
+        """Return every ``stride``-th element as float32."""
+        return part[::stride].astype(np.float32, copy=False)
+
+
+class GradientObserver:
+    """The guard of the step that has begun, applied to the gradients that a codec compresses.
+
+    Args:
+        guard: Guard that observes this step.
+        step: Number of the step.
+        statistics: Computes the statistics of a gradient.
+        compares_results: Whether :meth:`after` receives the mean gradients.
+    """
+
+    def __init__(
+        self,
+        guard: RoundingGuard | FeedbackGuard,
+        step: int,
+        statistics: type[GradientStatistics],
+        compares_results: bool,
+    ) -> None:
+        self._guard, self._statistics = guard, statistics
+        self._is_last = isinstance(guard, FeedbackGuard) and guard.is_last(step)
+        self.compares_results = isinstance(guard, FeedbackGuard) and compares_results
+        """Whether results are to be passed to :meth:`after`."""
+
+    def before(self, gradients: Iterable[tuple[str, Sequence[Any]]]) -> None:
+        """Observe gradients that are about to be compressed.
+
+        Args:
+            gradients: Name and one-dimensional parts of each.
+        """
+        for name, parts in gradients:
+            if isinstance(self._guard, RoundingGuard):
+                self._guard.add(self._statistics.squares(parts))
+                continue
+            if self._is_last:
+                self._guard.add_square(sum(map(self._statistics.square, parts)))
+            if self.compares_results:
+                self._guard.before({name: self._sample(parts[0])})
+
+    def after(self, results: Iterable[tuple[str, Any]], scale: float = 1.0) -> None:
+        """Observe the results of these gradients, in any thread.
+
+        Args:
+            results: Name and one-dimensional array of each.
+            scale: Factor from a result to the mean of the gradients.
+        """
+        for name, values in results:
+            self._guard.after({name: np.float32(scale) * self._sample(values)})
+
+    def _sample(self, values: Any) -> np.ndarray:
+        return self._statistics.sample(values, sample_stride(len(values)))

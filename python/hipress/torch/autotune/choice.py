@@ -1,0 +1,214 @@
+"""Choices of a process group before its first step: the method (type "auto"), the topology, and the
+size from which on gradients are compressed (``plan="auto"``).
+
+All ranks of the group call these functions together. The slowest rank's seconds count, as in
+training.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from hipress.autotune import choice
+from hipress.autotune.explanation import number
+from hipress.autotune.frontend import RankReductions
+from hipress.autotune.methods import BF16_HOOK, MAXMIN8, Method, candidates, vectors
+from hipress.autotune.threshold import NEVER, SIZES, least_size, measure_sizes, preview
+from hipress.config import AUTO
+from hipress.torch.autotune.frontend import (
+    GroupFrontend,
+    Sample,
+    Shape,
+    most_frequent_dtype,
+    sample_buckets,
+)
+from hipress.torch.autotune.hooks import MEANS, Hook
+from hipress.torch.autotune.hosts import ranks_per_host
+from hipress.torch.executors.engine import Engine
+from hipress.torch.settings import Settings
+
+SHARED_HOSTS = ("ps", "hierarchical")
+"""Topologies that are measured if ranks share hosts."""
+_log = logging.getLogger("hipress")
+
+
+def choose_method(
+    settings: Settings,
+    engine: Engine,
+    group: dist.ProcessGroup,
+    device: torch.device,
+    shapes: Mapping[str, Shape],
+    dtypes: Mapping[str, torch.dtype],
+    feedback: bool | None = None,
+    hooks: Mapping[str, Hook] = MEANS,
+    without: Collection[Method] = (),
+    reductions: RankReductions | None = None,
+    known: Mapping[str, Any] | None = None,
+    later: Mapping[str, Shape] | None = None,
+) -> GroupFrontend:
+    """Choose a method by the times of the model's gradients.
+
+    If ranks share hosts and the settings do not name a topology, it is chosen first, for the whole
+    training.
+
+    Args:
+        settings: Settings of type "auto".
+        device: Device of the gradients.
+        shapes: Shapes of the model's gradients by name, in the model's order.
+        dtypes: Types of the gradients.
+        feedback: Whether the optimizer supports error feedback; None if it is not known yet.
+        hooks: PyTorch's own methods; :data:`~hooks.SCATTERS` measures reduce-scatters.
+        without: Methods that the caller does not have.
+        reductions: Compares numbers; by the group if it is None.
+        known: ``state_dict()`` of an earlier choice, equal on all ranks. It replaces the
+            measurement.
+        later: Shapes of gradients that may come later and are not measured, as of frozen
+        parameters.
+
+    Returns:
+        The front end, with its choice.
+
+    Raises:
+        HipressError: If a rank fails or is silent.
+    """
+    sizes = {name: math.prod(shape) for name, shape in shapes.items()}
+    dtype = most_frequent_dtype(sizes, dtypes)
+    without = [*without, *(method for method in (BF16_HOOK,) if method.name not in hooks)]
+    methods = candidates(dtype != torch.float32, feedback is not False, without)
+
+    def make(settings: Settings) -> GroupFrontend:
+        return GroupFrontend(settings, engine, group, device, dtype, shapes, hooks, reductions)
+
+    frontend = make(settings)
+    matrices = sizes.keys() - vectors(shapes)
+    largest = max(map(sizes.get, matrices), default=0)
+    sentence = ""
+    if settings.chooses_topology and largest >= settings.min_size:
+        settings, sentence = _with_topology(settings, frontend)
+        frontend = make(settings)
+    made = choice.choose(frontend, methods, feedback, largest, settings.min_size, known)
+    if sentence:
+        made.explanation.history.append(sentence)
+    frontend.choice, frontend.all_shapes = made, {**shapes, **(later or {})}
+    return frontend
+
+
+def choose_topology(
+    settings: Settings,
+    engine: Engine,
+    group: dist.ProcessGroup,
+    device: torch.device,
+    shapes: Mapping[str, Shape],
+    dtypes: Mapping[str, torch.dtype],
+) -> Settings:
+    """Return settings of another type than "auto" with the fastest topology, if they do not name
+    one.
+
+    Args:
+        device: See :func:`choose_method`.
+        shapes: See :func:`choose_method`.
+        dtypes: See :func:`choose_method`.
+
+    Raises:
+        HipressError: If a rank fails or is silent.
+    """
+    if not settings.chooses_topology:
+        return settings
+    sizes = {name: math.prod(shape) for name, shape in shapes.items()}
+    dtype = most_frequent_dtype(sizes, dtypes)
+    frontend = GroupFrontend(settings, engine, group, device, dtype, shapes)
+    return _with_topology(settings, frontend)[0]
+
+
+def _with_topology(settings: Settings, frontend: GroupFrontend) -> tuple[Settings, str]:
+    """Return the settings with the fastest topology between hosts that several ranks share, and the
+    reason. If each rank has a host of its own, return unmodified settings and an empty string."""
+    count = settings.devices_per_host
+    if count == 1:
+        count = ranks_per_host(frontend.group)
+    # With momentum, gradients that are summed in a host before they are encoded would get none.
+    if not 1 < count < frontend.num_ranks or settings.momentum:
+        return settings, ""
+    params = settings.params_after_warm_up
+    probe = MAXMIN8 if settings.type == AUTO else Method(settings.type, settings.type, params)
+    shared = GroupFrontend(
+        replace(settings, params=params, devices_per_host=count, warmup_steps=0),
+        frontend.engine,
+        frontend.group,
+        frontend.device,
+        frontend.dtype,
+        frontend.all_shapes,
+        reductions=frontend.reductions,
+    )
+    shared.scatters = frontend.scatters
+    found = shared.measure([probe._replace(topology=name) for name in SHARED_HOSTS])
+    times = {name: each.seconds for name, each in zip(SHARED_HOSTS, found)}
+    best, *others = sorted(times, key=times.get)
+    rest = "; ".join(f"{other} {number(1e3 * times[other])} ms" for other in others)
+    sentence = (
+        f"auto: topology {best}, for hosts have {count} ranks each: a step's gradients take "
+        f"{number(1e3 * times[best])} ms by {probe.name} ({rest})"
+    )
+    if frontend.rank == 0:
+        _log.warning("%s", sentence)
+    hosts = settings.devices_per_host if best == "ps" else count
+    return replace(settings, topology=best, devices_per_host=hosts), sentence
+
+
+def choose_plan(
+    settings: Settings,
+    engine: Engine,
+    group: dist.ProcessGroup,
+    device: torch.device,
+    sizes: Mapping[str, int],
+    dtypes: Mapping[str, torch.dtype],
+) -> Settings:
+    """Return the settings of ``plan="auto"`` with ``min_size`` raised to where compression pays.
+
+    All ranks synchronize gradients of a few sizes, several in a bucket, uncompressed and compressed
+    (:mod:`hipress.autotune.threshold`). Compression must save 3% of the time. Then they synchronize
+    gradients of the model's sizes in turns, compressed as planned and uncompressed. If uncompressed
+    gradients are faster, nothing is compressed. The gradients have the dtype of most elements. It
+    takes seconds.
+
+    Args:
+        device: Device of the gradients.
+        sizes: Elements of the model's gradients by name, in the model's order.
+        dtypes: Types of the gradients.
+
+    Raises:
+        HipressError: If a rank fails or is silent.
+    """
+    if settings.plan != AUTO:
+        return settings
+    measured = replace(
+        settings, params=settings.params_after_warm_up, plan=None, min_size=0, warmup_steps=0
+    )
+    shapes = {name: (size,) for name, size in sizes.items()}
+    dtype = most_frequent_dtype(sizes, dtypes)
+    frontend = GroupFrontend(measured, engine, group, device, dtype, shapes)
+    least, _ = least_size(frontend, measure_sizes(frontend, SIZES), settings.type)
+    least = max(least, settings.min_size)
+    if any(size >= least for size in sizes.values()):
+        buckets = sample_buckets(shapes)
+        samples = [
+            Sample(replace(measured, min_size=min_size), buckets, frontend)
+            for min_size in (least, NEVER)
+        ]
+        ratio = preview(*(sample.slowest for sample in samples))
+        if frontend.rank == 0:
+            _log.log(
+                logging.WARNING if ratio > 1 else logging.INFO,
+                "plan auto: %sthis model's gradients took %.2f times as long compressed as not",
+                "nothing is compressed, for " if ratio > 1 else "",
+                ratio,
+            )
+        least = NEVER if ratio > 1 else least
+    return replace(settings, min_size=least)

@@ -1,0 +1,166 @@
+"""Type "auto" in one view of an elastic job.
+
+The workers of the first view measure in their first step, or outer step. Those of later views
+continue with that choice, which a joining worker copies. It includes the network's usual times, so
+workers on a different network measure again.
+
+All numbers are compared by the engine, whose operations end as soon as a worker's failure is known.
+PyTorch's own methods, whose operations do not, are not candidates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from hipress.autotune.explanation import Explanation
+from hipress.autotune.methods import UNCOMPRESSED
+from hipress.autotune.outer_steps import OuterStepController
+from hipress.config import AUTO
+from hipress.torch.autotune.choice import choose_method
+from hipress.torch.autotune.frontend import OuterGroupFrontend, settings_for, shapes_of
+from hipress.torch.autotune.optimizers import tuned_optimizers
+from hipress.torch.autotune.reductions import EngineReductions
+from hipress.torch.autotune.synchronizer import TunedSynchronizer
+from hipress.torch.dtypes import of_gradient
+from hipress.torch.executors.engine import Engine
+from hipress.torch.executors.staging import device_of
+from hipress.torch.integrations.optimizer import DistributedOptimizer
+from hipress.torch.settings import Settings
+
+
+class ViewSynchronizer(TunedSynchronizer):
+    """A synchronizer of one view, whose choice the next view continues."""
+
+    known: Mapping[str, Any] | None = None
+    """Choice of the last view, equal on all workers. It is set before the first step."""
+
+    def choice(self) -> Mapping[str, Any] | None:
+        """Return :attr:`known` of the next view."""
+        return self.known
+
+
+class ViewOptimizer(DistributedOptimizer):
+    """The optimizer that averages gradients in one view."""
+
+    _prepares_when_made = False  # when the view can be ended
+    _measures_topology = False  # the ranks of a host differ between views
+
+    def _new_compression(
+        self,
+        settings: Settings,
+        engine: Engine,
+        group: dist.ProcessGroup,
+        named: list[tuple[str, torch.nn.Parameter]],
+        average: bool,
+    ) -> TunedSynchronizer:
+        settings = settings.with_fixed_topology()
+        if settings.type != AUTO:
+            return super()._new_compression(settings, engine, group, named, average)
+        return ViewGradients(settings, engine, group, named, self._optimizer)
+
+
+class ViewGradients(ViewSynchronizer):
+    """A synchronizer that averages gradients.
+
+    Args:
+        settings: Settings of type "auto".
+        optimizer: Optimizer that uses the gradients.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        engine: Engine,
+        group: dist.ProcessGroup,
+        named: list[tuple[str, torch.nn.Parameter]],
+        optimizer: torch.optim.Optimizer,
+    ) -> None:
+        shapes = shapes_of(named)
+        super().__init__(settings_for(UNCOMPRESSED, settings, shapes), engine, group, named)
+        self._auto_settings, self._shapes = settings, shapes
+        self._dtypes = {name: of_gradient(p) for name, p in named}
+        self._device = device_of([p for _, p in named])
+        self._optimizers = tuned_optimizers(settings, named, optimizer)
+        self._begun = False
+        self.explain_by(Explanation("auto: nothing is measured before the first step"))
+
+    def begin_step(self) -> None:
+        """See :meth:`TunedSynchronizer.begin_step`. The workers choose before the first step."""
+        if not self._begun:
+            self._begin()
+        super().begin_step()
+
+    def _begin(self) -> None:
+        group = self.collective.group
+        frontend = choose_method(
+            self._auto_settings,
+            self.engine,
+            group,
+            self._device,
+            self._shapes,
+            self._dtypes,
+            self._optimizers.allow_feedback,
+            hooks={},
+            reductions=EngineReductions(self.engine, group),
+            known=self.known,
+        )
+        self._begun = True
+        self.tune(frontend, self._optimizers)
+        if self._controller is None:
+            return
+        self._controller.load_network(self.known or {})
+        if not frontend.choice.method.by_framework:
+            self.replace_codec(frontend.settings_for())
+
+    def has_to_send(self) -> bool:
+        """See :meth:`TunedSynchronizer.has_to_send`."""
+        return any(
+            bool(values.any())
+            for state in self.error_feedback.to_reshard.values()
+            for name, values in state.states.items()
+            if name in ("residual", "mean")
+        )
+
+    def choice(self) -> Mapping[str, Any] | None:
+        return self.known if self._controller is None else self._controller.state_dict()
+
+
+class ViewPseudoGradients(ViewSynchronizer):
+    """A synchronizer that averages pseudo-gradients, all of which travel at once."""
+
+    _outer: tuple[OuterGroupFrontend, OuterStepController] | None = None
+
+    def choose_by(self, settings: Settings, named: Any, sync_every: int, delay: int) -> None:
+        """Choose before each outer step. It is not called with another type than "auto".
+
+        Args:
+            settings: Settings of type "auto".
+            named: The weights.
+            delay: Inner steps for which the weights may travel.
+        """
+        reductions = EngineReductions(self.engine, self.collective.group)
+        frontend = OuterGroupFrontend(settings, self, named, None, lambda _: [named], reductions)
+        self._outer = frontend, OuterStepController(frontend, sync_every, delay=delay)
+        self.explain_by(self._outer[1].explanation)
+
+    def before_round(self, step: int, steps: int, seconds: float) -> None:
+        """See :meth:`hipress.autotune.outer_steps.OuterStepController.before_outer_step`."""
+        if self._outer is None:
+            return
+        frontend, tuner = self._outer
+        if tuner.schedule is None and self.known and tuner.load_state_dict(self.known):
+            frontend.use(tuner.method)
+        if tuner.before_outer_step(step, steps, seconds):
+            frontend.use(tuner.method)
+
+    def took(self, seconds: float) -> None:
+        """Record how long the weights traveled."""
+        if self._outer is not None:
+            self._outer[1].record_travel(0, seconds)
+
+    def choice(self) -> Mapping[str, Any] | None:
+        return self._outer and self._outer[1].view_state() or self.known

@@ -1,1 +1,0 @@
-"""Measurements: which gradients to compress, and how fast all-reduces are."""
