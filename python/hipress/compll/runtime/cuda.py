@@ -27,7 +27,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hipress import __version__, _lib
+from hipress import _lib
 from hipress.compll.backends.cuda.program import ENTRY
 from hipress.compll.backends.numpy.interpreter import check_params
 from hipress.compll.ir.ir import Program
@@ -249,11 +249,11 @@ def built_in_library() -> Path:
     package = None if path.exists() else importlib.util.find_spec("hipress_cuda12")
     if package is None:
         return path
-    version = metadata.version("hipress-cuda12")
-    if version != __version__:
+    version, own = metadata.version("hipress-cuda12"), _lib.version()
+    if version != own:
         raise CudaError(
-            f"hipress-cuda12 is version {version}, but hipress is version {__version__}: "
-            f"pip install hipress-cuda12=={__version__}"
+            f"hipress-cuda12 is version {version}, but hipress is version {own}: "
+            f"pip install hipress-cuda12=={own}"
         )
     return Path(package.submodule_search_locations[0]) / path.name
 
