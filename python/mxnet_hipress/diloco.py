@@ -11,6 +11,7 @@ import numpy as np
 from mxnet import gluon
 
 from hipress.config import CompressionConfig
+from hipress.local_sgd.fragment_scheduler import DiLoCoMethods
 from hipress.local_sgd.node_job import NodeDiLoCo
 from hipress.local_sgd.schedule import Schedule
 from mxnet_hipress import _states, elastic_store
@@ -22,7 +23,7 @@ from mxnet_hipress.kvstore import KVStore
 _INNER = "inner"
 
 
-class DiLoCoTrainer(gluon.Trainer):
+class DiLoCoTrainer(DiLoCoMethods, gluon.Trainer):
     """A Trainer whose steps are this worker's own, but for one synchronisation every
     ``sync_every`` steps.
 
@@ -36,33 +37,31 @@ class DiLoCoTrainer(gluon.Trainer):
     ...     trainer.step(len(data))
     >>> trainer.finish()
 
-    Then the workers average how far they have come since the last time, the *pseudo-gradients*, and
-    an outer optimizer makes one step with that (Douillard et al., arXiv:2311.08105). What a codec
-    leaves out stays in its residual for the next time. All workers make the Trainer together, and
-    begin with worker 0's values; they make the same number of steps. Parameters without a gradient,
-    such as batch normalisation's running means, stay each worker's own.
+    :mod:`hipress.local_sgd` describes the algorithm. All workers make the Trainer together, start
+    from worker 0's values, and make the same number of steps. Parameters without a gradient, such
+    as batch normalization's running means, stay different on each worker.
 
-    :param params: as a Trainer takes them, with values; dense, float32 or float16. On several
-        devices of a worker gradients are summed in each step
-    :param optimizer, optimizer_params: the inner optimizer, which makes this worker's own steps
-    :param sync_every: H, inner steps between two synchronisations of the same weights
-    :param outer_optimizer: on float32 copies of the weights, the same on all workers: a new
-        Optimizer, or a name; default: "nag", SGD with Nesterov's momentum
-    :param outer_optimizer_params: with a name; default of "nag": learning rate 0.7, momentum 0.9
-    :param compression_params: as a Trainer takes them: type, its parameters, topology, ...
-    :param kvstore: the type of a synchronous store of ours, or one whose type that is; the Trainer
-        makes one of its own, with servers or without
-    :param fragments: into how many parts of about equal size the model is cut, which are
-        synchronised at steps of their own (Douillard et al., arXiv:2501.18512)
-    :param fragment_sync_delay: inner steps that a fragment may travel, fewer than ``sync_every``;
-        with 0 training waits for it
-    :param fragment_update_alpha: the share of a worker's own weights that stays when a fragment is
-        back, in [0, 1)
-    :param early_steps: inner steps in the beginning, such as a fifth of all, in which all weights
-        become the mean of the workers' every ``early_sync_every`` steps (Lin et al.,
-        arXiv:1808.07217)
-    :raises ValueError: for what cannot be
-    :raises MXNetError: on all workers, if their settings or models differ, or a worker is missing
+    Args:
+        params: Parameters as for a Trainer, with values; dense, float32 or float16. Gradients on
+            several devices of a worker are summed in each step.
+        optimizer: The inner optimizer, with ``optimizer_params``.
+        sync_every: H, the number of inner steps between two outer steps of the same weights.
+        outer_optimizer: A new Optimizer for float32 copies of the weights, or a name; default:
+            "nag", SGD with Nesterov momentum.
+        outer_optimizer_params: With a name; default of "nag": learning rate 0.7, momentum 0.9.
+        compression_params: As for a Trainer: type, its parameters, topology, ...
+        kvstore: Type of a synchronous HiPress store, or such a store. The Trainer makes another
+            store of this type.
+        fragments: Number of parts of about equal size, with outer steps at different times.
+        fragment_sync_delay: Number of inner steps during which an average may run (overlap).
+        fragment_update_alpha: Share of its weights that a worker keeps in an outer step, in [0, 1).
+        early_steps: Number of inner steps at the beginning, such as a fifth of all, that average
+            all weights every ``early_sync_every`` steps.
+        early_sync_every: See ``early_steps``.
+
+    Raises:
+        ValueError: If an argument is wrong.
+        MXNetError: On all workers, if settings or models differ, or a worker is missing.
     """
 
     def __init__(
@@ -101,6 +100,7 @@ class DiLoCoTrainer(gluon.Trainer):
             self.store.set_gradient_compression(compression_params)
         keys = itertools.count(self.store._number << STORE_SHIFT)
         self._diloco = NodeDiLoCo(self.store._node, keys, weights, outer, schedule, fragments)
+        self._scheduler = self._diloco.scheduler
 
     def step(self, batch_size: int, ignore_stale_grad: bool = False) -> None:
         """Makes an inner step, and a synchronisation if it is time.
@@ -109,21 +109,12 @@ class DiLoCoTrainer(gluon.Trainer):
         :raises MXNetError: if a worker has died or is silent
         """
         super().step(batch_size, ignore_stale_grad)
-        self._diloco.scheduler.advance()
+        self._scheduler.advance()
 
     def update(self, batch_size: int, ignore_stale_grad: bool = False) -> None:
         """As :meth:`step`, after ``allreduce_grads()``: to clip gradients before it, say."""
         super().update(batch_size, ignore_stale_grad)
-        self._diloco.scheduler.advance()
-
-    def synchronize(self) -> None:
-        """Makes all weights the mean of the workers' now, without a step of the outer optimizer: at
-        the end of training, for the steps since the last time. All workers call it."""
-        self._diloco.scheduler.synchronize()
-
-    def finish(self) -> None:
-        """Waits for the fragments that are under way, and takes their results."""
-        self._diloco.scheduler.finish()
+        self._scheduler.advance()
 
     def save_states(self, fname: str) -> None:
         """Saves the inner optimizer, outer weights and optimizer, what is under way, and residuals.

@@ -163,7 +163,8 @@ def test_all_workers_compare_how_long_each_round_was_on_its_way():
         front = Front([0.01] * len(OUTER_METHODS))
         optimizer = SimpleNamespace(attach=lambda _: None, step=lambda _: None)
         rounds = ArrayOuterSteps(Weights(), optimizer, "sgd", Schedule(H))
-        sums = rounds.connect(Sums(front, future))
+        sums = Sums(front, future)
+        rounds.connect(sums)
         for number in range(3):
             rounds.start(sums, H * (number + 1))
             rounds.complete(sums)

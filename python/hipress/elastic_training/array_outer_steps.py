@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
-from hipress.config import CompressionConfig
 from hipress.elastic_training.outer_steps import OuterSteps
 from hipress.elastic_training.sums import Sums
-from hipress.elastic_training.tuned_sums import TunedPseudoGradients
-from hipress.engine import Engine
 from hipress.local_sgd.arrays import ArrayWeights, divide_if_finite
 from hipress.local_sgd.outer import Arrival, Fragment, OuterOptimizer, OuterWeights
 from hipress.local_sgd.schedule import Schedule
-
-_Sums = TypeVar("_Sums", bound=Sums)
 
 
 class ArrayOuterSteps(OuterSteps):
@@ -41,53 +35,13 @@ class ArrayOuterSteps(OuterSteps):
         outer = OuterWeights([list(weights.shapes())], weights, optimizer)
         super().__init__(schedule, outer, outer_optimizer)
 
-    def sums(self, engine: Engine, config: CompressionConfig, uncompressed: int = 0) -> Sums:
-        """Return the sums of a view's pseudo-gradients; all workers of the job call this.
-
-        They are one bucket, so that a NaN or Inf anywhere leaves all residuals unmodified.
-
-        Args:
-            engine: Engine of the view's job.
-            config: Compression.
-            uncompressed: Number of outer steps until the warm-up ends.
-        """
-        return self.connect(Sums(engine, config, self._sizes(), math.inf, uncompressed))
-
-    def tuned(
-        self, engine: Engine, config: CompressionConfig, known: Mapping[str, Any] | None
-    ) -> TunedPseudoGradients:
-        """Return sums whose compression is chosen; see :meth:`sums`.
-
-        Args:
-            engine: Engine of the view's job.
-            config: Compression of type "auto".
-            known: Choice of the previous view, the same on all workers; None in the first view.
-        """
-        shapes = {name: outer.shape for name, outer in self.outer.items()}
-        sums = TunedPseudoGradients(
-            engine,
-            config,
-            shapes,
-            self._sizes(),
-            known,
-            math.inf,
-            sync_every=self.schedule.sync_every,
-            delay=self.schedule.delay,
-        )
-        return self.connect(sums)
-
-    def connect(self, sums: _Sums) -> _Sums:
-        """Average by these sums from now on, in their memory."""
-        self.outer.connect(SumsAverage(sums))
-        return sums
-
-    def _sizes(self) -> dict[str, tuple[int, str]]:
+    def sizes(self) -> dict[str, tuple[int, str]]:
+        """Return elements and type of each pseudo-gradient, by name."""
         return {name: (outer.size, "float32") for name, outer in self.outer.items()}
 
-    def weights(self) -> Iterable[tuple[str, memoryview]]:
-        """Return the bytes of the outer weights, by name."""
-        for name, outer in self.outer.items():
-            yield name, memoryview(outer.reshape(-1).view(np.uint8))
+    def connect(self, sums: Sums) -> None:
+        """Average by these sums of :meth:`sizes`, in their memory; they have one bucket."""
+        self.outer.connect(SumsAverage(sums))
 
     def outer_state(self) -> dict[str, Any]:
         """Return outer weights and the outer optimizer's state, in two mappings."""

@@ -22,7 +22,7 @@ from hipress.elastic_training import state
 from hipress.elastic_training.array_outer_steps import ArrayOuterSteps
 from hipress.elastic_training.outer_step_session import OuterStepSession
 from hipress.elastic_training.sums import Carried, Sums
-from hipress.elastic_training.tuned_sums import TunedGradients, TunedSums
+from hipress.elastic_training.tuned_sums import TunedGradients, TunedPseudoGradients, TunedSums
 from hipress.encodes import Codecs, bindings
 from hipress.engine import Bucket, Engine
 from hipress.errors import HipressError
@@ -160,21 +160,32 @@ class ArraySession(OuterStepSession):
         """Begins sums of these ranks."""
         if self.rank in ranks:
             state, engine = self._state, self._join(ranks)
+            steps, warm_up = state.outer_steps, state.config.warm_up()[1] - state.completed
             if state.config.type == AUTO:
-                self.begin(self._tuned(engine, self.known_choice(ranks)))
-                return
-            warm_up = max(0, state.config.warm_up()[1] - state.completed)
-            if state.outer_steps is None:
+                sums = self._tuned(engine, self.known_choice(ranks))
+            elif steps is None:
                 config = state.summed_config()
-                sums = Sums(engine, config, state.sizes(), uncompressed=warm_up)
+                sums = Sums(engine, config, state.sizes(), uncompressed=max(0, warm_up))
             else:
-                sums = state.outer_steps.sums(engine, state.config, warm_up)
+                # One bucket: a NaN or Inf anywhere leaves all residuals unmodified.
+                sums = Sums(engine, state.config, steps.sizes(), math.inf, max(0, warm_up))
+            if steps is not None:
+                steps.connect(sums)
             self.begin(sums)
 
     def _tuned(self, engine: Engine, known: Mapping[str, Any] | None) -> TunedSums:
-        state = self._state
-        if state.outer_steps is not None:
-            return state.outer_steps.tuned(engine, state.config, known)
+        state, steps = self._state, self._state.outer_steps
+        if steps is not None:
+            return TunedPseudoGradients(
+                engine,
+                state.config,
+                {name: outer.shape for name, outer in steps.outer.items()},
+                steps.sizes(),
+                known,
+                math.inf,
+                sync_every=steps.schedule.sync_every,
+                delay=steps.schedule.delay,
+            )
         return TunedGradients(
             engine, state.config, state.shapes(), state.sizes(), known,
             step=lambda: state.step, allows_feedback=state.allows_feedback,

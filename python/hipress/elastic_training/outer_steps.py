@@ -17,12 +17,13 @@ rolled back. So no worker repeats an inner step.
 
 from __future__ import annotations
 
-import abc
 import logging
 import statistics
 import time
 from collections.abc import Iterable, Mapping
 from typing import Any
+
+import numpy as np
 
 from hipress.local_sgd.outer import OuterWeights
 from hipress.local_sgd.schedule import Schedule
@@ -44,13 +45,7 @@ def schedule_of(
 ) -> Schedule | None:
     """Return the schedule that a State's arguments describe, or None without ``sync_every``.
 
-    Args:
-        sync_every: See :class:`Schedule`, also for the arguments that are not listed here.
-        outer_optimizer: The State's argument.
-        delay: ``fragment_sync_delay``.
-        alpha: ``fragment_update_alpha``.
-        others: Names of the State's other arguments.
-        diloco: Name of the class that supports fragments.
+    ``others`` are names of the State's other arguments; the class ``diloco`` supports them.
 
     Raises:
         ValueError: If an argument is out of range, or needs another one.
@@ -77,7 +72,7 @@ def schedule_of(
     return schedule
 
 
-class OuterSteps(abc.ABC):
+class OuterSteps:
     """Outer weights and optimizer of a job, which outlive its views.
 
     Args:
@@ -109,9 +104,10 @@ class OuterSteps(abc.ABC):
         self._last = time.perf_counter()
         self._loaded = False
 
-    @abc.abstractmethod
     def weights(self) -> Iterable[tuple[str, memoryview]]:
-        """Return the bytes of the outer weights, by name."""
+        """Return the bytes of the outer weights, which are in host memory, by name."""
+        for name, outer in self.outer.items():
+            yield name, memoryview(np.asarray(outer).reshape(-1).view(np.uint8))
 
     def outer_state(self) -> dict[str, Any]:
         """Return the state of outer weights and optimizer."""

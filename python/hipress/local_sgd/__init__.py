@@ -20,10 +20,10 @@ steps. It changes the outer weights of one fragment, and then the worker's weigh
 
 A *fragment* is a run of neighboring weights. Fragment i of n has its outer step after inner step
 (i + 1) H / n of every H, so that fewer bytes travel at once. With a *delay* of D, the average of a
-fragment runs in the background of D inner steps (overlap): 1. and the start of 2. come first, and
-the rest D inner steps later. *alpha* is the share of its own weights that a worker keeps then,
-because it trained while the average ran. In *early steps*, all fragments are averaged more often
-and without the outer optimizer, because workers differ most at the beginning (post-local SGD).
+fragment runs while the worker makes D more inner steps (overlap), and steps 3 and 4 follow after
+these. *alpha* is the share of its weights that a worker keeps then, because it has trained while
+the average ran. In *early steps*, all fragments are averaged more often and without the outer
+optimizer, because workers differ most at the beginning (post-local SGD).
 
 If any worker's pseudo-gradient has a NaN or Inf, there is no outer step on any worker. The weights
 of all fragments return to the outer weights, because one NaN has reached all fragments of that

@@ -12,6 +12,28 @@ from hipress.local_sgd.schedule import Schedule
 _log = logging.getLogger("hipress")
 
 
+class DiLoCoMethods:
+    """Methods that every front end's DiLoCo has."""
+
+    _scheduler: FragmentScheduler
+
+    def synchronize(self) -> None:
+        """Make all weights the mean of the workers' weights, regardless of the schedule.
+
+        Use it at the end of training, so that all workers have the same model. The outer optimizer
+        makes no step, because its momentum would move weights that were hardly trained since its
+        last step. The count of inner steps continues. All workers call it after the same step.
+
+        Raises:
+            HipressError: If a worker died or is silent; in MXNet an MXNetError.
+        """
+        self._scheduler.synchronize()
+
+    def finish(self) -> None:
+        """Complete the outer steps that have started."""
+        self._scheduler.finish()
+
+
 class FragmentScheduler:
     """Start and completion of outer steps in a job whose workers stay.
 
@@ -67,11 +89,7 @@ class FragmentScheduler:
                     self._complete(fragment, schedule.alpha)
 
     def synchronize(self) -> None:
-        """Make all weights the mean of the workers' weights, without the outer optimizer.
-
-        The outer optimizer's momentum would move the weights, although little was trained since
-        the last outer step. The count of inner steps continues.
-        """
+        """See :meth:`DiLoCoMethods.synchronize`."""
         self.finish()
         self._average_all()
 

@@ -8,46 +8,46 @@ from collections.abc import Mapping
 import keras
 
 from hipress.config import CompressionConfig
+from hipress.local_sgd.fragment_scheduler import DiLoCoMethods
 from hipress.local_sgd.node_job import NodeDiLoCo
 from hipress.local_sgd.schedule import Schedule
 from hipress.tensorflow.job import join
 from hipress.tensorflow.outer import Outer, Weights
 
 
-class DiLoCo(keras.callbacks.Callback):
+class DiLoCo(DiLoCoMethods, keras.callbacks.Callback):
     """Synchronises a model's weights with those of the other workers every ``sync_every`` steps.
 
     >>> model.compile(keras.optimizers.AdamW(1e-3), loss)
     >>> diloco = hvd.DiLoCo(model, sync_every=30, compression={"type": "maxmin", "bits": 4})
     >>> model.fit(images, labels, callbacks=[diloco])
 
-    In a loop of one's own, call :meth:`step` after each step of the optimizer, and :meth:`finish`
-    in the end.
+    In a custom loop, call :meth:`step` after each step of the optimizer, and :meth:`finish` at the
+    end.
 
-    Each worker trains by itself. After H steps the workers average how far they have come since the
-    last time, the *pseudo-gradients*, and an outer optimizer makes one step with that (Douillard et
-    al., arXiv:2311.08105). What a codec leaves out stays in its residual for the next time. All
-    workers make it together, and begin with worker 0's weights; they make the same number of steps.
-    Variables that are not trained, such as batch normalisation's means, stay each worker's own.
-    Nothing is sent from within a ``tf.function``, so XLA may compile the model.
+    :mod:`hipress.local_sgd` describes the algorithm. All workers make it together, start from
+    worker 0's weights, and make the same number of steps. Variables that are not trained, such as
+    batch normalization's means, stay different on each worker. Nothing is sent from within a
+    ``tf.function``, so XLA may compile the model.
 
-    :param model: of Keras 3, built; its trained variables are float32 or float16
-    :param sync_every: H, steps between two synchronisations of the same weights
-    :param outer_optimizer: of Keras 3, a new one, which gets float32 copies of the weights that are
-        the same on all workers; default: SGD with Nesterov's momentum 0.9 and learning rate 0.7
-    :param compression: a codec's name; a mapping with "type" and what else
-        ``kv.set_gradient_compression`` takes; or a :class:`hipress.CompressionConfig`
-    :param fragments: into how many parts of about equal size the model is cut, which are
-        synchronised at steps of their own (Douillard et al., arXiv:2501.18512)
-    :param fragment_sync_delay: steps that a fragment may travel, fewer than ``sync_every``; with 0
-        training waits for it
-    :param fragment_update_alpha: the share of a worker's own weights that stays when a fragment is
-        back, in [0, 1)
-    :param early_steps: steps in the beginning, such as a fifth of all, in which all weights become
-        the mean of the workers' every ``early_sync_every`` steps (Lin et al., arXiv:1808.07217)
-    :raises ValueError: in one sentence, for what cannot be, or a second compression of the job
-    :raises HipressError: for a compression that is not allowed; on all workers, if their settings
-        or models differ, or somebody is missing
+    Args:
+        model: A built Keras 3 model; its trained variables are float32 or float16.
+        sync_every: H, the number of inner steps between two outer steps of the same weights.
+        outer_optimizer: A new Keras 3 optimizer for float32 copies of the weights; default: SGD
+            with Nesterov momentum 0.9 and learning rate 0.7.
+        compression: A codec's name; a mapping with "type" and other arguments of
+            ``kv.set_gradient_compression``; or a :class:`hipress.CompressionConfig`.
+        fragments: Number of parts of about equal size, with outer steps at different times.
+        fragment_sync_delay: Number of inner steps during which an average may run (overlap).
+        fragment_update_alpha: Share of its weights that a worker keeps in an outer step, in [0, 1).
+        early_steps: Number of inner steps at the beginning, such as a fifth of all, that average
+            all weights every ``early_sync_every`` steps.
+        early_sync_every: See ``early_steps``.
+
+    Raises:
+        ValueError: If an argument is wrong, or the job has another compression.
+        HipressError: If a compression is not allowed; on all workers, if settings or models
+            differ, or a worker is missing.
     """
 
     def __init__(
@@ -74,22 +74,15 @@ class DiLoCo(keras.callbacks.Callback):
         job.compress(compression)
         self._of = model
         self._diloco = NodeDiLoCo(job.node, job.keys, weights, outer, schedule, fragments)
+        self._scheduler = self._diloco.scheduler
 
     def step(self) -> None:
-        """Notes that the optimizer has made a step; synchronises if it is time.
+        """Count a step of the optimizer; make outer steps that are due.
 
-        :raises HipressError: if a worker has died or is silent
+        Raises:
+            HipressError: If a worker died or is silent.
         """
-        self._diloco.scheduler.advance()
-
-    def synchronize(self) -> None:
-        """Makes all weights the mean of the workers' now, without a step of the outer optimizer: at
-        the end of training, for the steps since the last time. All workers call it."""
-        self._diloco.scheduler.synchronize()
-
-    def finish(self) -> None:
-        """Waits for the fragments that are under way, and takes their results."""
-        self._diloco.scheduler.finish()
+        self._scheduler.advance()
 
     def save_states(self, path: str | os.PathLike[str]) -> None:
         """Saves outer weights and optimizer, what is under way, and residuals.

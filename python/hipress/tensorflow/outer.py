@@ -139,12 +139,10 @@ class Outer:
         """
         variables = self._optimizer.variables
         saved = {name: values for name, values in state.items() if name.startswith(_PREFIX)}
-        names = [f"{_PREFIX}{i}" for i in range(len(variables))]
-        if set(names) != set(saved) or any(
-            saved[name].shape != tuple(variable.shape) for name, variable in zip(names, variables)
-        ):
+        shapes = {f"{_PREFIX}{i}": tuple(v.shape) for i, v in enumerate(variables)}
+        if shapes != {name: values.shape for name, values in saved.items()}:
             raise ValueError("the state is of another outer optimizer")
-        for name, variable in zip(names, variables):
+        for name, variable in zip(shapes, variables):
             variable.assign(saved[name])
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -11,7 +10,6 @@ import torch.distributed as dist
 from hipress.elastic_training import outer_steps
 from hipress.local_sgd.outer import OuterWeights
 from hipress.local_sgd.schedule import Schedule
-from hipress.torch.elastic import transfer
 from hipress.torch.elastic.tuned import ViewPseudoGradients
 from hipress.torch.integrations import outer
 from hipress.torch.settings import AUTO, Settings
@@ -76,10 +74,6 @@ class TensorOuterSteps(outer_steps.OuterSteps):
             compression.choose_by(settings, self._named, every, delay)
         self._average.synchronizer = compression
         return InnerOptimizer(self._inner, compression)
-
-    def weights(self) -> Iterable[tuple[str, memoryview]]:
-        """Return the bytes of the outer weights, by name."""
-        return transfer.as_bytes(self.outer.items())
 
 
 class InnerOptimizer:

@@ -20,7 +20,7 @@ from hipress.autotune.outer_schedule import OuterSchedule, fragment_counts
 from hipress.autotune.outer_steps import OuterStepController
 from hipress.checked import is_count
 from hipress.config import AUTO, CompressionConfig
-from hipress.local_sgd.fragment_scheduler import FragmentScheduler
+from hipress.local_sgd.fragment_scheduler import DiLoCoMethods, FragmentScheduler
 from hipress.local_sgd.outer import Fragment, OuterWeights
 from hipress.local_sgd.schedule import Schedule
 from hipress.torch.autotune.frontend import OuterGroupFrontend
@@ -44,7 +44,7 @@ _owners: weakref.WeakValueDictionary[int, DiLoCo] = weakref.WeakValueDictionary(
 """The DiLoCo that counts an inner optimizer's steps, by the optimizer's id."""
 
 
-class DiLoCo:
+class DiLoCo(DiLoCoMethods):
     """Synchronises a model's weights every ``sync_every`` steps of the inner optimizer.
 
     >>> inner = torch.optim.AdamW(model.parameters(), lr=4e-4)
@@ -291,22 +291,6 @@ class DiLoCo:
     def is_under_way(self) -> bool:
         """Whether fragments have results that were not applied yet; see :meth:`finish`."""
         return any(fragment.is_pending for fragment in self._outer.fragments)
-
-    def finish(self) -> None:
-        """Complete the outer steps that have started."""
-        self._scheduler.finish()
-
-    def synchronize(self) -> None:
-        """Make all weights the mean of the ranks' weights, regardless of the schedule.
-
-        Use it at the end of training, so that all ranks have the same model. The outer optimizer
-        makes no step, and the count of inner steps continues. All ranks call it after the same
-        step.
-
-        Raises:
-            HipressError: If a rank died or is silent.
-        """
-        self._scheduler.synchronize()
 
     def _after_inner_step(self, number: int, *_: Any) -> None:
         """Count an inner step when the last of the inner optimizers has made it."""
