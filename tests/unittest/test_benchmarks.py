@@ -128,6 +128,10 @@ def test_what_keeps_the_quality_of_training():
 @pytest.mark.slow
 @pytest.mark.skipif(bool(netns.available()), reason=netns.available())
 def test_the_quality_of_training_with_auto_is_measured():
+    """The benchmark of training quality with type auto runs.
+
+    Cost: It trains short models with and without compression.
+    """
     pytest.importorskip("torch")
     done = run("quality", "--quick", "--output", "test-quality")
     assert done.returncode == 0, done.stderr

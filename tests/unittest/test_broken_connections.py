@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from functools import cache
 
 import pytest
 
@@ -106,12 +107,23 @@ def train(env: dict[str, str], breaks: bool, steps: int) -> list[str]:
     return [output.strip().splitlines()[-1] for output in outputs]
 
 
+@cache
+def undisturbed() -> list[str]:
+    """The digests of a job whose connections do not break."""
+    digests = train({}, breaks=False, steps=200)
+    assert digests[0] == digests[1] != ""
+    return digests
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("env", [{}, {"HIPRESS_TLS": "off"}, {"HIPRESS_STREAMS": "3"}], ids=str)
 def test_connections_that_break_cost_no_step_and_no_bit(env):
-    undisturbed = train(env, breaks=False, steps=200)
-    assert undisturbed[0] == undisturbed[1] != ""
-    assert train(env, breaks=True, steps=200) == undisturbed
+    """Connections that are reset 10 to 30 times cost no step and no bit, with TLS, without it,
+    and with several sockets.
+
+    Cost: Each node's connections must resume several times during 200 steps.
+    """
+    assert train(env, breaks=True, steps=200) == undisturbed()
 
 
 def test_a_worker_killed_on_another_machine_is_named_at_once():

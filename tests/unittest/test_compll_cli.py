@@ -90,6 +90,11 @@ CHECKS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("framework", CHECKS)
 def test_what_it_writes_compiles_and_loads(tmp_path, framework):
+    """Operators that `compll` writes for MXNet and PyTorch compile, load, and give the
+    interpreter's bytes.
+
+    Cost: The C++ compiler reads the framework's headers.
+    """
     pytest.importorskip(framework, exc_type=ImportError)
     source = tutorial(tmp_path)
     flags = ("-b", "-w", "-r", "-f", framework, "-o", "out")

@@ -55,6 +55,10 @@ def special(n: int) -> np.ndarray:
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "params"), CASES, ids=lambda value: str(value))
 def test_compiled_code_equals_the_interpreter(name, params):
+    """Compiled code of every codec and instruction set gives the interpreter's bytes.
+
+    Cost: The C++ compiler compiles each codec for each instruction set.
+    """
     one = compll.Interpreter(program(name), **params)
     two = compll.Compiled(program(name), ISAS[0], threads=2, **params)
     for n in SIZES:

@@ -60,6 +60,10 @@ class ByHand(Processes):
 @pytest.mark.slow
 @pytest.mark.parametrize("counted", [True, False], ids=["restarts are counted", "nobody counts"])
 def test_a_worker_is_killed_and_started_again(counted):
+    """Workers that no launcher starts continue after a death, and a restarted worker joins.
+
+    Cost: Three processes train, and one starts again.
+    """
     def count(restarts: int) -> dict[str, str]:
         return {"HIPRESS_ELASTIC_RESTART": str(restarts)} if counted else {}
 
@@ -117,7 +121,12 @@ class OnTwoMachines(ByHand):
 @pytest.mark.slow
 @needs_namespaces
 def test_machines_whose_own_names_mean_loopback():
-    """As Debian writes them to /etc/hosts."""
+    """Elastic workers on two hosts find each other although each host's name means loopback
+    there.
+
+    Cost: Three processes import PyTorch without being forked, because each mounts its own
+    /etc/hosts; one starts again.
+    """
     names = [f"worker {slot}" for slot in range(WORKERS)]
     with netns.ShapedNetwork(2, rate=None) as network, OnTwoMachines(network) as job:
         for slot, name in enumerate(names):

@@ -17,6 +17,10 @@ PROGRAM = SCRIPTS / "elastic_large_state.py"
 
 @needs_namespaces
 def test_a_copy_that_takes_longer_than_the_timeout():
+    """Copying the state to a worker may take longer than the timeout if parts of it arrive.
+
+    Cost: 48 MiB travel over a link of 50 Mbit/s, longer than the timeout of 5 s.
+    """
     with ShapedNetwork(3, rate="50mbit") as network, ElasticJob(
         [sys.executable, str(PROGRAM)], 3, network=network
     ) as job:  # fmt: skip

@@ -45,6 +45,11 @@ def sizes(job, slot):
 @pytest.mark.slow
 @pytest.mark.parametrize(("slot", "workers"), [(1, 3), (0, 3), (0, 2)])
 def test_the_others_go_on_and_its_successor_joins(job, slot, workers):
+    """Workers continue without one that hangs; it prints where it hung and ends, and its
+    successor joins.
+
+    Cost: The others wait for the hanging worker for 6 s, and it has 3 s to come back.
+    """
     with job(slot, workers) as running:
         others = [each for each in range(workers) if each != slot]
         wait_until(
@@ -67,6 +72,10 @@ def test_the_others_go_on_and_its_successor_joins(job, slot, workers):
 
 @pytest.mark.slow
 def test_so_they_do_if_it_holds_the_interpreters_lock(job):
+    """Workers continue without one that holds the interpreter's lock, and it ends.
+
+    Cost: The others wait for the hanging worker for 6 s, and it has 3 s to come back.
+    """
     with job(1, HOLDS="1") as running:
         wait_until(lambda: all(sizes(running, each) == [2] for each in [0, 2]), 120, "steps")
         first = running.processes["worker 1"]
@@ -96,6 +105,10 @@ def test_time_in_which_a_process_is_stopped_does_not_count():
 
 @pytest.mark.slow
 def test_who_was_only_slow_joins_again(job):
+    """A worker that was slow joins again with the same process.
+
+    Cost: The others wait for it for 4 s; then it joins and copies their state.
+    """
     with job(2, TIMEOUT="4", UNTIL_EXPELLED="1") as running:
         wait_until(lambda: sizes(running, 0) == [2], 120, "two to go on")
         running.wait_for("worker 2", "the others have waited 4 s for it; it joins again")
@@ -120,7 +133,12 @@ def test_a_successor_that_comes_at_the_end_ends_well(job):
 
 @pytest.mark.slow
 def test_the_launcher_does_not_take_its_end_for_that_of_training(tmp_path):
-    """The others save for longer than the launcher would wait after the first that has ended."""
+    """A worker that comes at the end of training ends well, and the launcher waits for the
+    workers that save.
+
+    Cost: They save for 7 s, longer than the launcher waits after a worker that has finished
+    training, 3 s.
+    """
     command = elastic_training.command(60)
     late = {"LATE": "0 2", "AT": "60", "JOINER": "1", "SECONDS": "50"}
     env = base_environment({"DIES": "2", **late, "SAVE": "7"})
@@ -134,7 +152,12 @@ def test_the_launcher_does_not_take_its_end_for_that_of_training(tmp_path):
 
 @pytest.mark.slow
 def test_torchrun_alone_is_not_held_up(tmp_path):
-    """Which waits for the end of all, and starts all again if one fails."""
+    """torchrun waits for all ranks; a hanging rank ends without a failure, so torchrun does not
+    restart all.
+
+    Cost: The other rank waits for the hanging one until the timeout, 6 s; then its time to
+    come back passes.
+    """
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
     command = elastic_training.command(60)[1:]
     env = base_environment({"LATE": "1 1", "TIMEOUT": "6"})

@@ -414,6 +414,10 @@ def test_a_status_is_known_although_its_folder_was_tidied_up(tmp_path):
 
 @pytest.mark.slow
 def test_output_that_is_read_takes_no_space(tmp_path):
+    """Output waits in a file, and the supervisor frees what the launcher has read.
+
+    Cost: 16 MiB pass the launcher, four times as much as it may leave in the file.
+    """
     script = SCRIPTS / "launch" / "much_output.py"
     with launched(arguments(1, *python(script)), cwd=tmp_path) as launch:
         size = 0
@@ -422,7 +426,7 @@ def test_output_that_is_read_takes_no_space(tmp_path):
             size += len(line)
             if b"written" in line:
                 break
-        assert size >= 64 << 20
+        assert size >= 16 << 20
         worker = next(
             pid
             for pid in marked(launch.mark)

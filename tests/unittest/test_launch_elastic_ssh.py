@@ -59,6 +59,10 @@ def connection_of(launch, slot):
 
 @pytest.mark.slow
 def test_restarts_and_a_lost_supervisor(sshd, tmp_path):
+    """Over ssh, workers are restarted, and a lost supervisor is replaced.
+
+    Cost: Several connections to a real sshd are made, and grace periods of 1 s pass.
+    """
     mark = f"HIPRESS_TEST_SSH={os.urandom(8).hex()}"
     command = arguments(3, *sshd.arguments(2), "--env", mark, *python(WORKER))
     with launched(command, cwd=tmp_path) as launch:
@@ -247,6 +251,10 @@ def test_a_job_of_which_nothing_is_in_sight_can_be_ended(sshd, tmp_path):
 
 @pytest.mark.slow
 def test_what_a_worker_without_a_supervisor_leaves_is_ended(sshd, tmp_path):
+    """Processes that a worker without a supervisor leaves are ended before its restart.
+
+    Cost: Several connections to a real sshd are made.
+    """
     command = arguments(2, *sshd.arguments(2), "--env", "CHILD=1", *python(WORKER))
     with launched(command, cwd=tmp_path) as launch:
         found = ups(launch, 2)

@@ -34,6 +34,12 @@ def states(where, what, file):
     (RING, SERVERS, "of a job without servers: load them in a job that has none"),
 ])
 def test_states_of_another_kind_of_job_are_refused_by_name(tmp_path, saved, loaded, sentence):
+    """States of another kind of job (with servers, without, elastic) are refused with the name of
+    the kind.
+
+    Cost: Two jobs of the launcher follow each other, whose processes import MXNet as a user's
+    do.
+    """
     states(saved, "save", tmp_path / "states")
     out = states(loaded, "load", tmp_path / "states")
     assert f"refused: {tmp_path / 'states'} holds the optimizer states {sentence}" in out
@@ -41,6 +47,11 @@ def test_states_of_another_kind_of_job_are_refused_by_name(tmp_path, saved, load
 
 @pytest.mark.slow
 def test_servers_states_are_resumed_with_numpys_arrays(tmp_path, monkeypatch):
+    """Optimizer states of servers are saved and loaded with MXNet's NumPy arrays.
+
+    Cost: Two jobs of the launcher follow each other, whose processes import MXNet as a user's
+    do.
+    """
     monkeypatch.setenv("NUMPY", "1")
     states(SERVERS, "save", tmp_path / "states")
     assert "trained" in states(SERVERS, "load", tmp_path / "states")

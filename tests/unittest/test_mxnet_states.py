@@ -87,6 +87,11 @@ CASES = [
     ids=[f"{c['type']}-{'sgd' if o else 'sum'}-{t}" for c, o, t in CASES],
 )
 def test_a_job_goes_on_with_the_same_bits(tmp_path, compression, optimizer, topology):
+    """A job that loads the states of another one continues with the same bits, and with other
+    bits without them.
+
+    Cost: Three or four jobs of three or five processes follow each other.
+    """
     options = {"compression": {**compression, "min_size": 0}, "optimizer": optimizer}
     options["topology"] = topology
     servers = 2 if topology == "ps" else 0
@@ -112,6 +117,10 @@ def test_a_job_goes_on_with_the_same_bits(tmp_path, compression, optimizer, topo
 @pytest.mark.slow
 @pytest.mark.timeout(240)
 def test_states_that_do_not_fit_cost_a_warning_and_nothing_else(tmp_path):
+    """Damaged states and those of another number of workers are left out with a warning.
+
+    Cost: Several jobs follow each other, because a job has one number of workers.
+    """
     options = {"compression": {"type": "2bit", "min_size": 0}, "optimizer": True}
     run(tmp_path, options, 0, 5, "first")
     path = tmp_path / "states.worker-0"

@@ -105,6 +105,11 @@ def test_2bit_agrees_bit_for_bit(tmp_path, threshold):
 @pytest.mark.slow
 @pytest.mark.timeout(240)
 def test_uncompressed_agrees_to_rounding_and_whole_numbers_exactly(tmp_path):
+    """Uncompressed sums equal those of MXNet's own store: whole numbers exactly, others up to
+    rounding.
+
+    Cost: MXNet's own store runs beside HiPress's, and its servers cannot be forked.
+    """
     stock, ours = run_both(tmp_path, "null", workers=3)
     for name in ours.files:
         if "init" in name or ("whole" in name and "half" not in name):

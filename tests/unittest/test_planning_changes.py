@@ -84,6 +84,11 @@ def test_the_published_profile_plans_for_its_own_links_only():
 
 @pytest.mark.slow
 def test_hosts_that_share_a_machine_say_so_and_need_not(profile):
+    """`simulate` and `explain` say that hosts share a machine's processors, and that an option
+    changes it.
+
+    Cost: Six commands simulate vgg19 on four nodes.
+    """
     options = ["--profile", profile(shared_host=True), "--bandwidth", "1gbit"]
     shared, apart = simulated(*options), simulated(*options, "--threads", "2")
     assert shared["shared_hosts"] and not apart["shared_hosts"]

@@ -55,6 +55,10 @@ def test_example_runs_on_two_workers(tmp_path: Path, text: str, pages: list[str]
 @needs_tensorflow
 @pytest.mark.parametrize("pages", [[README], START], ids=["README", "start"])
 def test_tensorflow_example_runs_on_two_workers(tmp_path: Path, pages: list[str]):
+    """The TensorFlow example of the documentation runs as printed.
+
+    Cost: Two workers import TensorFlow and Keras, as a user's do.
+    """
     script = example("hvd.DistributedOptimizer(", pages)
     if "print(" not in script:
         script += "print('loss', model.evaluate(images, labels, verbose=0))\n"
@@ -68,6 +72,10 @@ def test_tensorflow_example_runs_on_two_workers(tmp_path: Path, pages: list[str]
 
 @pytest.mark.slow
 def test_pytorch_example_runs_on_two_ranks(tmp_path: Path):
+    """The README's PyTorch example runs as printed.
+
+    Cost: torchrun and its two ranks each import PyTorch, as a user's do.
+    """
     pytest.importorskip("torch")
     (tmp_path / "train.py").write_text(example("hipress.torch.compress(", [README]))
     # A file for each rank: in one pipe the lines of two processes may lie in each other.

@@ -34,12 +34,20 @@ def digests(outputs: list[str]) -> list[str]:
 
 
 def test_fit_has_the_weights_of_a_reference_and_takes_a_nan_back():
+    """Keras's fit with DiLoCo has the weights of a reference, and rolls back a NaN.
+
+    Cost: Two workers import TensorFlow and trace several models.
+    """
     outputs = run(SCRIPTS / "tensorflow_diloco" / "fit.py")
     digests(outputs)
 
 
 @pytest.mark.slow
 def test_a_loop_has_the_bits_of_a_reference_and_of_a_job_that_goes_on(tmp_path):
+    """A training loop with DiLoCo has the bits of a reference, also when it continues from files.
+
+    Cost: Two jobs follow each other, and their workers import TensorFlow.
+    """
     script = SCRIPTS / "tensorflow_diloco" / "loop.py"
     found = run(script, 1, "ps", [str(tmp_path), "0"]) + run(script, 1, "ps", [str(tmp_path), "10"])
     assert len(digests(found)) == 1

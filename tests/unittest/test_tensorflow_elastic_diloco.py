@@ -21,6 +21,11 @@ PROGRAM = SCRIPTS / "tensorflow_elastic_diloco.py"
 
 
 def test_workers_die_and_join_and_cost_the_others_no_step():
+    """Deaths and joins in DiLoCo with Keras leave the bits of a reference in NumPy.
+
+    Cost: Three processes import TensorFlow one after the other, and worker 0 computes the
+    reference.
+    """
     path = os.pathsep.join([str(Path(__file__).parent), str(ROOT / "python")])
     command = [sys.executable, str(PROGRAM)]
     with ElasticJob(command, 2, min_workers=1, env={"PYTHONPATH": path}) as job:

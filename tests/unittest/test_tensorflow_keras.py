@@ -23,6 +23,10 @@ def run(script, *args, **env):
 
 @pytest.mark.slow
 def test_a_registered_optimizer_is_saved_as_what_it_is(tmp_path):
+    """A registered optimizer is saved and loaded with its own class.
+
+    Cost: One process imports TensorFlow without being forked.
+    """
     run(SCRIPTS / "tensorflow_keras" / "saved.py", tmp_path / "model.keras")
 
 

@@ -43,6 +43,12 @@ def run(*command: object, cwd: Path) -> subprocess.CompletedProcess[str]:
     ids=lambda value: value.stem if isinstance(value, Path) else "",
 )
 def test_an_operator_equals_the_compressor(tmp_path, source, params):
+    """TensorFlow operators that `compll` writes compile, and give the bytes of
+    hipress.Compressor.
+
+    Cost: The C++ compiler reads TensorFlow's headers for each operator. Each case compiles
+    another one.
+    """
     type = source.stem.removesuffix("Encode")
     written = run(
         sys.executable, "-m", "hipress.compll.cli", source, "-b", "-w", "-r", "-f", "tensorflow",

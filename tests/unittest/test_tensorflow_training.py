@@ -69,6 +69,10 @@ def test_what_workers_would_not_do_alike_is_refused_and_jobs_go_on():
 
 @pytest.mark.slow
 def test_a_job_of_one_checks_its_compression(tmp_path):
+    """A job of one worker refuses wrong compression settings like a larger one.
+
+    Cost: One process imports TensorFlow without being forked.
+    """
     (tmp_path / "plan").write_text("dense/kernel,y,0\n")
     script = SCRIPTS / "tensorflow_training" / "settings.py"
     done = subprocess.run(
@@ -90,6 +94,10 @@ def test_a_dead_worker_is_named():
 @pytest.mark.slow
 @pytest.mark.parametrize("compression", ["none", "onebit"])
 def test_the_example_learns_digits(compression):
+    """The TensorFlow example learns digits, compressed and uncompressed.
+
+    Cost: The launcher's processes import TensorFlow as a user's do, and train three epochs.
+    """
     pytest.importorskip("sklearn")
     script = [sys.executable, str(ROOT / "examples/tensorflow/digits.py")]
     options = ["-n", "2", "-s", "1", "--timeout", "240", "--env", "TF_CPP_MIN_LOG_LEVEL=2"]
@@ -107,6 +115,10 @@ def test_the_example_learns_digits(compression):
 
 @pytest.mark.slow
 def test_a_job_that_loads_its_states_goes_on_with_the_same_bits(tmp_path):
+    """A Keras job that loads its states continues with the bits of an uninterrupted job.
+
+    Cost: Three jobs of two workers follow each other, and each worker imports TensorFlow.
+    """
     script = SCRIPTS / "tensorflow_training" / "states.py"
     def bits(first: int, last: int) -> str:
         outputs = job(script, args=[str(first), str(last), str(tmp_path)])

@@ -11,6 +11,7 @@ from harness.processes import base_environment
 from harness.torch_job import TorchJob
 from harness.torch_ranks import returned, run_ranks, torch
 from known_times import logged
+from scripts import SCRIPTS
 from test_torch_ddp import loss_of, network
 
 SLOW = {"uncompressed": 8.0, "bf16": 4.0, "DDP's bf16_compress_hook": 4.2, "maxmin bits=8": 2.0}
@@ -315,37 +316,7 @@ def test_a_death_is_named(when):
     assert "rank 1" in message and "died" in message, message
 
 
-SCRIPT = """
-import torch, torch.distributed as dist
-from torch.nn.parallel import DistributedDataParallel
-import hipress.torch
-torch.set_num_threads(1)
-dist.init_process_group("gloo")
-
-def train(model, optimizer, compression):
-    for step in range(12):
-        optimizer.zero_grad()
-        torch.manual_seed(10 * step + dist.get_rank())
-        model(torch.randn(4, 350)).square().sum().backward()
-        optimizer.step()
-    mine = torch.cat([p.detach().flatten() for p in model.parameters()])
-    same = [torch.zeros_like(mine) for _ in range(dist.get_world_size())]
-    dist.all_gather(same, mine)
-    print("equal", all(torch.equal(same[0], each) for each in same))
-    print("type", compression.settings.type)
-    print(compression.explain())
-
-torch.manual_seed(0)
-model = DistributedDataParallel(torch.nn.Linear(350, 350))
-train(model, torch.optim.Adam(model.parameters(), lr=1e-4), hipress.torch.compress(model))
-torch.manual_seed(0)
-model = torch.nn.Linear(350, 350)
-optimizer = hipress.torch.DistributedOptimizer(
-    torch.optim.Adam(model.parameters(), lr=1e-4), model.named_parameters(), "auto")
-train(model, optimizer, optimizer.compression)
-dist.barrier()
-dist.destroy_process_group()
-"""
+SCRIPT = SCRIPTS / "torch_slow_link.py"
 
 
 @pytest.mark.slow
@@ -353,7 +324,7 @@ dist.destroy_process_group()
 def test_on_a_link_of_100_megabits_it_compresses():
     with (
         netns.ShapedNetwork(2, rate="100mbit", burst="32kb", verify=False) as network,
-        TorchJob([sys.executable, "-c", SCRIPT], 2, base_environment(), network=network) as job,
+        TorchJob([sys.executable, str(SCRIPT)], 2, base_environment(), network=network) as job,
     ):
         first, second = (result.output for result in job.wait(90, succeed=True))
     for output in (first, second):  # of compress(), and of DistributedOptimizer

@@ -203,7 +203,7 @@ def test_ranks_of_a_host_lie_together():
 def test_on_slow_links_between_hosts_of_two_ranks_they_add_up_inside_first():
     with (
         netns.ShapedNetwork(2, rate="50mbit", burst="32kb", verify=False) as network,
-        TorchJob([sys.executable, "-c", SCRIPT], 4, base_environment(), network=network) as job,
+        TorchJob([sys.executable, str(SCRIPT)], 4, base_environment(), network=network) as job,
     ):
         outputs = [result.output for result in job.wait(110, succeed=True)]
     for output in outputs:

@@ -10,6 +10,7 @@ import pytest
 from harness.elastic import ElasticJob
 from harness.processes import base_environment, wait_until
 from harness.torch_ranks import returned, run_ranks, torch
+from scripts import SCRIPTS
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
 
@@ -103,49 +104,12 @@ def test_it_ends_where_it_ends_on_the_cpu(way):
             torch.testing.assert_close(torch.tensor(a), torch.tensor(b), rtol=1e-2, atol=1e-2)
 
 
-ELASTIC = """
-import sys, time
-import torch
-import hipress.torch.elastic as elastic
-
-steps, kind = int(sys.argv[1]), sys.argv[2]
-rounds = kind != "steps"
-torch.seed()  # others' weights are copied
-model = torch.nn.Sequential(torch.nn.Linear(64, 96), torch.nn.ReLU(), torch.nn.Linear(96, 4))
-model.cuda()
-optimizer = torch.optim.AdamW(model.parameters(), 0.01)
-more = dict(sync_every=4, outer_optimizer=torch.optim.SGD(
-    model.parameters(), 0.7, momentum=0.9, nesterov=True),
-    fragment_sync_delay=2 if kind == "delayed rounds" else 0) if rounds else {}
-compression = {"type": "maxmin", "bits": 8} if rounds else "onebit"
-state = elastic.State(
-    model, optimizer, compression, min_size=256, check_every=1, timeout=60, **more)
-
-
-@elastic.run
-def train(state):
-    while state.step < steps:
-        generator = torch.Generator().manual_seed(state.step)
-        inputs = torch.randn(48, 64, generator=generator).cuda()[state.rank :: state.size]
-        state.optimizer.zero_grad()
-        torch.nn.functional.mse_loss(model(inputs), inputs[:, :4] * 2).backward()
-        state.optimizer.step()
-        state.commit()
-        time.sleep(0.01)
-
-
-train(state)
-print("loss %.6f, weights %.6f" % (
-    torch.nn.functional.mse_loss(model(torch.eye(64).cuda()), torch.eye(64).cuda()[:, :4]).item(),
-    sum(p.double().abs().sum().item() for p in model.parameters())))
-"""
+ELASTIC = SCRIPTS / "torch_elastic_cuda.py"
 
 
 @pytest.mark.parametrize("kind", ["steps", "rounds", "delayed rounds"])
-def test_elastic_workers_die_and_join(tmp_path, kind):
-    script = tmp_path / "train.py"
-    script.write_text(ELASTIC)
-    command = [sys.executable, str(script), "400", kind]
+def test_elastic_workers_die_and_join(kind):
+    command = [sys.executable, str(ELASTIC), "400", kind]
     with ElasticJob(command, 3, env=base_environment()) as job:
         wait_until(lambda: job.step(1) >= 20, 90, "20 steps")
         job.kill(1)

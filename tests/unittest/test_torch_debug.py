@@ -67,6 +67,10 @@ class Ranks:
 
 @pytest.mark.slow
 def test_a_rank_that_sleeps_is_named(tmp_path):
+    """Dumps and `hipress debug` name a rank that sleeps.
+
+    Cost: torchrun and two ranks import PyTorch, and the timeout passes.
+    """
     dumps = tmp_path / "dumps"
     with Ranks(tmp_path, "late", 8, HIPRESS_DEBUG_DIR=str(dumps)) as ranks:
         pids = ranks.pids()
@@ -92,6 +96,10 @@ def test_a_rank_that_sleeps_is_named(tmp_path):
 @pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("kind", ["one", "groups"])
 def test_the_timeline_of_a_job(kind, tmp_path):
+    """A PyTorch job writes a timeline of its steps and of each group.
+
+    Cost: torchrun and two ranks import PyTorch.
+    """
     with Ranks(tmp_path, kind, 30, HIPRESS_TIMELINE="job.json") as ranks:
         assert ranks.process.wait(150) == 0, ranks.output()
     files = sorted(tmp_path.glob("job*.json"))

@@ -145,6 +145,10 @@ def kernels():
 
 @pytest.mark.slow
 def test_the_device_gives_the_hosts_bits_and_residuals():
+    """GPU kernels, emulated on the host, give the bits and residuals of the host's codecs.
+
+    Cost: The emulation runs each thread of each kernel in turn.
+    """
     for found in returned(run_ranks(every_case, 3, timeout=120)):
         for (type, options), host, device in zip(CASES, found[::2], found[1::2]):
             assert host[0] == device[0], (type, options)

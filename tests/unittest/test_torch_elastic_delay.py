@@ -91,9 +91,9 @@ def test_all_know_what_was_asked_for(job):  # noqa: F811
     with job(2, 1_000_000, min_workers=1, more=delayed()) as running:
         wait_until(lambda: running.step(0) > H, 120, "a round")
         running.kill(1)
-        other = repr([*eval(running.command[3])[:-1], {}])
+        other = repr([*eval(running.command[-1])[:-1], {}])
         running.processes[running.present(1)].wait(120)
-        running.restart(1, [*running.command[:3], other])
+        running.restart(1, [*running.command[:-1], other])
         process = running.processes[running.present(1)]
         wait_until(lambda: process.poll() is not None, 120, "its end")
         last = running.output(running.present(1)).strip().splitlines()[-1]

@@ -21,7 +21,11 @@ TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node"]
 @pytest.mark.slow
 @pytest.mark.parametrize("restarts", [0, 3], ids=["the launcher restarts", "torchrun restarts"])
 def test_a_torchrun_for_each_worker(tmp_path, restarts):
-    """Who is not killed goes on, and keeps its state."""
+    """With a torchrun for each worker, survivors continue, and the launcher or torchrun restarts
+    the dead worker.
+
+    Cost: Each torchrun and each worker import PyTorch, and one of both starts again.
+    """
     command = [*TORCHRUN, "1", "--max-restarts", str(restarts), SCRIPT, "die"]
     env = base_environment()
     with launched(arguments(2, *command), env=env, cwd=tmp_path) as launch:
@@ -36,6 +40,10 @@ def test_a_torchrun_for_each_worker(tmp_path, restarts):
 
 @pytest.mark.slow
 def test_torchrun_alone():
+    """An elastic script trains under one torchrun for all workers.
+
+    Cost: torchrun and two workers import PyTorch.
+    """
     with Processes() as job:
         job.start("torchrun", [*TORCHRUN, "2", SCRIPT], base_environment())
         job.wait(240, succeed=True)
@@ -44,7 +52,10 @@ def test_torchrun_alone():
 
 @pytest.mark.slow
 def test_torchrun_alone_restarts_all_together():
-    """A death is not survived by the others' memory: all begin anew."""
+    """With one torchrun for all workers, a death restarts all of them.
+
+    Cost: torchrun and two workers import PyTorch, and the workers start twice.
+    """
     with Processes() as job:
         command = [*TORCHRUN, "2", "--max-restarts", "1", SCRIPT, "die"]
         job.start("torchrun", command, base_environment())

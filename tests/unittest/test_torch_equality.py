@@ -165,6 +165,11 @@ def in_numpy(world_size, graphs, type, dtype, sizes=SIZES):
 
 @pytest.mark.slow
 def test_every_codec_topology_dtype_and_world_size_equals_the_reference():
+    """Every codec gives the NumPy reference's bits, in every topology, dtype and world size.
+
+    Cost: The full matrix runs in one job, whose processes are started once; encoding in NumPy
+    takes the time.
+    """
     ranks = run_ranks(run_all, 8, timeout=170)
     assert all(isinstance(found, tuple) for found in ranks), ranks
     everything = ranks[0][0]

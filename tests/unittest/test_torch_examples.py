@@ -132,6 +132,10 @@ def test_bench_refuses_what_it_cannot_do():
 
 @pytest.mark.slow
 def test_accelerate():
+    """The example for Accelerate trains on two ranks.
+
+    Cost: Each rank imports Accelerate and trains the example's model.
+    """
     pytest.importorskip("accelerate", reason="needs Hugging Face's accelerate")
     pytest.importorskip("sklearn", reason="needs scikit-learn's digits")
     path = str(ROOT / "examples" / "torch" / "accelerate_digits.py")

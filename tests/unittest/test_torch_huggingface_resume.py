@@ -43,6 +43,10 @@ def train(rank, folder, checkpoint, *given):
 
 @pytest.mark.slow
 def test_a_checkpoint_of_another_folder_has_its_own_residuals(tmp_path):
+    """Residuals come from the checkpoint that is loaded, also in another folder.
+
+    Cost: Trainings follow each other, and each rank imports Transformers.
+    """
     straight = succeed(run_ranks(train, 2, tmp_path / "old", None, join=False))
     assert straight[0][0] != bytes(12000) and straight[0][1] == 4
     old = str(tmp_path / "old" / "checkpoint-2")
@@ -80,6 +84,10 @@ def again(rank, folder, cases):
 
 @pytest.mark.slow
 def test_a_trainer_that_has_trained_resumes_with_the_checkpoints_residuals(tmp_path):
+    """A Trainer that has trained replaces its residuals by those of the checkpoint.
+
+    Cost: Trainings follow each other, and each rank imports Transformers.
+    """
     cases = [
         ("onebit", {}),
         ("onebit", {"warmup_steps": 3}),  # the checkpoint is of the warm-up
@@ -131,6 +139,10 @@ def search(rank, folder):
 
 @pytest.mark.slow
 def test_a_trial_has_residuals_in_its_own_folder(tmp_path):
+    """A trial of a hyperparameter search has its own residuals.
+
+    Cost: Trainings follow each other, and each rank imports Transformers.
+    """
     straight = succeed(run_ranks(search, 2, tmp_path, join=False))
     saved = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("hipress")}
     assert saved == {"run-7/checkpoint-2/hipress", "run-7/checkpoint-4/hipress"}

@@ -12,6 +12,7 @@ from harness.processes import base_environment
 from harness.torch_job import TorchJob
 from harness.torch_ranks import returned, run_ranks, torch
 from known_times import logged
+from scripts import SCRIPTS
 from test_torch_ddp import loss_of, network
 
 SLOW = {"uncompressed": 100.0, "bf16": 50.0, "maxmin bits=8": 30.0, "powersgd rank=4": 5.0}
@@ -77,31 +78,7 @@ def test_within_20_steps_there_is_another_choice(before, after, optimizer, first
     assert len(said) == 1 and f"{second}, " in said[0], lines
 
 
-SCRIPT = """
-import os, torch, torch.distributed as dist
-from torch.nn.parallel import DistributedDataParallel
-import hipress.torch
-torch.set_num_threads(1)
-dist.init_process_group("gloo")
-torch.manual_seed(0)
-model = DistributedDataParallel(torch.nn.Linear(350, 350))
-optimizer = torch.optim.Adam(model.parameters(), lr=1e-5)
-compression = hipress.torch.compress(model, optimizer=optimizer)
-settled, said = 0, None
-for step in range(10000):
-    torch.manual_seed(10 * step + dist.get_rank())
-    model.zero_grad()
-    model(torch.randn(4, 350)).square().mean().backward()
-    optimizer.step()
-    settled += compression.is_settled
-    print("step", step, "settled for", settled, flush=True)
-    if said is None and os.path.exists("slow"):
-        said = compression.explain().sentence
-    if said not in (None, compression.explain().sentence):
-        print("changed in", step, compression.settings.type, compression.explain(), flush=True)
-        break
-dist.barrier()
-"""
+SCRIPT = SCRIPTS / "torch_network_change.py"
 
 
 @pytest.mark.slow
@@ -109,7 +86,7 @@ dist.barrier()
 def test_a_link_that_becomes_slow_gets_a_codec():
     with (
         netns.ShapedNetwork(2, rate="10gbit", burst="256kb", verify=False) as network,
-        TorchJob([sys.executable, "-c", SCRIPT], 2, base_environment(), network=network) as job,
+        TorchJob([sys.executable, str(SCRIPT)], 2, base_environment(), network=network) as job,
     ):
         job.wait_for("rank 0", "settled for 25\n")
         network.reshape("20mbit")

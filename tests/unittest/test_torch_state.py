@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from harness.torch_ranks import returned, run_ranks, torch
+from scripts import SCRIPTS
 from test_torch_ddp import bits, loss_of, network, succeed, wrap
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -290,40 +291,7 @@ def test_a_frozen_parameter_mixes_nothing_up(tmp_path):
     succeed(run_ranks(freezes, 2, str(tmp_path)))
 
 
-ELASTIC = """
-import os, sys, time
-sys.path.insert(0, sys.argv[2])
-import torch, torch.distributed as dist, torch.distributed.checkpoint as dcp
-from test_torch_ddp import bits, network, wrap
-from test_torch_state import train
-import hipress.torch
-
-dist.init_process_group("gloo")
-rank, folder = dist.get_rank(), sys.argv[1]
-torch.set_num_threads(1)
-model = network()
-ddp, compression = wrap(model, "onebit")
-if os.path.exists(folder + "/checkpoint/.metadata"):
-    state = {"model": model.state_dict()}
-    dcp.load(state, checkpoint_id=folder + "/checkpoint")
-    model.load_state_dict(state["model"])
-    hipress.torch.load_checkpoint(compression, folder + "/checkpoint")
-for step in range(compression.step, 4):
-    train(ddp, rank, [step])
-    if step == 1:
-        dcp.save({"model": model.state_dict(), "hipress": compression},
-                 checkpoint_id=folder + "/checkpoint")
-    if step == 2 and rank == 1 and os.environ["TORCHELASTIC_RESTART_COUNT"] == "0":
-        os._exit(9)
-if rank == 0:
-    torch.save(bits(model), folder + "/" + sys.argv[3])
-dist.barrier()
-# The other rank may still wait for the barrier's last message.
-open(f"{folder}/{rank}.over", "w").close()
-while not os.path.exists(f"{folder}/{1 - rank}.over"):
-    time.sleep(0.02)
-os._exit(0)
-"""
+ELASTIC = SCRIPTS / "torch_elastic_restart.py"
 
 
 def four_steps(rank):
@@ -334,11 +302,14 @@ def four_steps(rank):
 
 @pytest.mark.slow
 def test_an_elastic_restart_goes_on(tmp_path):
-    script = tmp_path / "train.py"
-    script.write_text(ELASTIC)
+    """A job that torchrun restarts continues from its checkpoint with the bits of an
+    uninterrupted job.
+
+    Cost: torchrun and two ranks import PyTorch, and the ranks start twice.
+    """
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
     command += ["--max-restarts=1", "--monitor-interval=0.1"]
-    command += [str(script), str(tmp_path), str(ROOT / "tests" / "unittest"), "bits"]
+    command += [str(ELASTIC), str(tmp_path), "bits"]
     path = os.pathsep.join([str(ROOT / "python"), str(ROOT), os.environ.get("PYTHONPATH", "")])
     env = {**os.environ, "PYTHONPATH": path, "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
     # Else Gloo finds the dead ranks' addresses in the store that torchrun keeps over restarts.

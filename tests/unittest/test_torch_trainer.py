@@ -53,6 +53,11 @@ def train(rank, folder, resume, steps=4):
 
 @pytest.mark.slow
 def test_a_resumed_training_has_the_same_bits(tmp_path):
+    """Transformers' Trainer continues from a checkpoint with the bits of an uninterrupted
+    training.
+
+    Cost: Three trainings of two ranks follow each other; each rank imports Transformers.
+    """
     straight = succeed(run_ranks(train, 2, str(tmp_path / "a"), None, join=False))
     assert straight[0] == straight[1]
     assert straight[0][0] != bytes(12000) and straight[0][1] == 4

@@ -1,4 +1,4 @@
-"""Sums an array of as many elements as the argument twice."""
+"""Sums an array; arguments: elements, and how often."""
 
 import sys
 
@@ -14,7 +14,7 @@ else:
     gradient = np.arange(size, dtype=np.float32) % 97 + node.rank
     total = np.zeros(size, np.float32)
     node.init_array(0, total)
-    for _ in range(2):
+    for _ in range(int(sys.argv[2])):
         node.pushpull(0, gradient, total).wait(100)
     assert (total == 2 * (np.arange(size, dtype=np.float32) % 97) + 1).all()
     node.barrier()

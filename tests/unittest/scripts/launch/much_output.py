@@ -1,10 +1,10 @@
-"""Writes 64 MiB and ends when file "end" exists."""
+"""Writes 16 MiB and ends when file "end" exists."""
 
 import os
 import time
 
-for _i in range(64):
-    os.write(1, b"x" * ((1 << 20) - 1) + b"\n")
+for _ in range(256):
+    os.write(1, b"x" * ((1 << 16) - 1) + b"\n")
 print("written", flush=True)
 while not os.path.exists("end"):
     time.sleep(0.02)

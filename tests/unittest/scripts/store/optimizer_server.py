@@ -1,4 +1,4 @@
-"""A server with SGD as its optimizer. Argument 'hang': large gradients take 25 s."""
+"""A server with SGD as its optimizer. Argument 'hang': large gradients take 10 s."""
 
 import sys
 import time
@@ -10,7 +10,7 @@ from hipress.node import Node
 
 def sgd(key, name, gradient, weight):
     if hangs and gradient[0] > 100:
-        time.sleep(25)
+        time.sleep(10)
     weight -= np.float32(0.5) * gradient
 
 
