@@ -1,15 +1,16 @@
-"""The dump of an elastic job's agent: what a process knows of views, beside its nodes' dumps."""
+"""Dumps of elastic jobs' agents: what a process knows of views."""
 
-from __future__ import annotations
-
+import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import Annotated
 
-from hipress.checked import get, texts
+import msgspec
+
+_LARGEST = sys.float_info.max
+Seconds = Annotated[float, msgspec.Meta(ge=-_LARGEST, le=_LARGEST)]  # finite
 
 
-@dataclass(frozen=True)
-class Seat:
+class Seat(msgspec.Struct, frozen=True):
     """A member of a view, by its rank's order."""
 
     id: str
@@ -17,39 +18,35 @@ class Seat:
     address: str
 
 
-@dataclass(frozen=True)
-class Suspect:
-    """A process that is not heard."""
+class Suspect(msgspec.Struct, frozen=True):
+    """A process that is suspected to have failed, because it is silent."""
 
     id: str
     slot: int
     """-1: not known."""
-    silent: float
-    """Seconds."""
+    silent: Seconds
 
 
-@dataclass(frozen=True)
-class AgentCall:
+class AgentCall(msgspec.Struct, frozen=True):
     """A call that waits for a text of a member, or for a view."""
 
     about: str
     epoch: int
     rank: int
-    """Who is waited for; -1: nobody in particular."""
-    seconds: float
+    """Rank that the call waits for, or -1."""
+    seconds: Seconds
 
 
-@dataclass(frozen=True)
-class AgentDump:
+class AgentDump(msgspec.Struct, frozen=True):
     """An agent's description of itself; see :mod:`hipress.elastic.status`."""
 
     path: str
     host: str
     pid: int
-    time: float
+    time: Seconds
     process_nodes: int
-    age: float
-    """Seconds since the agent said so; Python's interpreter was held meanwhile."""
+    age: Seconds
+    """Seconds since the agent wrote this. A large number shows that Python's lock was held."""
     id: str
     slot: int
     agents: tuple[str, ...]
@@ -80,49 +77,15 @@ class AgentDump:
 
 
 def parse(path: str, values: Mapping) -> AgentDump:
-    """:raises Exception: one of hipress.checked.DAMAGED"""
-    status = get(values, "status", dict)
-    found = AgentDump(
-        path=path,
-        host=get(values, "host", str),
-        pid=get(values, "pid", int),
-        time=get(values, "time", float),
-        process_nodes=get(values, "process_nodes", int),
-        age=get(values, "age", float),
-        id=get(status, "id", str),
-        slot=get(status, "slot", int),
-        agents=tuple(texts(get(status, "agents", list), "agents")),
-        min_members=get(status, "min_members", int),
-        joining=get(status, "joining", bool),
-        epoch=get(status, "epoch", int),
-        entered=get(status, "entered", int),
-        boundary=get(status, "boundary", int),
-        completed=get(status, "completed", int),
-        members=tuple(
-            Seat(get(row, "id", str), get(row, "slot", int), get(row, "address", str))
-            for row in get(status, "members", list)
-        ),
-        joined=frozenset(texts(get(status, "joined", list), "joined")),
-        departed={
-            get(row, "slot", int): get(row, "why", str) for row in get(status, "departed", list)
-        },
-        dead=frozenset(texts(get(status, "dead", list), "dead")),
-        joins={get(row, "id", str): get(row, "slot", int) for row in get(status, "joins", list)},
-        suspects=tuple(
-            Suspect(get(row, "id", str), get(row, "slot", int), get(row, "silent", float))
-            for row in get(status, "suspects", list)
-        ),
-        calls=tuple(
-            AgentCall(
-                get(row, "about", str),
-                get(row, "epoch", int),
-                get(row, "rank", int),
-                get(row, "seconds", float),
-            )
-            for row in get(status, "calls", list)
-        ),
-        waits_for=get(status, "waits_for", str),
-    )
+    """Return a dump from the JSON object that an agent has written.
+
+    Raises:
+        Exception: The object is damaged: one of hipress.checked.DAMAGED, or a MsgspecError.
+    """
+    status = dict(values["status"])
+    status["departed"] = {row["slot"]: row["why"] for row in status["departed"]}
+    status["joins"] = {row["id"]: row["slot"] for row in status["joins"]}
+    found = msgspec.convert({**status, **values, "path": path}, AgentDump)
     if not 0 <= found.slot < len(found.agents):
         raise ValueError(f"slot {found.slot} of {len(found.agents)}")
     return found

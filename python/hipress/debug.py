@@ -4,16 +4,16 @@ The native library writes a dump per node, a JSON file: on SIGUSR1, or when a wa
 takes too long. :mod:`hipress.wait_graph` finds in them who waits for whom.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Union
+
+import msgspec
 
 from hipress import agent_dump, files
-from hipress.agent_dump import AgentDump
-from hipress.checked import DAMAGED, get, texts, typed
+from hipress.agent_dump import AgentDump, Seconds
+from hipress.checked import DAMAGED
 
 FORMAT, VERSION = "hipress debug", 1
 MAX_AGE_SECONDS = 180.0
@@ -27,16 +27,15 @@ class DebugError(ValueError):
     """A file is no dump, or there is none."""
 
 
-@dataclass(frozen=True)
-class Iteration:
+class Iteration(msgspec.Struct, frozen=True, kw_only=True, rename={"number": "iteration"}):
     """An iteration of a key that is not over on its node."""
 
     number: int
-    seconds: float
+    seconds: Seconds
     """Since it began here."""
-    pushed: bool
+    pushed: bool = True
     """Whether this worker's gradient is there; servers push nothing."""
-    queued: bool
+    queued: bool = False
     """Whether it waits for older iterations of its key."""
     waits_for: dict[str, int]
     """Messages that are still to come, by node."""
@@ -48,8 +47,7 @@ class Iteration:
     """Tasks that compute threads have, or are to have: "encode of partition 3"."""
 
 
-@dataclass(frozen=True)
-class Key:
+class Key(msgspec.Struct, frozen=True, kw_only=True, rename={"number": "key"}):
     """A key as one node has it."""
 
     number: int
@@ -57,38 +55,35 @@ class Key:
     channel: int
     pushes: bool
     """False on servers."""
-    pushed: int
+    pushed: int = 0
     """Iterations that this worker has pushed."""
     locked: bool
     """Whether a thread held its lock all the time."""
-    iterations: list[Iteration] = field(default_factory=list)
+    iterations: list[Iteration] = []
 
 
-@dataclass(frozen=True)
-class Call:
+class Call(msgspec.Struct, frozen=True, kw_only=True):
     """A call that waits for other nodes; all calls of one kind about the same belong together."""
 
     kind: str
     about: str
-    seconds: float
+    seconds: Seconds
 
 
-@dataclass(frozen=True)
-class Fetch:
+class Fetch(msgspec.Struct, frozen=True, kw_only=True, rename={"servers": "from"}):
     """A pull that is no iteration's: its value comes from servers."""
 
     key: int
     iteration: int
     """Pushes of this worker that the value must contain."""
-    seconds: float
+    seconds: Seconds
     servers: list[str]
 
 
-@dataclass(frozen=True)
-class Event:
+class Event(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """Something that happened to a task, or to a whole gradient."""
 
-    time: float
+    time: Seconds
     key: int
     iteration: int
     partition: int
@@ -97,41 +92,40 @@ class Event:
     peer: str
 
 
-@dataclass(frozen=True)
-class Dump:
+class Dump(msgspec.Struct, frozen=True, kw_only=True):
     """A node's description of itself."""
 
     path: str
-    job: str
+    job: str = "?"
     """The scheduler's address."""
     node: str
     """ "worker 0"."""
     host: str
     pid: int
-    time: float
+    time: Seconds
     reason: str
     process_nodes: int
     workers: int
     servers: int
     ranks: list[str]
     """Users' names of workers 0, 1, ...; empty if they are just that."""
-    view: int
+    view: int = 0
     """The elastic job's view for which this node is; 0: none."""
-    started: bool
-    failure: str
-    missing: str
+    started: bool = False
+    failure: str = ""
+    missing: str = ""
     """Nodes that have not come to the job's start, of a scheduler."""
     dead: dict[str, str]
     """Reasons of nodes' deaths."""
-    left: list[str]
-    silent: dict[str, float]
+    left: list[str] = []
+    silent: dict[str, Seconds]
     """Seconds since the last sign of life, by connected node."""
-    calls: list[Call]
+    calls: list[Call] = []
     barriers: dict[str, list[str]]
     """Nodes that have not come to a barrier that others are in, by barrier; of a scheduler."""
-    keys: list[Key]
-    fetches: list[Fetch]
-    events: list[Event]
+    keys: list[Key] = []
+    fetches: list[Fetch] = []
+    events: list[Event] = []
 
     def label(self, node: str) -> str:
         """The name that users know of a node: "rank 3" for a worker of PyTorch's."""
@@ -154,7 +148,7 @@ def default_folder() -> Path:
     return Path(os.environ.get("TMPDIR") or "/tmp") / f"hipress-debug-{os.geteuid()}"
 
 
-def load(path: str | os.PathLike[str]) -> Dump | AgentDump:
+def load(path: Union[str, os.PathLike[str]]) -> Union[Dump, AgentDump]:
     """Reads a dump, of a node or of an elastic job's agent.
 
     :raises DebugError: if it is none
@@ -171,107 +165,50 @@ def load(path: str | os.PathLike[str]) -> Dump | AgentDump:
         if "status" in values:
             return agent_dump.parse(str(path), values)
         return _dump(str(path), values)
-    except DAMAGED as error:
+    except (*DAMAGED, msgspec.MsgspecError) as error:
         raise DebugError(f"{path} is a damaged dump: {type(error).__name__}: {error}") from error
 
 
-def _counts(values: Mapping, name: str) -> dict[str, int]:
-    rows = get(values, name, list, [])
-    return {get(row, "node", str): get(row, "messages", int) for row in rows}
+def _counts(rows: Iterable[Mapping]) -> dict:
+    return {row["node"]: row["messages"] for row in rows}
 
 
-def _iteration(values: Mapping) -> Iteration:
-    running = [
-        f"{get(row, 'op', str)} of partition {get(row, 'partition', int)}"
-        for row in get(values, "running", list, [])
-    ]
-    return Iteration(
-        number=get(values, "iteration", int),
-        seconds=get(values, "seconds", float),
-        pushed=get(values, "pushed", bool, True),
-        queued=get(values, "queued", bool, False),
-        waits_for=_counts(values, "waits_for"),
-        arriving_from=_counts(values, "arriving_from"),
-        sending_to=_counts(values, "sending_to"),
-        running=running,
-    )
+def _iteration(values: Mapping) -> dict:
+    running = [f"{row['op']} of partition {row['partition']}" for row in values.get("running", [])]
+    names = ("waits_for", "arriving_from", "sending_to")
+    return {**values, "running": running, **{n: _counts(values.get(n, [])) for n in names}}
 
 
-def _key(values: Mapping) -> Key:
-    return Key(
-        number=get(values, "key", int),
-        name=get(values, "name", str),
-        channel=get(values, "channel", int),
-        pushes=get(values, "pushes", bool),
-        pushed=get(values, "pushed", int, 0),
-        locked=get(values, "locked", bool),
-        iterations=[_iteration(row) for row in get(values, "iterations", list, [])],
-    )
-
-
-def _event(row: list) -> Event:
-    kinds = (float, int, int, int, str, str, str)
-    if len(row) != len(kinds):
-        raise ValueError(f"an event of {len(row)} fields")
-    return Event(*(typed(value, kind, "event") for value, kind in zip(row, kinds)))
+def _key(values: Mapping) -> dict:
+    return {**values, "iterations": [_iteration(row) for row in values.get("iterations", [])]}
 
 
 def _dump(path: str, values: Mapping) -> Dump:
-    scheduler = get(values, "scheduler", dict, {})
-    ranks = get(values, "ranks", str)
-    return Dump(
-        path=path,
-        job=get(values, "job", str, "?"),
-        node=get(values, "node", str),
-        host=get(values, "host", str),
-        pid=get(values, "pid", int),
-        time=get(values, "time", float),
-        reason=get(values, "reason", str),
-        process_nodes=get(values, "process_nodes", int),
-        workers=get(values, "workers", int),
-        servers=get(values, "servers", int),
-        ranks=ranks.split(",") if ranks else [],
-        view=get(values, "view", int, 0),
-        started=get(values, "started", bool, False),
-        failure=get(values, "failure", str, ""),
-        missing=get(scheduler, "missing", str, ""),
-        dead={
-            get(row, "node", str): get(row, "what", str)
-            for row in get(values, "dead", list, [])
-        },
-        left=texts(get(values, "left", list, []), "left"),
-        silent={
-            get(row, "node", str): get(row, "silent", float, 0.0)
-            for row in get(values, "links", list)
-        },
-        calls=[
-            Call(get(row, "kind", str), get(row, "about", str), get(row, "seconds", float))
-            for row in get(values, "calls", list)
-        ],
-        barriers={
-            get(row, "about", str): texts(get(row, "missing", list), "missing")
-            for row in get(scheduler, "barriers", list, [])
-        },
-        keys=[_key(row) for row in get(values, "keys", list, [])],
-        fetches=[
-            Fetch(
-                get(row, "key", int),
-                get(row, "iteration", int),
-                get(row, "seconds", float),
-                texts(get(row, "from", list), "from"),
-            )
-            for row in get(values, "fetches", list, [])
-        ],
-        events=[_event(row) for row in get(values, "events", list, [])],
-    )  # fmt: skip
+    """Return a dump from the JSON object that the native library has written.
+
+    Raises:
+        Exception: The object is damaged: one of hipress.checked.DAMAGED, or a MsgspecError.
+    """
+    scheduler = values.get("scheduler", {})
+    ranks = values["ranks"]
+    changed = {
+        "path": path,
+        "ranks": ranks.split(",") if ranks else [],
+        "missing": scheduler.get("missing", ""),
+        "dead": {row["node"]: row["what"] for row in values.get("dead", [])},
+        "silent": {row["node"]: row.get("silent", 0.0) for row in values["links"]},
+        "barriers": {row["about"]: row["missing"] for row in scheduler.get("barriers", [])},
+        "keys": [_key(row) for row in values.get("keys", [])],
+    }
+    return msgspec.convert({**values, **changed}, Dump)
 
 
-def load_all(places: Iterable[str | os.PathLike[str]]) -> list[Dump | AgentDump]:
+def load_all(places: Iterable[Union[str, os.PathLike[str]]]) -> list[Union[Dump, AgentDump]]:
     """Reads files, and all dumps that folders have.
 
     :raises DebugError: if there is none, or a file is damaged
     """
-    found: list[Dump | AgentDump] = []
+    found: list[Union[Dump, AgentDump]] = []
     places = [Path(place) for place in places]
     for place in places:
         if not place.is_dir():

@@ -15,12 +15,12 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Callable
 
 import pytest
+from msgspec.structs import replace
 
 from harness.processes import free_port, wait_until
 from hipress.elastic import (

@@ -7,9 +7,9 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from hipress.elastic import evidence
 from hipress.elastic.view import NO_PROCESS, Process

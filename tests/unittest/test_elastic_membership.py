@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from hipress.elastic import messages, outputs, quorum
 from hipress.elastic.detector import Detector

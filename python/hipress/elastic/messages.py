@@ -1,28 +1,23 @@
 """What members tell each other, and how that is written as JSON."""
 
-from __future__ import annotations
+from typing import Any, Optional, Union
 
-import dataclasses
-import json
-from dataclasses import dataclass
-from typing import Any, Callable, Union
+import msgspec
 
-from hipress.elastic.view import Member, Process, View
+from hipress.elastic.view import ArrayStruct, Member, View
 
-Ballot = tuple  # (number, id of the proposer)
+Ballot = tuple[int, str]  # number, id of the proposer
 NO_BALLOT: Ballot = (0, "")
 
 
-@dataclass(frozen=True)
-class Beat:
+class Beat(ArrayStruct, frozen=True, tag=True):
     """A sign of life. ``epoch``: of the newest view known; ``joining``: asks to become a member."""
 
     epoch: int
     joining: bool
 
 
-@dataclass(frozen=True)
-class Request:
+class Request(ArrayStruct, frozen=True, tag=True):
     """Asks the coordinator for a view after this epoch's. No ``trouble``: for the joiners' sake."""
 
     epoch: int
@@ -30,8 +25,7 @@ class Request:
     joins: tuple[Member, ...]
 
 
-@dataclass(frozen=True)
-class Collect:
+class Collect(ArrayStruct, frozen=True, tag=True):
     """Phase 1: asks the members of ``base`` to promise. ``planned``: nothing has failed."""
 
     base: View
@@ -40,8 +34,7 @@ class Collect:
     dead: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Promise:
+class Promise(ArrayStruct, frozen=True, tag=True):
     """A member's answer to Collect, and what it knows. ``epoch`` is the base's, here and below;
     ``expelled``: why it leaves at once, if it was asked to; ``vacant``: slots for which there is
     evidence, as new as this answer, that they have no process."""
@@ -49,7 +42,7 @@ class Promise:
     epoch: int
     ballot: Ballot
     accepted_ballot: Ballot
-    accepted_view: View | None
+    accepted_view: Optional[View]
     step: int
     clean: bool
     entered: int
@@ -62,8 +55,7 @@ class Promise:
     vacant: tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class Witness:
+class Witness(ArrayStruct, frozen=True, tag=True):
     """The answer of a process that is no member of the base and knows no newer view. ``dead`` and
     ``vacant``: as in Promise."""
 
@@ -73,8 +65,7 @@ class Witness:
     vacant: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True)
-class Refuse:
+class Refuse(ArrayStruct, frozen=True, tag=True):
     """No: a higher ballot has been promised."""
 
     epoch: int
@@ -82,8 +73,7 @@ class Refuse:
     promised: Ballot
 
 
-@dataclass(frozen=True)
-class Accept:
+class Accept(ArrayStruct, frozen=True, tag=True):
     """Phase 2: asks the members of ``base`` to accept the view."""
 
     base: View
@@ -92,30 +82,26 @@ class Accept:
     dead: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Accepted:
+class Accepted(ArrayStruct, frozen=True, tag=True):
     epoch: int
     ballot: Ballot
 
 
-@dataclass(frozen=True)
-class Abandon:
+class Abandon(ArrayStruct, frozen=True, tag=True):
     """The proposer gives its ballot up: there is nothing to change, or not yet."""
 
     epoch: int
     ballot: Ballot
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(ArrayStruct, frozen=True, tag=True):
     """Asks the processes that are at the slots now for consent to a view of just these."""
 
     ballot: Ballot
     members: tuple[Member, ...]
 
 
-@dataclass(frozen=True)
-class Consent:
+class Consent(ArrayStruct, frozen=True, tag=True):
     """The answer of a process that knows no living member of a view. ``epoch``: the newest it has
     heard of."""
 
@@ -123,23 +109,20 @@ class Consent:
     ballot: Ballot
 
 
-@dataclass(frozen=True)
-class Install:
+class Install(ArrayStruct, frozen=True, tag=True):
     """A view that is decided."""
 
     view: View
 
 
-@dataclass(frozen=True)
-class Leaving:
+class Leaving(ArrayStruct, frozen=True, tag=True):
     """The sender leaves: at once, or at a boundary. ``expelled``: why, if it was asked to."""
 
     at_boundary: bool
     expelled: str = ""
 
 
-@dataclass(frozen=True)
-class Expel:
+class Expel(ArrayStruct, frozen=True, tag=True):
     """Asks the receiver to leave this epoch at once: it lives, but keeps the sender waiting."""
 
     epoch: int
@@ -162,103 +145,15 @@ Message = Union[
     Leaving,
     Expel,
 ]
-_KINDS = {kind.__name__: kind for kind in Message.__args__}  # type: ignore[attr-defined]
 
 
 class Malformed(ValueError):
     """Bytes that are no message."""
 
 
-def _of(kind: type) -> Callable[[Any], Any]:
-    def read(value: Any) -> Any:
-        if type(value) is not kind:
-            raise Malformed(f"{value!r:.40} where {kind.__name__} belongs")
-        return value
-
-    return read
-
-
-_integer, _text, _truth, _list = _of(int), _of(str), _of(bool), _of(list)
-
-
-def _ballot(value: Any) -> Ballot:
-    number, proposer = _list(value)
-    return (_integer(number), _text(proposer))
-
-
-def _member(value: Any) -> Member:
-    member_id, slot, host, port, incarnation, process = _list(value)
-    boot, namespace, pid, start = _list(process)
-    if not 0 <= _integer(pid) < 1 << 31:
-        raise Malformed(f"{pid!r:.40} where a process id belongs")
-    return Member(
-        _text(member_id),
-        _integer(slot),
-        _text(host),
-        _integer(port),
-        _integer(incarnation),
-        Process(_text(boot), _text(namespace), pid, _integer(start)),
-    )
-
-
-def _texts(value: Any) -> tuple[str, ...]:
-    return tuple(map(_text, _list(value)))
-
-
-def _integers(value: Any) -> tuple[int, ...]:
-    return tuple(map(_integer, _list(value)))
-
-
-def _members(value: Any) -> tuple[Member, ...]:
-    return tuple(map(_member, _list(value)))
-
-
-def _view(value: Any) -> View:
-    epoch, members, step, source, behind, boundary, departed, joined = _list(value)
-    if boundary is not None:
-        _integer(boundary)
-    gone = tuple((_member(member), _text(why)) for member, why in _list(departed))
-    view = View(
-        _integer(epoch),
-        _members(members),
-        _integer(step),
-        _text(source),
-        _texts(behind),
-        boundary,
-        gone,
-        _texts(joined),
-    )
-    if not view.members:
-        raise Malformed("a view without members")
-    return view
-
-
-def _view_or_none(value: Any) -> View | None:
-    return None if value is None else _view(value)
-
-
-_READ: dict[str, Callable[[Any], Any]] = {
-    **dict.fromkeys(("epoch", "step", "entered"), _integer),
-    **dict.fromkeys(("joining", "planned", "clean", "at_boundary"), _truth),
-    **dict.fromkeys(("ballot", "accepted_ballot", "promised"), _ballot),
-    **dict.fromkeys(("dead", "suspects", "leaving"), _texts),
-    "vacant": _integers,
-    **dict.fromkeys(("base", "view"), _view),
-    "accepted_view": _view_or_none,
-    **dict.fromkeys(("joins", "members"), _members),
-    **dict.fromkeys(("trouble", "expelled", "why"), _text),
-}
-
-
-def _plain(value: Any) -> Any:
-    if dataclasses.is_dataclass(value):
-        return [_plain(getattr(value, field.name)) for field in dataclasses.fields(value)]
-    return [_plain(each) for each in value] if isinstance(value, tuple) else value
-
-
 def to_plain(message: Message) -> list[Any]:
     """A message as a list that JSON can hold: its kind, then its fields."""
-    return [type(message).__name__, *_plain(message)]
+    return msgspec.to_builtins(message)
 
 
 def from_plain(value: Any) -> Message:
@@ -266,16 +161,13 @@ def from_plain(value: Any) -> Message:
 
     :raises Malformed: it is none
     """
+    return _convert(value, Message)
+
+
+def _convert(value: Any, kind: Any) -> Any:
     try:
-        name, *fields = _list(value)
-        kind = _KINDS[_text(name)]
-        names = [field.name for field in dataclasses.fields(kind)]
-        if len(names) != len(fields):
-            raise Malformed(f"{name} with {len(fields)} fields")
-        return kind(*(_READ[name](field) for name, field in zip(names, fields)))
-    except Malformed:
-        raise
-    except (ValueError, TypeError, KeyError) as error:
+        return msgspec.convert(value, kind)
+    except (msgspec.MsgspecError, RecursionError) as error:
         raise Malformed(f"no message: {error}") from error
 
 
@@ -283,30 +175,27 @@ def slots_of(value: Any) -> set[int]:
     """Return the slots of all members in a message or in a part of one."""
     if isinstance(value, Member):
         return {value.slot}
-    if dataclasses.is_dataclass(value):
-        value = tuple(getattr(value, field.name) for field in dataclasses.fields(value))
+    if isinstance(value, msgspec.Struct):
+        value = msgspec.structs.astuple(value)
     return set().union(*map(slots_of, value)) if isinstance(value, tuple) else set()
 
 
 def member_to_plain(member: Member) -> list[Any]:
-    return _plain(member)
+    return msgspec.to_builtins(member)
 
 
 def member_from_plain(value: Any) -> Member:
     """:raises Malformed: it is no member"""
-    try:
-        return _member(value)
-    except (ValueError, TypeError) as error:
-        raise Malformed(f"no member: {error}") from error
+    return _convert(value, Member)
 
 
 def dumps(value: Any) -> bytes:
-    return json.dumps(value, separators=(",", ":")).encode()
+    return msgspec.json.encode(value)
 
 
 def loads(data: bytes) -> Any:
     """:raises Malformed: it is no JSON"""
     try:
-        return json.loads(data)
-    except (ValueError, RecursionError) as error:
+        return msgspec.json.decode(data)
+    except (msgspec.MsgspecError, RecursionError) as error:
         raise Malformed("no JSON") from error

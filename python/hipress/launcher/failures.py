@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from hipress import process_table
 
 from .job import RANKS, WORKER, Task
-from .runner import Running
+from .runner import Policy, Running
 
 CAUSE_SECONDS = 0.25  # from the first visible failure, in which its cause may become visible
 SURVIVORS_SECONDS = 3.0  # in which survivors may report the failure and end by themselves
@@ -62,10 +62,10 @@ def shell_status(status: int) -> int:
     return 128 - status if status < 0 else status
 
 
-class StopAtFailure:
+class StopAtFailure(Policy):
     """Ends the job when one of its processes fails, and names the process that caused it.
 
-    The job ends when all processes have ended. See :class:`hipress.launcher.runner.Policy`.
+    The job ends when all processes have ended.
     """
 
     def __init__(self) -> None:
@@ -89,9 +89,6 @@ class StopAtFailure:
             self._fail(task.name, task.where, running, status)
         elif status == 0 and task.role not in (WORKER, RANKS):
             self._early[task.name] = now
-
-    def update(self, now: float) -> None:
-        pass
 
     def judge(self, now: float) -> None:
         if self._failures and now >= self._due():
@@ -119,9 +116,6 @@ class StopAtFailure:
 
     def continues(self, now: float) -> bool:
         return bool(self.runner.running)
-
-    def command(self, command: bytes) -> None:
-        pass
 
     def result(self) -> int:
         if not self._failures:

@@ -17,7 +17,7 @@ from hipress.files import read_private
 from . import supervisor
 from .failures import describe, shell_status
 from .job import Task
-from .runner import Running
+from .runner import Policy, Running
 from .slots import UNSEEN_SECONDS, Ending, Rules, Slot, State
 
 NOT_FINISHED = 124  # the status when a worker had to be ended, as for --timeout
@@ -25,11 +25,10 @@ NOT_FINISHED = 124  # the status when a worker had to be ended, as for --timeout
 JOB = "HIPRESS_ELASTIC_JOB"
 
 
-class RestartWorkers:
+class RestartWorkers(Policy):
     """Starts a worker of an elastic job again when it fails.
 
-    The death of a supervisor or the end of a connection is not the end of a worker. See
-    :class:`hipress.launcher.runner.Policy`.
+    The death of a supervisor or the end of a connection is not the end of a worker.
 
     The job has finished when a worker has ended with 0. From then on no worker is started again,
     and each running worker has ``finish_timeout`` seconds to end. A worker that finds training over
@@ -138,7 +137,7 @@ class RestartWorkers:
         return (self._ending.failed or [0])[0] if self._ending else 1
 
     def _waits_for(self, slot: Slot, now: float) -> bool:
-        """Whether the job is not over because of a slot."""
+        """Return whether the job continues because of a slot."""
         if slot.runs:
             return True
         if self.runner.verdict is not None:
@@ -149,7 +148,7 @@ class RestartWorkers:
         return slot.state in (State.WAITING, State.LOST)
 
     def _dues(self) -> Iterator[float]:
-        """When something is to be started."""
+        """Yield the times at which something is to be started."""
         for slot in self._slots:
             if slot.state == State.WAITING and self._ending is None and self._may_start(slot):
                 yield slot.due
@@ -157,7 +156,7 @@ class RestartWorkers:
                 yield slot.connect_due
 
     def _may_start(self, slot: Slot) -> bool:
-        """Whether a worker that waits may be started again: not if training may be over."""
+        """Return whether a waiting worker may be started again: not if training may be over."""
         shown = (other.shows_training(slot.ended) for other in self._others(slot))
         return not slot.unseen or any(shown)
 
@@ -237,7 +236,7 @@ class RestartWorkers:
                 )
 
     def _lost(self, slot: Slot, status: int, now: float) -> None:
-        """The connection to a worker has ended, or could not be made."""
+        """Handle a connection to a worker that has ended or could not be made."""
         if self.runner.stops:
             if slot.lose(now):  # once more, to end it
                 self._connect(slot, b"KILL")
@@ -258,7 +257,7 @@ class RestartWorkers:
             )
 
     def _look_at_adopted(self, slot: Slot, now: float) -> bool:
-        """Whether a worker that this process has inherited still runs."""
+        """Return whether a worker that this process has inherited still runs."""
         try:
             pid, status = os.waitpid(slot.pid, os.WNOHANG)
             code = supervisor.code_of(status)
@@ -266,27 +265,28 @@ class RestartWorkers:
             pid, code = slot.pid, left_status(slot.process["folder"])
         if pid == 0:
             return True
-        supervisor.kill_group(slot.pid, signal.SIGKILL)  # what it left behind
+        supervisor.kill_group(slot.pid, signal.SIGKILL)  # processes that it left
         shutil.rmtree(slot.process["folder"], ignore_errors=True)
         self._ended(slot, code, describe(code), now)
         return False
 
     def _gone(self, slot: Slot, now: float) -> None:
-        """A worker had ended, nobody knows how, when the connection was there again."""
+        """Handle the end, with an unknown status, of a worker that had no connection."""
         if self._ending is not None and not slot.fate:
             slot.state = State.FINISHED
             return
         with_host = slot.gone_with_host
         how = "has died with its host, which has started again" if with_host else "ended unseen"
-        failed = bool(slot.fate or with_host)  # else it may have finished
+        failed = bool(slot.fate or with_host)  # otherwise it may have finished
         self._ended(slot, -signal.SIGKILL, slot.fate or how, now, failed)
         if not failed and slot.state == State.WAITING:
             slot.unseen, slot.ended, slot.due = True, now, now + UNSEEN_SECONDS
 
     def _ended(self, slot: Slot, status: int, death: str, now: float, failed: bool = True) -> None:
-        """A slot's process has ended: what comes next for it.
+        """Handle the end of a slot's process.
 
-        :param failed: whether a status other than 0 is that of a failure for sure
+        Args:
+            failed: Whether a status other than 0 certainly shows a failure.
         """
         self._settle_end(slot, status, death, now, failed)
         self._publish_end(slot)
@@ -321,7 +321,7 @@ class RestartWorkers:
         self._ending = Ending(now, first)
         for slot in self._slots:
             if slot.state == State.WAITING and slot.unseen:
-                slot.state = State.FINISHED  # as far as anybody knows
+                slot.state = State.FINISHED  # its end is unknown, and training has finished
             elif slot.state == State.WAITING:
                 slot.state = State.DEAD
                 self._ending.note(slot, slot.status)
@@ -356,7 +356,7 @@ class RestartWorkers:
 
 
 def left_status(folder: str) -> int:
-    """What a supervisor has left of its worker's end before its own, as Popen's returncode."""
+    """Return the status that a supervisor left of its worker, as Popen's returncode."""
     try:
         return int(read_private(os.path.join(folder, "status")))
     except (OSError, ValueError):

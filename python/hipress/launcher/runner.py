@@ -13,7 +13,6 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from hipress import process_table
 
@@ -44,7 +43,7 @@ class Running:
     unsent: bytes = b""
 
 
-class Policy(Protocol):
+class Policy:
     """Decides what the end of a process means for the job.
 
     ``StopAtFailure`` ends the job at its first failure, ``RestartWorkers`` (elastic jobs) starts
@@ -72,7 +71,8 @@ class Policy(Protocol):
         """Do what is due while the job is not stopped."""
 
     def pause(self, now: float) -> float:
-        """Return the seconds until something is due."""
+        """Return the seconds until something is due, at most 0.5."""
+        return 0.5
 
     def continues(self, now: float) -> bool:
         """Return whether the job is not over."""

@@ -1,4 +1,4 @@
-"""The slots of an elastic job: when the worker of one is started again, and when it is not."""
+"""Slots of an elastic job: the state of each, and when its worker may be started again."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ NOT_CONNECTED = 255  # ssh's
 
 
 class State(Enum):
-    """What a slot does."""
+    """State of a slot."""
 
     RUNNING = auto()
     ADOPTED = auto()  # runs, but its supervisor was killed: a child of the launcher now
     LOST = auto()  # may run on another host; there is no connection to it now
     WAITING = auto()  # for its restart
     FINISHED = auto()  # with status 0
-    DEAD = auto()  # for good
+    DEAD = auto()  # is not started again
 
 
 @dataclass(frozen=True)
 class Rules:
-    """How an elastic job is kept alive."""
+    """Limits within which an elastic job continues."""
 
     min_workers: int = 1
     max_restarts: int = 3
-    #: Seconds that the others have when the first worker has ended with 0.
+    #: Seconds in which all workers have to end when the first one has ended with 0.
     finish_timeout: float = 60.0
 
 
 @dataclass
 class Slot:
-    """One slot and the worker in it. Times are of time.monotonic()."""
+    """A slot and the worker in it. Times are of time.monotonic()."""
 
     task: Task
     running: Running | None = None
@@ -72,19 +72,20 @@ class Slot:
     connect_delay: float = 0.0
     #: Whether a connection has reached a host or container where its process never was.
     elsewhere: bool = False
-    #: Since when no process can be started in it: its host is not reached. Whether it ever was.
+    #: Since when no process can be started in it, because its host is not reached; and whether the
+    #: host was reached before.
     away: float | None = None
     reached: bool = False
-    #: How it ends in any case, once what is left of it on its host has been ended.
+    #: Its end in words, if that is certain but processes on its host may be left.
     fate: str = ""
-    #: Nobody knows how its last process has ended; that was at ``ended``.
+    #: Whether the status of its last process, which ended at ``ended``, is unknown.
     unseen: bool = False
     ended: float = 0.0
-    #: Its process was started after such an end: it does not show that training goes on.
+    #: Whether its process was started after such an end: it does not show that training goes on.
     in_doubt: bool = False
-    #: When a process that was not in doubt has failed last.
+    #: When a process that was not in doubt failed last.
     failed: float = -math.inf
-    #: Of its last death.
+    #: Status and description of its last failure.
     status: int = 0
     death: str = ""
     #: When it was given up.
@@ -96,7 +97,7 @@ class Slot:
 
     @property
     def who(self) -> str:
-        """The worker, with its host if that is not this one."""
+        """Name of the worker, with its host if that is not this one."""
         return f"{self.name} on {self.task.where}" if self.task.where else self.name
 
     @property
@@ -110,7 +111,7 @@ class Slot:
         return self.runs or self.state in (State.LOST, State.WAITING)
 
     def started(self, running: Running, now: float) -> None:
-        """A process was started in it."""
+        """Note that a process was started in it."""
         self.running, self.began, self.state = running, now, State.RUNNING
         self.process = self.reported = self.gone_with_host = None
         self.left_processes = self.elsewhere = self.ends_due = False
@@ -122,13 +123,18 @@ class Slot:
         return self.process and self.process["pid"]
 
     def knows(self, process: dict) -> None:
-        """A supervisor has reported its process."""
+        """Note which process it is, as a supervisor has reported it."""
         self.process, self.reached, self.away = process, True, None
 
     def put_off(self, status: int, now: float) -> bool:
-        """A supervisor has ended with ``status`` before it started a process. If that is since its
-        host cannot be reached, the slot waits for the next attempt, which costs no restart.
-        Returns False, and does nothing, if it is not, or if the host was never there."""
+        """Wait for the next attempt if the slot's host cannot be reached, which costs no restart.
+
+        Args:
+            status: Status of a supervisor that has ended before it started a process.
+
+        Returns:
+            False, and nothing is changed, if the host is reached or was never reached.
+        """
         if status != NOT_CONNECTED or self.task.via is None:
             return False
         if self.away is None:
@@ -142,14 +148,14 @@ class Slot:
         return True
 
     def lose(self, now: float) -> bool:
-        """The connection to it has ended, or there was none; returns whether that is news."""
-        news = self.state != State.LOST
-        if news:
+        """Note that there is no connection to it; return whether there was one."""
+        connected = self.state != State.LOST
+        if connected:
             self.lost, self.connect_delay = now, FIRST_CONNECT_DELAY
         else:
             self.connect_delay = min(2 * self.connect_delay, LONGEST_CONNECT_DELAY)
         self.state, self.connect_due = State.LOST, now + self.connect_delay
-        return news
+        return connected
 
     @property
     def connects(self) -> bool:
@@ -157,7 +163,7 @@ class Slot:
         return self.state == State.LOST and self.running.status is None
 
     def out_of_sight(self, now: float) -> bool:
-        """Whether it was lost long ago, or has ended and nobody knows how."""
+        """Whether it was lost long ago, or has ended with an unknown status."""
         if self.state == State.WAITING and self.away is not None:
             return self.unseen or now >= self.away + LOST_SECONDS
         return self.unseen or (self.state == State.LOST and now >= self.lost + LOST_SECONDS)
@@ -174,7 +180,7 @@ class Slot:
             self.in_doubt = not any(other.shows_training(self.began) for other in others)
 
     def died(self, status: int, death: str, now: float, limit: int) -> None:
-        """Its process has died: it waits for a restart, if there is one left of ``limit``."""
+        """Note a failure: it waits for a restart, if one of ``limit`` is left."""
         self.status, self.death = status, death
         if self.restarts >= limit or (self.pid is None and status in CANNOT_RUN):
             self.state, self.dead = State.DEAD, now
@@ -194,26 +200,29 @@ class Slot:
 
 @dataclass
 class Ending:
-    """The end of a job, from when a worker has ended with 0, or has found training over."""
+    """End of a job, after a worker has ended with 0 or has found training over."""
 
     since: float
-    #: Who, or what, has finished first.
+    #: The worker that has finished first, or "training".
     first: str
-    #: Since when the others have to end: only a worker that has finished shows that they can.
+    #: Since when the others have to end: when a worker has finished, which shows that they can.
     clock: float = math.inf
     #: Statuses of those that failed then, in order.
     failed: list[int] = field(default_factory=list)
 
     def note(self, slot: Slot, status: int) -> None:
-        """A worker has not finished. One whose host was away could not."""
+        """Note a worker that has not finished, unless its host was not reached."""
         if slot.away is None and not slot.late(self.since):
             self.failed.append(shell_status(status))
 
     def note_stopped(self, slot: Slot, status: int, first: bool) -> None:
-        """A worker had to be stopped. One that was started again may be far from its script's end,
-        and has the weights that the others ended with: that counts only where it is to save them.
+        """Note a worker that had to be stopped.
 
-        :param first: whether it is the first slot's, whose script saves by custom
+        A restarted worker may be far from its script's end, and has the weights that the others
+        ended with. So it counts only if it is to save them.
+
+        Args:
+            first: Whether it is the worker of the first slot, which usually saves.
         """
         if first or not slot.restarts:
             self.note(slot, status)
