@@ -48,6 +48,9 @@ class Declarations:
 
     Args:
         header: The header's text.
+
+    Raises:
+        ValueError: If it has a declaration of another form.
     """
 
     def __init__(self, header: str) -> None:
@@ -74,7 +77,8 @@ class Declarations:
             for name, value in re.findall(r"(\w+) = (-?\d+)", found[2]):
                 setattr(self, name, int(value))
         elif found := _STRUCT.match(statement):
-            fields = [field for member in found[2].split(";") for field in self._fields(member)]
+            members = found[2].split(";")[:-1]
+            fields = [field for member in members for field in self._fields(member)]
             setattr(self, found[1], type(found[1], (ctypes.Structure,), {"_fields_": fields}))
         elif found := _HANDLE.match(statement):
             setattr(self, found[1], ctypes.c_void_p)
@@ -83,13 +87,15 @@ class Declarations:
         elif found := _FUNCTION.match(statement):
             arguments = [self._argument(argument) for argument in self._arguments(found[3])]
             self.functions[found[2]] = self._type(found[1]), arguments
+        else:
+            raise ValueError(f"a declaration of a form that is not known here: {statement}")
 
     def _fields(self, member: str) -> list[tuple[str, type]]:
         if found := _FUNCTION_MEMBER.match(member):
             return [(found[2], self._callback(found[1], found[3]))]
         if found := _MEMBER.fullmatch(member.strip()):
             return [(name.strip(), self._type(found[1])) for name in found[2].split(",")]
-        return []
+        raise ValueError(f"a member of a form that is not known here: {member}")
 
     def _callback(self, result: str, arguments: str) -> type:
         if "(" in arguments:  # a function that takes a function is not called from Python
