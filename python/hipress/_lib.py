@@ -36,7 +36,7 @@ def _load() -> tuple[ctypes.CDLL, Declarations]:
 
     Raises:
         ImportError: If it is not found, cannot be loaded, or was built from other declarations than
-            those of the headers beside this package.
+            those of this package's header.
     """
     places = _candidates()
     path = next((place for place in places if place.exists()), None)
@@ -64,7 +64,7 @@ def _load() -> tuple[ctypes.CDLL, Declarations]:
 
 
 def _expected_statements() -> list[str]:
-    """Return the declarations of the header beside this package, or in its source tree."""
+    """Return the declarations of the header in this package, or in its source tree."""
     package = Path(__file__).resolve().parent
     for place in (package, package.parents[1]):
         header = place / "include" / "hipress" / "c_api.h"

@@ -17,10 +17,10 @@ _Kind = TypeVar("_Kind", bound=Exception)
 
 
 Code = enum.IntEnum("Code", "NONE CALL JOB MEMORY", start=0)
-"""What has failed: this call, the job, or an allocation. HipressErrorCode in ``c_api.h``."""
+"""Kinds of failures: of a call, the job, an allocation. See HipressErrorCode in ``c_api.h``."""
 
 Cause = enum.IntEnum("Cause", "NONE DIED LEFT TIMED_OUT REPORTED NOT_COMPUTED", start=0)
-"""What happened to the node at fault. HipressCause in ``c_api.h`` describes each."""
+"""Causes: events at the node at fault. See HipressCause in ``c_api.h``."""
 
 
 class HipressError(RuntimeError):

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from hipress import interrupts, user_codecs  # noqa: F401 (loads codecs)
 from hipress._lib import call, check_call, error_of, lib, string_pairs
-from hipress.casync.graph import Node
+from hipress.casync import graph
+from hipress.casync.graph import Role
 from hipress.errors import HipressError
 from hipress.process_end import ProcessEnd
 
@@ -137,13 +138,21 @@ class Member:
         """
         return self._call(lib.HipressNumDeadNode, node_id)
 
-    def left(self) -> list[Node]:
-        """Return the nodes that have left in peace.
+    def left(self) -> str:
+        """Return the names of :meth:`nodes_left`: "worker 0 and worker 2"; empty for none."""
+        names = [
+            "the scheduler" if node.role == Role.SCHEDULER else str(node)
+            for node in self.nodes_left()
+        ]
+        return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+
+    def nodes_left(self) -> list[graph.Node]:
+        """Return the nodes that have left the job without a failure.
 
         Servers and the scheduler know of all workers, a worker of those it was linked with.
         """
         nodes, count = self._call(lib.HipressLeft)
-        return [Node.unpack(node) for node in nodes[:count]]
+        return [graph.Node.unpack(node) for node in nodes[:count]]
 
     def failure(self) -> str:
         """Return the sentence of :meth:`job_error`, empty while the job has not failed."""

@@ -42,7 +42,7 @@ HIPRESS_API int HipressUse(HipressThingHandle thing, const HipressPair* pairs,
 
 def test_every_declaration_of_the_headers_is_made():
     text = "".join((INCLUDE / name).read_text("utf-8") for name in ("c_api.h", "mxnet.h"))
-    assert lib.HipressDeclarations().decode() == text
+    assert statements(lib.HipressDeclarations().decode()) == statements(text)
     assert len(abi.functions) == text.count("\nHIPRESS_API ")
     assert all(getattr(lib, name).argtypes == types for name, (_, types) in abi.functions.items())
 
@@ -67,7 +67,7 @@ def test_declaration_forms_become_ctypes():
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("text", ["typedef int Number;", "struct Row { int cells[3]; };"])
+@pytest.mark.parametrize("text", ["typedef int Number;", "struct Row { int cells : 3; };"])
 def test_unknown_form_of_a_declaration_is_refused(text):
     with pytest.raises(ValueError, match="of a form that is not known here"):
         Declarations(text)
