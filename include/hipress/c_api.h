@@ -28,14 +28,14 @@ extern "C" {
 typedef struct HipressNode* HipressNodeHandle;
 typedef struct HipressCodec* HipressCodecHandle;
 
-/*! \brief What has failed. */
+/*! \brief Kinds of failures. */
 typedef enum HipressErrorCode {
   HIPRESS_ERROR_NONE = 0,
   HIPRESS_ERROR_CALL = 1,  /* this call or operation; others may succeed */
   HIPRESS_ERROR_JOB = 2,   /* the job: no operation can succeed */
   HIPRESS_ERROR_MEMORY = 3 /* an allocation */
 } HipressErrorCode;
-/*! \brief What happened to the node at fault. */
+/*! \brief Causes: events at the node at fault. */
 typedef enum HipressCause {
   HIPRESS_CAUSE_NONE = 0,        /* no node is at fault */
   HIPRESS_CAUSE_DIED = 1,        /* it died, or its connection broke */
@@ -221,7 +221,7 @@ HIPRESS_API int HipressTimeout(HipressNodeHandle node, int* seconds);
 HIPRESS_API int HipressBarrier(HipressNodeHandle node);
 /*! \brief Dead nodes among a group; node_id as in ps-lite: bits 1 scheduler, 2 servers, 4 workers. */
 HIPRESS_API int HipressNumDeadNode(HipressNodeHandle node, int node_id, int* number);
-/*! \brief The nodes that have left in peace, of those that were connected to this one, as packed node
+/*! \brief The nodes that have left without a failure, of those that were connected to this one, as packed node
  *  ids (see HipressInit). Servers and the scheduler know of all workers. Valid until the thread's next call. */
 HIPRESS_API int HipressLeft(HipressNodeHandle node, const uint32_t** nodes, int64_t* count);
 /*! \brief The error that every operation of this worker ends with; NULL while the job has not failed.

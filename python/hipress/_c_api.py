@@ -1,7 +1,7 @@
 """Declarations for ctypes, read from the text of a C header.
 
 Functions, structures, callbacks and constants are declared in the header only: in
-``include/hipress/c_api.h``, and for compiled codecs in ``src/operator/contrib/compll/abi.h``. This
+``include/hipress/c_api.h``, and for compiled codecs in ``abi.h`` and ``cuda/abi.h`` of CompLL. This
 module knows the few forms of C that these use, and nothing of what they declare.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import re
+from collections.abc import Callable
 
 _SCALARS = {
     "int": ctypes.c_int,
@@ -24,12 +25,12 @@ _CONSTANT = re.compile(r"^#define (\w+) \(?(-?\d+)\)?$", re.MULTILINE)
 _STATEMENT = re.compile(
     r"^(?:typedef|struct|enum|HIPRESS_API)\b[^;{]*(?:\{[^}]*\}[^;]*)?;", re.MULTILINE
 )
-_ENUM = re.compile(r"(?:typedef )?enum (\w+) \{(.*)\}")
+_ENUM = re.compile(r"(?:typedef )?enum (\w*) ?\{(.*)\}")
 _STRUCT = re.compile(r"(?:typedef )?struct (\w+) \{(.*)\}")
 _HANDLE = re.compile(r"typedef struct \w+\* (\w+);")
 _CALLBACK = re.compile(r"typedef (.+?) \(\*(\w+)\)\((.*)\);")
 _FUNCTION = re.compile(r"HIPRESS_API (.*\W)(\w+)\((.*)\);")
-_MEMBER = re.compile(r"(.*?[\s*])([\w\s,]+)")
+_MEMBER = re.compile(r"([\w\s*]*[\s*])(\w[\w\s,]*)(?:\[(\w+)\])?")
 _FUNCTION_MEMBER = re.compile(r"(.+?) \(\*(\w+)\)\((.*)\)")
 
 
@@ -42,12 +43,15 @@ def statements(header: str) -> list[str]:
 class Declarations:
     """Types and constants of a header as attributes, by their names in it.
 
-    Memory that holds elements (``void*``, ``float*``, ``uint8_t*``) is an address, and so are
-    arguments that point to const: an integer, a ctypes array or ``byref``. An argument that points
-    to anything else is where a function writes a result.
+    A pointer to memory that holds elements is an address: ``void*``, ``float*``, ``uint8_t*``, an
+    argument that points to const, a member that points to numbers. Arguments take integers, ctypes
+    arrays or ``byref`` for it. An argument that points to anything else gets a result.
 
     Args:
         header: The header's text.
+
+    Raises:
+        ValueError: If it has a declaration of another form.
     """
 
     def __init__(self, header: str) -> None:
@@ -74,28 +78,35 @@ class Declarations:
             for name, value in re.findall(r"(\w+) = (-?\d+)", found[2]):
                 setattr(self, name, int(value))
         elif found := _STRUCT.match(statement):
-            fields = [field for member in found[2].split(";") for field in self._fields(member)]
+            members = found[2].split(";")[:-1]
+            fields = [field for member in members for field in self._fields(member)]
             setattr(self, found[1], type(found[1], (ctypes.Structure,), {"_fields_": fields}))
         elif found := _HANDLE.match(statement):
             setattr(self, found[1], ctypes.c_void_p)
         elif found := _CALLBACK.match(statement):
-            setattr(self, found[2], self._callback(found[1], found[3]))
+            setattr(self, found[2], self._callback(found[1], found[3], self._type))
         elif found := _FUNCTION.match(statement):
             arguments = [self._argument(argument) for argument in self._arguments(found[3])]
             self.functions[found[2]] = self._type(found[1]), arguments
+        else:
+            raise ValueError(f"a declaration of a form that is not known here: {statement}")
 
     def _fields(self, member: str) -> list[tuple[str, type]]:
         if found := _FUNCTION_MEMBER.match(member):
-            return [(found[2], self._callback(found[1], found[3]))]
+            return [(found[2], self._callback(found[1], found[3], self._argument))]
         if found := _MEMBER.fullmatch(member.strip()):
-            return [(name.strip(), self._type(found[1])) for name in found[2].split(",")]
-        return []
+            kind = self._type(found[1])
+            if getattr(kind, "_type_", "") in _SCALARS.values():
+                kind = ctypes.c_void_p
+            if found[3]:
+                kind = kind * getattr(self, found[3])
+            return [(name.strip(), kind) for name in found[2].split(",")]
+        raise ValueError(f"a member of a form that is not known here: {member}")
 
-    def _callback(self, result: str, arguments: str) -> type:
+    def _callback(self, result: str, arguments: str, kind: Callable[[str], type]) -> type:
         if "(" in arguments:  # a function that takes a function is not called from Python
             return ctypes.c_void_p
-        types = [self._type(argument) for argument in self._arguments(arguments)]
-        return ctypes.CFUNCTYPE(self._type(result), *types)
+        return ctypes.CFUNCTYPE(self._type(result), *map(kind, self._arguments(arguments)))
 
     def _arguments(self, text: str) -> list[str]:
         return [] if text == "void" else text.split(", ")

@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable
 from ctypes import c_char_p, c_void_p
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -35,7 +36,7 @@ def _load() -> tuple[ctypes.CDLL, Declarations]:
 
     Raises:
         ImportError: If it is not found, cannot be loaded, or was built from other declarations than
-            those of the headers beside this package.
+            those of this package's header.
     """
     places = _candidates()
     path = next((place for place in places if place.exists()), None)
@@ -63,7 +64,7 @@ def _load() -> tuple[ctypes.CDLL, Declarations]:
 
 
 def _expected_statements() -> list[str]:
-    """Return the declarations of the header beside this package, or in its source tree."""
+    """Return the declarations of the header in this package, or in its source tree."""
     package = Path(__file__).resolve().parent
     for place in (package, package.parents[1]):
         header = place / "include" / "hipress" / "c_api.h"
@@ -135,6 +136,24 @@ def check_call(code: int, kind: type[Exception] = ValueError) -> None:
         raise error_of(lib.HipressGetLastError()).as_kind(kind)
 
 
+def call(function: Any, *arguments: Any, kind: type[Exception] = ValueError) -> Any:
+    """Call a C function and return its results.
+
+    Args:
+        function: The function, of :data:`lib`.
+        arguments: All but the last ones, which are pointers to where it writes its results.
+        kind: Class of the exception if it fails.
+
+    Returns:
+        The result, with text as str; a tuple of several; an empty tuple of none.
+    """
+    results = [pointer._type_() for pointer in function.argtypes[len(arguments) :]]
+    check_call(function(*arguments, *map(ctypes.byref, results)), kind)
+    values = [getattr(result, "value", result) for result in results]
+    values = [value.decode() if isinstance(value, bytes) else value for value in values]
+    return values[0] if len(values) == 1 else tuple(values)
+
+
 def bytes_at(address: int | None, size: int) -> bytes:
     """Return a copy of native memory. ctypes.string_at supports only sizes below 2 GiB."""
     return (ctypes.c_char * size).from_address(address).raw if size else b""
@@ -169,9 +188,7 @@ def register_codec(library: str | os.PathLike[str]) -> str:
 
     :raises ValueError: if the library holds none, or its name is taken by another algorithm
     """
-    name = c_char_p()
-    check_call(lib.HipressLoadCodec(os.fsencode(library), ctypes.byref(name)))
-    registered = name.value.decode()  # the library's memory, until its next call
+    registered = call(lib.HipressLoadCodec, os.fsencode(library))
     for listener in codec_listeners:
         listener()
     return registered
@@ -191,7 +208,5 @@ def instruction_sets() -> tuple[list[str], str]:
     Raises:
         RuntimeError: If HIPRESS_SIMD names another one, or this processor runs none of them.
     """
-    compiled, used = c_char_p(), c_char_p()
-    code = lib.HipressInstructionSets(ctypes.byref(compiled), ctypes.byref(used))
-    check_call(code, RuntimeError)
-    return compiled.value.decode().split(", "), used.value.decode()
+    compiled, used = call(lib.HipressInstructionSets, kind=RuntimeError)
+    return compiled.split(", "), used

@@ -49,9 +49,8 @@ class CodecInfo(NamedTuple):
 
 def codecs() -> dict[str, CodecInfo]:
     """All registered codecs by name."""
-    text = ctypes.c_char_p()
-    _lib.check_call(_lib.lib.HipressListCodecs(ctypes.byref(text)))
-    return {info["name"]: CodecInfo(**info) for info in json.loads(text.value)}
+    found = json.loads(_lib.call(_lib.lib.HipressListCodecs))
+    return {info["name"]: CodecInfo(**info) for info in found}
 
 
 class Compressor:
@@ -76,17 +75,15 @@ class Compressor:
     """
 
     def __init__(self, type: str, *, threads: int = 1, **params: object) -> None:
-        self._handle = ctypes.c_void_p()
-        self._size: int | None = None
         pairs = _lib.string_pairs({"type": type, **params})
-        _lib.check_call(_lib.lib.HipressCodecCreate(*pairs, ctypes.byref(self._handle)))
-        self._describe()
+        self._take(_lib.call(_lib.lib.HipressCodecCreate, *pairs))
         if threads != 1:
-            _lib.check_call(_lib.lib.HipressCodecSetThreads(self._handle, threads))
+            _lib.call(_lib.lib.HipressCodecSetThreads, self._handle, threads)
 
-    def _describe(self) -> None:
-        about = _lib.abi.HipressCodecDescription()
-        _lib.check_call(_lib.lib.HipressCodecDescribe(self._handle, ctypes.byref(about)))
+    def _take(self, handle: int) -> None:
+        self._handle = ctypes.c_void_p(handle)
+        self._size: int | None = None
+        about = _lib.call(_lib.lib.HipressCodecDescribe, self._handle)
         self.type: str = about.name.decode()
         """The codec's name."""
         self.config: str = about.config.decode()
@@ -120,10 +117,7 @@ class Compressor:
         residual yet.
         """
         scaled = object.__new__(Compressor)
-        scaled._handle, scaled._size = ctypes.c_void_p(), None
-        handle = ctypes.byref(scaled._handle)
-        _lib.check_call(_lib.lib.HipressCodecForSumOf(self._handle, count, handle))
-        scaled._describe()
+        scaled._take(_lib.call(_lib.lib.HipressCodecForSumOf, self._handle, count))
         return scaled
 
     def max_bytes(self, n: int, dtype: str = "float32") -> int:
@@ -300,34 +294,28 @@ class Compressor:
 
         Only encodes by the engine, in steps of buckets, are part of transactions.
         """
-        _lib.check_call(_lib.lib.HipressCodecRollBack(self._handle, transaction))
+        _lib.call(_lib.lib.HipressCodecRollBack, self._handle, transaction)
 
     def _state(self, name: str) -> np.ndarray:
         out = np.empty(self._size, np.float32)
-        _lib.check_call(
-            _lib.lib.HipressCodecGetState(self._handle, name.encode(), out.size, out.ctypes.data)
-        )
+        where = out.size, out.ctypes.data
+        _lib.call(_lib.lib.HipressCodecGetState, self._handle, name.encode(), *where)
         return out
 
     def _set_state(self, name: str, value: Any) -> None:
         array = _flat_float32(value, name)
-        code = _lib.lib.HipressCodecSetState(
-            self._handle, name.encode(), array.size, array.ctypes.data
-        )
-        _lib.check_call(code)
+        where = array.size, array.ctypes.data
+        _lib.call(_lib.lib.HipressCodecSetState, self._handle, name.encode(), *where)
         self._size = array.size
 
     def _steps(self) -> tuple[int, int]:
-        step, stream = ctypes.c_uint64(), ctypes.c_uint32()
-        code = _lib.lib.HipressCodecGetStep(self._handle, ctypes.byref(step), ctypes.byref(stream))
-        _lib.check_call(code)
-        return step.value, stream.value
+        return _lib.call(_lib.lib.HipressCodecGetStep, self._handle)
 
     def _set_steps(self, step: int, stream: int) -> None:
         for name, value, bits in (("step", step, 64), ("stream", stream, 32)):
             if not 0 <= int(value) < 1 << bits:
                 raise ValueError(f"{name} must be from 0 to 2^{bits} - 1, not {value}")
-        _lib.check_call(_lib.lib.HipressCodecSetStep(self._handle, int(step), int(stream)))
+        _lib.call(_lib.lib.HipressCodecSetStep, self._handle, int(step), int(stream))
 
 
 def _flag(dtype: Any) -> int:

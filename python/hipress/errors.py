@@ -16,33 +16,11 @@ come to the end of training; they may still save. No status of sysexits.h or of 
 _Kind = TypeVar("_Kind", bound=Exception)
 
 
-class Code(enum.IntEnum):
-    """What has failed: HipressErrorCode in ``include/hipress/c_api.h``."""
+Code = enum.IntEnum("Code", "NONE CALL JOB MEMORY", start=0)
+"""Kinds of failures: of a call, the job, an allocation. See HipressErrorCode in ``c_api.h``."""
 
-    NONE = 0
-    CALL = 1
-    """This call or operation. Others may succeed."""
-    JOB = 2
-    """The job. No operation can succeed."""
-    MEMORY = 3
-    """An allocation."""
-
-
-class Cause(enum.IntEnum):
-    """What happened to the node at fault: HipressCause in ``include/hipress/c_api.h``."""
-
-    NONE = 0
-    """No node is at fault."""
-    DIED = 1
-    """It died, or its connection broke."""
-    LEFT = 2
-    """It left the job while other nodes needed it."""
-    TIMED_OUT = 3
-    """A wait for it took too long."""
-    REPORTED = 4
-    """It reported an error of its own."""
-    NOT_COMPUTED = 5
-    """It left because MXNet could not compute a gradient."""
+Cause = enum.IntEnum("Cause", "NONE DIED LEFT TIMED_OUT REPORTED NOT_COMPUTED", start=0)
+"""Causes: events at the node at fault. See HipressCause in ``c_api.h``."""
 
 
 class HipressError(RuntimeError):

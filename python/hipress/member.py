@@ -10,12 +10,13 @@ import contextlib
 import json
 import threading
 from collections.abc import Iterator, Mapping
-from ctypes import POINTER, byref, c_char_p, c_int, c_int64, c_uint32, c_void_p
-from typing import TYPE_CHECKING
+from ctypes import c_void_p
+from typing import TYPE_CHECKING, Any
 
 from hipress import interrupts, user_codecs  # noqa: F401 (loads codecs)
-from hipress._lib import abi, check_call, error_of, lib, string_pairs
-from hipress.casync.graph import Node
+from hipress._lib import call, check_call, error_of, lib, string_pairs
+from hipress.casync import graph
+from hipress.casync.graph import Role
 from hipress.errors import HipressError
 from hipress.process_end import ProcessEnd
 
@@ -46,9 +47,9 @@ class Member:
     """
 
     def __init__(self, options: Mapping[str, object] | None = None) -> None:
-        self._handle = c_void_p()
         self._ranks = str((options or {}).get("HIPRESS_RANKS", ""))
-        self._check(lib.HipressStartWith(*string_pairs(options or {}), byref(self._handle)))
+        pairs = string_pairs(options or {})
+        self._handle = c_void_p(call(lib.HipressStartWith, *pairs, kind=self.Error))
         self._end = ProcessEnd(self, self.exits_at_once)
         self._freeing = threading.Lock()  # another thread calls interrupt()
         if self.role == "worker":
@@ -78,6 +79,10 @@ class Member:
     def _check(self, code: int) -> None:
         check_call(code, self.Error)
 
+    def _call(self, function: Any, *arguments: Any) -> Any:
+        """Call a C function of this node and return its results."""
+        return call(function, self._handle, *arguments, kind=self.Error)
+
     @contextlib.contextmanager
     def _sentences(self) -> Iterator[None]:
         """Turns ValueErrors into this node's errors."""
@@ -96,16 +101,12 @@ class Member:
     @property
     def role(self) -> str:
         """ "worker", "server" or "scheduler"."""
-        role = c_char_p()
-        self._check(lib.HipressRole(self._handle, byref(role)))
-        return role.value.decode()
+        return self._call(lib.HipressRole)
 
     @property
     def rank(self) -> int:
         """Rank among the nodes of this role, from 0."""
-        rank = c_int()
-        self._check(lib.HipressRank(self._handle, byref(rank)))
-        return rank.value
+        return self._call(lib.HipressRank)
 
     @property
     def name(self) -> str:
@@ -113,9 +114,7 @@ class Member:
         return worker_name(self.rank, self._ranks)
 
     def _group_size(self) -> tuple[int, int]:
-        workers, servers = c_int(), c_int()
-        self._check(lib.HipressGroupSize(self._handle, byref(workers), byref(servers)))
-        return workers.value, servers.value
+        return self._call(lib.HipressGroupSize)
 
     @property
     def num_workers(self) -> int:
@@ -130,27 +129,30 @@ class Member:
     @property
     def timeout(self) -> int:
         """Seconds that a wait for other nodes may last (``HIPRESS_TIMEOUT``)."""
-        seconds = c_int()
-        self._check(lib.HipressTimeout(self._handle, byref(seconds)))
-        return seconds.value
+        return self._call(lib.HipressTimeout)
 
     def num_dead_node(self, node_id: int = 7) -> int:
         """Dead nodes in a group: ``node_id`` adds 1 (scheduler), 2 (servers), 4 (workers).
 
         A node that has left as a failure counts itself.
         """
-        number = c_int()
-        self._check(lib.HipressNumDeadNode(self._handle, node_id, byref(number)))
-        return number.value
+        return self._call(lib.HipressNumDeadNode, node_id)
 
-    def left(self) -> list[Node]:
-        """Return the nodes that have left in peace.
+    def left(self) -> str:
+        """Return the names of :meth:`nodes_left`: "worker 0 and worker 2"; empty for none."""
+        names = [
+            "the scheduler" if node.role == Role.SCHEDULER else str(node)
+            for node in self.nodes_left()
+        ]
+        return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+
+    def nodes_left(self) -> list[graph.Node]:
+        """Return the nodes that have left the job without a failure.
 
         Servers and the scheduler know of all workers, a worker of those it was linked with.
         """
-        nodes, count = POINTER(c_uint32)(), c_int64()
-        self._check(lib.HipressLeft(self._handle, byref(nodes), byref(count)))
-        return [Node.unpack(node) for node in nodes[: count.value]]
+        nodes, count = self._call(lib.HipressLeft)
+        return [graph.Node.unpack(node) for node in nodes[:count]]
 
     def failure(self) -> str:
         """Return the sentence of :meth:`job_error`, empty while the job has not failed."""
@@ -158,9 +160,7 @@ class Member:
 
     def job_error(self) -> HipressError | None:
         """Return the error that every operation of this worker ends with, if the job has failed."""
-        error = POINTER(abi.HipressError)()
-        self._check(lib.HipressFailure(self._handle, byref(error)))
-        return error_of(error)
+        return error_of(self._call(lib.HipressFailure))
 
     def stats(self) -> dict[str, int]:
         """Counters of the transport and, on a worker, of the store; all in bytes or messages.
@@ -168,16 +168,12 @@ class Member:
         ``pushed_bytes`` and ``pulled_bytes`` are what went over the wire, headers included;
         ``pushed_raw_bytes`` and ``pulled_raw_bytes`` what it would have been uncompressed.
         """
-        text = c_char_p()
-        self._check(lib.HipressStats(self._handle, byref(text)))
-        return json.loads(text.value)
+        return json.loads(self._call(lib.HipressStats))
 
     def debug(self) -> dict[str, object]:
         """Describes what this node does and waits for, and its last events, as ``hipress debug``
         reads of files (``docs/guides/debug-a-hang.md``)."""
-        text = c_char_p()
-        self._check(lib.HipressDebugDump(self._handle, byref(text)))
-        return json.loads(text.value)
+        return json.loads(self._call(lib.HipressDebugDump))
 
     # ---- Leaving ----
 
@@ -201,7 +197,7 @@ class Member:
     def settle(self) -> None:
         """Wait until all operations of this node have ended, so that it can leave."""
         if self.role == "worker":
-            self._check(lib.HipressWaitAll(self._handle))
+            self._call(lib.HipressWaitAll)
 
     def stop(self) -> None:
         """Leaves in peace, at once. A forked child of the process that joined does nothing."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 import os
 from collections.abc import Callable, Mapping, Sequence
-from ctypes import byref, c_double, c_int64, c_uint32, c_void_p
+from ctypes import c_int64, c_uint32, c_void_p
 from dataclasses import replace
 
 import numpy as np
@@ -108,20 +108,18 @@ class Node(TunedNode, Member):
         nodes.append(worker(self.rank))
         programs = [flatten(graph, node) for node in nodes]
         addresses = (c_void_p * len(nodes))(*(program.ctypes.data for program in programs))
-        self._check(
-            lib.HipressInit(
-                self._handle,
-                key,
-                name.encode(),
-                data,
-                n,
-                dtype,
-                description.encode(),
-                len(nodes),
-                (c_uint32 * len(nodes))(*(node.packed for node in nodes)),
-                addresses,
-                (c_int64 * len(nodes))(*(len(program) for program in programs)),
-            )
+        self._call(
+            lib.HipressInit,
+            key,
+            name.encode(),
+            data,
+            n,
+            dtype,
+            description.encode(),
+            len(nodes),
+            (c_uint32 * len(nodes))(*(node.packed for node in nodes)),
+            addresses,
+            (c_int64 * len(nodes))(*(len(program) for program in programs)),
         )
         self._graphs.in_use = True
         self.known_keys[key] = KnownKey(name, n, dtype, compress)
@@ -263,13 +261,7 @@ class Node(TunedNode, Member):
 
         :raises HipressError: with the server's sentence, if it refuses
         """
-        reply, size = c_void_p(), c_int64()
-        self._check(
-            lib.HipressCommand(
-                self._handle, server, head, body, len(body), byref(reply), byref(size)
-            )
-        )
-        return bytes_at(reply.value, size.value)
+        return bytes_at(*self._call(lib.HipressCommand, server, head, body, len(body)))
 
     def save_states(self, server: int | None = None, first: int = 0, last: int = LAST_KEY) -> bytes:
         """States of the encodes of keys: residuals, momentum, counts of random codecs.
@@ -280,12 +272,8 @@ class Node(TunedNode, Member):
         :param first, last: the keys, both included
         :raises HipressError: if a node fails meanwhile
         """
-        states, size = c_void_p(), c_int64()
         rank = -1 if server is None else server
-        self._check(
-            lib.HipressSaveStates(self._handle, rank, first, last, byref(states), byref(size))
-        )
-        return bytes_at(states.value, size.value)
+        return bytes_at(*self._call(lib.HipressSaveStates, rank, first, last))
 
     def norm_of_states(self, first: int = 0, last: int = LAST_KEY) -> float:
         """Return the 2-norm of all vectors that :meth:`save_states` saves of this worker's keys.
@@ -294,9 +282,7 @@ class Node(TunedNode, Member):
             first: First key.
             last: Last key, included.
         """
-        norm = c_double()
-        self._check(lib.HipressNormOfStates(self._handle, first, last, byref(norm)))
-        return norm.value
+        return self._call(lib.HipressNormOfStates, first, last)
 
     def load_states(
         self, states: bytes, server: int | None = None, first: int = 0, last: int = LAST_KEY

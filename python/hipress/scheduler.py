@@ -12,7 +12,7 @@ import secrets
 from collections.abc import Callable, Mapping
 
 from hipress import addresses
-from hipress._lib import check_call, lib, string_pairs
+from hipress._lib import call, lib, string_pairs
 from hipress.errors import HipressError
 from hipress.member import Member, worker_name
 
@@ -29,12 +29,10 @@ class Scheduler:
     """
 
     def __init__(self, options: Mapping[str, object]) -> None:
-        self._handle, address = ctypes.c_void_p(), ctypes.c_char_p()
-        found = ctypes.byref(self._handle), ctypes.byref(address)
-        check_call(lib.HipressStartScheduler(*string_pairs(dict(options)), *found), HipressError)
-        self.address = address.value.decode()
+        pairs = string_pairs(dict(options))
+        handle, self.address = call(lib.HipressStartScheduler, *pairs, kind=HipressError)
         """host:port, where it listens."""
-        self._pid = os.getpid()
+        self._handle, self._pid = ctypes.c_void_p(handle), os.getpid()
         self._elastic = bool(options.get("HIPRESS_VIEW"))
         atexit.register(self.stop)
 
@@ -45,13 +43,12 @@ class Scheduler:
         atexit.unregister(self.stop)
         seconds = 30.0 if os.environ.get("HIPRESS_TIMELINE") else _LINGER_SECONDS
         seconds = 0.0 if at_once else seconds
-        over = ctypes.c_int()
         handle, self._handle = self._handle, ctypes.c_void_p()
         try:
-            check_call(lib.HipressAwaitEnd(handle, int(1e3 * seconds), ctypes.byref(over)))
+            call(lib.HipressAwaitEnd, handle, int(1e3 * seconds))
             # Workers answer a goodbye, unless they are silent.
             leave = lib.HipressAbort if at_once and self._elastic else lib.HipressStop
-            check_call(leave(handle), HipressError)
+            call(leave, handle, kind=HipressError)
         except BaseException:  # a signal handler's, such as KeyboardInterrupt
             lib.HipressAbort(handle)
             raise

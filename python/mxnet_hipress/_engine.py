@@ -12,7 +12,7 @@ import mxnet as mx
 from mxnet.base import _LIB, MXNetError
 from mxnet.base import check_call as check_mxnet
 
-from hipress._lib import abi, check_call, lib
+from hipress._lib import abi, call, check_call, lib
 from hipress.errors import Cause
 
 _ERROR_SECONDS = 5.0
@@ -84,10 +84,8 @@ def _first_error() -> MXNetError | None:
 
 def key_handle(node, key: int, name: bytes, n: int, dtype: int) -> ctypes.c_void_p:
     """A key for the calls below; see HipressMXKeyCreate."""
-    handle = ctypes.c_void_p()
-    code = lib.HipressMXKeyCreate(node, key, name, n, dtype, ctypes.byref(handle))
-    check_call(code, MXNetError)
-    return handle
+    what = key, name, n, dtype
+    return ctypes.c_void_p(call(lib.HipressMXKeyCreate, node, *what, kind=MXNetError))
 
 
 def push(key: ctypes.c_void_p, array: mx.nd.NDArray, priority: int) -> bool:

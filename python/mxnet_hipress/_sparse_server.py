@@ -225,7 +225,7 @@ class SparseServer:
             )
 
     def _check_left(self, missing: set[int], what: str) -> None:
-        left = missing & {node.rank for node in self._node.left() if node.role == Role.WORKER}
+        left = missing & {node.rank for node in self._node.nodes_left() if node.role == Role.WORKER}
         if left:
             who = " and ".join(f"worker {w}" for w in sorted(left))
             self._fail(f"{who} left the job{what}")

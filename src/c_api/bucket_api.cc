@@ -144,10 +144,7 @@ int HipressBucketRun(HipressBucketHandle bucket, void* flat, uint64_t transactio
   if (getpid() != bucket->creator) throw Error("a forked child of a worker cannot run its steps");
   bucket->bucket->Run(flat, transaction, non_finite,
                       [done, context, store = bucket->store.get()](const char* error) {
-                        if (error == nullptr) return done(context, nullptr);
-                        const Error failure = store->ErrorOf(error);
-                        const HipressError about = hipress::ToStruct(failure);
-                        done(context, &about);
+                        hipress::Report(*store, error, done, context);
                       });
   API_END();
 }

@@ -10,9 +10,22 @@
 #include <memory>
 #include <thread>
 
+#include "c_api/error.h"
 #include "hipress/c_api.h"
 #include "kvstore/kvstore_dist.h"
 #include "kvstore/kvstore_dist_server.h"
+
+namespace hipress {
+
+/// Calls `done` of an operation that has ended. \param error its sentence, or null
+inline void Report(const KVStoreDist& store, const char* error, HipressDone done, void* context) {
+  if (error == nullptr) return done(context, nullptr);
+  const Error failure = store.ErrorOf(error);
+  const HipressError about = ToStruct(failure);
+  done(context, &about);
+}
+
+}  // namespace hipress
 
 /// One of the three is set, as the role says.
 struct HipressNode {

@@ -12,7 +12,6 @@
 #include "common/batch.h"
 #include "common/thread_object.h"
 #include "hipress/c_api.h"
-#include "kvstore/key_states.h"
 
 using hipress::Batch;
 using hipress::Done;
@@ -52,15 +51,8 @@ Done ToDone(const HipressNode& node, HipressDone done, void* context) {
   if (done == nullptr) return nullptr;
   const auto together = done == node.reported_together ? node.together : nullptr;
   return [together, done, context, store = node.worker.get()](const char* error) {
-    if (error != nullptr) {
-      const hipress::Error failure = store->ErrorOf(error);
-      const HipressError about = hipress::ToStruct(failure);
-      done(context, &about);
-    } else if (together == nullptr) {
-      done(context, nullptr);
-    } else {
-      ReportLater(together, context);
-    }
+    if (together == nullptr || error != nullptr) return hipress::Report(*store, error, done, context);
+    ReportLater(together, context);
   };
 }
 
@@ -168,7 +160,7 @@ int HipressSaveStates(HipressNodeHandle node, int server, uint64_t first, uint64
 
 int HipressNormOfStates(HipressNodeHandle node, uint64_t first, uint64_t last, double* norm) {
   API_BEGIN();
-  *norm = hipress::NormOfStates(node->AsWorker().SaveStates(-1, {first, last}));
+  *norm = node->AsWorker().NormOfStates({first, last});
   API_END();
 }
 

@@ -160,8 +160,8 @@ class Flow : public std::enable_shared_from_this<Flow> {
   struct Memory;
   /// Whether every encode of this and earlier iterations is done.
   bool HasEncoded(uint64_t iteration) const;
-  /// The sum of squares of all vectors in saved states.
-  static double SquareOfStates(const std::string& bytes);
+  /// The sum of squares of all vectors that SaveStates saves.
+  double SquareOfStates(std::chrono::steady_clock::time_point deadline);
   /// Waits for encodes of what has been pushed here. \throw Error if that takes too long, or the flow fails
   void AwaitEncodes(std::chrono::steady_clock::time_point deadline) { LockWhenQuiet(deadline); }
   /// States as bytes. Waits for encodes of what has been pushed here. \throw Error if that takes too long

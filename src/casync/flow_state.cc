@@ -130,20 +130,12 @@ std::vector<Flow::Memory> Flow::CheckStates(const std::string& bytes) const {
   return all;
 }
 
-double Flow::SquareOfStates(const std::string& bytes) {
+double Flow::SquareOfStates(std::chrono::steady_clock::time_point deadline) {
   double square = 0;
-  ByteReader in(bytes);
-  in.Number<uint64_t>();  // elements
-  in.Number<uint8_t>();   // their type
-  in.Number<uint64_t>();  // tasks
-  while (!in.AtEnd()) {
-    for (int i = 0; i < 3; ++i) in.Number<uint64_t>();  // task, elements, encodes
-    in.SkipText();                                      // the codec
-    for (uint64_t vectors = in.Number<uint64_t>(); vectors > 0; --vectors) {
-      const std::string text = in.Text();
-      std::vector<float> values(text.size() / sizeof(float));
-      std::memcpy(values.data(), text.data(), values.size() * sizeof(float));
-      for (const float value : values) square += double(value) * double(value);
+  for (Memory& memory : CheckStates(SaveStates(deadline))) {
+    for (const Buffer* vector : VectorsOf(*memory.codec, &memory.state)) {
+      const auto* values = vector->as<float>();
+      for (size_t i = 0; *vector && i < vector->size / sizeof(float); ++i) square += double(values[i]) * values[i];
     }
   }
   return square;

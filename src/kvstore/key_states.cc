@@ -1,6 +1,5 @@
 #include "kvstore/key_states.h"
 
-#include <cmath>
 #include <utility>
 
 #include "common/bytes.h"
@@ -90,19 +89,6 @@ void LoadStates(const FlowsByKey& flows, KeyRange range, const std::string& byte
     }
   }
   for (auto& [flow, states] : checked) flow->LoadStates(std::move(states), deadline);
-}
-
-double NormOfStates(const std::string& bytes) {
-  double square = 0;
-  ByteReader in(bytes);
-  while (!in.AtEnd()) {
-    in.Number<uint64_t>();  // key
-    in.SkipText();          // its name
-    for (uint64_t channels = in.Number<uint64_t>(); channels > 0; --channels) {
-      square += Flow::SquareOfStates(in.Text());
-    }
-  }
-  return std::sqrt(square);
 }
 
 }  // namespace hipress

@@ -39,7 +39,4 @@ std::string SaveStates(const FlowsByKey& flows, std::chrono::seconds timeout);
 void LoadStates(const FlowsByKey& flows, KeyRange range, const std::string& bytes,
                 std::chrono::seconds timeout);
 
-/// The 2-norm of all vectors in states that SaveStates has saved.
-double NormOfStates(const std::string& bytes);
-
 }  // namespace hipress

@@ -4,6 +4,8 @@
  */
 #include "kvstore/kvstore_dist.h"
 
+#include <cmath>
+
 #include "common/interrupt.h"
 #include "kvstore/protocol.h"
 
@@ -130,6 +132,16 @@ void KVStoreDist::AwaitEncodes() {
   for (const auto& [key, flows] : Flows({0, UINT64_MAX})) {
     for (const auto& flow : flows) flow->AwaitEncodes(deadline);
   }
+}
+
+double KVStoreDist::NormOfStates(KeyRange range) const {
+  ThrowIfFailed();
+  const auto deadline = std::chrono::steady_clock::now() + postoffice_.options().wait_timeout;
+  double square = 0;
+  for (const auto& [key, flows] : Flows(range)) {
+    for (const auto& flow : flows) square += flow->SquareOfStates(deadline);
+  }
+  return std::sqrt(square);
 }
 
 void KVStoreDist::LoadStates(int server, KeyRange range, const std::string& states) {

@@ -113,6 +113,8 @@ class KVStoreDist : public PostofficeReceiver, public FlowHost {
   /// Saves the error-feedback states of these keys: on this worker (`server` -1), or on a server.
   /// \throw Error
   std::string SaveStates(int server, KeyRange range);
+  /// The 2-norm of all vectors in this worker's states of these keys.
+  double NormOfStates(KeyRange range) const;
   /// Loads such states in a job of the same shape: all of them, or none. \throw Error with a sentence
   void LoadStates(int server, KeyRange range, const std::string& states);
   void Barrier();

@@ -30,7 +30,8 @@ void KVStoreDist::OnLeave(NodeId peer) {
     }
     for (const auto& [requests, error] : refused) AnswerInit(requests, error);
     if (peer == Worker(0) && postoffice_.num_servers() == 0) {  // it would answer all that is asked
-      requests_.Fail(Error(NodeName(peer) + " has left the job, without which no key is initialised", Cause::kLeft, peer));
+      requests_.Fail(
+          Error(NodeName(peer) + " has left the job, without which no key is initialised", Cause::kLeft, peer));
     }
   } else if (peer.role == Role::kScheduler && postoffice_.num_servers() == 0) {
     // Workers alone need it no more: its process is done, and theirs are perhaps not.

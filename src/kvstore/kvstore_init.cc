@@ -157,7 +157,7 @@ void KVStoreDist::InitAmongWorkers(const std::shared_ptr<Flow>& flow, const void
   mode.keep = false;
   flow->Push(value.data, flow->wire(), kControlPriority, [value](const char*) {}, mode);
   Done done = [this, value, ended](const char* error) {
-    if (error == nullptr) return ended->set_value({true, ""});
+    if (error == nullptr) return ended->set_value("");
     ended->set_exception(std::make_exception_ptr(ErrorOf(error)));
   };
   if (!flow->Pull(value.data, flow->wire(), kControlPriority, &done)) {

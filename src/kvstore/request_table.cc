@@ -21,9 +21,7 @@ std::string RequestTable::Await(std::future<Reply>* reply, const char* kind,
   if (!interrupt::WaitUntil(*reply, std::chrono::steady_clock::now() + timeout_)) {
     debug_dumps::GiveUp("waited " + std::to_string(timeout_.count()) + " s for " + what + hint_);
   }
-  Reply answer = reply->get();
-  if (!answer.ok) throw Error(answer.text);
-  return std::move(answer.text);
+  return reply->get();
 }
 
 void RequestTable::OnReply(NodeId from, const Message& message) {
@@ -38,7 +36,8 @@ void RequestTable::OnReply(NodeId from, const Message& message) {
     promise = std::move(it->second);
     requests_.erase(it);
   }
-  promise.set_value({message.header.flags == kReplyOk, *std::move(text)});
+  if (message.header.flags == kReplyOk) return promise.set_value(*std::move(text));
+  promise.set_exception(std::make_exception_ptr(Error(*text)));
 }
 
 void RequestTable::Fail(const Error& error) {

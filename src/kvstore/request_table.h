@@ -18,11 +18,8 @@
 
 namespace hipress {
 
-/// Answer to a request: text of the answer, or a sentence about an error.
-struct Reply {
-  bool ok;
-  std::string text;
-};
+/// Text of the answer to a request, or an Error.
+using Reply = std::string;
 
 class RequestTable {
  public:

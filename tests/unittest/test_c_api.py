@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.cluster import run_cluster
 from hipress import Compressor, _lib, errors
 from hipress._c_api import Declarations, statements
 from hipress._lib import abi, lib
@@ -41,7 +42,7 @@ HIPRESS_API int HipressUse(HipressThingHandle thing, const HipressPair* pairs,
 
 def test_every_declaration_of_the_headers_is_made():
     text = "".join((INCLUDE / name).read_text("utf-8") for name in ("c_api.h", "mxnet.h"))
-    assert lib.HipressDeclarations().decode() == text
+    assert statements(lib.HipressDeclarations().decode()) == statements(text)
     assert len(abi.functions) == text.count("\nHIPRESS_API ")
     assert all(getattr(lib, name).argtypes == types for name, (_, types) in abi.functions.items())
 
@@ -64,6 +65,12 @@ def test_declaration_forms_become_ctypes():
             ],
         )
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ["typedef int Number;", "struct Row { int cells : 3; };"])
+def test_unknown_form_of_a_declaration_is_refused(text):
+    with pytest.raises(ValueError, match="of a form that is not known here"):
+        Declarations(text)
 
 
 def test_library_built_from_another_header_is_refused(monkeypatch: pytest.MonkeyPatch):
@@ -143,3 +150,19 @@ def test_reported_error_names_the_reporting_rank_and_keeps_its_text():
             with pytest.raises(HipressError) as caught:
                 member._check(lib.HipressAwaitEncodes(member.handle))
             assert vars(caught.value) == vars(error)
+
+
+def test_norm_of_states_is_that_of_the_residual():
+    def program():
+        import numpy as np
+
+        from hipress.node import Node
+
+        with Node() as node:
+            node.set_gradient_compression({"type": "2bit", "threshold": 0.5, "min_size": 0})
+            node.init_array(0, np.zeros(100, np.float32), "w")
+            node.pushpull(0, np.full(100, 0.75, np.float32)).wait(20)
+            print("norms:", node.norm_of_states(), node.norm_of_states(first=1))
+
+    *_, worker = run_cluster(program, workers=1, servers=1, timeout=60)
+    assert "norms: 2.5 0.0" in worker.output  # each element leaves 0.25 of 0.75

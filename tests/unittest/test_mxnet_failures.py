@@ -1,5 +1,6 @@
 """What MXNet users see when something breaks: an MXNetError that names the culprit, and an end."""
 
+import ctypes
 import signal
 import sys
 
@@ -244,6 +245,8 @@ def test_what_the_node_waits_for_fails_as_mxnets_users_expect():
     import mxnet as mx
     import numpy as np
 
+    from hipress._lib import abi
+    from hipress.errors import Cause, Code
     from hipress.operations import Operations
     from mxnet_hipress._job import WorkerNode
 
@@ -256,9 +259,11 @@ def test_what_the_node_waits_for_fails_as_mxnets_users_expect():
         return 0
 
     pending = node.start(start, None, 0)
-    node._operations._ended(numbers[0], b"worker 1 died")
-    with pytest.raises(mx.MXNetError, match="worker 1 died"):
+    died = abi.HipressError(Code.JOB, Cause.DIED, 2, 1, b"worker 1 died")
+    node._operations._ended(numbers[0], ctypes.pointer(died))
+    with pytest.raises(mx.MXNetError, match="worker 1 died") as caught:
         pending.wait(1)
+    assert (caught.value.cause, caught.value.role, caught.value.rank) == (Cause.DIED, "worker", 1)
     with pytest.raises(mx.MXNetError, match="same size and dtype"):
         node.auto = None
         node.pushpull(0, np.zeros(2, np.float32), np.zeros(3, np.float32))

@@ -380,8 +380,8 @@ class FakeNode:
     def __init__(self):
         self.failure = ""
 
-    def left(self):
-        return ""
+    def nodes_left(self):
+        return []
 
     def fail_job(self, sentence):
         self.failure = sentence

@@ -13,7 +13,6 @@ import functools
 import hashlib
 import ipaddress
 import ssl
-from ctypes import byref, c_char_p
 
 from hipress import files
 from hipress.elastic.errors import ElasticError, Stranger
@@ -55,17 +54,15 @@ def listener_context() -> tuple[ssl.SSLContext, bytes]:
 
 
 def _listener_context() -> tuple[ssl.SSLContext, bytes]:
-    from hipress._lib import check_call, lib  # only where TLS is used
+    from hipress._lib import call, lib  # only where TLS is used
 
-    text = c_char_p()
-    check_call(lib.HipressMakeCertificate(byref(text)), RuntimeError)
-    pem = text.value or b""
+    pem = call(lib.HipressMakeCertificate, kind=RuntimeError)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.num_tickets = 0
-    with files.anonymous("hipress-certificate", pem) as file:  # ``ssl`` reads files only
+    with files.anonymous("hipress-certificate", pem.encode()) as file:  # ``ssl`` reads files only
         context.load_cert_chain(f"/proc/self/fd/{file.fileno()}")
-    return context, hashlib.sha256(ssl.PEM_cert_to_DER_cert(_first_block(pem.decode()))).digest()
+    return context, hashlib.sha256(ssl.PEM_cert_to_DER_cert(_first_block(pem))).digest()
 
 
 def _first_block(pem: str) -> str:

@@ -12,13 +12,11 @@ import importlib.util
 from collections.abc import Sequence
 from ctypes import (
     POINTER,
-    Structure,
     byref,
     c_char_p,
     c_double,
     c_int,
     c_int64,
-    c_uint32,
     c_uint64,
     c_void_p,
 )
@@ -32,55 +30,21 @@ from hipress.compll.backends.cuda.program import ENTRY
 from hipress.compll.backends.numpy.interpreter import check_params
 from hipress.compll.ir.ir import Program
 from hipress.compll.runtime.cuda_build import build
+from hipress.compll.runtime.native import declarations
 
 ABI_VERSION = 2
 """Of cuda/abi.h."""
 SHAPES = {"auto": 0, "grid": 1, "block": 2}
-_STATES = 4
 
 
 class CudaError(RuntimeError):
     """CUDA, or a call's arguments, are not as they must be."""
 
 
-class EncodeCall(Structure):
-    """CompllCudaEncode of cuda/abi.h."""
-
-    _fields_ = [
-        ("gradient", c_void_p), ("n", c_int64), ("states", c_void_p * _STATES), ("step", c_uint64),
-        ("stream", c_uint32), ("payload", c_void_p), ("capacity", c_int64), ("bytes", c_void_p),
-        ("workspace", c_void_p), ("skip", c_void_p),
-    ]  # fmt: skip
-
-
-class DecodeCall(Structure):
-    """CompllCudaDecode of cuda/abi.h."""
-
-    _fields_ = [
-        ("payload", c_void_p), ("bytes", c_void_p), ("capacity", c_int64), ("n", c_int64),
-        ("out", c_void_p), ("status", c_void_p), ("workspace", c_void_p),
-    ]  # fmt: skip
-
-
-_DOUBLES = POINTER(c_double)
-
-
-class _Table(Structure):
-    _fields_ = [
-        ("abi_version", c_uint32), ("name", c_char_p), ("spec", c_char_p), ("num_params", c_int),
-        ("num_states", c_int), ("fixed_size", c_int),
-        ("max_bytes", ctypes.CFUNCTYPE(c_int64, c_int64, _DOUBLES)),
-        ("encode_workspace", ctypes.CFUNCTYPE(c_int64, c_int64, _DOUBLES)),
-        ("decode_workspace", ctypes.CFUNCTYPE(c_int64, c_int64, _DOUBLES)),
-        ("encode", ctypes.CFUNCTYPE(c_int, POINTER(EncodeCall), _DOUBLES, c_int, c_void_p)),
-        ("decode", ctypes.CFUNCTYPE(c_int, POINTER(DecodeCall), _DOUBLES, c_int, c_int, c_void_p)),
-        ("encode_batch",
-         ctypes.CFUNCTYPE(c_int, c_void_p, c_int, _DOUBLES, c_uint64, c_void_p)),
-        ("decode_batch", ctypes.CFUNCTYPE(c_int, c_void_p, c_int, _DOUBLES, c_int, c_void_p)),
-        ("decode_sum",
-         ctypes.CFUNCTYPE(c_int, POINTER(DecodeCall), c_int, _DOUBLES, c_int, c_void_p)),
-        ("sentence", ctypes.CFUNCTYPE(c_char_p, c_int64)),
-    ]  # fmt: skip
+_ABI = declarations("cuda/abi.h")
+EncodeCall = _ABI.CompllCudaEncode
+DecodeCall = _ABI.CompllCudaDecode
+_Table = _ABI.CompllCudaAlgorithm
 
 
 class Library:
@@ -192,7 +156,7 @@ class Algorithm:
         if len(states) != len(self.program.states):
             wanted = ", ".join(self.program.states) or "none"
             raise ValueError(f"{self.program.name} has the states {wanted}, not {len(states)}")
-        pointers = (c_void_p * _STATES)(*states)
+        pointers = (c_void_p * _ABI.COMPLL_CUDA_STATES)(*states)
         return EncodeCall(
             gradient, n, pointers, step, place, payload, capacity, size, workspace, skip
         )

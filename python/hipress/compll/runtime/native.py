@@ -82,8 +82,10 @@ def compile_cached(name: str, source: str, flags: list[str], depends: Sequence[P
 
 
 @functools.cache
-def _abi() -> Declarations:
-    return Declarations((include_directory() / "operator/contrib/compll/abi.h").read_text("utf-8"))
+def declarations(header: str) -> Declarations:
+    """Return the declarations of CompLL's "abi.h" or "cuda/abi.h"."""
+    folder = include_directory() / "operator/contrib/compll"
+    return Declarations((folder / header).read_text("utf-8"))
 
 
 _TYPES = {"float32": 0, "float16": 1, "uint16": 2}
@@ -103,10 +105,12 @@ class Compiled:
         self.program, self.threads = program, threads
         self.params = check_params(program, params)
         self.library = ctypes.CDLL(str(build(program, isa)))
+        self._abi = declarations("abi.h")
         entry = self.library.hipress_compll_algorithm
-        entry.restype = POINTER(_abi().CompllAlgorithm)
+        entry.restype = POINTER(self._abi.CompllAlgorithm)
         self.algorithm = entry().contents
         self._values = (c_double * max(len(self.params), 1))(*self.params.values())
+        self._params = ctypes.addressof(self._values)
 
     def max_bytes(self, n: int) -> int:
         """Upper bound of the payload of n elements."""
@@ -142,14 +146,14 @@ class Compiled:
         lazy_values = np.zeros(8, np.float32)
         payload = np.zeros(self.max_bytes(gradient.size) + 64, np.uint8)
         payload[-64:] = 0xA5
-        call = _abi().CompllEncodeCall(
-            gradient.ctypes.data, type_, gradient.size, self._values, pointers, before,
+        call = self._abi.CompllEncodeCall(
+            gradient.ctypes.data, type_, gradient.size, self._params, pointers, before,
             0, lazy_values.ctypes.data, step, stream, self.threads, None, payload.ctypes.data,
         )  # fmt: skip
         written = self.algorithm.encode(ctypes.byref(call))
         if call.lazy:
             values = lazy_values.ctypes.data
-            settle = _abi().CompllSettleCall(pointers, values, gradient.size, self.threads)
+            settle = self._abi.CompllSettleCall(pointers, values, gradient.size, self.threads)
             self.algorithm.settle(ctypes.byref(settle))
         if written < 0 or written > payload.size - 64 or (payload[-64:] != 0xA5).any():
             raise AssertionError(f"encode wrote {written} bytes, or beyond its buffer")
@@ -176,10 +180,11 @@ class Compiled:
     def _decode(self, payloads: list[bytes], out: np.ndarray, add: bool) -> None:
         data = [np.frombuffer(payload, np.uint8) for payload in payloads]
         error = ctypes.create_string_buffer(300)
-        call = _abi().CompllDecodeCall(
+        sizes = (c_int64 * len(data))(*(part.size for part in data))
+        call = self._abi.CompllDecodeCall(
             (c_void_p * len(data))(*(part.ctypes.data for part in data)),
-            (c_int64 * len(data))(*(part.size for part in data)), len(data), out.size,
-            self._values, out.ctypes.data, 0, int(add), 0, self.threads, None,
+            ctypes.addressof(sizes), len(data), out.size,
+            self._params, out.ctypes.data, 0, int(add), 0, self.threads, None,
             ctypes.addressof(error), len(error),
         )  # fmt: skip
         if self.algorithm.decode(ctypes.byref(call)) != 0:
