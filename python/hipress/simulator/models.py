@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hipress import files
@@ -68,13 +68,10 @@ class Model:
         if old == 0:
             raise ValueError(f"{self.source} says no times of layers, so none can be scaled")
         scale = seconds / old
-        return Model(
-            self.name,
-            self.source,
-            self.batch,
-            self.layers,
-            tuple(t * scale for t in self.forward),
-            tuple(t * scale for t in self.backward),
+        return replace(
+            self,
+            forward=tuple(t * scale for t in self.forward),
+            backward=tuple(t * scale for t in self.backward),
         )
 
 

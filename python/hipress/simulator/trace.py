@@ -27,37 +27,18 @@ def save(
         if not isinstance(label, Label):
             continue
         tid = lanes.setdefault((host, lane), len(lanes))
-        events.append(
-            {
-                "name": label.op,
-                "ph": "X",
-                "pid": host,
-                "tid": tid,
-                "ts": round(start * 1e6, 3),
-                "dur": round((end - start) * 1e6, 3),
-                "args": {
-                    "key": label.key,
-                    "partition": label.partition,
-                    "node": label.node,
-                    "peer": label.peer,
-                    "bytes": round(label.bytes),
-                },
-            }
-        )
+        args = {
+            "key": label.key,
+            "partition": label.partition,
+            "node": label.node,
+            "peer": label.peer,
+            "bytes": round(label.bytes),
+        }
+        events.append(_event(label.op, host, tid, start, end - start, args))
     now = 0.0
     for layer, seconds in zip(reversed(model.layers), reversed(model.backward)):
         if seconds > 0:
-            events.append(
-                {
-                    "name": "backward",
-                    "ph": "X",
-                    "pid": 0,
-                    "tid": len(lanes),
-                    "ts": round(now * 1e6, 3),
-                    "dur": round(seconds * 1e6, 3),
-                    "args": {"key": layer.name},
-                }
-            )
+            events.append(_event("backward", 0, len(lanes), now, seconds, {"key": layer.name}))
         now += seconds
     lanes[0, "backward pass"] = len(lanes)
     for host in sorted({host for host, _ in lanes}):
@@ -67,6 +48,11 @@ def save(
     text = json.dumps({"traceEvents": events, "displayTimeUnit": "ms", "otherData": note})
     files.write(path, "timeline", text)
     return len(events)
+
+
+def _event(name: str, pid: int, tid: int, start: float, seconds: float, args: dict) -> dict:
+    ts, dur = round(start * 1e6, 3), round(seconds * 1e6, 3)
+    return {"name": name, "ph": "X", "pid": pid, "tid": tid, "ts": ts, "dur": dur, "args": args}
 
 
 def _name(what: str, pid: int, tid: int, name: str) -> dict:
