@@ -20,11 +20,15 @@ import platform
 import re
 import subprocess
 import sys
+import sysconfig
 import tempfile
 from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
 
+COMMANDS = Path(sysconfig.get_path("scripts"))
+"""Folder with the commands that were installed with the package."""
+LAUNCH = [COMMANDS / "hipress-launch", "-n", "2", "-s", "1", "--timeout", "90"]
 SECONDS = 120
 """Time limit of each check."""
 
@@ -34,9 +38,15 @@ def run(*command: str | Path, folder: Path, **environment: str) -> str:
     env = {**os.environ, "PYTHONNOUSERSITE": "1", **environment}
     env.pop("PYTHONPATH", None)
     done = subprocess.run(
-        [str(word) for word in command], cwd=folder, env=env, timeout=SECONDS, check=False,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-    )  # fmt: skip
+        [str(word) for word in command],
+        cwd=folder,
+        env=env,
+        timeout=SECONDS,
+        check=False,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
     if done.returncode:
         raise AssertionError(f"{command} ended with status {done.returncode}:\n{done.stdout}")
     return done.stdout
@@ -59,15 +69,14 @@ def check_package(folder: Path) -> str:
 
 def check_doctor(folder: Path) -> str:
     """Run `hipress doctor`."""
-    lines = run(sys.executable, "-m", "hipress", "doctor", folder=folder).splitlines()
+    lines = run(COMMANDS / "hipress", "doctor", folder=folder).splitlines()
     (encryption,) = (line.split("encryption")[1].strip() for line in lines if "encryption" in line)
     return f"{len(lines)} lines, encryption: {encryption}"
 
 
 def check_numpy(folder: Path) -> str:
     """Sum compressed NumPy arrays in a job of two workers and a server."""
-    launch = [sys.executable, "-m", "hipress", "launch", "-n", "2", "-s", "1", "--timeout", "90"]
-    out = run(*launch, sys.executable, Path(__file__).resolve(), folder=folder, HIPRESS_TLS="on")
+    out = run(*LAUNCH, sys.executable, Path(__file__).resolve(), folder=folder, HIPRESS_TLS="on")
     found = re.findall(r"worker [01] sent (\d+) bytes instead of (\d+)", out)
     assert len(found) == 2, out
     return f"sent {found[0][0]} bytes instead of {found[0][1]}"
@@ -118,8 +127,7 @@ def check_torch(folder: Path) -> str:
 def check_mxnet(folder: Path) -> str:
     """Run the README's example for MXNet with `hipress launch`."""
     (folder / "train.py").write_text(readme_example("kv.set_gradient_comp"), encoding="utf-8")
-    launch = [sys.executable, "-m", "hipress", "launch", "-n", "2", "-s", "1", "--timeout", "90"]
-    out = run(*launch, sys.executable, "train.py", folder=folder)
+    out = run(*LAUNCH, sys.executable, "train.py", folder=folder)
     assert len(re.findall(r"worker [01] of 2: .* bytes pushed", out)) == 2, out
     return f"mxnet {metadata.version('mxnet')}, README's example with 2 workers and a server"
 
@@ -127,9 +135,12 @@ def check_mxnet(folder: Path) -> str:
 def main() -> None:
     print(f"Python {platform.python_version()} on {platform.machine()}", flush=True)
     checks: list[tuple[str, Callable[[Path], str]]] = [
-        ("package", check_package), ("doctor", check_doctor), ("numpy", check_numpy),
-        ("torch", check_torch), ("mxnet", check_mxnet),
-    ]  # fmt: skip
+        ("package", check_package),
+        ("doctor", check_doctor),
+        ("numpy", check_numpy),
+        ("torch", check_torch),
+        ("mxnet", check_mxnet),
+    ]
     for name, check in checks:
         if name in ("torch", "mxnet") and importlib.util.find_spec(name) is None:
             print(f"  {name}: not installed", flush=True)

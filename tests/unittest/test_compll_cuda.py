@@ -422,7 +422,7 @@ def test_a_library_that_cannot_be_loaded_is_none(tmp_path):
 
 @pytest.fixture
 def cuda12(monkeypatch, tmp_path):
-    """An installed hipress-cuda12 with an empty library; returns a function that sets its version."""
+    """An installed hipress-cuda12 without code; returns a function that sets its version."""
     package = tmp_path / "site" / "hipress_cuda12"
     package.mkdir(parents=True)
     (package / "__init__.py").touch()

@@ -1,4 +1,4 @@
-"""The wheel of `make wheel`, installed where nothing else of this folder is on Python's path."""
+"""The wheel of `make wheel`, installed apart from the source tree, and the sdist."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import os
 import re
 import subprocess
 import sys
+import sysconfig
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -24,13 +26,13 @@ def run(*command: str | Path, site: Path, timeout: float = 100) -> str:
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the wheel is installed."""
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The built wheel."""
     for module in ("scikit_build_core", "auditwheel"):
         pytest.importorskip(module)
     if not (ROOT / "build" / "CMakeCache.txt").exists() or not (ROOT / ".venv").exists():
         pytest.skip("nothing is built: run make")
-    wheels, site = tmp_path_factory.mktemp("wheels"), tmp_path_factory.mktemp("site")
+    wheels = tmp_path_factory.mktemp("wheels")
     environment = {**os.environ, "WHEELS": str(wheels)}
     # `timeout` ends what the script has started, too.
     command = ["timeout", "-k", "5", "200", ROOT / "tools" / "setup.sh", "wheel"]
@@ -38,6 +40,13 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert done.returncode == 0, done.stdout + done.stderr
     (wheel,) = wheels.iterdir()
     assert "py3-none-manylinux" in wheel.name
+    return wheel
+
+
+@pytest.fixture(scope="module")
+def site(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder that the wheel is installed in."""
+    site = tmp_path_factory.mktemp("site")
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index"]
     subprocess.run([*pip, "--target", site, wheel], timeout=60, check=True)
     return site
@@ -58,15 +67,68 @@ def test_the_installed_package_is_the_one_that_is_used(site: Path):
     assert "onebit" in run(site / "bin" / "hipress", "codecs", site=site)
 
 
-def test_readme_example_runs_under_the_installed_launcher(site: Path):
-    pytest.importorskip("mxnet")
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    (code,) = [c for c in re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
-               if "kv.set_gradient_compression(" in c]  # fmt: skip
-    (site / "train.py").write_text(code)
-    launch = [site / "bin" / "hipress-launch", "-n", "2", "-s", "1", "--timeout", "90"]
-    out = run(*launch, sys.executable, "train.py", site=site)
-    assert re.search(r"worker [01] of 2: .* bytes pushed", out), out
+def test_library_needs_only_the_c_library_and_libgcc(site: Path):
+    library = site / "hipress" / "libhipress.so"
+    out = run("readelf", "--dynamic", "--wide", library, site=site)
+    needed = set(re.findall(r"\(NEEDED\).*\[(.+)\]", out))
+    system = r"(libc|libm|libpthread|libdl|libgcc_s|ld-linux.*)\.so\.\d"
+    assert not [name for name in needed if not re.fullmatch(system, name)], needed
+    # With a visible symbol, another OpenSSL or C++ runtime of the process could replace ours.
+    out = run("nm", "--dynamic", "--defined-only", "--format=posix", library, site=site)
+    names = {line.split()[0] for line in out.splitlines()}
+    assert "HipressVersion" in names
+    assert not [name for name in names if not name.startswith(("Hipress", "hipress_"))]
+
+
+def test_wheel_has_licenses_and_no_cuda_code(site: Path):
+    assert not list(site.rglob("libhipress_cuda.so"))
+    (information,) = site.glob("hipress-*.dist-info")
+    for folder in (ROOT / "third_party").iterdir():
+        if folder.is_dir():
+            assert list((information / "licenses" / "third_party" / folder.name).iterdir())
+    assert (information / "licenses" / "LICENSE").exists()
+    metadata = (information / "METADATA").read_text(encoding="utf-8")
+    assert "License-Expression: Apache-2.0 AND BSL-1.0 AND BSD-2-Clause\n" in metadata
+    version = re.search(r"^Version: (.+)$", metadata, re.MULTILINE)[1]
+    code = "import hipress, hipress._lib as l; print(hipress.__version__, l.version())"
+    assert run(sys.executable, "-c", code, site=site).split() == [version] * 2
+
+
+def test_smoke_test_passes_in_a_new_environment(wheel: Path, tmp_path: Path):
+    venv = [sys.executable, "-m", "venv", "--without-pip", tmp_path]
+    subprocess.run(venv, timeout=60, check=True)
+    python = tmp_path / "bin" / "python"
+    pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet"]
+    subprocess.run([*pip, "--no-deps", "--no-index", wheel], timeout=60, check=True)
+    # The packages of the test environment, without its link to the source tree.
+    (site,) = tmp_path.glob("lib/python*/site-packages")
+    (site / "others.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    out = run(python, ROOT / "tools" / "smoke_wheel.py", site=tmp_path, timeout=250)
+    for name in ("package", "doctor", "numpy", "torch", "mxnet"):
+        assert re.search(rf"^  {name}: ", out, re.MULTILINE), out
+
+
+def test_sdist_compiles_with_its_own_headers(tmp_path: Path):
+    pytest.importorskip("scikit_build_core")
+    code = "import sys, scikit_build_core.build as b; b.build_sdist(sys.argv[1])"
+    build = [sys.executable, "-c", code, tmp_path]
+    subprocess.run(build, cwd=ROOT, timeout=60, check=True, stdout=subprocess.DEVNULL)
+    (sdist,) = tmp_path.glob("hipress-*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        archive.extractall(tmp_path)
+    (source,) = tmp_path.glob("hipress-*/")
+    configure = ["cmake", "-S", source, "-B", source / "build", "-G", "Ninja"]
+    run(*configure, f"-DPython3_EXECUTABLE={sys.executable}", "-DHIPRESS_CUDA=off", site=tmp_path)
+    for project, file in (
+        ("asio", "src/van/acceptor.cc"),
+        ("xxhash", "src/van/checksum.cc"),
+        ("dmlc-core", "src/operator/contrib/codec_none.cc"),
+    ):
+        target = f"CMakeFiles/hipress_objects.dir/{file}.o"
+        run("ninja", "-C", source / "build", target, site=tmp_path, timeout=200)
+        headers = run("ninja", "-C", source / "build", "-t", "deps", target, site=tmp_path)
+        assert f"third_party/{project}/include" in headers
+        assert not re.search(r"/usr/include/(asio|dmlc|xxh)", headers)
 
 
 def test_a_codec_of_ones_own_is_compiled_by_the_installed_compiler(site: Path, tmp_path: Path):
