@@ -30,7 +30,7 @@ def checkpoint(folder: Path) -> None:
 
 def figures(folder: Path) -> None:
     """Write more figures for TensorBoard than tensorboardX's queue holds."""
-    from hipress.autotune.tensorboard import tensorboard_writer
+    from hipress.autotune.journal import tensorboard_writer
 
     for step in range(50):
         tensorboard_writer(str(folder)).add_scalars({"step": step, "bytes": step, "ratio": 2.0})

@@ -138,11 +138,11 @@ def test_a_process_writes_one_file_for_tensorboard(monkeypatch, tmp_path):
     """Whatever chooses after what, as in the views of an elastic job."""
     pytest.importorskip("tensorboardX")
     monkeypatch.setenv("HIPRESS_TENSORBOARD", str(tmp_path / "runs"))
-    first, second, other = (TuningJournal(rank, 1.0, 0) for rank in (0, 0, 1))
+    first, second, other = (TuningJournal(rank, 1.0, int) for rank in (0, 0, 1))
     assert first._tensorboard is second._tensorboard is not None and other._tensorboard is None
     assert len([*(tmp_path / "runs").iterdir()]) == 1
     monkeypatch.setenv("HIPRESS_TENSORBOARD", str(tmp_path / "more"))
-    assert TuningJournal(0, 1.0, 0)._tensorboard is not first._tensorboard
+    assert TuningJournal(0, 1.0, int)._tensorboard is not first._tensorboard
 
 
 @pytest.mark.parametrize("missing", [True, False])
@@ -151,7 +151,7 @@ def test_tensorboard_cannot_be_written(monkeypatch, tmp_path, caplog, missing):
     monkeypatch.setenv("HIPRESS_TENSORBOARD", str(tmp_path / "file" / "runs"))
     if missing:
         monkeypatch.setitem(sys.modules, "tensorboardX", None)
-    assert TuningJournal(0, 1.0, 0)._tensorboard is None
+    assert TuningJournal(0, 1.0, int)._tensorboard is None
     sentence = r"pip install tensorboardX" if missing else "Not a directory"
     assert sentence in caplog.text and "no figures for TensorBoard" in caplog.text
 

@@ -59,7 +59,7 @@ def trained(rank, times, kind, hybrid, count):
                 grad = parameter.grad
                 each += grad.full_tensor() if of is model else grad
         optimizer.step()
-        ways.append(compression._follower.way.name)
+        ways.append(compression._controller.method.name)
     ours, exact = (torch.cat([each.flatten() for each in total]) for total in sums)
     dist.all_reduce(exact)
     exact /= size

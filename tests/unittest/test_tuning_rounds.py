@@ -28,7 +28,7 @@ class Front:
     rank, num_ranks, elements, outer_methods = 1, 2, 1000, OUTER_METHODS
 
     def __init__(self, seconds):
-        self.seconds, self.compared, self.reductions = seconds, 0, self
+        self.seconds, self.compared, self.reductions, self.used = seconds, 0, self, []
 
     def measure(self, methods, compare):
         return [Measurement(seconds, 1000) for seconds in self.seconds]
@@ -45,6 +45,9 @@ class Front:
 
     def max(self, *values):
         return self.end_max(self.begin_max(values))
+
+    def use(self, method):
+        self.used.append(method)
 
     def bytes_sent(self):
         return 0
@@ -102,11 +105,13 @@ def test_steps_between_rounds_without_turns_are_those_that_were_made():
     choice = made(front)
     asked = []
     front.begin_max = lambda values: asked.append(values) or list(values)
-    assert choice.before_outer_step(5, 5, 0.1)  # early ones, of five steps
+    choice.before_outer_step(5, 5, 0.1)  # early ones, of five steps
+    assert len(front.used) == 1
     for step in (10, 15):
         choice.record_travel(0, 0.01)
         choice._step_began -= 1.0
-        assert not choice.before_outer_step(step, 5, 0.1)
+        choice.before_outer_step(step, 5, 0.1)
+    assert len(front.used) == 1
     seconds = [mean for _, mean in asked[1:]]
     assert seconds and all(0.2 <= mean < 0.3 for mean in seconds)
     assert first_steps(H) == 5

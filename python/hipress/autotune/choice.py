@@ -166,9 +166,6 @@ class MethodChoice:
 
         Returns:
             The result, as a sentence.
-
-        Raises:
-            HipressError: If a rank fails or is silent.
         """
         self._load(self._measure())
         return self.explanation.say(
@@ -232,9 +229,6 @@ def choose(
         min_size: Elements from which on gradients are compressed.
         known: State of an earlier choice, equal on all ranks. It replaces the measurement if the
             methods are the same.
-
-    Raises:
-        HipressError: If a rank fails or is silent.
     """
     why = ""
     if frontend.num_ranks == 1:

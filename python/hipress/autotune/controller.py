@@ -46,7 +46,7 @@ class TuningController:
         frontend: Gradients that are tuned.
         raw: Bytes of an uncompressed step that this rank sends.
         tries: Whether steps of training may try methods of the framework's own. Otherwise gradients
-            without a codec are sent, and counted, like the others.
+            without a codec are sent and counted like compressed ones.
         overlaps: Whether a step may begin before the last one is over, except when :attr:`settles`
             is true.
     """
@@ -83,7 +83,7 @@ class TuningController:
         """Seconds of a step, if the front end knows them better than from the steps' beginnings."""
         self._figures: dict[str, float] = {}
         """Latest numbers of the guards for the present method."""
-        self._journal = TuningJournal(frontend.rank, raw, frontend.bytes_sent())
+        self._journal = TuningJournal(frontend.rank, raw, frontend.bytes_sent)
         self.method = choice.method
         """Method of the step that has begun."""
         self.observer: GradientObserver | None = None
@@ -114,11 +114,7 @@ class TuningController:
         return self._timer.is_at_edge
 
     def begin_step(self) -> Method:
-        """Return the method of the step that begins, the same on all ranks.
-
-        Raises:
-            HipressError: If a rank fails or is silent.
-        """
+        """Return the method of the step that begins, the same on all ranks."""
         frontend, before = self._frontend, self.choice.method
         step = self._step = frontend.step
         self._first = step if self._first is None else self._first
@@ -136,10 +132,9 @@ class TuningController:
             self._figures = {}
         last, self.method = self.method, self._apply()
         if self.method is not last:
-            self._journal.count_from(step, frontend.bytes_sent())
+            self._journal.count_from(step)
         counts = frontend.keeps_error_feedback or not self.method.by_framework or not self._tries
-        explanation, sent = self.choice.explanation, frontend.bytes_sent
-        self._journal.write(explanation, step, sent, counts, self._figures)
+        self._journal.write(self.choice.explanation, step, counts, self._figures)
         guard = self._guard()
         self.observer = guard and GradientObserver(
             guard, step, frontend.statistics, frontend.compares_results
@@ -183,7 +178,7 @@ class TuningController:
     def _measure_again(self, ratio: float) -> _LogLine:
         before = self.choice.method
         sentence = self.choice.measure_again(self._step, ratio)
-        self._journal.count_from(self._step, self._frontend.bytes_sent())
+        self._journal.count_from(self._step)
         changed = self.choice.method is not before
         self._network.begin(changed)
         if changed:
@@ -321,7 +316,7 @@ class TuningController:
         self._has_residuals = has_residuals and self._codec.by_framework
         self._rounding_guard, self._feedback_guard = RoundingGuard(), None
         self._first, self.observer = None, None
-        self._journal.begin(self._frontend.step, self._frontend.bytes_sent())
+        self._journal.begin(self._frontend.step)
 
     def state_dict(self) -> dict[str, Any]:
         """Return the choice and the network's usual times for the controller of another job, as

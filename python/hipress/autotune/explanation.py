@@ -54,7 +54,7 @@ class Explanation:
     history: list[str] = field(default_factory=list)
     """The last MAX_HISTORY earlier sentences, in order."""
     next_steps: list[str] = field(default_factory=list)
-    """What would make training faster, if it was simulated."""
+    """Sentences on what would make training faster, if it was simulated."""
 
     def say(self, sentence: str) -> str:
         """Replace the sentence, and return it."""
@@ -168,7 +168,7 @@ def number(ms: float) -> str:
 
 
 def _aligned(cells: Sequence[Sequence[str]]) -> list[str]:
-    """Return the lines of a table. The first and last columns are texts, the others numbers."""
+    """Return the lines of a table. The first and last columns are text."""
     widths = [max(map(len, column)) for column in zip(*cells)]
     return [
         "  ".join(

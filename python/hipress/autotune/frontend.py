@@ -1,6 +1,8 @@
 """The protocol between the autotuner and a front end, whose gradients it tunes.
 
-All ranks call the collective methods together and in the same order.
+All ranks call the reductions, :meth:`TuningFrontend.time_gradients` and
+:meth:`TuningFrontend.measure` together, in the same order. These, and all methods of the autotuner
+that call them, raise HipressError if a rank fails or is silent.
 """
 
 from __future__ import annotations
@@ -32,11 +34,7 @@ class RankReductions(ABC):
 
     @abstractmethod
     def end_max(self, begun: Any) -> list[float]:
-        """Wait for the result of :meth:`begin_max`.
-
-        Raises:
-            HipressError: If a rank fails or is silent.
-        """
+        """Wait for the result of :meth:`begin_max`."""
 
     @abstractmethod
     def mean(self, values: np.ndarray) -> np.ndarray:
@@ -44,9 +42,6 @@ class RankReductions(ABC):
 
         Args:
             values: float32[n] or float64[n].
-
-        Raises:
-            HipressError: If a rank fails or is silent.
         """
 
     def max(self, *values: float) -> list[float]:
@@ -61,6 +56,32 @@ class RankReductions(ABC):
             number: A small number, or a power of two times one; at least 0.
         """
         return int(self.max(number if rank == 0 else 0)[0])
+
+
+class SumReductions(RankReductions):
+    """Reductions by sums of float32. Each rank has elements of its own in the sum of a maximum,
+    which the rounding of other ranks' numbers does not affect."""
+
+    def __init__(self, rank: int, num_ranks: int) -> None:
+        self._rank, self._num_ranks = rank, num_ranks
+
+    @abstractmethod
+    def begin_sum(self, values: np.ndarray) -> Callable[[], np.ndarray]:
+        """Begin the sum of float32[n] over all ranks, and return a function that waits for it."""
+
+    def begin_max(self, values: Sequence[float]) -> tuple[Callable[[], np.ndarray], int]:
+        mine = np.zeros((self._num_ranks, MAX_NUMBERS), np.float32)
+        mine[self._rank, : len(values)] = values
+        return self.begin_sum(mine.reshape(-1)), len(values)
+
+    def end_max(self, begun: tuple[Callable[[], np.ndarray], int]) -> list[float]:
+        wait, count = begun
+        return wait().reshape(-1, MAX_NUMBERS).max(axis=0)[:count].tolist()
+
+    def mean(self, values: np.ndarray) -> np.ndarray:
+        if not values.size:
+            return values
+        return self.begin_sum(values.astype(np.float32))() / np.float32(self._num_ranks)
 
 
 class TuningFrontend(ABC):
@@ -86,9 +107,6 @@ class TuningFrontend(ABC):
 
         Returns:
             Seconds of the slowest rank, and elements of the sample.
-
-        Raises:
-            HipressError: If a rank fails or is silent.
         """
 
     @contextlib.contextmanager
@@ -115,9 +133,6 @@ class TuningFrontend(ABC):
             methods: The least lossy first.
             compare: :func:`~hipress.autotune.measurement.compare_methods` or
                 :func:`~hipress.autotune.measurement.measure_each`.
-
-        Raises:
-            HipressError: If a rank fails or is silent.
         """
         with self.measuring():
             return compare(

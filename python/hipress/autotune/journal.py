@@ -23,15 +23,88 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from hipress.autotune.explanation import Explanation
-from hipress.autotune.tensorboard import TensorBoardWriter, tensorboard_writer
 from hipress.files import FileError, LineFile, warn_once
 
 EVERY = 100
 FIGURES = ("rounding", "error", "share")
+
+
+class TensorBoardWriter:
+    """A file in a folder, separate from the files that the script itself writes there.
+
+    A failed write, for example to a full disk, is reported once. Nothing more is written then, as
+    records after an incomplete one cannot be read.
+
+    Raises:
+        ImportError: If a package is not installed. The message is a sentence.
+        OSError: If the folder or the file cannot be created.
+    """
+
+    def __init__(self, folder: str) -> None:
+        try:
+            # It needs no TensorFlow. TensorBoard's own writer imports it, where it is installed.
+            from tensorboardX import event_file_writer
+        except ImportError as error:
+            raise ImportError(
+                f"it needs the package tensorboardX (pip install tensorboardX): {error}"
+            ) from error
+        os.makedirs(folder, exist_ok=True)
+        # Not SummaryWriter: its thread ends after a failed write, and the caller waits forever.
+        self._writer = event_file_writer.EventsWriter(os.path.join(folder, "events"), ".hipress")
+        self._folder, self._failed = folder, False
+
+    def add_text(self, sentence: str, step: int) -> None:
+        """Write the reason for the method that is used from this step on."""
+        from tensorboardX.summary import text
+
+        self._add(step, [text("hipress/way", sentence)])
+
+    def add_scalars(self, figures: Mapping[str, object]) -> None:
+        """Write the figures that are numbers as scalars, at the step in ``figures["step"]``."""
+        from tensorboardX.summary import scalar
+
+        found = [
+            scalar(f"hipress/{name}", value)
+            for name, value in figures.items()
+            if isinstance(value, (int, float)) and name != "step"
+        ]
+        self._add(figures["step"], found)
+
+    def _add(self, step: object, summaries: list) -> None:
+        from tensorboardX.proto.event_pb2 import Event
+
+        if self._failed:
+            return
+        try:
+            for summary in summaries:
+                event = Event(wall_time=time.time(), step=step, summary=summary)
+                self._writer.write_event(event)
+            self._writer.flush()
+        except OSError as error:
+            self._failed = True
+            warn_once(os.path.join(self._folder, "events.*.hipress"), error)
+
+
+_writers: dict[tuple[int, str], TensorBoardWriter] = {}
+
+
+def tensorboard_writer(folder: str) -> TensorBoardWriter:
+    """Return this process's only writer for a folder. Each writer would create a file of its own,
+    for example in each view of an elastic job.
+
+    Raises:
+        ImportError: See :class:`TensorBoardWriter`.
+        OSError: See :class:`TensorBoardWriter`.
+    """
+    key = os.getpid(), folder
+    if key not in _writers:
+        _writers[key] = TensorBoardWriter(folder)
+    return _writers[key]
 
 
 class TuningJournal:
@@ -40,36 +113,36 @@ class TuningJournal:
     Args:
         rank: Rank of this process. Rank 0 writes.
         raw: Bytes of an uncompressed step that this rank sends.
-        sent: Bytes that this rank has sent so far.
+        bytes_sent: Returns the bytes that this rank has sent so far.
     """
 
-    def __init__(self, rank: int, raw: float, sent: int) -> None:
+    def __init__(self, rank: int, raw: float, bytes_sent: Callable[[], int]) -> None:
         path = os.environ.get("HIPRESS_EXPLAIN", "") if rank == 0 else ""
         self._path = Path(path) if path else None
         self._lines = LineFile(Path(path).with_suffix(".jsonl"), "figures") if path else None
         folder = os.environ.get("HIPRESS_TENSORBOARD", "") if rank == 0 else ""
         self._tensorboard = _tensorboard(folder)
-        self._raw = raw
+        self._raw, self._bytes_sent = raw, bytes_sent
         self._written = 0
         """Step of the last line."""
-        self._counted = 0, sent
+        self._counted = 0, bytes_sent()
         """A step, and the bytes sent before it."""
         self._sentence: str | None = None
         """Last sentence that was written."""
 
-    def begin(self, step: int, sent: int) -> None:
+    def begin(self, step: int) -> None:
         """Count steps and bytes from now on."""
-        self._written, self._counted = step, (step, sent)
+        self._written = step
+        self.count_from(step)
 
-    def count_from(self, step: int, sent: int) -> None:
+    def count_from(self, step: int) -> None:
         """Count bytes from now on, with another method or after a measurement."""
-        self._counted = step, sent
+        self._counted = step, self._bytes_sent()
 
     def write(
         self,
         explanation: Explanation,
         step: int,
-        sent: Callable[[], int],
         counts: bool,
         figures: Mapping[str, float],
     ) -> None:
@@ -77,21 +150,20 @@ class TuningJournal:
 
         Args:
             step: Step that begins.
-            sent: Returns the bytes that this rank has sent so far.
-            counts: Whether these include the gradients of the present method.
+            counts: Whether bytes include the gradients of the present method.
             figures: Known numbers of the guards for this method.
         """
         if self._path is None and self._tensorboard is None:
             return
         if self._sentence is None and step > EVERY:  # a rank that joined an elastic job
-            self.begin(step, sent())
+            self.begin(step)
         steps = step - self._written
         if steps < EVERY and explanation.sentence == self._sentence:
             return
         changed, self._sentence = explanation.sentence != self._sentence, explanation.sentence
         line = None
         if steps >= EVERY:
-            line = self._line(explanation, step, sent(), counts, figures)
+            line = self._line(explanation, step, counts, figures)
         if self._path is not None and self._lines is not None:
             try:
                 explanation.save(self._path)
@@ -109,12 +181,12 @@ class TuningJournal:
         self,
         explanation: Explanation,
         step: int,
-        sent: int,
         counts: bool,
         figures: Mapping[str, float],
     ) -> dict[str, object]:
         before, sent_before = self._counted
-        self.begin(step, sent)
+        self.begin(step)
+        _, sent = self._counted
         knows = counts and step > before
         bytes = round((sent - sent_before) / (step - before)) if knows else None
         row = next(row for row in explanation.rows if row.chosen)

@@ -28,7 +28,7 @@ FIRST_STEPS = 5
 
 
 class OuterSchedule(NamedTuple):
-    """How weights are synchronized."""
+    """Method, fragments and delay of outer steps."""
 
     method: int
     """Index of the method."""

@@ -43,11 +43,7 @@ class OuterFrontend(TuningFrontend):
 
     def time_fragments(self, method: Method, count: int) -> list[float]:
         """Return the seconds of each of so many fragments by a method, alone. It is called only if
-        the number of fragments, or the delay, may be chosen.
-
-        Raises:
-            HipressError: If a rank fails or is silent.
-        """
+        the number of fragments, or the delay, may be chosen."""
         raise NotImplementedError
 
     @property
@@ -57,7 +53,7 @@ class OuterFrontend(TuningFrontend):
 
 
 class OuterStepController:
-    """How one rank's weights are synchronized.
+    """Tuner of the outer steps of one rank.
 
     Args:
         sync_every: H.
@@ -89,7 +85,7 @@ class OuterStepController:
         self.explanation = Explanation(f"auto: nothing is measured before step {self._first}")
         peers = frontend.num_ranks
         raw = 4 * frontend.elements * 2 * (peers - 1) / peers / sync_every
-        self._journal = TuningJournal(frontend.rank, raw, frontend.bytes_sent())
+        self._journal = TuningJournal(frontend.rank, raw, frontend.bytes_sent)
 
     @property
     def method(self) -> Method:
@@ -104,9 +100,6 @@ class OuterStepController:
 
         Returns:
             A new schedule, if there is one, at the same step on all ranks.
-
-        Raises:
-            HipressError: If a rank fails or is silent.
         """
         self._steps.append(time.perf_counter() - self._resumed)
         self._count += 1
@@ -119,20 +112,20 @@ class OuterStepController:
         self._write(step, before)
         return self.schedule if self._is_new(before) else None
 
-    def before_outer_step(self, step: int, steps: int, seconds: float) -> bool:
-        """Begin an outer step in which all weights travel at once. It replaces :meth:`after_step`.
+    def before_outer_step(
+        self, step: int, steps: int, seconds: float, known: Mapping[str, Any] | None = None
+    ) -> None:
+        """Begin an outer step in which all weights travel at once, and have the front end use the
+        choice. It replaces :meth:`after_step`.
 
         Args:
             step: Number of inner steps so far.
             steps: Inner steps since the last outer step.
             seconds: Mean seconds of an inner step.
-
-        Returns:
-            Whether there is a new schedule.
-
-        Raises:
-            HipressError: If a rank fails or is silent.
+            known: Result of :meth:`view_state` in the last view, if there is one.
         """
+        if self.schedule is None and known and self.load_state_dict(known):
+            self._frontend.use(self.method)
         before = self.schedule
         self._steps.append(seconds)
         if before is None:
@@ -140,17 +133,17 @@ class OuterStepController:
         else:
             self._watch(step, steps)
         self._write(step, before)
-        return self._is_new(before)
+        if self._is_new(before):
+            self._frontend.use(self.method)
 
     def _is_new(self, before: OuterSchedule | None) -> bool:
         return self.schedule is not None and (before is None or self.schedule[:3] != before[:3])
 
     def _write(self, step: int, before: OuterSchedule | None) -> None:
         if self.explanation.rows:
-            sent = self._frontend.bytes_sent
             if self.schedule is not before:  # the measurement has sent bytes
-                self._journal.count_from(step, sent())
-            self._journal.write(self.explanation, step, sent, counts=True, figures={})
+                self._journal.count_from(step)
+            self._journal.write(self.explanation, step, counts=True, figures={})
 
     def resume(self) -> None:
         """Begin the time of the next inner step."""

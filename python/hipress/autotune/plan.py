@@ -202,9 +202,6 @@ class PlanController(StoreTuner, SizeFrontend):
 
         Returns:
             ``config`` with the ``min_size`` that pays, or type none.
-
-        Raises:
-            HipressError: If a node fails.
         """
         self._set_config(config)
         self._decide()

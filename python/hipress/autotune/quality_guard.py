@@ -189,7 +189,7 @@ def _joined(sums: dict[str, np.ndarray]) -> np.ndarray:
 
 
 class GradientStatistics:
-    """What the guards compute from the one-dimensional parts of a gradient, in NumPy."""
+    """Statistics of the one-dimensional parts of a gradient for the guards, in NumPy."""
 
     @staticmethod
     def squares(parts: Sequence[Any]) -> Sequence[float]:

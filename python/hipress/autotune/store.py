@@ -22,7 +22,7 @@ import numpy as np
 from hipress.autotune.choice import choose, feedback_from, forbids_feedback
 from hipress.autotune.controller import TuningController
 from hipress.autotune.explanation import Explanation
-from hipress.autotune.frontend import MAX_NUMBERS, RankReductions, StepFrontend
+from hipress.autotune.frontend import StepFrontend, SumReductions
 from hipress.autotune.measurement import FIRST_ELEMENTS
 from hipress.autotune.methods import BF16_HOOK, POWERSGD, Method, candidates
 from hipress.autotune.network_watch import BLOCK_STEPS
@@ -87,35 +87,26 @@ def new_key(node: StoreNode, dtype: type, size: int, compress: bool) -> int:
     return key
 
 
-class StoreReductions(RankReductions):
-    """Reductions over the workers of a store, in float32."""
+class StoreReductions(SumReductions):
+    """Reductions over the workers of a store."""
 
     def __init__(self, node: StoreNode) -> None:
+        super().__init__(node.rank, node.num_workers)
         self._node = node
         self._keys: dict[int, int] = {}
-        """Keys by elements. Those of maxima have a negative number."""
+        """Keys by elements."""
 
-    def _key(self, number: int) -> int:
-        if number not in self._keys:
-            self._keys[number] = new_key(self._node, np.float32, abs(number), compress=False)
-        return self._keys[number]
+    def begin_sum(self, values: np.ndarray) -> Callable[[], np.ndarray]:
+        if values.size not in self._keys:
+            self._keys[values.size] = new_key(self._node, np.float32, values.size, compress=False)
+        total = values.copy()
+        pending = self._node.pushpull(self._keys[values.size], total)
 
-    def begin_max(self, values: Sequence[float]) -> tuple[Any, np.ndarray, int]:
-        mine = np.zeros((self._node.num_workers, MAX_NUMBERS), np.float32)
-        mine[self._node.rank, : len(values)] = values
-        return self._node.pushpull(self._key(-mine.size), mine.reshape(-1)), mine, len(values)
+        def wait() -> np.ndarray:
+            pending.wait()
+            return total
 
-    def end_max(self, begun: tuple[Any, np.ndarray, int]) -> list[float]:
-        pending, found, count = begun
-        pending.wait()
-        return found.max(axis=0)[:count].tolist()
-
-    def mean(self, values: np.ndarray) -> np.ndarray:
-        if not values.size:
-            return values
-        total = values.astype(np.float32)
-        self._node.pushpull(self._key(total.size), total).wait()
-        return total / np.float32(self._node.num_workers)
+        return wait
 
 
 class StoreFrontend(StepFrontend):
@@ -230,18 +221,13 @@ class StoreFrontend(StepFrontend):
 
 
 class StoreTuner:
-    """What tunes a store's compression while it pushes: type "auto" or ``plan="auto"``. Every
-    method is collective."""
+    """A tuner of a store's compression: type "auto" or ``plan="auto"``. All workers call its
+    methods together."""
 
     option: str
     """Name of the option whose value is "auto"."""
     watching = False
     """Whether the tuner is in use."""
-    is_settled = True
-    """Whether no step tries another method."""
-    observes = False
-    """Whether gradients of this step are to be passed to :meth:`observe`."""
-    explanation: Explanation | None = None
 
     def stop(self) -> None:
         """Stop tuning."""
@@ -256,14 +242,6 @@ class StoreTuner:
         Args:
             settle: Blocks until all pushes and pulls of this worker are over.
         """
-
-    def observe(self, keys: Sequence[int], gradients: Sequence[np.ndarray]) -> None:
-        """Observe gradients of this step before they are pushed."""
-
-    def observe_results(
-        self, keys: Sequence[int], results: Sequence[np.ndarray], seconds: float
-    ) -> None:
-        """Observe the sums of gradients of this step, which took so many seconds."""
 
 
 class StoreController(StoreTuner):
@@ -458,7 +436,7 @@ class TunedNode:
     @property
     def observes(self) -> bool:
         """Whether type "auto" observes the gradients of this step."""
-        return self.auto is not None and self.auto.observes
+        return self._chooses and self.auto.observes
 
     def observe(self, keys: Sequence[int], gradients: Sequence[np.ndarray]) -> None:
         """Have type "auto" observe gradients before they are pushed, after :meth:`before_push`."""
@@ -470,5 +448,5 @@ class TunedNode:
     ) -> None:
         """Have type "auto" observe the sums of a step, and their seconds. Front ends that set
         :attr:`compares_results` call this."""
-        if self.auto is not None:
+        if self._chooses:
             self.auto.observe_results(keys, results, seconds)

@@ -9,6 +9,7 @@ whose operations end as soon as a worker's failure is known.
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,7 +22,7 @@ import numpy as np
 from hipress.autotune.choice import choose, feedback_from, forbids_feedback
 from hipress.autotune.controller import TuningController
 from hipress.autotune.explanation import Explanation
-from hipress.autotune.frontend import MAX_NUMBERS, RankReductions, StepFrontend, TuningFrontend
+from hipress.autotune.frontend import StepFrontend, SumReductions, TuningFrontend
 from hipress.autotune.measurement import FIRST_ELEMENTS
 from hipress.autotune.methods import (
     BF16_HOOK,
@@ -51,64 +52,35 @@ def config_for(method: Method, config: CompressionConfig, shapes: Shapes) -> Com
     return replace(config, type=method.type, params=method.params, plan=uncompressed)
 
 
-class PendingSum:
-    """A sum that was started. The next sum of its size uses the same memory.
-
-    Args:
-        flat: Memory of the result.
-    """
-
-    def __init__(self, future: Future[None], flat: np.ndarray) -> None:
-        self._future, self._flat = future, flat
-        self._result: np.ndarray | None = None
-
-    def result(self) -> np.ndarray:
-        """Wait for the sum, and return a copy.
-
-        Raises:
-            HipressError: If a worker fails or is silent.
-        """
-        if self._result is None:
-            self._future.result()
-            self._result = self._flat.copy()
-        return self._result
-
-
-class EngineReductions(RankReductions):
-    """Reductions by the engine, in float32. Each worker has elements of its own in a sum, which the
-    rounding of other workers' numbers does not affect."""
+class EngineReductions(SumReductions):
+    """Reductions by the engine."""
 
     def __init__(self, engine: Engine) -> None:
+        super().__init__(engine.rank, engine.world_size)
         self._engine = engine
         self._sums: dict[int, Sums] = {}
         """Sums by elements."""
-        self._last: dict[int, PendingSum] = {}
+        self._last: dict[int, Callable[[], np.ndarray]] = {}
+        """Functions that wait for the last sum of each size. The next sum uses the same memory."""
 
-    def begin_max(self, values: Sequence[float]) -> tuple[PendingSum, int]:
-        mine = np.zeros((self._engine.world_size, MAX_NUMBERS), np.float32)
-        mine[self._engine.rank, : len(values)] = values
-        return self._start(mine.reshape(-1)), len(values)
-
-    def end_max(self, begun: tuple[PendingSum, int]) -> list[float]:
-        pending, count = begun
-        return pending.result().reshape(-1, MAX_NUMBERS).max(axis=0)[:count].tolist()
-
-    def mean(self, values: np.ndarray) -> np.ndarray:
-        if not values.size:
-            return values
-        return self._start(values).result() / np.float32(self._engine.world_size)
-
-    def _start(self, values: np.ndarray) -> PendingSum:
+    def begin_sum(self, values: np.ndarray) -> Callable[[], np.ndarray]:
         size = values.size
         if size not in self._sums:
             sizes = {f"{MEASURING}{size} numbers": (size, "float32")}
             self._sums[size] = Sums(self._engine, CompressionConfig.of("none"), sizes)
         if size in self._last:
-            self._last[size].result()
+            self._last[size]()
         (gradients,) = self._sums[size].buckets
         gradients.flat[:] = values
-        self._last[size] = PendingSum(self._sums[size].start(gradients), gradients.flat)
-        return self._last[size]
+        future = self._sums[size].start(gradients)
+
+        @functools.cache
+        def wait() -> np.ndarray:
+            future.result()
+            return gradients.flat.copy()
+
+        self._last[size] = wait
+        return wait
 
 
 class TunedSums(Sums, TuningFrontend):
@@ -331,11 +303,7 @@ class TunedPseudoGradients(TunedSums, OuterFrontend):
 
     def before_round(self, step: int, steps: int, seconds: float) -> None:
         """See :meth:`hipress.autotune.outer_steps.OuterStepController.before_outer_step`."""
-        tuner = self._tuner
-        if tuner.schedule is None and self._known and tuner.load_state_dict(self._known):
-            self.use(tuner.method)
-        if tuner.before_outer_step(step, steps, seconds):
-            self.use(tuner.method)
+        self._tuner.before_outer_step(step, steps, seconds, self._known)
 
     def took(self, seconds: float) -> None:
         """Record how long the weights traveled."""

@@ -83,10 +83,8 @@ def start(
         engine = engine_of(group, wait)
         sizes = sizes or {n: p.numel() for n, p in parameters}
         dtypes = dtypes or {n: of_gradient(p) for n, p in parameters}
-        if allow_auto_topology and settings.type != AUTO:
-            shapes = {n: tuple(p.shape) for n, p in parameters}
-            settings = choice.choose_topology(settings, engine, group, where, shapes, dtypes)
-        settings = choice.choose_plan(settings, engine, group, where, sizes, dtypes)
+        shapes = {n: tuple(p.shape) for n, p in parameters}
+        settings = choice.choose_settings(settings, engine, group, where, shapes, sizes, dtypes)
     return settings, engine
 
 

@@ -74,25 +74,18 @@ def choose_method(
 
     Returns:
         The front end, with its choice.
-
-    Raises:
-        HipressError: If a rank fails or is silent.
     """
     sizes = {name: math.prod(shape) for name, shape in shapes.items()}
     dtype = most_frequent_dtype(sizes, dtypes)
     without = [*without, *(method for method in (BF16_HOOK,) if method.name not in hooks)]
     methods = candidates(dtype != torch.float32, feedback is not False, without)
 
-    def make(settings: Settings) -> GroupFrontend:
-        return GroupFrontend(settings, engine, group, device, dtype, shapes, hooks, reductions)
-
-    frontend = make(settings)
+    frontend = GroupFrontend(settings, engine, group, device, dtype, shapes, hooks, reductions)
     matrices = sizes.keys() - vectors(shapes)
     largest = max(map(sizes.get, matrices), default=0)
     sentence = ""
     if settings.chooses_topology and largest >= settings.min_size:
-        settings, sentence = _with_topology(settings, frontend)
-        frontend = make(settings)
+        sentence = _choose_topology(frontend)
     made = choice.choose(frontend, methods, feedback, largest, settings.min_size, known)
     if sentence:
         made.explanation.history.append(sentence)
@@ -100,55 +93,22 @@ def choose_method(
     return frontend
 
 
-def choose_topology(
-    settings: Settings,
-    engine: Engine,
-    group: dist.ProcessGroup,
-    device: torch.device,
-    shapes: Mapping[str, Shape],
-    dtypes: Mapping[str, torch.dtype],
-) -> Settings:
-    """Return settings of another type than "auto" with the fastest topology, if they do not name
-    one.
-
-    Args:
-        device: See :func:`choose_method`.
-        shapes: See :func:`choose_method`.
-        dtypes: See :func:`choose_method`.
-
-    Raises:
-        HipressError: If a rank fails or is silent.
-    """
-    if not settings.chooses_topology:
-        return settings
-    sizes = {name: math.prod(shape) for name, shape in shapes.items()}
-    dtype = most_frequent_dtype(sizes, dtypes)
-    frontend = GroupFrontend(settings, engine, group, device, dtype, shapes)
-    return _with_topology(settings, frontend)[0]
-
-
-def _with_topology(settings: Settings, frontend: GroupFrontend) -> tuple[Settings, str]:
-    """Return the settings with the fastest topology between hosts that several ranks share, and the
-    reason. If each rank has a host of its own, return unmodified settings and an empty string."""
+def _choose_topology(frontend: GroupFrontend) -> str:
+    """Set the fastest topology between hosts that several ranks share in the front end's settings,
+    and return the reason. If each rank has a host of its own, return an empty string."""
+    settings = frontend.auto_settings
     count = settings.devices_per_host
     if count == 1:
         count = ranks_per_host(frontend.group)
     # With momentum, gradients that are summed in a host before they are encoded would get none.
     if not 1 < count < frontend.num_ranks or settings.momentum:
-        return settings, ""
+        return ""
     params = settings.params_after_warm_up
     probe = MAXMIN8 if settings.type == AUTO else Method(settings.type, settings.type, params)
-    shared = GroupFrontend(
-        replace(settings, params=params, devices_per_host=count, warmup_steps=0),
-        frontend.engine,
-        frontend.group,
-        frontend.device,
-        frontend.dtype,
-        frontend.all_shapes,
-        reductions=frontend.reductions,
+    frontend.auto_settings = replace(
+        settings, params=params, devices_per_host=count, warmup_steps=0
     )
-    shared.scatters = frontend.scatters
-    found = shared.measure([probe._replace(topology=name) for name in SHARED_HOSTS])
+    found = frontend.measure([probe._replace(topology=name) for name in SHARED_HOSTS])
     times = {name: each.seconds for name, each in zip(SHARED_HOSTS, found)}
     best, *others = sorted(times, key=times.get)
     rest = "; ".join(f"{other} {number(1e3 * times[other])} ms" for other in others)
@@ -159,40 +119,46 @@ def _with_topology(settings: Settings, frontend: GroupFrontend) -> tuple[Setting
     if frontend.rank == 0:
         _log.warning("%s", sentence)
     hosts = settings.devices_per_host if best == "ps" else count
-    return replace(settings, topology=best, devices_per_host=hosts), sentence
+    frontend.auto_settings = replace(settings, topology=best, devices_per_host=hosts)
+    return sentence
 
 
-def choose_plan(
+def choose_settings(
     settings: Settings,
     engine: Engine,
     group: dist.ProcessGroup,
     device: torch.device,
+    shapes: Mapping[str, Shape],
     sizes: Mapping[str, int],
     dtypes: Mapping[str, torch.dtype],
 ) -> Settings:
-    """Return the settings of ``plan="auto"`` with ``min_size`` raised to where compression pays.
+    """Return settings of another type than "auto" with the fastest topology if they do not name
+    one, and with ``plan="auto"`` the ``min_size`` from which on compression pays.
 
-    All ranks synchronize gradients of a few sizes, several in a bucket, uncompressed and compressed
-    (:mod:`hipress.autotune.threshold`). Compression must save 3% of the time. Then they synchronize
-    gradients of the model's sizes in turns, compressed as planned and uncompressed. If uncompressed
-    gradients are faster, nothing is compressed. The gradients have the dtype of most elements. It
-    takes seconds.
+    For a plan all ranks synchronize gradients of a few sizes, several in a bucket, uncompressed and
+    compressed (:mod:`hipress.autotune.threshold`). Compression must save 3% of the time. Then they
+    synchronize gradients of the model's sizes in turns, compressed as planned and uncompressed. If
+    uncompressed gradients are faster, nothing is compressed. It takes seconds.
 
     Args:
         device: Device of the gradients.
-        sizes: Elements of the model's gradients by name, in the model's order.
+        shapes: Shapes of the parameters by name.
+        sizes: Elements of the gradients by name, in the model's order.
         dtypes: Types of the gradients.
-
-    Raises:
-        HipressError: If a rank fails or is silent.
     """
+    chooses_topology = settings.chooses_topology and settings.type != AUTO
+    if not chooses_topology and settings.plan != AUTO:
+        return settings
+    dtype = most_frequent_dtype(sizes, dtypes)
+    if chooses_topology:
+        frontend = GroupFrontend(settings, engine, group, device, dtype, shapes)
+        _choose_topology(frontend)
+        settings = frontend.auto_settings
     if settings.plan != AUTO:
         return settings
-    measured = replace(
-        settings, params=settings.params_after_warm_up, plan=None, min_size=0, warmup_steps=0
-    )
+    params = settings.params_after_warm_up
+    measured = replace(settings, params=params, plan=None, min_size=0, warmup_steps=0)
     shapes = {name: (size,) for name, size in sizes.items()}
-    dtype = most_frequent_dtype(sizes, dtypes)
     frontend = GroupFrontend(measured, engine, group, device, dtype, shapes)
     least, _ = least_size(frontend, measure_sizes(frontend, SIZES), settings.type)
     least = max(least, settings.min_size)

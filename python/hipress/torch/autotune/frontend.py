@@ -47,7 +47,7 @@ Named = Sequence[tuple[str, torch.nn.Parameter]]
 
 
 class TensorStatistics(GradientStatistics):
-    """What the guards compute from tensors, on the tensors' device."""
+    """Statistics of tensors for the guards, on the tensors' device."""
 
     @staticmethod
     def squares(parts: Sequence[torch.Tensor]) -> torch.Tensor:
@@ -295,11 +295,7 @@ class Sample:
 
     def seconds(self) -> float:
         """Synchronize the gradients, and return this rank's seconds from the time at which all
-        ranks begin.
-
-        Raises:
-            HipressError: If a rank fails or is silent.
-        """
+        ranks begin."""
         flats = [values.clone() for values in self._values]
         self._frontend.reductions.max(0.0)  # a barrier
         began = time.perf_counter()

@@ -7,15 +7,14 @@ as a worker's failure is known, and not at the group's timeout.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import torch
 import torch.distributed as dist
 
-from hipress.autotune.frontend import MAX_NUMBERS, RankReductions
+from hipress.autotune.frontend import RankReductions, SumReductions
 from hipress.autotune.steps import MEASURING
-from hipress.torch.dtypes import floats
 from hipress.torch.executors.engine import Engine, HipressError
 from hipress.torch.executors.gloo_threads import completed
 from hipress.torch.gradient import packed
@@ -66,41 +65,31 @@ class GroupReductions(RankReductions):
         return mine
 
 
-class EngineReductions(RankReductions):
-    """Reductions by the engine, in float32. Each rank has elements of its own in a sum, which the
-    rounding of other ranks' numbers does not affect."""
+class EngineReductions(SumReductions):
+    """Reductions by the engine."""
 
     def __init__(self, engine: Engine, group: dist.ProcessGroup) -> None:
+        super().__init__(engine.rank, engine.world_size)
         self._engine, self._group = engine, group
         self._sums: dict[int, Synchronizer] = {}
         """Synchronizers by elements."""
         self._last: torch.futures.Future | None = None
 
-    def begin_max(self, values: Sequence[float]) -> tuple[torch.futures.Future, int]:
-        mine = floats(self._engine.world_size, MAX_NUMBERS)
-        row = torch.tensor(values, dtype=torch.float32, device="cpu")
-        mine[self._engine.rank, : len(values)] = row
-        return self._sum(mine.view(-1)), len(values)
-
-    def end_max(self, begun: tuple[torch.futures.Future, int]) -> list[float]:
-        future, count = begun
-        future.wait()
-        return future.value().view(-1, MAX_NUMBERS).amax(0)[:count].tolist()
-
-    def mean(self, values: np.ndarray) -> np.ndarray:
-        future = self._sum(torch.as_tensor(values, dtype=torch.float32, device="cpu"))
-        future.wait()
-        return (future.value() / self._engine.world_size).numpy()
-
-    def _sum(self, mine: torch.Tensor) -> torch.futures.Future:
+    def begin_sum(self, values: np.ndarray) -> Callable[[], np.ndarray]:
         if self._last is not None:
             self._last.wait()  # all ranks have begun it
-        size = mine.numel()
-        name = f"{MEASURING}{size} numbers"
-        if size not in self._sums:
-            named = [(name, torch.empty(size, device="meta"))]
-            self._sums[size] = Synchronizer(
+        name = f"{MEASURING}{values.size} numbers"
+        if values.size not in self._sums:
+            named = [(name, torch.empty(values.size, device="meta"))]
+            self._sums[values.size] = Synchronizer(
                 Settings(), self._engine, self._group, named, average=False
             )
-        self._last = self._sums[size].synchronize(mine, packed([(name, size)]), "auto")
-        return self._last
+        gradients = packed([(name, values.size)])
+        future = self._sums[values.size].synchronize(torch.from_numpy(values), gradients, "auto")
+        self._last = future
+
+        def wait() -> np.ndarray:
+            future.wait()
+            return future.value().numpy()
+
+        return wait

@@ -71,11 +71,7 @@ class TunedSynchronizer(Synchronizer):
         return self._explanation
 
     def begin_step(self) -> None:
-        """Begin a step on all ranks, before its first bucket.
-
-        Raises:
-            HipressError: If a rank fails or is silent.
-        """
+        """Begin a step on all ranks, before its first bucket."""
         if self._controller is None:
             return
         if self._may_be_loaded:

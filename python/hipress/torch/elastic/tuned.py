@@ -81,9 +81,9 @@ class ViewGradients(ViewSynchronizer):
     ) -> None:
         shapes = shapes_of(named)
         super().__init__(settings_for(UNCOMPRESSED, settings, shapes), engine, group, named)
-        self._auto_settings, self._shapes = settings, shapes
-        self._dtypes = {name: of_gradient(p) for name, p in named}
-        self._device = device_of([p for _, p in named])
+        dtypes = {name: of_gradient(p) for name, p in named}
+        device = device_of([p for _, p in named])
+        self._measured = settings, engine, group, device, shapes, dtypes
         self._optimizers = tuned_optimizers(settings, named, optimizer)
         self._begun = False
         self.explain_by(Explanation("auto: nothing is measured before the first step"))
@@ -95,18 +95,10 @@ class ViewGradients(ViewSynchronizer):
         super().begin_step()
 
     def _begin(self) -> None:
-        group = self.collective.group
+        reductions = EngineReductions(self.engine, self.collective.group)
+        allowed = self._optimizers.allow_feedback
         frontend = choose_method(
-            self._auto_settings,
-            self.engine,
-            group,
-            self._device,
-            self._shapes,
-            self._dtypes,
-            self._optimizers.allow_feedback,
-            hooks={},
-            reductions=EngineReductions(self.engine, group),
-            known=self.known,
+            *self._measured, allowed, hooks={}, reductions=reductions, known=self.known
         )
         self._begun = True
         self.tune(frontend, self._optimizers)
@@ -132,7 +124,7 @@ class ViewGradients(ViewSynchronizer):
 class ViewPseudoGradients(ViewSynchronizer):
     """A synchronizer that averages pseudo-gradients, all of which travel at once."""
 
-    _outer: tuple[OuterGroupFrontend, OuterStepController] | None = None
+    _tuner: OuterStepController | None = None
 
     def choose_by(self, settings: Settings, named: Any, sync_every: int, delay: int) -> None:
         """Choose before each outer step. It is not called with another type than "auto".
@@ -144,23 +136,18 @@ class ViewPseudoGradients(ViewSynchronizer):
         """
         reductions = EngineReductions(self.engine, self.collective.group)
         frontend = OuterGroupFrontend(settings, self, named, None, lambda _: [named], reductions)
-        self._outer = frontend, OuterStepController(frontend, sync_every, delay=delay)
-        self.explain_by(self._outer[1].explanation)
+        self._tuner = OuterStepController(frontend, sync_every, delay=delay)
+        self.explain_by(self._tuner.explanation)
 
     def before_round(self, step: int, steps: int, seconds: float) -> None:
         """See :meth:`hipress.autotune.outer_steps.OuterStepController.before_outer_step`."""
-        if self._outer is None:
-            return
-        frontend, tuner = self._outer
-        if tuner.schedule is None and self.known and tuner.load_state_dict(self.known):
-            frontend.use(tuner.method)
-        if tuner.before_outer_step(step, steps, seconds):
-            frontend.use(tuner.method)
+        if self._tuner is not None:
+            self._tuner.before_outer_step(step, steps, seconds, self.known)
 
     def took(self, seconds: float) -> None:
         """Record how long the weights traveled."""
-        if self._outer is not None:
-            self._outer[1].record_travel(0, seconds)
+        if self._tuner is not None:
+            self._tuner.record_travel(0, seconds)
 
     def choice(self) -> Mapping[str, Any] | None:
-        return self._outer and self._outer[1].view_state() or self.known
+        return self._tuner and self._tuner.view_state() or self.known

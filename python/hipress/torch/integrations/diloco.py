@@ -172,11 +172,9 @@ class DiLoCo(DiLoCoMethods):
             self._frontend = OuterGroupFrontend(
                 settings, self.compression, named, backup_device, self._cut
             )
+            counts = numbers if may_cut else [len(parts)]
             self._tuner = OuterStepController(
-                self._frontend,
-                sync_every,
-                numbers if may_cut else [len(parts)],
-                fragment_sync_delay,
+                self._frontend, sync_every, counts, fragment_sync_delay
             )
             self.compression.explain_by(self._tuner.explanation)
         self._attach()

@@ -336,18 +336,9 @@ def compress_fsdp(
         framework_hooks = SCATTERS if scatters else MEANS
         feedback = None if optimizer is None else optimizers[0].allow_feedback
         with current(where):
-            frontend = choose_method(
-                settings.with_fixed_topology(),
-                engine,
-                group,
-                where,
-                now,
-                dtypes,
-                feedback,
-                framework_hooks,
-                [POWERSGD],
-                later=shapes,
-            )
+            fixed = settings.with_fixed_topology()
+            measured = fixed, engine, group, where, now, dtypes, feedback
+            frontend = choose_method(*measured, framework_hooks, [POWERSGD], later=shapes)
         settings = frontend.settings_for()
     collective = shards = None
     if replicate_group is None:

@@ -171,8 +171,8 @@ class DistributedOptimizer(Forwarding):
             frontend = choose_method(
                 settings, engine, group, where, shapes, dtypes, feedback, hooks
             )
-        present = frontend.settings_for()
-        compression = TunedSynchronizer(present, engine, group, named, average=average)
+        settings = frontend.settings_for()
+        compression = TunedSynchronizer(settings, engine, group, named, average=average)
         compression.tune(frontend, optimizers)
         return compression
 
