@@ -70,10 +70,12 @@ docs: build  ## the documentation as a site, build/site/index.html
 	@echo "hipress: the documentation is in build/site/index.html"
 
 # The package runs on Python 3.9, on which the tests cannot (no torch 2.13 there).
-lint: setup  ## ruff, the layers of docs/contributing/architecture.md, and no newer Python than the package says
+SPELLED := docs examples tools .github README.md CONTRIBUTING.md Dockerfile Makefile compose.yaml
+lint: setup  ## ruff, the layers of docs/contributing/architecture.md, no newer Python than the package says, and American spelling
 	@$(PY) -m ruff check .
 	@$(VENV)/bin/lint-imports --no-cache
 	@$(VENV)/bin/vermin -q -t=3.9- --violations --no-tips --eval-annotations python examples tools
+	@$(VENV)/bin/codespell -D - -D tools/lint/dictionary.txt $(SPELLED)
 
 test: TIER := quick
 test: lint docs test-cpp test-python  ## set up, then lint, build the documentation, and test each feature once

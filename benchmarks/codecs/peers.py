@@ -85,7 +85,7 @@ def hivemind_uniform(torch, x):
     return codes.type(torch.uint8), sums / counts.clamp_min(1)
 
 
-def torch_quantiser(torch, x):
+def torch_quantizer(torch, x):
     """What terngrad does: finds the range, then quantises."""
     low, high = (float(value) for value in torch.aminmax(x))
     scale = (high - low) / 255
@@ -129,7 +129,7 @@ def runs(elements: int) -> list[tuple[str, str, str, str, float | None, Callable
         ("hivemind's formula", "terngrad, 8 bits", "encode", "uniform 8 bit", 10,
          lambda: hivemind_uniform(torch, x)),
         ("torch", "terngrad, 8 bits, nearest", "encode", "aminmax, then quantize_per_tensor", 1,
-         lambda: torch_quantiser(torch, x)),
+         lambda: torch_quantizer(torch, x)),
         ("torch", "terngrad, 8 bits, nearest", "encode", "quantize_per_tensor, range given", None,
          lambda: torch.quantize_per_tensor(x, scale, 128, torch.quint8)),
         ("torch", "fp16", "encode", "copy to float16", 1, lambda: half["float16"].copy_(x)),

@@ -16,9 +16,9 @@ Runs = Mapping[str, Sequence[Record]]
 
 BASELINE = "fp16"
 """What the others are compared with: 16-bit gradients are the usual cheap remedy."""
-COLOURS = ("#7f7f7f", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+COLORS = ("#7f7f7f", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 MARKERS = "osD^vPX<>hp*d8"
-LINES = ("-", "--", ":")  # one for each time that the colours have been used up
+LINES = ("-", "--", ":")  # one for each time that the colors have been used up
 LABELS = {"none": "32 bits (none)", "fp16": "16 bits (fp16)"}
 
 
@@ -93,10 +93,10 @@ def plot(linked: Result, target: float, path: Path) -> None:
         figure, (bars, curves) = plt.subplots(1, 2, figsize=(13, 0.35 * len(runs) + 3.6))
         longest = max(records[-1]["seconds"] for records in runs.values())
         for index, (name, records) in enumerate(runs.items()):
-            colour = COLOURS[index % len(COLOURS)]
+            color = COLORS[index % len(COLORS)]
             reached = seconds_to(records, target)
             gain = times_as_fast(runs, name, target)
-            bars.barh(index, reached or 0, color=colour, height=0.65)
+            bars.barh(index, reached or 0, color=color, height=0.65)
             said = f"{reached:.1f} s" if reached else f"not after {records[-1]['seconds']:.0f} s"
             if gain and name not in ("none", BASELINE):
                 said += f", {gain:.1f} times as fast as 16 bits"
@@ -108,8 +108,8 @@ def plot(linked: Result, target: float, path: Path) -> None:
             curves.plot(
                 [0, *(record["seconds"] for record in records)],
                 [10, *(100 * record["accuracy"] for record in records)],
-                color=colour,
-                linestyle=LINES[index // len(COLOURS) % len(LINES)],
+                color=color,
+                linestyle=LINES[index // len(COLORS) % len(LINES)],
                 marker=MARKERS[index % len(MARKERS)],
                 markersize=4.5,
                 linewidth=2,

@@ -42,7 +42,7 @@ def predict(
     for kind, records in runs.items():
         last = records[-1]
         here = last["seconds"] / last["step"]
-        # Nothing is synchronised during a backward pass, so the parts of a step do not matter.
+        # Nothing is synchronized during a backward pass, so the parts of a step do not matter.
         parts = tuple(here / len(sizes) / 2 for _ in sizes)
         named = tuple(Layer(str(index), size) for index, size in enumerate(sizes))
         model = Model("digits", "train.py", 16, named, parts, parts)

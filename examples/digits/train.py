@@ -74,7 +74,7 @@ def arguments() -> argparse.Namespace:
 def load_digits(rank: int, num_workers: int):
     """The fixed split: (images, labels) of this worker's shard and of the whole test set.
 
-    Images are float32 of shape (n, 1, 8, 8), standardised, labels float32 of shape (n,). Shards
+    Images are float32 of shape (n, 1, 8, 8), standardized, labels float32 of shape (n,). Shards
     are disjoint and of equal length, so all workers take the same number of steps.
     """
     import numpy as np
@@ -184,7 +184,7 @@ def main() -> None:
     test_images, test_labels = mx.nd.array(test_images), mx.nd.array(test_labels)
     images, labels = mx.nd.array(images), mx.nd.array(labels)
 
-    np.random.seed(args.seed)  # MXNet's initialisers draw from both
+    np.random.seed(args.seed)  # MXNet's initializers draw from both
     mx.random.seed(args.seed)  # the same weights on every worker
     net = build_network(args.hidden)
     net.initialize(mx.init.MSRAPrelu(slope=0))

@@ -1,8 +1,8 @@
-"""Trains a small network on scikit-learn's digits, and synchronises weights every 30 steps.
+"""Trains a small network on scikit-learn's digits, and synchronizes weights every 30 steps.
 
     tools/launch.py -n 4 --topo colocated python examples/mxnet/diloco.py --type maxmin
 
-Between two synchronisations each worker trains alone (DiLoCo).
+Between two synchronizations each worker trains alone (DiLoCo).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def main() -> None:
     args = parser.parse_args()
 
     kv = mx.kv.create("dist_sync_hipress")
-    np.random.seed(args.seed)  # MXNet's initialisers draw from both
+    np.random.seed(args.seed)  # MXNet's initializers draw from both
     mx.random.seed(args.seed)
     (images, labels), (test_images, test_labels) = load_digits(kv.rank, kv.num_workers)
     net = build_network()

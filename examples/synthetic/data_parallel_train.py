@@ -167,7 +167,7 @@ def train(args: argparse.Namespace) -> None:
         mx.nd.waitall()
         seconds.append(time.perf_counter() - start)
     if kv.rank == 0:
-        # The first step compiles and initialises.
+        # The first step compiles and initializes.
         step = statistics.median(seconds[1:])
         result = {
             "model": args.model,

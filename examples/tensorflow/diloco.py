@@ -1,8 +1,8 @@
-"""Trains a small Keras network on scikit-learn's digits, and synchronises weights every 30 steps.
+"""Trains a small Keras network on scikit-learn's digits, and synchronizes weights every 30 steps.
 
     tools/launch.py -n 4 --topo colocated python examples/tensorflow/diloco.py
 
-Between two synchronisations each worker trains alone (DiLoCo).
+Between two synchronizations each worker trains alone (DiLoCo).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     hipress launch --elastic -n 4 --min-workers 2 python examples/tensorflow/elastic.py
 
 Kill any of the processes: the others go on with the same step, and its successor joins them. With
---sync-every 30 they synchronise weights every 30 steps (DiLoCo), and go on as if nothing happened.
+--sync-every 30 they synchronize weights every 30 steps (DiLoCo), and go on as if nothing happened.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=300)
     parser.add_argument("--learning-rate", type=float, default=0.1)
     parser.add_argument("--check-every", type=int, default=20, help="steps between comparisons")
-    parser.add_argument("--sync-every", type=int, help="synchronise weights every so many steps")
+    parser.add_argument("--sync-every", type=int, help="synchronize weights every so many steps")
     parser.add_argument("--sync-delay", type=int, default=0, help="steps that weights may travel")
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()

@@ -39,7 +39,7 @@ def parser(description: str, **defaults: Any) -> argparse.ArgumentParser:
     add("--momentum", type=float, default=0.9, help="of SGD")
     add("--seed", type=int, default=0)
     add("--sync-every", type=int, default=0, metavar="STEPS",
-        help="synchronise weights every so many steps (DiLoCo), not gradients in each")  # fmt: skip
+        help="synchronize weights every so many steps (DiLoCo), not gradients in each")  # fmt: skip
     add("--outer-learning-rate", type=float, default=0.7)
     add("--outer-momentum", type=float, default=0.9)
     add("--early-steps", type=int, default=0,
@@ -81,7 +81,7 @@ def distribute(
     model: torch.nn.Module, args: argparse.Namespace
 ) -> tuple[torch.nn.Module, hipress.torch.Compression | None]:
     """The model under DDP, with the compression that was asked for; itself where DiLoCo or DeMo
-    synchronises."""
+    synchronizes."""
     if args.sync_every or args.optimizer == "demo":
         return model, None
     model, compression = DistributedDataParallel(model), None
@@ -171,10 +171,10 @@ def optimizer_of(
     return torch.optim.SGD(parameters, lr=rate, momentum=momentum)
 
 
-def synchronising(
+def synchronizing(
     model: torch.nn.Module, optimizer: torch.optim.Optimizer | Several, args: argparse.Namespace
 ) -> contextlib.AbstractContextManager:
-    """Synchronises the ranks' weights every --sync-every steps within it, if that is given."""
+    """Synchronizes the ranks' weights every --sync-every steps within it, if that is given."""
     if not args.sync_every:
         return contextlib.nullcontext()
     momentum = args.outer_momentum

@@ -14,7 +14,7 @@ VGG19 += (512, 512, 512, 512, "M", 512, 512, 512, 512, "M")
 
 
 def small_cnn() -> nn.Module:
-    """For 8x8 grey images: 3 convolutions, 2 dense layers, 161,974 weights."""
+    """For 8x8 gray images: 3 convolutions, 2 dense layers, 161,974 weights."""
     return nn.Sequential(
         nn.Conv2d(1, 32, 3, padding=1), nn.ReLU(),
         nn.Conv2d(32, 48, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),

@@ -77,7 +77,7 @@ def train(args: argparse.Namespace, report: Callable[..., None]) -> None:
     model, compression = common.distribute(model, args)
     optimizer = common.optimizer_of(model, args, compression)
     generator = torch.Generator().manual_seed(1000 * args.seed + dist.get_rank())
-    with common.synchronising(model, optimizer, args):
+    with common.synchronizing(model, optimizer, args):
         for step in range(args.steps):
             cosine = 0.5 * (1 + math.cos(math.pi * step / args.steps))
             falling = args.last_rate + (1 - args.last_rate) * cosine
