@@ -49,6 +49,11 @@ def digests_of(job):
 
 @pytest.mark.slow
 def test_every_step_has_the_bits_of_a_reference(job):
+    """After a death and a join, every step of an elastic MXNet job has the bits of a reference.
+
+    Cost: Three processes train, one starts again twice, and one process computes the
+    reference.
+    """
     compression = {"type": "onebit", "min_size": 256, "warmup_steps": 5}
     with job(compression) as running:
         wait_until(lambda: running.step(0) >= 16, 120, "the others to go on")

@@ -42,6 +42,10 @@ def same_bits(outputs: list[str]) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("topology", ["ps", "ring"])
 def test_uncompressed_training_is_that_of_one_process(topology):
+    """Uncompressed training of two Keras workers equals training in one process.
+
+    Cost: Two workers import TensorFlow, and each trains two models.
+    """
     same_bits(job(SCRIPTS / "tensorflow_training" / "uncompressed.py", topology=topology))
 
 

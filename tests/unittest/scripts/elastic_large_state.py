@@ -6,9 +6,9 @@ import hipress.torch.elastic as elastic
 
 torch.set_num_threads(1)
 model = torch.nn.Linear(64, 32)
-model.register_buffer("table", torch.ones(12 << 20))
+model.register_buffer("table", torch.ones(6 << 20))
 optimizer = torch.optim.SGD(model.parameters(), 0.01)
-state = elastic.State(model, optimizer, "onebit", min_size=256, check_every=100_000, timeout=5)
+state = elastic.State(model, optimizer, "onebit", min_size=256, check_every=100_000, timeout=3)
 
 
 @elastic.run
