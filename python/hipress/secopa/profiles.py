@@ -94,7 +94,7 @@ class MeasuredProfile:
         return [name for name in self.codecs if name != "none"]
 
     def type_named(self, codec: str | None) -> str:
-        """Return the codec that is named, or else the only one beside "none".
+        """Return the named codec or, without a name, the only one that compresses.
 
         Raises:
             ProfileError: If none is named and there is not exactly one.

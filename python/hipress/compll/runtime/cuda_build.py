@@ -74,6 +74,7 @@ def compile_cached(
     include = include_directory()
     folder = include / "operator/contrib/compll/cuda"
     headers = sorted([*folder.glob("*.h"), *folder.glob("*.cuh")])
-    shared = ("half.h", "compll/abi.h", "compll/convert.h", "compll/floats_layout.h")
-    headers += [*(include / "operator/contrib" / header for header in shared), *depends]
+    shared = ("abi.h", "scalar.h", "index_layout.h", "floats_layout.h")
+    headers += [folder.parent / name for name in shared]
+    headers += [include / "operator/contrib/half.h", *depends]
     return library(name, "generated.cu", source, [*command, f"-I{include}"], depends=headers)

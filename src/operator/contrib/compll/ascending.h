@@ -11,27 +11,12 @@
 #ifndef HIPRESS_OPERATOR_CONTRIB_COMPLL_ASCENDING_H_
 #define HIPRESS_OPERATOR_CONTRIB_COMPLL_ASCENDING_H_
 
+#include "operator/contrib/compll/index_layout.h"
 #include "operator/contrib/compll/sparse.h"
 
 namespace hipress {
 namespace compll {
 namespace {
-
-/// How `count` indices below n are laid out.
-struct Ascending {
-  int low;         ///< bits of an index that are packed as they are
-  int64_t upper;   ///< bits of the mask, or of the unary parts
-  int64_t begin;   ///< bytes before the packed bits
-  Ascending(int64_t count, int64_t n)
-      : low(count > 0 && count < (n + 3) / 4 ? 63 - __builtin_clzll(n / count) : 0),
-        upper(count <= 0 ? 0 : low == 0 ? n : count + ((n - 1) >> low)),
-        begin((upper + 7) / 8) {}
-};
-
-inline int64_t AscendingBytes(int64_t count, int64_t n) {
-  const Ascending layout(count, n);
-  return layout.begin + (count * layout.low + 7) / 8;
-}
 
 /// The lowest bits of numbers, packed.
 /// \param at at(j): the j-th number

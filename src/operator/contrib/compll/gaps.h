@@ -22,28 +22,6 @@ namespace hipress {
 namespace compll {
 namespace {
 
-constexpr int64_t kGapBlock = 32;
-constexpr int kGapChoices = 4;
-
-/// log2(n / count), rounded down: the most bits of a gap that are packed as they are.
-inline int MostLow(int64_t count, int64_t n) {
-  return count > 0 && n >= count ? 63 - __builtin_clzll(static_cast<uint64_t>(n / count)) : 0;
-}
-/// Bytes of the choices.
-inline int64_t ChoiceBytes(int64_t count) { return (2 * ((count + kGapBlock - 1) / kGapBlock) + 7) / 8; }
-
-/// The most bytes of `count` or fewer indices below n.
-inline int64_t GapsMost(int64_t count, int64_t n) {
-  if (count <= 0) return 0;
-  int64_t bits = n;
-  for (int low = 1; low < 32; ++low) bits = std::min(bits, count * (low + 1) + ((n - count) >> low));
-  return ChoiceBytes(count) + (bits + 7) / 8 + 1;  // two parts are rounded up
-}
-
-inline uint32_t GapOf(const int32_t* index, int64_t j) {
-  return static_cast<uint32_t>(j == 0 ? index[0] : index[j] - index[j - 1] - 1);
-}
-
 /// What is shortest for the gaps from `begin` to `end`, and the zeros of their unary parts.
 inline int ChooseLow(const int32_t* index, int64_t begin, int64_t end, int most, uint32_t* zeros) {
   uint32_t sums[kGapChoices] = {};
@@ -111,7 +89,7 @@ inline void PackGaps(const int32_t* index, int64_t count, int64_t n, int64_t byt
 inline bool UnpackGaps(const uint8_t* data, int64_t bytes, int64_t count, int64_t n, int32_t* index) {
   if (count == 0) return bytes == 0;
   const int most = MostLow(count, n);
-  const int64_t choices = ChoiceBytes(count), blocks = (count + kGapBlock - 1) / kGapBlock;
+  const int64_t choices = ChoiceBytes(count), blocks = GapBlocks(count);
   if (bytes <= choices || HasPadding(data, 2 * blocks)) return false;
   int lows[kGapChoices];
   for (int c = 0; c < kGapChoices; ++c) lows[c] = std::max(most - c, 0);

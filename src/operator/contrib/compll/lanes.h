@@ -3,8 +3,8 @@
  * \brief Vectors of floats and ints as generated code uses them, in GCC's vector extension, as wide
  *        as the instruction set that the file is compiled for.
  *
- * A bool in lanes is an M, see masks.h. Every function has a scalar overload of the same meaning, so
- * that a combiner works on both. Results equal the NumPy interpreter's bit for bit.
+ * A bool in lanes is an M, see masks.h. Every function has a scalar overload of the same meaning, here or
+ * in scalar.h, so that a combiner works on both. Results equal the NumPy interpreter's bit for bit.
  */
 #ifndef HIPRESS_OPERATOR_CONTRIB_COMPLL_LANES_H_
 #define HIPRESS_OPERATOR_CONTRIB_COMPLL_LANES_H_
@@ -19,7 +19,7 @@
 #include <immintrin.h>
 #endif
 
-#include "operator/contrib/compll/convert.h"
+#include "operator/contrib/compll/scalar.h"
 #include "operator/contrib/half.h"
 
 namespace hipress {
@@ -80,8 +80,6 @@ COMPLL_INLINE uint32_t AsU32(int32_t x) { return static_cast<uint32_t>(x); }
 COMPLL_INLINE I BitsI(F x) { return reinterpret_cast<I>(x); }
 COMPLL_INLINE U BitsU(F x) { return reinterpret_cast<U>(x); }
 COMPLL_INLINE F FromBits(U x) { return reinterpret_cast<F>(x); }
-COMPLL_INLINE uint32_t BitsU(float x) { return BitsOf(x); }
-COMPLL_INLINE float FromBits(uint32_t x) { return FloatOf(x); }
 
 }  // namespace
 }  // namespace compll
@@ -142,11 +140,7 @@ COMPLL_INLINE F NanTo(F x, F other) {
 }
 
 COMPLL_INLINE F Abs(F x) { return FromBits(BitsU(x) & 0x7fffffffu); }
-COMPLL_INLINE float Abs(float x) { return __builtin_fabsf(x); }
-COMPLL_INLINE double Abs(double x) { return __builtin_fabs(x); }
 COMPLL_INLINE I Abs(I x) { return x < 0 ? -x : x; }
-COMPLL_INLINE int32_t Abs(int32_t x) { return x < 0 ? -x : x; }
-COMPLL_INLINE int64_t Abs(int64_t x) { return x < 0 ? -x : x; }
 
 COMPLL_INLINE F Sqrt(F x) {
 #if defined(COMPLL_AVX512)
@@ -158,8 +152,6 @@ COMPLL_INLINE F Sqrt(F x) {
   return x;
 #endif
 }
-COMPLL_INLINE float Sqrt(float x) { return __builtin_sqrtf(x); }
-COMPLL_INLINE double Sqrt(double x) { return __builtin_sqrt(x); }
 
 COMPLL_INLINE F Floor(F x) {
 #if defined(COMPLL_AVX512)
@@ -175,11 +167,7 @@ COMPLL_INLINE F Floor(F x) {
   return Select(small, whole, x);
 #endif
 }
-COMPLL_INLINE float Floor(float x) { return __builtin_floorf(x); }
-COMPLL_INLINE double Floor(double x) { return __builtin_floor(x); }
 COMPLL_INLINE F Ceil(F x) { return -Floor(-x); }
-COMPLL_INLINE float Ceil(float x) { return __builtin_ceilf(x); }
-COMPLL_INLINE double Ceil(double x) { return __builtin_ceil(x); }
 
 // Conversions: what does not fit saturates, NaN is 0 --------------------
 
@@ -247,46 +235,24 @@ COMPLL_INLINE I SaturateBelow(F x) {
   return __builtin_convertvector(Select(x > 0.0f, x, F{}), I);
 #endif
 }
-COMPLL_INLINE int64_t Saturate(float x, int bits) {
-  const float top = static_cast<float>((1 << bits) - 1);
-  x = x > 0 ? x : 0;
-  return static_cast<int64_t>(x < top ? x : top);
-}
 
-// Integers: division to zero, x / 0 is 0; shifts by the low bits of the amount --------------------
+// Integers, as in scalar.h --------------------
 
-template <typename T>
-COMPLL_INLINE T DivOne(T a, T b) {
-  if (b == 0) return T(0);
-  return std::is_signed<T>::value && b == T(-1) ? T(0) - a : a / b;  // -fwrapv
-}
-template <typename T>
-COMPLL_INLINE T ModOne(T a, T b) {
-  return b == 0 || (std::is_signed<T>::value && b == T(-1)) ? T(0) : a % b;
-}
 template <typename V>
 COMPLL_INLINE V DivEach(V a, V b) {
-  for (int l = 0; l < kLanes; ++l) a[l] = DivOne(a[l], b[l]);
+  for (int l = 0; l < kLanes; ++l) a[l] = Div(a[l], b[l]);
   return a;
 }
 template <typename V>
 COMPLL_INLINE V ModEach(V a, V b) {
-  for (int l = 0; l < kLanes; ++l) a[l] = ModOne(a[l], b[l]);
+  for (int l = 0; l < kLanes; ++l) a[l] = Mod(a[l], b[l]);
   return a;
 }
 COMPLL_INLINE I Div(I a, I b) { return DivEach(a, b); }
 COMPLL_INLINE U Div(U a, U b) { return DivEach(a, b); }
 COMPLL_INLINE F Div(F a, F b) { return a / b; }
-COMPLL_INLINE float Div(float a, float b) { return a / b; }
-COMPLL_INLINE double Div(double a, double b) { return a / b; }
-COMPLL_INLINE int64_t Div(int64_t a, int64_t b) { return DivOne(a, b); }
-COMPLL_INLINE int32_t Div(int32_t a, int32_t b) { return DivOne(a, b); }
-COMPLL_INLINE uint32_t Div(uint32_t a, uint32_t b) { return DivOne(a, b); }
 COMPLL_INLINE I Mod(I a, I b) { return ModEach(a, b); }
 COMPLL_INLINE U Mod(U a, U b) { return ModEach(a, b); }
-COMPLL_INLINE int64_t Mod(int64_t a, int64_t b) { return ModOne(a, b); }
-COMPLL_INLINE int32_t Mod(int32_t a, int32_t b) { return ModOne(a, b); }
-COMPLL_INLINE uint32_t Mod(uint32_t a, uint32_t b) { return ModOne(a, b); }
 
 /// The upper halves of the products' 64 bits.
 COMPLL_INLINE U MulHigh(U a, U b) {
@@ -308,18 +274,8 @@ COMPLL_INLINE U MulHigh(U a, U b) {
 
 COMPLL_INLINE I Shl(I a, I b) { return a << (b & 31); }
 COMPLL_INLINE U Shl(U a, U b) { return a << (b & 31u); }
-COMPLL_INLINE int64_t Shl(int64_t a, int64_t b) {
-  return static_cast<int64_t>(static_cast<uint64_t>(a) << (b & 63));
-}
-COMPLL_INLINE int32_t Shl(int32_t a, int32_t b) {
-  return static_cast<int32_t>(static_cast<uint32_t>(a) << (b & 31));
-}
-COMPLL_INLINE uint32_t Shl(uint32_t a, uint32_t b) { return a << (b & 31u); }
 COMPLL_INLINE I Shr(I a, I b) { return a >> (b & 31); }
 COMPLL_INLINE U Shr(U a, U b) { return a >> (b & 31u); }
-COMPLL_INLINE int64_t Shr(int64_t a, int64_t b) { return a >> (b & 63); }
-COMPLL_INLINE int32_t Shr(int32_t a, int32_t b) { return a >> (b & 31); }
-COMPLL_INLINE uint32_t Shr(uint32_t a, uint32_t b) { return a >> (b & 31u); }
 
 }  // namespace
 }  // namespace compll

@@ -132,15 +132,8 @@ COMPLL_INLINE U Select(M mask, U yes, U no) {
   return reinterpret_cast<U>(Select(mask, reinterpret_cast<I>(yes), reinterpret_cast<I>(no)));
 }
 
-template <typename T>
-COMPLL_INLINE T Select(bool mask, T yes, T no) {
-  return mask ? yes : no;
-}
-COMPLL_INLINE bool Not(bool mask) { return !mask; }
 COMPLL_INLINE bool And(bool a, bool b) { return a && b; }
 COMPLL_INLINE bool Or(bool a, bool b) { return a || b; }
-COMPLL_INLINE bool IsFinite(float x) { return (BitsOf(x) & 0x7f800000u) != 0x7f800000u; }
-COMPLL_INLINE bool IsNan(float x) { return x != x; }
 
 }  // namespace
 }  // namespace compll

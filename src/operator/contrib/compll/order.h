@@ -11,11 +11,7 @@ namespace hipress {
 namespace compll {
 namespace {
 
-/// Order of floats as unsigned numbers: -NaN < -Inf < ... < -0 < +0 < ... < Inf < NaN.
-inline uint32_t Ordered(float value) {
-  const uint32_t bits = BitsOf(value);
-  return bits >> 31 ? ~bits : bits | 0x80000000u;
-}
+/// Ordered() of each lane.
 COMPLL_INLINE U Ordered(F value) {
   const U bits = BitsU(value);
   return bits ^ (reinterpret_cast<U>(BitsI(value) >> 31) | 0x80000000u);

@@ -15,12 +15,6 @@ namespace hipress {
 namespace compll {
 namespace {
 
-/// Bytes of `count` codes, padded to a multiple of `multiple` codes and to a byte.
-COMPLL_INLINE int64_t PackedBytes(int64_t count, int bits, int64_t multiple) {
-  const int64_t padded = (count + multiple - 1) / multiple * multiple;
-  return (padded * bits + 7) / 8;
-}
-
 /// Join eight bytes, each below 2^bits, to 8 * bits bits: neighbors to pairs, pairs to fours, fours to one
 /// word. kMsb: the first byte has the highest of these bits, otherwise the lowest.
 template <bool kMsb>

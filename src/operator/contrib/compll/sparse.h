@@ -243,10 +243,6 @@ class Candidates {
   Filter index_, key_;
 };
 
-inline int64_t Clip(int64_t k, int64_t n) {
-  return std::min(std::max<int64_t>(k, 0), std::max<int64_t>(n, 0));
-}
-
 /// One random index of each of k parts of range(n): part j is from j * n / k on.
 inline void Strata(int64_t n, int64_t k, const PhiloxKey& key, uint32_t site, int32_t* out) {
   if (k <= 0) return;

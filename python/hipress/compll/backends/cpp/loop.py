@@ -16,8 +16,8 @@ class CppLoop(CppLoopContext):
     """Writes a loop into the function around it.
 
     Attributes:
-        usual: C++ of conditions that are the same for a whole block or bucket, by their ids. Tiles
-            of blocks where all of them hold are of a kind of their own, kUsual.
+        usual: C++ of conditions that are the same for a whole block or bucket, by their ids. Blocks
+            where all of them hold have specialized tiles, kUsual.
     """
 
     range = "begin, end"

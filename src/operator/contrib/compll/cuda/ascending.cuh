@@ -14,25 +14,6 @@ namespace hipress {
 namespace compll {
 namespace {
 
-/// How `count` indices below n are laid out.
-struct Ascending {
-  int low;        ///< bits of an index that are packed as they are
-  int64_t upper;  ///< bits of the mask, or of the unary parts
-  int64_t begin;  ///< bytes before the packed bits
-  COMPLL_BOTH Ascending(int64_t count, int64_t n) : low(0) {
-    if (count > 0 && 4 * count < n) {
-      while (count << (low + 1) <= n) ++low;
-    }
-    upper = count <= 0 ? 0 : (low == 0 ? n : count + ((n - 1) >> low));
-    begin = Blocks(upper, 8);
-  }
-};
-
-COMPLL_BOTH int64_t AscendingBytes(int64_t count, int64_t n) {
-  const Ascending layout(count, n);
-  return layout.begin + Blocks(count * layout.low, 8);
-}
-
 /// \param out in the workspace, zero
 template <class Team>
 COMPLL_DEVICE void PackAscending(const Team& team, const int32_t* index, int64_t count, int64_t n,

@@ -8,6 +8,7 @@
 #define HIPRESS_OPERATOR_CONTRIB_COMPLL_CUDA_BITS_CUH_
 
 #include "operator/contrib/compll/cuda/sparse.cuh"
+#include "operator/contrib/compll/index_layout.h"
 
 namespace hipress {
 namespace compll {

@@ -16,33 +16,7 @@ namespace hipress {
 namespace compll {
 namespace {
 
-constexpr int64_t kGapBlock = kWarpSize;
-constexpr int kGapChoices = 4;
-
-/// log2(n / count), rounded down: the most bits of a gap that are packed as they are.
-COMPLL_BOTH int MostLow(int64_t count, int64_t n) {
-  int low = 0;
-  if (count > 0) {
-    while (count << (low + 1) <= n) ++low;
-  }
-  return low;
-}
 COMPLL_BOTH int LowOf(int most, int choice) { return most > choice ? most - choice : 0; }
-COMPLL_BOTH int64_t GapBlocks(int64_t count) { return Blocks(count, kGapBlock); }
-/// Bytes of the choices.
-COMPLL_BOTH int64_t ChoiceBytes(int64_t count) { return Blocks(2 * GapBlocks(count), 8); }
-
-/// The most bytes of `count` or fewer indices below n.
-COMPLL_BOTH int64_t GapsMost(int64_t count, int64_t n) {
-  if (count <= 0) return 0;
-  int64_t bits = n;
-  for (int low = 1; low < 32; ++low) bits = Least(bits, count * (low + 1) + ((n - count) >> low));
-  return ChoiceBytes(count) + Blocks(bits, 8) + 1;
-}
-
-COMPLL_DEVICE uint32_t GapOf(const int32_t* index, int64_t j) {
-  return static_cast<uint32_t>(j == 0 ? index[0] : index[j] - index[j - 1] - 1);
-}
 
 /// Of a warp's values, the sum of those of this lane and of the ones before.
 COMPLL_DEVICE uint32_t ScanWarp(uint32_t sum) {
