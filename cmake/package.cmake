@@ -23,8 +23,19 @@ if(HIPRESS_STATIC_DEPENDENCIES)
   # another C++ runtime of the process. Unused functions of the archives are left out: some of them
   # need a newer C library.
   set(exports ${CMAKE_CURRENT_SOURCE_DIR}/cmake/exports.map)
-  target_link_options(hipress_packaged PRIVATE -static-libstdc++ -Wl,--gc-sections
-    -Wl,--exclude-libs,ALL -Wl,--version-script,${exports})
+  target_link_options(hipress_packaged PRIVATE -Wl,--gc-sections -Wl,--exclude-libs,ALL
+    -Wl,--version-script,${exports})
+  include(CheckCXXSourceCompiles)
+  set(CMAKE_REQUIRED_LINK_OPTIONS -static-libstdc++)
+  check_cxx_source_compiles("#include <string>\nint main(int n, char**) { return std::to_string(n).size(); }"
+    HIPRESS_HAS_STATIC_LIBSTDCXX)
+  unset(CMAKE_REQUIRED_LINK_OPTIONS)
+  if(HIPRESS_HAS_STATIC_LIBSTDCXX)
+    target_link_options(hipress_packaged PRIVATE -static-libstdc++)
+  else()
+    # auditwheel accepts it if it is as old as the platform tag says, and bundles nothing.
+    message(WARNING "This compiler has no static libstdc++: the library needs the system's libstdc++")
+  endif()
   set_property(TARGET hipress_packaged APPEND PROPERTY LINK_DEPENDS ${exports})
   set_target_properties(hipress_packaged PROPERTIES OUTPUT_NAME hipress LINKER_LANGUAGE CXX
     LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/packaged)

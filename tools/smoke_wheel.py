@@ -4,7 +4,7 @@
     python tools/smoke_wheel.py
 
 It needs nothing but the installed package and, for the frameworks, this project's README.md. Each
-check runs in a folder of its own, so that the source tree is not imported:
+check runs in a new folder, so that the source tree is not imported:
 
 - the files, the version and the metadata of the package
 - `hipress doctor`
@@ -84,7 +84,7 @@ def check_numpy(folder: Path) -> str:
 
 def run_node() -> None:
     """Run this process's role in the job of check_numpy."""
-    import ssl  # Python's OpenSSL beside the one of the wheel
+    import ssl  # loads Python's OpenSSL in addition to the wheel's
 
     import numpy as np
 
