@@ -12,7 +12,7 @@ WORKDIR /src
 COPY . .
 RUN mkdir -p dist && if ! ls dist/hipress-*.whl >/dev/null 2>&1; then \
       apt-get update && apt-get install -y --no-install-recommends \
-        cmake g++ libasio-dev libssl-dev libxxhash-dev ninja-build python3-dev python3-pip && \
+        cmake g++ libssl-dev ninja-build python3-dev python3-pip && \
       python3 -m pip wheel --no-deps --wheel-dir dist . ; \
     fi
 

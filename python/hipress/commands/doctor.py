@@ -152,7 +152,9 @@ def _cuda_codecs() -> Finding:
         path = built_in_library()
     except CudaError as error:
         return Finding("hipress", "CUDA codecs", "cannot be used", str(error))
-    return Finding("hipress", "CUDA codecs", str(path) if path.exists() else "not installed")
+    if path.exists():
+        return Finding("hipress", "CUDA codecs", str(path))
+    return Finding("hipress", "CUDA codecs", "not installed", "", "pip install hipress-cuda12")
 
 
 def _frameworks() -> Iterator[Finding]:

@@ -65,7 +65,11 @@ for step in range(1, 3 * H + 2):
             digest(net)
             if not alpha
             else hashlib.sha256(
-                b"".join(o.tobytes() for f in trainer._diloco.outer.fragments for o in f.outer.values())
+                b"".join(
+                    outer.tobytes()
+                    for fragment in trainer._diloco.outer.fragments
+                    for outer in fragment.outer.values()
+                )
             ).hexdigest(),
         )
 trainer.finish()
