@@ -89,10 +89,10 @@ def test_a_process_that_waits_for_a_view_has_no_node_and_says_so(start, tmp_path
     def asked():
         done = ask_now(tmp_path / "dumps")
         assert done.returncode == 0, done.stderr
-        return said in done.stdout and done
+        waits = re.search(rf"\n +0 +0 +{pid} on .* the next view \(\d", done.stdout)
+        return said in done.stdout and waits and done
 
-    done = wait_until(asked, 30, said)
-    assert re.search(rf"\n +0 +0 +{pid} on .* the next view \(\d", done.stdout), done.stdout
+    done = wait_until(asked, 30, f"{said}, and that its worker waits for the next view")
     assert "of slot 1 there is no dump" in done.stdout
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.processes import base_environment, free_port
+from harness.processes import base_environment, free_port, wait_until
 from hipress import report
 from scripts import SCRIPTS
 from test_debug import hipress, threads, wait_for_dumps
@@ -74,18 +74,20 @@ def test_a_rank_that_sleeps_is_named(tmp_path):
     dumps = tmp_path / "dumps"
     with Ranks(tmp_path, "late", 8, HIPRESS_DEBUG_DIR=str(dumps)) as ranks:
         pids = ranks.pids()
-        time.sleep(1.0)
-        found = threads(pids[0])
-        assert {f"hipress-{x}" for x in ("van", "cpu-0", "watch", "debug", "sched")} <= found
-        for pid in pids.values():
-            os.kill(pid, signal.SIGUSR1)
-        wait_for_dumps(dumps, 3)  # rank 0's process is the scheduler, too
-        first = dumps.rename(tmp_path / "first")  # the limit's own may come at any time
-        asked = hipress("debug", first)
-        assert asked.returncode == 0, asked.stderr
-        second = asked.stdout.splitlines()[1]
-        assert second.startswith("rank 1 has not pushed iteration "), second
-        assert second.endswith("; rank 0 waits for it"), second
+        names = {f"hipress-{x}" for x in ("van", "cpu-0", "watch", "debug", "sched")}
+        wait_until(lambda: names <= threads(pids[0]), 5, "threads with names")
+        waits = re.compile(r"rank 1 has not pushed iteration .*; rank 0 waits for it")
+
+        def named():
+            """Ask for dumps again: rank 0 may not wait yet."""
+            for pid in pids.values():
+                os.kill(pid, signal.SIGUSR1)
+            wait_for_dumps(dumps, 3)  # the process of rank 0 also has the scheduler
+            asked = hipress("debug", dumps)
+            return asked.returncode == 0 and waits.fullmatch(asked.stdout.splitlines()[1])
+
+        wait_until(named, 7, "rank 1 to be named")
+        dumps.rename(tmp_path / "first")  # those of the timeout may come at any time
         ranks.wait_for("failed: ", timeout=30)
         wait_for_dumps(dumps, 2)
         late = hipress("debug", dumps)
