@@ -50,10 +50,10 @@ endforeach()
 set_source_files_properties(src/common/simd.cc PROPERTIES
   COMPILE_DEFINITIONS "${compll_isa_definitions}")
 set(compll_python ${CMAKE_CURRENT_SOURCE_DIR}/python)
-file(GLOB compll_specs CONFIGURE_DEPENDS ${compll_python}/hipress/compll/specs/*.cll)
+file(GLOB compll_specs CONFIGURE_DEPENDS ${compll_python}/hipress/compression/compiler/specs/*.cll)
 set(compll_output ${CMAKE_CURRENT_BINARY_DIR}/compll)
 file(GLOB_RECURSE compll_compiler CONFIGURE_DEPENDS
-  ${compll_python}/hipress/compll/*.py ${compll_python}/hipress/compll/*.lark)
+  ${compll_python}/hipress/compression/compiler/*.py ${compll_python}/hipress/compression/compiler/*.lark)
 
 set(compll_sources ${compll_output}/builtins.cc)
 # Ints wrap around by definition. -O3 takes twice as long to compile
@@ -76,7 +76,7 @@ string(REPLACE ";" "," compll_isa_list "${compll_isas}")
 add_custom_command(
   OUTPUT ${compll_sources}
   COMMAND ${CMAKE_COMMAND} -E env PYTHONPATH=${compll_python} PYTHONDONTWRITEBYTECODE=1
-    ${Python3_EXECUTABLE} -m hipress.compll.build_builtins cpp ${compll_output} ${compll_isa_list}
+    ${Python3_EXECUTABLE} -m hipress.compression.compiler.build_builtins cpp ${compll_output} ${compll_isa_list}
     ${compll_specs}
   DEPENDS ${compll_specs} ${compll_compiler}
   COMMENT "CompLL: generating the built-in codecs"

@@ -58,7 +58,7 @@ endforeach()
 add_custom_command(
   OUTPUT ${cuda_sources}
   COMMAND ${CMAKE_COMMAND} -E env PYTHONPATH=${compll_python} PYTHONDONTWRITEBYTECODE=1
-    ${Python3_EXECUTABLE} -m hipress.compll.build_builtins cuda ${cuda_output} ${compll_specs}
+    ${Python3_EXECUTABLE} -m hipress.compression.compiler.build_builtins cuda ${cuda_output} ${compll_specs}
   DEPENDS ${compll_specs} ${compll_compiler}
   COMMENT "CompLL: generating the built-in codecs for CUDA"
   VERBATIM)

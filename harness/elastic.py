@@ -22,7 +22,7 @@ class ElasticJob(Processes):
         self, command: Sequence[str], workers: int, min_workers: int = 2,
         env: Mapping[str, str] | None = None, heartbeat_ms: int = 5000, **options: object,
     ) -> None:  # fmt: skip
-        from hipress.addresses import join
+        from hipress.base.addresses import join
 
         super().__init__(**options)
         self.command, self._restarts = command, [0] * workers

@@ -132,7 +132,7 @@ class Sshd:
 
     def start(self) -> None:
         """Configures and starts it."""
-        from hipress.launcher.job import free_port
+        from hipress.launch.job import free_port
 
         for name in ("host_key", "id"):
             subprocess.run(
@@ -180,7 +180,7 @@ class Sshd:
 
     def arguments(self, slots: int = 1) -> list[str]:
         """Launcher options for a job on this host."""
-        from hipress.addresses import join
+        from hipress.base.addresses import join
 
         hostfile = self.directory / "hosts"
         hostfile.write_text(f"# one host\n{join(self.address, self.port)} slots={slots}\n")

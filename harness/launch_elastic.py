@@ -7,10 +7,10 @@ from pathlib import Path
 
 from harness import SCRIPTS
 from harness.launch import Launch
-from hipress.launcher.output import Printer
-from hipress.launcher.restarts import RestartWorkers
-from hipress.launcher.runner import Runner
-from hipress.launcher.slots import Rules
+from hipress.launch.output import Printer
+from hipress.launch.restarts import RestartWorkers
+from hipress.launch.runner import Runner
+from hipress.launch.slots import Rules
 
 WORKER = SCRIPTS / "elastic_worker.py"
 

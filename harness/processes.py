@@ -55,7 +55,7 @@ def free_port() -> int:
     """A TCP port that nobody listens on, and whose successor is free, too. They are below those
     that jobs choose for themselves; each worker of pytest-xdist has its own, and takes them in
     turn, as a port is used only some time after it was found free."""
-    from hipress.launcher import job
+    from hipress.launch import job
 
     for _ in range(100):
         port = next(_ports)

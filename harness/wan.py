@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 
 from harness import ROOT
 from harness.netns import NetworkError, ShapedNetwork, _run, available
-from hipress import units
+from hipress.base import units
 
 ROUTER = ROOT / "build" / "wan_router"
 SPEC = (

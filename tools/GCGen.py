@@ -10,7 +10,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 
-from hipress.compll.cli import main
+from hipress.compression.compiler.cli import main
 
 if __name__ == "__main__":
     main()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 
-from hipress.cli import main
+from hipress.cli.main import main
 
 if __name__ == "__main__":
     main(["plan", *sys.argv[1:]])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 
-from hipress.launcher.cli import main
+from hipress.launch.cli import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -55,7 +55,7 @@ def run(*command: str | Path, folder: Path, **environment: str) -> str:
 def check_package(folder: Path) -> str:
     """Check the files, the version and the native library."""
     code = (
-        "import hipress, hipress._lib as lib, pathlib\n"
+        "import hipress, hipress.native.library as lib, pathlib\n"
         "folder = pathlib.Path(hipress.__file__).parent\n"
         "assert (folder / 'py.typed').exists()\n"
         "assert lib.library_path().parent == folder, lib.library_path()\n"
@@ -88,7 +88,7 @@ def run_node() -> None:
 
     import numpy as np
 
-    from hipress.node import Node
+    from hipress.runtime.node import Node
 
     ssl.create_default_context()
     with Node() as node:

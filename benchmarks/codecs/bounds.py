@@ -18,8 +18,8 @@ import typer
 
 from benchmarks.common.options import Quick, Rounds
 from benchmarks.common.results import Record, console
-from hipress import compll
-from hipress.compll.runtime.native import Compiled, _EncodeCall
+from hipress.compression import compiler
+from hipress.compression.compiler.runtime.native import Compiled, _EncodeCall
 
 DRAWS = """
 algorithm "draws"; param uint32 seed = 0;
@@ -69,9 +69,9 @@ class Timed:
 
     def __init__(self, text: str, gradient: np.ndarray, **params: float) -> None:
         if text.endswith(".cll"):
-            program = compll.compile_file(compll.SPECS / text)
+            program = compiler.compile_file(compiler.SPECS / text)
         else:
-            program = compll.optimize(compll.read_program(text))
+            program = compiler.optimize(compiler.read_program(text))
         self.coder = Compiled(program, **params)
         self.states = [np.zeros_like(gradient) for _ in program.states]
         self.lazy = np.zeros(8, np.float32)

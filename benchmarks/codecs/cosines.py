@@ -19,7 +19,7 @@ import typer
 from benchmarks.common.options import Output, Quick
 from benchmarks.common.results import Record
 from harness import ROOT
-from hipress.compll.backends.numpy.cosines import dct
+from hipress.compression.compiler.backends.numpy.cosines import dct
 
 sys.path.insert(0, str(ROOT / "examples" / "torch"))
 

@@ -16,7 +16,7 @@ import typer
 
 from harness import ROOT
 
-SPECS = ROOT / "python/hipress/compll/specs"
+SPECS = ROOT / "python/hipress/compression/compiler/specs"
 
 
 def count_c(text: str) -> int:

@@ -20,9 +20,9 @@ import numpy as np
 from benchmarks.common.options import Quick
 from benchmarks.common.results import Record, console
 from harness import ROOT
-from hipress import compll
-from hipress.compll.cuda import Algorithm, CudaError, DecodeCall, EncodeCall, Library
-from hipress.compll.ir.ir import Function, Loop
+from hipress.compression import compiler
+from hipress.compression.compiler.cuda import Algorithm, CudaError, DecodeCall, EncodeCall, Library
+from hipress.compression.compiler.ir.ir import Function, Loop
 
 LIBRARY = ROOT / "build/libhipress_cuda.so"
 SETS = 3
@@ -57,7 +57,7 @@ class Bench:
         self.gradients = [self.room(4 * elements, np.roll(normal, 7 * k)) for k in range(SETS)]
 
     def algorithm(self, name: str) -> Algorithm:
-        program = compll.compile_file(compll.SPECS / f"{name}.cll")
+        program = compiler.compile_file(compiler.SPECS / f"{name}.cll")
         return Algorithm(program, LIBRARY, entry=f"hipress_compll_cuda_{program.identifier}")
 
     def room(self, size: int, values: np.ndarray | None = None) -> int:

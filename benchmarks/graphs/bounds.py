@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from hipress import Compressor, _lib
-from hipress.casync import TOPOLOGIES, Op, build
-from hipress.casync.graph import GRADIENT, PLAIN, Role
+from hipress import Compressor
+from hipress.native import library
+from hipress.topology import TOPOLOGIES, Op, build
+from hipress.topology.graph import GRADIENT, PLAIN, Role
 
 ELEMENTS = 256 * 1024  # of a partition
 COUNT = 32  # partitions: more than the caches hold
@@ -81,8 +82,8 @@ class Speed:
 
     def _decode(self, i: int) -> None:
         payload = self._payloads[i]
-        _lib.check_call(
-            _lib.lib.HipressCodecDecode(
+        library.check_call(
+            library.lib.HipressCodecDecode(
                 self._codecs[i]._handle,
                 payload.ctypes.data,
                 payload.size,
@@ -96,8 +97,8 @@ class Speed:
         payloads = [self._payloads[(i + k) % COUNT] for k in range(count)]
         addresses = (ctypes.c_void_p * count)(*(payload.ctypes.data for payload in payloads))
         sizes = (ctypes.c_int64 * count)(*(payload.size for payload in payloads))
-        _lib.check_call(
-            _lib.lib.HipressCodecDecodeSum(
+        library.check_call(
+            library.lib.HipressCodecDecodeSum(
                 self._codecs[0]._handle,
                 count,
                 addresses,

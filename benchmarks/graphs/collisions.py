@@ -14,10 +14,10 @@ from unittest import mock
 
 from benchmarks.common.options import Models, Quick, Rate
 from benchmarks.common.results import Record
-from hipress import units
-from hipress.casync import colocated
+from hipress.base import units
 from hipress.simulator import models, setting
 from hipress.simulator.step import Options, Step, simulate
+from hipress.topology import colocated
 
 
 def same_order(graph, num_workers, owners):

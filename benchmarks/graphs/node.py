@@ -20,7 +20,7 @@ import time
 import numpy as np
 
 from benchmarks.common.timing import options, report, time_blocks
-from hipress.node import Node
+from hipress.runtime.node import Node
 
 
 def main() -> None:

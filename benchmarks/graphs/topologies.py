@@ -32,7 +32,7 @@ from benchmarks.common.options import Dilation, Only, Priority, Quick, Rate, Rou
 from benchmarks.common.results import Record, console, verdict
 from benchmarks.graphs.bounds import Speeds, bounds
 from harness import netns
-from hipress.casync import TOPOLOGIES
+from hipress.topology import TOPOLOGIES
 
 NODES = 4
 CONVOLUTIONS = [1728, 36864, 73728, 147456, 294912, *[589824] * 3, 1179648, *[2359296] * 7]

@@ -137,7 +137,7 @@ def count_wrong(outs, gradient, num_workers, compression, np) -> int:
     the way the sum does; the exact values are the unit tests' business. Small gradients may go
     uncompressed in a compressed job.
     """
-    from hipress.casync.graph import PARTITION_ELEMENTS
+    from hipress.topology.graph import PARTITION_ELEMENTS
 
     kind = compression.get("type", "none")
     wrong = 0

@@ -15,7 +15,7 @@ import typer
 from benchmarks.common import jobs
 from benchmarks.common.options import Env, Nodes, Quick, Rounds, variables
 from benchmarks.common.results import Record
-from hipress.casync import TOPOLOGIES
+from hipress.topology import TOPOLOGIES
 
 CODECS: dict[str, dict[str, Any]] = {
     "none": {"type": "none"},

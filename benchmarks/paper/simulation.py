@@ -13,10 +13,10 @@ from dataclasses import replace
 
 from benchmarks.common.options import Models, Quick
 from benchmarks.common.results import Record, console
-from hipress.secopa import planner, profiles
-from hipress.secopa.cluster import Codec, Costs
-from hipress.secopa.curve import Curve
-from hipress.secopa.plan import Decision, Gradient
+from hipress.planning import planner, profiles
+from hipress.planning.cluster import Codec, Costs
+from hipress.planning.curve import Curve
+from hipress.planning.plan import Decision, Gradient
 from hipress.simulator import models
 from hipress.simulator.step import Options, simulate
 

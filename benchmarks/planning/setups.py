@@ -21,11 +21,11 @@ from dataclasses import dataclass, replace
 
 from benchmarks.common.options import Output, Quick
 from benchmarks.common.results import PUBLISHED, Record
-from hipress import units
 from hipress.autotune.measurement import least_lossy
 from hipress.autotune.trial import StepTrial
-from hipress.secopa.cluster import Cluster, Codec, Costs
-from hipress.secopa.curve import Curve
+from hipress.base import units
+from hipress.planning.cluster import Cluster, Codec, Costs
+from hipress.planning.curve import Curve
 from hipress.simulator import models
 from hipress.simulator.models import Layer, Model
 from hipress.simulator.step import Options, simulate

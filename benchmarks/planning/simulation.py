@@ -21,7 +21,7 @@ from benchmarks.common import jobs
 from benchmarks.common.options import Models, Quick, Rate
 from benchmarks.common.results import Record, console
 from harness import netns
-from hipress.secopa import profiles
+from hipress.planning import profiles
 from hipress.simulator.models import Layer, Model
 from hipress.simulator.step import Options, simulate
 

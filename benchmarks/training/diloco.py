@@ -21,8 +21,8 @@ from benchmarks.common.results import Record
 from benchmarks.training import torchft_peer
 from harness import netns
 from harness.wan import WideAreaNetwork
-from hipress.secopa.cluster import Cluster, Codec, Costs
-from hipress.secopa.plan import Decision
+from hipress.planning.cluster import Cluster, Codec, Costs
+from hipress.planning.plan import Decision
 from hipress.simulator.models import Layer, Model
 from hipress.simulator.rounds import Rounds, mean_step
 from hipress.simulator.step import Options

@@ -20,7 +20,7 @@ import hipress.torch
 from benchmarks.common.timing import options, report, time_blocks
 from benchmarks.training import node, torchft_peer
 from harness import ROOT
-from hipress import addresses
+from hipress.base import addresses
 
 sys.path.insert(0, str(ROOT / "examples" / "torch"))
 

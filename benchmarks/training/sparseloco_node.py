@@ -13,9 +13,9 @@ import torch.distributed as dist
 import hipress.torch
 from benchmarks.common.timing import best_seconds, options, report
 from harness import ROOT
-from hipress import compll
-from hipress.compll.backends.numpy.gaps import gaps_bytes
-from hipress.compll.backends.numpy.packing import ascending_bytes
+from hipress.compression import compiler
+from hipress.compression.compiler.backends.numpy.gaps import gaps_bytes
+from hipress.compression.compiler.backends.numpy.packing import ascending_bytes
 
 sys.path.insert(0, str(ROOT / "examples" / "torch"))
 
@@ -107,11 +107,11 @@ def main() -> None:
 
 def speeds(gradient: np.ndarray, seconds: float) -> dict[str, tuple[float, float]]:
     """GB/s of gradient, encoded and decoded by either code of positions."""
-    source = (compll.SPECS / "sparseloco.cll").read_text()
+    source = (compiler.SPECS / "sparseloco.cll").read_text()
     found = {}
     for name, form in (("fixed", "pack_ascending"), ("coded", "pack_gaps")):
-        program = compll.optimize(compll.read_program(source.replace("pack_gaps", form)))
-        codec, states = compll.Compiled(program), {}
+        program = compiler.optimize(compiler.read_program(source.replace("pack_gaps", form)))
+        codec, states = compiler.Compiled(program), {}
         payload = codec.encode(gradient, states)
         encode = best_seconds(lambda c=codec, s=states: c.encode(gradient, s), seconds)
         decode = best_seconds(lambda c=codec, p=payload: c.decode(p, gradient.size), seconds)

@@ -13,7 +13,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from harness import ROOT
-from hipress import addresses
+from hipress.base import addresses
 
 if TYPE_CHECKING:
     from torchft import Manager
@@ -70,7 +70,7 @@ def lighthouse(host: str) -> str:
     import torch.distributed as dist
     from torchft.coordination import LighthouseServer
 
-    from hipress.checked import typed
+    from hipress.base.checked import typed
     from hipress.torch import exchange
 
     where = ""

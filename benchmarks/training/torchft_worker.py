@@ -16,9 +16,9 @@ from torch.nn import functional as F
 
 from benchmarks.training import torchft_peer
 from harness import ROOT
-from hipress.elastic import settings
-from hipress.elastic_training.journal import Journal
-from hipress.elastic_training.session import digest
+from hipress.elastic.membership import settings
+from hipress.elastic.training.journal import Journal
+from hipress.elastic.training.session import digest
 
 sys.path.insert(0, str(ROOT / "examples" / "torch"))
 from digits import load

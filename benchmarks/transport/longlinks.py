@@ -22,7 +22,7 @@ from benchmarks.common.options import Dilation, Nodes, Output, Priority, Quick, 
 from benchmarks.common.results import Record
 from harness import netns
 from harness.wan import Wan, WideAreaNetwork
-from hipress.casync import TOPOLOGIES
+from hipress.topology import TOPOLOGIES
 
 
 def main(

@@ -101,20 +101,20 @@ def _parser_command(name: str, parser: argparse.ArgumentParser) -> Iterator[str]
 
 def commands() -> Iterator[str]:
     """All commands of `hipress`, and those that have an entry of their own."""
-    from hipress import cli
-    from hipress.compll.cli import checker, generator
-    from hipress.launcher.cli import make_parser
+    from hipress.cli import main
+    from hipress.compression.compiler.cli import checker, generator
+    from hipress.launch.cli import make_parser
 
     own = {
         "launch": lambda: _launch(make_parser("hipress launch")),
         "compile": lambda: _compile(generator, checker),
     }
-    assert set(own) == set(cli.OWN_PARSERS)
-    for name in cli.COMMANDS:
+    assert set(own) == set(main.OWN_PARSERS)
+    for name in main.COMMANDS:
         if name in own:
             yield from own[name]()
             continue
-        group = typer.main.get_command(cli.build_app(name))
+        group = typer.main.get_command(main.build_app(name))
         command = group.commands[name]
         yield from _click_command(f"hipress {name}", command, "##")
 
@@ -131,7 +131,7 @@ def _compile(generator: typer.Typer, checker: typer.Typer) -> Iterator[str]:
 
 def specs() -> Iterator[str]:
     """Every built-in algorithm: its parameters, its summary and its source."""
-    folder = ROOT / "python" / "hipress" / "compll" / "specs"
+    folder = ROOT / "python" / "hipress" / "compression" / "compiler" / "specs"
     sources = {}
     for path in sorted(folder.glob("*.cll")):
         text = path.read_text(encoding="utf-8")

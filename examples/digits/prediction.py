@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hipress.secopa.cluster import Cluster, Codec, Costs
+from hipress.planning.cluster import Cluster, Codec, Costs
 from hipress.simulator.models import Layer, Model
 from hipress.simulator.step import Options, simulate
 

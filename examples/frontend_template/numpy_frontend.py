@@ -1,6 +1,6 @@
 """A front end for NumPy: the template of one for another framework.
 
-A front end turns a framework's gradients into keys of a :class:`hipress.node.Node`. This one sums
+A front end turns a framework's gradients into keys of a :class:`hipress.runtime.node.Node`. This one sums
 them over all workers after the backward pass. Import it first: in a server or scheduler of a job
 the import serves until the job ends.
 
@@ -17,7 +17,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from hipress.node import HipressError, Node
+from hipress.runtime.node import HipressError, Node
 
 if os.environ.get("DMLC_ROLE") in ("server", "scheduler"):
     try:

@@ -3,7 +3,7 @@
  * \brief The C ABI between native code and every front end.
  *
  * Python reads the declarations from this text, which the library holds (HipressDeclarations,
- * python/hipress/_c_api.py): a function needs its line here, its implementation, and its use.
+ * python/hipress/native/declarations.py): a function needs its line here, its implementation, and its use.
  *
  * Conventions
  *  - Functions return 0, or -1 with an error in HipressGetLastError() (per thread), or
@@ -251,7 +251,7 @@ HIPRESS_API int HipressKeepAlive(double seconds, int signal, int status, const c
  * \param graph a text that describes the key's graph, the same on all workers
  * \param num_programs task programs of this key: one for this worker and one for each server
  * \param nodes packed node id (role << 16 | rank; server = 1, worker = 2) of each program
- * \param programs each program as flat int64 (python/hipress/casync/program.py gives the layout)
+ * \param programs each program as flat int64 (python/hipress/topology/program.py gives the layout)
  * \param lengths int64 count of each program
  */
 HIPRESS_API int HipressInit(HipressNodeHandle node, uint64_t key, const char* name, const void* data,

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hipress import _aliases
+
 if TYPE_CHECKING:
-    from hipress.compression import CodecInfo, Compressor, codecs
+    from hipress.compression.compressor import CodecInfo, Compressor, codecs
     from hipress.config import CompressionConfig
 
 __version__ = "0.1.0"
@@ -14,10 +16,14 @@ __version__ = "0.1.0"
 __all__ = ["CodecInfo", "CompressionConfig", "Compressor", "codecs"]
 
 
+_aliases.install()
+
+
 def __getattr__(name: str) -> object:
     # Late, so that pure Python parts (graphs, planner) can be used where the library is not built.
     if name in __all__:
-        from hipress import compression, config
+        from hipress import config
+        from hipress.compression import compressor
 
-        return getattr(config if name == "CompressionConfig" else compression, name)
+        return getattr(config if name == "CompressionConfig" else compressor, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,6 +1,6 @@
 """`python -m hipress` is the `hipress` command."""
 
-from hipress.cli import main
+from hipress.cli.main import main
 
 if __name__ == "__main__":
     main()

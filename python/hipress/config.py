@@ -8,9 +8,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING
 
-from hipress.casync import topologies
-from hipress.compression import Compressor, codecs
-from hipress.secopa.plan import Decision, load
+from hipress.compression.compressor import Compressor, codecs
+from hipress.planning.plan import Decision, load
+from hipress.topology import topologies
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -35,7 +35,7 @@ class CompressionConfig:
     :param type: a codec's name, see :func:`hipress.codecs`; in PyTorch also "powersgd"; or
         "auto", which chooses by what the ranks measure
     :param params: its parameters, by name
-    :param topology: a name in :data:`hipress.casync.TOPOLOGIES`, or "auto"
+    :param topology: a name in :data:`hipress.topology.TOPOLOGIES`, or "auto"
     :param min_size: gradients of fewer elements go uncompressed
     :param warmup_steps: PyTorch, elastic jobs: steps in which gradients go uncompressed
     :param devices_per_host: workers on each host, for a topology that tells hosts apart

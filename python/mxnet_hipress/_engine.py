@@ -12,8 +12,8 @@ import mxnet as mx
 from mxnet.base import _LIB, MXNetError
 from mxnet.base import check_call as check_mxnet
 
-from hipress._lib import abi, call, check_call, lib
 from hipress.errors import Cause
+from hipress.native.library import abi, call, check_call, lib
 
 _ERROR_SECONDS = 5.0
 """Seconds in which MXNet is to tell why."""

@@ -9,7 +9,7 @@ from mxnet import optimizer as opt
 from mxnet.base import MXNetError
 
 from hipress.autotune.steps import FIRST_KEY
-from hipress.node import Node
+from hipress.runtime.node import Node
 from mxnet_hipress import _engine
 from mxnet_hipress._commands import STORE_SHIFT
 from mxnet_hipress._optimizers import bears_feedback

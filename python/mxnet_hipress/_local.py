@@ -13,7 +13,7 @@ from mxnet.ndarray.ndarray import _DTYPE_MX_TO_NP
 from mxnet_hipress import _engine
 
 if TYPE_CHECKING:
-    from hipress.node import Node
+    from hipress.runtime.node import Node
     from mxnet_hipress._keys import Key
 
 Update = Callable[[int, mx.nd.NDArray, mx.nd.NDArray], None]

@@ -6,7 +6,7 @@ import warnings
 
 from mxnet.base import MXNetError
 
-from hipress import states
+from hipress.runtime import states
 from mxnet_hipress._commands import STORE_SHIFT
 from mxnet_hipress._errors import sentences
 from mxnet_hipress._job_store import JobStore

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from mxnet import gluon, module
 
-from hipress import files
+from hipress.base import files
 from mxnet_hipress.kvstore import KVStore
 
 

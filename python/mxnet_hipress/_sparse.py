@@ -20,7 +20,7 @@ import numpy as np
 from mxnet.base import MXNetError
 
 from hipress.dtypes import NAMES, NUMPY
-from hipress.node import Node
+from hipress.runtime.node import Node
 from mxnet_hipress import _arrays, _engine
 from mxnet_hipress._commands import Head, pack
 from mxnet_hipress._errors import sentences

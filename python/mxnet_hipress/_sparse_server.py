@@ -10,8 +10,8 @@ from types import ModuleType
 
 import numpy as np
 
-from hipress.casync.graph import Role
-from hipress.node import LATER, HipressError, Later, Node
+from hipress.runtime.node import LATER, HipressError, Later, Node
+from hipress.topology.graph import Role
 from mxnet_hipress import _rows
 from mxnet_hipress._commands import Head
 from mxnet_hipress._rows import Rows, TableShape

@@ -11,7 +11,7 @@ from mxnet import gluon
 from mxnet import optimizer as opt
 from mxnet.base import MXNetError
 
-from hipress import files
+from hipress.base import files
 
 _FORMAT = "hipress optimizer states 1"
 

@@ -11,9 +11,9 @@ import numpy as np
 from mxnet import optimizer as opt
 
 from hipress.config import CompressionConfig
-from hipress.elastic.settings import timeout
-from hipress.elastic_training.arrays import ArrayState
-from hipress.secopa.plan import Decision
+from hipress.elastic.membership.settings import timeout
+from hipress.elastic.training.arrays import ArrayState
+from hipress.planning.plan import Decision
 from mxnet_hipress import _states, _step_settings
 from mxnet_hipress._optimizers import bears_feedback
 from mxnet_hipress._sums import SumArrays

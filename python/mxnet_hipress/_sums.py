@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import mxnet as mx
 
-from hipress.elastic_training.sums import Sums
+from hipress.elastic.training.sums import Sums
 
 
 class SumArrays:

@@ -23,7 +23,7 @@ def main() -> int:
         )
         return 2
     try:
-        from hipress.node import HipressError, Node
+        from hipress.runtime.node import HipressError, Node
         from mxnet_hipress.server import Server
     except ImportError as error:
         print(f"hipress {role}: {error}", file=sys.stderr, flush=True)

@@ -35,10 +35,10 @@ from mxnet import gluon
 
 from hipress.config import CompressionConfig
 from hipress.dtypes import NUMPY
-from hipress.elastic_training import loop
-from hipress.elastic_training.array_outer_steps import ArrayOuterSteps
-from hipress.elastic_training.arrays import ArraySession, ArrayState
-from hipress.elastic_training.outer_steps import schedule_of
+from hipress.elastic.training import loop
+from hipress.elastic.training.array_outer_steps import ArrayOuterSteps
+from hipress.elastic.training.arrays import ArraySession, ArrayState
+from hipress.elastic.training.outer_steps import schedule_of
 from mxnet_hipress import _states
 from mxnet_hipress._optimizers import bears_feedback
 from mxnet_hipress._outer import Outer, Weights, array_of, check_names, check_values

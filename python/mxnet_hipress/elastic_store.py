@@ -27,11 +27,11 @@ from mxnet.base import MXNetError
 from hipress.autotune.explanation import Explanation
 from hipress.config import CompressionConfig
 from hipress.dtypes import NAMES
-from hipress.elastic import settings
-from hipress.elastic_training import loop, news
-from hipress.elastic_training.arrays import ArraySession
+from hipress.elastic.membership import settings
+from hipress.elastic.training import loop, news
+from hipress.elastic.training.arrays import ArraySession
 from hipress.errors import HipressError
-from hipress.process_end import ProcessEnd
+from hipress.runtime.process_end import ProcessEnd
 from mxnet_hipress import _arrays, _states
 from mxnet_hipress._errors import sentences
 from mxnet_hipress._keys import Key, KeyTable, group

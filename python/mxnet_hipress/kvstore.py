@@ -10,8 +10,8 @@ from mxnet import optimizer as opt
 from mxnet.base import MXNetError
 
 from hipress.autotune.explanation import Explanation
-from hipress.casync import topologies
 from hipress.config import CompressionConfig
+from hipress.topology import topologies
 from mxnet_hipress import _arrays, _engine, _states, _stock
 from mxnet_hipress._commands import Head
 from mxnet_hipress._errors import sentences

@@ -30,16 +30,16 @@ from pathlib import Path
 
 import mxnet as mx
 
-from hipress import _lib
-from hipress.compll.runtime.native import compile_cached, include_directory
-from hipress.compression import Compressor, codecs
+from hipress.compression.compiler.runtime.native import compile_cached, include_directory
+from hipress.compression.compressor import Compressor, codecs
+from hipress.native import library
 
 _NAME = "libhipress_mxnet_ops.so"
 _loaded: set[str] = {"none"}  # an identity: MXNet has its own
 
 
 def register() -> None:
-    """Loads the operators of codecs that have none yet; hipress.compll.load does so afterwards.
+    """Loads the operators of codecs that have none yet; hipress.compression.compiler.load does so afterwards.
 
     :raises BuildError: if the library was not built with MXNet at hand and cannot be compiled now
     """
@@ -104,12 +104,12 @@ def _load(path: Path) -> None:
 
 def _library() -> Path:
     """Built beside the native library, or compiled now against MXNet's headers and kept."""
-    beside = _lib.library_path().resolve().parent / _NAME
+    beside = library.library_path().resolve().parent / _NAME
     if beside.exists():
         return beside
     include, home = include_directory(), Path(mx.__file__).parent
     sources = sorted((include / "operator/frameworks").glob("*"))
-    native = _lib.library_path().resolve().parent
+    native = library.library_path().resolve().parent
     api = [include, include.parent / "include"]  # of the package, or of the source tree
     flags = [f"-I{path}" for path in (*api, home / "include", home / "src")]
     flags += ["-O1", "-w", f"-L{native}", f"-Wl,-rpath,{native}", "-lhipress", "-ldl"]
@@ -117,4 +117,4 @@ def _library() -> Path:
     return compile_cached("hipress_mxnet_ops", text, flags, sources)
 
 
-_lib.codec_listeners.append(register)
+library.codec_listeners.append(register)

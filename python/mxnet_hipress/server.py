@@ -10,7 +10,7 @@ from types import ModuleType
 
 import numpy as np
 
-from hipress.node import HipressError, Later, Node
+from hipress.runtime.node import HipressError, Later, Node
 from mxnet_hipress._commands import ROWS, STORE_SHIFT, Head, unpack
 from mxnet_hipress._compat import import_mxnet
 from mxnet_hipress._sparse_server import SparseServer

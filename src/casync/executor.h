@@ -21,7 +21,7 @@ namespace hipress {
 class Executor {
  public:
   /// Elements that one job goes through at most, unless it is one task: a partition of a large
-  /// gradient (PARTITION_ELEMENTS in python/hipress/casync/graph.py), so that an urgent task waits no
+  /// gradient (PARTITION_ELEMENTS in python/hipress/topology/graph.py), so that an urgent task waits no
   /// longer for small ones than for a large one.
   static constexpr int64_t kJobElements = 256 << 10;
 

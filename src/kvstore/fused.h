@@ -25,7 +25,7 @@
 
 namespace hipress {
 
-// The planner and the simulator have the same limits (python/hipress/secopa/sharing.py).
+// The planner and the simulator have the same limits (python/hipress/planning/sharing.py).
 /// Payloads of up to so many bytes are fused: they are copied, which costs less than a message.
 constexpr size_t kMaxFusedPayloadBytes = 4 << 10;
 /// A fused message's payload has at most so many: less than what goes by shared memory

@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from harness import netns  # noqa: E402
 from harness.cluster import Cluster  # noqa: E402
 
-SERVER = (sys.executable, "-c", "from hipress.node import Node; Node().serve()")
+SERVER = (sys.executable, "-c", "from hipress.runtime.node import Node; Node().serve()")
 TRAIN = Path(__file__).parent / "scripts" / "cables.py"
 
 

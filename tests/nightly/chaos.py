@@ -22,7 +22,7 @@ import havoc  # first: it finds the harness
 
 from harness.cluster import Cluster
 from harness.processes import JobTimeout
-from hipress.casync import topologies
+from hipress.topology import topologies
 
 SERVE = havoc.SCRIPTS / "chaos_server.py"
 SERVER = (sys.executable, str(SERVE))

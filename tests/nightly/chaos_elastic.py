@@ -44,7 +44,7 @@ from elastic_log import (
 
 from harness import ROOT, netns, processes
 from harness.launch import Launch, launched
-from hipress import process_table
+from hipress.base import process_table
 
 KINDS = ("kill", "stop", "pause", "double", "cut", "supervisor")
 PAUSE = 3.0  # seconds

@@ -27,8 +27,8 @@ from pathlib import Path
 import havoc  # first: it finds the harness
 
 from harness.launch import Launch, launched, marked
-from hipress import process_table
-from hipress.casync import topologies
+from hipress.base import process_table
+from hipress.topology import topologies
 
 WORKER = Path(__file__).with_name("mxnet_worker.py")
 TIMEOUT = 60

@@ -22,7 +22,7 @@ import havoc  # first: it finds the harness
 
 from harness.processes import base_environment
 from harness.torch_job import TorchJob
-from hipress.casync import topologies
+from hipress.topology import topologies
 
 TIMEOUT = 15
 DEADLINE = TIMEOUT + 25

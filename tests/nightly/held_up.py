@@ -26,7 +26,7 @@ from harness.cluster import Cluster
 from harness.elastic import ElasticJob
 from harness.processes import Processes, base_environment
 from harness.torch_job import TorchJob
-from hipress.casync import topologies
+from hipress.topology import topologies
 
 DEADLINE = 240
 """Seconds that a job may take."""

@@ -16,7 +16,7 @@ import held_up
 from harness.cluster import Cluster
 from harness.elastic import ElasticJob
 from harness.processes import Processes, base_environment
-from hipress.casync import topologies
+from hipress.topology import topologies
 
 GLUON = havoc.SCRIPTS / "held_up_gluon.py"
 

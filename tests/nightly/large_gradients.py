@@ -12,13 +12,13 @@ import time
 import numpy as np
 
 import hipress
-from hipress import compll
+from hipress.compression import compiler
 
 
 def differences(name: str, n: int) -> list[str]:
     """What differs between the library, on one thread and on two, and the interpreter."""
-    program = compll.compile_file(compll.SPECS / f"{name}.cll")
-    oracle, states = compll.Interpreter(program), {}
+    program = compiler.compile_file(compiler.SPECS / f"{name}.cll")
+    oracle, states = compiler.Interpreter(program), {}
     codecs = {threads: hipress.Compressor(name, threads=threads) for threads in (1, 2)}
     found = []
     for step in range(2):
@@ -41,7 +41,7 @@ def main() -> int:
     parser.add_argument("names", nargs="*", help="codecs; by default all")
     parser.add_argument("-n", type=int, default=2**24, help="elements")
     args = parser.parse_args()
-    names = args.names or sorted(path.stem for path in compll.SPECS.glob("*.cll"))
+    names = args.names or sorted(path.stem for path in compiler.SPECS.glob("*.cll"))
     wrong = 0
     for name in names:
         start = time.perf_counter()

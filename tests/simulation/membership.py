@@ -21,7 +21,7 @@ import sys
 import traceback
 from dataclasses import dataclass
 
-from hipress.elastic.status import waits_for
+from hipress.elastic.membership.status import waits_for
 from tests.simulation.world import Disagreement, Violation, World
 
 FAULT_SECONDS = 5.0

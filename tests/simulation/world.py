@@ -7,11 +7,11 @@ import json
 import random
 from typing import Any, Callable
 
-from hipress.elastic import messages, outputs, quorum
-from hipress.elastic.detector import Detector
-from hipress.elastic.membership import Membership, new_member
-from hipress.elastic.view import NO_PROCESS, NO_STATE, Ended, View, slot_name, uncounted
-from hipress.elastic.view import Process as KernelProcess
+from hipress.elastic.membership import messages, outputs, quorum
+from hipress.elastic.membership.detector import Detector
+from hipress.elastic.membership.protocol import Membership, new_member
+from hipress.elastic.membership.view import NO_PROCESS, NO_STATE, Ended, View, slot_name, uncounted
+from hipress.elastic.membership.view import Process as KernelProcess
 
 HEARTBEAT = 1.0
 START_TIMEOUT = 1.5

@@ -8,27 +8,27 @@ from pathlib import Path
 
 import numpy as np
 
-from hipress import compll
-from hipress.compll.runtime.native import available_isas
+from hipress.compression import compiler
+from hipress.compression.compiler.runtime.native import available_isas
 
 DATA = Path(__file__).parent / "compll"
 SIZES = (0, 1, 7, 8, 63, 64, 1000, 65537)
-SPECS = sorted(path.stem for path in compll.SPECS.glob("*.cll"))
+SPECS = sorted(path.stem for path in compiler.SPECS.glob("*.cll"))
 ISAS = available_isas()
 
 
 @cache
-def program(name: str) -> compll.Program:
+def program(name: str) -> compiler.Program:
     """The optimised program of a built-in spec."""
-    return compll.compile_file(compll.SPECS / f"{name}.cll")
+    return compiler.compile_file(compiler.SPECS / f"{name}.cll")
 
 
-def from_text(text: str) -> compll.Program:
-    return compll.optimize(compll.read_program(text))
+def from_text(text: str) -> compiler.Program:
+    return compiler.optimize(compiler.read_program(text))
 
 
 @cache
-def seed_program() -> compll.Program:
+def seed_program() -> compiler.Program:
     """The TernGrad sample that HiPress published, as printed, with a decoder for its format."""
     parts = [(DATA / f"TernGrad{half}.pse").read_text() for half in ("Encode", "Decode")]
     return from_text("\n".join(parts))

@@ -5,11 +5,11 @@ from __future__ import annotations
 from ctypes import c_int, c_uint64
 from pathlib import Path
 
-from hipress.compll import Program
-from hipress.compll.backends.cuda.program import generate
-from hipress.compll.cuda import Algorithm, Library
-from hipress.compll.runtime.cuda_build import compile_cached
-from hipress.compll.runtime.library_cache import cxx
+from hipress.compression.compiler import Program
+from hipress.compression.compiler.backends.cuda.program import generate
+from hipress.compression.compiler.cuda import Algorithm, Library
+from hipress.compression.compiler.runtime.cuda_build import compile_cached
+from hipress.compression.compiler.runtime.library_cache import cxx
 
 INCLUDE = Path(__file__).resolve().parents[1] / "cuda_emulation"
 # Fibers switch stacks, which _FORTIFY_SOURCE reports as an error.

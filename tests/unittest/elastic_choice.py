@@ -21,7 +21,7 @@ class Pretence:
 
     def __init__(self):
         from hipress.autotune import outer_steps
-        from hipress.elastic_training import tuned_sums
+        from hipress.elastic.training import tuned_sums
 
         self.measured, self._sample = 0, tuned_sums.TunedSums.time_gradients
         tuned_sums.TunedSums.time_gradients = lambda sums, method, size: (

@@ -17,8 +17,8 @@ def inject(fault, state):
         whether all have come to the end; ("leave", n): it leaves the view when slot 0 is in the
         next round; anything else is the program's own affair
     """
-    from hipress.elastic.errors import ViewChanged
-    from hipress.elastic_training.session import Session
+    from hipress.elastic.membership.errors import ViewChanged
+    from hipress.elastic.training.session import Session
     from hipress.errors import HipressError
 
     rounds = state.outer_steps

@@ -8,8 +8,8 @@ import os
 import sys
 from pathlib import Path
 
-from hipress import files
-from hipress.compll.runtime.native import compile_cached
+from hipress.base import files
+from hipress.compression.compiler.runtime.native import compile_cached
 
 
 def code(folder: Path) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 import cuda_emulation
-from hipress.compll import PayloadError, Program
-from hipress.compll.backends.numpy.interpreter import fill_states
-from hipress.compll.cuda import Algorithm, CudaError, DecodeCall, EncodeCall
+from hipress.compression.compiler import PayloadError, Program
+from hipress.compression.compiler.backends.numpy.interpreter import fill_states
+from hipress.compression.compiler.cuda import Algorithm, CudaError, DecodeCall, EncodeCall
 
 
 def outcome(coder: object, payload: bytes, n: int) -> bytes | None:

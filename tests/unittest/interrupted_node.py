@@ -10,7 +10,7 @@ import time
 
 import numpy as np
 
-from hipress.node import HipressError, Node
+from hipress.runtime.node import HipressError, Node
 
 
 def _pushed() -> tuple[Node, object]:

@@ -14,9 +14,9 @@ import time
 import numpy as np
 
 from hipress.errors import HipressError
-from hipress.member import Member
-from hipress.node import Node
-from hipress.scheduler import Scheduler
+from hipress.runtime.member import Member
+from hipress.runtime.node import Node
+from hipress.runtime.scheduler import Scheduler
 
 _kept: list[object] = []
 

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 
-from hipress.node import Node
+from hipress.runtime.node import Node
 
 node = Node()
 size = 1 << 20

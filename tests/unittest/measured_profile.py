@@ -1,6 +1,6 @@
 """What a measured profile's file holds, for tests that change some of it."""
 
-from hipress.secopa import profiles
+from hipress.planning import profiles
 
 CURVE = {"w": 1e-9, "b": 1e-5, "o": 1e-5}
 CODEC = {"bytes_per_element": 1.0, "fixed_bytes": 64,

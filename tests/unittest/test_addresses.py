@@ -11,7 +11,7 @@ import pytest
 
 from harness import ROOT, netns
 from harness.marks import needs_namespaces
-from hipress import addresses
+from hipress.base import addresses
 
 pytest.importorskip("torch")
 
@@ -111,7 +111,7 @@ class FoundAt(Exception):
 
 def test_an_interface_that_is_named_goes_before_the_host_files_addresses(monkeypatch):
     """In elastic jobs: the agents' addresses are not those that training is to use."""
-    from hipress.elastic_training import arrays
+    from hipress.elastic.training import arrays
     from hipress.torch.elastic import session
 
     def stop(*_, **__):

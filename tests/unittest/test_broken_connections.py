@@ -22,7 +22,7 @@ from scripts import SCRIPTS
 
 pytestmark = needs_namespaces
 
-SERVER = (sys.executable, "-c", "from hipress.node import Node; Node().serve()")
+SERVER = (sys.executable, "-c", "from hipress.runtime.node import Node; Node().serve()")
 TRAIN = SCRIPTS / "broken_connections.py"
 _SYS_PIDFD_GETFD = 438
 _ESTABLISHED = "01"

@@ -13,12 +13,13 @@ from pathlib import Path
 import pytest
 
 from harness.cluster import run_cluster
-from hipress import Compressor, _lib, errors
-from hipress._c_api import Declarations, statements
-from hipress._lib import abi, lib
+from hipress import Compressor, errors
 from hipress.errors import Cause, Code, HipressError
-from hipress.member import Member
-from hipress.scheduler import Scheduler
+from hipress.native import library
+from hipress.native.declarations import Declarations, statements
+from hipress.native.library import abi, lib
+from hipress.runtime.member import Member
+from hipress.runtime.scheduler import Scheduler
 
 INCLUDE = Path(__file__).resolve().parents[2] / "include" / "hipress"
 HEADER = """
@@ -75,9 +76,9 @@ def test_unknown_form_of_a_declaration_is_refused(text):
 
 def test_library_built_from_another_header_is_refused(monkeypatch: pytest.MonkeyPatch):
     other = statements("HIPRESS_API int HipressStop(int64_t another_argument);")
-    monkeypatch.setattr(_lib, "_expected_statements", lambda: other)
+    monkeypatch.setattr(library, "_expected_statements", lambda: other)
     with pytest.raises(ImportError, match="is of another version .* build it again"):
-        _lib._load()
+        library._load()
 
 
 @pytest.mark.parametrize(("names", "prefix"), [(Code, "ERROR"), (Cause, "CAUSE")])
@@ -156,7 +157,7 @@ def test_norm_of_states_is_that_of_the_residual():
     def program():
         import numpy as np
 
-        from hipress.node import Node
+        from hipress.runtime.node import Node
 
         with Node() as node:
             node.set_gradient_compression({"type": "2bit", "threshold": 0.5, "min_size": 0})

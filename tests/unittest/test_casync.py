@@ -5,11 +5,11 @@ import dataclasses
 import numpy as np
 import pytest
 
-from hipress.casync import Op, build
-from hipress.casync.check import GraphError, check
-from hipress.casync.graph import BLOCK, cut, server, worker
-from hipress.casync.program import flatten
-from hipress.casync.reference import Reference
+from hipress.topology import Op, build
+from hipress.topology.check import GraphError, check
+from hipress.topology.graph import BLOCK, cut, server, worker
+from hipress.topology.program import flatten
+from hipress.topology.reference import Reference
 
 
 @pytest.mark.parametrize("num_workers", range(1, 18))

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from hipress import cli
+from hipress.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
-SPEC = ROOT / "python/hipress/compll/specs/onebit.cll"
+SPEC = ROOT / "python/hipress/compression/compiler/specs/onebit.cll"
 
 
 def run(*command: str) -> subprocess.CompletedProcess:
@@ -32,7 +32,7 @@ def test_help_lists_all_commands():
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", cli.COMMANDS)
+@pytest.mark.parametrize("name", main.COMMANDS)
 def test_every_command_has_help_that_names_it(name):
     done = run("-m", "hipress", name, "--help")
     assert done.returncode == 0, done.stderr
@@ -40,7 +40,7 @@ def test_every_command_has_help_that_names_it(name):
 
 
 @pytest.mark.parametrize(
-    "launch", [("-m", "hipress", "launch"), ("-m", "hipress.launcher"), ("tools/launch.py",)]
+    "launch", [("-m", "hipress", "launch"), ("-m", "hipress.launch"), ("tools/launch.py",)]
 )
 def test_launch_hands_on_arguments_output_and_status(launch):
     script = 'test "$DMLC_ROLE" = worker || exit 0; echo "$@"; exit 3'
@@ -51,7 +51,7 @@ def test_launch_hands_on_arguments_output_and_status(launch):
 
 
 @pytest.mark.slow(keep=1)
-@pytest.mark.parametrize("compile", [("-m", "hipress", "compile"), ("-m", "hipress.compll.cli")])
+@pytest.mark.parametrize("compile", [("-m", "hipress", "compile"), ("-m", "hipress.compression.compiler.cli")])
 def test_compile_is_compll(compile):
     done = run(*compile, "--show-ir", str(SPEC))
     assert done.returncode == 0 and "onebit" in done.stdout

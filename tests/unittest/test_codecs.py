@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import hipress
-from hipress._lib import instruction_sets
+from hipress.native.library import instruction_sets
 from scripts import SCRIPTS
 
 FORMATS = {

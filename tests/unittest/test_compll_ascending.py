@@ -8,8 +8,12 @@ import numpy as np
 import pytest
 
 from compll_helpers import ISAS, from_text, marked_by, positions
-from hipress import compll
-from hipress.compll.backends.numpy.packing import ascending_bytes, pack_ascending, unpack_ascending
+from hipress.compression import compiler
+from hipress.compression.compiler.backends.numpy.packing import (
+    ascending_bytes,
+    pack_ascending,
+    unpack_ascending,
+)
 
 MARKED = marked_by("pack_ascending")
 
@@ -45,7 +49,7 @@ def test_more_indices_take_no_less_memory():
 @pytest.mark.parametrize("n", [1, 63, 1000, 70000])
 def test_compiled_code_has_the_interpreters_bytes(isa, n):
     program = from_text(MARKED)
-    compiled, reference = compll.Compiled(program, isa), compll.Interpreter(program)
+    compiled, reference = compiler.Compiled(program, isa), compiler.Interpreter(program)
     counts = {0, 1, n // 3, n // 4, (n + 3) // 4, n // 5, n // 40, n // 999, n}
     for count in sorted(counts):
         for index in (positions(n, count), np.arange(n - count, n)):
@@ -65,7 +69,7 @@ def test_a_variable_may_have_the_name_that_the_bytes_would_have():
     )
     x = np.zeros(100, np.float32)
     x[[3, 50, 99]] = 1
-    for coder in (compll.Interpreter(program), compll.Compiled(program, ISAS[0])):
+    for coder in (compiler.Interpreter(program), compiler.Compiled(program, ISAS[0])):
         np.testing.assert_array_equal(coder.decode(coder.encode(x), x.size), x)
 
 
@@ -75,7 +79,7 @@ def test_bytes_that_no_indices_have_are_refused(isa, count, upper):
     """Whatever bit is turned, both see the same: other indices, or none."""
     n = 1000
     program = from_text(MARKED)
-    compiled, reference = compll.Compiled(program, isa), compll.Interpreter(program)
+    compiled, reference = compiler.Compiled(program, isa), compiler.Interpreter(program)
     packed = pack_ascending(positions(n, count), n)
     payload = bytearray(np.array([count], np.uint32).tobytes() + packed)
     refused = 0
@@ -86,7 +90,7 @@ def test_bytes_that_no_indices_have_are_refused(isa, count, upper):
         for coder in (compiled, reference):
             try:
                 seen.append(coder.decode(bytes(turned), n).tobytes())
-            except compll.PayloadError as error:
+            except compiler.PayloadError as error:
                 assert "must have indices that ascend and are below 1000" in str(error)
                 seen.append(None)
         assert seen[0] == seen[1]
@@ -110,11 +114,11 @@ def test_bytes_that_no_indices_have_are_refused(isa, count, upper):
     ],
 )  # fmt: skip
 def test_only_what_surely_ascends_is_packed(text, message):
-    with pytest.raises(compll.CompileError, match=message):
+    with pytest.raises(compiler.CompileError, match=message):
         from_text("void Encode(float* g, uint8* c) { " + text + " }")
 
 
 @pytest.mark.parametrize("form", ["pack_ascending", "pack_gaps"])
 def test_what_was_packed_is_a_vector_of_int(form):
-    with pytest.raises(compll.CompileError, match="index must be a vector of int: indices"):
+    with pytest.raises(compiler.CompileError, match="index must be a vector of int: indices"):
         from_text(marked_by(form).replace("int index[count]", "float index[count]"))

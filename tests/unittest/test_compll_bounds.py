@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from compll_helpers import ISAS, check_equal, from_text, gradient, same_bits
-from hipress import compll
-from hipress.compll.ir import ir
-from hipress.compll.ir.verify import IRError, verify
+from hipress.compression import compiler
+from hipress.compression.compiler.ir import ir
+from hipress.compression.compiler.ir.verify import IRError, verify
 from host_coder import HostCoder
 
 # One element of each 64 is sent: its place is made of a code of six bits.
@@ -39,8 +39,8 @@ void Decode(uint8* compressed, float* gradient) {
 def blocks() -> list:
     """Its coders: interpreted, compiled, and as CUDA that is emulated."""
     made = from_text(BLOCKS)
-    compiled = [compll.Compiled(made, isa) for isa in dict.fromkeys((ISAS[0], ISAS[-1]))]
-    return [compll.Interpreter(made), *compiled, HostCoder(made, "grid", emulate=True)]
+    compiled = [compiler.Compiled(made, isa) for isa in dict.fromkeys((ISAS[0], ISAS[-1]))]
+    return [compiler.Interpreter(made), *compiled, HostCoder(made, "grid", emulate=True)]
 
 
 def sent(codes: list[int]) -> bytes:
@@ -61,7 +61,7 @@ def test_computed_indices_of_a_payload_are_checked():
         assert same_bits(total, decoded + 1)
         for codes in ([0] * 17, [63] * n, [0] * 15 + [63]):  # the last is 1023
             for decode in (coder.decode, lambda data, n: coder.decode_add(data, total)):  # noqa: B023
-                with pytest.raises(compll.PayloadError, match="indices that ascend and are below"):
+                with pytest.raises(compiler.PayloadError, match="indices that ascend and are below"):
                     decode(sent(codes), n)
 
 
@@ -93,7 +93,7 @@ def test_an_encoder_writes_nothing_beyond_its_states():
     made = from_text(WILD)
     x = np.array([3, -1, 8, 9, 1e9, -1e9, np.inf, np.nan, 1], np.float32)
     expected = np.float32([1, 1, 0, 1, 0, 0, 0, 0, 1])
-    for coder in (compll.Interpreter(made), compll.Compiled(made, ISAS[0])):
+    for coder in (compiler.Interpreter(made), compiler.Compiled(made, ISAS[0])):
         guarded = np.zeros(64, np.float32)
         states = {"residual": guarded[27:36]}
         coder.encode(x, states)
@@ -118,18 +118,18 @@ void Decode(uint8* compressed, float* gradient) {
 @pytest.mark.parametrize(("type_", "elem"), [("uint16", "<H"), ("uint32", "<I"), ("int", "<i")])
 def test_indices_of_a_payload_may_have_16_or_32_bits(type_, elem):
     made = from_text(NARROW % (type_, type_, type_))
-    coders = [compll.Interpreter(made), compll.Compiled(made, ISAS[0]),
+    coders = [compiler.Interpreter(made), compiler.Compiled(made, ISAS[0]),
               HostCoder(made, emulate=True)]  # fmt: skip
     for coder in coders:
         payload = coder.encode(gradient(9))
         assert coder.decode(payload, 9).tolist() == [1] * 5 + [0] * 4
         bad = struct.pack("<I", 2) + struct.pack(elem, 5) + struct.pack(elem, 4)
-        with pytest.raises(compll.PayloadError, match="indices that ascend"):
+        with pytest.raises(compiler.PayloadError, match="indices that ascend"):
             coder.decode(bad, 9)
 
 
 def test_indices_that_are_packed_codes_are_a_compile_error():
-    with pytest.raises(compll.CompileError, match="indices must be int, uint32 or uint16"):
+    with pytest.raises(compiler.CompileError, match="indices must be int, uint32 or uint16"):
         from_text(NARROW % (("uint<3>",) * 3))
 
 
@@ -139,8 +139,8 @@ def test_a_range_of_a_payload_is_at_most_the_gradients():
     decode = decode.replace("range(count)", "range(count + 1)").replace("+ code[i]", "")
     text = f"{encode}void Decode{decode}"
     made = from_text(text.replace("at, value)", "at, 1.0)"))
-    for coder in (compll.Interpreter(made), compll.Compiled(made, ISAS[0])):
-        with pytest.raises(compll.PayloadError, match="a range must not have more elements"):
+    for coder in (compiler.Interpreter(made), compiler.Compiled(made, ISAS[0])):
+        with pytest.raises(compiler.PayloadError, match="a range must not have more elements"):
             coder.decode(sent([0] * 10), 10)
 
 
@@ -160,7 +160,7 @@ void Decode(uint8* compressed, float* gradient) {
 @pytest.mark.slow
 def test_beyond_a_shorter_vector_its_last_element_is_read():
     made = from_text(SHORT)
-    one, two = compll.Interpreter(made), compll.Compiled(made, ISAS[0])
+    one, two = compiler.Interpreter(made), compiler.Compiled(made, ISAS[0])
     values = np.array([1, 2, 3], np.float32)
     payload = struct.pack("<I", 3) + values.tobytes()
     expected = np.r_[values, np.full(997, 3)].astype(np.float32)
@@ -186,7 +186,7 @@ void Decode(uint8* compressed, float* gradient) {
 
 def test_beyond_the_buckets_that_there_are_the_last_is_read():
     made = from_text(FEWER_BUCKETS)
-    for coder in (compll.Interpreter(made), compll.Compiled(made, ISAS[0])):
+    for coder in (compiler.Interpreter(made), compiler.Compiled(made, ISAS[0])):
         decoded = coder.decode(struct.pack("<I2f", 2, 5, 7), 1000)
         assert decoded.tolist() == [5] * 64 + [7] * 936
         assert coder.decode(coder.encode(gradient(1000)), 1000).size == 1000
@@ -194,7 +194,7 @@ def test_beyond_the_buckets_that_there_are_the_last_is_read():
 
 def test_elements_of_16_bits_are_read_in_loops_of_their_size_only():
     text = SHORT.replace("float value[count]", "float16 value[count]")
-    with pytest.raises(compll.CompileError, match="a lambda reads its own element only"):
+    with pytest.raises(compiler.CompileError, match="a lambda reads its own element only"):
         from_text(text)
 
 
@@ -233,6 +233,6 @@ def test_a_table_may_be_larger_than_the_gradient(n):
     made = from_text(TABLE)
     values = np.linspace(-2, 2, n).astype(np.float32)
     expected = np.select([values >= 1, values >= 0, values >= -1], [1.5, 0.5, -0.5], -1.5)
-    for coder in (compll.Interpreter(made), compll.Compiled(made, ISAS[0])):
+    for coder in (compiler.Interpreter(made), compiler.Compiled(made, ISAS[0])):
         found = coder.decode(coder.encode(values), n)
         assert np.array_equal(found, expected.astype(np.float32)), coder

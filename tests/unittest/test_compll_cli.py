@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from compll_helpers import DATA, gradient
-from hipress import compll
+from hipress.compression import compiler
 from scripts import SCRIPTS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,7 +29,7 @@ def run(*command: object, cwd: Path | None = None) -> subprocess.CompletedProces
 
 
 def compll_command(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    return run(sys.executable, "-m", "hipress.compll.cli", *arguments, cwd=cwd)
+    return run(sys.executable, "-m", "hipress.compression.compiler.cli", *arguments, cwd=cwd)
 
 
 @pytest.fixture
@@ -107,7 +107,7 @@ def test_what_it_writes_compiles_and_loads(tmp_path, framework):
     result = run(sys.executable, CHECKS[framework], lines["load"], cwd=tmp_path)
     assert result.returncode == 0, result.stderr[-3000:]
     found = np.load(tmp_path / "result.npz")
-    oracle = compll.Interpreter(compll.compile_file(source), boost=0.5)
+    oracle = compiler.Interpreter(compiler.compile_file(source), boost=0.5)
     payload = oracle.encode(gradient(1000), {})
     expected = oracle.decode(payload, 1000)
     assert found["payload"].tobytes() == payload
@@ -127,7 +127,7 @@ def test_what_it_writes_compiles_and_loads(tmp_path, framework):
 )
 def test_tensorflows_sources_name_states_and_parameters(tmp_path, name, call):
     """Compiled and run in test_tensorflow_operators.py, where there is a TensorFlow."""
-    source = DATA / "TernGradEncode.pse" if name == "TernGrad" else compll.SPECS / f"{name}.cll"
+    source = DATA / "TernGradEncode.pse" if name == "TernGrad" else compiler.SPECS / f"{name}.cll"
     result = compll_command(source, "-b", "-w", "-r", "-f", "tensorflow", "-o", tmp_path)
     assert result.returncode == 0, result.stderr
     assert call in (tmp_path / f"{name}_tensorflow.h").read_text()
@@ -144,7 +144,7 @@ def test_tensorflows_sources_name_states_and_parameters(tmp_path, name, call):
 
 @pytest.mark.slow
 def test_the_numpy_target_runs(tmp_path):
-    result = compll_command(compll.SPECS / "topk.cll", "-b", "--target", "numpy", "-o", tmp_path)
+    result = compll_command(compiler.SPECS / "topk.cll", "-b", "--target", "numpy", "-o", tmp_path)
     assert result.returncode == 0, result.stderr
     code = (
         "import numpy as np, topk_numpy\n"
@@ -165,7 +165,7 @@ def test_bad_calls_are_one_sentence(tmp_path):
         ((lonely, "-w"), "need an encoder and a decoder; there is not a decoder here"),
         ((wrong,), f'{wrong}:1:7: error: unexpected "floot"'),
         ((tmp_path / "none.cll",), "No such file"),
-        ((compll.SPECS / "tbq.cll", "-w", "--target", "numpy"), "are generated for --target cpu"),
+        ((compiler.SPECS / "tbq.cll", "-w", "--target", "numpy"), "are generated for --target cpu"),
     ]
     for arguments, sentence in cases:
         result = compll_command(*arguments)
@@ -178,12 +178,12 @@ def test_bad_calls_are_one_sentence(tmp_path):
 def test_it_shows_the_ir_and_checks_an_algorithm():
     result = compll_command(DATA / "TernGradEncode.pse", "--show-ir")
     assert "before the passes" in result.stdout and "after the passes" in result.stdout
-    result = compll_command("check", compll.SPECS / "tbq.cll", "-n", "1000")
+    result = compll_command("check", compiler.SPECS / "tbq.cll", "-n", "1000")
     assert result.returncode == 0, result.stdout + result.stderr
     assert "GB/s" in result.stdout and "NO" not in result.stdout
 
 
 def test_the_cuda_target_is_source_for_nvcc(tmp_path):
-    result = compll_command(compll.SPECS / "onebit.cll", "-b", "--target", "cuda", "-o", tmp_path)
+    result = compll_command(compiler.SPECS / "onebit.cll", "-b", "--target", "cuda", "-o", tmp_path)
     assert result.returncode == 0, result.stderr
     assert "compll/cuda/launch.cuh" in (tmp_path / "onebit.cu").read_text()

@@ -16,9 +16,9 @@ from hypothesis.extra import numpy as hnp
 import hipress
 from compll_helpers import ISAS, SPECS, gradient, program, same_bits
 from harness.cluster import run_cluster, worker_outputs
-from hipress import compll
-from hipress._lib import instruction_sets
-from hipress.compll.backends.numpy import packing
+from hipress.compression import compiler
+from hipress.compression.compiler.backends.numpy import packing
+from hipress.native.library import instruction_sets
 from scripts import SCRIPTS
 
 BUILT_IN = SPECS
@@ -26,7 +26,7 @@ WITH_ERROR_FEEDBACK = ["1bit", "2bit", "dct", "onebit", "sparseloco", "stc", "te
 WITH_RESIDUAL = [name for name in SPECS if "residual" in hipress.Compressor(name).state_names]
 UNDECAYED = {"dgc": {"momentum": 0.0}, "dct": {"decay": 1.0}, "sparseloco": {"decay": 1.0}}
 """Parameters with which a residual is only what was not sent."""
-SERVER = (sys.executable, "-c", "from hipress.node import Node; Node().serve()")
+SERVER = (sys.executable, "-c", "from hipress.runtime.node import Node; Node().serve()")
 
 HALVES = """
 // Sends every element halved; the rest stays.
@@ -59,7 +59,7 @@ def gradients() -> st.SearchStrategy[np.ndarray]:
 @given(first=gradients(), second=st.integers(0, 2**31))
 def test_any_gradient_gives_the_interpreters_bytes_and_residual(name, first, second):
     codec, states = hipress.Compressor(name), {}
-    coder = compll.Interpreter(program(name))
+    coder = compiler.Interpreter(program(name))
     for step, x in enumerate([first, gradient(first.size, second), first]):
         payload = codec.encode(x)
         assert payload == coder.encode(x, states, step)
@@ -71,7 +71,7 @@ def test_any_gradient_gives_the_interpreters_bytes_and_residual(name, first, sec
 def test_nan_and_inf_are_handled_as_by_the_interpreter(name):
     for value in (np.nan, np.inf, -np.inf):
         codec, states = hipress.Compressor(name), {}
-        coder = compll.Interpreter(program(name))
+        coder = compiler.Interpreter(program(name))
         x = gradient(500)
         x[77] = value
         for step, g in enumerate([x, gradient(500, 1)]):
@@ -83,7 +83,7 @@ def test_nan_and_inf_are_handled_as_by_the_interpreter(name):
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_the_library_gives_the_interpreters_bytes(name):
     codec, states = hipress.Compressor(name), {}
-    coder = compll.Interpreter(program(name))
+    coder = compiler.Interpreter(program(name))
     for n in (0, 1, 1000, 65537):
         codec, states = hipress.Compressor(name), {}
         for step in range(3):
@@ -342,17 +342,17 @@ def test_malformed_payloads_name_what_is_wrong():
 def test_load_makes_a_type(tmp_path):
     path = tmp_path / "halves.cll"
     path.write_text(HALVES % ("load", "0.5"))
-    assert compll.load(path) == "halves_load"
-    assert compll.load(path) == "halves_load", "the same text again does nothing"
+    assert compiler.load(path) == "halves_load"
+    assert compiler.load(path) == "halves_load", "the same text again does nothing"
     codec = hipress.Compressor("halves_load", share=0.25)
     x = gradient(100)
     assert same_bits(codec.decode(codec.encode(x), 100), np.float32(0.25) * x)
     path.write_text(HALVES % ("load", "0.75"))
     with pytest.raises(ValueError, match="halves_load is loaded already, from another text"):
-        compll.load(path)
+        compiler.load(path)
     path.write_text("algorithm 3;")
-    with pytest.raises(compll.CompileError, match="expected a text in quotes"):
-        compll.load(path)
+    with pytest.raises(compiler.CompileError, match="expected a text in quotes"):
+        compiler.load(path)
 
 
 @pytest.mark.slow
@@ -360,7 +360,7 @@ def test_the_tutorials_algorithm_works(tmp_path):
     text = (Path(__file__).resolve().parents[2] / "docs/guides/write-a-codec.md").read_text()
     path = tmp_path / "mean.cll"
     path.write_text(text.split("```c\n")[1].split("```")[0])
-    codec = hipress.Compressor(compll.load(path))
+    codec = hipress.Compressor(compiler.load(path))
     x = np.array([1, -2, 3], np.float32)
     np.testing.assert_array_equal(codec.decode(codec.encode(x), 3), [2, -2, 2])
     np.testing.assert_array_equal(codec.residual, [-1, 0, 1])

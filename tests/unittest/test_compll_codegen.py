@@ -16,10 +16,10 @@ from compll_helpers import (
     same_bits,
     seed_program,
 )
-from hipress import compll
-from hipress.compll.backends.cpp.program import generate
-from hipress.compll.backends.numpy import philox
-from hipress.compll.backends.numpy.packing import pack, unpack
+from hipress.compression import compiler
+from hipress.compression.compiler.backends.cpp.program import generate
+from hipress.compression.compiler.backends.numpy import philox
+from hipress.compression.compiler.backends.numpy.packing import pack, unpack
 
 # Further parameters at which a spec is compared.
 VARIANTS = {
@@ -59,8 +59,8 @@ def test_compiled_code_equals_the_interpreter(name, params):
 
     Cost: The C++ compiler compiles each codec for each instruction set.
     """
-    one = compll.Interpreter(program(name), **params)
-    two = compll.Compiled(program(name), ISAS[0], threads=2, **params)
+    one = compiler.Interpreter(program(name), **params)
+    two = compiler.Compiled(program(name), ISAS[0], threads=2, **params)
     for n in SIZES:
         scales = (1.0, 0.05, 100.0)
         check_equal(one, two, n, [gradient(n, k, scale) for k, scale in enumerate(scales)])
@@ -74,7 +74,7 @@ def test_compiled_code_equals_the_interpreter(name, params):
 @pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("name", SPECS)
 def test_nan_and_inf_give_the_same_bits_too(name):
-    one, two = compll.Interpreter(program(name)), compll.Compiled(program(name), ISAS[0])
+    one, two = compiler.Interpreter(program(name)), compiler.Compiled(program(name), ISAS[0])
     for value in (np.nan, np.inf, -np.inf):
         x = gradient(1000)
         x[[3, 500]] = value
@@ -104,7 +104,7 @@ void Decode(uint8* compressed, float* gradient) {
 @pytest.mark.parametrize(("name", "params"), [*CASES, ("parts", {})], ids=lambda value: str(value))
 def test_new_states_in_other_memory_have_the_same_bits(name, params):
     made = from_text(PARTS) if name == "parts" else program(name)
-    coder = compll.Compiled(made, ISAS[0], threads=2, **params)
+    coder = compiler.Compiled(made, ISAS[0], threads=2, **params)
     for n in (1, 1003, 70001):
         in_place: dict[str, np.ndarray] = {}
         apart: dict[str, np.ndarray] = {}
@@ -143,7 +143,7 @@ def test_a_conversion_is_cheaper_only_where_no_bit_of_it_tells():
     text = generate(made)
     called = [text.count(f" {name}(") for name in ("ToI32Low", "ToI32Below", "SaturateBelow")]
     assert called == [1, 2, 1]
-    one, two = compll.Interpreter(made), compll.Compiled(made, ISAS[0])
+    one, two = compiler.Interpreter(made), compiler.Compiled(made, ISAS[0])
     odd = [np.nan, -np.nan, np.inf, -np.inf, 3e9, -3e9, 8.9, -0.6, 15.4, 15.6, 99]
     odd = np.resize(np.array(odd, np.float32), 300)
     check_equal(one, two, 300, [odd, gradient(300, 1, 100.0)])
@@ -175,9 +175,9 @@ void Decode(uint8* compressed, float* gradient) {
 @pytest.mark.slow
 @pytest.mark.parametrize("bucket", [64, 192, 1024, 8192])
 def test_what_is_made_of_buckets_may_be_codes_and_random(bucket):
-    one = compll.Interpreter(from_text(BUCKETS), bucket=bucket)
+    one = compiler.Interpreter(from_text(BUCKETS), bucket=bucket)
     for isa in ISAS:
-        two = compll.Compiled(from_text(BUCKETS), isa, threads=2, bucket=bucket)
+        two = compiler.Compiled(from_text(BUCKETS), isa, threads=2, bucket=bucket)
         for n in (0, 1, 65, 4097, 70_001):
             check_equal(one, two, n, [gradient(n, 1)])
 
@@ -185,8 +185,8 @@ def test_what_is_made_of_buckets_may_be_codes_and_random(bucket):
 @pytest.mark.slow
 @pytest.mark.parametrize("bitwidth", [1, 2, 4, 8])
 def test_the_published_sample_runs_compiled(bitwidth):
-    one = compll.Interpreter(seed_program(), bitwidth=bitwidth)
-    two = compll.Compiled(seed_program(), ISAS[0], bitwidth=bitwidth)
+    one = compiler.Interpreter(seed_program(), bitwidth=bitwidth)
+    two = compiler.Compiled(seed_program(), ISAS[0], bitwidth=bitwidth)
     for n in SIZES:
         check_equal(one, two, n, [gradient(n, 4)])
 
@@ -194,8 +194,8 @@ def test_the_published_sample_runs_compiled(bitwidth):
 def test_the_largest_are_found_whatever_a_sample_says():
     """Values that an evenly spread sample sees nothing of, ties, and NaN."""
     n = 70_001
-    one = compll.Interpreter(program("topk"), ratio=0.002)
-    two = compll.Compiled(program("topk"), ISAS[0], ratio=0.002)
+    one = compiler.Interpreter(program("topk"), ratio=0.002)
+    two = compiler.Compiled(program("topk"), ISAS[0], ratio=0.002)
     hidden = np.zeros(n, np.float32)
     hidden[5000:5100] = np.arange(100)
     nans = gradient(n)
@@ -212,7 +212,7 @@ def test_a_custom_reduction_has_one_order():
       c = concat(total);
     }"""
     both = from_text(text)
-    one, two = compll.Interpreter(both), compll.Compiled(both, ISAS[0], threads=3)
+    one, two = compiler.Interpreter(both), compiler.Compiled(both, ISAS[0], threads=3)
     for n in (0, 1, 31, 4096, 4097, 300_001):
         assert one.encode(gradient(n)) == two.encode(gradient(n))
 
@@ -241,8 +241,8 @@ def test_any_rank_and_any_number_of_strata(isa):
         special[1 :: max(n // 5, 1)] = -np.inf
         for share in (0.001, 0.3, 0.99, 1):
             program = from_text(RANKS)
-            one = compll.Interpreter(program, share=share)
-            two = compll.Compiled(program, isa, share=share)
+            one = compiler.Interpreter(program, share=share)
+            two = compiler.Compiled(program, isa, share=share)
             for x in (gradient(n), ties, special, np.ones(n, np.float32)):
                 assert one.encode(x) == two.encode(x), (n, share)
 
@@ -251,7 +251,7 @@ def test_a_sample_is_runs_of_neighbours_spread_evenly():
     """Of 8 parts of range(1001), 4 numbers each from a multiple of 4 on, 1000 at most; or all."""
     text = """
     void E(float* g, uint8* c) { c = concat(sample(g, 30)); }"""
-    coder = compll.Interpreter(from_text(text))
+    coder = compiler.Interpreter(from_text(text))
     values = np.arange(1001, dtype=np.float32)
     starts = set()
     for step in range(40):
@@ -314,7 +314,7 @@ def test_packing_round_trip(bits, order):
 @pytest.mark.parametrize("name", SPECS)
 def test_malformed_payloads_are_refused_alike(name):
     """Wrong sizes, flipped bytes, random bytes: never out of bounds, both coders of one opinion."""
-    one, two = compll.Interpreter(program(name)), compll.Compiled(program(name), ISAS[0])
+    one, two = compiler.Interpreter(program(name)), compiler.Compiled(program(name), ISAS[0])
     n = 300
     good = one.encode(gradient(n))
     generator = np.random.default_rng(1)
@@ -330,7 +330,7 @@ def test_malformed_payloads_are_refused_alike(name):
         for coder in (one, two):
             try:
                 results.append(coder.decode(payload, n).tobytes())
-            except compll.PayloadError:
+            except compiler.PayloadError:
                 results.append(None)
         assert results[0] == results[1]
         refused += results[0] is None
@@ -355,13 +355,13 @@ void Decode(uint8* c, float* g) {
 def test_sparse_payloads_with_bad_indices_are_refused():
     head = np.array([2], np.uint32).tobytes()
     values = np.ones(2, np.float32).tobytes()
-    coder = compll.Compiled(from_text(PLAIN), ISAS[0])
+    coder = compiler.Compiled(from_text(PLAIN), ISAS[0])
     for pair, fine in (((1, 5), True), ((5, 1), False), ((5, 5), False), ((5, 10), False)):
         payload = head + np.array(pair, np.uint32).tobytes() + values
         if fine:
             assert coder.decode(payload, 10).sum() == 2
         else:
-            with pytest.raises(compll.PayloadError, match="ascend"):
+            with pytest.raises(compiler.PayloadError, match="ascend"):
                 coder.decode(payload, 10)
-    with pytest.raises(compll.PayloadError, match="not have more elements"):
+    with pytest.raises(compiler.PayloadError, match="not have more elements"):
         coder.decode(np.array([0xFFFFFFFF], np.uint32).tobytes() + bytes(80), 10)

@@ -9,11 +9,11 @@ import pytest
 
 import hipress
 from compll_helpers import ISAS, check_equal, from_text, gradient, same_bits
-from hipress import compll
-from hipress.compll.backends.common import cosines as table
-from hipress.compll.backends.cuda.program import generate
-from hipress.compll.backends.numpy import cosines
-from hipress.compll.ir.ir import TRANSFORMS
+from hipress.compression import compiler
+from hipress.compression.compiler.backends.common import cosines as table
+from hipress.compression.compiler.backends.cuda.program import generate
+from hipress.compression.compiler.backends.numpy import cosines
+from hipress.compression.compiler.ir.ir import TRANSFORMS
 from host_coder import HostCoder
 
 SENDS_ALL = f"""
@@ -65,8 +65,8 @@ def test_the_table_is_the_same_with_any_mathematical_library(size):
 def test_compiled_code_equals_the_interpreter(isa):
     made = from_text(SENDS_ALL)
     for block in TRANSFORMS:
-        one = compll.Interpreter(made, block=block)
-        two = compll.Compiled(made, isa, threads=2, block=block)
+        one = compiler.Interpreter(made, block=block)
+        two = compiler.Compiled(made, isa, threads=2, block=block)
         for n in (0, 15, 17 * block + 5, 40_000):
             check_equal(one, two, n, [gradient(n, k, 10.0**k) for k in range(3)])
         odd = gradient(5000)
@@ -78,7 +78,7 @@ def test_compiled_code_equals_the_interpreter(isa):
 def test_kernels_equal_the_interpreter(shape):
     made = from_text(SENDS_ALL)
     for block in TRANSFORMS:
-        one = compll.Interpreter(made, block=block)
+        one = compiler.Interpreter(made, block=block)
         two = HostCoder(made, shape, emulate=True, block=block)
         for n in (0, 15, 3 * block + 5, 3000):
             two.emulate(seed=1 + n, processors=2)
@@ -110,7 +110,7 @@ def test_nan_is_the_same_nan_and_stays_in_its_block():
 )  # fmt: skip
 def test_other_blocks_are_refused(param, block):
     text = param + f"void Encode(float* g, uint8* c) {{ c = concat(dct(g, {block})); }}"
-    with pytest.raises(compll.CompileError, match="block must be one of 16, 32|expected an int"):
+    with pytest.raises(compiler.CompileError, match="block must be one of 16, 32|expected an int"):
         from_text(text)
 
 
@@ -118,7 +118,7 @@ def test_a_block_may_be_a_number_and_its_table_is_in_the_code():
     made = from_text("void Encode(float* g, uint8* c) { c = concat(dct(g, 32)); }")
     x = gradient(100)
     expected = cosines.dct(x, 32).tobytes()
-    for coder in (compll.Interpreter(made), compll.Compiled(made, ISAS[0])):
+    for coder in (compiler.Interpreter(made), compiler.Compiled(made, ISAS[0])):
         assert coder.encode(x) == expected
     assert "__device__ const float kCosines[1022]" in generate(made)
     plain = from_text("void Encode(float* g, uint8* c) { c = concat(g); }")
@@ -140,12 +140,12 @@ def test_scatter_makes_a_vector():
     expected = np.array([0, 17, 0, 22, 21, 0], np.float32).tobytes()
     made = from_text(SCATTERED)
     for coder in (
-        compll.Interpreter(made), compll.Compiled(made, ISAS[0]), HostCoder(made, emulate=True)
+        compiler.Interpreter(made), compiler.Compiled(made, ISAS[0]), HostCoder(made, emulate=True)
     ):  # fmt: skip
         assert coder.encode(x) == expected
-    with pytest.raises(compll.CompileError, match="not known to have the same size"):
+    with pytest.raises(compiler.CompileError, match="not known to have the same size"):
         from_text(SCATTERED.replace("scatter(kept", "scatter(gather(g, large)"))
-    with pytest.raises(compll.CompileError, match="has the size of the gradient"):
+    with pytest.raises(compiler.CompileError, match="has the size of the gradient"):
         from_text(SCATTERED.replace("scatter(g.size", "scatter(7"))
 
 
@@ -217,9 +217,9 @@ def test_partitions_have_whole_blocks():
     """A sum over the store has the bits of one encode of each partition."""
     made = from_text(SENDS_ALL)
     for block in (16, 1024):
-        coder = compll.Compiled(made, ISAS[0], block=block)
+        coder = compiler.Compiled(made, ISAS[0], block=block)
         assert coder.algorithm.granularity(coder._values) == block
-    whole = compll.Interpreter(made)
+    whole = compiler.Interpreter(made)
     x = gradient(64 * 40 + 9)
     cut = 64 * 17
     parts = b"".join(whole.encode(part)[1:] for part in (x[:cut], x[cut:]))

@@ -19,10 +19,18 @@ import pytest
 import compll_helpers
 import cuda_emulation
 from compll_helpers import SIZES, SPECS, from_text, gradient, program, same_bits, seed_program
-from hipress import __version__, _lib, compll
-from hipress.compll.backends.cuda import program as cuda
-from hipress.compll.cuda import CudaError, DecodeCall, Library, built_in, built_in_library
-from hipress.compll.runtime import cuda_build
+from hipress import __version__
+from hipress.compression import compiler
+from hipress.compression.compiler.backends.cuda import program as cuda
+from hipress.compression.compiler.cuda import (
+    CudaError,
+    DecodeCall,
+    Library,
+    built_in,
+    built_in_library,
+)
+from hipress.compression.compiler.runtime import cuda_build
+from hipress.native import library as native_library
 from host_coder import HostCoder
 from test_compll_codegen import VARIANTS, special
 
@@ -57,7 +65,7 @@ def with_values(n: int, values: list[float]) -> np.ndarray:
 @pytest.mark.parametrize("shape", ["grid", "block"])
 @pytest.mark.parametrize("name", SPECS)
 def test_kernels_equal_the_interpreter(name, shape):
-    one, two = compll.Interpreter(program(name)), coder(name, shape)
+    one, two = compiler.Interpreter(program(name)), coder(name, shape)
     for n in SIZES:
         check_equal(one, two, n, [gradient(n, 0), gradient(n, 1, 0.05), gradient(n, 2, 100.0)])
     spread = gradient(65537) * np.logspace(-30, 30, 65537, dtype=np.float32)
@@ -98,13 +106,13 @@ def test_an_encode_that_is_to_be_skipped_changes_nothing(shape, batch):
     ids=lambda value: str(value),
 )
 def test_parameters_reach_the_kernels(name, params):
-    one, two = compll.Interpreter(program(name), **params), coder(name, **params)
+    one, two = compiler.Interpreter(program(name), **params), coder(name, **params)
     for n in (1, 100, 20000):
         check_equal(one, two, n, [gradient(n, k) for k in range(3)])
 
 
 def test_the_published_sample_runs_on_the_gpu():
-    one = compll.Interpreter(seed_program(), bitwidth=2)
+    one = compiler.Interpreter(seed_program(), bitwidth=2)
     two = HostCoder(seed_program(), emulate=True, bitwidth=2)
     for n in (1, 8, 1001):
         check_equal(one, two, n, [gradient(n, k) for k in range(2)])
@@ -133,7 +141,7 @@ void Encode(float* gradient, uint8* compressed) {
 
 def test_sorting_joining_in_order_and_fields_at_odd_places():
     hard = from_text(HARD)
-    one, two = compll.Interpreter(hard), HostCoder(hard, "grid", emulate=True)
+    one, two = compiler.Interpreter(hard), HostCoder(hard, "grid", emulate=True)
     three = HostCoder(hard, "block", emulate=True)
     for n in (0, 1, 65, 5001, 40000):
         states: list[dict] = [{}, {}, {}]
@@ -165,7 +173,7 @@ def in_blocks(*values: float) -> np.ndarray:
 @pytest.mark.parametrize("shape", ["grid", "block"])
 def test_blocks_are_joined_in_order(shape):
     orders = from_text(ORDERS)
-    one, two = compll.Interpreter(orders), HostCoder(orders, shape, emulate=True)
+    one, two = compiler.Interpreter(orders), HostCoder(orders, shape, emulate=True)
     nan, inf = np.nan, np.inf
     inputs = [
         in_blocks(1e20, 1, -1e20, 3),  # in order 3, else 4
@@ -185,7 +193,7 @@ def test_blocks_are_joined_in_order(shape):
 @pytest.mark.parametrize("name", ["terngrad", "dgc", "onebit"])
 def test_two_hundred_small_gradients_are_one_launch(name):
     sizes = [int(n) for n in np.random.default_rng(0).integers(0, 3000, 200)]
-    one, two = compll.Interpreter(program(name)), coder(name)
+    one, two = compiler.Interpreter(program(name)), coder(name)
     states: tuple[list, list] = ([{} for _ in sizes], [{} for _ in sizes])
     for step in range(2):
         inputs = [gradient(n, k + step) for k, n in enumerate(sizes)]
@@ -214,7 +222,7 @@ def test_dense_codecs_are_two_launches_and_small_gradients_one():
 @pytest.mark.parametrize("name", SPECS)
 def test_many_payloads_are_merged_as_defined(name):
     params = {"threshold": 0.1} if name in ("tbq", "2bit") else {}
-    one, two = compll.Interpreter(program(name), **params), coder(name, **params)
+    one, two = compiler.Interpreter(program(name), **params), coder(name, **params)
     for n, count in ((0, 2), (300, 1), (1000, 5), (9001, 3), (200, 35)):
         payloads = [one.encode(gradient(n, k), step=k) for k in range(count)]
         two.emulate(seed=n + 1, processors=2)
@@ -227,7 +235,7 @@ def test_many_payloads_are_merged_as_defined(name):
         before = two.library.launches
         two.decode_sum(payloads[:16], 200)
         assert two.library.launches == before + 1
-    with pytest.raises(compll.PayloadError, match="must have"):
+    with pytest.raises(compiler.PayloadError, match="must have"):
         two.decode_sum([payloads[0], payloads[1][:-1], payloads[2]], 200)
 
 
@@ -285,7 +293,7 @@ def hostile(payload: bytes, n: int, generator: np.random.Generator) -> list[byte
 
 @pytest.mark.parametrize("name", SPECS)
 def test_malformed_payloads_are_refused_and_never_read_beyond(name):
-    one, two = compll.Interpreter(program(name)), coder(name)
+    one, two = compiler.Interpreter(program(name)), coder(name)
     generator = np.random.default_rng(3)
     required = [i.attrs["message"] for i in program(name).decode.instrs() if i.op == "require"]
     refused = 0
@@ -293,7 +301,7 @@ def test_malformed_payloads_are_refused_and_never_read_beyond(name):
         for data in hostile(one.encode(gradient(n)), n, generator):
             try:
                 expected = one.decode(data, n)
-            except compll.PayloadError as error:
+            except compiler.PayloadError as error:
                 expected, refused = None, refused + 1
                 wanted = str(error).removeprefix("the payload ").split(", not ")[0]
             for shape in ("grid", "block"):
@@ -330,7 +338,7 @@ def test_bad_calls_are_one_sentence():
         two.algorithm.encode(two.algorithm.encode_call(4096, 0, [8192], 4096, 100, 0, 16))
     with pytest.raises(ValueError, match="onebit has the states residual, not 2"):
         two.algorithm.encode_call(4096, 0, [1, 2], 4096, 100, 8, 16)
-    with pytest.raises(compll.CompileError, match="can have 4 states at most"):
+    with pytest.raises(compiler.CompileError, match="can have 4 states at most"):
         states = "".join(f"state float* s{k};" for k in range(5))
         cuda.generate(from_text(f"{states} void E(float* g, uint8* c) {{ c = concat(g); }}"))
 
@@ -410,7 +418,7 @@ def test_the_benchmark_runs():
 
 def test_no_nvcc_is_one_sentence(monkeypatch, tmp_path):
     monkeypatch.setenv("NVCC", str(tmp_path / "nvcc"))
-    with pytest.raises(compll.BuildError, match="there is no CUDA compiler: nvcc is neither in"):
+    with pytest.raises(compiler.BuildError, match="there is no CUDA compiler: nvcc is neither in"):
         cuda_build.build(program("tbq"))
 
 
@@ -428,7 +436,7 @@ def cuda12(monkeypatch, tmp_path):
     (package / "__init__.py").touch()
     (package / "libhipress_cuda.so").touch()
     monkeypatch.syspath_prepend(str(package.parent))
-    monkeypatch.setattr(_lib, "library_path", lambda: tmp_path / "libhipress.so")
+    monkeypatch.setattr(native_library, "library_path", lambda: tmp_path / "libhipress.so")
 
     def set_version(version: str) -> Path:
         information = package.parent / f"hipress_cuda12-{version}.dist-info"

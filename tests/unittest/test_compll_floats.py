@@ -9,9 +9,9 @@ import pytest
 
 import hipress
 from compll_helpers import ISAS, check_equal, from_text, gradient, program, same_bits
-from hipress import compll
-from hipress.compll.backends.numpy import floats
-from hipress.compll.cuda import CudaError
+from hipress.compression import compiler
+from hipress.compression.compiler.backends.numpy import floats
+from hipress.compression.compiler.cuda import CudaError
 from host_coder import HostCoder, outcome
 
 SIZES = (0, 1, 7, 63, 64, 65, 1000, 1023, 1024, 1025, 5000)
@@ -54,7 +54,7 @@ def emulated(shape: str = "grid") -> HostCoder:
 @cache
 def reference(dtype: str) -> list[tuple[np.ndarray, bytes, np.ndarray]]:
     """Gradients, and what the interpreter makes of them: payload and decoded values."""
-    one, found = compll.Interpreter(program("lossless")), []
+    one, found = compiler.Interpreter(program("lossless")), []
     for n in (*SIZES, 40_000):  # which threads share
         for x in inputs(n):
             x = narrow(x, dtype)
@@ -77,7 +77,7 @@ def test_the_interpreter_loses_nothing(dtype):
 @pytest.mark.parametrize("isa", ISAS)
 @pytest.mark.parametrize("threads", [1, 3])
 def test_compiled_code_equals_the_interpreter(isa, threads, dtype):
-    two = compll.Compiled(program("lossless"), isa, threads=threads)
+    two = compiler.Compiled(program("lossless"), isa, threads=threads)
     for x, payload, decoded in reference(dtype):
         assert two.encode(x) == payload
         assert same_bits(two.decode(payload, x.size), decoded)
@@ -85,10 +85,10 @@ def test_compiled_code_equals_the_interpreter(isa, threads, dtype):
 
 @pytest.mark.slow
 def test_sums_of_all_types_are_the_interpreters():
-    one, n = compll.Interpreter(program("lossless")), 2500
+    one, n = compiler.Interpreter(program("lossless")), 2500
     finite = [x for x in inputs(n) if np.isfinite(x).all()]
     payloads = [one.encode(narrow(x, DTYPES[k % 3])) for k, x in enumerate(finite * 3)]
-    for two in [*(compll.Compiled(program("lossless"), isa) for isa in ISAS), emulated()]:
+    for two in [*(compiler.Compiled(program("lossless"), isa) for isa in ISAS), emulated()]:
         for count in (1, 2, 5, 11):  # more than eight have their places in memory of their own
             for first in range(count):
                 some = payloads[first : first + count]
@@ -101,7 +101,7 @@ def test_sums_of_all_types_are_the_interpreters():
 
 @pytest.mark.parametrize("shape", ["grid", "block"])
 def test_kernels_equal_the_interpreter(shape):
-    one, two = compll.Interpreter(program("lossless")), emulated(shape)
+    one, two = compiler.Interpreter(program("lossless")), emulated(shape)
     for n in SIZES:
         two.emulate(seed=n + 1, processors=1 + n % 4)
         check_equal(one, two, n, [x for x in inputs(n) if not np.isnan(x).any()])
@@ -112,7 +112,7 @@ def test_kernels_equal_the_interpreter(shape):
 
 
 def test_several_blocks_of_kernels_equal_the_interpreter():
-    one, two = compll.Interpreter(program("lossless")), emulated()
+    one, two = compiler.Interpreter(program("lossless")), emulated()
     two.emulate(seed=3, processors=2)
     check_equal(one, two, 60_000, [inputs(60_000)[1]])
 
@@ -184,8 +184,8 @@ def test_what_another_codec_left_is_added_in_the_gradients_type():
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_malformed_payloads_are_refused_or_decoded_alike(dtype):
     n = 1200
-    reference = compll.Interpreter(program("lossless"))
-    coders = [compll.Compiled(program("lossless"), isa) for isa in ISAS] + [emulated()]
+    reference = compiler.Interpreter(program("lossless"))
+    coders = [compiler.Compiled(program("lossless"), isa) for isa in ISAS] + [emulated()]
     rng = np.random.default_rng(2)
     for x in (inputs(n)[0], inputs(n)[1], inputs(n)[3]):
         payload = reference.encode(narrow(x, dtype))
@@ -216,13 +216,13 @@ def test_malformed_payloads_are_refused_or_decoded_alike(dtype):
 )
 def test_refusals_are_sentences_of_all(change, sentence):
     n = 1000
-    words = np.frombuffer(compll.Interpreter(program("lossless")).encode(gradient(n)), np.uint32)
+    words = np.frombuffer(compiler.Interpreter(program("lossless")).encode(gradient(n)), np.uint32)
     words = words.copy()
     change(words)
-    coders = [compll.Interpreter(program("lossless")), emulated()]
-    coders += [compll.Compiled(program("lossless"), isa) for isa in ISAS]
+    coders = [compiler.Interpreter(program("lossless")), emulated()]
+    coders += [compiler.Compiled(program("lossless"), isa) for isa in ISAS]
     for coder in coders:
-        with pytest.raises((compll.PayloadError, CudaError), match=sentence):
+        with pytest.raises((compiler.PayloadError, CudaError), match=sentence):
             coder.decode(words.tobytes(), n)
 
 
@@ -250,5 +250,5 @@ void Decode(uint8* c, float* g) { extract(c, pack_floats(g)); }
 def test_misuse_is_an_error_of_the_compiler(old, new, message):
     assert old in TEXT
     from_text(TEXT)
-    with pytest.raises(compll.CompileError, match=message):
+    with pytest.raises(compiler.CompileError, match=message):
         from_text(TEXT.replace(old, new, 1))

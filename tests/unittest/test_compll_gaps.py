@@ -9,9 +9,9 @@ import pytest
 
 import hipress
 from compll_helpers import ISAS, from_text, marked_by, positions, program
-from hipress import compll
-from hipress.compll.backends.numpy import gaps
-from hipress.compll.cuda import CudaError
+from hipress.compression import compiler
+from hipress.compression.compiler.backends.numpy import gaps
+from hipress.compression.compiler.cuda import CudaError
 from host_coder import HostCoder
 
 MARKED = marked_by("pack_gaps")
@@ -70,7 +70,7 @@ def test_indices_that_are_denser_in_places_take_fewer_bits():
 @pytest.mark.parametrize("n", [1, 63, 1000, 70000])
 def test_compiled_code_has_the_interpreters_bytes(isa, n):
     one = from_text(MARKED)
-    compiled, reference = compll.Compiled(one, isa), compll.Interpreter(one)
+    compiled, reference = compiler.Compiled(one, isa), compiler.Interpreter(one)
     counts = {0, 1, n // 2, n // 3, n // 4, (n + 3) // 4, n // 40, n // 64, n // 999, n}
     for count in sorted(counts):
         for index in shapes(n, count):
@@ -84,7 +84,7 @@ def test_compiled_code_has_the_interpreters_bytes(isa, n):
 @pytest.mark.parametrize("shape", ["grid", "block"])
 def test_kernels_have_the_interpreters_bytes(shape):
     one = from_text(MARKED)
-    kernels, reference = HostCoder(one, shape, emulate=True), compll.Interpreter(one)
+    kernels, reference = HostCoder(one, shape, emulate=True), compiler.Interpreter(one)
     for n in (0, 1, 300, 3000):
         kernels.emulate(seed=n + 1, processors=1 + n % 4)
         for count in sorted({0, min(n, 1), n // 64, n // 5, n // 2, n}):
@@ -112,8 +112,8 @@ void Decode(uint8* c, float* g) {
 @pytest.mark.slow
 def test_two_lists_and_fields_behind_them():
     one = from_text(TWICE)
-    reference = compll.Interpreter(one)
-    coders = [*(compll.Compiled(one, isa) for isa in ISAS), HostCoder(one, emulate=True)]
+    reference = compiler.Interpreter(one)
+    coders = [*(compiler.Compiled(one, isa) for isa in ISAS), HostCoder(one, emulate=True)]
     for n in (0, 1, 700):
         x = np.random.default_rng(n).normal(size=n).astype(np.float32)
         x[::3] = 0
@@ -127,7 +127,7 @@ def outcome(coder: object, payload: bytes, n: int) -> bytes | None:
     """What a payload decodes to, or None if it is refused."""
     try:
         return coder.decode(payload, n).tobytes()
-    except (compll.PayloadError, CudaError) as error:
+    except (compiler.PayloadError, CudaError) as error:
         assert "must" in str(error)
         return None
 
@@ -138,7 +138,7 @@ def test_bytes_that_no_indices_have_are_refused(count):
     """Whatever bit is turned, all see the same: other indices, or none."""
     n = 1000
     one = from_text(MARKED)
-    coders = [compll.Interpreter(one), *(compll.Compiled(one, isa) for isa in ISAS)]
+    coders = [compiler.Interpreter(one), *(compiler.Compiled(one, isa) for isa in ISAS)]
     coders.append(HostCoder(one, emulate=True))
     payload = coders[0].encode(marked(positions(n, count), n))
     refused = 0  # of all but few counts and sizes, and where there is one more or less in unary
@@ -156,7 +156,7 @@ def test_what_is_left_over_is_refused():
     n, count = 1000, 16
     one = from_text(MARKED)
     index = positions(n, count)
-    reference = compll.Interpreter(one)
+    reference = compiler.Interpreter(one)
     payload = reference.encode(marked(index, n))
     size = len(payload) - 8
     assert int.from_bytes(payload[4:8], "little") == size
@@ -167,18 +167,18 @@ def test_what_is_left_over_is_refused():
     beyond = bytearray(payload)  # nine lowest bits of each, all of them ones
     beyond[9 : 9 + size // 2] = bytes([255]) * (size // 2)
     for hostile in (longer, none, padded, beyond):
-        for coder in (reference, *(compll.Compiled(one, isa) for isa in ISAS)):
-            with pytest.raises(compll.PayloadError, match="must have indices that ascend and are"):
+        for coder in (reference, *(compiler.Compiled(one, isa) for isa in ISAS)):
+            with pytest.raises(compiler.PayloadError, match="must have indices that ascend and are"):
                 coder.decode(bytes(hostile), n)
-        with pytest.raises((compll.PayloadError, CudaError), match="must have indices that ascend"):
+        with pytest.raises((compiler.PayloadError, CudaError), match="must have indices that ascend"):
             HostCoder(one, emulate=True).decode(bytes(hostile), n)
 
 
 @pytest.mark.slow
 def test_sparseloco_of_damaged_bytes_is_refused_or_alike():
     n, rng = 3000, np.random.default_rng(1)
-    reference = compll.Interpreter(program("sparseloco"))
-    coders = [*(compll.Compiled(program("sparseloco"), isa) for isa in ISAS)]
+    reference = compiler.Interpreter(program("sparseloco"))
+    coders = [*(compiler.Compiled(program("sparseloco"), isa) for isa in ISAS)]
     payload = reference.encode(rng.normal(size=n).astype(np.float32))
     for _ in range(150):
         turned = bytearray(payload)
@@ -189,8 +189,8 @@ def test_sparseloco_of_damaged_bytes_is_refused_or_alike():
 
 def test_the_values_of_sparseloco_are_those_of_fixed_positions():
     """Only positions are coded otherwise: with pack_ascending all else has the same bits."""
-    text = (compll.SPECS / "sparseloco.cll").read_text()
-    fixed = compll.Interpreter(from_text(text.replace("pack_gaps", "pack_ascending")))
+    text = (compiler.SPECS / "sparseloco.cll").read_text()
+    fixed = compiler.Interpreter(from_text(text.replace("pack_gaps", "pack_ascending")))
     coded, n = hipress.Compressor("sparseloco"), 20_000
     states: dict[str, np.ndarray] = {}
     saved = 0

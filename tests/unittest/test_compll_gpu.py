@@ -17,8 +17,8 @@ import pytest
 
 import compll_helpers
 from compll_helpers import SIZES, SPECS, gradient, program, same_but_nan
-from hipress import compll
-from hipress.compll.cuda import CudaError, Library
+from hipress.compression import compiler
+from hipress.compression.compiler.cuda import CudaError, Library
 from host_coder import HostCoder
 from scripts import SCRIPTS
 from test_compll_codegen import VARIANTS, special
@@ -53,7 +53,7 @@ def check_equal(one, two: HostCoder, n: int, inputs: list[np.ndarray]) -> None:
 @pytest.mark.parametrize("shape", ["grid", "block"])
 @pytest.mark.parametrize("name", SPECS)
 def test_a_gpu_equals_the_interpreter(name, shape):
-    one, two = compll.Interpreter(program(name)), coder(name, shape)
+    one, two = compiler.Interpreter(program(name)), coder(name, shape)
     for n in SIZES:
         check_equal(one, two, n, [gradient(n, k, scale) for k, scale in enumerate((1, 0.05, 100))])
     check_equal(one, two, 1000, [special(1000), gradient(1000, 3, 1e-40)])
@@ -62,7 +62,7 @@ def test_a_gpu_equals_the_interpreter(name, shape):
 @pytest.mark.parametrize("name", SPECS)
 def test_a_large_gradient_equals_the_interpreter(name):
     n = 1 << 24
-    check_equal(compll.Interpreter(program(name)), coder(name), n, [gradient(n)])
+    check_equal(compiler.Interpreter(program(name)), coder(name), n, [gradient(n)])
 
 
 @pytest.mark.parametrize(
@@ -70,14 +70,14 @@ def test_a_large_gradient_equals_the_interpreter(name):
     ids=lambda value: str(value),
 )  # fmt: skip
 def test_parameters_on_a_gpu(name, params):
-    one, two = compll.Interpreter(program(name), **params), coder(name, **params)
+    one, two = compiler.Interpreter(program(name), **params), coder(name, **params)
     for n in (1, 100, 20000):
         check_equal(one, two, n, [gradient(n, k) for k in range(2)])
 
 
 @pytest.mark.parametrize("name", SPECS)
 def test_nan_and_inf_on_a_gpu(name):
-    one, two = compll.Interpreter(program(name)), coder(name)
+    one, two = compiler.Interpreter(program(name)), coder(name)
     for value in (np.nan, np.inf, -np.inf):
         x = gradient(9000)
         x[::100] = value
@@ -89,7 +89,7 @@ def test_nan_and_inf_on_a_gpu(name):
 
 
 def test_a_batch_on_a_gpu_is_one_launch():
-    one, two = compll.Interpreter(program("dgc")), coder("dgc")
+    one, two = compiler.Interpreter(program("dgc")), coder("dgc")
     inputs = [gradient(int(n), k) for k, n in enumerate(np.linspace(0, 60_000, 200))]
     states: tuple[list, list] = ([{} for _ in inputs], [{} for _ in inputs])
     before = two.library.launches

@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 
 from compll_helpers import DATA, ISAS, SPECS, from_text, gradient, program, same_bits, seed_program
-from hipress import compll
-from hipress.compll.frontend.program import read_program
-from hipress.compll.ir import ir
-from hipress.compll.ir.printer import print_program
-from hipress.compll.ir.verify import IRError, verify
+from hipress.compression import compiler
+from hipress.compression.compiler.frontend.program import read_program
+from hipress.compression.compiler.ir import ir
+from hipress.compression.compiler.ir.printer import print_program
+from hipress.compression.compiler.ir.verify import IRError, verify
 
 
 @pytest.mark.parametrize("bitwidth", [1, 2, 4, 8])
 def test_the_published_sample_compiles_as_printed(bitwidth):
     x = gradient(1001)
-    coder = compll.Interpreter(seed_program(), bitwidth=bitwidth)
+    coder = compiler.Interpreter(seed_program(), bitwidth=bitwidth)
     payload = coder.encode(x)
     low, high = np.float32(x.min()), np.float32(x.max())
     tail = 1001 % 2**bitwidth
@@ -25,8 +25,8 @@ def test_the_published_sample_compiles_as_printed(bitwidth):
     assert len(payload) == 10 + -(-1001 * bitwidth // 8)
     gap = (high - low) / np.float32(2**bitwidth - 1)
     assert np.abs(coder.decode(payload, 1001) - x).max() <= gap * 1.001
-    with pytest.raises(compll.PayloadError, match="bitwidth must be the one"):
-        compll.Interpreter(seed_program(), bitwidth=3 - bitwidth % 2).decode(payload, 1001)
+    with pytest.raises(compiler.PayloadError, match="bitwidth must be the one"):
+        compiler.Interpreter(seed_program(), bitwidth=3 - bitwidth % 2).decode(payload, 1001)
 
 
 ENCODE = "void E(float* g, uint8* c) {\n%s\n}"
@@ -69,7 +69,7 @@ ERRORS = [
 
 @pytest.mark.parametrize(("text", "line", "column", "message"), ERRORS)
 def test_errors_say_where_and_what_was_expected(text, line, column, message):
-    with pytest.raises(compll.CompileError) as caught:
+    with pytest.raises(compiler.CompileError) as caught:
         read_program(text, "x.cll")
     error = caught.value
     assert message in error.message
@@ -81,7 +81,7 @@ def test_errors_say_where_and_what_was_expected(text, line, column, message):
 
 @pytest.mark.parametrize("name", ["onebit", "2bit", "topk", "sparseloco", "dct"])
 def test_printed_ir_is_the_golden_file(name):
-    """After a wanted change: print_program(program) of each, into tests/unittest/compll."""
+    """After a wanted change: print_program(program) of each, into tests/unittest/compiler."""
     assert print_program(program(name)) == (DATA / f"{name}.ir").read_text()
 
 
@@ -120,8 +120,8 @@ def test_the_printed_ir_has_all_that_an_instruction_says(name):
 
 @pytest.mark.parametrize("name", SPECS)
 def test_passes_change_no_bit(name):
-    plain = read_program((compll.SPECS / f"{name}.cll").read_text())
-    left, right = compll.Interpreter(plain), compll.Interpreter(program(name))
+    plain = read_program((compiler.SPECS / f"{name}.cll").read_text())
+    left, right = compiler.Interpreter(plain), compiler.Interpreter(program(name))
     states: tuple[dict, dict] = ({}, {})
     for step in range(3):
         x = gradient(5000, step)
@@ -180,9 +180,9 @@ def test_an_optional_state_is_left_alone_where_its_condition_is_false(also):
         for decay in (0.0, 0.5):
             states: list[dict] = [{"mean": gradient(5000, 7)} for _ in range(3)]
             coders = [
-                compll.Interpreter(read_program(text), decay=decay),
-                compll.Interpreter(from_text(text), decay=decay),
-                compll.Compiled(from_text(text), isa, threads=2, decay=decay),
+                compiler.Interpreter(read_program(text), decay=decay),
+                compiler.Interpreter(from_text(text), decay=decay),
+                compiler.Compiled(from_text(text), isa, threads=2, decay=decay),
             ]
             for step in range(3):
                 x = gradient(5000, step)
@@ -227,8 +227,8 @@ def test_passes_know_what_a_state_holds_when_it_is_read(text):
     for params in [{"decay": 0.0}, {"decay": 0.5}] if "decay" in text else [{}]:
         states: list[dict] = [{}, {}]
         coders = [
-            compll.Interpreter(read_program(text), **params),
-            compll.Interpreter(from_text(text), **params),
+            compiler.Interpreter(read_program(text), **params),
+            compiler.Interpreter(from_text(text), **params),
         ]
         for step in range(3):
             x = gradient(3000, step)
@@ -242,8 +242,8 @@ def test_of_a_filter_the_number_alone_may_be_wanted():
     counted = from_text(ENCODE % (text + "c = concat(uint32(h.size));"))
     x = gradient(1000)
     expected = np.uint32((x > 0).sum()).tobytes()
-    assert compll.Interpreter(counted).encode(x) == expected
-    assert compll.Compiled(counted, ISAS[0]).encode(x) == expected
+    assert compiler.Interpreter(counted).encode(x) == expected
+    assert compiler.Compiled(counted, ISAS[0]).encode(x) == expected
 
 
 def test_the_verifier_finds_broken_ir():
@@ -262,7 +262,7 @@ def test_the_verifier_finds_broken_ir():
 def test_conversions_are_defined_for_every_float():
     text = ENCODE % "uint<2>* q = map(g, [&](float v) -> uint<2> { return v; });\nc = concat(q);"
     x = np.array([np.nan, -np.inf, -1, 0.99, 1, 2.5, 3, 4, np.inf], np.float32)
-    payload = compll.Interpreter(from_text(text)).encode(x)
+    payload = compiler.Interpreter(from_text(text)).encode(x)
     codes = [payload[i // 4] >> 2 * (i % 4) & 3 for i in range(x.size)]
     assert codes == [0, 0, 0, 0, 1, 2, 3, 3, 3]
 
@@ -275,7 +275,7 @@ def test_if_at_function_level_selects():
       if (sum(g) > 0) { s = 2; residual = g * 3; } else { s = 4; }
       c = concat(s);
     }"""
-    coder = compll.Interpreter(from_text(text))
+    coder = compiler.Interpreter(from_text(text))
     for sign, value in ((1, 2), (-1, 4)):
         states: dict[str, np.ndarray] = {}
         x = np.full(5, sign, np.float32)
@@ -285,19 +285,19 @@ def test_if_at_function_level_selects():
 
 @pytest.mark.parametrize("name", SPECS)
 def test_specs_are_short(name):
-    lines = (compll.SPECS / f"{name}.cll").read_text().splitlines()
+    lines = (compiler.SPECS / f"{name}.cll").read_text().splitlines()
     assert len(lines) <= 30
 
 
 def test_random_16_bits():
     text = ENCODE % """uint16* q = map(g, [&](float v) -> uint16 { return random<uint16>(); });
     c = concat(q);"""
-    payload = compll.Interpreter(from_text(text)).encode(gradient(100_000))
+    payload = compiler.Interpreter(from_text(text)).encode(gradient(100_000))
     draws = np.frombuffer(payload, np.uint16).astype(float)
     assert abs(draws.mean() - 32767.5) < 6 * 65536 / np.sqrt(12 * draws.size)
     assert abs(np.corrcoef(draws[1:], draws[:-1])[0, 1]) < 6 / np.sqrt(draws.size)
     for size in (1, 64, 1000):  # a draw depends on nothing but its element's index
-        assert compll.Interpreter(from_text(text)).encode(gradient(size)) == payload[: 2 * size]
+        assert compiler.Interpreter(from_text(text)).encode(gradient(size)) == payload[: 2 * size]
 
 
 @pytest.mark.parametrize(
@@ -324,7 +324,7 @@ void PlacesDecode(uint8* compressed, float* gradient) {{
 }}
 """)
     assert program.uses_step == uses
-    coder = compll.Interpreter(program)
+    coder = compiler.Interpreter(program)
     payloads = {coder.encode(gradient(50), step=step) for step in range(6)}
     assert (len(payloads) > 1) == uses
 
@@ -332,5 +332,5 @@ void PlacesDecode(uint8* compressed, float* gradient) {{
 @pytest.mark.parametrize("name", ["spec", "entropy"])
 def test_a_parameter_has_no_name_that_all_codecs_have(name):
     text = f"void Encode(float* g, uint8* c, int {name}) {{ c = concat(g); }}"
-    with pytest.raises(compll.CompileError, match=f"a parameter cannot be called {name}"):
-        compll.read_program(text)
+    with pytest.raises(compiler.CompileError, match=f"a parameter cannot be called {name}"):
+        compiler.read_program(text)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from compll_helpers import ISAS, from_text, gradient, program, same_bits
-from hipress import compll
-from hipress.compll.passes.merge import integer_levels
+from hipress.compression import compiler
+from hipress.compression.compiler.passes.merge import integer_levels
 from host_coder import HostCoder
 
 
@@ -16,11 +16,11 @@ def test_levels_of_many_payloads_are_added_as_integers():
     x = np.full(100, 1, np.float32)
     for name, params in (("tbq", {"threshold": 0.1}), ("2bit", {"threshold": 0.1}),
                          ("1bit", {"scale": 0.1})):  # fmt: skip
-        coder = compll.Interpreter(program(name), **params)
+        coder = compiler.Interpreter(program(name), **params)
         plus, minus = coder.encode(x), coder.encode(-x)
         total = coder.decode_sum([plus, plus, minus, plus, plus], 100)
         assert same_bits(total, np.float32(0.1) * np.full(100, 3, np.float32))
-    coder = compll.Interpreter(program("terngrad"))
+    coder = compiler.Interpreter(program("terngrad"))
     payloads = [coder.encode(gradient(100, k)) for k in range(3)]
     first, second, third = (coder.decode(payload, 100) for payload in payloads)
     assert same_bits(coder.decode_sum(payloads, 100), (first + second) + third)
@@ -62,8 +62,8 @@ def test_every_backend_merges_alike(text, integers):
     """Also where a decoder does more than the one pass in which levels are added as integers."""
     made = from_text(text)
     assert (integer_levels(made.decode) is not None) == integers
-    plain = compll.Interpreter(compll.read_program(text))
-    coders = [compll.Interpreter(made), compll.Compiled(made, ISAS[0])]
+    plain = compiler.Interpreter(compiler.read_program(text))
+    coders = [compiler.Interpreter(made), compiler.Compiled(made, ISAS[0])]
     if text is not COUNTED:  # require looks at more than numbers of the payload
         coders.append(HostCoder(made, emulate=True))
     payloads = [plain.encode(np.abs(gradient(300, k)) * (1 if k else 3)) for k in range(7)]

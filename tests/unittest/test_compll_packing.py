@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from compll_helpers import DATA, ISAS, gradient, program, same_bits
-from hipress import compll
-from hipress.compll.backends.numpy.packing import pack, unpack
-from hipress.compll.runtime import native
+from hipress.compression import compiler
+from hipress.compression.compiler.backends.numpy.packing import pack, unpack
+from hipress.compression.compiler.runtime import native
 
 TILE = 64
 SIZES = (1, 7, 8, 9, 63, 64, 65, 120, 127, 128, 129, 191, 200, 4095, 4096, 4097)
@@ -66,8 +66,8 @@ def test_codes_of_every_width_have_the_bytes_of_the_reference(bits, order, isa):
 @pytest.mark.parametrize("isa", ISAS)
 @pytest.mark.parametrize("bits", WIDTHS)
 def test_maxmin_of_every_width_equals_the_interpreter(bits, isa):
-    one = compll.Interpreter(program("maxmin"), bits=bits, bucket=64)
-    two = compll.Compiled(program("maxmin"), isa, bits=bits, bucket=64)
+    one = compiler.Interpreter(program("maxmin"), bits=bits, bucket=64)
+    two = compiler.Compiled(program("maxmin"), isa, bits=bits, bucket=64)
     for n in SIZES:
         payload = one.encode(gradient(n, bits), step=1)
         assert two.encode(gradient(n, bits), step=1) == payload
@@ -78,8 +78,8 @@ def test_maxmin_of_every_width_equals_the_interpreter(bits, isa):
 @pytest.mark.parametrize("isa", ISAS)
 @pytest.mark.parametrize(("name", "params"), [("onebit", {}), ("terngrad", {"bitwidth": 1})])
 def test_sums_of_one_bit_codes_equal_the_interpreter(name, params, isa):
-    one = compll.Interpreter(program(name), **params)
-    two = compll.Compiled(program(name), isa, **params)
+    one = compiler.Interpreter(program(name), **params)
+    two = compiler.Compiled(program(name), isa, **params)
     for n in (1, 33, 64, 127, 4096, 4100):
         payloads = [one.encode(gradient(n, k), {}, k) for k in range(3)]
         assert same_bits(two.decode_sum(payloads, n), one.decode_sum(payloads, n))

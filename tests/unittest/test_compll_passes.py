@@ -8,9 +8,9 @@ import typer
 
 from compll_helpers import ISAS, from_text, gradient, same_bits
 from compll_random import random_encoder
-from hipress import compll
-from hipress.compll import cli
-from hipress.compll.frontend.program import read_program
+from hipress.compression import compiler
+from hipress.compression.compiler import cli
+from hipress.compression.compiler.frontend.program import read_program
 
 DECODE = """
 void Decode(uint8* compressed, float* gradient) {
@@ -57,9 +57,9 @@ def assert_agree(coders: list, inputs: list[np.ndarray]) -> None:
 @pytest.mark.parametrize("text", [WRITTEN_BETWEEN, NEIGHBOURS])
 def test_what_is_computed_again_reads_what_it_read_before(text):
     coders = [
-        compll.Interpreter(read_program(text)),
-        compll.Interpreter(from_text(text)),
-        compll.Compiled(from_text(text), ISAS[0]),
+        compiler.Interpreter(read_program(text)),
+        compiler.Interpreter(from_text(text)),
+        compiler.Compiled(from_text(text), ISAS[0]),
     ]
     assert_agree(coders, [gradient(10_000, step) for step in range(3)])
 
@@ -70,10 +70,10 @@ def test_passes_change_no_bit_of_random_encoders():
         text = random_encoder(seed)
         try:
             plain = read_program(text)
-        except compll.CompileError:
+        except compiler.CompileError:
             continue
         taken += 1
-        coders = [compll.Interpreter(plain), compll.Interpreter(from_text(text))]
+        coders = [compiler.Interpreter(plain), compiler.Interpreter(from_text(text))]
         inputs = [gradient(200 if seed % 2 else 4500, seed + step) for step in range(3)]
         assert_agree(coders, inputs)
     assert taken > 70

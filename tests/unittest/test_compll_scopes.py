@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from compll_helpers import ISAS, from_text
-from hipress import compll
-from hipress.compll.frontend.program import read_program
+from hipress.compression import compiler
+from hipress.compression.compiler.frontend.program import read_program
 
 # What is in an encoder before `compressed = concat(y);`, and y of the gradient 1, 2, 3.
 MEANINGS = {
@@ -59,8 +59,8 @@ def encoder(body: str) -> str:
 def test_names_mean_what_they_mean_in_cpp(what):
     body, expected = MEANINGS[what]
     x = np.float32([1, 2, 3])
-    for coder in (compll.Interpreter(read_program(encoder(body))),
-                  compll.Compiled(from_text(encoder(body)), ISAS[0])):  # fmt: skip
+    for coder in (compiler.Interpreter(read_program(encoder(body))),
+                  compiler.Compiled(from_text(encoder(body)), ISAS[0])):  # fmt: skip
         assert np.frombuffer(coder.encode(x), np.float32).tolist() == expected
 
 
@@ -85,7 +85,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("body", REFUSED)
 def test_what_cpp_refuses_or_would_do_otherwise_is_refused(body):
-    with pytest.raises(compll.CompileError) as caught:
+    with pytest.raises(compiler.CompileError) as caught:
         read_program(encoder(body))
     assert REFUSED[body] in caught.value.message and caught.value.pos is not None
 
@@ -95,5 +95,5 @@ def test_what_is_done_in_any_case_cannot_be_inside_an_if(statement):
     text = """void D(uint8* c, float* g) {
       float a; float b; extract(c, a); if (a > 1) { %s } g = %s;
     }"""
-    with pytest.raises(compll.CompileError, match=r"(require|extract) must not be inside an if"):
+    with pytest.raises(compiler.CompileError, match=r"(require|extract) must not be inside an if"):
         read_program(text % (statement, "map(range(g.size), [&](int i) -> float { return a; })"))

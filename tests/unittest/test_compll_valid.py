@@ -12,7 +12,7 @@ import pytest
 
 from compll_helpers import ISAS, check_equal, from_text, gradient
 from compll_random import random_encoder
-from hipress import compll
+from hipress.compression import compiler
 from host_coder import HostCoder
 
 SPARSE = """
@@ -95,10 +95,10 @@ CODECS = {
 @pytest.mark.parametrize("what", CODECS)
 def test_a_valid_codec_has_the_interpreters_bits(what):
     made = from_text(CODECS[what])
-    one = compll.Interpreter(made)
+    one = compiler.Interpreter(made)
     for n in (1, 1000, 20_000):
         inputs = [gradient(n, step) for step in range(3)]
-        check_equal(one, compll.Compiled(made, ISAS[0], threads=2), n, inputs)
+        check_equal(one, compiler.Compiled(made, ISAS[0], threads=2), n, inputs)
     check_equal(one, HostCoder(made, emulate=True), 1000, [gradient(1000, s) for s in range(2)])
 
 
@@ -133,17 +133,17 @@ def test_numbers_of_each_type_compile(what):
     head, body = "void E(float* gradient, uint8* compressed)", NUMBERS[what]
     text = f"{head} {{ {body} compressed = concat(y); }}"
     x = np.r_[gradient(300, 1, 3.0), np.float32([np.nan, np.inf, -np.inf, -0.0, 1e-42, 3e38])]
-    plain = compll.Interpreter(compll.read_program(text)).encode(x)
-    assert compll.Interpreter(from_text(text)).encode(x) == plain
+    plain = compiler.Interpreter(compiler.read_program(text)).encode(x)
+    assert compiler.Interpreter(from_text(text)).encode(x) == plain
     for isa in dict.fromkeys((ISAS[0], ISAS[-1])):
-        assert compll.Compiled(from_text(text), isa).encode(x) == plain
+        assert compiler.Compiled(from_text(text), isa).encode(x) == plain
 
 
 @pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("seed", range(12))
 def test_random_encoders_compile(seed):
     made = from_text(random_encoder(1000 + seed))
-    one, two = compll.Interpreter(made), compll.Compiled(made, ISAS[0])
+    one, two = compiler.Interpreter(made), compiler.Compiled(made, ISAS[0])
     states: tuple[dict, dict] = ({}, {})
     for step in range(3):
         x = gradient(4500, step)
@@ -176,8 +176,8 @@ REFUSED = {
 
 @pytest.mark.parametrize("text", REFUSED)
 def test_what_is_not_allowed_is_a_sentence_with_its_place(text):
-    with pytest.raises(compll.CompileError) as caught:
-        compll.read_program(text)
+    with pytest.raises(compiler.CompileError) as caught:
+        compiler.read_program(text)
     assert REFUSED[text] in caught.value.message and caught.value.pos is not None
 
 
@@ -185,17 +185,17 @@ def test_what_is_not_allowed_is_a_sentence_with_its_place(text):
 def test_a_bucket_may_have_any_bounds_that_leave_none_empty(bounds):
     made = from_text(DITHERED.replace("in [64, 1048576] multiple 64", bounds)
                      .replace("bucket = 1024", "bucket = 64"))  # fmt: skip
-    assert compll.Interpreter(made, bucket=8192).encode(gradient(100))
+    assert compiler.Interpreter(made, bucket=8192).encode(gradient(100))
     with pytest.raises(ValueError, match="bucket of"):
-        compll.Interpreter(made, bucket=0)
+        compiler.Interpreter(made, bucket=0)
 
 
 def test_whatever_is_wrong_with_a_codec_import_says_which(tmp_path):
     """As if the compiler had failed in a way that nobody thought of."""
     path = tmp_path / "odd.cll"
     path.write_text(HEAD % "")
-    code = ("import hipress.compll as c\ndef odd(path): raise KeyError('odd')\nc.load = odd\n"
-            "import hipress.user_codecs")  # fmt: skip
+    code = ("import hipress.compression.compiler as c\ndef odd(path): raise KeyError('odd')\nc.load = odd\n"
+            "import hipress.compression.user_codecs")  # fmt: skip
     root = Path(__file__).resolve().parents[2] / "python"
     env = {**os.environ, "HIPRESS_CODECS": str(path), "PYTHONPATH": str(root)}
     result = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True,

@@ -9,8 +9,8 @@ import pytest
 
 import cuda_emulation
 from compll_helpers import ISAS, check_equal, from_text, gradient, same_bits
-from hipress import compll
-from hipress.compll.cuda import CudaError
+from hipress.compression import compiler
+from hipress.compression.compiler.cuda import CudaError
 from host_coder import HostCoder, outcome
 
 SIZES = (0, 1, 7, 8, 63, 64, 65, 1000, 4095, 4096, 4097, 100_000)
@@ -42,7 +42,7 @@ COUNTED = """
 
 
 @cache
-def program(decoder: str = DENSE) -> compll.Program:
+def program(decoder: str = DENSE) -> compiler.Program:
     return from_text(SENT % decoder)
 
 
@@ -69,7 +69,7 @@ def inputs(n: int) -> list[np.ndarray]:
 
 @pytest.mark.parametrize("n", SIZES)
 def test_one_bit_for_each_element_and_one_for_each_that_is_sent(n):
-    coder = compll.Interpreter(program())
+    coder = compiler.Interpreter(program())
     for x in inputs(n):
         payload = coder.encode(x)
         assert payload == by_hand(x)
@@ -82,8 +82,8 @@ def test_one_bit_for_each_element_and_one_for_each_that_is_sent(n):
 @pytest.mark.parametrize("isa", ISAS)
 @pytest.mark.parametrize("threads", [1, 3])
 def test_compiled_code_equals_the_interpreter(isa, threads, decoder):
-    one = compll.Interpreter(program(decoder))
-    two = compll.Compiled(program(decoder), isa, threads=threads)
+    one = compiler.Interpreter(program(decoder))
+    two = compiler.Compiled(program(decoder), isa, threads=threads)
     assert not two.fixed_size
     for n in SIZES:
         payloads = check_equal(one, two, n, inputs(n))
@@ -96,7 +96,7 @@ def test_compiled_code_equals_the_interpreter(isa, threads, decoder):
 @pytest.mark.parametrize("decoder", [DENSE, COUNTED], ids=["dense", "counted"])
 @pytest.mark.parametrize("shape", ["grid", "block"])
 def test_kernels_equal_the_interpreter(shape, decoder):
-    one = compll.Interpreter(program(decoder))
+    one = compiler.Interpreter(program(decoder))
     two = emulated(decoder, shape)
     for n in SIZES:
         if shape == "block" and n > 5000:
@@ -108,7 +108,7 @@ def test_kernels_equal_the_interpreter(shape, decoder):
 @pytest.mark.parametrize("seed", [0, 5])
 def test_several_blocks_of_kernels_equal_the_interpreter(seed):
     n = 600_000  # a block of what counts and spreads bits takes 262,144
-    one, two = compll.Interpreter(program()), emulated()
+    one, two = compiler.Interpreter(program()), emulated()
     two.emulate(seed)
     try:
         payloads = check_equal(one, two, n, [gradient(n), inputs(n)[2]])
@@ -119,8 +119,8 @@ def test_several_blocks_of_kernels_equal_the_interpreter(seed):
 
 @pytest.mark.parametrize("n", [1, 8, 77, 200])
 def test_what_no_encoder_makes_is_refused_by_all(n):
-    coders = [compll.Compiled(program(), isa) for isa in ISAS] + [emulated()]
-    reference = compll.Interpreter(program())
+    coders = [compiler.Compiled(program(), isa) for isa in ISAS] + [emulated()]
+    reference = compiler.Interpreter(program())
     payload = reference.encode(gradient(n) * np.float32(1.5))
     hostile = [payload[:size] for size in range(len(payload))]
     hostile += [payload + bytes(1), payload + b"\1", payload + bytes(70), b""]
@@ -141,8 +141,8 @@ def test_what_no_encoder_makes_is_refused_by_all(n):
 @pytest.mark.parametrize("threads", [1, 3])
 def test_bits_that_are_turned_in_other_blocks_are_seen_by_all_threads(threads):
     n = 9000
-    coders = [compll.Compiled(program(), isa, threads=threads) for isa in ISAS]
-    reference = compll.Interpreter(program())
+    coders = [compiler.Compiled(program(), isa, threads=threads) for isa in ISAS]
+    reference = compiler.Interpreter(program())
     payload = reference.encode(gradient(n) * np.float32(1.5))
     hostile = [payload[:-1], payload[: len(payload) // 2], payload + bytes(1)]
     for bit in range(32, 8 * len(payload), 173):
@@ -155,7 +155,7 @@ def test_bits_that_are_turned_in_other_blocks_are_seen_by_all_threads(threads):
         assert [outcome(coder, data, n) for data in hostile] == seen
 
 
-def changed(*changes: tuple[str, str]) -> compll.Program:
+def changed(*changes: tuple[str, str]) -> compiler.Program:
     text = SENT % DENSE
     for old, new in changes:
         assert old in text
@@ -202,10 +202,10 @@ UNUSUAL = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", UNUSUAL)
 def test_unusual_programs_are_the_same_on_all_backends(name):
-    one = compll.Interpreter(UNUSUAL[name])
+    one = compiler.Interpreter(UNUSUAL[name])
     library = cuda_emulation.build(UNUSUAL[name])
     coders = [HostCoder(UNUSUAL[name], "grid", library=library)]
-    coders += [compll.Compiled(UNUSUAL[name], isa, threads=2) for isa in ISAS]
+    coders += [compiler.Compiled(UNUSUAL[name], isa, threads=2) for isa in ISAS]
     for two in coders:
         for n in (0, 1, 65, 9000):
             payloads = check_equal(one, two, n, inputs(n))
@@ -214,7 +214,7 @@ def test_unusual_programs_are_the_same_on_all_backends(name):
 
 def test_bits_that_are_a_field_too_are_those_of_the_gradient():
     x = gradient(77)
-    payload = compll.Interpreter(UNUSUAL["bits are a field too, packed otherwise"]).encode(x)
+    payload = compiler.Interpreter(UNUSUAL["bits are a field too, packed otherwise"]).encode(x)
     assert payload == by_hand(x) + np.packbits(x < 0).tobytes()
 
 
@@ -223,25 +223,25 @@ def test_indices_behind_bits_under_a_mask_are_checked_by_kernels(order):
     built = UNUSUAL["indices behind"]
     x = np.zeros(77, np.float32)
     x[[3, 5]] = 4
-    payload = compll.Interpreter(built).encode(x)
+    payload = compiler.Interpreter(built).encode(x)
     bad = payload[:-8] + np.array(order, np.int32).tobytes()
     coder = HostCoder(built, "grid", library=cuda_emulation.build(built))
     assert outcome(coder, payload, 77) is not None
-    with pytest.raises(compll.PayloadError, match="ascend"):
+    with pytest.raises(compiler.PayloadError, match="ascend"):
         coder.decode(bad, 77)
 
 
 @pytest.mark.parametrize("place", ["mask", "bits"])
 def test_bits_that_pad_a_byte_are_zero(place):
     n = 77
-    coders = [compll.Interpreter(program()), emulated()]
-    coders += [compll.Compiled(program(), isa) for isa in ISAS]
+    coders = [compiler.Interpreter(program()), emulated()]
+    coders += [compiler.Compiled(program(), isa) for isa in ISAS]
     x = np.zeros(n, np.float32)
     x[:3] = 5
     payload = bytearray(by_hand(x))
     payload[4 + n // 8 if place == "mask" else -1] |= 0x80
     for coder in coders:
-        with pytest.raises((compll.PayloadError, CudaError), match="zeros where bits pad a byte"):
+        with pytest.raises((compiler.PayloadError, CudaError), match="zeros where bits pad a byte"):
             coder.decode(bytes(payload), n)
 
 
@@ -278,5 +278,5 @@ def test_bits_that_pad_a_byte_are_zero(place):
 def test_misuse_is_an_error_of_the_compiler(old, new, message):
     text = SENT % DENSE
     assert old in text
-    with pytest.raises(compll.CompileError, match=message):
+    with pytest.raises(compiler.CompileError, match=message):
         from_text(text.replace(old, new))

@@ -8,7 +8,7 @@ import pytest
 
 from hipress import CompressionConfig
 from hipress.config import difference
-from hipress.secopa.plan import Decision
+from hipress.planning.plan import Decision
 
 
 def test_what_a_user_may_give():

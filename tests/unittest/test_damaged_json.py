@@ -7,8 +7,8 @@ import json
 
 import pytest
 
-from hipress import debug, debug_report, elastic_job, report
-from hipress.secopa import profiles, sosp21
+from hipress.diagnostics import debug, debug_report, elastic_job, report
+from hipress.planning import profiles, sosp21
 from measured_profile import MEASURED
 
 PUBLISHED = json.loads((sosp21.DATA / "sosp21.json").read_text())

@@ -17,7 +17,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 API = ROOT / "docs" / "reference" / "api.md"
 PACKAGES = ("hipress", "mxnet_hipress")
 FOLDERS = ("python", "src", "include", "tests", "benchmarks", "harness", "tools", "examples")
-EXAMPLES = {"python/hipress/casync/hub.py", "python/hipress/compll/specs/signmean.cll"}
+EXAMPLES = {"python/hipress/topology/hub.py", "python/hipress/compression/compiler/specs/signmean.cll"}
 """Files that pages explain how to write."""
 METHODS = {"hipress.powersgd"}
 """Names of measured methods that look like names of code."""
@@ -142,7 +142,7 @@ def test_page_names_files_that_exist(page):
 
 
 def test_cuda_page_counts_the_algorithms():
-    specs = list((SOURCE / "hipress" / "compll" / "specs").glob("*.cll"))
+    specs = list((SOURCE / "hipress" / "compression" / "compiler" / "specs").glob("*.cll"))
     counts = re.findall(r"(\d+) algorithms", (ROOT / "docs" / "reference" / "cuda.md").read_text())
     assert counts and set(map(int, counts)) == {len(specs)}
 

@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 import hipress
-from hipress import _lib, addresses
-from hipress.commands import doctor
+from hipress.base import addresses
+from hipress.cli import doctor
+from hipress.native import library
 
 try:
     import tomllib
@@ -45,7 +46,7 @@ def test_report_has_every_subject_and_hides_the_secret():
     expected = ["machine", "hipress", "frameworks", "GPU", "kernel", "network", "tools"]
     assert subjects[:7] == expected
     assert subjects[7] in ("problems", "no problems") and subjects[8:] in ([], ["optional parts"])
-    assert hipress.__version__ in done.stdout and _lib.instruction_sets()[1] in done.stdout
+    assert hipress.__version__ in done.stdout and library.instruction_sets()[1] in done.stdout
     assert "HIPRESS_SECRET=(set)" in done.stdout and "do-not-print" not in done.stdout
     assert "HIPRESS_TIMEOUT='7'" in done.stdout
 
@@ -136,4 +137,4 @@ def test_supported_versions_are_those_of_the_extras():
 
 
 def test_library_and_package_have_the_same_version():
-    assert _lib.version() == hipress.__version__
+    assert library.version() == hipress.__version__

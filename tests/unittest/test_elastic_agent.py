@@ -23,25 +23,14 @@ import pytest
 from msgspec.structs import replace
 
 from harness.processes import free_port, wait_until
-from hipress.elastic import (
-    Agent,
-    ElasticError,
-    Evicted,
-    Member,
-    TrainingOver,
-    View,
-    ViewChanged,
-    channel,
-    evidence,
-    links,
-    messages,
-)
-from hipress.elastic.agent_thread import AgentThread
-from hipress.elastic.channel import HELLO_BYTES, MAGIC, Channel
-from hipress.elastic.errors import Stranger
-from hipress.elastic.links import Link
-from hipress.elastic.notes import Notes
-from hipress.elastic.settings import parse_ended
+from hipress.elastic import Agent, ElasticError, Evicted, Member, TrainingOver, View, ViewChanged
+from hipress.elastic.membership import channel, evidence, links, messages
+from hipress.elastic.membership.agent_thread import AgentThread
+from hipress.elastic.membership.channel import HELLO_BYTES, MAGIC, Channel
+from hipress.elastic.membership.errors import Stranger
+from hipress.elastic.membership.links import Link
+from hipress.elastic.membership.notes import Notes
+from hipress.elastic.membership.settings import parse_ended
 from scripts import SCRIPTS
 
 SECRET = b"0123456789abcdef"
@@ -424,9 +413,9 @@ def test_too_few_members_wait_and_say_so(start: Start) -> None:
 @pytest.fixture
 def apart(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no agent see the processes of other agents, as if each ran on a separate host."""
-    monkeypatch.setattr("hipress.elastic.evidence.has_ended", lambda *of: False)
-    monkeypatch.setattr("hipress.elastic.evidence.is_of_this_host", lambda *of: False)
-    monkeypatch.setattr("hipress.elastic.evidence.is_vacant", lambda host, port: False)
+    monkeypatch.setattr("hipress.elastic.membership.evidence.has_ended", lambda *of: False)
+    monkeypatch.setattr("hipress.elastic.membership.evidence.is_of_this_host", lambda *of: False)
+    monkeypatch.setattr("hipress.elastic.membership.evidence.is_vacant", lambda host, port: False)
 
 
 @pytest.mark.usefixtures("apart")
@@ -764,7 +753,7 @@ def test_a_wrong_environment_is_one_sentence(
 
 
 def test_an_address_that_is_taken(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hipress.elastic.agent_thread.START_SECONDS", 0.2)
+    monkeypatch.setattr("hipress.elastic.membership.agent_thread.START_SECONDS", 0.2)
     start(0)
     with pytest.raises(ElasticError, match="slot 0's agent cannot listen on 127.0.0.1:"):
         start(0)

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 import pytest
 from msgspec.structs import replace
 
-from hipress.elastic import evidence
-from hipress.elastic.view import NO_PROCESS, Process
+from hipress.elastic.membership import evidence
+from hipress.elastic.membership.view import NO_PROCESS, Process
 from scripts import SCRIPTS
 
 HERE = "127.0.0.1"

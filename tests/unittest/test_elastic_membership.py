@@ -8,11 +8,11 @@ import json
 import pytest
 from msgspec.structs import replace
 
-from hipress.elastic import messages, outputs, quorum
-from hipress.elastic.detector import Detector
-from hipress.elastic.membership import Membership, new_member
-from hipress.elastic.status import waits_for
-from hipress.elastic.view import (
+from hipress.elastic.membership import messages, outputs, quorum
+from hipress.elastic.membership.detector import Detector
+from hipress.elastic.membership.protocol import Membership, new_member
+from hipress.elastic.membership.status import waits_for
+from hipress.elastic.membership.view import (
     NEVER_AGAIN,
     NO_PROCESS,
     Ended,

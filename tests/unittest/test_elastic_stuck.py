@@ -14,8 +14,8 @@ from harness.elastic import ElasticJob
 from harness.launch import launched
 from harness.launch_elastic import arguments
 from harness.processes import Processes, base_environment, wait_until
-from hipress.elastic_training import news
-from hipress.elastic_training.stuck import EXIT_STATUS, Watch
+from hipress.elastic.training import news
+from hipress.elastic.training.stuck import EXIT_STATUS, Watch
 from scripts import SCRIPTS
 
 pytest.importorskip("torch")

@@ -35,7 +35,7 @@ def make_step(sums, step, rank):
 def replaced(rank):
     """Whether a step that is put back, in which the codec is replaced, has the bits that it has
     without that, when it is made again."""
-    from hipress.elastic_training.sums import Sums
+    from hipress.elastic.training.sums import Sums
 
     def trained():
         config = CompressionConfig.of({"type": "maxminef", "bits": 3, "min_size": 256})
@@ -70,7 +70,7 @@ def test_a_codec_that_is_replaced_in_a_step_that_fails_loses_nothing():
 def chosen(rank):
     """Trains with error feedback, then uncompressed: the sums of all steps beside the exact ones,
     and that of the last step."""
-    from hipress.elastic_training import tuned_sums
+    from hipress.elastic.training import tuned_sums
 
     tuned_sums.TunedSums.time_gradients = lambda sums, method, size: (
         MS.get(method.name, 1000.0) / 1e3, size

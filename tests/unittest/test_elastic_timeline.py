@@ -10,7 +10,7 @@ import pytest
 from elastic_training import command
 from harness.elastic import ElasticJob
 from harness.processes import wait_until
-from hipress import report
+from hipress.diagnostics import report
 from test_debug import hipress
 
 pytest.importorskip("torch")

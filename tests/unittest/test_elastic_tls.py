@@ -11,9 +11,10 @@ from typing import NamedTuple
 import pytest
 
 from harness.processes import free_port
-from hipress.elastic import Agent, ElasticError, channel, tls
-from hipress.elastic.channel import HELLO_BYTES, MAGIC, Channel
-from hipress.elastic.errors import Stranger
+from hipress.elastic import Agent, ElasticError
+from hipress.elastic.membership import channel, tls
+from hipress.elastic.membership.channel import HELLO_BYTES, MAGIC, Channel
+from hipress.elastic.membership.errors import Stranger
 
 SECRET = b"0123456789abcdef"
 PROOF_BYTES = 4 + 32

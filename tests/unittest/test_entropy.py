@@ -21,7 +21,7 @@ CODECS = {
     "graddrop": {"drop": 0.9}, "dgc": {"ratio": 0.1}, "sparseloco": {"ratio": 0.1},
     "dct": {"ratio": 0.1}, "lossless": {},
 }  # fmt: skip
-SERVER = (sys.executable, "-c", "from hipress.node import Node; Node().serve()")
+SERVER = (sys.executable, "-c", "from hipress.runtime.node import Node; Node().serve()")
 WORKER = SCRIPTS / "entropy.py"
 
 

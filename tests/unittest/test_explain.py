@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from hipress.autotune.explanation import Explanation, Row, load
 from hipress.autotune.journal import TuningJournal
-from hipress.cli import build_app
+from hipress.cli.main import build_app
 
 
 def cli(*args):

@@ -13,7 +13,7 @@ from harness.cluster import Cluster, run_cluster, worker_outputs
 from scripts import SCRIPTS
 from survivors import TRAIN_UNTIL_FAILURE, check_that_survivors_name_the_dead
 
-SERVER = (sys.executable, "-c", "from hipress.node import Node; Node().serve()")
+SERVER = (sys.executable, "-c", "from hipress.runtime.node import Node; Node().serve()")
 
 
 @pytest.mark.slow(keep=1)
@@ -125,7 +125,7 @@ def test_bad_calls_say_what_is_wrong_and_harm_nothing():
             server_command=(
                 sys.executable,
                 "-c",
-                "from hipress.node import Node\nNode().serve(lambda w, h, b: 1 / 0)",
+                "from hipress.runtime.node import Node\nNode().serve(lambda w, h, b: 1 / 0)",
             ),
         )
     )
@@ -155,7 +155,7 @@ def test_workers_that_disagree_on_a_key_all_hear_of_it(change, expected):
         assert expected in output
 
 
-START = "from hipress.node import Node\nNode()"
+START = "from hipress.runtime.node import Node\nNode()"
 BASE = {
     "DMLC_ROLE": "worker",
     "DMLC_PS_ROOT_URI": "127.0.0.1",
@@ -204,5 +204,5 @@ def test_a_wrong_environment_is_one_sentence(changes, expected):
     assert done.returncode == 1, done.stderr
     last = done.stderr.strip().splitlines()[-1]
     assert expected in last, last
-    assert last.startswith("hipress.node.HipressError: "), last
+    assert last.startswith("hipress.runtime.node.HipressError: "), last
     assert time.monotonic() - started < 15, os.linesep + done.stderr

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from harness.processes import base_environment
-from hipress import files
+from hipress.base import files
 from scripts import SCRIPTS
 
 OLD = "old content\n"
@@ -66,7 +66,7 @@ def test_a_path_that_cannot_be_written(tmp_path, place):
     [
         "files.write(path, 'plan', 'x' * 100_000)",
         "files.write(path, 'profile', b'x' * 100_000)",
-        "from hipress.secopa import plan; gradient = plan.Gradient('g' * 100_000, 1);"
+        "from hipress.planning import plan; gradient = plan.Gradient('g' * 100_000, 1);"
         " plan.save(path, [(gradient, plan.Decision(True, 1))])",
         "import mxnet_hipress; from mxnet_hipress import _states;"
         " _states.write(path, [b'x' * 100_000], False)",
@@ -93,7 +93,7 @@ def test_a_picture_that_does_not_fit_leaves_the_old_one(tmp_path):
     )
     picture = tmp_path / "job.png"
     picture.write_text(OLD)
-    ended = limited("from hipress.cli import main; import sys; main(sys.argv[1:])", 1024,
+    ended = limited("from hipress.cli.main import main; import sys; main(sys.argv[1:])", 1024,
                     "report", str(timeline), "--output", str(picture))  # fmt: skip
     assert ended.returncode == 1 and "cannot write the picture" in ended.stderr, ended.stderr
     assert picture.read_text() == OLD

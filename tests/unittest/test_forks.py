@@ -42,7 +42,7 @@ def check_cluster(script: Path, tmp_path, servers: int, **env: str) -> None:
 
 @pytest.mark.parametrize("servers", [0, 1])
 def test_forked_children_of_a_node_end(tmp_path, servers):
-    server = (sys.executable, "-c", "from hipress.node import Node; Node().serve()")
+    server = (sys.executable, "-c", "from hipress.runtime.node import Node; Node().serve()")
     env = {"GO_ON": str(tmp_path / "go on")}
     with Cluster(NODE, 2, servers, server_command=server, env=env) as job:
         results = job.wait(120)

@@ -15,8 +15,8 @@ import pytest
 
 from harness.launch import LAUNCH
 from harness.processes import base_environment
-from hipress import files
-from hipress.elastic_training.journal import Journal
+from hipress.base import files
+from hipress.elastic.training.journal import Journal
 
 SCRIPTS = Path(__file__).parent
 BYTES = 256 << 10

@@ -20,8 +20,8 @@ from types import SimpleNamespace
 import pytest
 
 from harness.processes import Processes, base_environment, free_port
-from hipress import interrupts, member
-from hipress.member import Member
+from hipress.runtime import interrupts, member
+from hipress.runtime.member import Member
 from interrupted_node import AT_EXIT, WAITS
 
 HERE = Path(__file__).parent

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from harness.cluster import run_cluster, worker_outputs
-from hipress.operations import Operations, Pending, memory_of
+from hipress.runtime.operations import Operations, Pending, memory_of
 from scripts import SCRIPTS
 
-SERVER = (sys.executable, "-c", "from hipress.node import Node; Node().serve()")
+SERVER = (sys.executable, "-c", "from hipress.runtime.node import Node; Node().serve()")
 
 
 def test_memory_is_found_whoever_may_write_it():

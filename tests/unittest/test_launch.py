@@ -17,7 +17,7 @@ import pytest
 from harness import ROOT
 from harness.launch import LAUNCH, STUBBORN, launched, python, run
 from harness.processes import wait_until
-from hipress.launcher.bootstrap import BOOTSTRAP
+from hipress.launch.bootstrap import BOOTSTRAP
 from scripts import SCRIPTS
 
 

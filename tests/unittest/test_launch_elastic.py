@@ -24,11 +24,11 @@ from harness.launch_elastic import (
     ups,
 )
 from harness.processes import wait_until
-from hipress.elastic import evidence
-from hipress.launcher import elastic
-from hipress.launcher.hostfile import Host
-from hipress.launcher.job import Task
-from hipress.launcher.slots import Ending, Rules, Slot, State
+from hipress.elastic.membership import evidence
+from hipress.launch import elastic
+from hipress.launch.hostfile import Host
+from hipress.launch.job import Task
+from hipress.launch.slots import Ending, Rules, Slot, State
 from scripts import SCRIPTS
 
 pytestmark = pytest.mark.usefixtures("own_folder")

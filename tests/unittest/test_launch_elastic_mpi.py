@@ -16,10 +16,10 @@ from harness import slurm
 from harness.launch import Launch, launched, marked, python, run
 from harness.launch_elastic import WORKER, alive, arguments, supervisor_of, ups
 from harness.processes import wait_until
-from hipress.launcher import mpi
-from hipress.launcher.errors import LaunchError
-from hipress.launcher.hostfile import Host
-from hipress.launcher.job import Elastic, Job
+from hipress.launch import mpi
+from hipress.launch.errors import LaunchError
+from hipress.launch.hostfile import Host
+from hipress.launch.job import Elastic, Job
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 

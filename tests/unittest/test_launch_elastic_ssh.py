@@ -24,12 +24,12 @@ from harness.launch_elastic import (
     ups,
 )
 from harness.processes import wait_until
-from hipress.launcher import supervisor
-from hipress.launcher.job import Task
-from hipress.launcher.output import LineSplitter
-from hipress.launcher.restarts import left_status
-from hipress.launcher.runner import Running
-from hipress.launcher.slots import LATE_SECONDS, Ending, Rules, Slot, State
+from hipress.launch import supervisor
+from hipress.launch.job import Task
+from hipress.launch.output import LineSplitter
+from hipress.launch.restarts import left_status
+from hipress.launch.runner import Running
+from hipress.launch.slots import LATE_SECONDS, Ending, Rules, Slot, State
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 

@@ -23,11 +23,11 @@ from harness.launch import (
     reports,
     run,
 )
-from hipress.addresses import resolve
-from hipress.launcher import cli, mpi, ssh
-from hipress.launcher.errors import LaunchError
-from hipress.launcher.hostfile import Host, place, read_hostfile, workers_per_host
-from hipress.launcher.job import Job
+from hipress.base.addresses import resolve
+from hipress.launch import cli, mpi, ssh
+from hipress.launch.errors import LaunchError
+from hipress.launch.hostfile import Host, place, read_hostfile, workers_per_host
+from hipress.launch.job import Job
 from scripts import SCRIPTS
 
 # Host files
@@ -235,7 +235,7 @@ def test_ssh_secret_is_on_no_command_line(sshd):
 
 @pytest.mark.slow
 def test_ssh_host_that_refuses(sshd, tmp_path):
-    from hipress.launcher.job import free_port
+    from hipress.launch.job import free_port
 
     hosts = tmp_path / "hosts"
     hosts.write_text(f"127.0.0.1:{free_port('127.0.0.1')}\n")
@@ -273,8 +273,8 @@ def test_ssh_sync_failure_is_one_sentence(sshd):
 def test_supervisors_need_nothing_but_an_old_python():
     import ast
 
-    from hipress import process_table
-    from hipress.launcher import supervisor
+    from hipress.base import process_table
+    from hipress.launch import supervisor
 
     for module in (supervisor, process_table):
         tree = ast.parse(Path(module.__file__).read_text(), feature_version=(3, 6))

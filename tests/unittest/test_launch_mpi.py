@@ -14,9 +14,9 @@ import pytest
 
 from harness import slurm
 from harness.launch import REPORT, STUBBORN, check_roles, launched, python, reports, run
-from hipress.launcher import mpi
-from hipress.launcher.hostfile import Host
-from hipress.launcher.job import Job
+from hipress.launch import mpi
+from hipress.launch.hostfile import Host
+from hipress.launch.job import Job
 from scripts import SCRIPTS
 
 FAKE = SCRIPTS / "launch" / "fake_mpirun.py"

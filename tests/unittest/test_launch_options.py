@@ -43,7 +43,7 @@ def test_environment_of_each_role():
 
 
 def test_every_job_has_its_own_secret_and_port_can_be_chosen():
-    from hipress.launcher.job import free_port
+    from hipress.launch.job import free_port
 
     port = free_port("127.0.0.1")
     first, second = (reports(run(["-n", "1", "-p", str(port), "-i", "lo", *python(REPORT)]))
@@ -95,7 +95,7 @@ def test_hipress_runs_the_script_on_workers_and_its_own_module_elsewhere(tmp_pat
     ("python3 -m pkg.train --x", (["python3"], ["-m", "pkg.train", "--x"])),
 ])
 def test_split_script(command, expected):
-    from hipress.launcher.job import split_script
+    from hipress.launch.job import split_script
 
     assert split_script(command.split(), "PY") == expected
 
@@ -221,7 +221,7 @@ def test_help_names_every_option():
 
 
 def test_import_of_hipress_does_not_import_mxnet():
-    code = ("import sys; sys.path.insert(0, sys.argv[1]); import hipress, hipress.launcher.cli\n"
+    code = ("import sys; sys.path.insert(0, sys.argv[1]); import hipress, hipress.launch.cli\n"
             "sys.exit(any(name.split('.')[0] == 'mxnet' for name in sys.modules))")
     assert subprocess.run([sys.executable, "-c", code, str(ROOT / "python")]).returncode == 0
 

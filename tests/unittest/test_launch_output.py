@@ -16,9 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.launch import LAUNCH, launched, python
-from hipress.launcher import cli, output, supervisor
-from hipress.launcher.errors import LaunchError
-from hipress.launcher.output import LineSplitter
+from hipress.launch import cli, output, supervisor
+from hipress.launch.errors import LaunchError
+from hipress.launch.output import LineSplitter
 
 
 def split(chunks: list[bytes], times: list[float] | None = None, **options) -> list[bytes]:

@@ -9,8 +9,8 @@ import sys
 import pytest
 
 from harness.processes import base_environment
-from hipress import compll
-from hipress.compll.runtime.native import compile_cached
+from hipress.compression import compiler
+from hipress.compression.compiler.runtime.native import compile_cached
 
 OTHER = 65534
 SOURCE = 'extern "C" int answer() { return 42; }'
@@ -42,7 +42,7 @@ def test_what_is_made_is_private(cache):
 def test_a_folder_that_others_can_write_to_is_refused(cache, mode):
     library = compile_cached("answer", SOURCE, [])
     cache.chmod(mode)
-    with pytest.raises(compll.BuildError, match="can be written by other users.*chmod go-w"):
+    with pytest.raises(compiler.BuildError, match="can be written by other users.*chmod go-w"):
         compile_cached("answer", SOURCE, [])
     cache.chmod(0o755)
     assert compile_cached("answer", SOURCE, []) == library
@@ -52,7 +52,7 @@ def test_a_folder_that_others_can_write_to_is_refused(cache, mode):
 def test_a_library_that_others_can_write_to_is_refused(cache, mode):
     library = compile_cached("answer", SOURCE, [])
     library.chmod(mode)
-    with pytest.raises(compll.BuildError, match="can be written by other users"):
+    with pytest.raises(compiler.BuildError, match="can be written by other users"):
         compile_cached("answer", SOURCE, [])
 
 
@@ -67,7 +67,7 @@ def test_what_another_user_owns_is_refused(cache, tmp_path, what):
         os.chown(planted, OTHER, -1)
     else:
         os.chown({"folder": cache, "library": library}[what], OTHER, -1)
-    with pytest.raises(compll.BuildError, match=f"belongs to user {OTHER}"):
+    with pytest.raises(compiler.BuildError, match=f"belongs to user {OTHER}"):
         compile_cached("answer", SOURCE, [])
 
 
@@ -85,7 +85,7 @@ def test_a_planted_library_is_not_run(cache, tmp_path):
     library.chmod(0o777)
     code = (
         "import ctypes\n"
-        "from hipress.compll.runtime.native import compile_cached\n"
+        "from hipress.compression.compiler.runtime.native import compile_cached\n"
         f"ctypes.CDLL(str(compile_cached('answer', {SOURCE!r}, [])))"
     )
     ended = subprocess.run(

@@ -9,7 +9,7 @@ import pytest
 from harness.cluster import run_cluster, worker_outputs
 from scripts import SCRIPTS
 
-SERVER = (sys.executable, "-c", "from hipress.node import Node; Node().serve()")
+SERVER = (sys.executable, "-c", "from hipress.runtime.node import Node; Node().serve()")
 WORKER = SCRIPTS / "lossless_store.py"
 
 

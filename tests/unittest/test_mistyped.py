@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from harness.processes import base_environment
-from hipress import cli
-from hipress.compll import cli as compll_cli
-from hipress.launcher import cli as launch_cli
+from hipress.cli import main
+from hipress.compression.compiler import cli as compll_cli
+from hipress.launch import cli as launch_cli
 
 SPECS = Path(compll_cli.__file__).parent / "specs"
 PLAN = "plan --topology RING --nnodes 4"
@@ -21,7 +21,7 @@ STEP = "simulate --model vgg19 --nodes 4"
 
 
 def test_typer_can_read_the_commands_annotations_on_python_3_9():
-    modules = [importlib.import_module(f"hipress.commands.{name}") for name in cli.COMMANDS]
+    modules = [importlib.import_module(f"hipress.cli.{name}") for name in main.COMMANDS]
     for module in [*modules, compll_cli]:
         assert not hasattr(module, "annotations"), f"{module.__name__} postpones its annotations"
 
@@ -83,7 +83,7 @@ def files(tmp_path, monkeypatch):
 )
 def test_hipress_says_what_is_wrong(files, capsys, line, sentence):
     with pytest.raises(SystemExit) as end:
-        cli.main(line.split())
+        main.main(line.split())
     assert end.value.code in (1, 2)
     written = capsys.readouterr()
     assert sentence in written.err, written
@@ -192,7 +192,7 @@ def test_a_worker_whose_scheduler_is_not_there_says_so_before_it_gives_up():
         "HIPRESS_SECRET": "0" * 32,
     })  # fmt: skip
     done = subprocess.run(
-        [sys.executable, "-c", "from hipress.node import Node; Node()"],
+        [sys.executable, "-c", "from hipress.runtime.node import Node; Node()"],
         env=env, capture_output=True, text=True, timeout=60,
     )  # fmt: skip
     sentence = "connect to the scheduler at 127.0.0.1:9: nothing listens there"

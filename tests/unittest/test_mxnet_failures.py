@@ -245,9 +245,9 @@ def test_what_the_node_waits_for_fails_as_mxnets_users_expect():
     import mxnet as mx
     import numpy as np
 
-    from hipress._lib import abi
     from hipress.errors import Cause, Code
-    from hipress.operations import Operations
+    from hipress.native.library import abi
+    from hipress.runtime.operations import Operations
     from mxnet_hipress._job import WorkerNode
 
     node = WorkerNode.__new__(WorkerNode)

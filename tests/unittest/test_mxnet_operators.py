@@ -12,7 +12,8 @@ import pytest
 
 import hipress
 from compll_helpers import gradient
-from hipress import _lib, compll
+from hipress.compression import compiler
+from hipress.native import library
 from scripts import SCRIPTS
 
 mxnet_hipress = pytest.importorskip("mxnet_hipress", exc_type=ImportError)
@@ -180,9 +181,9 @@ def test_there_is_no_backward():
 
 def test_a_loaded_algorithm_is_an_operator(tmp_path):
     path = tmp_path / "copied.cll"
-    text = (compll.SPECS / "onebit.cll").read_text()
+    text = (compiler.SPECS / "onebit.cll").read_text()
     path.write_text(text.replace('algorithm "onebit"', 'algorithm "mxnet-copy"'))
-    assert compll.load(path) == "mxnet-copy"
+    assert compiler.load(path) == "mxnet-copy"
     x = array()
     states = operators.new_states("mxnet-copy", x)
     encoded = mx.nd.contrib.encode_mxnet_copy(x, *states)
@@ -192,7 +193,7 @@ def test_a_loaded_algorithm_is_an_operator(tmp_path):
 @pytest.mark.slow
 def test_without_the_built_library_it_is_compiled_on_first_use(tmp_path):
     """As from a wheel, which is built where MXNet is not."""
-    shutil.copy(_lib.library_path(), tmp_path / "libhipress.so")
+    shutil.copy(library.library_path(), tmp_path / "libhipress.so")
     script = SCRIPTS / "mxnet_operators.py"
     env = {
         **os.environ,

@@ -390,7 +390,7 @@ class FakeNode:
 def test_messages_that_no_worker_of_ours_sends_are_refused_in_a_sentence():
     import mxnet as mx
 
-    from hipress.node import LATER, HipressError
+    from hipress.runtime.node import LATER, HipressError
     from mxnet_hipress._commands import Head
     from mxnet_hipress._rows import Rows, TableShape
     from mxnet_hipress._sparse_server import SparseServer
@@ -445,7 +445,7 @@ def test_messages_that_no_worker_of_ours_sends_are_refused_in_a_sentence():
 def test_a_worker_far_ahead_has_to_wait():
     import mxnet as mx
 
-    from hipress.node import LATER
+    from hipress.runtime.node import LATER
     from mxnet_hipress import _sparse_server
     from mxnet_hipress._commands import Head
     from mxnet_hipress._rows import Rows, TableShape

@@ -143,7 +143,7 @@ def test_damaged_states_are_refused_in_a_sentence_and_change_nothing(tmp_path):
 
         import numpy as np
 
-        from hipress.node import HipressError, Node
+        from hipress.runtime.node import HipressError, Node
 
         with Node() as node:
             node.init_array(3, np.zeros(1000, np.float32), "w")
@@ -187,8 +187,8 @@ def test_saving_waits_for_pushes_that_nobody_pulled(tmp_path):
 
         import numpy as np
 
-        from hipress import states
-        from hipress.node import Node
+        from hipress.runtime import states
+        from hipress.runtime.node import Node
 
         with Node() as node:
             node.init_array(1, np.zeros(5000, np.float32))

@@ -1,4 +1,4 @@
-"""How a script of hipress.node ends says how its node leaves the job."""
+"""How a script of hipress.runtime.node ends says how its node leaves the job."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from harness.cluster import Cluster
 from harness.processes import Result, base_environment
 from scripts import SCRIPTS
 
-SERVER = (sys.executable, "-c", "from hipress.node import Node; Node().serve()")
+SERVER = (sys.executable, "-c", "from hipress.runtime.node import Node; Node().serve()")
 
 WORKER = SCRIPTS / "node_end" / "worker.py"
 PEACE, FAILURE = "worker 1 left in peace", "failure: worker 1"

@@ -9,10 +9,10 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
-from hipress.cli import build_app
-from hipress.secopa import profiles
-from hipress.secopa.cluster import Cluster, Codec, Costs
-from hipress.secopa.curve import Curve
+from hipress.cli.main import build_app
+from hipress.planning import profiles
+from hipress.planning.cluster import Cluster, Codec, Costs
+from hipress.planning.curve import Curve
 from hipress.simulator.models import Layer, Model
 from hipress.simulator.step import Options, simulate
 from measured_profile import MEASURED

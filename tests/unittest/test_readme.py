@@ -96,7 +96,7 @@ def test_pytorch_example_runs_on_two_ranks(tmp_path: Path):
 
 
 def test_options_are_the_launchers():
-    from hipress.launcher.cli import make_parser
+    from hipress.launch.cli import make_parser
 
     known = {name for action in make_parser()._actions for name in action.option_strings}
     commands = re.findall(r"tools/launch\.py ([^`\n#]*)", "\n".join(PAGES.values()))
@@ -120,7 +120,7 @@ def test_make_targets_exist():
 
 
 def test_the_topology_of_the_guide_is_right():
-    from hipress.casync import check, topologies
+    from hipress.topology import check, topologies
 
     found = {}
     page = PAGES[Path("docs/guides/write-a-topology.md")]

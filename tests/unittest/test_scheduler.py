@@ -7,9 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from hipress import scheduler
 from hipress.errors import HipressError
-from hipress.member import Member
+from hipress.runtime import scheduler
+from hipress.runtime.member import Member
 
 SECRET = "0123456789abcdef" * 2
 

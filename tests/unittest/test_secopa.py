@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from hipress.config import CompressionConfig
-from hipress.key_graphs import KeyGraphs
-from hipress.secopa import curve, model, planner, profiles, sosp21
-from hipress.secopa.cluster import Cluster, Codec, Costs
-from hipress.secopa.curve import Curve
-from hipress.secopa.plan import Decision, Gradient, PlanError, load, load_gradients, save
-from hipress.secopa.profiles import MeasuredProfile, ProfileError
+from hipress.planning import curve, model, planner, profiles, sosp21
+from hipress.planning.cluster import Cluster, Codec, Costs
+from hipress.planning.curve import Curve
+from hipress.planning.plan import Decision, Gradient, PlanError, load, load_gradients, save
+from hipress.planning.profiles import MeasuredProfile, ProfileError
+from hipress.runtime.key_graphs import KeyGraphs
 from hipress.simulator import models
 from hipress.simulator.step import Options, simulate
 

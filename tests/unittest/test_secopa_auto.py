@@ -18,7 +18,7 @@ from hipress.autotune.steps import FIRST_KEY
 from hipress.autotune.store import KnownKey
 from hipress.autotune.threshold import NEVER
 from hipress.config import CompressionConfig
-from hipress.secopa.curve import Curve
+from hipress.planning.curve import Curve
 from scripts import SCRIPTS
 
 SPARSE = ("dct", "dgc", "graddrop", "randomk", "sparseloco", "stc", "topk")

@@ -12,10 +12,10 @@ from harness.marks import needs_tensorflow
 from harness.processes import base_environment, free_port
 from scripts import SCRIPTS
 
-NODE = "from hipress.node import Node\nNode()"
+NODE = "from hipress.runtime.node import Node\nNode()"
 MXNET = "import mxnet_hipress, mxnet as mx\nmx.kv.create('dist_sync_hipress')"
 TENSORFLOW = "import hipress.tensorflow.job as hvd\nhvd.init()"
-SERVER = (sys.executable, "-c", "from hipress.node import Node; Node().serve()")
+SERVER = (sys.executable, "-c", "from hipress.runtime.node import Node; Node().serve()")
 
 
 def start(code: str, role: str, port: int, **env: str) -> subprocess.CompletedProcess:

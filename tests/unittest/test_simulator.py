@@ -12,16 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from hipress import units
-from hipress.casync import topologies
-from hipress.secopa import profiles, sharing
-from hipress.secopa.cluster import Cluster, Codec, Costs
-from hipress.secopa.curve import Curve
-from hipress.secopa.plan import Decision
+from hipress.base import units
+from hipress.planning import profiles, sharing
+from hipress.planning.cluster import Cluster, Codec, Costs
+from hipress.planning.curve import Curve
+from hipress.planning.plan import Decision
 from hipress.simulator import engine, models
 from hipress.simulator.models import Layer, Model
 from hipress.simulator.step import Options, simulate
 from hipress.simulator.tasks import Tasks
+from hipress.topology import topologies
 from measured_profile import MEASURED
 
 ROOT = Path(__file__).resolve().parents[2]

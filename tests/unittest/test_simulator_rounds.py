@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from hipress.secopa.cluster import Cluster, Codec, Costs
+from hipress.planning.cluster import Cluster, Codec, Costs
 from hipress.simulator.models import Layer, Model
 from hipress.simulator.rounds import Rounds, mean_step
 from hipress.simulator.step import Options, simulate

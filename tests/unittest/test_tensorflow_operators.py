@@ -13,7 +13,7 @@ import pytest
 
 from compll_helpers import DATA
 from harness.marks import needs_tensorflow
-from hipress import compll
+from hipress.compression import compiler
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -34,10 +34,10 @@ def run(*command: object, cwd: Path) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize(
     ("source", "params"),
     [
-        (compll.SPECS / "onebit.cll", {}),
-        (compll.SPECS / "tbq.cll", {"threshold": 0.3}),
-        (compll.SPECS / "maxmin.cll", {"bits": 3, "seed": 5}),
-        (compll.SPECS / "dgc.cll", {"ratio": 0.1, "momentum": 0.5}),
+        (compiler.SPECS / "onebit.cll", {}),
+        (compiler.SPECS / "tbq.cll", {"threshold": 0.3}),
+        (compiler.SPECS / "maxmin.cll", {"bits": 3, "seed": 5}),
+        (compiler.SPECS / "dgc.cll", {"ratio": 0.1, "momentum": 0.5}),
         (DATA / "TernGradEncode.pse", {"bitwidth": 2}),  # the published sample, as printed
     ],
     ids=lambda value: value.stem if isinstance(value, Path) else "",
@@ -51,7 +51,7 @@ def test_an_operator_equals_the_compressor(tmp_path, source, params):
     """
     type = source.stem.removesuffix("Encode")
     written = run(
-        sys.executable, "-m", "hipress.compll.cli", source, "-b", "-w", "-r", "-f", "tensorflow",
+        sys.executable, "-m", "hipress.compression.compiler.cli", source, "-b", "-w", "-r", "-f", "tensorflow",
         "-o", f"output/{type}", cwd=tmp_path,
     )  # fmt: skip
     assert written.returncode == 0, written.stderr

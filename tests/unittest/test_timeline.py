@@ -12,10 +12,10 @@ import pytest
 
 from harness.cluster import run_cluster
 from harness.processes import base_environment
-from hipress import report
-from hipress.casync import topologies
-from hipress.secopa import fitting, planner, profiles
-from hipress.secopa.plan import Gradient
+from hipress.diagnostics import report
+from hipress.planning import fitting, planner, profiles
+from hipress.planning.plan import Gradient
+from hipress.topology import topologies
 from scripts import SCRIPTS
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import hipress
-from hipress.casync import TOPOLOGIES, Op, build, topologies
-from hipress.casync.check import GraphError, check
-from hipress.casync.graph import GRADIENT, PLAIN, Role, worker
-from hipress.casync.reference import Reference, compression
+from hipress.topology import TOPOLOGIES, Op, build, topologies
+from hipress.topology.check import GraphError, check
+from hipress.topology.graph import GRADIENT, PLAIN, Role, worker
+from hipress.topology.reference import Reference, compression
 
 SERVERLESS = topologies.names(servers=False)
 

@@ -5,7 +5,7 @@ import copy
 import pytest
 
 from harness.torch_ranks import run_ranks, torch
-from hipress.casync import topologies
+from hipress.topology import topologies
 
 WARM_UP = 5
 TOPOLOGIES = [name for name in topologies.names() if name != topologies.among_workers("ps")]
@@ -228,7 +228,7 @@ def test_with_a_real_compression_the_momentum_is_adams_or_it_is_refused():
 @pytest.mark.parametrize("devices", [1, 2])
 @pytest.mark.parametrize("topology", TOPOLOGIES)
 def test_the_momentum_is_whole_where_every_rank_encodes_its_own_gradient(topology, devices):
-    from hipress.casync.origins import own_encoders
+    from hipress.topology.origins import own_encoders
     from hipress.torch.settings import Settings
 
     settings = Settings("ternary", {"momentum": 0.9}, topology, devices_per_host=devices)

@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import pytest
 
 from harness.torch_ranks import run_ranks, torch
-from hipress.compll.runtime import cuda_build
+from hipress.compression.compiler.runtime import cuda_build
 
 gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
 
@@ -389,7 +389,7 @@ def run(check):
 @gpu
 @pytest.mark.skipif(not cuda_build.nvcc(), reason="there is no nvcc")
 def test_encoding_on_the_device_with_one_rank_on_nccl():
-    from hipress.compression import Compressor
+    from hipress.compression.compressor import Compressor
     from hipress.torch.executors.cuda.kernels import CudaKernels
 
     for type, *_ in CASES:

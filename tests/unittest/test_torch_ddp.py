@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.torch_ranks import run_ranks, torch
-from hipress.secopa.plan import Decision
+from hipress.planning.plan import Decision
 
 MIN_SIZE = 1000
 
@@ -69,7 +69,7 @@ def expect(type, params, topology, sizes, world_size, plan=None):
 
 def mean_gradients(model, losses, references):
     """The gradients that parameters must have; ``losses[r](model)`` is rank r's."""
-    from hipress.casync.graph import worker
+    from hipress.topology.graph import worker
 
     local = []
     for loss in losses:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from harness.processes import base_environment, free_port, wait_until
-from hipress import report
+from hipress.diagnostics import report
 from scripts import SCRIPTS
 from test_debug import hipress, threads, wait_for_dumps
 

@@ -61,7 +61,7 @@ def optimizer_of(model, **options):
 def expected_gradients(model, step, references, world_size):
     """What the optimizer's signs are taken of, by name: the reference of the exchanged coefficients
     turned back, or the mean."""
-    from hipress.casync.graph import worker
+    from hipress.topology.graph import worker
     from hipress.torch.integrations.demo import Blocks
 
     local = []

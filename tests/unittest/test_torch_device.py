@@ -136,7 +136,7 @@ def every_case(rank):
 @pytest.fixture(scope="module", autouse=True)
 def kernels():
     """Compiles them, unless a cache has them, before jobs begin that must be done in time."""
-    from hipress.compression import Compressor
+    from hipress.compression.compressor import Compressor
 
     device = on_the_cpu()
     for type in sorted({type for type, _ in CASES} - {"none"}):
@@ -255,7 +255,7 @@ def misuse(rank):
         except ValueError as error:
             found.append(str(error))
     play_the_gpu()
-    from hipress.compll.runtime import cuda_build
+    from hipress.compression.compiler.runtime import cuda_build
     from hipress.torch.executors.cuda import device
 
     device.DEVICES["cpu"] = lambda where: SimpleNamespace(

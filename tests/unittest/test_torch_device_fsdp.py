@@ -5,7 +5,7 @@ import re
 import pytest
 
 from harness.torch_ranks import returned, run_ranks, torch
-from hipress.compll.runtime import cuda_build
+from hipress.compression.compiler.runtime import cuda_build
 from test_torch_cuda import bits, gpu, run
 from test_torch_device import kernels, play_the_gpu  # noqa: F401, compiles them
 from test_torch_fsdp import MIN_SIZE, backward, sharded

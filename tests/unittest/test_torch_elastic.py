@@ -212,8 +212,8 @@ def test_views_that_are_over_leave_nothing_behind():
 def test_a_step_whose_result_was_not_copied_is_put_back(monkeypatch):
     """Whoever alone had completed it died before the others had copied its weights. While a member
     may have completed it, that waits: also one that has done so since it agreed to the view."""
-    from hipress.elastic_training import loop
-    from hipress.elastic_training.session import Session
+    from hipress.elastic.training import loop
+    from hipress.elastic.training.session import Session
     from hipress.torch.elastic import carried
 
     monkeypatch.setattr(carried, "carry_over", lambda compression: dict(compression.states))

@@ -63,7 +63,7 @@ class Alone:
         :param workers: (slot, process) of those that train, by rank
         :param again: whether it was synchronised when its result was due, as that failed
         """
-        from hipress.elastic_training.session import digest
+        from hipress.elastic.training.session import digest
         from hipress.torch.elastic.transfer import as_bytes
 
         first, begun = self._first, self._taken

@@ -8,8 +8,8 @@ from harness.elastic import ElasticJob
 
 pytest.importorskip("torch")
 
-from hipress.elastic.view import Member, View
-from hipress.elastic_training import news
+from hipress.elastic.membership.view import Member, View
+from hipress.elastic.training import news
 
 
 @pytest.mark.slow

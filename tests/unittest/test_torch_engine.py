@@ -116,10 +116,10 @@ def test_a_group_made_anew_has_an_engine_of_its_own_ranks(tmp_path):
 def is_alone(rank):
     import torch.distributed as dist
 
-    import hipress.scheduler
+    import hipress.runtime.scheduler
 
     if rank == 0:
-        hipress.scheduler._start = lambda *_: os._exit(3)
+        hipress.runtime.scheduler._start = lambda *_: os._exit(3)
     try:
         start_on(dist.group.WORLD, timeout=20)
     except RuntimeError as error:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from harness.torch_ranks import run_ranks, torch
-from hipress import compll
-from hipress.casync import topologies
+from hipress.compression import compiler
+from hipress.topology import topologies
 
 SIZES = [40_001, 5]
 STEPS = 2
@@ -58,8 +58,8 @@ class Averaging:
 
 
 def reference(graph, codecs, world_size, name):
-    from hipress.casync.origins import results
-    from hipress.casync.reference import Reference
+    from hipress.topology.origins import results
+    from hipress.topology.reference import Reference
     from hipress.torch.state.error_feedback import random_stream
 
     final = results(graph)
@@ -143,7 +143,7 @@ def run(bucket, flat):
 
 
 def in_numpy(world_size, graphs, type, dtype, sizes=SIZES):
-    from hipress.casync.graph import worker
+    from hipress.topology.graph import worker
     from hipress.torch.state.error_feedback import Codecs
 
     runs = [
@@ -223,5 +223,5 @@ def test_gradients_in_many_partitions_too():
 
 def test_the_list_of_codecs_is_complete():
     # Not hipress.codecs(): other tests load algorithms of their own.
-    specs = Path(compll.__file__).parent / "specs"
+    specs = Path(compiler.__file__).parent / "specs"
     assert set(CODECS) == {"none"} | {path.stem for path in specs.glob("*.cll")}

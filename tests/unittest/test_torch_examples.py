@@ -88,7 +88,7 @@ def test_the_one_line_of_the_documentation():
 
 
 def bench(rank, arguments):
-    from hipress.cli import main
+    from hipress.cli.main import main
 
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed), contextlib.suppress(SystemExit):

@@ -182,7 +182,7 @@ def too_large(rank):
 
 
 def another_type(rank):
-    from hipress.checked import typed
+    from hipress.base.checked import typed
     from hipress.torch import exchange
 
     exchange.gather(None, rank or "text", "digests", lambda found: typed(found, int, "digest"))

@@ -93,7 +93,7 @@ def references(type, params, world_size, compresses, partitions=None):
 
 def wanted(references, world_size, rank, locals_of, dtype=torch.float32):
     """The shards that rank ``rank`` must get; ``locals_of(name, rank)`` are whole gradients."""
-    from hipress.casync.graph import worker
+    from hipress.topology.graph import worker
 
     found = {}
     for name, shape in whole_shapes().items():
@@ -178,7 +178,7 @@ def modes(rank):
     from torch.distributed.device_mesh import init_device_mesh
 
     import hipress.torch
-    from hipress.secopa.plan import Decision
+    from hipress.planning.plan import Decision
     world_size = 3
     model = sharded(init_device_mesh("cpu", (world_size,)))
     model.parts[0].even.requires_grad_(False)
@@ -308,7 +308,7 @@ def hybrid(rank, momentum):
     from torch.distributed.device_mesh import init_device_mesh
 
     import hipress.torch
-    from hipress.casync.graph import worker
+    from hipress.topology.graph import worker
     from hipress.torch.settings import Settings
     from hipress.torch.state.error_feedback import Codecs
 

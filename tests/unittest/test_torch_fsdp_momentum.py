@@ -15,7 +15,7 @@ def equals_reference(rank, world_size, type, params):
     from torch.distributed.device_mesh import init_device_mesh
 
     import hipress.torch
-    from hipress.casync.graph import worker
+    from hipress.topology.graph import worker
     from hipress.torch.executors.collectives import reduce_scatter
     from hipress.torch.integrations.fsdp import chunk_of
     from hipress.torch.state.error_feedback import Codecs

@@ -22,7 +22,7 @@ def local_gradients(model, world_size, step):
 
 def equals_reference(rank, world_size, type, params, topology, warm_up=WARM_UP, **keywords):
     """Encodes FACTOR times the last result plus the gradient: the reference's bits."""
-    from hipress.casync.graph import worker
+    from hipress.topology.graph import worker
 
     model = network()
     ddp, compression = wrap(
@@ -145,7 +145,7 @@ def sum_overflows(rank):
 def sum_overflows_in_some_partitions(rank):
     """All of the bucket is left out, and every place is a step older: once, everywhere."""
     import hipress.torch
-    from hipress.secopa.plan import Decision
+    from hipress.planning.plan import Decision
 
     size = 40_000
     parameter = torch.nn.Parameter(torch.zeros(size, dtype=torch.float16))

@@ -9,7 +9,7 @@ import pytest
 import cuda_emulation
 import hipress
 from compll_helpers import gradient
-from hipress import compll
+from hipress.compression import compiler
 
 torch = pytest.importorskip("torch")
 ops = pytest.importorskip("hipress.torch.ops")
@@ -127,9 +127,9 @@ def test_parameters_and_streams():
 
 def test_a_loaded_algorithm_is_an_operator(tmp_path):
     path = tmp_path / "copied.cll"
-    text = (compll.SPECS / "onebit.cll").read_text()
+    text = (compiler.SPECS / "onebit.cll").read_text()
     path.write_text(text.replace('algorithm "onebit"', 'algorithm "copied-over"'))
-    assert compll.load(path) == "copied-over"
+    assert compiler.load(path) == "copied-over"
     x = tensor(N)
     encoded = torch.ops.hipress.encode_copied_over(x, *ops.new_states("copied-over", x))
     assert payload_bytes(encoded) == hipress.Compressor("onebit").encode(x)

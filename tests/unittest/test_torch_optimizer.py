@@ -95,7 +95,7 @@ def other_order(rank):
 def with_a_plan(rank):
     """Names that are compressed, and how many collective operations a step is."""
     import hipress.torch as hvd
-    from hipress.secopa.plan import Decision
+    from hipress.planning.plan import Decision
 
     model = network()
     optimizer = hvd.DistributedOptimizer(

@@ -76,7 +76,7 @@ def resume_another_layout(rank, path):
     Returns:
         The loaded step and the result of the next one.
     """
-    from hipress.secopa.plan import Decision
+    from hipress.planning.plan import Decision
 
     def partitioned(count):
         plan = {"layers.uneven.weight": Decision(compress=True, partitions=count)}

@@ -17,7 +17,7 @@ ALLOWED = {
     # authenticated by the job's secret; docs/guides/security.md says so.
     "python/mxnet_hipress/server.py": 1,
     # The same applies to the workers of an elastic job, and to the user's own files.
-    "python/hipress/elastic_training/arrays.py": 1,
+    "python/hipress/elastic/training/arrays.py": 1,
     "python/mxnet_hipress/_states.py": 4,
 }
 """Calls that unpickle, by file."""

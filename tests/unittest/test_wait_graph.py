@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from hipress import debug
-from hipress.wait_graph import WaitGraph
+from hipress.diagnostics import debug
+from hipress.diagnostics.wait_graph import WaitGraph
 
 
 def dump(node, keys=(), calls=(), **more):

@@ -61,7 +61,7 @@ def test_every_file_of_the_package_is_in_it(site: Path):
 
 
 def test_the_installed_package_is_the_one_that_is_used(site: Path):
-    code = "import hipress, hipress._lib as l; print(hipress.__file__); print(l.lib._name)"
+    code = "import hipress, hipress.native.library as l; print(hipress.__file__); print(l.lib._name)"
     found = run(sys.executable, "-c", code, site=site).split()
     assert found == [str(site / "hipress" / name) for name in ("__init__.py", "libhipress.so")]
     assert "onebit" in run(site / "bin" / "hipress", "codecs", site=site)
@@ -90,7 +90,7 @@ def test_wheel_has_licenses_and_no_cuda_code(site: Path):
     metadata = (information / "METADATA").read_text(encoding="utf-8")
     assert "License-Expression: Apache-2.0 AND BSL-1.0 AND BSD-2-Clause\n" in metadata
     version = re.search(r"^Version: (.+)$", metadata, re.MULTILINE)[1]
-    code = "import hipress, hipress._lib as l; print(hipress.__version__, l.version())"
+    code = "import hipress, hipress.native.library as l; print(hipress.__version__, l.version())"
     assert run(sys.executable, "-c", code, site=site).split() == [version] * 2
 
 

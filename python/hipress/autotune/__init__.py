@@ -19,12 +19,12 @@ of
 A front end implements one protocol (:mod:`frontend`): the maximum and the mean of a few numbers
 over all ranks, the time of a sample of gradients by a method, and the use of a method. PyTorch's
 process groups (``hipress.torch.autotune``), sums in NumPy arrays
-(``hipress.elastic_training.tuned_sums``) and key-value stores (:mod:`store`) implement it.
+(``hipress.elastic.training.tuned_sums``) and key-value stores (:mod:`store`) implement it.
 
 There are two special cases of the same stages. DiLoCo chooses a method, fragments and a delay for
 its outer steps (:mod:`outer_steps`). ``plan="auto"`` keeps the codec, and chooses the size from
 which on gradients are compressed (:mod:`plan`).
 
 No module here imports a framework. Cost models and planning without a running job are in
-:mod:`hipress.secopa`.
+:mod:`hipress.planning`.
 """

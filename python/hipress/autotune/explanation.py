@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from hipress import files
-from hipress.checked import get, texts, typed
+from hipress.base import files
+from hipress.base.checked import get, texts, typed
 
 FORMAT, VERSION = "hipress-explanation", 1
 MAX_HISTORY = 50

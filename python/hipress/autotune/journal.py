@@ -28,7 +28,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from hipress.autotune.explanation import Explanation
-from hipress.files import FileError, LineFile, warn_once
+from hipress.base.files import FileError, LineFile, warn_once
 
 EVERY = 100
 FIGURES = ("rounding", "error", "share")

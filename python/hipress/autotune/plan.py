@@ -40,9 +40,9 @@ from hipress.autotune.threshold import (
     measure_sizes,
 )
 from hipress.autotune.trial import BLOCK_STEPS, block_steps
-from hipress.casync.graph import PARTITION_ELEMENTS
-from hipress.compression import Compressor, codecs
+from hipress.compression.compressor import Compressor, codecs
 from hipress.config import CompressionConfig
+from hipress.topology.graph import PARTITION_ELEMENTS
 
 MIN_CONCURRENT = 4
 """Gradients of a size that travel together, at least."""

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from hipress.autotune.frontend import RankReductions
-from hipress.secopa.curve import Curve, fit
+from hipress.planning.curve import Curve, fit
 
 SIZES = (1 << 10, 1 << 13, 1 << 16, 1 << 18, 1 << 20)
 """Elements of the gradients that are timed."""

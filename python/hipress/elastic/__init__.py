@@ -1,12 +1,20 @@
-"""Elastic training: who is a member of the job, in epochs, while processes die and join.
+"""Elastic training: workers join and leave while the job trains.
 
->>> agent = Agent.from_environment(on_change=lambda view: engine.abort())
->>> view = agent.join(timeout=60)
+:mod:`~hipress.elastic.membership` agrees on the processes of each view; it uses no framework and no
+gradients. :mod:`~hipress.elastic.training` trains in one view after another: steps that are rolled
+back or committed, state copied to new workers. Adapters for frameworks are in their own packages.
 """
 
-from hipress.elastic.agent import Agent
-from hipress.elastic.errors import ElasticError, Evicted, TrainingOver, ViewChanged
-from hipress.elastic.view import NO_STATE, Member, View
+from hipress.elastic.membership import (
+    NO_STATE,
+    Agent,
+    ElasticError,
+    Evicted,
+    Member,
+    TrainingOver,
+    View,
+    ViewChanged,
+)
 
 __all__ = [
     "NO_STATE",

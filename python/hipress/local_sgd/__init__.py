@@ -41,7 +41,7 @@ pseudo-gradients are computed and averaged in place, without another copy.
 steps 1 to 4, by three small objects of a front end: ``Weights`` (read and write the framework's
 arrays), ``OuterOptimizer`` and ``Average`` (the all-reduce). :mod:`arrays` and :mod:`node_job` are
 these for frameworks whose arrays NumPy can read. Elastic jobs make one outer step at a time, which
-can fail and be repeated: see :mod:`hipress.elastic_training.outer_steps`.
+can fail and be repeated: see :mod:`hipress.elastic.training.outer_steps`.
 
 Sources: Stich, Local SGD, ICLR 2019; Lin et al., post-local SGD, ICLR 2020, arXiv:1808.07217;
 Douillard et al., DiLoCo, arXiv:2311.08105, and Streaming DiLoCo, arXiv:2501.18512; Sarfi et al.,

@@ -10,15 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from hipress import files, states
+from hipress.base import files
 from hipress.errors import HipressError
-from hipress.group import Group
 from hipress.local_sgd.arrays import ArrayWeights, divide_if_finite, is_finite
 from hipress.local_sgd.fragment_scheduler import FragmentScheduler
 from hipress.local_sgd.outer import Arrival, Fragment, OuterOptimizer, OuterWeights, load
 from hipress.local_sgd.schedule import Schedule, split
-from hipress.node import Node
-from hipress.operations import Pending
+from hipress.runtime import states
+from hipress.runtime.group import Group
+from hipress.runtime.node import Node
+from hipress.runtime.operations import Pending
 
 _WHAT = "outer weights"
 State = dict[str, np.ndarray]
@@ -69,7 +70,7 @@ class NodeDiLoCo:
         """Save outer weights, the outer optimizer, pending fragments and residuals.
 
         Every worker calls it, after the same step. Each writes ``path.diloco-RANK``, and residuals
-        as :func:`hipress.states.save` does.
+        as :func:`hipress.runtime.states.save` does.
 
         Args:
             path: Start of the files' names.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hipress.checked import is_count
+from hipress.base.checked import is_count
 
 
 @dataclass(frozen=True)

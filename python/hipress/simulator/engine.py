@@ -10,7 +10,7 @@ their processors, each message takes ``handling`` of them when it has arrived.
 If the cluster knows what one more ``part`` of a message takes, small sends to one peer that are
 ready at the same time are one message, and small computations that wait on one host are one job of
 a thread, which starts once and whose results are all there at its end, as in jobs
-(:mod:`hipress.secopa.sharing`). Else each is a message or a job of its own.
+(:mod:`hipress.planning.sharing`). Else each is a message or a job of its own.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from hipress.secopa import sharing
-from hipress.secopa.cluster import Cluster
+from hipress.planning import sharing
+from hipress.planning.cluster import Cluster
 from hipress.simulator.tasks import COMPUTE, LOCAL, RECV, SEND, WAIT, Tasks
 
 _START, _COMPUTED, _SENT, _ARRIVED = range(4)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from hipress.autotune.explanation import FASTER, Explanation, Row, number, pays
 from hipress.autotune.measurement import STEP_TOLERANCE, least_lossy
-from hipress.secopa.cluster import Cluster
+from hipress.planning.cluster import Cluster
 from hipress.simulator import setting
 from hipress.simulator.models import Model
 from hipress.simulator.setting import Setting

@@ -1,6 +1,6 @@
 """Makes the engine's tasks of the graphs that real jobs run.
 
-Every task of :class:`hipress.casync.Graph` becomes one task of the engine, on the host that its
+Every task of :class:`hipress.topology.Graph` becomes one task of the engine, on the host that its
 node lives on, with the cost that its codec has for its partition.
 """
 
@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from hipress.casync import Graph, Node, Op
-from hipress.casync.graph import GRADIENT, PLAIN, Role, Task
-from hipress.secopa.cluster import Codec
+from hipress.planning.cluster import Codec
 from hipress.simulator.tasks import Tasks
+from hipress.topology import Graph, Node, Op
+from hipress.topology.graph import GRADIENT, PLAIN, Role, Task
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from hipress import files
+from hipress.base import files
 
 TFLOPS = {
     # 15.7 is a V100's float32 peak. 3x3 convolutions go over it, as Winograd's algorithm saves

@@ -15,8 +15,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from hipress.local_sgd.schedule import split, start_step
-from hipress.secopa.cluster import Cluster, Costs
-from hipress.secopa.plan import Decision
+from hipress.planning.cluster import Cluster, Costs
+from hipress.planning.plan import Decision
 from hipress.simulator.models import Model
 from hipress.simulator.step import Options, simulate
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from hipress.secopa import plan as plans
-from hipress.secopa import planner, profiles
-from hipress.secopa.cluster import Cluster, Costs
-from hipress.secopa.plan import Decision, Gradient
-from hipress.secopa.profiles import MeasuredProfile
+from hipress.planning import plan as plans
+from hipress.planning import planner, profiles
+from hipress.planning.cluster import Cluster, Costs
+from hipress.planning.plan import Decision, Gradient
+from hipress.planning.profiles import MeasuredProfile
 from hipress.simulator.models import Layer, Model
 from hipress.simulator.step import Options, simulate
 

@@ -12,15 +12,15 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from hipress.casync import topologies
-from hipress.casync.graph import PARTITION_ELEMENTS
-from hipress.casync.topology import Symmetry, cuts_for
-from hipress.secopa.cluster import Cluster, Costs
-from hipress.secopa.plan import Decision
+from hipress.planning.cluster import Cluster, Costs
+from hipress.planning.plan import Decision
 from hipress.simulator import engine, lower, symmetric
 from hipress.simulator.engine import Result
 from hipress.simulator.lower import Key, Lowered
 from hipress.simulator.models import Layer, Model
+from hipress.topology import topologies
+from hipress.topology.graph import PARTITION_ELEMENTS
+from hipress.topology.topology import Symmetry, cuts_for
 
 GRAPH_TASKS = 400_000
 """Above about so many tasks, symmetry is used instead of the graph of all hosts."""

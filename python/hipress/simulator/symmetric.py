@@ -6,7 +6,7 @@ has some N^2 tasks per gradient; one host's share has N. For many hosts even the
 ``group`` consecutive steps (or messages) become one that has their processor time, their bytes,
 and, in a ring, whose steps follow each other, their latencies.
 
-The graphs are the ones that jobs run (:mod:`hipress.casync`); a test holds both to the same times.
+The graphs are the ones that jobs run (:mod:`hipress.topology`); a test holds both to the same times.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from hipress.secopa import sharing
-from hipress.secopa.cluster import Cluster, Codec
+from hipress.planning import sharing
+from hipress.planning.cluster import Cluster, Codec
 from hipress.simulator.lower import Label, Lowered
 from hipress.simulator.tasks import Tasks
 

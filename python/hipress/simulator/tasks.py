@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 
-from hipress.secopa import sharing
+from hipress.planning import sharing
 
 COMPUTE, SEND, RECV, LOCAL, WAIT = range(5)
 """Kinds of tasks; LOCAL is a message that stays on its host, WAIT time that takes nothing."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 
-from hipress import files
+from hipress.base import files
 from hipress.simulator.engine import Result
 from hipress.simulator.lower import Label, Lowered
 from hipress.simulator.models import Model

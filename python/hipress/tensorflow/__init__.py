@@ -29,7 +29,7 @@ except ModuleNotFoundError as error:
         "(in HiPress's source tree: make tensorflow)",
     ) from None
 
-from hipress.node import HipressError
+from hipress.runtime.node import HipressError
 from hipress.tensorflow.broadcast import broadcast_variables
 from hipress.tensorflow.diloco import DiLoCo
 from hipress.tensorflow.job import (

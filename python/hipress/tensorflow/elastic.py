@@ -32,10 +32,10 @@ import numpy as np
 import tensorflow as tf
 
 from hipress.config import CompressionConfig
-from hipress.elastic_training import loop
-from hipress.elastic_training.array_outer_steps import ArrayOuterSteps
-from hipress.elastic_training.arrays import ArraySession, ArrayState
-from hipress.elastic_training.outer_steps import schedule_of
+from hipress.elastic.training import loop
+from hipress.elastic.training.array_outer_steps import ArrayOuterSteps
+from hipress.elastic.training.arrays import ArraySession, ArrayState
+from hipress.elastic.training.outer_steps import schedule_of
 from hipress.errors import HipressError
 from hipress.tensorflow.gradients import check_no_cond, check_not_compiled, name_of, to_tensor
 from hipress.tensorflow.optimizer import averaging, bears_feedback, check_optimizer

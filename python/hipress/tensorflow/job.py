@@ -6,11 +6,11 @@ import itertools
 import os
 from collections.abc import Mapping, Sequence
 
-from hipress import states
 from hipress.autotune.explanation import Explanation
 from hipress.autotune.steps import FIRST_KEY
 from hipress.config import CompressionConfig
-from hipress.node import HipressError, Node
+from hipress.runtime import states
+from hipress.runtime.node import HipressError, Node
 
 
 class _WorkerNode(Node):
@@ -139,7 +139,7 @@ def size() -> int:
 
 
 def stats() -> dict[str, int]:
-    """Bytes and messages so far, see :meth:`hipress.node.Node.stats`; of a job of one, none."""
+    """Bytes and messages so far, see :meth:`hipress.runtime.node.Node.stats`; of a job of one, none."""
     node = join().node
     return {} if node is None else node.stats()
 

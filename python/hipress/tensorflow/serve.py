@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 
-from hipress.node import HipressError, Node
+from hipress.runtime.node import HipressError, Node
 
 
 def until_the_end() -> None:

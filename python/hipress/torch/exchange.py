@@ -17,7 +17,7 @@ import numpy as np
 import torch
 import torch.distributed as dist
 
-from hipress.checked import DAMAGED, typed
+from hipress.base.checked import DAMAGED, typed
 from hipress.torch import private
 from hipress.torch.authentication import Authenticated, authenticate
 from hipress.torch.errors import HipressError
@@ -42,7 +42,7 @@ def gather(
         group: default: the default process group
         value: numbers, texts, lists and mappings with text keys
         what: names the value in messages ("settings")
-        check: converts a value for the caller; raises one of hipress.checked.DAMAGED if the value
+        check: converts a value for the caller; raises one of hipress.base.checked.DAMAGED if the value
             is not as expected
         max_bytes: most bytes of a rank's value
 
@@ -246,7 +246,7 @@ def _restored(value: Any, tensors: list[torch.Tensor]) -> Any:
     """Return the state from which :func:`_plain` made a value.
 
     Raises:
-        hipress.checked.DAMAGED: if it is malformed
+        hipress.base.checked.DAMAGED: if it is malformed
     """
     if type(value) in _SCALARS:
         return value

@@ -27,8 +27,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from hipress._lib import abi, check_call, lib
 from hipress.config import LOW_RANK
+from hipress.native.library import abi, check_call, lib
 from hipress.torch.dtypes import floats
 
 MIN_GAIN = 2

@@ -26,9 +26,9 @@ from typing import NamedTuple
 
 import torch
 
-from hipress import _lib
-from hipress.compression import Compressor, codecs
+from hipress.compression.compressor import Compressor, codecs
 from hipress.dtypes import FLOAT32
+from hipress.native import library
 from hipress.torch.dtypes import FLAGS
 
 
@@ -59,7 +59,7 @@ def new_states(type: str, gradient: torch.Tensor) -> list[torch.Tensor]:
 
 
 def register() -> None:
-    """Makes operators of codecs that have none yet. Done at import and by hipress.compll.load."""
+    """Makes operators of codecs that have none yet. Done at import and by hipress.compression.compiler.load."""
     for name, info in codecs().items():
         # Without default parameters nobody can say which arguments it takes.
         complete = all(param.default is not None for param in info.typed_params())
@@ -253,7 +253,7 @@ def _cpu_encode(
     pointers = [state.data_ptr() for state in states[:-1]]
     written = ctypes.c_int64()
     # ctypes lets go of the GIL for the call.
-    code = _lib.lib.HipressCodecEncodeWith(
+    code = library.lib.HipressCodecEncodeWith(
         codec._handle,
         gradient.data_ptr(),
         gradient.numel(),
@@ -265,7 +265,7 @@ def _cpu_encode(
         payload.data_ptr(),
         ctypes.byref(written),
     )
-    _lib.check_call(code)
+    library.check_call(code)
     payload[written.value :].zero_()  # the same bits in every run
     return written.value
 
@@ -273,7 +273,7 @@ def _cpu_encode(
 def _cpu_decode(
     codec: Compressor, payload: torch.Tensor, size: torch.Tensor | None, out: torch.Tensor
 ) -> None:
-    code = _lib.lib.HipressCodecDecode(
+    code = library.lib.HipressCodecDecode(
         codec._handle,
         payload.data_ptr(),
         _length(payload, size),
@@ -281,7 +281,7 @@ def _cpu_decode(
         FLAGS[out.dtype],
         out.data_ptr(),
     )
-    _lib.check_call(code)
+    library.check_call(code)
 
 
 def _cpu_decode_sum(
@@ -289,7 +289,7 @@ def _cpu_decode_sum(
     out: torch.Tensor,
 ) -> None:  # fmt: skip
     lengths = [_length(payload, size) for payload, size in zip(payloads, sizes)]
-    code = _lib.lib.HipressCodecDecodeSum(
+    code = library.lib.HipressCodecDecodeSum(
         codec._handle,
         len(payloads),
         (ctypes.c_void_p * len(payloads))(*(payload.data_ptr() for payload in payloads)),
@@ -298,7 +298,7 @@ def _cpu_decode_sum(
         FLOAT32,
         out.data_ptr(),
     )
-    _lib.check_call(code)
+    library.check_call(code)
 
 
 def _length(payload: torch.Tensor, size: torch.Tensor | None) -> int:
@@ -311,4 +311,4 @@ def _length(payload: torch.Tensor, size: torch.Tensor | None) -> int:
 
 BACKENDS["cpu"] = Backend(_cpu_encode, _cpu_decode, _cpu_decode_sum)
 register()
-_lib.codec_listeners.append(register)
+library.codec_listeners.append(register)

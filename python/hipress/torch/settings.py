@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 import torch
 import torch.distributed as dist
 
-from hipress import checked
-from hipress.casync import topologies
-from hipress.casync.graph import Graph
-from hipress.compression import Compressor, codecs
+from hipress.base import checked
+from hipress.compression.compressor import Compressor, codecs
 from hipress.config import AUTO, CompressionConfig, difference
-from hipress.secopa import plan as plans
+from hipress.planning import plan as plans
+from hipress.topology import topologies
+from hipress.topology.graph import Graph
 from hipress.torch import exchange, low_rank
 from hipress.torch.dtypes import DEVICE_TYPES, FLAGS, of_gradient
 

@@ -4,7 +4,7 @@ import os
 
 import numpy as np
 
-from hipress.node import HipressError, Node
+from hipress.runtime.node import HipressError, Node
 
 size, end = int(os.environ["SIZE"]), os.environ["END"]
 try:

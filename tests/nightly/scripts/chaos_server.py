@@ -2,7 +2,7 @@
 
 import os
 
-from hipress.node import Node
+from hipress.runtime.node import Node
 
 node = Node()
 if node.role == "server" and os.environ["CHAOS_OPTIMIZER"]:

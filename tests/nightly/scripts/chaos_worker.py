@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 
-from hipress.node import HipressError, Node
+from hipress.runtime.node import HipressError, Node
 
 node = None
 try:

@@ -6,7 +6,7 @@ import os
 
 import numpy as np
 
-from hipress.node import Node
+from hipress.runtime.node import Node
 
 settings = json.loads(os.environ["HELD_UP"])
 node = Node()

@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 
-from hipress.node import Node
+from hipress.runtime.node import Node
 
 with Node() as node:
     size, digest = 300_000, hashlib.sha256()

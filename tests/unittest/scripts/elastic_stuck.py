@@ -2,7 +2,7 @@
 
 import ctypes
 
-from hipress._lib import lib
+from hipress.native.library import lib
 
 
 def keep_alive(seconds):

@@ -10,7 +10,7 @@ import sys
 
 import numpy as np
 
-from hipress.node import Node
+from hipress.runtime.node import Node
 
 node = Node()
 codecs = json.loads(sys.argv[1])

@@ -4,7 +4,7 @@ import sys
 
 import numpy as np
 
-from hipress.node import Node
+from hipress.runtime.node import Node
 
 node = Node()
 if node.role != "worker":

@@ -17,7 +17,7 @@ import numpy as np
 import hipress.tensorflow.elastic as elastic
 from diloco_reference import H, Reference
 from elastic_rounds import inject
-from hipress.elastic_training.session import digest
+from hipress.elastic.training.session import digest
 
 
 def network(seed=0):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from hipress.node import Node
+from hipress.runtime.node import Node
 
 SIZE, STEPS = 1_200_000, 3
 

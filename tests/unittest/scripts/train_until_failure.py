@@ -4,7 +4,7 @@ import time
 
 import numpy as np
 
-from hipress.node import HipressError, Node
+from hipress.runtime.node import HipressError, Node
 
 node = Node()
 try:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from hipress.node import Node
+from hipress.runtime.node import Node
 from wire_jobs import VALUE
 from wire_jobs.pause import pause
 

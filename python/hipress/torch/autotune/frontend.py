@@ -25,7 +25,7 @@ from hipress.autotune.outer_steps import OuterFrontend
 from hipress.autotune.quality_guard import BUCKET, GradientStatistics
 from hipress.autotune.steps import MEASURING
 from hipress.autotune.threshold import CONCURRENT_ELEMENTS, NEVER, SizeFrontend
-from hipress.secopa.plan import Decision
+from hipress.planning.plan import Decision
 from hipress.torch.autotune.hooks import SCATTERS, FlatBucket, Hook
 from hipress.torch.autotune.optimizers import TunedOptimizers
 from hipress.torch.autotune.reductions import GroupReductions, failing

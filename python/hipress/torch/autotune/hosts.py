@@ -9,7 +9,7 @@ from pathlib import Path
 
 import torch.distributed as dist
 
-from hipress.checked import typed
+from hipress.base.checked import typed
 from hipress.torch import exchange
 
 

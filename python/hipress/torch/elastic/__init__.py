@@ -28,7 +28,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from hipress.elastic_training import loop
+from hipress.elastic.training import loop
 from hipress.torch.elastic.session import Session
 from hipress.torch.elastic.state import State
 
@@ -42,7 +42,7 @@ def run(train: Callable[..., Any]) -> Callable[..., Any]:
         ``state.step``: what it has of its own is to depend on that, ``state.rank`` and
         ``state.size``
     :returns: a function with the same arguments and result
-    :raises hipress.elastic.agent.ElasticError: if too few workers are left, for too long, or this
+    :raises hipress.elastic.membership.agent.ElasticError: if too few workers are left, for too long, or this
         process has taken part in such training before
     """
     return loop.run(train, Session)

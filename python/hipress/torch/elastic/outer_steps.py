@@ -7,7 +7,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from hipress.elastic_training import outer_steps
+from hipress.elastic.training import outer_steps
 from hipress.local_sgd.outer import OuterWeights
 from hipress.local_sgd.schedule import Schedule
 from hipress.torch.elastic.tuned import ViewPseudoGradients
@@ -17,7 +17,7 @@ from hipress.torch.synchronizer import Synchronizer
 
 
 class TensorOuterSteps(outer_steps.OuterSteps):
-    """See :class:`hipress.elastic_training.outer_steps.OuterSteps`.
+    """See :class:`hipress.elastic.training.outer_steps.OuterSteps`.
 
     Args:
         named: The model's trained parameters.

@@ -12,8 +12,8 @@ from typing import Any
 
 import torch.distributed as dist
 
-from hipress import addresses
-from hipress.elastic_training.outer_step_session import OuterStepSession
+from hipress.base import addresses
+from hipress.elastic.training.outer_step_session import OuterStepSession
 from hipress.errors import HipressError as NodeError
 from hipress.torch import private
 from hipress.torch.authentication import authenticate

@@ -11,9 +11,9 @@ import torch.distributed as dist
 
 from hipress.autotune.explanation import Explanation
 from hipress.config import AUTO, CompressionConfig
-from hipress.elastic_training import state
-from hipress.elastic_training.outer_steps import schedule_of
-from hipress.secopa.plan import Decision
+from hipress.elastic.training import state
+from hipress.elastic.training.outer_steps import schedule_of
+from hipress.planning.plan import Decision
 from hipress.torch.elastic import transfer
 from hipress.torch.elastic.outer_steps import InnerOptimizer, TensorOuterSteps
 from hipress.torch.elastic.tuned import ViewOptimizer

@@ -14,8 +14,8 @@ from typing import Any
 
 import torch.distributed as dist
 
-from hipress import addresses
-from hipress.elastic.errors import ElasticError
+from hipress.base import addresses
+from hipress.elastic.membership.errors import ElasticError
 from hipress.torch.executors.job import own_host
 
 _NAMES = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")

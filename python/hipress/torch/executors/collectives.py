@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 
 import torch.distributed as dist
 
-from hipress.casync import colocated
-from hipress.casync.graph import GRADIENT, Graph, Op, Partition, cut, worker
-from hipress.casync.topology import MIN_PARTITION_ELEMENTS
+from hipress.topology import colocated
+from hipress.topology.graph import GRADIENT, Graph, Op, Partition, cut, worker
+from hipress.topology.topology import MIN_PARTITION_ELEMENTS
 from hipress.torch.executors.user_group import GroupAllReduce, GroupReduceScatter
 from hipress.torch.gradient import Gradient
 from hipress.torch.settings import Settings

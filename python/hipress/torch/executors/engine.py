@@ -14,10 +14,10 @@ from collections.abc import Callable
 import torch
 import torch.distributed as dist
 
-from hipress import engine as native
-from hipress._lib import lib
 from hipress.errors import Cause
 from hipress.errors import HipressError as NodeError
+from hipress.native.library import lib
+from hipress.runtime import engine as native
 from hipress.torch import exchange
 from hipress.torch.errors import HipressError
 from hipress.torch.executors.job import join
@@ -60,7 +60,7 @@ class Engine(native.Engine):
         super().__init__(member, scheduler, rank, world_size, timeout, name)
 
     def close(self, in_peace: bool = False) -> None:
-        """See :meth:`hipress.engine.Engine.close`."""
+        """See :meth:`hipress.runtime.engine.Engine.close`."""
         for about in [about for about, engine in _engines.items() if engine is self]:
             del _engines[about]
         super().close(in_peace)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import torch
 
-from hipress.casync.graph import Graph, Task, worker
+from hipress.topology.graph import Graph, Task, worker
 from hipress.torch.dtypes import FLAGS
 from hipress.torch.executors.collectives import AllReduce
 from hipress.torch.executors.engine import Engine

@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 import torch
 
-from hipress._lib import lib
-from hipress.casync.graph import Graph, worker
-from hipress.casync.program import flatten
-from hipress.encodes import bindings
-from hipress.engine import Bucket
 from hipress.errors import HipressError
+from hipress.native.library import lib
+from hipress.runtime.encodes import bindings
+from hipress.runtime.engine import Bucket
+from hipress.topology.graph import Graph, worker
+from hipress.topology.program import flatten
 from hipress.torch.dtypes import FLAGS
 from hipress.torch.executors.engine import Engine
 from hipress.torch.gradient import Gradient, contiguous_slices
@@ -57,7 +57,7 @@ def _spans(gradients: Iterable[Gradient]) -> list[tuple[int, int]]:
 
 
 class HostBucket(Bucket):
-    """A bucket of PyTorch's; see :class:`hipress.engine.Bucket`.
+    """A bucket of PyTorch's; see :class:`hipress.runtime.engine.Bucket`.
 
     :param dtype: of the flat tensor
     :param gradients: all of the bucket's

@@ -17,10 +17,11 @@ from dataclasses import dataclass
 
 import torch.distributed as dist
 
-from hipress import addresses, scheduler
+from hipress.base import addresses
 from hipress.errors import HipressError
-from hipress.member import Member
-from hipress.scheduler import Scheduler, beside
+from hipress.runtime import scheduler
+from hipress.runtime.member import Member
+from hipress.runtime.scheduler import Scheduler, beside
 from hipress.torch import private
 
 _views: weakref.WeakKeyDictionary[dist.ProcessGroup, ElasticView] = weakref.WeakKeyDictionary()

@@ -12,7 +12,7 @@ import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
 from hipress.config import AUTO, CompressionConfig
-from hipress.secopa.plan import Decision
+from hipress.planning.plan import Decision
 from hipress.torch.autotune.choice import choose_method
 from hipress.torch.autotune.optimizers import TunedOptimizers, tuned_optimizers
 from hipress.torch.autotune.synchronizer import TunedSynchronizer
@@ -61,7 +61,7 @@ def compress(
         (:meth:`Compression.explain`). A codec's name, see :func:`hipress.codecs`; "powersgd" (with
         ``rank=``), see :mod:`hipress.torch.low_rank`; or a :class:`hipress.CompressionConfig`,
         which then says all but the timeout
-    :param topology: a name in :data:`hipress.casync.TOPOLOGIES`, such as "ring" (2(N-1) steps, one
+    :param topology: a name in :data:`hipress.topology.TOPOLOGIES`, such as "ring" (2(N-1) steps, one
         neighbour to send to); default: "ps" (every rank serves a part of each gradient: 2 steps),
         or with type "auto" what "auto" does, too: where hosts have several ranks each, the ranks
         measure whether "hierarchical" is faster

@@ -19,7 +19,7 @@ from collections.abc import Iterable
 import torch
 import torch.distributed as dist
 
-from hipress.checked import is_count
+from hipress.base.checked import is_count
 from hipress.torch.integrations.buckets import Bucket
 from hipress.torch.integrations.checks import pairs
 from hipress.torch.integrations.optimizer import DistributedOptimizer

@@ -18,7 +18,7 @@ from torch.utils.hooks import RemovableHandle
 
 from hipress.autotune.outer_schedule import OuterSchedule, fragment_counts
 from hipress.autotune.outer_steps import OuterStepController
-from hipress.checked import is_count
+from hipress.base.checked import is_count
 from hipress.config import AUTO, CompressionConfig
 from hipress.local_sgd.fragment_scheduler import DiLoCoMethods, FragmentScheduler
 from hipress.local_sgd.outer import Fragment, OuterWeights

@@ -16,7 +16,7 @@ from torch.distributed.tensor import DTensor
 
 from hipress.autotune.methods import POWERSGD
 from hipress.config import AUTO, CompressionConfig
-from hipress.secopa.plan import Decision
+from hipress.planning.plan import Decision
 from hipress.torch.autotune.choice import choose_method
 from hipress.torch.autotune.hooks import MEANS, SCATTERS, FlatBucket
 from hipress.torch.autotune.optimizers import TunedOptimizers, tuned_optimizers

@@ -17,7 +17,7 @@ from torch.distributed import checkpoint
 from torch.nn.parallel import DistributedDataParallel
 from transformers import TrainerCallback
 
-from hipress import files
+from hipress.base import files
 from hipress.config import AUTO
 from hipress.torch.authentication import authenticate
 from hipress.torch.integrations.ddp import Compression, compress

@@ -13,7 +13,7 @@ import torch.distributed as dist
 from torch.utils.hooks import RemovableHandle
 
 from hipress.config import AUTO, CompressionConfig
-from hipress.secopa.plan import Decision
+from hipress.planning.plan import Decision
 from hipress.torch.autotune.choice import choose_method
 from hipress.torch.autotune.hooks import MEANS, SUMS, FlatBucket
 from hipress.torch.autotune.optimizers import tuned_optimizers

@@ -11,7 +11,7 @@ import torch
 import torch.distributed as dist
 
 from hipress.autotune.methods import UNCOMPRESSED
-from hipress.checked import typed
+from hipress.base.checked import typed
 from hipress.local_sgd.outer import Arrival, Fragment
 from hipress.local_sgd.schedule import split
 from hipress.torch import exchange

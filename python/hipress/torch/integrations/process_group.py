@@ -31,7 +31,7 @@ from datetime import timedelta
 import torch
 import torch.distributed as dist
 
-from hipress.compression import Compressor
+from hipress.compression.compressor import Compressor
 from hipress.torch.dtypes import DEVICE_TYPES, FLAGS
 from hipress.torch.executors.cuda.device import check_type
 from hipress.torch.gradient import Gradient

@@ -19,9 +19,9 @@ from typing import Any
 
 import torch
 
-from hipress.casync.graph import Graph, Partition, Task
-from hipress.casync.origins import first_encoders
-from hipress.encodes import OWN
+from hipress.runtime.encodes import OWN
+from hipress.topology.graph import Graph, Partition, Task
+from hipress.topology.origins import first_encoders
 from hipress.torch.dtypes import floats
 from hipress.torch.low_rank import START
 from hipress.torch.state.global_state import GlobalState
@@ -118,7 +118,7 @@ class _Own:
     ) -> None:  # fmt: skip
         """Adds a task's.
 
-        :param kind: of the task, see :mod:`hipress.encodes`
+        :param kind: of the task, see :mod:`hipress.runtime.encodes`
         :param vectors: whether also what its codec has beside a residual
         """
         if name not in self._sizes:

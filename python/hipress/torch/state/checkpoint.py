@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from hipress.casync.topologies import TOPOLOGIES
-from hipress.encodes import OWN
+from hipress.runtime.encodes import OWN
+from hipress.topology.topologies import TOPOLOGIES
 from hipress.torch.low_rank import START
 from hipress.torch.state.carry_over import carry_over_saved
 from hipress.torch.state.global_state import GlobalState

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from hipress.casync.graph import Graph, Partition, Task
-from hipress.casync.origins import residual_takers
-from hipress.compression import Compressor
-from hipress.encodes import OWN, Codecs, random_stream, transactions
+from hipress.compression.compressor import Compressor
+from hipress.runtime.encodes import OWN, Codecs, random_stream, transactions
+from hipress.topology.graph import Graph, Partition, Task
+from hipress.topology.origins import residual_takers
 from hipress.torch.low_rank import START, Factors
 from hipress.torch.state import carry_over
 from hipress.torch.state.carry_over import OwnState

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import torch
 
-from hipress.casync.graph import Partition
-from hipress.compression import Compressor
+from hipress.compression.compressor import Compressor
+from hipress.topology.graph import Partition
 from hipress.torch.dtypes import floats
 
 

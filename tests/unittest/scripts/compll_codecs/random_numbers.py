@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from hipress.node import Node
+from hipress.runtime.node import Node
 
 n = 4096
 node = Node()

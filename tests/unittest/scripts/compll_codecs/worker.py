@@ -4,7 +4,7 @@ import sys
 
 import numpy as np
 
-from hipress.node import Node
+from hipress.runtime.node import Node
 
 node = Node()
 node.set_gradient_compression({"type": sys.argv[1], "min_size": 0})

@@ -3,8 +3,9 @@
 import pathlib
 import sys
 
-from hipress import cli, debug_now
+from hipress.cli import main
+from hipress.diagnostics import debug_now
 
 all_processes, folder = debug_now.processes, pathlib.Path(sys.argv[1])
 debug_now.processes = lambda: [one for one in all_processes() if one.folder == folder]
-sys.exit(cli.main(["debug", "--now"]))
+sys.exit(main.main(["debug", "--now"]))

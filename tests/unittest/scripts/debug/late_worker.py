@@ -5,7 +5,7 @@ import time
 
 import numpy as np
 
-from hipress.node import HipressError, Node
+from hipress.runtime.node import HipressError, Node
 
 node = Node()
 node.set_gradient_compression({"type": "tbq", "threshold": 0.5, "min_size": 0})

@@ -5,7 +5,7 @@ import time
 
 import numpy as np
 
-from hipress.node import Node
+from hipress.runtime.node import Node
 
 node = Node()
 node.init_array(0, np.zeros(10, np.float32), "first")

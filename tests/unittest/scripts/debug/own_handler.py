@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 
-from hipress.node import Node
+from hipress.runtime.node import Node
 
 heard = []
 signal.signal(signal.SIGUSR1, lambda *_: heard.append("mine"))

@@ -4,7 +4,7 @@ import os
 import signal
 import time
 
-from hipress.node import Node
+from hipress.runtime.node import Node
 
 node = Node()
 assert node.debug()["events"] == []

@@ -2,7 +2,7 @@
 
 import subprocess
 
-from hipress.elastic import evidence
+from hipress.elastic.membership import evidence
 
 for words in ("addr add 192.0.2.7/24 dev lo", "addr add 192.0.2.8/24 dev lo", "link set lo up"):
     subprocess.run(["ip", *words.split()], check=True)

@@ -4,7 +4,7 @@ import sys
 
 import numpy as np
 
-from hipress.node import HipressError, Node
+from hipress.runtime.node import HipressError, Node
 
 node = Node()
 rank, n, dtype, name = node.rank, 100, np.float32, "w"

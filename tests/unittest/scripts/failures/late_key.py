@@ -5,7 +5,7 @@ import time
 
 import numpy as np
 
-from hipress.node import HipressError, Node
+from hipress.runtime.node import HipressError, Node
 
 late = int(sys.argv[1])
 node = Node()

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from hipress.node import HipressError, Node
+from hipress.runtime.node import HipressError, Node
 
 node = Node()
 node.init_array(0, np.zeros(10, np.float32), "weight")

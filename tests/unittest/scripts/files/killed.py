@@ -3,7 +3,7 @@
 import sys
 import time
 
-from hipress import files
+from hipress.base import files
 
 with files.replacing(sys.argv[1]) as file:
     file.write(b"half")

@@ -3,7 +3,7 @@
 import sys
 import threading
 
-from hipress import files
+from hipress.base import files
 
 texts = [str(i) * 100_000 for i in range(8)]
 threads = [threading.Thread(target=files.write, args=(sys.argv[1], "plan", t)) for t in texts]

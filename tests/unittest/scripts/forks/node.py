@@ -4,7 +4,7 @@ import numpy as np
 
 import forked_children
 from common import await_worker_1, fork_all, go_on
-from hipress.node import Node
+from hipress.runtime.node import Node
 
 with Node() as node:
     node.init_array(0, np.zeros(4, np.float32))

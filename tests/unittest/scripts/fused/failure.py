@@ -3,7 +3,7 @@
 import numpy as np
 
 from common import node
-from hipress.node import HipressError
+from hipress.runtime.node import HipressError
 
 for key in range(50):
     node.init_array(key, np.zeros(16, np.float32))

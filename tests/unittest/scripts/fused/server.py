@@ -1,6 +1,6 @@
 """A server with an optimizer that depends on the key."""
 
-from hipress.node import Node
+from hipress.runtime.node import Node
 
 
 def sgd(key, name, gradient, weight):

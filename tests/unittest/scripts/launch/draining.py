@@ -3,7 +3,7 @@
 import sys
 
 sys.path.insert(0, sys.argv[1])
-from hipress.launcher import cli, failures
+from hipress.launch import cli, failures
 
 failures.LINGER_SECONDS = float(sys.argv[2])
 sys.exit(cli.main(sys.argv[3:]))

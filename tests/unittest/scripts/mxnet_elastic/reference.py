@@ -7,7 +7,7 @@ import numpy as np
 import worker as train
 
 from hipress import Compressor
-from hipress.elastic_training.session import digest
+from hipress.elastic.training.session import digest
 
 views, last = json.loads(sys.argv[1])
 net, trainer, state = train.parts(None)

@@ -8,7 +8,7 @@ from mxnet import gluon
 
 from common import assign, backward, weights
 from diloco_reference import H, Reference
-from hipress.elastic_training.session import digest as digest_of
+from hipress.elastic.training.session import digest as digest_of
 from mxnet_network import network
 
 rounds, steps = json.loads(sys.argv[1])

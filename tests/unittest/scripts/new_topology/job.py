@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from hipress.casync.graph import worker
-from hipress.casync.reference import Reference, compression
-from hipress.node import Node
+from hipress.runtime.node import Node
+from hipress.topology.graph import worker
+from hipress.topology.reference import Reference, compression
 
 node = Node()
 if node.role != "worker":

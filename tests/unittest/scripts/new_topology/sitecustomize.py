@@ -1,8 +1,8 @@
 """Registers topology `end`; Python imports this module when it starts."""
 
-from hipress.casync import topologies
-from hipress.casync.colocated import exchange
-from hipress.casync.topology import Cost, Terms, Topology
+from hipress.topology import topologies
+from hipress.topology.colocated import exchange
+from hipress.topology.topology import Cost, Terms, Topology
 
 
 def fill(graph, request):

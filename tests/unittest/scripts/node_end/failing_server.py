@@ -3,19 +3,19 @@
 import importlib
 import sys
 
-import hipress.node
+import hipress.runtime.node
 
 
 class Failing:
     rank = 0
 
     def serve(self, *control):
-        raise hipress.node.HipressError("worker 1 died")
+        raise hipress.runtime.node.HipressError("worker 1 died")
 
     def abort(self):
         print("aborts", flush=True)
 
 
-hipress.node.Node = Failing
+hipress.runtime.node.Node = Failing
 importlib.import_module(sys.argv[1])
 print("comes back")

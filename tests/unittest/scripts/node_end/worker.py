@@ -12,7 +12,7 @@ import time
 
 import numpy as np
 
-from hipress.node import HipressError, Node
+from hipress.runtime.node import HipressError, Node
 
 WAY = sys.argv[1]
 

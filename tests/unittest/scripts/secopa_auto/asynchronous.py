@@ -1,6 +1,6 @@
 """Asynchronous updates and plan auto refuse each other."""
 
-from hipress.node import HipressError, Node
+from hipress.runtime.node import HipressError, Node
 
 node = Node()
 

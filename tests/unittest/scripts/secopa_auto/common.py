@@ -4,7 +4,7 @@ import logging
 import sys
 
 from hipress.autotune import plan as auto_plan
-from hipress.node import Node
+from hipress.runtime.node import Node
 
 logging.basicConfig(stream=sys.stdout, format="log: %(message)s", level=logging.INFO)
 node = Node()

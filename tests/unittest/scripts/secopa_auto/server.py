@@ -1,6 +1,6 @@
 """A server that gets an optimizer, which may update key 0 only."""
 
-from hipress.node import Node
+from hipress.runtime.node import Node
 
 
 def spoil(key, name, gradient, weight):

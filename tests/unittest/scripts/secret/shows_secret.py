@@ -4,7 +4,7 @@ import pathlib
 
 import numpy as np
 
-from hipress.node import Node
+from hipress.runtime.node import Node
 
 node = Node()
 lines = []

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from hipress.node import Node
+from hipress.runtime.node import Node
 
 with Node() as node:
     node.init_array(0, np.ones(4, np.float32))

@@ -5,7 +5,7 @@ import time
 
 import numpy as np
 
-from hipress.node import Node
+from hipress.runtime.node import Node
 
 while not os.path.exists("go"):  # the stranger comes first
     time.sleep(0.02)

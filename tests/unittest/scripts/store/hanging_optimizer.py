@@ -6,7 +6,7 @@ import time
 import numpy as np
 
 from common import node, rank
-from hipress.node import HipressError
+from hipress.runtime.node import HipressError
 
 node.init_array(0, np.zeros(3000, np.float32))
 if rank == 0:

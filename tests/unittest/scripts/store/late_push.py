@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from hipress.node import Node
+from hipress.runtime.node import Node
 
 node = Node()
 x, out = np.ones(300_000, np.float32), np.zeros(300_000, np.float32)

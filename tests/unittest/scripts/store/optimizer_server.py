@@ -5,7 +5,7 @@ import time
 
 import numpy as np
 
-from hipress.node import Node
+from hipress.runtime.node import Node
 
 
 def sgd(key, name, gradient, weight):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from common import leave, node, rank, workers
-from hipress.node import HipressError
+from hipress.runtime.node import HipressError
 
 
 def refused(call, *words):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from common import gradient, gradients, leave, node, rank
-from hipress.node import HipressError
+from hipress.runtime.node import HipressError
 
 sizes = [1, 7, 64, 1000, 4097, 300_001]
 for key, n in enumerate(sizes):

@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 
-from hipress.node import Node
+from hipress.runtime.node import Node
 
 SLOW = {"uncompressed": 8.0, "bf16": 4.0, "maxmin bits=8": 2.0}
 FAST = {"uncompressed": 1.0, "bf16": 1.0, "maxmin bits=8": 1.2}

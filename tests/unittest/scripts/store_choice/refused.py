@@ -1,7 +1,7 @@
 """Settings that type auto refuses."""
 
 from common import show
-from hipress.node import Node
+from hipress.runtime.node import Node
 
 said = []
 node = Node()

@@ -4,7 +4,7 @@ import os
 import sys
 
 from common import make, show, train
-from hipress import states
+from hipress.runtime import states
 from known_times import measure_store
 
 path = sys.argv[1]

@@ -5,7 +5,7 @@ import sys
 import threading
 import time
 
-from hipress.node import Node
+from hipress.runtime.node import Node
 
 limit = int(sys.argv[1])
 resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))

@@ -5,8 +5,8 @@ from unittest import mock
 import numpy as np
 
 import hipress.tensorflow.elastic as elastic
-from hipress.elastic_training.journal import Journal
-from hipress.elastic_training.session import Session
+from hipress.elastic.training.journal import Journal
+from hipress.elastic.training.session import Session
 
 logs = {"loss": 1.0, "rank": 5.0, "event": 2.0, "f1": np.ones(3)}
 committed = {}

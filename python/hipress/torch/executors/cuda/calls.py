@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import torch
 
-from hipress.compll.cuda import Algorithm, DecodeCall, EncodeCall
+from hipress.compression.compiler.cuda import Algorithm, DecodeCall, EncodeCall
 from hipress.torch.executors.cuda.device import Device
 from hipress.torch.state.error_feedback import DeviceState
 

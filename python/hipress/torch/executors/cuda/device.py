@@ -16,7 +16,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from hipress.compll.cuda import Algorithm, BuildError, CudaError
+from hipress.compression.compiler.cuda import Algorithm, BuildError, CudaError
 from hipress.torch.executors.cuda.kernels import CudaKernels
 from hipress.torch.executors.cuda.layout import Exchange
 from hipress.torch.executors.staging import Cuda

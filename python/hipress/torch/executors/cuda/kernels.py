@@ -2,7 +2,7 @@
 
 Encoding neither waits for the device nor copies. Decoding waits once, to say what is wrong with a
 payload. Code is that of libhipress_cuda.so; what is not there is compiled by nvcc when a codec is
-first used, and kept (hipress.compll.cuda).
+first used, and kept (hipress.compression.compiler.cuda).
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from functools import lru_cache
 
 import torch
 
-from hipress import compll
-from hipress.compll.cuda import Algorithm, DecodeCall, built_in, built_in_library
-from hipress.compression import Compressor
+from hipress.compression import compiler
+from hipress.compression.compiler.cuda import Algorithm, DecodeCall, built_in, built_in_library
+from hipress.compression.compressor import Compressor
 
 
 class CudaKernels:
@@ -88,9 +88,9 @@ class CudaKernels:
         """The code of a codec's configuration."""
         pairs = dict(word.split("=", 1) for word in config.split())
         type_, spec = pairs.pop("type"), pairs.pop("spec", None)
-        path = compll.loaded_sources.get(type_, compll.SPECS / f"{type_}.cll")
+        path = compiler.loaded_sources.get(type_, compiler.SPECS / f"{type_}.cll")
         try:
-            program = compll.compile_file(path)
+            program = compiler.compile_file(path)
         except FileNotFoundError:
             raise NotImplementedError(f"there is no CUDA code for {type_}") from None
         if spec is not None and program.digest != spec:
@@ -100,7 +100,7 @@ class CudaKernels:
                   for name, text in pairs.items()}  # fmt: skip
         return self.load(program, values)
 
-    def load(self, program: compll.Program, values: dict[str, float | int]) -> Algorithm:
+    def load(self, program: compiler.Program, values: dict[str, float | int]) -> Algorithm:
         """Load the code of a program: the built-in code, or code that nvcc compiles now.
 
         Args:

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import torch
 
-from hipress.casync.graph import GRADIENT, Graph, Op, Task, worker
-from hipress.casync.origins import origins, results
 from hipress.dtypes import FLOAT32
+from hipress.topology.graph import GRADIENT, Graph, Op, Task, worker
+from hipress.topology.origins import origins, results
 from hipress.torch.dtypes import FLAGS, NAMES
 from hipress.torch.executors.cuda.schedule import Value, schedule
 from hipress.torch.gradient import Gradient

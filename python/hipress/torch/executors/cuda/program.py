@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 import torch
 import torch.distributed as dist
 
-from hipress.casync.graph import GRADIENT, Graph, Op, Task, worker
-from hipress.compll.cuda import Algorithm, DecodeCall
+from hipress.compression.compiler.cuda import Algorithm, DecodeCall
+from hipress.topology.graph import GRADIENT, Graph, Op, Task, worker
 from hipress.torch.executors.cuda.calls import Batch, Copy, Decoder, Encoder, Input
 from hipress.torch.executors.cuda.device import Device, exchange
 from hipress.torch.executors.cuda.layout import Layout, Message, Slot, aligned

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from hipress.casync.graph import GRADIENT, Graph, Node, Op, Role, worker
+from hipress.topology.graph import GRADIENT, Graph, Node, Op, Role, worker
 
 
 class Value(NamedTuple):

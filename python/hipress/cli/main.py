@@ -1,0 +1,87 @@
+"""The `hipress` command: `hipress --help` lists what it can do.
+
+Each command is a module of :mod:`hipress.cli` that holds either a function `command` (its
+parameters are the command's, as typer reads them), a typer app `app` (a command with commands of
+its own), or a function `main` that reads all arguments after the command's name itself. Only the
+module of the command that was asked for is imported, so help comes at once. A new command is a new
+module and a line in COMMANDS.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+
+import typer
+
+COMMANDS = {
+    "launch": "Start a distributed job here, or on many hosts.",
+    "profile": "Measure this cluster and save what a planner needs.",
+    "plan": "Decide per gradient whether to compress it and how to cut it.",
+    "simulate": "Predict step time and scaling on a cluster of any size.",
+    "explain": "Say what each choice takes, what was chosen, and what would pay next.",
+    "report": "Draw where the time of a recorded job went.",
+    "bench": "Measure all-reduces on torch.distributed, compressed and not.",
+    "compile": "Generate code of your own compression algorithm, and check it.",
+    "codecs": "List the compression types and their parameters.",
+    "doctor": "Report what this machine has and lacks, for an issue report.",
+    "debug": "Say who waits for whom in a job that hangs.",
+}
+"""Name and one-line help of each command; its module is hipress.cli.NAME."""
+OWN_PARSERS = ("launch", "compile")
+"""Commands whose modules have a `main`."""
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from hipress import __version__
+
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+def _about(
+    version: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Print the version."
+    ),
+) -> None:
+    """Data-parallel training with compressed gradients: planning, measuring, simulating."""
+
+
+def _later() -> None:
+    """Stands for a command in the list; never runs."""
+
+
+def build_app(wanted: str | None) -> typer.Typer:
+    """The command line, with the one command that is wanted imported."""
+    app = typer.Typer(
+        add_completion=False,
+        no_args_is_help=True,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+    )
+    app.callback()(_about)
+    for name, summary in COMMANDS.items():
+        if name != wanted or name in OWN_PARSERS:
+            app.command(name, help=summary)(_later)
+            continue
+        module = importlib.import_module(f"hipress.cli.{name}")
+        if hasattr(module, "app"):
+            app.add_typer(module.app, name=name, help=summary)
+        else:
+            app.command(name)(module.command)
+    return app
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Entry of `hipress` and of `python -m hipress`."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    wanted = next((a for a in arguments if not a.startswith("-")), None)
+    try:
+        if arguments[:1] == [wanted] and wanted in OWN_PARSERS:
+            module = importlib.import_module(f"hipress.cli.{wanted}")
+            sys.exit(module.main(arguments[1:]))
+        build_app(wanted)(args=arguments, prog_name="hipress")
+    except ImportError as error:  # a package is missing, or HIPRESS_CODECS names a bad algorithm
+        sys.exit(f"hipress: {error}")

@@ -1,0 +1,50 @@
+"""Options that several commands share."""
+
+from typing import Annotated, Optional
+
+import typer
+
+Profile = Annotated[
+    str, typer.Option("--profile", help="sosp21, or a file that `hipress profile` wrote")
+]
+Bandwidth = Annotated[
+    str, typer.Option("--bandwidth", help="of a link, e.g. 10gbit, instead of the profile's")
+]
+Latency = Annotated[
+    str, typer.Option("--latency", help="of a message, e.g. 50us, instead of the profile's")
+]
+Threads = Annotated[
+    Optional[int],  # noqa: UP045 (Python 3.9)
+    typer.Option("--threads", min=1, help="codec threads of a host, which is a machine of its own"),
+]
+Type = Annotated[
+    str, typer.Option("--type", help="one of the types in the profile; none: uncompressed")
+]
+Model = Annotated[
+    str, typer.Option("--model", help="a known model, or a file of name,size lines")
+]
+
+
+def changes(bandwidth: str, latency: str = "", threads: Optional[int] = None) -> dict:  # noqa: UP045
+    """The fields of a profile's cluster that these options replace.
+
+    :raises ValueError: in one sentence
+    """
+    from hipress.base import units
+
+    found: dict = {}
+    if bandwidth:
+        found["bandwidth"] = units.rate(bandwidth)
+    if latency:
+        found["latency"] = units.seconds(latency)
+    if threads:
+        found.update(threads=threads, shared_hosts=False)
+    return found
+
+
+def sharing(threads: float, whose: str) -> str:
+    """What is to be said where all nodes are on the one machine that a profile is of."""
+    return (
+        f"the profile's nodes shared one machine's processors, and so do {whose}: {threads:g} for "
+        "all together; `--threads N` gives each N of its own"
+    )

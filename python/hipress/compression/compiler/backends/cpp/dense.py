@@ -1,0 +1,293 @@
+"""C++ of a decoder that writes every element in one loop: any number of payloads in one pass.
+
+The scalars of each payload are parsed first, its table of values is made if it is looked up, and of
+masks is counted what comes before each block. Then each tile is summed over all payloads in
+registers, in their order, and written once. See passes/merge.py for what the sum is.
+"""
+
+from __future__ import annotations
+
+from hipress.compression.compiler.backends.common.expressions import SCALAR, lanes
+from hipress.compression.compiler.backends.common.text import block, indent
+from hipress.compression.compiler.backends.cpp import statements
+from hipress.compression.compiler.backends.cpp.context import CppContext
+from hipress.compression.compiler.backends.cpp.loop import CppLoop
+from hipress.compression.compiler.backends.cpp.loop_context import INLINE, UNROLL
+from hipress.compression.compiler.ir.ir import Function, Instr, Loop, Program
+from hipress.compression.compiler.ir.slices import backward
+from hipress.compression.compiler.passes.merge import integer_levels
+from hipress.compression.compiler.passes.vector_uses import spread_bits
+
+
+def _count_where(context: DenseContext, instr: Instr) -> None:
+    (mask,) = instr.vec
+    before, count = f"before{context.number(instr)}", context.size(mask)
+    context.lines.append(
+        f"int64_t* const {before} = arena.Get<int64_t>(({count} + kBlock - 1) / kBlock);"
+    )
+    context.define(instr, f"CountBlocks({context.memory(mask)}, {count}, {before})")
+
+
+def _unpack_where(context: DenseContext, instr: Instr) -> None:
+    """Left to the loop, which has the mask's words anyway."""
+
+
+class DenseContext(CppContext):
+    """Names in the two parts of a dense decoder: the parsing of one payload, and the loop.
+
+    :ivar members: what the loop needs of each payload: C++ types by name, members of Fields
+    :ivar parsing: which of the parts is written
+    :ivar table: the type of a payload's table of values, if they are looked up by the code
+    """
+
+    operations = {
+        **statements.STATEMENTS,
+        "count_where": _count_where,
+        "unpack_where": _unpack_where,
+    }
+
+    def __init__(self, program: Program, function: Function) -> None:
+        super().__init__(program, function)
+        self.members: dict[str, str] = {}
+        self.parsing = True
+        self.spread = spread_bits(function)
+        self.table = ""
+
+    def value(self, instr: Instr) -> str:
+        name = super().value(instr)
+        if self.parsing or instr.op in ("const", "n", "param"):
+            return name
+        return self.member(name, SCALAR[instr.type])
+
+    def memory(self, name: str) -> str:
+        if self.parsing:
+            return super().memory(name)
+        return self.member(f"m_{name}", f"const {self.c_type(name)}*")
+
+    def member(self, name: str, c_type: str) -> str:
+        self.members[name] = c_type
+        return f"fields.{name}"
+
+    def before(self, name: str) -> str:
+        """Where it is counted, for each block, how far a vector of bits under a mask is read."""
+        packed = self.function.vectors[self.spread[name].vec[1]]
+        return self.member(f"before{self.number(packed.size)}", "int64_t*")
+
+
+class DenseLoop(CppLoop):
+    """The loop of a dense decoder, with sums in registers."""
+
+    owner: DenseContext
+
+    def write_body(self) -> None:
+        store = next(instr for instr in self.loop.body if instr.op == "store")
+        self.levels = integer_levels(self.owner.function)
+        self.result = store.args[0] if self.levels is None else self.levels.level
+        self.lane = lanes.types[self.result.type]
+        part = backward(self.result, self.loop.body)
+        loads = self.code_loads(part)
+        self.bytes: tuple[str, int] | None = None
+        if loads:
+            value = self.by_table(loads, part)
+        else:
+            for instr in part:
+                self.instr(instr)
+            value = self.value(self.result)
+        self.body.append(f"total[v] = kFirst ? {value} : total[v] + {value};")
+
+    def code_loads(self, part: list[Instr]) -> list[Instr]:
+        """The load of the codes that alone decide an element's value, if they are of few bits; or
+        the two loads, of one bit each."""
+        elements = ("load", "load_at", "bucket_load", "index", "random", "random16")
+        found = [instr for instr in part if instr.op in elements]
+        if any(instr.op != "load" or instr is part[-1] for instr in found):
+            return []
+        vectors = [self.owner.function.vectors[instr.vec[0]] for instr in found]
+        few = all(vector.packed and vector.bits not in (5, 6, 7, 8) for vector in vectors)
+        pair = len(found) == 2 and all(vector.bits == 1 for vector in vectors)
+        alone = len(found) == 1 and found[0].vec[0] not in self.owner.spread
+        return found if few and (pair or alone) else []
+
+    def bit_word(self, name: str) -> str:
+        owner = self.owner
+        if name not in owner.spread:
+            return super().bit_word(name)
+        _, packed, mask = owner.spread[name].vec
+        self.once_before(
+            f"const uint64_t bits_{name} = NextBits({owner.memory(packed)}, {owner.size(packed)}, "
+            f"{self.bit_word(mask)}, {owner.before(name)} + block);"
+        )
+        return f"bits_{name}"
+
+    def by_table(self, loads: list[Instr], part: list[Instr]) -> str:
+        """A value that is looked up by the code: all values are computed at once."""
+        name, pair = loads[0].vec[0], len(loads) == 2
+        bits = 2 if pair else self.owner.function.vectors[name].bits
+        outer, self.body, self.in_table = self.body, [], True
+        code = self.value(loads[0])
+        if pair:
+            both = f"{code} = code & 1, {self.value(loads[1])} = code >> 1 & 1"
+            self.body += [f"const I {both};", f"(void){code}, (void){self.value(loads[1])};"]
+            code = "code"
+        for instr in part:
+            if instr not in loads:
+                self.instr(instr)
+        body, self.body, self.in_table = self.body, outer, False
+        value_of = block(
+            f"auto value_of = [&](I {code}) {INLINE}",
+            body, f"return {self.value(self.result)};", end="};",
+        )  # fmt: skip
+        self.owner.table = self.lane
+        self.setup += block(
+            "for (int64_t k = 0; k < call.count; ++k)",
+            "const Fields& fields = all[k];",
+            self.prologue, value_of, "all[k].table = value_of(Lanes(0));",
+        )  # fmt: skip
+        self.before += [
+            *value_of,
+            f"constexpr int kBits = {bits};",
+            f"const {self.lane} table = fields.table, zero = Set(table[0]), one = Set(table[1]);",
+            "(void)zero, (void)one, (void)table, (void)value_of;",
+        ]
+        if pair:
+            words = ", ".join(self.bit_word(load.vec[0]) for load in loads)
+            self.before += [
+                "alignas(64) uint8_t scratch_pairs[kTile];",
+                f"const PairTile pairs({words});",
+                "const uint8_t* const codes_pairs = pairs.Find(scratch_pairs);",
+            ]
+            return self.looked_up("codes_pairs", "0", "false")
+        if self.levels is not None and bits in (1, 2) and not self.uniforms:
+            self.bytes = name, bits
+            self.value_of = value_of
+        msb = self.owner.msb(name)
+        self.before += [
+            f"const uint64_t word = kBits == 1 ? LoadBits<kTail, {msb}>("
+            f"{self.owner.memory(name)}, i, {self.owner.packed_size(name)}) : 0;",
+            "(void)word;",
+        ]
+        return self.looked_up(self.code_tile(name), "word", msb)
+
+    def looked_up(self, tile: str, word: str, msb: str) -> str:
+        """The value of a vector of lanes, by the codes of a tile."""
+        codes = f"GetCodes<{msb}>({tile}, kBits, v)"
+        self.body += [
+            f"{self.lane} value;",
+            "if constexpr (kBits == 1) {",
+            f"  value = SelectByBits({word}, v, one, zero);",
+            "} else if constexpr (kBits <= kTableBits) {",
+            f"  value = Lookup(table, {codes});",
+            "} else {",
+            f"  value = value_of({codes});",
+            "}",
+        ]
+        return "value"
+
+    def section(self) -> list[str]:
+        """One payload into float32 is by far the most frequent call: it gets code of its own."""
+        total = "total" if self.levels is None else "sum"
+        add_part = "add_part(tail, std::{}_type(), {}, i, rem, total);".format
+
+        def each(text: str) -> list[str]:
+            return [UNROLL, f"for (int v = 0; v < kVectors; ++v) {text}"]
+
+        load = "Load<kTail>(out, i + v * kLanes, rem - v * kLanes)"
+        start, finish = [add_part("true", "parts[0]")], []
+        adds = "if (!kAlone && add)"
+        if self.levels is None:
+            start = [
+                *block(adds, each(f"total[v] = {load};"), add_part("false", "parts[0]"),
+                       end="} else {"),
+                *indent(start), "}",
+            ]  # fmt: skip
+        else:
+            unit = self.owner.value(self.levels.unit).replace("fields.", "parts[0].")
+            finish = [
+                "F sum[kVectors];",
+                *each(f"sum[v] = Set({unit}) * ToF32(total[v]);"),
+                *block(adds, each(f"sum[v] = {load} + sum[v];")),
+            ]
+        rest = block("for (int64_t k = 1; k < count; ++k)", add_part("false", "parts[k]"))
+        return [
+            *self.byte_table(),
+            *block(
+                "auto add_part = [&](auto tail, auto first, const Fields& fields, int64_t i, "
+                f"int rem, {self.lane}* total) {INLINE}",
+                "constexpr bool kTail = decltype(tail)::value, kFirst = decltype(first)::value;",
+                self.prologue, self.before, self.vectors(), "(void)fields;", end="};",
+            ),
+            *block(
+                f"auto tiles = [&](auto alone) {INLINE}",
+                "constexpr bool kAlone = decltype(alone)::value;",
+                "// Copies: stores might change what lies in memory.",
+                "float* const out = static_cast<float*>(call.out);",
+                "const bool add = call.add != 0;",
+                "const int64_t count = kAlone ? 1 : call.count;",
+                "const Fields one = all[0];",
+                "const Fields* const parts = kAlone ? &one : all;",
+                "(void)add;",
+                block(
+                    f"auto tile = [&](auto tail, int64_t i, int rem) {INLINE}",
+                    "constexpr bool kTail = decltype(tail)::value;",
+                    f"{self.lane} total[kVectors] = {{}};",
+                    self.by_bytes([*start, *rest]), finish,
+                    "if constexpr (kAlone) {",
+                    f"  StoreFloats<kTail>(out, i, rem, {total});",
+                    "} else {",
+                    f"  StoreOut<kTail>(call, i, rem, {total});",
+                    "}", end="};",
+                ),
+                "COMPLL_TILES(tile, begin, end);", end="};",
+            ),
+            "if (call.count == 1 && call.add == 0 && call.out_type == COMPLL_FLOAT32) {",
+            "  tiles(std::true_type());",
+            "} else {",
+            "  tiles(std::false_type());",
+            "}",
+        ]  # fmt: skip
+
+    def byte_table(self) -> list[str]:
+        """What summing levels as bytes needs to know, if it is possible."""
+        if self.bytes is None:
+            return []
+        fit = f"call.count > 1 && FitBytes(levels, {self.bytes[1]}, call.count)"
+        return [
+            *block("const I levels = [&]", self.value_of, "return value_of(Lanes(0));", end="}();"),
+            f"const bool bytes = {fit};",
+            "const Levels byte_table = LevelTable(levels);",
+            "(void)bytes, (void)byte_table;",
+        ]
+
+    def by_bytes(self, otherwise: list[str]) -> list[str]:
+        """The sum of the levels of a whole tile, in bytes where they fit."""
+        if self.bytes is None:
+            return otherwise
+        name, bits = self.bytes
+        memory = self.owner.memory(name).replace("fields.", "parts[k].")
+        load = f"ByteLevels<{bits}, {self.owner.msb(name)}>({memory} + i / 8 * {bits}, byte_table)"
+        return [
+            "if (kByteLevels && !kAlone && !kTail && bytes) {",
+            f"  Levels sum_of_levels = {load.replace('parts[k]', 'parts[0]')};",
+            f"  for (int64_t k = 1; k < count; ++k) sum_of_levels = Add(sum_of_levels, {load});",
+            "  Widen(sum_of_levels, total);",
+            "} else {",
+            *indent(otherwise),
+            "}",
+        ]
+
+
+def write_dense(program: Program, function: Function) -> tuple[list[str], list[str], list[str]]:
+    """(the struct Fields, the parsing of a payload into it, the pass over all tiles)."""
+    context = DenseContext(program, function)
+    context.parsing = False
+    loop = next(node for node in function.body if isinstance(node, Loop))
+    lines = DenseLoop(context, loop, 0).lines()
+    context.parsing = True
+    for node in function.body:
+        if isinstance(node, Instr):
+            context.instr(node)
+    parse = [*context.lines, *(f"fields->{name} = {name};" for name in context.members)]
+    members = [f"{c_type} {name};" for name, c_type in context.members.items()]
+    members += [f"{context.table} table;"] if context.table else []
+    struct = ["/// What is needed of one payload.", *block("struct Fields", members, end="};"), ""]
+    return struct, parse, lines

@@ -1,0 +1,167 @@
+"""Compiled code, kept by content: loading a library runs it, so only its user may have written it.
+
+A folder or file that somebody else owns or may write to is refused, whatever its name. Root's are
+taken: root can change any file of this process anyway, and an image may come with a filled cache.
+"""
+
+from __future__ import annotations
+
+import atexit
+import errno
+import functools
+import hashlib
+import os
+import shutil
+import stat
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from hipress.base import files
+from hipress.compression.compiler.errors import BuildError
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+"""Errors of a file system that has no space left for this user."""
+
+
+def cache_directory() -> Path:
+    """HIPRESS_CACHE, or hipress below the user's cache directory."""
+    chosen = os.environ.get("HIPRESS_CACHE")
+    if chosen:
+        return Path(chosen)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hipress"
+
+
+def cxx() -> list[str]:
+    """The C++ compiler's command: CXX, or g++.
+
+    :raises BuildError: if there is none
+    """
+    compiler = os.environ.get("CXX") or "g++"
+    if shutil.which(compiler.split()[0]) is None:
+        raise BuildError(f"there is no C++ compiler {compiler}; install g++ or set CXX")
+    return compiler.split()
+
+
+def library(
+    name: str, source_name: str, source: str, command: Sequence[str], flags: Sequence[str] = (),
+    depends: Sequence[Path] = (),
+) -> Path:  # fmt: skip
+    """Return a shared library, from the cache if it was compiled before. If the cache's disk is
+    full, the library is compiled in a temporary folder of this process.
+
+    :param name: what its file's name begins with
+    :param source_name: what the compiler gets the source as, such as ``generated.cc``
+    :param source: the program
+    :param command: the compiler, which can be run, and its options
+    :param flags: options after the source: libraries must come after what needs them
+    :param depends: headers whose content makes a difference
+    :raises BuildError: if the compiler fails, or the cache cannot be written or is not safe
+    """
+    digest = hashlib.sha256(" ".join([*command, *flags]).encode())
+    stamp = os.stat(os.path.realpath(shutil.which(command[0])))
+    digest.update(f"{stamp.st_size} {stamp.st_mtime_ns}".encode())
+    for part in (source.encode(), *(header.read_bytes() for header in depends)):
+        digest.update(part)
+    target = cache_directory().absolute() / f"{name}-{digest.hexdigest()[:24]}.so"
+    try:
+        # Parents as the user's umask has them: they may be shared, like /tmp.
+        target.parent.parent.mkdir(parents=True, exist_ok=True)
+        target.parent.mkdir(mode=0o700, exist_ok=True)
+        check_private(target.parent)
+        if not os.path.lexists(target):
+            _compile(target, source_name, source, command, flags)
+        check_private(target)
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise BuildError(
+                f"cannot use the cache of compiled code, {target.parent}: {error.strerror}; "
+                "HIPRESS_CACHE names another folder"
+            ) from error
+        files.warn_once(target.parent, error)
+        return _outside_the_cache(target.name, source_name, source, command, flags, error)
+    return target
+
+
+def _outside_the_cache(
+    name: str, source_name: str, source: str, command: Sequence[str], flags: Sequence[str],
+    full: OSError,
+) -> Path:  # fmt: skip
+    """Compile in a temporary folder of this process, in TMPDIR or in memory. The folder is removed
+    when the process ends.
+
+    :raises BuildError: if the compiler fails, or TMPDIR and the memory are also full
+    """
+    tried = []
+    for place in (None, "/dev/shm"):
+        try:
+            target = Path(_temporary_folder(place), name)
+            if not target.exists():
+                _compile(target, source_name, source, command, flags)
+            return target
+        except OSError as error:
+            tried.append(f"{place or 'the temporary folder'}: {error.strerror}")
+    raise BuildError(
+        f"cannot write compiled code: {cache_directory()}: {full.strerror}; {'; '.join(tried)}; "
+        "HIPRESS_CACHE names another folder"
+    ) from full
+
+
+@functools.cache
+def _temporary_folder(place: str | None) -> str:
+    """Make a folder that only this user can open, and that is removed when the process ends.
+
+    :param place: the parent folder; None: the system's folder for temporary files
+    :raises OSError: if it cannot be made
+    """
+    folder = tempfile.mkdtemp(prefix="hipress-", dir=place)
+    pid = os.getpid()
+    atexit.register(lambda: os.getpid() == pid and shutil.rmtree(folder, ignore_errors=True))
+    return folder
+
+
+def check_private(path: Path) -> None:
+    """Refuses a file or folder that another user could have put there or could change.
+
+    :raises BuildError: in a sentence that says who owns it, or how to close it to others
+    :raises OSError: if it is not there
+    """
+    # A link is judged by its target: who may set links here is what the folder's mode says.
+    found = os.stat(path)
+    if found.st_uid not in (os.geteuid(), 0):
+        raise BuildError(
+            f"{path} belongs to user {found.st_uid}, and compiled code is taken only from user "
+            f"{os.geteuid()}: remove it, or name another folder with HIPRESS_CACHE"
+        )
+    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise BuildError(
+            f"{path} can be written by other users, and compiled code in it would run as this one: "
+            f"look at what is there, then `chmod go-w {path}`, or name another folder with "
+            "HIPRESS_CACHE"
+        )
+
+
+def _compile(
+    target: Path, source_name: str, source: str, command: Sequence[str], flags: Sequence[str]
+) -> None:
+    """Compiles a library.
+
+    :raises BuildError: if the compiler fails
+    :raises OSError: if the folder cannot be written to; with ENOSPC if the compiler could not
+    """
+    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+        text, built = Path(folder, source_name), Path(folder, "generated.so")
+        text.write_text(source)
+        line = [*command, str(text), *flags, "-o", str(built)]
+        # The compiler's temporary files go to this folder: the library needs space here anyway.
+        env = {**os.environ, "TMPDIR": folder, "LC_ALL": "C"}
+        result = subprocess.run(line, capture_output=True, text=True, check=False, env=env)
+        full = next((code for code in _FULL if os.strerror(code) in result.stderr), None)
+        if result.returncode != 0 and full is not None:
+            raise OSError(full, os.strerror(full), str(built))
+        if result.returncode != 0:
+            raise BuildError(f"{line[0]} refused generated code:\n{result.stderr[:4000]}")
+        built.chmod(0o700)
+        # Processes that compile the same at once do not see half a file, nor does the next boot.
+        files.replace(built, target)

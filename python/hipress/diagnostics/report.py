@@ -1,0 +1,316 @@
+"""Report of where the time of a recorded (or simulated) job went: numbers and a picture.
+
+Reads the traces that HIPRESS_TIMELINE and `hipress simulate --timeline` write.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import statistics
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from hipress.autotune.steps import MEASURING, StepDetector
+from hipress.base import files
+
+_FRAGMENT = "DiLoCo: "
+"""What the name of the key begins with that each fragment of a DiLoCo round ends with."""
+COMPUTE = ("encode", "merge", "update", "decode")
+NETWORK = ("send", "receive")
+COLOURS = {
+    "encode": "#4477aa",
+    "merge": "#228833",
+    "update": "#aa3377",
+    "decode": "#66ccee",
+    "send": "#ee6677",
+    "receive": "#ccbb44",
+    "backward": "#bbbbbb",
+    "waiting": "#dddddd",
+}
+
+
+class ReportError(ValueError):
+    """The file is not a timeline."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """One task: what, where, from when to when (seconds), on which key."""
+
+    op: str
+    node: str
+    begin: float
+    end: float
+    key: str
+    iteration: int
+    bytes: int
+    elements: int
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """All tasks of a job.
+
+    :ivar spans: those of training
+    """
+
+    path: str
+    spans: list[Span]
+    recorded: bool
+    """Whether it is of a real job, not of a simulation."""
+    clock_error: float
+    """Seconds; half of the slowest clock exchange's round trip."""
+    view: int = 0
+    """The elastic job's view that it is of; 0: of none."""
+    job: str = ""
+    """The job's name, which files of one job share; empty: not known."""
+    begin: float = 0.0
+    """Time 0 on the clock of the job's scheduler, in seconds."""
+    dropped: int = 0
+    """Tasks that nodes had no place for."""
+    parts: int = 1
+    """Files that it is of."""
+    measuring: tuple[Span, ...] = ()
+    """Tasks that measured the network, among those of training or before them."""
+
+    def steps(self) -> dict[int, tuple[float, float]]:
+        """Begin and end of each step: first push to last result, over all nodes. A simulation is
+        one step."""
+        ends: dict[int, list[float]] = {}
+        for step, span in self._in_steps():
+            begin, end = ends.get(step, (span.begin, span.end))
+            ends[step] = [min(begin, span.begin), max(end, span.end)]
+        return {i: (begin, end) for i, (begin, end) in sorted(ends.items())}
+
+    def _in_steps(self) -> Iterator[tuple[int, Span]]:
+        """The tasks that steps are made of, with the number of their step, from 1.
+
+        A step of a node ends where it pushes a key again: a key's own iterations say nothing, as
+        layers may be frozen for a while. Of DiLoCo each fragment is a step.
+        """
+        if not self.recorded:
+            yield from ((span.iteration, span) for span in self.spans)
+            return
+        by_node: dict[str, list[Span]] = defaultdict(list)
+        for span in self.spans:
+            if span.op == "gradient":
+                by_node[span.node].append(span)
+        for spans in by_node.values():
+            step, pushed = 1, StepDetector()
+            for span in sorted(spans, key=lambda span: span.begin):
+                step += pushed.begins([span.key])
+                yield step, span
+                if span.key.startswith(_FRAGMENT):
+                    step, pushed = step + 1, StepDetector()
+
+    def middle_step(self) -> int:
+        """The iteration of median duration, the first one aside if there are others."""
+        steps = self.steps()
+        if not steps:
+            raise ReportError(f"{self.path} holds no gradient that was synchronised")
+        candidates = list(steps)[1:] or list(steps)
+        candidates.sort(key=lambda i: steps[i][1] - steps[i][0])
+        return candidates[(len(candidates) - 1) // 2]
+
+
+def load(path: str | os.PathLike[str]) -> Timeline:
+    """:raises ReportError: if it is not a timeline of ours, or holds no task"""
+    timeline = _read(path)
+    if not timeline.spans and not timeline.measuring:
+        raise ReportError(f"{path} holds no task")
+    return timeline
+
+
+def _read(path: str | os.PathLike[str]) -> Timeline:
+    try:
+        text = files.read_json(path, "timeline")
+        rows = [event for event in text["traceEvents"] if event["ph"] == "X"]
+        spans = [
+            Span(
+                op=str(event["name"]),
+                node=str(event["args"].get("node", f"host {event['pid']}")),
+                begin=float(event["ts"]) / 1e6,
+                end=float(event["ts"] + event["dur"]) / 1e6,
+                key=str(event["args"]["key"]),
+                iteration=int(event["args"].get("iteration", 1)),
+                bytes=int(event["args"].get("bytes", 0)),
+                elements=int(event["args"].get("elements", 0)),
+            )
+            for event in rows
+        ]
+        other = text.get("otherData", {})
+        clocks = other.get("clocks", {}).values()
+        trips = [float(clock["round_trip_us"]) for clock in clocks]
+        dropped = sum(int(clock.get("dropped", 0)) for clock in clocks)
+        view, job = int(other.get("view", 0)), str(other.get("job", ""))
+        begin = float(other.get("begin_us", 0.0)) / 1e6
+    except files.FileError as error:
+        raise ReportError(str(error)) from error
+    except (ValueError, OverflowError, KeyError, TypeError, AttributeError) as error:
+        raise ReportError(f"{path} is not a timeline that HIPRESS_TIMELINE wrote") from error
+    recorded, error = bool(other.get("recorded")), max(trips, default=0.0) / 2e6
+    training = [span for span in spans if MEASURING not in span.key]
+    measuring = tuple(span for span in spans if MEASURING in span.key)
+    return Timeline(
+        str(path), training, recorded, error, view, job, begin, dropped, measuring=measuring
+    )
+
+
+def load_all(place: str | os.PathLike[str]) -> list[Timeline]:
+    """The timelines that belong to a path, in the order of views: a file's own; or, of an elastic
+    job, which HIPRESS_TIMELINE gave this path, those of all views, as no file has that very name.
+    Files of one job are put together.
+
+    :raises ReportError: if one of them is not a timeline of ours
+    """
+    path = Path(place)
+    of_views = [] if path.exists() else sorted(path.parent.glob(_of_views(path)))
+    if not of_views:
+        return [load(path)]
+    by_job: dict[tuple[int, str], list[Timeline]] = defaultdict(list)
+    for file in of_views:
+        timeline = _read(file)
+        by_job[timeline.view, timeline.job].append(timeline)
+    whole = [_together(parts) for parts in by_job.values()]
+    return sorted(whole, key=lambda timeline: (timeline.view, timeline.path))
+
+
+def _of_views(path: Path) -> str:
+    return f"{glob.escape(path.stem)}-view[0-9]*{glob.escape(path.suffix)}"
+
+
+def _together(parts: Sequence[Timeline]) -> Timeline:
+    """One timeline of a job's parts, whose nodes have written a file each."""
+    first = min(parts, key=lambda part: len(part.path))
+    begin = min(part.begin for part in parts)
+
+    def moved(spans: Sequence[Span], by: float) -> list[Span]:
+        return [replace(span, begin=span.begin + by, end=span.end + by) for span in spans]
+
+    return replace(
+        first,
+        spans=[span for part in parts for span in moved(part.spans, part.begin - begin)],
+        measuring=tuple(s for part in parts for s in moved(part.measuring, part.begin - begin)),
+        clock_error=max(part.clock_error for part in parts),
+        begin=begin,
+        dropped=sum(part.dropped for part in parts),
+        parts=len(parts),
+    )
+
+
+def covered(intervals: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """The union of intervals, in order and apart."""
+    union: list[list[float]] = []
+    for begin, end in sorted(intervals):
+        if union and begin <= union[-1][1]:
+            union[-1][1] = max(union[-1][1], end)
+        else:
+            union.append([begin, end])
+    return [(begin, end) for begin, end in union]
+
+
+def _length(intervals: Sequence[tuple[float, float]]) -> float:
+    return sum(end - begin for begin, end in intervals)
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Seconds of a node's activities during a step, which add up to the step's."""
+
+    compute: float
+    """Some codec task ran."""
+    network: float
+    """None ran, but a message was on its way from or to the node."""
+    waiting: float
+    """Neither."""
+
+
+def shares(timeline: Timeline, step: int) -> dict[str, Shares]:
+    """Per node, by name."""
+    begin, end = timeline.steps()[step]
+    busy: dict[str, dict[bool, list[tuple[float, float]]]] = {}
+    for span in timeline.spans:
+        if span.op not in COMPUTE + NETWORK:
+            continue
+        low, high = max(span.begin, begin), min(span.end, end)
+        if high > low:
+            kinds = busy.setdefault(span.node, {True: [], False: []})
+            kinds[span.op in COMPUTE].append((low, high))
+    found = {}
+    for node, kinds in sorted(busy.items()):
+        compute = _length(covered(kinds[True]))
+        either = _length(covered(kinds[True] + kinds[False]))
+        found[node] = Shares(compute, either - compute, end - begin - either)
+    return found
+
+
+def summary(timeline: Timeline) -> str:
+    """The report as text."""
+    steps, step = timeline.steps(), timeline.middle_step()
+    lengths = [end - begin for begin, end in list(steps.values())[1:] or list(steps.values())]
+    nodes = {span.node for span in timeline.spans}
+    kind = "recorded" if timeline.recorded else "simulated"
+    more = f" and {timeline.parts - 1} more" if timeline.parts > 1 else ""
+    view = f"view {timeline.view}, " if timeline.view else ""
+    lines = [
+        f"{view}{timeline.path}{more}: {kind}, {len(nodes)} nodes, {len(timeline.spans)} tasks, "
+        f"{len(steps)} steps; a step's synchronisation takes "
+        f"{1e3 * statistics.median(lengths):.2f} ms (median), "
+        f"{1e3 * min(lengths):.2f} to {1e3 * max(lengths):.2f} ms",
+    ]
+    if timeline.recorded:
+        lines.append(f"clocks agree to within {1e6 * timeline.clock_error:.0f} us")
+    if timeline.dropped:
+        lines.append(f"{timeline.dropped} tasks are missing: a process keeps a million")
+    if timeline.measuring:
+        keys = {span.key for span in timeline.measuring}
+        lines.append(
+            f"left out: {len(timeline.measuring)} tasks of {len(keys)} keys that measured the "
+            "network, to choose what is compressed"
+        )
+    lines.append(f"{'operation':10} {'tasks':>7} {'total ms':>10} {'mean us':>9} {'GB/s':>7}")
+    by_op: dict[str, list[Span]] = defaultdict(list)
+    for span in timeline.spans:
+        by_op[span.op].append(span)
+    for op in (*COMPUTE, *NETWORK):
+        spans = by_op.get(op)
+        if not spans:
+            continue
+        total = sum(span.end - span.begin for span in spans)
+        moved = sum(4 * s.elements if op in COMPUTE else s.bytes for s in spans)
+        rate = f"{moved / total / 1e9:7.2f}" if total > 0 and moved else "      -"
+        mean = 1e6 * total / len(spans)
+        lines.append(f"{op:10} {len(spans):7} {1e3 * total:10.2f} {mean:9.1f} {rate}")
+    lines.append(f"step {step}, {'node':12} {'codec ms':>9} {'network ms':>11} {'waiting ms':>11}")
+    for node, share in shares(timeline, step).items():
+        lines.append(
+            f"  {node:16} {1e3 * share.compute:11.2f} {1e3 * share.network:11.2f} "
+            f"{1e3 * share.waiting:11.2f}"
+        )
+    slow = _slowest_keys(timeline)
+    if slow:
+        lines.append("gradients that took longest (median, from push to result):")
+        lines += [f"  {1e3 * seconds:9.2f} ms  {key}" for key, seconds in slow]
+    return "\n".join(lines)
+
+
+def _slowest_keys(timeline: Timeline) -> list[tuple[str, float]]:
+    times: dict[str, list[float]] = defaultdict(list)
+    for span in timeline.spans:
+        if span.op == "gradient" and span.iteration > 1:
+            times[span.key].append(span.end - span.begin)
+    medians = [(key, statistics.median(found)) for key, found in times.items()]
+    return sorted(medians, key=lambda pair: -pair[1])[:5]
+
+
+def totals(timeline: Timeline, step: int) -> dict[str, float]:
+    """Seconds of each operation in a step, over all nodes and tasks."""
+    begin, end = timeline.steps()[step]
+    found: dict[str, float] = defaultdict(float)
+    for span in timeline.spans:
+        if span.op in COMPUTE + NETWORK and begin <= span.begin < end:
+            found[span.op] += span.end - span.begin
+    return dict(found)

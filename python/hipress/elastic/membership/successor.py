@@ -1,0 +1,150 @@
+"""Which view follows, as the proposer reckons it from its members' promises."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from hipress.elastic.membership.messages import Promise
+from hipress.elastic.membership.view import NO_STATE, Member, View
+
+LEAD = 2  # steps between the highest one completed and the boundary
+
+
+class NotYet(Exception):
+    """No view can follow now; the text says what that needs."""
+
+
+class NothingToDo(Exception):
+    """The view that there is can stay."""
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What the proposer knows when it has its promises.
+
+    :param promises: by id of the member of the base
+    :param joiners: processes that ask to join
+    :param gone: why a member is left out, by id: it is dead, silent or leaves at once
+    :param leaving: ids of members that leave at the next boundary
+    :param trouble: why the epoch has to end at once; empty: it has not
+    """
+
+    promises: Mapping[str, Promise]
+    joiners: Sequence[Member]
+    gone: Mapping[str, str]
+    leaving: frozenset[str]
+    trouble: str
+
+
+def successor(base: View, found: Findings, min_members: int) -> View:
+    """The view after ``base``.
+
+    :raises NotYet: too few members, nobody has the job's state, or a planned change has to wait
+    :raises NothingToDo: nobody fails, joins or leaves
+    """
+    if base.epoch == 0:
+        return _first(found, min_members)
+    present = [
+        member
+        for member in base.members
+        if member.id in found.promises and member.id not in found.gone
+    ]
+    survivors = _connected(present, found.promises)
+    failed = len(survivors) < len(base.members) or bool(found.trouble)
+    stay = [member for member in survivors if member.id not in found.leaving]
+    joiners = _joiners(found, stay)
+    if not failed and not joiners and len(stay) == len(base.members):
+        raise NothingToDo
+    if not failed and any(found.promises[each.id].entered < base.epoch for each in base.members):
+        raise NotYet("all members to begin with the present view")
+    members = (*stay, *joiners)
+    _enough(len(members), min_members)
+    states = {member.id: found.promises[member.id] for member in stay}
+    has_state = [member for member in stay if states[member.id].step > NO_STATE]
+    if not has_state:
+        if base.step > 0 or not stay:
+            raise NotYet("a member with the job's state: nobody alive has it, so the job is over")
+        has_state = stay  # nothing has been trained yet, so any member's beginning will do
+    source = max(  # of equals, max takes the first: the lowest rank
+        has_state, key=lambda member: (states[member.id].step, states[member.id].clean)
+    )
+    joined = tuple(member.id for member in joiners)
+    reasons = _reasons(base, found, {member.id for member in members}, survivors)
+    epoch = base.epoch + 1
+    if not failed:
+        boundary = max(promise.step for promise in found.promises.values()) + LEAD
+        return View(epoch, members, boundary, source.id, joined, boundary, reasons, joined)
+    step = max(states[source.id].step, 0)
+    behind = tuple(
+        member.id
+        for member in stay
+        if member != source and (states[member.id].step != step or not states[member.id].clean)
+    )
+    return View(epoch, members, step, source.id, behind + joined, None, reasons, joined)
+
+
+def _first(found: Findings, min_members: int) -> View:
+    members = tuple(_joiners(found, []))
+    _enough(len(members), min_members)
+    return first_view(members, 1)
+
+
+def first_view(members: tuple[Member, ...], epoch: int) -> View:
+    """A view with which training begins: the others copy the first member's weights."""
+    ids = tuple(member.id for member in members)
+    return View(epoch, members, 0, ids[0], ids[1:], None, (), ids)
+
+
+def _enough(count: int, min_members: int) -> None:
+    if count < min_members:
+        raise NotYet(f"{min_members} members or more: there are {count}")
+
+
+def _joiners(found: Findings, stay: Sequence[Member]) -> list[Member]:
+    """Who can be let in: nobody suspects it, and its slot is free."""
+    suspected = {each for promise in found.promises.values() for each in promise.suspects}
+    taken = {member.slot for member in stay}
+    return sorted(
+        (
+            member
+            for member in found.joiners
+            if member.id not in found.gone
+            and member.id not in suspected
+            and member.slot not in taken
+        ),
+        key=lambda member: member.slot,
+    )
+
+
+def _connected(present: Sequence[Member], promises: Mapping[str, Promise]) -> list[Member]:
+    """Members that all hear each other. Who has most broken links is left out first."""
+    kept = list(present)
+    while True:
+        broken = {member.id: 0 for member in kept}
+        for member in kept:
+            for suspect in promises[member.id].suspects:
+                if suspect in broken:
+                    broken[member.id] += 1
+                    broken[suspect] += 1
+        worst = max(reversed(kept), key=lambda member: broken[member.id], default=None)
+        if worst is None or not broken[worst.id]:
+            return kept
+        kept.remove(worst)
+
+
+def _reasons(
+    base: View, found: Findings, chosen: set[str], survivors: Sequence[Member]
+) -> tuple[tuple[Member, str], ...]:
+    kept = {member.id for member in survivors}
+
+    def why(member: Member) -> str:
+        if member.id in found.gone:
+            return found.gone[member.id]
+        if member.id in kept:
+            return "it left"
+        if member.id in found.promises:
+            return "it and another member did not hear each other"
+        return "it did not answer"
+
+    return tuple((member, why(member)) for member in base.members if member.id not in chosen)

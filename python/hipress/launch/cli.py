@@ -1,0 +1,315 @@
+"""The command line of ``hipress launch``, ``hipress-launch`` and ``tools/launch.py``."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from hipress.base.addresses import (
+    LINK_LOCAL,
+    is_link_local,
+    is_loopback,
+    of_this_machine,
+    resolve,
+    towards,
+    without_brackets,
+)
+from hipress.topology import topologies
+
+from . import elastic, mpi, ssh
+from .errors import LaunchError
+from .failures import StopAtFailure
+from .hostfile import Host, interface_address, read_hostfile, workers_per_host
+from .job import Job, Task, check_port, check_script, free_port, parse_env, parse_pairs
+from .output import Printer
+from .placement import local_tasks
+from .restarts import RestartWorkers
+from .runner import Runner
+
+LAUNCHERS = ("local", "ssh", "mpi", "slurm")
+DESCRIPTION = """\
+Start a distributed job: one scheduler (here), servers and workers.
+
+Every process runs COMMAND with its role in the environment (DMLC_ROLE, DMLC_PS_ROOT_URI,
+DMLC_PS_ROOT_PORT, DMLC_NUM_WORKER, DMLC_NUM_SERVER, DMLC_WORKER_ID or DMLC_SERVER_ID), as
+MXNet's launch.py does; with --hipress, COMMAND is an unmodified MXNet script that only the workers
+run. Output comes line by line with the process's name before it. If a process dies, the job is
+stopped, the process is named and its exit status (128 + signal number) becomes this command's.
+
+With --elastic a worker that dies is started again, and the others go on meanwhile. There are only
+workers, in slots 0 to N-1 (HIPRESS_ELASTIC_SLOT, HIPRESS_ELASTIC_AGENTS, ...): here, over ssh, or
+each by an mpirun (with a host file) or a Slurm job step (in an allocation) of its own. They also
+survive a kill -9 of this command and (not in Slurm) of their supervisors; Ctrl-C ends all of them:
+
+    hipress launch --elastic --min-workers 2 --max-restarts 3 -n 4 python train.py
+"""
+
+
+def make_parser(prog: str | None = None) -> argparse.ArgumentParser:
+    """The options, MXNet's own among them."""
+    parser = argparse.ArgumentParser(
+        prog=prog, description=DESCRIPTION, allow_abbrev=False,
+        usage="%(prog)s -n WORKERS [options] [--] COMMAND ...",
+        formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = parser.add_argument
+    served = topologies.either(topologies.names(servers=True))
+    serverless = ", ".join(topologies.names(servers=False))
+    known = topologies.TOPOLOGIES.values()
+    per_host = topologies.either(t.name for t in known if t.needs_devices_per_host)
+    add("-n", "--num-workers", type=_count, required=True, metavar="N", help="number of workers")
+    add("-s", "--num-servers", type=_count_or_none, metavar="N",
+        help="number of servers (default: as many as workers; none if --topo needs none)")
+    add("--topo", metavar="NAME",
+        help=f"how gradients travel: {served}, or without servers {serverless} (HIPRESS_TOPOLOGY; "
+        "docs/concepts/casync.md)")
+    add("--devices-per-host", type=_count, metavar="N",
+        help=f"for --topo {per_host}: consecutive workers on each host (default: from the hosts' "
+        "slots; without a host file all workers are on one)")
+    add("--comprplan", metavar="FILE",
+        help="which gradients to compress, and how to cut them: a SeCoPaPlan.txt, or auto "
+        "(HIPRESS_PLAN)")
+    add("-H", "--hostfile", "--host-file", metavar="FILE",
+        help="hosts for servers and workers, one a line: host, host:ssh-port, user@host, each with "
+        "slots=N after it if wanted (processes of a role before the next host's turn); an IPv6 "
+        "address in brackets: [2001:db8::1]")
+    add("--launcher", "--cluster", metavar="{" + ",".join(LAUNCHERS) + "}",
+        help="how to start processes (default: ssh with a host file, else local)")
+    add("--hipress", action="store_true",
+        help="run an unmodified MXNet script with HiPress's kvstore: workers run the script, "
+        "servers and the scheduler run HiPress's own")
+    add("--env", action="append", default=[], metavar="NAME|KEY=VALUE",
+        help="set a variable for all processes; a NAME takes its value from here")
+    add("--env-worker", action="append", default=[], metavar="KEY:VALUE",
+        help="set a variable for workers")
+    add("--env-server", action="append", default=[], metavar="KEY:VALUE",
+        help="set a variable for servers")
+    add("--sync-dst-dir", metavar="DIR",
+        help="first copy the working directory to DIR on every host (rsync), and run there")
+    add("-i", "--interface", metavar="NAME", help="network interface to use (DMLC_INTERFACE)")
+    add("-p", "--port", type=int, metavar="PORT",
+        help="the scheduler's port (default: a free one)")
+    add("--host-ip", metavar="ADDRESS",
+        help="the scheduler's address, should the one found not be reachable from the hosts")
+    add("--timeout", type=_seconds, metavar="SECONDS",
+        help="stop the job, with status 124, if it has not ended by then")
+    add("--grace", type=_seconds, default=5.0, metavar="SECONDS",
+        help="from SIGTERM to SIGKILL when the job is stopped (default: %(default)g)")
+    add("--python", default=sys.executable, metavar="PATH",
+        help="the Python of --hipress's own processes (default: this one)")
+    add("--ssh", default=os.environ.get("HIPRESS_SSH", "ssh"), metavar="COMMAND",
+        help="ssh with options of yours (default: $HIPRESS_SSH, or ssh)")
+    add("--p3", action="store_true",
+        help="MXNet's own P3 scheduling (DMLC_PS_VAN_TYPE=p3), for its own kvstore only")
+    elastic.add_options(parser, _count, _count_or_none, _seconds)
+    add("command", nargs=argparse.REMAINDER, metavar="COMMAND",
+        help="what to run, with its arguments. Here OMP_NUM_THREADS, if unset, becomes cores / "
+        "workers, but at least 1")
+    return parser
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number from 1 up")
+    return int(text)
+
+
+def _count_or_none(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number from 0 up")
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < 1e9:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number of seconds")
+    return seconds
+
+
+def make_tasks(args: argparse.Namespace) -> list[Task]:
+    """Makes the processes' descriptions from the parsed command line.
+
+    Raises:
+        LaunchError: options that contradict each other, bad host files, busy ports and so on.
+    """
+    command = args.command[1:] if args.command[:1] == ["--"] else args.command
+    if not command:
+        raise LaunchError("no command to run; for example: -n 2 python train.py")
+    launcher = args.launcher or ("ssh" if args.hostfile else "local")
+    if launcher not in LAUNCHERS:
+        raise LaunchError(f"--launcher {launcher} is not supported; use {', '.join(LAUNCHERS)}")
+    if launcher == "local" and args.hostfile:
+        raise LaunchError("--launcher local starts everything here: leave out --hostfile, or use "
+                          "--launcher ssh")
+    if launcher == "ssh" and not args.hostfile:
+        raise LaunchError("--launcher ssh needs a host file (-H FILE)")
+    if args.sync_dst_dir and not args.hostfile:
+        raise LaunchError("--sync-dst-dir needs a host file (-H FILE) to know where to copy to")
+    elastic.check(args, launcher)
+    hosts = read_hostfile(args.hostfile) if args.hostfile else []
+    if args.elastic and launcher == "slurm":
+        hosts = mpi.in_allocation(hosts, args.num_workers)
+    topology, num_servers = choose_topology(args)
+    if launcher == "mpi" and not hosts:
+        hosts = mpi.places(max(args.num_workers, num_servers), args.python)
+    env = parse_env(args.env)
+    by_host = launcher in ("ssh", "mpi") or args.elastic and launcher != "local"
+    if by_host and not args.interface:
+        # Else each process would get its host's address, which goes before its interface.
+        args.interface = env.get("DMLC_INTERFACE", os.environ.get("DMLC_INTERFACE"))
+    job = Job(
+        num_workers=args.num_workers,
+        num_servers=num_servers,
+        command=command, hipress=args.hipress, python=args.python, interface=args.interface,
+        env=env,
+        env_worker=parse_pairs("--env-worker", args.env_worker),
+        env_server=parse_pairs("--env-server", args.env_server),
+        # This machine, which may have other interfaces, takes no part in an elastic job on hosts.
+        root_uri="" if args.elastic and hosts else root_address(args, launcher, hosts),
+    )
+    job.env.update(travel_environment(args, topology, hosts))
+    if args.p3:
+        job.env.update(DMLC_PS_VAN_TYPE="p3", DMLC_PS_WATER_MARK="10")
+    if args.elastic:
+        job.elastic = elastic.describe(args, job, hosts)
+    elif args.port is None:
+        job.root_port = free_port(job.root_uri)
+    elif 1 <= args.port <= 65535:
+        job.root_port = args.port
+        check_port(job.root_uri, args.port)
+    else:
+        raise LaunchError(f"--port must be from 1 to 65535, not {args.port}")
+    if launcher == "local":
+        if args.hipress:
+            check_script(command, args.python)
+        return local_tasks(job)
+    directory = args.sync_dst_dir or os.getcwd()
+    if launcher == "ssh":
+        found = ssh.tasks(job, hosts, directory, args.ssh)
+    elif args.elastic:
+        found = mpi.elastic_tasks(job, hosts, directory, launcher)
+    else:
+        found = mpi.tasks(job, hosts, directory, launcher)
+    if args.sync_dst_dir:
+        ssh.sync_directory(hosts, args.sync_dst_dir, args.ssh)
+    return found
+
+
+def choose_topology(args: argparse.Namespace) -> tuple[str | None, int]:
+    """The topology's name, if one is asked for, and the number of servers.
+
+    Raises:
+        LaunchError: for an unknown topology, or one that does not go with the number of servers.
+    """
+    servers = args.num_workers if args.num_servers is None else args.num_servers
+    if args.topo is None:
+        return None, servers
+    try:
+        name = topologies.named(args.topo)
+    except ValueError as error:
+        raise LaunchError(f"--topo: {error}") from error
+    needs_servers = topologies.TOPOLOGIES[name].needs_servers
+    if needs_servers and servers == 0:
+        raise LaunchError(f"--topo {args.topo} needs servers: leave out -s 0")
+    if not needs_servers and args.num_servers is None:
+        servers = 0
+    return name, servers
+
+
+def travel_environment(
+    args: argparse.Namespace, topology: str | None, hosts: list[Host]
+) -> dict[str, str]:
+    """Variables that tell the processes how gradients travel.
+
+    Raises:
+        LaunchError: if there is no such plan, or it is not known which workers share a host.
+    """
+    env = {}
+    if args.comprplan == "auto":
+        env["HIPRESS_PLAN"] = "auto"
+    elif args.comprplan:
+        if not os.path.isfile(args.comprplan):
+            raise LaunchError(f"--comprplan: there is no file {args.comprplan}")
+        env["HIPRESS_PLAN"] = plan_path(args)
+    per_host = False
+    if topology:
+        env["HIPRESS_TOPOLOGY"] = topology
+        per_host = topologies.TOPOLOGIES[topology].needs_devices_per_host
+    devices = args.devices_per_host
+    if per_host and devices is None:
+        devices = workers_per_host(hosts, args.num_workers) if hosts else args.num_workers
+        if devices is None:
+            raise LaunchError(
+                f"--topo {topology} needs --devices-per-host here: the hosts have different "
+                "numbers of consecutive workers, or fewer slots than there are workers"
+            )
+    if devices is not None:
+        env["HIPRESS_DEVICES_PER_HOST"] = str(devices)
+    return env
+
+
+def plan_path(args: argparse.Namespace) -> str:
+    """Where the processes find the plan: with --sync-dst-dir in what was copied there. They run
+    there: a relative directory, which is one of the home directory, is not known by its full path.
+
+    Raises:
+        LaunchError: it is not among what is copied.
+    """
+    path = os.path.abspath(args.comprplan)
+    if not args.sync_dst_dir:
+        return path
+    within = os.path.relpath(os.path.realpath(path), os.path.realpath(os.getcwd()))
+    if within.startswith(os.pardir):
+        raise LaunchError(
+            f"--comprplan {args.comprplan} is outside of this directory, which --sync-dst-dir "
+            "copies to the hosts"
+        )
+    return os.path.join(args.sync_dst_dir, within) if os.path.isabs(args.sync_dst_dir) else within
+
+
+def root_address(args: argparse.Namespace, launcher: str, hosts: list[Host]) -> str:
+    """The scheduler's address, as the other processes should see it."""
+    if args.host_ip:
+        if is_link_local(args.host_ip):
+            raise LaunchError(f"--host-ip: {args.host_ip} is {LINK_LOCAL}")
+        return without_brackets(args.host_ip)
+    if args.interface:
+        return interface_address(args.interface)
+    if launcher == "local":
+        return "127.0.0.1"
+    addresses = [address for address in (resolve(host.address) for host in hosts) if address]
+    remote = [address for address in addresses if not is_loopback(address)]
+    if addresses and not remote:
+        return addresses[0]
+    found = towards(remote[0]) if remote else of_this_machine()
+    if is_loopback(found):
+        raise LaunchError(
+            "this machine has no address that other hosts can reach: --host-ip takes one, or -i an "
+            "interface's name"
+        )
+    return found
+
+
+def main(argv: Sequence[str] | None = None, prog: str | None = None) -> int:
+    """Runs a job; returns the exit status for the shell.
+
+    :param prog: what help calls the command; by default its file's name
+    """
+    args = make_parser(prog).parse_args(argv)
+    printer = Printer()
+    try:
+        try:
+            os.getcwd()
+        except OSError as error:
+            raise LaunchError(f"the current directory is gone: {error.strerror}") from error
+        tasks = make_tasks(args)
+    except LaunchError as error:
+        printer.message(str(error), "bold red")
+        return 2
+    policy = RestartWorkers(elastic.rules(args)) if args.elastic else StopAtFailure()
+    return Runner(printer, policy, args.grace, args.timeout).run(tasks)

@@ -1,0 +1,190 @@
+"""Elastic jobs on the command line: their options, what is refused, the addresses of the slots."""
+
+from __future__ import annotations
+
+import argparse
+import socket
+from collections.abc import Callable
+
+from hipress.base.addresses import behind_loopback, family_of, join
+
+from .errors import LaunchError
+from .hostfile import Host, place
+from .job import Elastic, Job, free_port, port_error
+from .placement import node_host
+from .slots import Rules
+
+#: The agent's port of the first slot on other machines; slot i's is i higher.
+PORT = 29700
+DEFAULTS = {"min_workers": 1, "max_restarts": 3, "finish_timeout": 60.0}
+
+
+def add_options(
+    parser: argparse.ArgumentParser,
+    count: Callable[[str], int],
+    count_or_none: Callable[[str], int],
+    seconds: Callable[[str], float],
+) -> None:
+    """Adds --elastic and the options that go with it; the callables check a number each."""
+    add = parser.add_argument
+    add(
+        "--elastic",
+        action="store_true",
+        help="workers only, each in a slot, and each started again when it dies",
+    )
+    add(
+        "--min-workers",
+        type=count,
+        metavar="M",
+        help="with --elastic: fewer than M slots that could still run end the job "
+        f"(default: {DEFAULTS['min_workers']})",
+    )
+    add(
+        "--max-restarts",
+        type=count_or_none,
+        metavar="R",
+        help="with --elastic: how often a slot's worker is started again, in all "
+        f"(default: {DEFAULTS['max_restarts']})",
+    )
+    add(
+        "--finish-timeout",
+        type=seconds,
+        metavar="SECONDS",
+        help="with --elastic: when one worker has ended with 0, the others have so long to do so "
+        f"(default: {DEFAULTS['finish_timeout']:g})",
+    )
+    add(
+        "--elastic-port",
+        type=int,
+        metavar="PORT",
+        help="with --elastic: slot i's agent listens on PORT + i (default: free ports on this "
+        f"machine, {PORT} + i on others; two jobs on the same hosts need different ones)",
+    )
+
+
+def check(args: argparse.Namespace, launcher: str) -> None:
+    """Refuses what does not go with --elastic, or without it, and sets the defaults.
+
+    Raises:
+        LaunchError: in one sentence.
+    """
+    named = {
+        "--min-workers": args.min_workers,
+        "--max-restarts": args.max_restarts,
+        "--finish-timeout": args.finish_timeout,
+        "--elastic-port": args.elastic_port,
+    }
+    if not args.elastic:
+        for option, value in named.items():
+            if value is not None:
+                raise LaunchError(f"{option} is for elastic jobs: add --elastic")
+        return
+    if launcher == "mpi" and not args.hostfile:
+        raise LaunchError(
+            "--elastic with --launcher mpi needs a host file (-H FILE), to know each worker's "
+            "address; batch systems write one, as PBS does (-H $PBS_NODEFILE)"
+        )
+    if args.num_servers:
+        raise LaunchError(
+            f"--elastic does not go with -s {args.num_servers}, since servers are "
+            "not elastic yet: leave out -s, or use -s 0"
+        )
+    others = {
+        "--port": args.port,
+        "--host-ip": args.host_ip,
+        "--env-server": args.env_server,
+        "--p3": args.p3,
+    }
+    for option, value in others.items():
+        if value:
+            raise LaunchError(
+                f"--elastic starts workers only, neither servers nor a scheduler: "
+                f"leave out {option}"
+            )
+    for option, value in (("--topo", args.topo), ("--comprplan", args.comprplan)):
+        if value is not None:
+            raise LaunchError(
+                f"{option} is not for elastic jobs: their script says how gradients travel, beside "
+                "the type of compression"
+            )
+    for name, value in DEFAULTS.items():
+        if getattr(args, name) is None:
+            setattr(args, name, value)
+    args.num_servers = 0
+    if args.min_workers > args.num_workers:
+        raise LaunchError(
+            f"--min-workers {args.min_workers} is more than the {args.num_workers} "
+            "workers that -n starts"
+        )
+    last = 65536 - args.num_workers
+    if args.elastic_port is not None and not 1 <= args.elastic_port <= last:
+        raise LaunchError(
+            f"--elastic-port must be from 1 to {last} for {args.num_workers} "
+            f"workers, not {args.elastic_port}"
+        )
+
+
+def rules(args: argparse.Namespace) -> Rules:
+    """How the job is kept alive, of a checked command line."""
+    return Rules(args.min_workers, args.max_restarts, args.finish_timeout)
+
+
+def describe(args: argparse.Namespace, job: Job, hosts: list[Host]) -> Elastic:
+    """What the workers are told: among it every slot's agent address, fixed before any starts.
+
+    Raises:
+        LaunchError: a port on this machine is not free.
+    """
+    if hosts:
+        names = [agent_host(host, hosts) for host in place(hosts, job.num_workers)]
+    else:
+        names = [job.root_uri] * job.num_workers
+    if args.elastic_port is None and all(map(is_here, names)):
+        ports = free_ports(names)
+    else:
+        first = PORT if args.elastic_port is None else args.elastic_port
+        ports = [first + slot for slot in range(job.num_workers)]
+        if not hosts:
+            check_ports(names, ports)
+    agents = [join(name, port) for name, port in zip(names, ports)]
+    return Elastic(agents, args.min_workers)
+
+
+def agent_host(host: Host, hosts: list[Host]) -> str:
+    """The name or address at which all hosts reach the agents of ``host``."""
+    found = node_host(host, hosts)
+    if found is not None:
+        return found
+    return behind_loopback(host.address, [other.address for other in hosts]) or host.address
+
+
+def is_here(name: str) -> bool:
+    """Whether this machine can say which ports are free there: an address of its own."""
+    try:
+        with socket.socket(family_of(name), socket.SOCK_STREAM) as probe:
+            probe.bind((name, 0))
+    except OSError:
+        return False
+    return True
+
+
+def free_ports(names: list[str]) -> list[int]:
+    """A free port for each; no two are the same."""
+    ports: list[int] = []
+    for name in names:
+        port = free_port(name, "an agent")
+        while port in ports:
+            port = free_port(name, "an agent")
+        ports.append(port)
+    return ports
+
+
+def check_ports(names: list[str], ports: list[int]) -> None:
+    """Raises LaunchError if an agent could not listen on its port here."""
+    for slot, (name, port) in enumerate(zip(names, ports)):
+        error = port_error(name, port)
+        if error:
+            raise LaunchError(
+                f"the agent of slot {slot} cannot listen on {name} port {port}: "
+                f"{error}; leave out --elastic-port to have free ones chosen"
+            )

@@ -1,0 +1,266 @@
+"""A job's description: its roles, the environment and the command of each process."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import secrets
+import socket
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hipress.base.addresses import family_of
+
+from .errors import LaunchError
+
+SCHEDULER, SERVER, WORKER = "scheduler", "server", "worker"
+RANKS = "ranks"  # role of an srun, which starts all servers and workers
+#: Environment that goes along to other machines, where it is not inherited.
+CARRIED = ("LD_LIBRARY_PATH", "PYTHONPATH", "OMP_NUM_THREADS", "KMP_AFFINITY", "KMP_BLOCKTIME",
+           "PYTHONUNBUFFERED")
+CARRIED_PREFIXES = ("DMLC_", "PS_", "MXNET_", "HIPRESS_")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+@dataclass(frozen=True)
+class Rank:
+    """One process of the job: its role and its number within the role."""
+
+    role: str
+    index: int
+
+    def __str__(self) -> str:
+        return self.role if self.role == SCHEDULER else f"{self.role} {self.index}"
+
+
+@dataclass
+class Task:
+    """One supervised process: here, or on another host through ``via``."""
+
+    name: str
+    role: str
+    #: What the supervisor runs: argv, env (additions), cwd.
+    spec: dict
+    #: The command that starts the supervisor there; None: here.
+    via: list[str] | None = None
+    #: The host, as users call it; empty: here.
+    where: str = ""
+    #: Whether all that ``via`` has started ends with it.
+    contained: bool = False
+    #: For RANKS: a table of the processes that the command starts, each with its own supervisor.
+    ranks: dict | None = None
+
+    @property
+    def means(self) -> str:
+        """Name of the program that starts the supervisor: ssh, mpirun or srun."""
+        return os.path.basename(self.via[0]) if self.via else ""
+
+
+@dataclass(frozen=True)
+class Elastic:
+    """What the workers of an elastic job are told."""
+
+    #: host:port of each slot's agent, the same for all processes that the slot will ever have.
+    agents: list[str]
+    min_workers: int
+
+
+@dataclass
+class Job:
+    """A job as the command line describes it."""
+
+    num_workers: int
+    num_servers: int
+    command: list[str]
+    hipress: bool = False
+    python: str = sys.executable
+    interface: str | None = None
+    #: Set for every role, for workers and for servers.
+    env: dict[str, str] = field(default_factory=dict)
+    env_worker: dict[str, str] = field(default_factory=dict)
+    env_server: dict[str, str] = field(default_factory=dict)
+    root_uri: str = "127.0.0.1"
+    root_port: int = 0
+    secret: str = field(default_factory=lambda: secrets.token_hex(32), repr=False)
+    elastic: Elastic | None = None
+
+    def ranks(self) -> list[Rank]:
+        """Scheduler, servers, workers: the order in which they start. An elastic job has only
+        workers, each in a slot."""
+        if self.elastic:
+            return self.distributed_ranks()
+        return [Rank(SCHEDULER, 0), *self.distributed_ranks()]
+
+    def distributed_ranks(self) -> list[Rank]:
+        """Servers and workers: those that other hosts run."""
+        servers = [Rank(SERVER, index) for index in range(self.num_servers)]
+        return servers + [Rank(WORKER, index) for index in range(self.num_workers)]
+
+    def environment(self, rank: Rank, node_host: str | None = None) -> dict[str, str]:
+        """Variables of a process on top of those that it inherits."""
+        env = {"PYTHONUNBUFFERED": os.environ.get("PYTHONUNBUFFERED", "1"), **self.env}
+        env.update({WORKER: self.env_worker, SERVER: self.env_server}.get(rank.role, {}))
+        env["HIPRESS_SECRET"] = self.secret
+        env.update(self._slot(rank) if self.elastic else self._role(rank))
+        if self.interface:
+            env["DMLC_INTERFACE"] = self.interface
+        elif node_host:
+            env["DMLC_NODE_HOST"] = node_host
+        return with_source_tree(env)
+
+    def _role(self, rank: Rank) -> dict[str, str]:
+        env = {
+            "DMLC_ROLE": rank.role,
+            "DMLC_PS_ROOT_URI": self.root_uri,
+            "DMLC_PS_ROOT_PORT": str(self.root_port),
+            "DMLC_NUM_WORKER": str(self.num_workers),
+            "DMLC_NUM_SERVER": str(self.num_servers),
+        }
+        if self.hipress:
+            env["HIPRESS_LAUNCHED"] = "1"
+        if rank.role != SCHEDULER:
+            env[f"DMLC_{rank.role.upper()}_ID"] = str(rank.index)
+        return env
+
+    def _slot(self, rank: Rank) -> dict[str, str]:
+        return {
+            "HIPRESS_ELASTIC_SLOT": str(rank.index),
+            "HIPRESS_ELASTIC_AGENTS": ",".join(self.elastic.agents),
+            "HIPRESS_ELASTIC_MIN_WORKERS": str(self.elastic.min_workers),
+            "HIPRESS_ELASTIC_RESTART": "0",
+        }
+
+    def argv(self, rank: Rank) -> list[str]:
+        """The command of a process."""
+        if not self.hipress:
+            return self.command
+        interpreter, arguments = split_script(self.command, self.python)
+        if rank.role == WORKER:
+            return [*interpreter, "-m", "mxnet_hipress", *arguments]
+        return [*interpreter, "-m", "mxnet_hipress.boot"]
+
+
+def with_source_tree(env: dict[str, str]) -> dict[str, str]:
+    """Puts this package on PYTHONPATH if it runs from its source tree, without installation."""
+    package_root = Path(__file__).resolve().parents[2]
+    if (package_root.parent / "pyproject.toml").exists():
+        before = env.get("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
+        entries = [entry for entry in before.split(os.pathsep) if entry]
+        if str(package_root) not in entries:
+            env["PYTHONPATH"] = os.pathsep.join([str(package_root), *entries])
+    return env
+
+
+def split_script(command: list[str], python: str) -> tuple[list[str], list[str]]:
+    """Cuts a command into the interpreter with its options, and the script with its arguments.
+
+    Raises:
+        LaunchError: the command is no Python script.
+    """
+    if command[0].endswith(".py"):
+        return [python], command
+    if re.fullmatch(r"(pypy|python)[0-9.]*", os.path.basename(command[0])) is None:
+        raise LaunchError(
+            f"--hipress runs Python scripts: 'SCRIPT.py ...' or 'python SCRIPT.py ...', "
+            f"not '{' '.join(command)}'"
+        )
+    position = 1
+    while position < len(command) and command[position].startswith("-"):
+        option = command[position]
+        if option == "-m":
+            break
+        if option.startswith("-c") or option == "-":
+            raise LaunchError("--hipress needs a script or a module (-m), not 'python -c ...'")
+        position += 2 if option in ("-W", "-X") else 1
+    if position >= len(command):
+        raise LaunchError(f"--hipress needs a script after '{' '.join(command)}'")
+    return command[:position], command[position:]
+
+
+def check_script(command: list[str], python: str) -> None:
+    """Raises LaunchError if the script that --hipress is to run is not here."""
+    script = split_script(command, python)[1][0]
+    if script != "-m" and not os.path.exists(script):
+        raise LaunchError(f"there is no script {script} here to run")
+
+
+def parse_pairs(option: str, pairs: list[str]) -> dict[str, str]:
+    """Environment from ``KEY:VALUE`` (as MXNet writes it) or ``KEY=VALUE``.
+
+    Raises:
+        LaunchError: naming the option and what it takes.
+    """
+    env = {}
+    for pair in pairs:
+        match = re.fullmatch(r"([^:=]*)[:=](.*)", pair, re.DOTALL)
+        if match is None or _NAME.fullmatch(match[1]) is None:
+            raise LaunchError(f"{option} takes KEY:VALUE or KEY=VALUE, not '{pair}'")
+        env[match[1]] = match[2]
+    return env
+
+
+def parse_env(values: list[str]) -> dict[str, str]:
+    """Environment from ``--env``: ``KEY=VALUE``, or a name whose value here goes along.
+
+    Raises:
+        LaunchError: a malformed entry, or a name that is not set.
+    """
+    env = {}
+    for value in values:
+        name = value.strip()
+        if _NAME.fullmatch(name) is None:
+            env.update(parse_pairs("--env", [value]))
+        elif name in os.environ:
+            env[name] = os.environ[name]
+        else:
+            raise LaunchError(f"--env {name}: that variable is not set here; set it or write "
+                              f"--env {name}=VALUE")
+    return env
+
+
+def carried_environment() -> dict[str, str]:
+    """The part of this process's environment that other machines get."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name in CARRIED or name.startswith(CARRIED_PREFIXES)
+    }
+
+
+def free_port(address: str, who: str = "the scheduler") -> int:
+    """A TCP port that nobody uses at ``address``; below the range of outgoing connections, so
+    that none of those takes it before ``who`` does."""
+    error = None
+    for _ in range(200):
+        port = random.SystemRandom().randrange(10000, 32768)
+        error = port_error(address, port)
+        if not error:
+            return port
+    raise LaunchError(f"{who} can listen on no TCP port at {address}: {error}")
+
+
+def check_port(address: str, port: int) -> None:
+    """Raises LaunchError if the scheduler could not listen there."""
+    error = port_error(address, port)
+    if error:
+        raise LaunchError(f"the scheduler cannot listen on {address} port {port}: {error}; "
+                          f"leave out --port to have a free one chosen")
+
+
+def port_error(address: str, port: int) -> str | None:
+    """Return why a socket cannot be bound to an address of this machine, or None if it can.
+
+    Args:
+        address: An IPv4 or IPv6 address, or a name of this machine.
+        port: A TCP port.
+    """
+    with socket.socket(family_of(address), socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((address, port))
+            probe.listen(1)
+        except OSError as error:
+            return str(error.strerror)
+    return None

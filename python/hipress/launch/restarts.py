@@ -1,0 +1,363 @@
+"""The policy of elastic jobs: failed workers are started again, until one has finished."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import secrets
+import shutil
+import signal
+import time
+from collections.abc import Iterator
+
+from hipress.base.files import read_private
+from hipress.errors import CAME_LATE
+
+from . import supervisor
+from .failures import describe, shell_status
+from .job import Task
+from .runner import Policy, Running
+from .slots import UNSEEN_SECONDS, Ending, Rules, Slot, State
+
+NOT_FINISHED = 124  # the status when a worker had to be ended, as for --timeout
+#: Variable that marks all processes of a job, by which those that a worker leaves are found.
+JOB = "HIPRESS_ELASTIC_JOB"
+
+
+class RestartWorkers(Policy):
+    """Starts a worker of an elastic job again when it fails.
+
+    The death of a supervisor or the end of a connection is not the end of a worker.
+
+    The job has finished when a worker has ended with 0. From then on no worker is started again,
+    and each running worker has ``finish_timeout`` seconds to end. A worker that finds training over
+    when it joins ends with CAME_LATE: no worker is started again then either, but running workers
+    may still save. The exit status is 0 if the last process of each slot has ended with one of
+    these, except slots
+
+    * that used up their restarts before, while enough others were left,
+    * whose worker was restarted within a minute before the first worker finished, because it may
+      have come too late to train with it, and
+    * whose worker had to be stopped after a restart. For slot 0 that counts, because its worker
+      usually saves.
+    """
+
+    def __init__(self, rules: Rules) -> None:
+        self._rules = rules
+        self._slots: list[Slot] = []
+        self._ending: Ending | None = None
+        self._job = secrets.token_hex(8)
+        # For each slot: processes with fewer restarts have ended; None: all have ended, and no
+        # process will be started. Then the boot id and the namespace of the last one's supervisor.
+        self._ends: dict[str, tuple[int | None, str, str]] = {}
+
+    # Starting and stopping
+
+    def start(self, task: Task) -> None:
+        slot = Slot(task)
+        self._slots.append(slot)
+        self._start_in(slot)
+
+    def _start_in(self, slot: Slot) -> None:
+        env = {**slot.task.spec["env"], **self._marks(slot)}
+        running = self.runner.start(slot.task, persistent=True, env=env)
+        slot.started(running, time.monotonic())
+
+    def _marks(self, slot: Slot) -> dict[str, str]:
+        """Return variables that together only the slot's present worker has."""
+        own = {"HIPRESS_ELASTIC_SLOT": slot.task.spec["env"].get("HIPRESS_ELASTIC_SLOT", "")}
+        return {JOB: self._job, **own, "HIPRESS_ELASTIC_RESTART": str(slot.restarts)}
+
+    def _connect(self, slot: Slot, command: bytes) -> None:
+        """Begin to watch a worker over a new connection.
+
+        Args:
+            command: TERM or KILL, for the worker, or empty.
+        """
+        marks = [f"{name}={value}" for name, value in self._marks(slot).items()]
+        slot.running = self.runner.start(
+            slot.task, persistent=True, watch=slot.process, marks=marks
+        )
+        slot.ends_due = False
+        if command:
+            self.runner.send(slot.running, command + b"\n")
+
+    def command(self, command: bytes) -> None:
+        kill = command == b"KILL"
+        for slot in self._slots:
+            if slot.state == State.ADOPTED:
+                numbers = [signal.SIGKILL] if kill else [signal.SIGTERM, signal.SIGCONT]
+                supervisor.kill_group(slot.pid, *numbers)
+            elif slot.state == State.LOST and not slot.connects and not kill:
+                self._connect(slot, command)
+
+    def _publish_end(self, slot: Slot) -> None:
+        """Report to the workers that all processes of a slot so far have ended, if that is certain.
+
+        Their agents need such evidence: a gateway may have refused a connection, so a refusal does
+        not show that a process is dead (hipress/elastic/membership/protocol.py).
+        """
+        seen = slot.reported is not None or slot.gone_with_host is not None
+        if not seen or slot.left_processes:
+            slot.unsure = True
+        number = slot.task.spec.get("env", {}).get("HIPRESS_ELASTIC_SLOT", "")
+        if not number or slot.unsure or not slot.process["namespace"]:
+            return
+        restarts = slot.restarts if slot.state == State.WAITING else None
+        self._ends[number] = (restarts, slot.process["boot"], slot.process["namespace"])
+        for other in self._slots:
+            if other.state == State.RUNNING:
+                self._send_ends(other)
+
+    def _send_ends(self, slot: Slot) -> None:
+        """Send the published ends; later, if a supervisor has not read what was sent before."""
+        slot.ends_due = bool(slot.running.unsent)
+        if self._ends and not slot.ends_due:
+            self.runner.send(slot.running, b"ENDED " + json.dumps(self._ends).encode() + b"\n")
+
+    # Watching
+
+    def update(self, now: float) -> None:
+        for slot in self._slots:
+            if slot.state == State.ADOPTED:
+                self._look_at_adopted(slot, now)
+            elif slot.ends_due and slot.running.status is None:
+                self._send_ends(slot)
+
+    def continues(self, now: float) -> bool:
+        return any(self._waits_for(slot, now) for slot in self._slots)
+
+    def pause(self, now: float) -> float:
+        return min([0.5, *(due - now for due in self._dues())])
+
+    def result(self) -> int:
+        if lost := ", ".join(slot.who for slot in self._slots if slot.state == State.LOST):
+            self.runner.say(f"{lost}: out of sight; whether it has finished, too, is not known")
+        return (self._ending.failed or [0])[0] if self._ending else 1
+
+    def _waits_for(self, slot: Slot, now: float) -> bool:
+        """Return whether the job continues because of a slot."""
+        if slot.runs:
+            return True
+        if self.runner.verdict is not None:
+            return self.runner.stops and slot.connects
+        if self._ending is not None:
+            in_time = now < self._ending.clock + self._rules.finish_timeout
+            return slot.state == State.LOST and in_time and not slot.out_of_sight(now)
+        return slot.state in (State.WAITING, State.LOST)
+
+    def _dues(self) -> Iterator[float]:
+        """Yield the times at which something is to be started."""
+        for slot in self._slots:
+            if slot.state == State.WAITING and self._ending is None and self._may_start(slot):
+                yield slot.due
+            elif slot.state == State.LOST and not slot.connects:
+                yield slot.connect_due
+
+    def _may_start(self, slot: Slot) -> bool:
+        """Return whether a waiting worker may be started again: not if training may be over."""
+        shown = (other.shows_training(slot.ended) for other in self._others(slot))
+        return not slot.unseen or any(shown)
+
+    def _others(self, slot: Slot) -> list[Slot]:
+        return [other for other in self._slots if other is not slot]
+
+    def judge(self, now: float) -> None:
+        left = [slot for slot in self._slots if slot.may_run]
+        running = [slot for slot in self._slots if slot.runs]
+        if self._ending is not None:
+            if running and now >= self._ending.clock + self._rules.finish_timeout:
+                for slot in running:
+                    self._ending.note_stopped(slot, NOT_FINISHED, slot is self._slots[0])
+                names = ", ".join(slot.who for slot in running)
+                self.runner.say(
+                    f"{names} had not finished {self._rules.finish_timeout:g} s after "
+                    f"{self._ending.first}; stopping"
+                )
+                self.runner.stop((self._ending.failed or [0])[0], now)
+        elif len(left) < self._rules.min_workers:
+            dead = [slot for slot in self._slots if slot.state == State.DEAD]
+            dead.sort(key=lambda slot: slot.dead)
+            deaths = ", ".join(f"{slot.who} {slot.death}" for slot in dead)
+            self.runner.say(
+                f"{len(left)} of {len(self._slots)} workers can still run, fewer than "
+                f"--min-workers {self._rules.min_workers}: {deaths}; stopping the job",
+                "bold red",
+            )
+            self.runner.stop(shell_status(dead[0].status), now)
+        elif all(slot.out_of_sight(now) for slot in left):
+            names = ", ".join(slot.who for slot in left)
+            self.runner.say(f"{names}: out of sight; whether training has finished is not known")
+            self.runner.verdict = 1
+
+    def advance(self, now: float) -> None:
+        for slot in self._slots:
+            slot.settle(self._others(slot), now)
+            if slot.state == State.LOST and not slot.connects and now >= slot.connect_due:
+                self._connect(slot, b"KILL" if slot.fate else b"")
+            elif self._ending is not None:
+                continue
+            elif slot.state == State.WAITING and now >= slot.due and self._may_start(slot):
+                self._start_in(slot)
+
+    # Ends
+
+    def ended(self, running: Running, now: float) -> None:
+        slot = self._slot_of(running)
+        if slot is not None:
+            self._supervisor_ended(slot, running.status, now)
+
+    def _slot_of(self, running: Running) -> Slot | None:
+        return next((slot for slot in self._slots if slot.running is running), None)
+
+    def _supervisor_ended(self, slot: Slot, status: int, now: float) -> None:
+        if slot.reported is not None:
+            self._ended(slot, slot.reported, describe(slot.reported), now)
+        elif slot.gone_with_host is not None:
+            self._gone(slot, now)
+        elif slot.pid is None:
+            what = f"{slot.task.means} {describe(status)}".strip()
+            slot.unsure = True  # the worker may run, and only its supervisor's report is lost
+            away, trains = slot.away, not self.runner.stops and self._ending is None
+            if trains and slot.put_off(status, now):
+                if away is None:
+                    self.runner.say(f"{slot.who} could not be reached ({what}); trying again")
+                return
+            self._ended(slot, status, f"did not start ({what})", now)
+        elif slot.task.via is not None:
+            self._lost(slot, status, now)
+        else:
+            slot.state = State.ADOPTED
+            if self._look_at_adopted(slot, now):
+                self.runner.say(
+                    f"the supervisor of {slot.name} {describe(status)}; the worker "
+                    f"goes on, and writes to /proc/{slot.pid}/fd/1 unseen"
+                )
+
+    def _lost(self, slot: Slot, status: int, now: float) -> None:
+        """Handle a connection to a worker that has ended or could not be made."""
+        if self.runner.stops:
+            if slot.lose(now):  # once more, to end it
+                self._connect(slot, b"KILL")
+            else:
+                slot.state = State.DEAD
+                self.runner.say(f"could not reach {slot.who}, which may still run")
+            return
+        how = f"{slot.task.means} {describe(status)}"
+        if not slot.lose(now):
+            return
+        if slot.task.contained and status >= 0:
+            slot.fate = f"ended with its supervisor ({how})"
+            self._connect(slot, b"KILL")  # not every Slurm ends what the step leaves behind
+        else:
+            self.runner.say(
+                f"the connection to {slot.who} has ended ({how}); the worker may go on; "
+                "connecting again"
+            )
+
+    def _look_at_adopted(self, slot: Slot, now: float) -> bool:
+        """Return whether a worker that this process has inherited still runs."""
+        try:
+            pid, status = os.waitpid(slot.pid, os.WNOHANG)
+            code = supervisor.code_of(status)
+        except ChildProcessError:  # it ended just before its supervisor, which collected it
+            pid, code = slot.pid, left_status(slot.process["folder"])
+        if pid == 0:
+            return True
+        supervisor.kill_group(slot.pid, signal.SIGKILL)  # processes that it left
+        shutil.rmtree(slot.process["folder"], ignore_errors=True)
+        self._ended(slot, code, describe(code), now)
+        return False
+
+    def _gone(self, slot: Slot, now: float) -> None:
+        """Handle the end, with an unknown status, of a worker that had no connection."""
+        if self._ending is not None and not slot.fate:
+            slot.state = State.FINISHED
+            return
+        with_host = slot.gone_with_host
+        how = "has died with its host, which has started again" if with_host else "ended unseen"
+        failed = bool(slot.fate or with_host)  # otherwise it may have finished
+        self._ended(slot, -signal.SIGKILL, slot.fate or how, now, failed)
+        if not failed and slot.state == State.WAITING:
+            slot.unseen, slot.ended, slot.due = True, now, now + UNSEEN_SECONDS
+
+    def _ended(self, slot: Slot, status: int, death: str, now: float, failed: bool = True) -> None:
+        """Handle the end of a slot's process.
+
+        Args:
+            failed: Whether a status other than 0 certainly shows a failure.
+        """
+        self._settle_end(slot, status, death, now, failed)
+        self._publish_end(slot)
+
+    def _settle_end(self, slot: Slot, status: int, death: str, now: float, failed: bool) -> None:
+        if self.runner.stops:
+            slot.state = State.DEAD
+        elif status in (0, CAME_LATE):
+            slot.state = State.FINISHED
+            if self._ending is None:
+                self._begin_ending(slot.who if status == 0 else "training", now)
+            if status == 0 and self._ending.clock == math.inf:
+                self._ending.first, self._ending.clock = slot.who, now
+        elif self._ending is not None:
+            slot.state, slot.status, slot.death = State.DEAD, status, death
+            self._ending.note(slot, status)
+            self.runner.say(f"{slot.who} {death} after {self._ending.first} had finished")
+        else:
+            if failed and not slot.in_doubt:
+                slot.failed = now
+            slot.died(status, death, now, self._rules.max_restarts)
+            limit = self._rules.max_restarts
+            if slot.state == State.WAITING:
+                self.runner.say(f"{slot.who} {death}; restart {slot.restarts} of {limit}")
+            elif sum(one.may_run for one in self._slots) >= self._rules.min_workers:
+                self.runner.say(
+                    f"{slot.who} {death}; it is not started again (--max-restarts {limit}), "
+                    "the job goes on without it"
+                )
+
+    def _begin_ending(self, first: str, now: float) -> None:
+        self._ending = Ending(now, first)
+        for slot in self._slots:
+            if slot.state == State.WAITING and slot.unseen:
+                slot.state = State.FINISHED  # its end is unknown, and training has finished
+            elif slot.state == State.WAITING:
+                slot.state = State.DEAD
+                self._ending.note(slot, slot.status)
+                self.runner.say(f"{slot.who} is not started again: {first} has finished")
+
+    def report(self, running: Running, report: dict) -> None:
+        slot = self._slot_of(running)
+        if slot is None:
+            return
+        if "pid" in report:
+            slot.knows(report)
+            self._send_ends(slot)
+        elif "watched" in report:
+            self._send_ends(slot)
+            if not slot.fate:
+                slot.state = State.RUNNING
+                self.runner.say(f"connected to {slot.who} again")
+        elif "elsewhere" in report:
+            if not slot.elsewhere:
+                slot.elsewhere = True
+                self.runner.say(
+                    f"{slot.task.means} has reached another host or container than the one of "
+                    f"{slot.who}, which may still run; trying again"
+                )
+        else:
+            slot.left_processes = bool(report.get("left"))
+            if "exit" in report:
+                slot.reported = report["exit"]
+            else:
+                slot.gone_with_host = report["restarted"]
+            self.runner.send(running, b"DONE\n")
+
+
+def left_status(folder: str) -> int:
+    """Return the status that a supervisor left of its worker, as Popen's returncode."""
+    try:
+        return int(read_private(os.path.join(folder, "status")))
+    except (OSError, ValueError):
+        return -signal.SIGKILL

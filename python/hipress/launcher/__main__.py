@@ -1,8 +1,0 @@
-"""``python -m hipress.launcher``: the same as ``tools/launch.py``."""
-
-import sys
-
-from .cli import main
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,0 +1,172 @@
+"""Profiles: what is known of a cluster, published or measured.
+
+A measured profile is a JSON file that `hipress profile` writes::
+
+    format      "hipress-profile", version 1
+    name, created, machine, nodes       where and when it was measured
+    shared_host  true if all nodes share one machine and so its processors
+    threads     codec threads of a node; of the machine, if it is shared
+    node_threads    of a shared machine's, those that one node takes, at most
+    task        seconds from a task's end to the begin of the next one that depends on it
+    network     send: curve, seconds of one message by bytes, one way, from task to task;
+                message: seconds between small messages of one node that follow each other;
+                handling: seconds of processor that one takes of both its nodes
+                part: seconds of processor that one more small payload in a shared message takes of
+                both its nodes, its small tasks' bookkeeping included; profiles made before messages
+                were shared lack it, and with them each payload is a message of its own
+    codecs      per type: params, bytes_per_element, fixed_bytes, and curves in seconds: encode,
+                decode, add (payload and own gradient) by elements, merge by elements x payloads
+    samples     what the curves were fitted to: [size, median seconds, times measured]; messages and
+                parts: [gradients pushed at once, seconds of processor of all nodes, 1]
+    check       per type, seconds of a large gradient, to compare with what the curves predict
+
+A curve is {w, b, o, r2, spread}: max(o, w x + b) with the quality of its fit
+(:mod:`hipress.planning.curve`).
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hipress.base import files
+from hipress.planning import sosp21
+from hipress.planning.cluster import Cluster, Codec, Costs
+from hipress.planning.curve import Curve
+from hipress.planning.sosp21 import PublishedProfile
+
+FORMAT, VERSION = "hipress-profile", 1
+MAX_NODE_THREADS = 4
+"""Codec threads of a node that is not told how many, on a machine with as many cores."""
+PUBLISHED = "sosp21"
+
+
+class ProfileError(ValueError):
+    """A profile cannot be read or does not hold what is asked of it."""
+
+
+@dataclass(frozen=True)
+class MeasuredProfile:
+    """A cluster's curves as `hipress profile` measured them; seconds, bytes, elements."""
+
+    name: str
+    nodes: int
+    threads: int
+    """Of a node; of the machine, if it is shared."""
+    send: Curve
+    message: float
+    codecs: dict[str, Codec]
+    task: float = 5e-6
+    handling: float = 0.0
+    part: float | None = None
+    shared_host: bool = False
+    node_threads: int = MAX_NODE_THREADS
+    """Those of a shared machine's that one node takes, at most."""
+    poor: list[str] = field(default_factory=list)
+    """Names of curves that fit badly."""
+
+    def costs(self, codec: str) -> Costs:
+        """:raises ProfileError: if this codec was not measured"""
+        if codec not in self.codecs:
+            known = ", ".join(sorted(self.codecs))
+            raise ProfileError(f"profile {self.name} has no measurements of {codec!r}; has {known}")
+        return Costs(self.codecs["none"], self.codecs[codec])
+
+    def cluster(self) -> Cluster:
+        """Hosts and links like those measured."""
+        bandwidth = 1 / max(self.send.w, 1e-13)
+        return Cluster(
+            bandwidth=bandwidth,
+            latency=self.send.o,
+            burst=max(0.0, -self.send.b) * bandwidth,
+            message=min(self.message, self.send.o),
+            threads=self.threads,
+            task=self.task,
+            handling=self.handling,
+            part=self.part,
+            shared_hosts=self.shared_host,
+            node_threads=self.node_threads if self.shared_host else None,
+        )
+
+    def compressed_types(self) -> list[str]:
+        """The codecs measured, "none" aside."""
+        return [name for name in self.codecs if name != "none"]
+
+    def type_named(self, codec: str | None) -> str:
+        """Return the named codec or, without a name, the only one that compresses.
+
+        Raises:
+            ProfileError: If none is named and there is not exactly one.
+        """
+        types = self.compressed_types()
+        if not codec and len(types) != 1:
+            raise ProfileError(
+                f"profile {self.name} holds {', '.join(types) or 'no compression type'}; "
+                "say which one with --type"
+            )
+        return codec or types[0]
+
+
+def load(name: str | os.PathLike[str]) -> PublishedProfile | MeasuredProfile:
+    """The profile of that name (``sosp21``) or in that file.
+
+    :raises ProfileError: if there is none, or it cannot be understood
+    """
+    if str(name) == PUBLISHED:
+        return sosp21.load()
+    path = Path(name)
+    if not path.exists():
+        raise ProfileError(
+            f"the profile must be {PUBLISHED!r} or a file that `hipress profile` wrote; "
+            f"there is no file {path}"
+        )
+    try:
+        values = files.read_json(path, "profile")
+    except files.FileError as error:
+        raise ProfileError(str(error)) from error
+    try:
+        if values["format"] == "hipress-published-profile":
+            return PublishedProfile.from_json(values)
+        if (values["format"], values["version"]) != (FORMAT, VERSION):
+            raise ProfileError(f"{path} has format {values['format']} version {values['version']}")
+        return _measured(values)
+    except ProfileError:
+        raise
+    except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
+        raise ProfileError(f"{path} lacks what a profile must hold: {error!r}") from error
+
+
+def _measured(values: dict) -> MeasuredProfile:
+    poor: list[str] = []
+
+    def curve(row: dict, name: str) -> Curve:
+        if row.get("poor"):
+            poor.append(name)
+        return Curve(row["w"], row["b"], row["o"])
+
+    codecs = {
+        name: Codec(
+            name,
+            float(row["bytes_per_element"]),
+            float(row["fixed_bytes"]),
+            **{
+                op: curve(row[op], f"{op} of {name}") for op in ("encode", "decode", "merge", "add")
+            },
+        )
+        for name, row in values["codecs"].items()
+    }
+    return MeasuredProfile(
+        name=str(values["name"]),
+        nodes=int(values["nodes"]),
+        threads=int(values["threads"]),
+        send=curve(values["network"]["send"], "send"),
+        message=float(values["network"]["message"]),
+        task=float(values["task"]),
+        handling=float(values["network"].get("handling", 0.0)),
+        part=None if values["network"].get("part") is None else float(values["network"]["part"]),
+        shared_host=bool(values["shared_host"]),
+        node_threads=int(values.get("node_threads", MAX_NODE_THREADS)),
+        codecs=codecs,
+        poor=poor,
+    )

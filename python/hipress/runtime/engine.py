@@ -1,0 +1,279 @@
+"""The native engine for gradients in host memory, whose encodes the caller binds.
+
+A gradient that is synchronised is a key, a bucket of them one call. Everything between that call
+and its end runs in the library's threads; no thread of Python's waits for the network.
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import ctypes
+import itertools
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
+from typing import Protocol
+
+import numpy as np
+
+from hipress.errors import Code, HipressError
+from hipress.native.library import abi, check_call, error_of, lib
+from hipress.runtime.encodes import EncodeBinding
+from hipress.runtime.member import Member
+from hipress.runtime.scheduler import Scheduler
+
+_REPORT_SECONDS = 2.0
+"""Time in which the engine learns of a death that another connection has shown."""
+_running: dict[int, Callable[[HipressError | None], None]] = {}
+_numbers = itertools.count(1)
+
+
+@abi.HipressDone
+def _on_done(context: int, error: ctypes._Pointer) -> None:
+    """End an operation; called by the library's threads."""
+    _running.pop(context)(error_of(error))
+
+
+class Step(Protocol):
+    """A bucket's step that is under way, or over."""
+
+    def done(self) -> bool: ...
+
+
+class Engine:
+    """A worker's part of a job without servers.
+
+    :param scheduler: the job's, if it is in this process
+    :param timeout: seconds that a step waits for another rank
+    :param name: of the job, hexadecimal, the same on all ranks, and no other job's
+    """
+
+    Error: type[RuntimeError] = HipressError
+    """The type of error that ends a step."""
+
+    def __init__(
+        self, member: Member, scheduler: Scheduler | None, rank: int, world_size: int,
+        timeout: float, name: str,
+    ) -> None:  # fmt: skip
+        self.member, self._scheduler = member, scheduler
+        self.rank, self.world_size, self.timeout, self.name = rank, world_size, timeout, name
+        self._failing = threading.Lock()
+        self.error: RuntimeError | None = None
+        self._keys = itertools.count(int(name[:7], 16) << 32)
+        self._retired_keys: collections.deque[int] = collections.deque()
+
+    def close(self, in_peace: bool = False) -> None:
+        """Leaves the job. No thread of the engine's writes to a gradient or a state any more when
+        this returns, and the same ranks or others may make another engine.
+
+        :param in_peace: all ranks have completed all steps, and close theirs now; else this one
+            leaves as a failure, at once
+        """
+        with contextlib.suppress(HipressError):
+            self.member.stop() if in_peace else self.member.abort()
+        if self._scheduler is not None:
+            self._scheduler.stop(at_once=not in_peace)
+
+    def __del__(self) -> None:
+        if lib is not None and hasattr(self, "member"):
+            self.member.free()
+
+    def explained(self, error: HipressError) -> HipressError:
+        """Return an error of the library as users are to read it."""
+        return error
+
+    # Keys.
+
+    def add_key(
+        self, name: str, program: np.ndarray, size: int, dtype: int, about: str,
+        bindings: Sequence[EncodeBinding], output_factor: float = 1.0, momentum: float = 0.0,
+    ) -> int:  # fmt: skip
+        """Begins to make a key, on all ranks together and in the same order; returns its number.
+        Keys that were retired are dropped first.
+
+        :param program: of this rank, see :func:`hipress.topology.program.flatten`
+        :param size: elements from the gradient's first to behind its last
+        :param dtype: type flag
+        :param about: must be the same on all ranks
+        """
+        self.drop_retired_keys()
+        key = next(self._keys)
+        rows = ((each.task, each.codec._handle, each.wire, each.factor) for each in bindings)
+        table = (abi.HipressEncodeBinding * len(bindings))(*rows)
+        self.check(
+            lib.HipressAddKey(
+                self.member.handle, key, name.encode(), size, dtype, about.encode(),
+                program.ctypes.data, len(program), table, len(table), output_factor,
+                momentum,
+            )
+        )  # fmt: skip
+        return key
+
+    def await_keys(self) -> None:
+        """Waits until all ranks have made the keys that this one has: one round trip for all.
+
+        :raises hipress.HipressError: if ranks differ, or one does not make these keys in time
+        """
+        self.check(lib.HipressAwaitKeys(self.member.handle))
+
+    def retire_keys(self, keys: Iterable[int]) -> None:
+        """Has keys dropped that no step uses any more, by :meth:`drop_retired_keys`.
+
+        A step is over on this rank when all messages of other ranks for it have come, so none of
+        them finds its key gone. May be called from any thread, also by Python's garbage collector.
+        """
+        self._retired_keys.extend(keys)
+
+    def drop_retired_keys(self) -> None:
+        """Drops keys that were retired, with their memory; making a key does so, too."""
+        while self._retired_keys:
+            lib.HipressDropKey(self.member.handle, self._retired_keys.popleft())
+
+    def check(self, code: int) -> None:
+        """:raises hipress.HipressError: with what went wrong in a call of the library"""
+        try:
+            check_call(code, HipressError)
+        except HipressError as error:
+            raise self.explained(error) from None
+
+    # Steps.
+
+    def run(
+        self, bucket: ctypes.c_void_p, address: int, transaction: int,
+        done: Callable[[HipressError | None, bool], None],
+    ) -> None:  # fmt: skip
+        """Starts a step of a bucket whose flat tensor is at ``address``.
+
+        :param transaction: by whose number it can be put back; 0: it cannot
+        :param done: called when it is over, in any thread, with its error and whether
+            the results are NaN because of a NaN or Inf
+        """
+        nonfinite, number = ctypes.c_int(), next(_numbers)
+        _running[number] = lambda error: done(
+            error and self.explained(error), bool(nonfinite.value)
+        )
+        found = ctypes.byref(nonfinite)
+        code = lib.HipressBucketRun(bucket, address, transaction, found, _on_done, number)
+        if code != 0:  # in a forked child
+            del _running[number]
+            self.check(code)
+
+    def await_encodes(self) -> None:
+        """Waits until all is encoded that steps of this rank, which are over, encode for others.
+
+        :raises hipress.HipressError: if the job has failed
+        """
+        self.check(lib.HipressAwaitEncodes(self.member.handle))
+
+    def settle(self, steps: Sequence[Step]) -> None:
+        """Returns when no thread works for a step that this rank has begun. Where that cannot be
+        waited for, as the job has failed or a step is not over, this rank leaves the job first.
+
+        :param steps: all steps of this rank that may be under way
+        :raises hipress.HipressError: if a step that waits for the user's process group does not end
+        """
+        running = not all(step.done() for step in steps)
+        if not running and not self.error and not self.failure():
+            try:
+                self.await_encodes()
+                return
+            except HipressError:  # somebody has died since
+                pass
+        self.member.abort()  # ends all that the library's threads do
+        until = time.monotonic() + self.timeout + _REPORT_SECONDS
+        while not all(step.done() for step in steps):
+            if time.monotonic() > until:
+                raise self.Error("a step of a job that has failed does not end")
+            time.sleep(0.001)
+
+    def fail(self, error: Exception, what: str) -> RuntimeError:
+        """Record a failure, which ends all later steps on all ranks; return the first one.
+
+        Args:
+            error: The failure. Other ranks get a report, unless the job has failed: then they know.
+            what: Name of the bucket, or of another thing.
+        """
+        known = isinstance(error, HipressError) and error.code == Code.JOB
+        with self._failing:
+            reports = self.error is None and not known
+            if self.error is None:
+                if known or not isinstance(error, self.Error):
+                    sentence = f"{what}: {error}" if what else str(error)
+                    native = error if isinstance(error, HipressError) else HipressError(sentence)
+                    error = native.as_kind(self.Error, sentence)
+                self.error = error
+        if reports:  # without the lock: this ends steps, whose callbacks come here
+            sentence = f"{self.member.name} gave up: {self.error}"
+            lib.HipressFailJob(self.member.handle, sentence.encode())
+        return self.error
+
+    def failure(self, seconds: float = 0.0) -> HipressError | None:
+        """Return the job's failure, or None if none is known after so many ``seconds``."""
+        until = time.monotonic() + seconds
+        while True:
+            found = self.member.job_error()
+            if found or time.monotonic() >= until:
+                return found and self.explained(found)
+            time.sleep(0.01)
+
+
+class Bucket:
+    """Gradients of one type in one piece of memory, which are synchronised in one call.
+
+    :param dtype: type flag
+    :param spans: (first element, elements) of all gradients, adjacent ones made one
+    :param keys: of gradients that travel in place, each with the offset of its first element
+    :param fused: spans of gradients that travel in a fusion buffer, by the key ``fusion``
+    :param checked: whether a NaN or Inf anywhere makes all results NaN and leaves all states as
+        they were; else it takes its natural way
+    :param own_keys: keys that no other bucket has, which go with it
+    :raises hipress.HipressError: if ranks differ in their keys, or one is missing
+    """
+
+    def __init__(
+        self, engine: Engine, dtype: int, spans: Sequence[tuple[int, int]],
+        keys: Sequence[tuple[int, int]], fusion: int = 0, fused: Sequence[tuple[int, int]] = (),
+        checked: bool = True, own_keys: Sequence[int] = (),
+    ) -> None:  # fmt: skip
+        self._engine, self._handle, self._own_keys = engine, ctypes.c_void_p(), own_keys
+        every, small = (np.array(each, np.int64).reshape(-1, 2) for each in (spans, fused))
+        numbers = np.array([key for key, _ in keys], np.uint64)
+        offsets = np.array([offset for _, offset in keys], np.int64)
+        engine.await_keys()
+        engine.check(
+            lib.HipressBucketCreate(
+                engine.member.handle, dtype, every.ctypes.data, len(every),
+                numbers.ctypes.data, offsets.ctypes.data, len(keys), fusion, small.ctypes.data,
+                len(small), int(checked), ctypes.byref(self._handle),
+            )
+        )  # fmt: skip
+
+    def __del__(self) -> None:
+        if getattr(self, "_handle", None) and lib is not None:
+            lib.HipressBucketFree(self._handle)
+            self._engine.retire_keys(self._own_keys)
+
+    def start(
+        self, address: int, transaction: int, done: Callable[[HipressError | None, bool], None]
+    ) -> None:
+        """Starts a step in this memory; see :meth:`Engine.run`. All that it needs must stay until
+        it is over."""
+        self._engine.run(self._handle, address, transaction, done)
+
+    def begin(self, address: int, transaction: int, what: str) -> Future[None]:
+        """Starts a step, as :meth:`start` does; returns a future of its end.
+
+        :param what: names the bucket in errors
+        """
+        future: Future[None] = Future()
+
+        def done(error: HipressError | None, nonfinite: bool) -> None:
+            if error is None:
+                future.set_result(None)
+            else:
+                future.set_exception(self._engine.fail(error, what))
+
+        self.start(address, transaction, done)
+        return future

@@ -1,0 +1,379 @@
+"""A node of a job in Python: the store of a worker, the serving of a server or scheduler.
+
+This is the layer that front ends share. It speaks NumPy-shaped memory (address, element count, type
+flag); MXNet arrays and futures are the front ends' business.
+"""
+
+from __future__ import annotations
+
+import enum
+import os
+from collections.abc import Callable, Mapping, Sequence
+from ctypes import c_int64, c_uint32, c_void_p
+from dataclasses import replace
+
+import numpy as np
+
+from hipress.autotune.plan import PlanController
+from hipress.autotune.steps import FIRST_KEY
+from hipress.autotune.store import KnownKey, StoreController, TunedNode
+from hipress.config import AUTO, CompressionConfig
+from hipress.errors import HipressError
+from hipress.native.library import abi, bytes_at, floats_at, lib, string_pairs
+from hipress.runtime.group import Group
+from hipress.runtime.key_graphs import KeyGraphs
+from hipress.runtime.member import Member
+from hipress.runtime.operations import Operations, Pending, memory_of
+from hipress.topology import Graph
+from hipress.topology.graph import Role, worker
+from hipress.topology.program import flatten
+
+
+class Later(enum.Enum):
+    """The type of :data:`LATER`."""
+
+    LATER = abi.HIPRESS_LATER
+
+
+LATER = Later.LATER
+"""The answer of a controller (:meth:`Node.serve`) to a command that it cannot answer yet."""
+
+LAST_KEY = (1 << 64) - 1
+"""The highest number a key can have."""
+_AUTO_IS_SYNC = (
+    "{} auto needs synchronous updates: its workers agree by sums of what all push, which "
+    "asynchronous servers do not make; choose a plan from a file, or a type by its name"
+)
+
+
+class Node(TunedNode, Member):
+    """A member of the job that the DMLC_* environment describes: a worker with its
+    store, a server or a scheduler.
+
+    :raises HipressError: in one sentence, if the environment is wrong or somebody is missing
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._updaters: list[object] = []
+        self._operations = Operations()
+
+        if self.role == "worker":
+            ends = self._operations
+            code = lib.HipressReportTogether(self._handle, ends.on_done, ends.on_done_together)
+            self._check(code)
+            with self._sentences():
+                self._graphs = KeyGraphs(*self._group_size())
+
+    # ---- A worker's store ----
+
+    def set_sync(self, sync: bool) -> None:
+        """Synchronous (default) or asynchronous updates; before the first :meth:`init`.
+
+        :raises HipressError: for asynchronous ones with ``plan="auto"``, or without servers
+        """
+        if not sync and self.auto is not None and self.auto.watching:
+            raise self.Error(_AUTO_IS_SYNC.format(self.auto.option))
+        with self._sentences():
+            self._graphs.set_sync(sync)
+        self._check(lib.HipressSetSync(self._handle, int(sync)))
+
+    @property
+    def topology(self) -> str:
+        """The job's topology: a name in :data:`hipress.topology.TOPOLOGIES`."""
+        with self._sentences():
+            return self._graphs.topology
+
+    @property
+    def serverless(self) -> bool:
+        """Whether keys live in the workers alone, without servers."""
+        with self._sentences():
+            return self._graphs.serverless
+
+    def init(
+        self, key: int, name: str, data: int | None, n: int, dtype: int, compress: bool = True
+    ) -> Graph:
+        """Initialises ``key`` on all workers together with rank 0's ``data``.
+
+        Returns the graph that its gradients will travel along.
+
+        :param data: address of ``n`` elements; read on rank 0 only
+        :param dtype: type flag (0 float32, 2 float16, 12 bfloat16)
+        :param compress: False: what is pushed is never compressed, whatever the settings
+        :raises HipressError: the same on all workers, if they do not agree
+        """
+        with self._sentences():
+            graph, description = self._graphs.next(n, name, compress)
+        nodes = [node for node in graph.tasks if node.role == Role.SERVER]
+        nodes.append(worker(self.rank))
+        programs = [flatten(graph, node) for node in nodes]
+        addresses = (c_void_p * len(nodes))(*(program.ctypes.data for program in programs))
+        self._call(
+            lib.HipressInit,
+            key,
+            name.encode(),
+            data,
+            n,
+            dtype,
+            description.encode(),
+            len(nodes),
+            (c_uint32 * len(nodes))(*(node.packed for node in nodes)),
+            addresses,
+            (c_int64 * len(nodes))(*(len(program) for program in programs)),
+        )
+        self._graphs.in_use = True
+        self.known_keys[key] = KnownKey(name, n, dtype, compress)
+        return graph
+
+    def init_array(
+        self, key: int, value: np.ndarray, name: str | None = None, compress: bool = True
+    ) -> Graph:
+        """Initialises ``key`` with a C-contiguous float32 or float16 array, see :meth:`init`."""
+        address, n, flag = memory_of(value)
+        return self.init(key, name or str(key), address, n, flag, compress)
+
+    def push(self, key: int, gradient: np.ndarray, priority: int = 0) -> Pending:
+        """Pushes; ``gradient`` must not change until the result's ``wait`` returns."""
+        self.before_push((key,))
+        self.observe((key,), (gradient,))
+        memory, n, flag = memory_of(gradient)
+        return self.start(lib.HipressPush, gradient, key, memory, n, flag, priority)
+
+    def pull(self, key: int, out: np.ndarray, priority: int = 0) -> Pending:
+        """Pulls into ``out`` the result of this worker's latest push of ``key``."""
+        memory, n, flag = memory_of(out)
+        return self.start(lib.HipressPull, out, key, memory, n, flag, priority)
+
+    def pushpull(
+        self, key: int, gradient: np.ndarray, out: np.ndarray | None = None, priority: int = 0
+    ) -> Pending:
+        """Pushes ``gradient`` and pulls into ``out`` (``gradient`` itself by default)."""
+        self.before_push((key,))
+        self.observe((key,), (gradient,))
+        memory, n, flag = memory_of(gradient)
+        to, its_n, its_flag = (memory, n, flag) if out is None else memory_of(out)
+        if its_n != n or its_flag != flag:
+            raise self.Error("gradient and output must have the same size and dtype")
+        keeps = (gradient, out)
+        return self.start(lib.HipressPushPull, keeps, key, memory, to, n, flag, priority)
+
+    def group(
+        self,
+        keys: Sequence[int],
+        gradients: Sequence[np.ndarray],
+        outs: Sequence[np.ndarray] | None = None,
+        priorities: Sequence[int] | None = None,
+    ) -> Group:
+        """Keys whose gradients are there at the same time, to be pushed and pulled in one call.
+
+        With many small gradients that takes a fraction of the processor time of a call for each.
+        Arrays are C-contiguous, float32 or float16, and used in place; ``outs`` are the gradients
+        themselves by default.
+
+        :raises HipressError: if the arrays cannot be used, or their numbers or sizes differ
+        """
+        return Group(self, keys, gradients, outs, priorities)
+
+    def start(self, function: Callable[..., int], keeps: object, *what: int) -> Pending:
+        """Calls ``function`` for a push or pull; ``keeps`` is what its memory belongs to."""
+        pending = Pending(self.Error, keeps)
+        operations = self._operations
+        operation = operations.add(pending)
+        code = function(self._handle, *what, operations.on_done, operation)
+        if code != 0:
+            operations.forget(operation)
+            self._check(code)
+        return pending
+
+    def set_gradient_compression(
+        self, compression: str | Mapping[str, object] | CompressionConfig
+    ) -> None:
+        """Compresses all later pushes, e.g. as ``{"type": "2bit", "threshold": 0.5}``.
+
+        ``topology``, ``devices_per_host`` and ``plan`` (a file) among them hold for keys that are
+        initialised later. With ``plan="auto"`` all workers call this together and find out by some
+        seconds of measuring from which size on compression pays, and how to cut gradients; they
+        check that again as they push, for which all must push their keys in the same order
+        (:mod:`hipress.autotune.plan`). With type "auto" they choose the codec, too, before the
+        first push (:mod:`hipress.autotune`). Both are for synchronous updates only.
+
+        :raises HipressError: a sentence that lists what is allowed
+        """
+        with self._sentences():
+            config = CompressionConfig.of(compression)
+        if config.type == AUTO:
+            self._choose(config)
+            return
+        self._requested = config
+        if (config.plan or os.environ.get("HIPRESS_PLAN")) == AUTO:
+            if not self._graphs.sync:
+                raise self.Error(_AUTO_IS_SYNC.format("plan"))
+            config = replace(config, plan=None)
+            self._compress(config)  # whatever is wrong with it is said at once
+            if not isinstance(self.auto, PlanController):
+                chosen = os.environ.get("HIPRESS_PARTITION_ELEMENTS")
+                self.auto = PlanController(self, self._compress, None if chosen else self._cut)
+            self.auto.decide(config)
+            return
+        if self.auto is not None:
+            self.auto.stop()
+        self._compress(config)
+
+    def _choose(self, config: CompressionConfig) -> None:
+        if os.environ.get("HIPRESS_PLAN"):
+            raise self.Error("type auto chooses without a plan: leave HIPRESS_PLAN out")
+        if not self._graphs.sync:
+            raise self.Error(_AUTO_IS_SYNC.format("type"))
+        if isinstance(self.auto, StoreController) and self.auto.watching:
+            if self.auto.config != config:
+                raise self.Error(
+                    f"a job has one type auto: it is {self.auto.config}, and cannot be {config}"
+                )
+            return
+        if self.auto is not None:
+            self.auto.stop()
+        self.auto = StoreController(self, config, self._compress)
+
+    def _cut(self, elements: int) -> None:
+        self._graphs.partition_elements = elements
+
+    def before_push(self, keys: Sequence[int], settle: Callable[[], None] | None = None) -> None:
+        """Front ends that push through :attr:`handle` call this before each push, in its order.
+
+        With ``plan="auto"`` or type "auto" it now and then, the same time on all workers, finds out
+        whether the plan, or the choice, still holds.
+
+        :param settle: blocks until all that was pushed and pulled is over; else :meth:`wait_all`
+        :raises HipressError: if a node fails meanwhile
+        """
+        if self.auto is not None:
+            self.auto.before_push(keys, settle or self.wait_all)
+
+    def _compress(self, config: CompressionConfig) -> None:
+        with self._sentences():
+            params = config.store_params()
+            graphs = self._graphs.configured(config)
+        self._check(lib.HipressSetGradientCompression(self._handle, *string_pairs(params)))
+        self._graphs = graphs
+
+    def command(self, server: int, head: int, body: bytes) -> bytes:
+        """Sends a command to one server and returns its answer.
+
+        :raises HipressError: with the server's sentence, if it refuses
+        """
+        return bytes_at(*self._call(lib.HipressCommand, server, head, body, len(body)))
+
+    def save_states(self, server: int | None = None, first: int = 0, last: int = LAST_KEY) -> bytes:
+        """States of the encodes of keys: residuals, momentum, counts of random codecs.
+
+        Blocks until all that this worker has pushed is encoded.
+
+        :param server: of this server; None: of this worker
+        :param first, last: the keys, both included
+        :raises HipressError: if a node fails meanwhile
+        """
+        rank = -1 if server is None else server
+        return bytes_at(*self._call(lib.HipressSaveStates, rank, first, last))
+
+    def norm_of_states(self, first: int = 0, last: int = LAST_KEY) -> float:
+        """Return the 2-norm of all vectors that :meth:`save_states` saves of this worker's keys.
+
+        Args:
+            first: First key.
+            last: Last key, included.
+        """
+        return self._call(lib.HipressNormOfStates, first, last)
+
+    def load_states(
+        self, states: bytes, server: int | None = None, first: int = 0, last: int = LAST_KEY
+    ) -> None:
+        """Loads what :meth:`save_states` gave, in a job of the same shape.
+
+        :raises HipressError: if they do not fit; then everything is as before
+        """
+        rank = -1 if server is None else server
+        self._check(lib.HipressLoadStates(self._handle, rank, first, last, states, len(states)))
+
+    def barrier(self) -> None:
+        """Blocks until all workers have called it."""
+        self._check(lib.HipressBarrier(self._handle))
+
+    def wait_all(self) -> None:
+        """Blocks until every push and pull so far is over."""
+        self._check(lib.HipressWaitAll(self._handle))
+
+    # ---- Serving ----
+
+    def set_updater(
+        self, updater: Callable[[int, str, np.ndarray, np.ndarray], None] | None
+    ) -> None:
+        """Servers: from now on values are weights, updated by ``updater(key, name, grad, weight)``.
+
+        ``grad`` and ``weight`` are float32 views, of this server's shard, of native memory; the
+        updater changes ``weight`` in place. An exception fails the job with its message. The
+        keys by which workers with ``plan="auto"`` agree stay sums: it does not get them.
+        """
+        if updater is None:
+            native = abi.HipressUpdater(0)
+        else:
+
+            def call(_context, key, name, gradient, weight, n):
+                try:
+                    gradient, weight = floats_at(gradient, n), floats_at(weight, n)
+                    if key >= FIRST_KEY:  # the plan's own: workers agree by sums
+                        weight[:] = gradient
+                    else:
+                        updater(key, name.decode(), gradient, weight)
+                    return 0
+                except BaseException as error:  # nothing may unwind into native code
+                    lib.HipressSetError(_sentence(error))
+                    return -1
+
+            native = abi.HipressUpdater(call)
+        self._check(lib.HipressSetUpdater(self._handle, native, None))
+        # The library calls it from now on. A call of the one before may be about to begin.
+        self._updaters.append(native)
+
+    def fail_job(self, sentence: str) -> None:
+        """Servers: every operation of every worker fails with this sentence, running or later."""
+        self._check(lib.HipressFailJob(self._handle, sentence.encode()))
+
+    def serve(
+        self, controller: Callable[[int, int, bytes], bytes | Later | None] | None = None
+    ) -> None:
+        """Serves until the job ends; ``controller(worker, head, body)`` answers commands.
+
+        One that cannot answer yet returns :data:`LATER`: it is called again with the same command
+        after the next one, and every second.
+
+        :raises HipressError: if a node died or the job failed
+        """
+        interrupted: list[KeyboardInterrupt] = []
+
+        def call(_context, rank, head, body, size):
+            try:
+                if controller is None:
+                    raise HipressError("this server takes no commands")
+                answer = controller(rank, head, bytes_at(body, size))
+                if answer is LATER:
+                    return LATER.value
+                if answer:
+                    lib.HipressSetReply(answer, len(answer))
+                return 0
+            except BaseException as error:  # nothing may unwind into native code
+                if isinstance(error, KeyboardInterrupt):
+                    interrupted.append(error)
+                    return abi.HIPRESS_INTERRUPTED
+                lib.HipressSetError(_sentence(error))
+                return -1
+
+        code = lib.HipressServe(self._handle, abi.HipressController(call), None)
+        if interrupted:
+            raise interrupted[0]
+        self._check(code)
+
+
+def _sentence(error: BaseException) -> bytes:
+    """The user's text of an exception: our own are sentences, others need their type."""
+    own = isinstance(error, HipressError)
+    return (str(error) if own else f"{type(error).__name__}: {error}").encode()

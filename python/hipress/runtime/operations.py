@@ -1,0 +1,133 @@
+"""Pushes and pulls under way: what keeps their memory alive, and how their ends come back.
+
+Native threads say what has ended, many operations in one call: entering Python takes longer than
+all else that is done for a small gradient. Nothing here is locked but the wait for an operation
+that is not over yet: a single step of a dict or a counter is whole in itself.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import threading
+
+import numpy as np
+
+from hipress.dtypes import FLAGS, NUMPY
+from hipress.errors import HipressError
+from hipress.native.library import abi, error_of
+
+_FLAGS = {np.dtype(name): FLAGS[name] for name in NUMPY}
+_waiting = threading.Lock()  # held by who is about to wait
+
+
+class Pending:
+    """The end of one push or pull.
+
+    :param error_class: what :meth:`wait` raises for a failed operation
+    :param keeps: lives until it is over
+    """
+
+    __slots__ = ("_error", "_error_class", "_keeps", "_over", "_waiter")
+
+    def __init__(self, error_class: type[Exception], keeps: object = None) -> None:
+        self._over = False
+        self._waiter: threading.Lock | None = None  # made by the first who has to wait
+        self._error: HipressError | None = None
+        self._error_class = error_class
+        self._keeps = keeps
+
+    def done(self, error: HipressError | None) -> None:
+        """End the operation, with this error if it failed. To be called once."""
+        self._error = error
+        self._keeps = None
+        self._over = True  # before the look at the waiter, who looks here once it has made itself
+        if self._waiter is not None:
+            self._waiter.release()
+
+    def wait(self, timeout: float | None = None) -> None:
+        """Blocks until the operation is over, at most ``timeout`` seconds.
+
+        :raises HipressError: if it failed; the message names the node that died, if one did
+        :raises TimeoutError: after ``timeout``
+        """
+        if not self._over:
+            self._block(timeout)
+        if self._error is not None:
+            raise self._error.as_kind(self._error_class)
+
+    def _block(self, timeout: float | None) -> None:
+        with _waiting:
+            if self._waiter is None:
+                waiter = threading.Lock()
+                waiter.acquire()
+                self._waiter = waiter
+        if self._over:
+            return
+        if not self._waiter.acquire(timeout=-1 if timeout is None else timeout):
+            raise TimeoutError(f"the operation was not over after {timeout} s")
+        self._waiter.release()  # for the next who waits
+
+
+class Operations:
+    """Operations of one node."""
+
+    def __init__(self) -> None:
+        self._under_way: dict[int, Pending] = {}
+        self._numbers = itertools.count(1)
+        self.on_done = abi.HipressDone(self._ended)
+        """A HipressDone: for failures, once :attr:`on_done_together` is set beside it."""
+        self.on_done_together = abi.HipressDoneTogether(self._ended_well)
+        """A HipressDoneTogether."""
+
+    def add(self, pending: Pending) -> int:
+        """The context of a new operation, whose end is ``pending``."""
+        operation = next(self._numbers)
+        self._under_way[operation] = pending
+        return operation
+
+    def forget(self, operation: int) -> None:
+        """Takes back one that could not be started."""
+        del self._under_way[operation]
+
+    def _ended(self, operation: int, error: ctypes._Pointer) -> None:
+        _keep_thread_state()
+        self._under_way.pop(operation).done(error_of(error))
+
+    def _ended_well(self, operations, count: int) -> None:
+        _keep_thread_state()
+        take = self._under_way.pop
+        for operation in operations[:count]:
+            take(operation).done(None)
+
+
+_thread = threading.local()
+
+
+def _keep_thread_state() -> None:
+    """Lets this native thread keep its Python state after the callback.
+
+    Otherwise each callback makes one and frees it, which takes longer than all else that it does.
+    """
+    if not hasattr(_thread, "kept"):
+        _thread.kept = ctypes.pythonapi.PyGILState_Ensure()
+
+
+def memory_of(array: np.ndarray) -> tuple[int, int, int]:
+    """(address, elements, type flag) of an array that native code can use in place."""
+    flag = _FLAGS.get(array.dtype)
+    if flag is None:
+        raise HipressError(f"a gradient must be {' or '.join(NUMPY)}, not {array.dtype}")
+    if not array.flags.c_contiguous:
+        raise HipressError("a gradient must be C-contiguous; pass np.ascontiguousarray(...)")
+    return _address(array), array.size, flag
+
+
+def _address(array: np.ndarray) -> int:
+    try:
+        return ctypes.addressof(_byte_of(array))  # a quarter of what .ctypes.data takes
+    except (TypeError, ValueError):  # it is read-only or empty
+        return array.__array_interface__["data"][0]
+
+
+_byte_of = ctypes.c_char.from_buffer

@@ -1,0 +1,79 @@
+"""Origins of a graph's payloads: the encode of each, and which of them are results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from hipress.topology.graph import GRADIENT, PLAIN, Graph, Node, Op, Task
+
+
+def origins(graph: Graph) -> dict[tuple[Node, int], tuple[Node, int]]:
+    """The ENCODE, by node and index, that each payload of each node came out of."""
+    sent = {
+        (node, task.peer, task.partition, task.step): (node, task.inputs[0])
+        for node, tasks in graph.tasks.items()
+        for task in tasks
+        if task.op == Op.SEND
+    }
+    found = {}
+    for node, tasks in graph.tasks.items():
+        for t, task in enumerate(tasks):
+            if task.op not in (Op.ENCODE, Op.RECV):
+                continue
+            origin, source = (node, t), task
+            while source.op == Op.RECV:  # perhaps passed on by several
+                origin = sent[source.peer, origin[0], source.partition, source.step]
+                source = graph.tasks[origin[0]][origin[1]]
+            found[node, t] = origin
+    return found
+
+
+def results(graph: Graph) -> set[tuple[Node, int]]:
+    """The ENCODEs whose payloads are decoded as results (a reduce-scatter has none: its results
+    are sums that nobody else needs)."""
+    origin = origins(graph)
+    return {
+        origin[node, task.inputs[0]]
+        for node, tasks in graph.tasks.items()
+        for task in tasks
+        if task.op == Op.DECODE and (node, task.inputs[0]) in origin
+    }
+
+
+def first_encoders(tasks: Iterable[Task]) -> dict[int, int]:
+    """The first task of each partition that encodes something with this node's own gradient.
+
+    :param tasks: of one node
+    """
+    found: dict[int, int] = {}
+    has_own: set[int] = {GRADIENT}
+    for index, task in enumerate(tasks):
+        if has_own.intersection(task.inputs):
+            has_own.add(index)
+            if task.op == Op.ENCODE:
+                found.setdefault(task.partition, index)
+    return found
+
+
+def own_encoders(graph: Graph, partition: int) -> list[Task]:
+    """The ENCODEs of a partition that compress one node's own gradient by itself."""
+    return [
+        task
+        for tasks in graph.tasks.values()
+        for task in tasks
+        if task.op == Op.ENCODE
+        and task.partition == partition
+        and task.inputs == (GRADIENT,)
+        and task.num_summands != PLAIN
+    ]
+
+
+def residual_takers(graph: Graph, partition: int) -> list[Task]:
+    """The ENCODEs of a partition among which a residual of all nodes is dealt out: those of
+    :func:`own_encoders`; where only sums are compressed, each node's first with its own gradient,
+    which sends its share as it is."""
+    own = own_encoders(graph, partition)
+    if own:
+        return own
+    firsts = [(tasks, first_encoders(tasks)) for tasks in graph.tasks.values()]
+    return [tasks[first[partition]] for tasks, first in firsts if partition in first]
