@@ -101,14 +101,14 @@ $(LATEST)/.ready: tests/requirements-torch-latest.txt
 	@touch $@
 
 test-torch-latest: build $(LATEST)/.ready  ## the PyTorch tests with the newest PyTorch and NumPy, and PyTorch's own (minutes; gigabytes)
-	@$(LATEST)/bin/python -m pytest -q tests/unittest/test_torch_*.py $(PYTEST_ARGS)
+	@$(LATEST)/bin/python -m pytest -q tests/unittest/frontends/torch $(PYTEST_ARGS)
 
 $(STAMPS)/image: tools/setup.sh | $(STAMPS)/system
 	@$(SETUP) image
 
 test-image: build $(STAMPS)/image  ## the container image, and a cluster of its containers (minutes; root)
 	@rm -f dist/hipress-*.whl; $(SETUP) wheel
-	@HIPRESS_TEST_IMAGE=1 $(PY) -m pytest -q tests/unittest/test_image.py $(PYTEST_ARGS)
+	@HIPRESS_TEST_IMAGE=1 $(PY) -m pytest -q tests/unittest/project/test_image.py $(PYTEST_ARGS)
 
 nightly: build  ## codecs on 2^24 elements, bit for bit; jobs whose processes are killed; schedules of membership (minutes)
 	@$(PY) tests/nightly/large_gradients.py

@@ -19,7 +19,7 @@ import typer
 from benchmarks.common.options import Quick, Rounds
 from benchmarks.common.results import Record, console
 from hipress.compression import compiler
-from hipress.compression.compiler.runtime.native import Compiled, _EncodeCall
+from hipress.compression.compiler.runtime.native import Compiled
 
 DRAWS = """
 algorithm "draws"; param uint32 seed = 0;
@@ -76,11 +76,11 @@ class Timed:
         self.states = [np.zeros_like(gradient) for _ in program.states]
         self.lazy = np.zeros(8, np.float32)
         self.payload = np.zeros(self.coder.max_bytes(gradient.size) + 4096, np.uint8)
-        pointers = (ctypes.c_void_p * max(len(self.states), 1))(
+        self.pointers = pointers = (ctypes.c_void_p * max(len(self.states), 1))(
             *(state.ctypes.data for state in self.states)
         )
-        self.call = _EncodeCall(
-            gradient.ctypes.data, 0, gradient.size, self.coder._values, pointers,
+        self.call = self.coder._abi.CompllEncodeCall(
+            gradient.ctypes.data, 0, gradient.size, self.coder._params, pointers,
             pointers, 0, self.lazy.ctypes.data, 0, 0, 1, None, self.payload.ctypes.data,
         )  # fmt: skip
         self.best = float("inf")

@@ -16,7 +16,9 @@ from harness.launch import Sshd
 
 warm.enable()
 # Processes that tests start also import helper modules of this folder.
-_paths = [os.environ.get("PYTHONPATH"), str(Path(__file__).parent)]
+_here = Path(__file__).parent
+_folders = sorted({str(path.parent) for path in _here.rglob("test_*.py")})
+_paths = [os.environ.get("PYTHONPATH"), str(_here), *_folders]
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, _paths))
 
 

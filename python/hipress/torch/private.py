@@ -1,6 +1,6 @@
 """Parts of PyTorch without a public name that the package uses, each looked up here alone.
 
-tests/unittest/test_torch_private.py names them all: it says what a new PyTorch has moved. Those of
+tests/unittest/frontends/torch/test_torch_private.py names them all: it says what a new PyTorch has moved. Those of
 FSDP are in private_fsdp.py.
 """
 
