@@ -73,6 +73,7 @@ docs: build  ## the documentation as a site, build/site/index.html
 SPELLED := docs examples tools .github README.md CONTRIBUTING.md Dockerfile Makefile compose.yaml
 lint: setup  ## ruff, the layers of docs/contributing/architecture.md, no newer Python than the package says, and American spelling
 	@$(PY) -m ruff check .
+	@$(PY) -m ruff format --check -q .
 	@$(VENV)/bin/lint-imports --no-cache
 	@$(VENV)/bin/vermin -q -t=3.9- --violations --no-tips --eval-annotations python examples tools
 	@$(VENV)/bin/codespell -D - -D tools/lint/dictionary.txt $(SPELLED)

@@ -19,9 +19,14 @@ class ElasticJob(Processes):
     """
 
     def __init__(
-        self, command: Sequence[str], workers: int, min_workers: int = 2,
-        env: Mapping[str, str] | None = None, heartbeat_ms: int = 5000, **options: object,
-    ) -> None:  # fmt: skip
+        self,
+        command: Sequence[str],
+        workers: int,
+        min_workers: int = 2,
+        env: Mapping[str, str] | None = None,
+        heartbeat_ms: int = 5000,
+        **options: object,
+    ) -> None:
         from hipress.base.addresses import join
 
         super().__init__(**options)

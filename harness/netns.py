@@ -204,8 +204,21 @@ class ShapedNetwork:
         for node in range(self.nodes):
             name, port = self.namespace(node), f"port{node}"
             _run("ip", "netns", "add", name)
-            _run("ip", "-n", switch, "link", "add", port, "type", "veth",
-                 "peer", "name", "eth0", "netns", name)  # fmt: skip
+            _run(
+                "ip",
+                "-n",
+                switch,
+                "link",
+                "add",
+                port,
+                "type",
+                "veth",
+                "peer",
+                "name",
+                "eth0",
+                "netns",
+                name,
+            )
             _run("ip", "-n", switch, "link", "set", port, "master", "bridge0", "up")
             # Without nodad an IPv6 address cannot be used for a second.
             address = f"{self.address(node)}/{64 if self.ipv6 else 24}"
@@ -221,8 +234,23 @@ class ShapedNetwork:
         rate = f"{bits_per_second(rate) / self.dilation:.0f}bit"
         latency = f"{self.latency * self.dilation:g}s"
         for where, device in ((self._switch, f"port{node}"), (self.namespace(node), "eth0")):
-            _run("tc", "-n", where, "qdisc", "replace", "dev", device, "root", "tbf", "rate",
-                 rate, "burst", self.burst, "latency", latency)  # fmt: skip
+            _run(
+                "tc",
+                "-n",
+                where,
+                "qdisc",
+                "replace",
+                "dev",
+                device,
+                "root",
+                "tbf",
+                "rate",
+                rate,
+                "burst",
+                self.burst,
+                "latency",
+                latency,
+            )
 
     def reshape(self, rate: str) -> None:
         """Gives all links another rate, while processes use them."""

@@ -72,10 +72,14 @@ def running(timeout: float = 30) -> Iterator[dict[str, str]]:
         (folder / "key").chmod(0o400)
         for made in ("state", "spool"):
             (folder / made).mkdir()
-        (folder / "slurm.conf").write_text(CONFIGURATION.format(
-            host=socket.gethostname().split(".")[0], folder=folder, controller_port=free_port(),
-            node_port=free_port(),
-        ))  # fmt: skip
+        (folder / "slurm.conf").write_text(
+            CONFIGURATION.format(
+                host=socket.gethostname().split(".")[0],
+                folder=folder,
+                controller_port=free_port(),
+                node_port=free_port(),
+            )
+        )
         env = {**os.environ, "SLURM_CONF": str(folder / "slurm.conf")}
         env["PATH"] = env.get("PATH", "") + ":/usr/sbin:/sbin"
         log = end.enter_context(open(folder / "programs.log", "w"))
@@ -87,9 +91,16 @@ def running(timeout: float = 30) -> Iterator[dict[str, str]]:
             end.callback(process.wait)
             end.callback(process.kill)
 
-        start("munged", "--foreground", "--force", f"--socket={folder}/munge.socket",
-              f"--key-file={folder}/key", f"--pid-file={folder}/munge.pid",
-              f"--log-file={folder}/munge.log", f"--seed-file={folder}/munge.seed")  # fmt: skip
+        start(
+            "munged",
+            "--foreground",
+            "--force",
+            f"--socket={folder}/munge.socket",
+            f"--key-file={folder}/key",
+            f"--pid-file={folder}/munge.pid",
+            f"--log-file={folder}/munge.log",
+            f"--seed-file={folder}/munge.seed",
+        )
         deadline = time.monotonic() + timeout
         while not (folder / "munge.socket").exists() and time.monotonic() < deadline:
             time.sleep(0.05)
@@ -97,9 +108,12 @@ def running(timeout: float = 30) -> Iterator[dict[str, str]]:
         start("slurmd", "-D")
         while time.monotonic() < deadline:
             found = subprocess.run(
-                ["sinfo", "--noheader", "--format=%T"], env=env, capture_output=True, text=True,
+                ["sinfo", "--noheader", "--format=%T"],
+                env=env,
+                capture_output=True,
+                text=True,
                 timeout=timeout,
-            )  # fmt: skip
+            )
             if found.stdout.strip() == "idle":
                 break
             time.sleep(0.2)
@@ -120,8 +134,11 @@ def allocation(
     code = "import json, os; print(json.dumps(dict(os.environ)), flush=True); input()"
     holder = subprocess.Popen(
         ["salloc", "--quiet", "--nodes=1", *options, sys.executable, "-S", "-c", code],
-        env={**os.environ, **slurm}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        env={**os.environ, **slurm},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     try:
         ready = select.select([holder.stdout], [], [], timeout)[0]
         assert ready, f"no allocation within {timeout} s"

@@ -48,7 +48,8 @@ def run_ranks(
     port = free_port()
     ranks = [
         context.Process(
-            target=_run, args=(function, rank, world_size, port, queue, args, join, gpu),
+            target=_run,
+            args=(function, rank, world_size, port, queue, args, join, gpu),
             daemon=True,
         )
         for rank in range(world_size)

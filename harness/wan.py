@@ -53,8 +53,14 @@ class Link:
     def line(self, dilation: float) -> str:
         """The router's words for it, in this machine's time."""
         queues = [self.queue * (1 if self.queue_in_bytes else r) for r in (self.up, self.down)]
-        values = [self.up / dilation, self.down / dilation, self.delay * dilation,
-                  self.jitter * dilation, self.loss, *queues]  # fmt: skip
+        values = [
+            self.up / dilation,
+            self.down / dilation,
+            self.delay * dilation,
+            self.jitter * dilation,
+            self.loss,
+            *queues,
+        ]
         return " ".join(f"{value:.12g}" for value in values)
 
 
@@ -192,8 +198,19 @@ class WideAreaNetwork(ShapedNetwork):
         for node in range(self.nodes):
             name = self.namespace(node)
             _run("ip", "-n", name, "address", "add", f"{self.address(node)}/24", "dev", "eth0")
-            _run("ip", "-n", name, "link", "set", "eth0", "mtu", str(self.wan.mtu),
-                 "txqueuelen", "10000", "up")  # fmt: skip
+            _run(
+                "ip",
+                "-n",
+                name,
+                "link",
+                "set",
+                "eth0",
+                "mtu",
+                str(self.wan.mtu),
+                "txqueuelen",
+                "10000",
+                "up",
+            )
             _run("ip", "-n", name, "link", "set", "lo", "up")
 
     def _ask(self, text: str, lines: int) -> list[str]:

@@ -93,9 +93,13 @@ def row(test: Test, description: Description) -> str:
     """Return a test's row of the table."""
     name = f"`{Path(test.file).name}::{test.name}`"
     cells = [
-        name, str(len(test.seconds)), f"{max(test.seconds):.0f}", f"{sum(test.seconds):.0f}",
-        description.tier, *(re.sub(r"\|", r"\\|", text) for text in description[1:]),
-    ]  # fmt: skip
+        name,
+        str(len(test.seconds)),
+        f"{max(test.seconds):.0f}",
+        f"{sum(test.seconds):.0f}",
+        description.tier,
+        *(re.sub(r"\|", r"\\|", text) for text in description[1:]),
+    ]
     return f"| {' | '.join(cells)} |\n"
 
 
@@ -115,10 +119,12 @@ def main() -> int:
         if not (description.proves and description.cost):
             lacking.append(f"{test.file}::{test.name}")
     head = HEAD.format(
-        count=len(slowest), total=len(tests), note=options.note and f"{options.note}\n",
+        count=len(slowest),
+        total=len(tests),
+        note=options.note and f"{options.note}\n",
         seconds=sum(sum(test.seconds) for test in slowest),
         all_seconds=sum(sum(test.seconds) for test in tests),
-    )  # fmt: skip
+    )
     PAGE.write_text(head + "".join(rows), encoding="utf-8")
     for name in lacking:
         print(f"no docstring with a paragraph 'Cost:': {name}", file=sys.stderr)

@@ -27,8 +27,12 @@ def included(file: Path) -> list[str]:
 
 def find_headers(source: Path) -> set[Path]:
     """Return the headers under `source` that our code needs, relative to it."""
-    ours = [file for folder in ("include", "src") for file in (ROOT / folder).rglob("*")
-            if file.suffix in (".h", ".cc", ".cuh")]  # fmt: skip
+    ours = [
+        file
+        for folder in ("include", "src")
+        for file in (ROOT / folder).rglob("*")
+        if file.suffix in (".h", ".cc", ".cuh")
+    ]
     waiting = [Path(name) for file in ours for name in included(file)]
     found: set[Path] = set()
     while waiting:

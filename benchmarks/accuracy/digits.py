@@ -18,15 +18,24 @@ import demo  # noqa: E402
 
 
 def train(
-    options: list[str], servers: int, ours: bool = True, network: ShapedNetwork | None = None,
+    options: list[str],
+    servers: int,
+    ours: bool = True,
+    network: ShapedNetwork | None = None,
     priority: bool = False,
-) -> tuple[list[dict[str, Any]], int]:  # fmt: skip
+) -> tuple[list[dict[str, Any]], int]:
     """One run of 4 workers: its records, and how many different weights the workers ended with."""
     with tempfile.TemporaryDirectory(prefix="hipress-digits-") as folder:
         output = Path(folder) / "run.jsonl"
         command = [sys.executable, str(DIGITS / "train.py"), *options, "--output", str(output)]
         jobs.kvstore_job(
-            command, 4, servers, network, {"OMP_NUM_THREADS": "1"}, timeout=300, boot=ours,
+            command,
+            4,
+            servers,
+            network,
+            {"OMP_NUM_THREADS": "1"},
+            timeout=300,
+            boot=ours,
             priority=priority,
-        )  # fmt: skip
+        )
         return demo.read_records(output), len(set(demo.read_weights(output, 4)))

@@ -93,8 +93,11 @@ def main(
     for row in table:
         line = [row.name]
         if row.seconds:
-            line += [f"{row.median:.2f}", f"{statistics.median(row.steps):.0f}",
-                     f"{1e3 * sum(row.seconds) / sum(row.steps):.0f}"]  # fmt: skip
+            line += [
+                f"{row.median:.2f}",
+                f"{statistics.median(row.steps):.0f}",
+                f"{1e3 * sum(row.seconds) / sum(row.steps):.0f}",
+            ]
             line += [f"{median[peer] / row.median:.2f}" if peer in median else "" for peer in PEERS]
         cells.append([*line, *[""] * (7 - len(line)), row.missed or ""])
     heads = ["", "seconds", "steps", "ms a step", *(f"against {peer}" for peer in PEERS), "missed"]

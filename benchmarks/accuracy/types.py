@@ -45,8 +45,16 @@ def main(
         wire = [run["pushed_bytes"] + run["pulled_bytes"] for run in (found[0], runs["none"][0])]
         same = all(run["weights"] == 1 for run in found)
         holds = abs(worst) <= LIMIT and same
-        rows.append({"type": kind, "accuracy": reached, "worst_difference": worst, "holds": holds,
-                     "workers_bit_identical": same, "bytes_ratio": wire[1] / wire[0]})  # fmt: skip
+        rows.append(
+            {
+                "type": kind,
+                "accuracy": reached,
+                "worst_difference": worst,
+                "holds": holds,
+                "workers_bit_identical": same,
+                "bytes_ratio": wire[1] / wire[0],
+            }
+        )
         line = [kind, *(f"{f(reached):.2f}" for f in (statistics.mean, min, max))]
         if kind != "none":
             line += [f"{worst:+.2f}", "yes" if holds else "NO", f"1/{wire[1] / wire[0]:.1f}"]

@@ -80,9 +80,20 @@ class Timed:
             *(state.ctypes.data for state in self.states)
         )
         self.call = self.coder._abi.CompllEncodeCall(
-            gradient.ctypes.data, 0, gradient.size, self.coder._params, pointers,
-            pointers, 0, self.lazy.ctypes.data, 0, 0, 1, None, self.payload.ctypes.data,
-        )  # fmt: skip
+            gradient.ctypes.data,
+            0,
+            gradient.size,
+            self.coder._params,
+            pointers,
+            pointers,
+            0,
+            self.lazy.ctypes.data,
+            0,
+            0,
+            1,
+            None,
+            self.payload.ctypes.data,
+        )
         self.best = float("inf")
 
     def run(self, seconds: float) -> None:
@@ -121,8 +132,10 @@ def main(
         for each in timed.values():
             each.run(seconds / rounds)
     record["seconds"] = {name: each.best for name, each in timed.items()}
-    cells = [[name, f"{4e-9 * elements / each.best:.1f}", f"{1e6 * each.best:.2f}"]
-             for name, each in timed.items()]  # fmt: skip
+    cells = [
+        [name, f"{4e-9 * elements / each.best:.1f}", f"{1e6 * each.best:.2f}"]
+        for name, each in timed.items()
+    ]
     record.table(["program", "GB/s", "us"], cells)
     for name, parts in (
         ("maxmin, 8 bits", ("maxmin, 8 bits, nearest", "16 random bits")),

@@ -31,8 +31,15 @@ def count_c(text: str) -> int:
 
 def count_python(text: str) -> int:
     """Lines of Python on which a token begins or goes on, documentation strings apart."""
-    layout = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT,
-              tokenize.ENDMARKER, tokenize.ENCODING}  # fmt: skip
+    layout = {
+        tokenize.COMMENT,
+        tokenize.NL,
+        tokenize.NEWLINE,
+        tokenize.INDENT,
+        tokenize.DEDENT,
+        tokenize.ENDMARKER,
+        tokenize.ENCODING,
+    }
     lines: set[int] = set()
     begins = True  # of a statement
     for token in tokenize.generate_tokens(io.StringIO(text).readline):

@@ -45,8 +45,9 @@ def main(
         models, steps, looks, seconds = "cnn", 2, 1, 0.02
     record = Record(output, locals())
     counted = looked_at(steps, looks)
-    gradients = {model: list(trained(model, "float32", steps, steps, seed))
-                 for model in models.split()}  # fmt: skip
+    gradients = {
+        model: list(trained(model, "float32", steps, steps, seed)) for model in models.split()
+    }
     rows = []
     for codec in codecs.split():
         row = [f"`{codec.replace(':', '`, `')}`"]
@@ -101,5 +102,7 @@ def speed(codec: str, gradient: np.ndarray, seconds: float) -> tuple[float, floa
     if not coded or size < LEAST_TIMED:
         return 0.0, 0.0
     (encode, decode), (more_encode, more_decode) = taken
-    return (size / max(more_encode - encode, 1e-9) / 1e9,
-            2 * size / max(more_decode - decode, 1e-9) / 1e9)  # fmt: skip
+    return (
+        size / max(more_encode - encode, 1e-9) / 1e9,
+        2 * size / max(more_decode - decode, 1e-9) / 1e9,
+    )

@@ -47,22 +47,37 @@ def main(
     rows = []
     for model in models.split():
         for dtype in WANTED:
-            found = [measured(gradients, dtype, seconds)
-                     for gradients in trained(model, dtype, steps, looks, seed)]  # fmt: skip
+            found = [
+                measured(gradients, dtype, seconds)
+                for gradients in trained(model, dtype, steps, looks, seed)
+            ]
             ratio = sum(one["bytes"] for one in found) / sum(one["sent"] for one in found)
             fast = {key: max(one[key] for one in found) for key in ("encode", "decode", "sum")}
             by_zlib = sum(one["bytes"] for one in found) / sum(one["zlib"] for one in found)
             speed = max(one["zlib speed"] for one in found)
-            rows.append([
-                f"{model}, {dtype}", f"{sum(one['elements'] for one in found) // len(found):,}",
-                f"{ratio:.3f}", *(f"{fast[key]:.1f}" for key in fast),
-                f"{by_zlib:.3f}", f"{speed:.2f}",
-            ])  # fmt: skip
+            rows.append(
+                [
+                    f"{model}, {dtype}",
+                    f"{sum(one['elements'] for one in found) // len(found):,}",
+                    f"{ratio:.3f}",
+                    *(f"{fast[key]:.1f}" for key in fast),
+                    f"{by_zlib:.3f}",
+                    f"{speed:.2f}",
+                ]
+            )
             verdict(ratio >= WANTED[dtype], f"{model}: {WANTED[dtype]} times fewer bytes, {dtype}")
             enough = min(fast["encode"], fast["decode"]) >= WANTED_GB_PER_S
             verdict(enough, f"{model}: {WANTED_GB_PER_S} GB/s each way, {dtype}")
-    heads = ["", "elements", "times fewer bytes", "encode GB/s", "decode GB/s", "sum of 4 GB/s",
-             "zlib: times fewer bytes", "GB/s"]  # fmt: skip
+    heads = [
+        "",
+        "elements",
+        "times fewer bytes",
+        "encode GB/s",
+        "decode GB/s",
+        "sum of 4 GB/s",
+        "zlib: times fewer bytes",
+        "GB/s",
+    ]
     record.table(heads, rows, f"lossless, gradients of {looks} of {steps} steps, one thread")
     record.save()
 
@@ -141,11 +156,15 @@ def measured(gradients: list[np.ndarray], dtype: str, seconds: float) -> dict[st
     add = best_seconds(lambda: codec.decode_sum([payload] * 4, out=total, dtype=dtype), seconds)
     compress = best_seconds(lambda: zlib.compress(ordered, 1), seconds)
     return {
-        "elements": sum(x.size for x in gradients), "bytes": sum(x.nbytes for x in gradients),
-        "sent": sent, "zlib": by_zlib, "encode": part.nbytes / encode / 1e9,
-        "decode": part.nbytes / decode / 1e9, "sum": 4 * part.nbytes / add / 1e9,
+        "elements": sum(x.size for x in gradients),
+        "bytes": sum(x.nbytes for x in gradients),
+        "sent": sent,
+        "zlib": by_zlib,
+        "encode": part.nbytes / encode / 1e9,
+        "decode": part.nbytes / decode / 1e9,
+        "sum": 4 * part.nbytes / add / 1e9,
         "zlib speed": part.nbytes / compress / 1e9,
-    }  # fmt: skip
+    }
 
 
 def planes(x: np.ndarray) -> bytes:

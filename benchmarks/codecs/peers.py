@@ -97,11 +97,23 @@ def runs(elements: int) -> list[tuple[str, str, str, str, float | None, Callable
     gradient = np.random.default_rng(1).normal(0, 0.5, elements).astype(np.float32)
     residual = np.zeros_like(gradient)
     found: list = [
-        ("NumPy", "2bit", "encode", "2bit, error feedback", None,
-         lambda: numpy_two_bit(gradient, residual)),
-        ("NumPy", "onebit", "encode", "onebit, error feedback", 30,
-         lambda: numpy_onebit(gradient, residual)),
-    ]  # fmt: skip
+        (
+            "NumPy",
+            "2bit",
+            "encode",
+            "2bit, error feedback",
+            None,
+            lambda: numpy_two_bit(gradient, residual),
+        ),
+        (
+            "NumPy",
+            "onebit",
+            "encode",
+            "onebit, error feedback",
+            30,
+            lambda: numpy_onebit(gradient, residual),
+        ),
+    ]
     try:
         import torch
     except ImportError:
@@ -109,8 +121,9 @@ def runs(elements: int) -> list[tuple[str, str, str, str, float | None, Callable
     torch.set_num_threads(1)
     x = torch.from_numpy(gradient)
     k = [max(1, elements // 1000), max(1, elements // 100)]
-    half = {name: torch.empty(elements, dtype=getattr(torch, name))
-            for name in ("float16", "bfloat16")}  # fmt: skip
+    half = {
+        name: torch.empty(elements, dtype=getattr(torch, name)) for name in ("float16", "bfloat16")
+    }
     scale = float(x.max() - x.min()) / 255
     return [
         *found,
@@ -118,35 +131,83 @@ def runs(elements: int) -> list[tuple[str, str, str, str, float | None, Callable
         ("torch", "dgc, 0.1%", "encode", "topk(|x|, 0.1%)", 20, lambda: torch.topk(x.abs(), k[0])),
         ("torch", "dgc, 1%", "encode", "topk(|x|, 1%)", 20, lambda: torch.topk(x.abs(), k[1])),
         ("GRACE's formula", "onebit", "encode", "onebit", 5, lambda: grace_onebit(torch, x)),
-        ("GRACE's formula", "terngrad, 2 bits", "encode", "terngrad", 5,
-         lambda: grace_terngrad(torch, x)),
-        ("GRACE's formula", "terngrad, 8 bits", "encode", "qsgd, 255 levels", 5,
-         lambda: grace_qsgd(torch, x)),
-        ("GRACE's formula", "topk, 0.1%", "encode", "topk, 0.1%", 5,
-         lambda: grace_topk(torch, x, 0.001)),
-        ("GRACE's formula", "graddrop, 1%", "encode", "dgc, 1%", 5,
-         lambda: grace_dgc(torch, x, 0.01)),
-        ("hivemind's formula", "terngrad, 8 bits", "encode", "uniform 8 bit", 10,
-         lambda: hivemind_uniform(torch, x)),
-        ("torch", "terngrad, 8 bits, nearest", "encode", "aminmax, then quantize_per_tensor", 1,
-         lambda: torch_quantizer(torch, x)),
-        ("torch", "terngrad, 8 bits, nearest", "encode", "quantize_per_tensor, range given", None,
-         lambda: torch.quantize_per_tensor(x, scale, 128, torch.quint8)),
+        (
+            "GRACE's formula",
+            "terngrad, 2 bits",
+            "encode",
+            "terngrad",
+            5,
+            lambda: grace_terngrad(torch, x),
+        ),
+        (
+            "GRACE's formula",
+            "terngrad, 8 bits",
+            "encode",
+            "qsgd, 255 levels",
+            5,
+            lambda: grace_qsgd(torch, x),
+        ),
+        (
+            "GRACE's formula",
+            "topk, 0.1%",
+            "encode",
+            "topk, 0.1%",
+            5,
+            lambda: grace_topk(torch, x, 0.001),
+        ),
+        (
+            "GRACE's formula",
+            "graddrop, 1%",
+            "encode",
+            "dgc, 1%",
+            5,
+            lambda: grace_dgc(torch, x, 0.01),
+        ),
+        (
+            "hivemind's formula",
+            "terngrad, 8 bits",
+            "encode",
+            "uniform 8 bit",
+            10,
+            lambda: hivemind_uniform(torch, x),
+        ),
+        (
+            "torch",
+            "terngrad, 8 bits, nearest",
+            "encode",
+            "aminmax, then quantize_per_tensor",
+            1,
+            lambda: torch_quantizer(torch, x),
+        ),
+        (
+            "torch",
+            "terngrad, 8 bits, nearest",
+            "encode",
+            "quantize_per_tensor, range given",
+            None,
+            lambda: torch.quantize_per_tensor(x, scale, 128, torch.quint8),
+        ),
         ("torch", "fp16", "encode", "copy to float16", 1, lambda: half["float16"].copy_(x)),
         ("torch", "bf16", "encode", "copy to bfloat16", 1, lambda: half["bfloat16"].copy_(x)),
-    ]  # fmt: skip
+    ]
 
 
 def main() -> None:
     given = options(elements=65536, seconds=0.3)
-    report(rows=[
-        {
-            "kernels": peer, "codec": codec, "operation": operation, "what": what,
-            "wanted": wanted, "elements": given.elements,
-            "gb_per_s": given.elements * 4e-9 / best_seconds(run, given.seconds),
-        }
-        for peer, codec, operation, what, wanted, run in runs(given.elements)
-    ])  # fmt: skip
+    report(
+        rows=[
+            {
+                "kernels": peer,
+                "codec": codec,
+                "operation": operation,
+                "what": what,
+                "wanted": wanted,
+                "elements": given.elements,
+                "gb_per_s": given.elements * 4e-9 / best_seconds(run, given.seconds),
+            }
+            for peer, codec, operation, what, wanted, run in runs(given.elements)
+        ]
+    )
 
 
 if __name__ == "__main__":

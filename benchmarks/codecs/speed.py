@@ -66,11 +66,18 @@ def speed_table(record: Record, rows: list[dict], elements: int) -> None:
         if reference is not None and row["of_copy"] < WANTED * reference:
             reached += " (below)"
         two = ours.get((codec, operation, 2))
-        table.append([
-            codec, operation, f"{row['gb_per_s']:.1f}", f"{row['bytes']:.1f}",
-            f"{row['of_copy']:.0%}", "" if reference is None else f"{reference:.0%}", reached,
-            "" if two is None else f"{two['gb_per_s'] / row['gb_per_s']:.2f}",
-        ])  # fmt: skip
+        table.append(
+            [
+                codec,
+                operation,
+                f"{row['gb_per_s']:.1f}",
+                f"{row['bytes']:.1f}",
+                f"{row['of_copy']:.0%}",
+                "" if reference is None else f"{reference:.0%}",
+                reached,
+                "" if two is None else f"{two['gb_per_s'] / row['gb_per_s']:.2f}",
+            ]
+        )
     copies = sorted(row["copy_gb_per_s"] for row in chosen)
     title = (
         f"{elements:,} elements, {best}; memcpy reads + writes {copies[len(copies) // 2]:.1f} GB/s "
@@ -90,10 +97,16 @@ def width_table(record: Record, rows: list[dict], elements: int) -> None:
     }
     sets = [name for name in ("baseline", "avx2", "avx512") if (8, name, "encode") in rates]
     table = [
-        [str(bits), *(f"{rates[bits, name, operation]:.1f}" for name in sets
-                      for operation in ("encode", "decode"))]
+        [
+            str(bits),
+            *(
+                f"{rates[bits, name, operation]:.1f}"
+                for name in sets
+                for operation in ("encode", "decode")
+            ),
+        ]
         for bits in widths.values()
-    ]  # fmt: skip
+    ]
     heads = [f"{name}: {operation}" for name in sets for operation in ("encode", "decode")]
     title = f"{elements:,} elements, one thread: GB/s of maxmin by the width of its codes"
     record.table(["bits", *heads], table, title, f"widths-{elements}")
@@ -120,10 +133,15 @@ def peer_table(record: Record, rows: list[dict], elements: int) -> None:
                 peer, wanted = "MXNet's 2bit loop, written again", 20
         ratio = ours[row["codec"], row["operation"]] / row["gb_per_s"]
         verdict = "" if wanted is None else f"{wanted}" + (" (below)" if ratio < wanted else "")
-        table.append([
-            f"{row['codec']} {row['operation']}", f"{peer}: {what}", f"{row['gb_per_s']:.2f}",
-            f"{ratio:.1f}", verdict,
-        ])  # fmt: skip
+        table.append(
+            [
+                f"{row['codec']} {row['operation']}",
+                f"{peer}: {what}",
+                f"{row['gb_per_s']:.2f}",
+                f"{ratio:.1f}",
+                verdict,
+            ]
+        )
     header = ["ours", "peer", "its GB/s", "ours, times as fast", "wanted"]
     title = f"{elements:,} elements, one thread"
     record.table(header, table, title, f"peers-{elements}")

@@ -107,8 +107,9 @@ class Bench:
             states = [self.room(4 * n, np.zeros(n, np.float32)) for _ in program.states]
             payload, size, status = self.room(most), self.room(8), self.room(16)
             work = self.room(max(algorithm.encode_workspace(n), algorithm.decode_workspace(n)))
-            encodes.append(algorithm.encode_call(
-                self.gradients[k], n, states, payload, most, size, work))  # fmt: skip
+            encodes.append(
+                algorithm.encode_call(self.gradients[k], n, states, payload, most, size, work)
+            )
             decodes.append(DecodeCall(payload, size, most, n, self.room(4 * n), status, work))
         row = {"codec": name}
         runs = {
@@ -139,9 +140,17 @@ class Bench:
             n = int(n)
             states = [self.room(4 * n, np.zeros(n, np.float32)) for _ in algorithm.program.states]
             most = algorithm.max_bytes(n)
-            calls.append(algorithm.encode_call(
-                self.gradients[0], n, states, self.room(most), most, self.room(8),
-                self.room(algorithm.encode_workspace(n))))  # fmt: skip
+            calls.append(
+                algorithm.encode_call(
+                    self.gradients[0],
+                    n,
+                    states,
+                    self.room(most),
+                    most,
+                    self.room(8),
+                    self.room(algorithm.encode_workspace(n)),
+                )
+            )
         listed = np.frombuffer((EncodeCall * count)(*calls), np.uint8)
         at = self.room(listed.nbytes, listed)
         single = self.seconds(lambda k: [algorithm.encode(call) for call in calls])
@@ -149,8 +158,13 @@ class Bench:
         algorithm.encode_batch(at, count)
         launches = self.library.launches - before
         together = self.seconds(lambda k: algorithm.encode_batch(at, count))
-        return {"codec": name, "gradients": count, "one by one ms": 1e3 * single,
-                "batch ms": 1e3 * together, "batch launches": launches}  # fmt: skip
+        return {
+            "codec": name,
+            "gradients": count,
+            "one by one ms": 1e3 * single,
+            "batch ms": 1e3 * together,
+            "batch launches": launches,
+        }
 
 
 def topk_seconds(elements: int, repeat: int, ratio: float = 0.001) -> float | None:
@@ -197,10 +211,13 @@ def main(elements: int = 1 << 26, repeat: int = 20, quick: Quick = False) -> Non
     rows = record["rows"] = [bench.codec(name, bandwidth) for name in DENSE + SPARSE]
     columns = ("encode", "decode", "decode-add")
     cells = [
-        [row["codec"], *(f"{row[c]:.0f} ({row[f'{c} share']:.0%})" for c in columns),
-         "/".join(str(row[f"{c} launches"]) for c in columns)]
+        [
+            row["codec"],
+            *(f"{row[c]:.0f} ({row[f'{c} share']:.0%})" for c in columns),
+            "/".join(str(row[f"{c} launches"]) for c in columns),
+        ]
         for row in rows
-    ]  # fmt: skip
+    ]
     title = f"GB/s of gradient (share of the copy's {bandwidth / 1e9:.0f} GB/s read and written)"
     record.table(["codec", *columns, "kernels"], cells, title)
     batch = record["batch"] = bench.batch()

@@ -57,11 +57,18 @@ def main(
                     same = run()
                 wire = spread.bytes_per_host / cluster.bandwidth
                 bound = max(wire, spread.compute_use * spread.seconds)
-                cells.append([
-                    name, str(count), "yes" if compressed else "no", f"{1e3 * same.exposed:.1f}",
-                    f"{1e3 * spread.exposed:.1f}", f"{1 - spread.exposed / same.exposed:.1%}",
-                    f"{1e3 * bound:.1f}", f"{spread.exposed / bound - 1:.1%}",
-                ])  # fmt: skip
+                cells.append(
+                    [
+                        name,
+                        str(count),
+                        "yes" if compressed else "no",
+                        f"{1e3 * same.exposed:.1f}",
+                        f"{1e3 * spread.exposed:.1f}",
+                        f"{1 - spread.exposed / same.exposed:.1%}",
+                        f"{1e3 * bound:.1f}",
+                        f"{spread.exposed / bound - 1:.1%}",
+                    ]
+                )
     heads = ["model", "nodes", "compressed", "same", "spread", "saved", "bound", "above bound"]
     record.table(heads, cells, f"Synchronisation after the backward pass, ms, links of {rate}")
     record.save()

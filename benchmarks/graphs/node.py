@@ -25,10 +25,20 @@ from hipress.runtime.node import Node
 
 def main() -> None:
     args = options(
-        compute=None, compression={}, backward=0.0, forward=0.0, pause=0.0, after_backward=False,
-        together=False, priority=True, servers_cpu=False, warmup=3, iterations=10, blocks=0,
+        compute=None,
+        compression={},
+        backward=0.0,
+        forward=0.0,
+        pause=0.0,
+        after_backward=False,
+        together=False,
+        priority=True,
+        servers_cpu=False,
+        warmup=3,
+        iterations=10,
+        blocks=0,
         in_a_row=10,
-    )  # fmt: skip
+    )
     node = Node()
     if node.role == "server":
         node.serve(lambda worker, head, body: repr(sum(os.times()[:2])).encode())

@@ -68,8 +68,13 @@ class Variant(jobs.Variant):
     def run(self, args: SimpleNamespace, sizes: list[int], network: netns.ShapedNetwork) -> None:
         """One round."""
         played = "compute" in self.options  # a forward and backward pass lies between the steps
-        options = {"warmup": 2, "iterations": args.iterations, "in_a_row": args.in_a_row,
-                   "blocks": 0 if played else args.blocks, **self.options}  # fmt: skip
+        options = {
+            "warmup": 2,
+            "iterations": args.iterations,
+            "in_a_row": args.in_a_row,
+            "blocks": 0 if played else args.blocks,
+            **self.options,
+        }
         if not self.topology:
             command = jobs.node("allreduce.node", elements=sum(sizes), **options)
             results = jobs.torch_job(command, NODES, network, priority=args.priority)
@@ -93,12 +98,14 @@ def limits() -> list[Variant]:
         for t in ("ps", "ring", "colocated")
         for name, codec in (("none", {}), ("tbq", tbq), ("onebit", onebit))
     ]
-    rows += [Variant(f"{t} tbq", topology=t, compression=tbq)
-             for t in ("tree", "butterfly", "star")]  # fmt: skip
-    rows += [Variant(f"{t} bf16", topology=t, compression={"type": "bf16"})
-             for t in ("ps", "ring", "colocated")]  # fmt: skip
-    rows += [Variant("ring tbq, TLS", topology="ring", compression=tbq,
-                     env={"HIPRESS_TLS": "on"})]  # fmt: skip
+    rows += [
+        Variant(f"{t} tbq", topology=t, compression=tbq) for t in ("tree", "butterfly", "star")
+    ]
+    rows += [
+        Variant(f"{t} bf16", topology=t, compression={"type": "bf16"})
+        for t in ("ps", "ring", "colocated")
+    ]
+    rows += [Variant("ring tbq, TLS", topology="ring", compression=tbq, env={"HIPRESS_TLS": "on"})]
     if importlib.util.find_spec("torch") is None:
         console.print("[yellow]no Gloo: torch is not installed[/]")
         return rows
@@ -108,29 +115,42 @@ def limits() -> list[Variant]:
 def overlap(args: SimpleNamespace, shares: list[float]) -> list[Variant]:
     """Rows of the second part."""
     tbq = {"type": "tbq", "threshold": 0.5}
-    played = {"compute": shares, "backward": args.backward * args.dilation,
-              "forward": args.forward * args.dilation}  # fmt: skip
+    played = {
+        "compute": shares,
+        "backward": args.backward * args.dilation,
+        "forward": args.forward * args.dilation,
+    }
     names = ("HIPRESS_PARTITION_ELEMENTS", "MXNET_KVSTORE_BIGARRAY_BOUND")
     whole = dict.fromkeys(names, "1000000000")
     unhurried = {**played, "priority": False}
     after = {**unhurried, "after_backward": True}
     kinds: list[tuple[str, dict, dict]] = [
-        ("all on", {}, played), ("no priority", {}, unhurried), ("not overlapped", {}, after),
+        ("all on", {}, played),
+        ("no priority", {}, unhurried),
+        ("not overlapped", {}, after),
         ("all off", whole, after),
-    ]  # fmt: skip
+    ]
     return [
-        Variant(f"{topology} {name}: {kind}", topology=topology, compression=codec, env=env,
-                options=options)
+        Variant(
+            f"{topology} {name}: {kind}",
+            topology=topology,
+            compression=codec,
+            env=env,
+            options=options,
+        )
         for topology in ("ring", "ps", "colocated")
         for name, codec in (("tbq", tbq), ("none", {}))
         for kind, env, options in kinds
-    ]  # fmt: skip
+    ]
 
 
 def show_limits(
-    record: Record, rows: Sequence[Variant], sizes: list[int], network: netns.ShapedNetwork,
+    record: Record,
+    rows: Sequence[Variant],
+    sizes: list[int],
+    network: netns.ShapedNetwork,
     speeds: Speeds,
-) -> None:  # fmt: skip
+) -> None:
     """The first part."""
     rows = [row for row in rows if row.seconds]
     gloo = {row.name: row.median for row in rows if not row.topology}
@@ -145,24 +165,36 @@ def show_limits(
         alone = statistics.median(row.alone or [float("nan")])
         values = [1e3 * s for s in (row.median, min(row.seconds), alone, wire, codec)]
         ratios = [ratio, *(peer / row.median for peer in gloo.values())]
-        cells.append([row.name, *(f"{v:.1f}" if v == v else "" for v in values),
-                      *(f"{v:.2f}" if v == v else "" for v in ratios)])  # fmt: skip
+        cells.append(
+            [
+                row.name,
+                *(f"{v:.1f}" if v == v else "" for v in values),
+                *(f"{v:.2f}" if v == v else "" for v in ratios),
+            ]
+        )
         if row.name in ("ring tbq", "ps tbq"):
             text = f"{row.name} takes {ratio:.2f}x the larger bound (goal {WITHIN})"
             verdict(ratio <= WITHIN, text)
     heads = ["", "median ms", "min ms", "alone ms", "wire ms", "codec ms", "x the larger"]
-    title = (f"{sum(sizes) * 4 / 1e6:.1f} MB of gradients in {len(sizes)} keys, {NODES} nodes at "
-             f"{bits / 1e6:.0f} Mbit/s, dilation {network.dilation:g}")  # fmt: skip
+    title = (
+        f"{sum(sizes) * 4 / 1e6:.1f} MB of gradients in {len(sizes)} keys, {NODES} nodes at "
+        f"{bits / 1e6:.0f} Mbit/s, dilation {network.dilation:g}"
+    )
     record.table([*heads, *(f"against {name}" for name in gloo)], cells, title, "limits")
 
 
 def show_overlap(record: Record, rows: Sequence[Variant], args: SimpleNamespace) -> None:
     """The second part."""
     exposed = {r.name: r.median - args.backward - args.forward for r in rows if r.seconds}
-    cells = [[row.name, f"{row.median * 1e3:.1f}", f"{exposed[row.name] * 1e3:.1f}"]
-             for row in rows if row.seconds]  # fmt: skip
-    title = (f"exposed communication, ms, beside {args.backward * 1e3:.0f} ms of backward and "
-             f"{args.forward * 1e3:.0f} ms of forward pass")  # fmt: skip
+    cells = [
+        [row.name, f"{row.median * 1e3:.1f}", f"{exposed[row.name] * 1e3:.1f}"]
+        for row in rows
+        if row.seconds
+    ]
+    title = (
+        f"exposed communication, ms, beside {args.backward * 1e3:.0f} ms of backward and "
+        f"{args.forward * 1e3:.0f} ms of forward pass"
+    )
     record.table(["", "median step", "exposed"], cells, title, "overlap")
     for name, value in exposed.items():
         title, _, kind = name.partition(": ")

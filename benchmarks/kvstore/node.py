@@ -40,9 +40,15 @@ def load_mxnet(kvstore: str):
 
 def main() -> None:
     args = options(
-        dtype="float32", compression={}, warmup=3, iterations=10, seed=0, test_results=False,
-        trainer="", in_a_row=10,
-    )  # fmt: skip
+        dtype="float32",
+        compression={},
+        warmup=3,
+        iterations=10,
+        seed=0,
+        test_results=False,
+        trainer="",
+        in_a_row=10,
+    )
     mx = load_mxnet(args.kvstore)
     import numpy as np
 

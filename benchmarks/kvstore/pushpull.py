@@ -63,10 +63,14 @@ class Variant(jobs.Variant):
         else:
             ours = self.system == "hipress"
             command = jobs.node(
-                "kvstore.node", kvstore="dist_sync_hipress" if ours else "dist_sync",
-                shapes=[[counts.pop("elements")]], compression=self.compression, dtype=self.dtype,
-                test_results=True, **counts,
-            )  # fmt: skip
+                "kvstore.node",
+                kvstore="dist_sync_hipress" if ours else "dist_sync",
+                shapes=[[counts.pop("elements")]],
+                compression=self.compression,
+                dtype=self.dtype,
+                test_results=True,
+                **counts,
+            )
             env = {"HIPRESS_TOPOLOGY": self.topology, **variables}
             if not self.tls:
                 env["HIPRESS_TLS"] = "off"
@@ -112,11 +116,14 @@ def show(record: Record, rows: Sequence[Variant], setup: str, title: str) -> Non
     by_name = {row.name: row for row in rows if row.seconds}
     peers = [by_name[name] for name in PEERS if name in by_name]
     cells = [
-        [row.name, f"{row.median * 1e3:.1f}",
-         f"{row.wire_bytes / 1e6:.2f}" if row.wire_bytes else "",
-         *(f"{peer.median / row.median:.2f}" for peer in peers)]
+        [
+            row.name,
+            f"{row.median * 1e3:.1f}",
+            f"{row.wire_bytes / 1e6:.2f}" if row.wire_bytes else "",
+            *(f"{peer.median / row.median:.2f}" for peer in peers),
+        ]
         for row in by_name.values()
-    ]  # fmt: skip
+    ]
     heads = ["", "ms", "MB on a worker's wire"]
     record.table([*heads, *(f"against {peer.name}" for peer in peers)], cells, title)
     for where, ours, peer, wanted in CLAIMS:

@@ -34,9 +34,14 @@ def run(
 ) -> dict[str, float]:
     """CPU and elapsed milliseconds of a step, and the messages and writes of one worker."""
     command = jobs.node(
-        "graphs.node", sizes=sizes, iterations=0, blocks=2, in_a_row=max(1, iterations // 2),
-        compression=CODECS[codec], servers_cpu=True,
-    )  # fmt: skip
+        "graphs.node",
+        sizes=sizes,
+        iterations=0,
+        blocks=2,
+        in_a_row=max(1, iterations // 2),
+        compression=CODECS[codec],
+        servers_cpu=True,
+    )
     servers = nodes if TOPOLOGIES[topology].needs_servers else 0
     environment = {"HIPRESS_TOPOLOGY": topology, **variables(env)}
     workers = jobs.kvstore_job(command, nodes, servers, None, environment, timeout=60, boot=False)

@@ -19,15 +19,25 @@ from hipress.simulator import models
 
 
 def run(
-    kvstore: str, where: str, codec: str, sizes: list[int], nodes: int, iterations: int, env: str,
+    kvstore: str,
+    where: str,
+    codec: str,
+    sizes: list[int],
+    nodes: int,
+    iterations: int,
+    env: str,
     priority: bool,
-) -> dict[str, float]:  # fmt: skip
+) -> dict[str, float]:
     """CPU of all processes and elapsed milliseconds of a step."""
     command = jobs.node(
-        "kvstore.node", kvstore=kvstore, trainer=where, shapes=[[size] for size in sizes],
-        compression=CODECS[codec] if codec != "none" else {}, iterations=3,
+        "kvstore.node",
+        kvstore=kvstore,
+        trainer=where,
+        shapes=[[size] for size in sizes],
+        compression=CODECS[codec] if codec != "none" else {},
+        iterations=3,
         in_a_row=max(1, iterations // 3),
-    )  # fmt: skip
+    )
     if kvstore == "none":
         workers = jobs.separate_job(command, nodes, variables(env), 180, priority)
     else:

@@ -95,8 +95,17 @@ def main(networks: Models = "", quick: Quick = False) -> None:
         rows.append(row)
         shown = [f"{v:.1%}" if i in (5, 8) else f"{1e3 * v:.1f}" for i, v in enumerate(row) if i]
         cells.append([name, *shown])
-    heads = ["model", "compute", "none (ring)", "co-sited onebit", "CaSync-PS", "faster",
-             "ring DGC", "CaSync-Ring", "faster"]  # fmt: skip
+    heads = [
+        "model",
+        "compute",
+        "none (ring)",
+        "co-sited onebit",
+        "CaSync-PS",
+        "faster",
+        "ring DGC",
+        "CaSync-Ring",
+        "faster",
+    ]
     title = "step in ms, simulated; published range of improvements: 17.2% to 69.5%"
     record.table(heads, cells, title)
     record["rows"] = rows

@@ -78,9 +78,14 @@ def main(
 
                 def run(row: Variant, gradients=gradients, network=network) -> None:
                     command = jobs.node(
-                        "graphs.node", sizes=gradients, together=not apart, warmup=17, blocks=3,
-                        compression={**row.params, "topology": topology}, iterations=0,
-                    )  # fmt: skip
+                        "graphs.node",
+                        sizes=gradients,
+                        together=not apart,
+                        warmup=17,
+                        blocks=3,
+                        compression={**row.params, "topology": topology},
+                        iterations=0,
+                    )
                     found = jobs.kvstore_job(
                         command, nodes, 0, network, timeout=180, boot=False, priority=priority
                     )

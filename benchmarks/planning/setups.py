@@ -199,10 +199,19 @@ def main(
         best = min(steps, key=steps.get)
         plain = min(s for name, s in steps.items() if name.startswith(("uncomp", "DDP's")))
         mine = steps[f"{way.name}, {'ring' if way.own else 'colocated'}"]
-        found.append({
-            "model": net.name, "nodes": count, "rate": rate, "codecs": where, "auto": way.name,
-            "best": best, "seconds": mine, "best_seconds": steps[best], "plain_seconds": plain,
-        })  # fmt: skip
+        found.append(
+            {
+                "model": net.name,
+                "nodes": count,
+                "rate": rate,
+                "codecs": where,
+                "auto": way.name,
+                "best": best,
+                "seconds": mine,
+                "best_seconds": steps[best],
+                "plain_seconds": plain,
+            }
+        )
     record["seconds"] = time.perf_counter() - began
     show(record, found)
     record.save()
@@ -217,12 +226,26 @@ def show(record: Record, found: list[dict]) -> None:
             over = sorted(100 * (each["seconds"] / each["best_seconds"] - 1) for each in of)
             gain = [each["plain_seconds"] / each["seconds"] for each in of]
             about = f"{value} nodes" if name == "nodes" else f"{value}"
-            rows.append([
-                f"codecs of a {about.upper()}" if name == "codecs" else about, len(of),
-                f"{statistics.median(over):.1f}%", f"{over[math.ceil(0.95 * len(over)) - 1]:.1f}%",
-                f"{over[-1]:.1f}%", sum(each <= 5 for each in over),
-                f"{statistics.median(gain):.2f}", f"{min(gain):.2f}",
-            ])  # fmt: skip
-    heads = ["", "setups", "slower than the best: median", "95th percentile", "most",
-             "within 5%", "times as fast as DDP's own: median", "least"]  # fmt: skip
+            rows.append(
+                [
+                    f"codecs of a {about.upper()}" if name == "codecs" else about,
+                    len(of),
+                    f"{statistics.median(over):.1f}%",
+                    f"{over[math.ceil(0.95 * len(over)) - 1]:.1f}%",
+                    f"{over[-1]:.1f}%",
+                    sum(each <= 5 for each in over),
+                    f"{statistics.median(gain):.2f}",
+                    f"{min(gain):.2f}",
+                ]
+            )
+    heads = [
+        "",
+        "setups",
+        "slower than the best: median",
+        "95th percentile",
+        "most",
+        "within 5%",
+        "times as fast as DDP's own: median",
+        "least",
+    ]
     record.table(heads, rows, f"{len(found)} simulated setups")

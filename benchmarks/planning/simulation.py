@@ -70,9 +70,14 @@ def measured_seconds(
     if kind == "none":  # takes long, and depends on the network alone
         iterations = min(iterations, 3)
     command = jobs.node(
-        "graphs.node", sizes=list(MODELS[model].values()), together=model == "small",
-        compression=params, warmup=1, iterations=iterations, pause=PAUSE,
-    )  # fmt: skip
+        "graphs.node",
+        sizes=list(MODELS[model].values()),
+        together=model == "small",
+        compression=params,
+        warmup=1,
+        iterations=iterations,
+        pause=PAUSE,
+    )
     servers = network.nodes if topology == "ps" else 0
     found = jobs.kvstore_job(command, network.nodes, servers, network, timeout=180, boot=False)
     return min(jobs.slowest(found))
@@ -118,10 +123,18 @@ def main(
                     guess = predicted_seconds(profile, model, topology, kind, count)
                     rows.append((model, topology, count, kind, real, guess, guess / real))
                     console.print(f"[dim]{rows[-1]}[/]", highlight=False)
-    heads = ["model", "topology", "nodes", "codec", "measured ms", "predicted ms",
-             "predicted/measured"]  # fmt: skip
-    cells = [[*row[:4], f"{1e3 * row[4]:.1f}", f"{1e3 * row[5]:.1f}", f"{row[6]:.2f}"]
-             for row in rows]  # fmt: skip
+    heads = [
+        "model",
+        "topology",
+        "nodes",
+        "codec",
+        "measured ms",
+        "predicted ms",
+        "predicted/measured",
+    ]
+    cells = [
+        [*row[:4], f"{1e3 * row[4]:.1f}", f"{1e3 * row[5]:.1f}", f"{row[6]:.2f}"] for row in rows
+    ]
     record.table(heads, cells, f"one step, {rate} links: predicted from a profile of two nodes")
     worst = max(max(row[-1], 1 / row[-1]) for row in rows)
     console.print(f"largest deviation: {worst - 1:.0%}")

@@ -22,8 +22,15 @@ from benchmarks.common.options import Output, Priority, Quick
 from benchmarks.common.results import Record
 
 EVERY_30 = [
-    "--sync-every", "30", "--compression", "maxmin", "--param", "bits=4", "--outer-momentum", "0.7"
-]  # fmt: skip
+    "--sync-every",
+    "30",
+    "--compression",
+    "maxmin",
+    "--param",
+    "bits=4",
+    "--outer-momentum",
+    "0.7",
+]
 
 METHODS = {
     "none": [],
@@ -49,7 +56,12 @@ METHODS = {
     "muon": ["--optimizer", "muon", "--learning-rate", "0.008"],
     "bf16, muon": ["--optimizer", "muon", "--learning-rate", "0.008", "--compression", "bf16"],
     "bf16, muon, faster": [
-        "--optimizer", "muon", "--learning-rate", "0.012", "--compression", "bf16"
+        "--optimizer",
+        "muon",
+        "--learning-rate",
+        "0.012",
+        "--compression",
+        "bf16",
     ],
     "diloco": ["--learning-rate", "0.002", "--outer-learning-rate", "1.0", *EVERY_30],
     "diloco, muon": ["--learning-rate", "0.008", "--optimizer", "muon", *EVERY_30],
@@ -118,14 +130,36 @@ def main(
                 curves.setdefault(model, {}).setdefault(name, []).extend(runs)
     for model in [] if join else models.split():
         names = [n for n in method or METHODS if model == "gpt" or "frozen" not in n]
-        sizes = ["--steps", steps, "--width", width, "--layers", layers, "--min-size", min_size,
-                 "--batch-size", batch_size, "--last-rate", last_rate]  # fmt: skip
+        sizes = [
+            "--steps",
+            steps,
+            "--width",
+            width,
+            "--layers",
+            layers,
+            "--min-size",
+            min_size,
+            "--batch-size",
+            batch_size,
+            "--last-rate",
+            last_rate,
+        ]
         runs = [
-            {"method": name, "seed": seed, "arguments": [
-                "--model", model, "--seed", str(seed), *METHODS[name],
-                *settings(model, name, steps), *map(str, sizes)]}
+            {
+                "method": name,
+                "seed": seed,
+                "arguments": [
+                    "--model",
+                    model,
+                    "--seed",
+                    str(seed),
+                    *METHODS[name],
+                    *settings(model, name, steps),
+                    *map(str, sizes),
+                ],
+            }
             for name, seed in itertools.product(names, range(first_seed, first_seed + seeds))
-        ]  # fmt: skip
+        ]
         command = jobs.node("training.convergence_node", runs=runs)
         found = jobs.reports(jobs.torch_job(command, ranks, None, 7200, priority))
         curves[model] = {

@@ -66,9 +66,14 @@ def main(
         link = network.link(0)
         for name in names:
             command = jobs.node(
-                "training.diloco_node", methods=[name], sync_every=sync_every, width=width,
-                compute=compute * dilation, steps=steps, blocks=blocks,
-            )  # fmt: skip
+                "training.diloco_node",
+                methods=[name],
+                sync_every=sync_every,
+                width=width,
+                compute=compute * dilation,
+                steps=steps,
+                blocks=blocks,
+            )
             results = jobs.torch_job(command, nodes, network, 500, priority)
             found[name] = jobs.reports(results)
             print(name, jobs.slowest(found[name], network=network), flush=True)
@@ -83,8 +88,10 @@ def main(
         expected = simulated(args, name, sizes, alone, link.up, link.delay)
         share = f"{expected.computing:.0%}" if expected else ""
         cells.append([name, f"{1e3 * each:.0f}", f"{min(1.0, alone / each):.0%}", share])
-    title = (f"{sum(sizes) / 1e6:.1f} million weights, {nodes} nodes, {wan}, H = {sync_every}, "
-             f"dilation {dilation:g}")  # fmt: skip
+    title = (
+        f"{sum(sizes) / 1e6:.1f} million weights, {nodes} nodes, {wan}, H = {sync_every}, "
+        f"dilation {dilation:g}"
+    )
     record.table(["method", "ms a step in the mean", "computing", "simulated"], cells, title)
     record["seconds"] = seconds
     record.save()

@@ -86,9 +86,14 @@ def diloco(method: str, model, optimizer, args) -> hipress.torch.DiLoCo:
     values = node.values_of(rest)
     fragments, delay = values.pop("fragments", None), values.pop("delay", None)
     return hipress.torch.DiLoCo(
-        model, optimizer, outer(model.parameters()), args.sync_every, fragments=fragments,
-        fragment_sync_delay=delay, compression={"type": name, **values},
-    )  # fmt: skip
+        model,
+        optimizer,
+        outer(model.parameters()),
+        args.sync_every,
+        fragments=fragments,
+        fragment_sync_delay=delay,
+        compression={"type": name, **values},
+    )
 
 
 def torchft(method: str, model, optimizer, args) -> contextlib.AbstractContextManager:
@@ -96,10 +101,15 @@ def torchft(method: str, model, optimizer, args) -> contextlib.AbstractContextMa
     values = node.values_of(method.removeprefix(TORCHFT))
     host = addresses.of_interface(os.environ["GLOO_SOCKET_IFNAME"])
     manager = torchft_peer.manager(
-        host, f"rank{dist.get_rank()}", dist.get_world_size(), seconds=600.0,
-        lighthouse_addr=torchft_peer.lighthouse(host), load_state_dict=None, state_dict=None,
+        host,
+        f"rank{dist.get_rank()}",
+        dist.get_world_size(),
+        seconds=600.0,
+        lighthouse_addr=torchft_peer.lighthouse(host),
+        load_state_dict=None,
+        state_dict=None,
         use_async_quorum=False,
-    )  # fmt: skip
+    )
     from torchft.local_sgd import DiLoCo
 
     count = values.get("fragments", 1)
@@ -109,9 +119,13 @@ def torchft(method: str, model, optimizer, args) -> contextlib.AbstractContextMa
         parts[number_of * count // len(model.blocks)].append(block)
     parts[-1].extend([model.norm, model.head])
     return DiLoCo(
-        manager, parts, optimizer, [outer(part.parameters()) for part in parts], args.sync_every,
+        manager,
+        parts,
+        optimizer,
+        [outer(part.parameters()) for part in parts],
+        args.sync_every,
         fragment_sync_delay=values.get("delay", 0),
-    )  # fmt: skip
+    )
 
 
 if __name__ == "__main__":

@@ -91,9 +91,14 @@ def main(
             print(" | ".join(row_of(setup)), flush=True)
             record.save()
     heads = [
-        "", "nothing sent", "best without HiPress", "best by hand", "`auto`",
-        "times as fast as that", "as without HiPress",
-    ]  # fmt: skip
+        "",
+        "nothing sent",
+        "best without HiPress",
+        "best by hand",
+        "`auto`",
+        "times as fast as that",
+        "as without HiPress",
+    ]
     record.table(heads, list(map(row_of, record["setups"])), "Milliseconds a step")
     heads = ["", "setups", "ways", "median error", "95% are within"]
     record.table(heads, predicted(record["setups"]), "Steps that are predicted", "predicted")
@@ -115,9 +120,15 @@ class _Job:
     def torch(self, names: Sequence[str]) -> dict[str, Any]:
         steps = {"steps": self.turns * self.block - WARMUP, "warmup": WARMUP, "block": self.block}
         command = jobs.node(
-            "training.node", model=self.model, methods=list(names), late=0, seed=0, batch_size=1,
-            context=16, **steps,
-        )  # fmt: skip
+            "training.node",
+            model=self.model,
+            methods=list(names),
+            late=0,
+            seed=0,
+            batch_size=1,
+            context=16,
+            **steps,
+        )
         network = self.network
         results = jobs.torch_job(command, network.nodes, network, self.timeout, self.priority)
         reports = jobs.reports(results)
@@ -151,9 +162,15 @@ class _Job:
         if name == ALONE:
             return jobs.separate_job(command, workers, env, self.timeout, self.priority)
         return jobs.kvstore_job(
-            command, workers, workers, self.network, env, self.timeout, name not in PEERS["mxnet"],
+            command,
+            workers,
+            workers,
+            self.network,
+            env,
+            self.timeout,
+            name not in PEERS["mxnet"],
             self.priority,
-        )  # fmt: skip
+        )
 
 
 def _choice(report: dict[str, Any]) -> dict[str, Any]:

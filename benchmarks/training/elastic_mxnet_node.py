@@ -41,9 +41,13 @@ def main() -> None:
     loss_of = gluon.loss.SoftmaxCrossEntropyLoss()
     compression = None if args.type == "none" else {"type": args.type, "min_size": 1024}
     trainer = gluon.Trainer(
-        net.collect_params(), "sgd", {"learning_rate": 0.01, "momentum": 0.9}, kvstore=kv,
-        compression_params=compression, update_on_kvstore=True,
-    )  # fmt: skip
+        net.collect_params(),
+        "sgd",
+        {"learning_rate": 0.01, "momentum": 0.9},
+        kvstore=kv,
+        compression_params=compression,
+        update_on_kvstore=True,
+    )
     times = []
     for x, y in islice(cycle(batches), args.steps + WARM_UP):
         times.append((time.perf_counter(), time.process_time()))

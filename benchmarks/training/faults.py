@@ -100,9 +100,13 @@ def _compare(record: Record, ours: dict, theirs: dict, counts: Counter) -> None:
         if kind in theirs["by_kind"]
     ]
     heads = [
-        "fault", "times", "next step of the others, s", "torchft", "successor's first step, s",
+        "fault",
+        "times",
+        "next step of the others, s",
         "torchft",
-    ]  # fmt: skip
+        "successor's first step, s",
+        "torchft",
+    ]
     title = (
         f"beside torchft's DDP: {theirs['faults']} faults in {theirs['steps']} steps, "
         f"{len(theirs['wrong'])} things wrong; medians (worst)"

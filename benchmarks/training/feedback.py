@@ -43,9 +43,13 @@ def main(
     for model in [] if join else models.split():
         for method in methods.split(", "):
             command = jobs.node(
-                "training.feedback_node", model=model, way=method, min_size=min_size, seed=seed,
+                "training.feedback_node",
+                model=model,
+                way=method,
+                min_size=min_size,
+                seed=seed,
                 steps=vgg_steps if model == "vgg" else steps,
-            )  # fmt: skip
+            )
             (found,) = jobs.reports(jobs.torch_job(command, ranks, None, 900, priority))
             runs.append({"model": model, "seed": seed, "way": method, **found})
     show(record, runs)

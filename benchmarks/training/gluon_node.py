@@ -32,9 +32,11 @@ def main() -> None:
     net(batches[0][0])  # gives all parameters their shapes
     mx.nd.waitall()  # stock's store would pull what is still being read before it is there
     trainer = mx.gluon.Trainer(
-        net.collect_params(), *optimizer, kvstore=kv,
+        net.collect_params(),
+        *optimizer,
+        kvstore=kv,
         compression_params=compression(args.method) if ours else None,
-    )  # fmt: skip
+    )
     loss_of = mx.gluon.loss.SoftmaxCrossEntropyLoss()
 
     def barrier() -> None:

@@ -76,9 +76,11 @@ def main(
             text = f"no {', '.join(sorted(unknown))}; there are {', '.join(known)}"
             raise typer.BadParameter(text, param_hint=f"--{option}")
     runs = record["runs"] = [
-        run for file in join for run in json.loads(file.read_text())["runs"]
+        run
+        for file in join
+        for run in json.loads(file.read_text())["runs"]
         if run["task"] in tasks.split()
-    ]  # fmt: skip
+    ]
     for task in tasks.split():
         for method in methods.split():
             known = [run["seed"] for run in runs if (run["task"], run["method"]) == (task, method)]
@@ -90,15 +92,25 @@ def main(
 
 
 def trained(
-    task: str, method: str, seeds: list[int], steps: int, rate: str, nodes: int, timeout: float,
+    task: str,
+    method: str,
+    seeds: list[int],
+    steps: int,
+    rate: str,
+    nodes: int,
+    timeout: float,
     priority: bool,
-) -> list[dict[str, Any]]:  # fmt: skip
+) -> list[dict[str, Any]]:
     """What rank 0 reports of a task's trainings by one method, with each seed."""
     size = TASKS[task]
     command = jobs.node(
-        "training.quality_node", task=task, method=method, seeds=seeds,
-        steps=steps or size.steps, batch_size=size.batch_size,
-    )  # fmt: skip
+        "training.quality_node",
+        task=task,
+        method=method,
+        seeds=seeds,
+        steps=steps or size.steps,
+        batch_size=size.batch_size,
+    )
     shaped = (rate or size.rate) if method == AUTO else None
     with ShapedNetwork(nodes, rate=shaped, verify=False) as network:
         found = jobs.reports(jobs.torch_job(command, nodes, network, timeout, priority))
@@ -154,20 +166,38 @@ def show(record: Record, runs: list[dict]) -> None:
         row.append(f"{statistics.fmean(share):.0f}%" if share else "")
         row.append(f"{statistics.fmean(run['times_fewer_bytes'] for run in own):.1f}")
         rows.append(row)
-    heads = ["", "on held-out data", "mean (lowest to highest of the seeds)",
-             "against float32: mean (worst seed)", "within 1% and 2%",
-             "of gradients' bytes compressed", "times fewer bytes sent"]  # fmt: skip
+    heads = [
+        "",
+        "on held-out data",
+        "mean (lowest to highest of the seeds)",
+        "against float32: mean (worst seed)",
+        "within 1% and 2%",
+        "of gradients' bytes compressed",
+        "times fewer bytes sent",
+    ]
     record.table(heads, rows, "quality of training with type auto")
     rows = []
     for run in (run for run in runs if run["method"] == AUTO):
-        rows.append([
-            f"{TASKS[run['task']].about}, {run['rate']}, seed {run['seed']}",
-            *([f"{change:+.2%}" for change in changes(runs, [run])] or [""]), f"{run['loss']:.4f}",
-            f"{run['accuracy']:.2%}", ways(run["ways"]), said(run, "(at most"),
-            said(run, "times as long as they did"),
-        ])  # fmt: skip
-    heads = ["", "against float32", "loss", "accuracy", "steps by each way", "guard stepped in",
-             "measured again"]  # fmt: skip
+        rows.append(
+            [
+                f"{TASKS[run['task']].about}, {run['rate']}, seed {run['seed']}",
+                *([f"{change:+.2%}" for change in changes(runs, [run])] or [""]),
+                f"{run['loss']:.4f}",
+                f"{run['accuracy']:.2%}",
+                ways(run["ways"]),
+                said(run, "(at most"),
+                said(run, "times as long as they did"),
+            ]
+        )
+    heads = [
+        "",
+        "against float32",
+        "loss",
+        "accuracy",
+        "steps by each way",
+        "guard stepped in",
+        "measured again",
+    ]
     record.table(heads, rows, "runs of auto", "runs")
     claim = f"within {MEAN:.0%} of float32 in the mean of the seeds, {WORST:.0%} with each"
     verdict(not missed, claim + (f": missed by {', '.join(missed)}" if missed else ""))

@@ -89,9 +89,14 @@ def resnet() -> Task:
         blocks.append(models.Bottleneck(channels, inner, stride))
         channels = 4 * inner
     model = nn.Sequential(
-        nn.Conv2d(3, 32, 3, 2, 1, bias=False), nn.BatchNorm2d(32), nn.ReLU(),
-        *blocks, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(channels, 10),
-    )  # fmt: skip
+        nn.Conv2d(3, 32, 3, 2, 1, bias=False),
+        nn.BatchNorm2d(32),
+        nn.ReLU(),
+        *blocks,
+        nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(),
+        nn.Linear(channels, 10),
+    )
     return _of_scattered(model, 0.05)
 
 
@@ -113,9 +118,11 @@ def _next_characters(texts: torch.Tensor) -> Batch:
 
 
 def _of_text(
-    data: text.Text, model: nn.Module, optimizer: torch.optim.Optimizer,
+    data: text.Text,
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
     split: Callable[[torch.Tensor], Batch],
-) -> Task:  # fmt: skip
+) -> Task:
     test = split(data.batch(TEST_TEXTS, torch.Generator().manual_seed(5), test=True))
     return Task(model, optimizer, lambda size, of: split(data.batch(size, of)), test)
 

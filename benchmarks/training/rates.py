@@ -108,9 +108,7 @@ class Jobs:
         never = torch.full_like(self.rate, 1e9)
         self.ddp = column("sync_every") == 0
         self.sync_every = torch.where(self.ddp, never, column("sync_every"))
-        self.early_every = torch.where(
-            self.early_steps > 0, column("early_sync_every"), never
-        )
+        self.early_every = torch.where(self.early_steps > 0, column("early_sync_every"), never)
         self.outer = {n: w.clone() for n, w in first.items()}
         self.weights = {
             n: w.unsqueeze(1).repeat(1, RANKS, *[1] * (w.dim() - 1)).requires_grad_()
@@ -123,8 +121,13 @@ class Jobs:
 
     def tensors(self) -> Iterator[torch.Tensor]:
         """All that a step changes."""
-        for group in (self.outer, self.weights, self.first_moment, self.second_moment,
-                      self.momentum):  # fmt: skip
+        for group in (
+            self.outer,
+            self.weights,
+            self.first_moment,
+            self.second_moment,
+            self.momentum,
+        ):
             yield from group.values()
         yield self.step
 
@@ -247,10 +250,12 @@ class Search:
     def _batches(self, seed: int) -> torch.Tensor:
         """int64[steps, ranks, samples, length + 1]: what the example's ranks would get."""
         generators = [torch.Generator().manual_seed(1000 * seed + rank) for rank in range(RANKS)]
-        return torch.stack([
-            torch.stack([self.text.batch(self.batch_size, g) for g in generators])
-            for _ in range(self.steps)
-        ])  # fmt: skip
+        return torch.stack(
+            [
+                torch.stack([self.text.batch(self.batch_size, g) for g in generators])
+                for _ in range(self.steps)
+            ]
+        )
 
     def _captured(self, jobs: Jobs, tokens: torch.Tensor):
         """One step with what ``tokens`` has then; on a GPU as a CUDA graph."""
@@ -311,14 +316,26 @@ def main(
     best = sorted(found.items(), key=lambda item: statistics.fmean(item[1]))
     ddp = next((statistics.fmean(of) for s, of in best if not s.sync_every), math.nan)
     cells = [
-        [s.sync_every or "DDP", f"{s.early_steps} every {s.early_sync_every}" * bool(s.early_steps),
-         f"{s.rate:g}", f"{s.outer_rate:g}, {s.outer_momentum:g}" * bool(s.sync_every),
-         f"{statistics.fmean(of):.4f}", f"{100 * (statistics.fmean(of) / ddp - 1):+.1f}%",
-         f"{min(of):.4f} to {max(of):.4f}"]
+        [
+            s.sync_every or "DDP",
+            f"{s.early_steps} every {s.early_sync_every}" * bool(s.early_steps),
+            f"{s.rate:g}",
+            f"{s.outer_rate:g}, {s.outer_momentum:g}" * bool(s.sync_every),
+            f"{statistics.fmean(of):.4f}",
+            f"{100 * (statistics.fmean(of) / ddp - 1):+.1f}%",
+            f"{min(of):.4f} to {max(of):.4f}",
+        ]
         for s, of in best
-    ]  # fmt: skip
-    heads = ["H", "early steps", "inner rate", "outer rate, momentum", "loss",
-             "against DDP's best", "of seeds"]  # fmt: skip
+    ]
+    heads = [
+        "H",
+        "early steps",
+        "inner rate",
+        "outer rate, momentum",
+        "loss",
+        "against DDP's best",
+        "of seeds",
+    ]
     record.table(heads, cells, f"{optimizer}: loss on held-out text after {steps} steps")
     record.save()
 

@@ -52,9 +52,15 @@ def main(
 
 
 def spreads_of(
-    name: str, steps: int, every: int, width: int, layers: int, min_size: int, batch_size: int,
+    name: str,
+    steps: int,
+    every: int,
+    width: int,
+    layers: int,
+    min_size: int,
+    batch_size: int,
     seed: int,
-) -> list[float]:  # fmt: skip
+) -> list[float]:
     """The error with one bit in some steps of training."""
     import text
     import torch

@@ -36,9 +36,13 @@ def main(
     if quick:
         width, layers, sync_every, synchronisations, seconds = 128, 1, 2, 2, 0.02
     options = {
-        "width": width, "layers": layers, "sync_every": sync_every, "batch_size": batch_size,
-        "synchronisations": synchronisations, "seconds": seconds,
-    }  # fmt: skip
+        "width": width,
+        "layers": layers,
+        "sync_every": sync_every,
+        "batch_size": batch_size,
+        "synchronisations": synchronisations,
+        "seconds": seconds,
+    }
     record = Record(output, options)
     found = jobs.reports(
         jobs.torch_job(jobs.node("training.sparseloco_node", **options), 2, None, 1500)
@@ -49,20 +53,30 @@ def main(
     published = weights * 64 / 4096 * PUBLISHED / 8
     rows = [
         ["float32", f"{4 * weights:,}", "1"],
-        ["published: 14 bits for each that is sent, no headers", f"{published:,.0f}",
-         f"{4 * weights / published:.0f}"],
+        [
+            "published: 14 bits for each that is sent, no headers",
+            f"{published:,.0f}",
+            f"{4 * weights / published:.0f}",
+        ],
         ["`DiLoCo.sparseloco`, payloads", f"{payloads:,.0f}", f"{4 * weights / payloads:.0f}"],
-        ["`DiLoCo.sparseloco`, with messages' headers", f"{each:,.0f}",
-         f"{4 * weights / each:.0f}"],
-    ]  # fmt: skip
+        [
+            "`DiLoCo.sparseloco`, with messages' headers",
+            f"{each:,.0f}",
+            f"{4 * weights / each:.0f}",
+        ],
+    ]
     title = f"one rank's pseudo-gradient of {weights:,} weights, in {seen['parameters']} parameters"
     record.table(["", "bytes", "times fewer than float32"], rows, title, key="bytes")
     names = {"fixed": "`pack_ascending` (Elias and Fano)", "coded": "`pack_gaps` (Rice)"}
     rows = [
-        [name, f"{seen['bits'][key]:.2f}", f"{seen['speed'][key][0]:.1f}",
-         f"{seen['speed'][key][1]:.1f}"]
+        [
+            name,
+            f"{seen['bits'][key]:.2f}",
+            f"{seen['speed'][key][0]:.1f}",
+            f"{seen['speed'][key][1]:.1f}",
+        ]
         for key, name in names.items()
-    ]  # fmt: skip
+    ]
     rows.append(["random positions, at least", f"{seen['bits']['entropy']:.2f}", "", ""])
     heads = ["", "bits of a position", "encode GB/s", "decode GB/s"]
     record.table(heads, rows, f"{seen['largest']:,} elements", key="positions")

@@ -96,10 +96,12 @@ def main() -> None:
         gradient += torch.from_numpy(np.asarray(mirror.codecs[largest].residual))
         about = {
             "weights": sum(p.numel() for p in model.parameters()),
-            "parameters": len(mirror.codecs), "payloads": mirror.payloads,
+            "parameters": len(mirror.codecs),
+            "payloads": mirror.payloads,
             "bits": {name: bits / mirror.sent for name, bits in mirror.bits.items()},
-            "speed": speeds(gradient.numpy(), args.seconds), "largest": gradient.numel(),
-        }  # fmt: skip
+            "speed": speeds(gradient.numpy(), args.seconds),
+            "largest": gradient.numel(),
+        }
     report(rank=dist.get_rank(), sent=sent, **about)
     dist.barrier()
     os._exit(0)  # Gloo's threads may outlive the group; the results are printed

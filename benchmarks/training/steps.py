@@ -152,14 +152,26 @@ def times(rows: dict[str, Any], method: str, count: int, late: int) -> float:
 
 
 def measure(
-    args: SimpleNamespace, network: ShapedNetwork, steps: int, late: int, warmup: int,
-    seed: int = 0, methods: list[str] | None = None,
-) -> dict[str, Any]:  # fmt: skip
+    args: SimpleNamespace,
+    network: ShapedNetwork,
+    steps: int,
+    late: int,
+    warmup: int,
+    seed: int = 0,
+    methods: list[str] | None = None,
+) -> dict[str, Any]:
     methods = methods or args.methods
     command = jobs.node(
-        "training.node", model=args.model, methods=methods, steps=steps, late=late, warmup=warmup,
-        seed=seed, batch_size=args.batch_size, context=args.context,
-    )  # fmt: skip
+        "training.node",
+        model=args.model,
+        methods=methods,
+        steps=steps,
+        late=late,
+        warmup=warmup,
+        seed=seed,
+        batch_size=args.batch_size,
+        context=args.context,
+    )
     ranks = args.nodes * args.ranks_per_node
     results = jobs.torch_job(command, ranks, network, args.timeout, args.priority)
     reports = jobs.reports(results)
@@ -192,9 +204,12 @@ def smooth(losses: list[float]) -> list[float]:
 
 
 def show(
-    record: Record, rate: str, rows: dict[str, Any], steps: dict[str, list[int | None]],
+    record: Record,
+    rate: str,
+    rows: dict[str, Any],
+    steps: dict[str, list[int | None]],
     seconds: dict[str, list[float | None]],
-) -> None:  # fmt: skip
+) -> None:
     """A table; seconds are the mean over the seeds, the last column the geometric mean."""
     best = min(row["ms"] for method, row in rows.items() if method.startswith(PEERS))
     soonest = [
@@ -227,8 +242,9 @@ def show(
         auto = rows[AUTO]
         print(
             f"{auto['explanation']}\nauto chose in {auto['chose_seconds']:.1f} s, and was settled "
-            f"after {auto['trial_steps']} steps, {auto['settled_seconds']:.1f} s", flush=True,
-        )  # fmt: skip
+            f"after {auto['trial_steps']} steps, {auto['settled_seconds']:.1f} s",
+            flush=True,
+        )
 
 
 def show_mean(
@@ -239,9 +255,10 @@ def show_mean(
     best = min(of for method, of in seconds.items() if method.startswith(PEERS))
     cells = [
         [method, count, f"{seconds[method]:.1f}", f"{best / seconds[method]:.2f}"]
-        if count else [method, "not reached", "", ""]
+        if count
+        else [method, "not reached", "", ""]
         for method, count in steps.items()
-    ]  # fmt: skip
+    ]
     heads = ["method", "steps", "seconds", "against the best peer"]
     target = record["options"]["target"]
     title = f"until the mean of all seeds is what float32's is after {target}"

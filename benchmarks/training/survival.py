@@ -44,7 +44,12 @@ def main(
         for disturbed in (False, True):
             found = [
                 _train(
-                    kind, int(seed), nodes, steps, every if disturbed else 0.0, sync_every,
+                    kind,
+                    int(seed),
+                    nodes,
+                    steps,
+                    every if disturbed else 0.0,
+                    sync_every,
                     sync_delay,
                 )
                 for seed in seeds.split()
@@ -74,9 +79,14 @@ def _span(values: list[float], form: str) -> str:
 
 
 def _train(
-    compression: str, seed: int, workers: int, steps: int, every: float, sync_every: int,
+    compression: str,
+    seed: int,
+    workers: int,
+    steps: int,
+    every: float,
+    sync_every: int,
     sync_delay: int,
-) -> dict:  # fmt: skip
+) -> dict:
     """Trains once.
 
     :param every: seconds between two kills; 0: nobody is killed

@@ -51,10 +51,17 @@ def manager(host: str, name: str, members: int, seconds: float, **options: Any) 
     timeout = datetime.timedelta(seconds=seconds)
     store = dist.TCPStore(host, 0, is_master=True, wait_for_workers=False)
     made = Manager(
-        pg=ProcessGroupGloo(timeout=timeout), min_replica_size=members, timeout=timeout, rank=0,
-        world_size=1, store_addr=host, store_port=store.port, hostname=host,
-        replica_id=f"{name}_", **options,
-    )  # fmt: skip
+        pg=ProcessGroupGloo(timeout=timeout),
+        min_replica_size=members,
+        timeout=timeout,
+        rank=0,
+        world_size=1,
+        store_addr=host,
+        store_port=store.port,
+        hostname=host,
+        replica_id=f"{name}_",
+        **options,
+    )
     made.store_of_its_own = store  # which ends with its object
     return made
 

@@ -45,7 +45,9 @@ def main() -> None:
     inner = torch.optim.SGD(model.parameters(), args.learning_rate, momentum=0.9)
 
     manager = torchft_peer.manager(
-        host, f"worker_{found.slot}", found.min_members,
+        host,
+        f"worker_{found.slot}",
+        found.min_members,
         # A member that is silent for this long is given up, as by the elastic job beside it.
         seconds=found.heartbeat_timeout,
         load_state_dict=lambda state: (
@@ -53,7 +55,7 @@ def main() -> None:
             inner.load_state_dict(state["optimizer"]),
         ),
         state_dict=lambda: {"model": model.state_dict(), "optimizer": inner.state_dict()},
-    )  # fmt: skip
+    )
     from torchft import DistributedDataParallel, Optimizer
 
     replicated, optimizer = DistributedDataParallel(manager, model), Optimizer(manager, inner)
@@ -69,9 +71,13 @@ def main() -> None:
         if step > before:
             weights = ((n, memoryview(p.detach().numpy())) for n, p in model.named_parameters())
             journal.write(
-                "step", epoch=manager._quorum_id, step=step, size=size, digest=digest(weights),
+                "step",
+                epoch=manager._quorum_id,
+                step=step,
+                size=size,
+                digest=digest(weights),
                 loss=loss.item(),
-            )  # fmt: skip
+            )
         else:
             journal.write("discarded", epoch=manager._quorum_id, step=step, size=size)
 

@@ -46,12 +46,16 @@ def main(
     well, cells, record["rows"] = True, [], []
     for rate in rates.split():
         rows = [
-            Variant(f"{topology}, {kind}, {control}", topology=topology, kind=kind,
-                    env={"HIPRESS_CONGESTION_CONTROL": control})
+            Variant(
+                f"{topology}, {kind}, {control}",
+                topology=topology,
+                kind=kind,
+                env={"HIPRESS_CONGESTION_CONTROL": control},
+            )
             for topology, kind, control in itertools.product(
                 topologies.split(), COMPRESSIONS, controls.split()
             )
-        ] + [Variant("Gloo, bfloat16", kind="bfloat16")]  # fmt: skip
+        ] + [Variant("Gloo, bfloat16", kind="bfloat16")]
         with netns.ShapedNetwork(nodes, rate, dilation=dilation) as network:
             well = jobs.take_turns(rounds, rows, lambda row: row.run(args, network)) and well
         measured = network.measured_bits_per_second or netns.bits_per_second(rate)

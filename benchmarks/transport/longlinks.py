@@ -64,10 +64,14 @@ def main(
     well = jobs.take_turns(rounds, rows, lambda row: run(args, row, sent))
     rate = Wan.read(wan).link.up
     cells = [
-        [row.name, f"{row.median:.2f}", f"{8e-6 * sent / row.median:.0f}",
-         f"{sent / row.median / rate:.0%}" if rate else ""]
+        [
+            row.name,
+            f"{row.median:.2f}",
+            f"{8e-6 * sent / row.median:.0f}",
+            f"{sent / row.median / rate:.0%}" if rate else "",
+        ]
         for row in rows
-    ]  # fmt: skip
+    ]
     title = f"{nodes} nodes, {wan}, {sent / 1e6:.0f} MB a step each way, dilation {dilation:g}"
     record.table(["streams", "s a step", "Mbit/s", "share"], cells, title)
     record["rows"] = [vars(row) for row in rows]
@@ -100,20 +104,25 @@ def bare_job(
 ) -> jobs.Reports:
     """The same bytes without ours."""
     command = jobs.node(
-        "transport.bare_tcp", bytes=sent, sockets=int(row.streams), warmup=args.warmup,
+        "transport.bare_tcp",
+        bytes=sent,
+        sockets=int(row.streams),
+        warmup=args.warmup,
         in_a_row=args.in_a_row,
-    )  # fmt: skip
+    )
     return jobs.reports(jobs.torch_job(command, 2, network, 600, priority=args.priority))
 
 
 def job(args: SimpleNamespace, row: Variant, sent: int, network: WideAreaNetwork) -> jobs.Reports:
     """Sums of keys."""
     command = jobs.node(
-        "graphs.node", sizes=[args.elements] * args.keys, iterations=0, blocks=1,
-        warmup=args.warmup, in_a_row=args.in_a_row,
-    )  # fmt: skip
+        "graphs.node",
+        sizes=[args.elements] * args.keys,
+        iterations=0,
+        blocks=1,
+        warmup=args.warmup,
+        in_a_row=args.in_a_row,
+    )
     servers = args.nodes if TOPOLOGIES[args.topology].needs_servers else 0
     env = {"HIPRESS_TOPOLOGY": args.topology, "HIPRESS_STREAMS": row.streams.replace("auto", "0")}
-    return jobs.kvstore_job(
-        command, args.nodes, servers, network, env, 600, priority=args.priority
-    )
+    return jobs.kvstore_job(command, args.nodes, servers, network, env, 600, priority=args.priority)

@@ -72,8 +72,13 @@ def _click_command(name: str, command: click.Command, level: str) -> Iterator[st
             continue
         is_option = hasattr(param, "is_flag")
         names = ", ".join(map(_code, param.opts)) if is_option else _code(param.name.upper())
-        rows.append((names, _default(param.default, getattr(param, "is_flag", False)),
-                     _cell(getattr(param, "help", "") or "")))  # fmt: skip
+        rows.append(
+            (
+                names,
+                _default(param.default, getattr(param, "is_flag", False)),
+                _cell(getattr(param, "help", "") or ""),
+            )
+        )
     if rows:
         yield from _table(("option or argument", "default", "meaning"), rows)
     for sub, inner in getattr(command, "commands", {}).items():
@@ -94,8 +99,9 @@ def _parser_command(name: str, parser: argparse.ArgumentParser) -> Iterator[str]
         default = "" if action.default is argparse.SUPPRESS else action.default
         if "default" in (action.help or "") or action.dest == "command":
             default = ""
-        rows.append((names, _default(default, action.nargs == 0),
-                     _cell((action.help or "") % shown)))  # fmt: skip
+        rows.append(
+            (names, _default(default, action.nargs == 0), _cell((action.help or "") % shown))
+        )
     yield from _table(("option or argument", "default", "meaning"), rows)
 
 
@@ -177,8 +183,6 @@ def _declarations(text: str) -> Iterator[str]:
         if prose:
             yield prose + "\n"
         yield f"```c\n{code.replace('HIPRESS_API ', '').strip()}\n```\n"
-
-
 
 
 GENERATORS: dict[str, Callable[[], Iterator[str]]] = {

@@ -22,8 +22,11 @@ PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
 VARIABLES = ROOT / "docs" / "reference" / "environment.md"
 # Set by HiPress for its own processes.
 INTERNAL_VARIABLES = {
-    "HIPRESS_LAUNCHED", "HIPRESS_RANKS", "HIPRESS_JOB", "HIPRESS_VIEW",
-}  # fmt: skip
+    "HIPRESS_LAUNCHED",
+    "HIPRESS_RANKS",
+    "HIPRESS_JOB",
+    "HIPRESS_VIEW",
+}
 
 
 def anchors(text: str) -> set[str]:

@@ -102,9 +102,13 @@ def plot(linked: Result, target: float, path: Path) -> None:
                 said += f", {gain:.1f} times as fast as 16 bits"
             inside = reached and reached > 0.45 * longest
             bars.text(
-                (reached or 0) + (-0.01 if inside else 0.01) * longest, index, said, va="center",
-                ha="right" if inside else "left", color="white" if inside else "black",
-            )  # fmt: skip
+                (reached or 0) + (-0.01 if inside else 0.01) * longest,
+                index,
+                said,
+                va="center",
+                ha="right" if inside else "left",
+                color="white" if inside else "black",
+            )
             curves.plot(
                 [0, *(record["seconds"] for record in records)],
                 [10, *(100 * record["accuracy"] for record in records)],

@@ -1,8 +1,8 @@
 """A front end for NumPy: the template of one for another framework.
 
-A front end turns a framework's gradients into keys of a :class:`hipress.runtime.node.Node`. This one sums
-them over all workers after the backward pass. Import it first: in a server or scheduler of a job
-the import serves until the job ends.
+A front end turns a framework's gradients into keys of a :class:`hipress.runtime.node.Node`. This
+one sums them over all workers after the backward pass. Import it first: in a server or scheduler of
+a job the import serves until the job ends.
 
 >>> import numpy_frontend as hvd
 >>> averager = hvd.Averager({"weight": weight}, "onebit")

@@ -39,9 +39,13 @@ def main() -> None:
     net.initialize(mx.init.MSRAPrelu(slope=0))
     net.hybridize(static_alloc=True)
     trainer = mxnet_hipress.DiLoCoTrainer(
-        net.collect_params(), "adam", {"learning_rate": args.learning_rate}, args.sync_every,
-        compression_params={"type": args.type}, kvstore=kv,
-    )  # fmt: skip
+        net.collect_params(),
+        "adam",
+        {"learning_rate": args.learning_rate},
+        args.sync_every,
+        compression_params={"type": args.type},
+        kvstore=kv,
+    )
     loss_of = gluon.loss.SoftmaxCrossEntropyLoss()
     shuffle = np.random.RandomState([args.seed, kv.rank])
     for step in range(1, args.steps + 1):

@@ -48,8 +48,11 @@ def main() -> None:
     compression = {"type": args.type, "min_size": 1024}
     rounds = {}
     if args.sync_every:
-        rounds = {"sync_every": args.sync_every, "outer_optimizer": "nag",
-                  "fragment_sync_delay": args.sync_delay}  # fmt: skip
+        rounds = {
+            "sync_every": args.sync_every,
+            "outer_optimizer": "nag",
+            "fragment_sync_delay": args.sync_delay,
+        }
     state = elastic.State(net, trainer, compression, check_every=args.check_every, **rounds)
     loss_of = gluon.loss.SoftmaxCrossEntropyLoss()
 

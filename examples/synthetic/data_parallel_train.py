@@ -46,20 +46,42 @@ def arguments() -> argparse.Namespace:
     add("--model", default="lenet", choices=MODELS)
     add("--topo", default="PS", help="PS, Ring, or another topology of the launcher")
     add("--comp-alg", default="none", help="compression type: tbq, onebit, terngrad, dgc, ...")
-    add("--comp-param", action="append", default=[], metavar="NAME=VALUE",
-        help="a parameter of the compression, such as threshold=0.01; repeatable")  # fmt: skip
-    add("--comp-threshold", type=_positive, default=262144,
-        help="gradients of fewer floats go uncompressed (262144)")  # fmt: skip
-    add("--comprplan", default="", metavar="FILE",
-        help="SeCoPaPlan.txt: which gradients to compress, how to cut; or auto")  # fmt: skip
+    add(
+        "--comp-param",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a parameter of the compression, such as threshold=0.01; repeatable",
+    )
+    add(
+        "--comp-threshold",
+        type=_positive,
+        default=262144,
+        help="gradients of fewer floats go uncompressed (262144)",
+    )
+    add(
+        "--comprplan",
+        default="",
+        metavar="FILE",
+        help="SeCoPaPlan.txt: which gradients to compress, how to cut; or auto",
+    )
     add("--interface", default="", help="network interface")
     add("--horovodrun", action="store_true", help="accepted; HiPress's own launcher is used")
     add("--batch-size", type=_positive, default=32, help="images per worker and step (32)")
     add("--numexamples", type=_positive, default=320, help="images per worker in all (320)")
-    add("--strongscaling", action="store_true",
-        help="--batch-size and --numexamples are of all workers together")  # fmt: skip
-    add("--profiler", nargs="?", const="timeline.json", default="", metavar="FILE",
-        help="record a timeline; draw it with `hipress report FILE`")  # fmt: skip
+    add(
+        "--strongscaling",
+        action="store_true",
+        help="--batch-size and --numexamples are of all workers together",
+    )
+    add(
+        "--profiler",
+        nargs="?",
+        const="timeline.json",
+        default="",
+        metavar="FILE",
+        help="record a timeline; draw it with `hipress report FILE`",
+    )
     add("--lr", type=float, default=0.01)
     add("--image-size", type=_positive, help="pixels of a side, instead of the model's own")
     return parser.parse_args()

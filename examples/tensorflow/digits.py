@@ -25,8 +25,13 @@ SPLIT_SEED = 20170
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--compression", default="none", metavar="TYPE", help="onebit, dgc, ...")
-    parser.add_argument("--param", action="append", default=[], metavar="NAME=VALUE",
-                        help="of the compression, such as ratio=0.01; may be repeated")  # fmt: skip
+    parser.add_argument(
+        "--param",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="of the compression, such as ratio=0.01; may be repeated",
+    )
     parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--batch-size", type=int, default=32, help="images of all workers together")
     parser.add_argument("--learning-rate", type=float, default=0.1)
@@ -35,9 +40,9 @@ def main() -> None:
 
     keras.utils.set_random_seed(args.seed + hvd.rank())
     (images, labels), test = load()
-    model = keras.Sequential([
-        keras.Input((64,)), keras.layers.Dense(128, "relu"), keras.layers.Dense(10)
-    ])  # fmt: skip
+    model = keras.Sequential(
+        [keras.Input((64,)), keras.layers.Dense(128, "relu"), keras.layers.Dense(10)]
+    )
     params = dict(text.split("=", 1) for text in args.param)
     optimizer = hvd.DistributedOptimizer(
         keras.optimizers.SGD(args.learning_rate), {"type": args.compression, **params}
@@ -48,8 +53,9 @@ def main() -> None:
     mine = slice(hvd.rank(), None, hvd.size())  # equal shares, so that all make the same steps
     for epoch in range(args.epochs):
         order = np.random.default_rng([args.seed, epoch]).permutation(len(images))[mine]
-        history = model.fit(images[order], labels[order], args.batch_size // hvd.size(),
-                            shuffle=False, verbose=0)  # fmt: skip
+        history = model.fit(
+            images[order], labels[order], args.batch_size // hvd.size(), shuffle=False, verbose=0
+        )
         if hvd.rank() == 0:
             accuracy = model.evaluate(*test, verbose=0)[1]
             line = {"epoch": epoch + 1, "loss": round(history.history["loss"][0], 4)}

@@ -31,9 +31,9 @@ def main() -> None:
     (images, labels), test = load()
     share = len(images) // hvd.size()  # equal shares, so that all make the same steps
     mine = slice(hvd.rank() * share, (hvd.rank() + 1) * share)
-    model = keras.Sequential([
-        keras.Input((64,)), keras.layers.Dense(128, "relu"), keras.layers.Dense(10)
-    ])  # fmt: skip
+    model = keras.Sequential(
+        [keras.Input((64,)), keras.layers.Dense(128, "relu"), keras.layers.Dense(10)]
+    )
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile(keras.optimizers.AdamW(args.learning_rate), loss, metrics=["accuracy"])
     diloco = hvd.DiLoCo(model, args.sync_every, compression=args.compression)

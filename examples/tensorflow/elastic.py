@@ -34,19 +34,25 @@ def main() -> None:
 
     keras.utils.set_random_seed(args.seed)
     (images, labels), test = load()
-    model = keras.Sequential([
-        keras.Input((64,)), keras.layers.Dense(128, "relu"), keras.layers.Dense(10)
-    ])  # fmt: skip
+    model = keras.Sequential(
+        [keras.Input((64,)), keras.layers.Dense(128, "relu"), keras.layers.Dense(10)]
+    )
     rate = keras.optimizers.schedules.CosineDecay(args.learning_rate, args.steps)
     rounds = {}
     if args.sync_every:
         outer = keras.optimizers.SGD(0.7, momentum=0.9, nesterov=True)
-        rounds = {"sync_every": args.sync_every, "outer_optimizer": outer,
-                  "fragment_sync_delay": args.sync_delay}  # fmt: skip
+        rounds = {
+            "sync_every": args.sync_every,
+            "outer_optimizer": outer,
+            "fragment_sync_delay": args.sync_delay,
+        }
     state = elastic.State(
-        model, keras.optimizers.SGD(rate, momentum=0.9), args.compression,
-        check_every=args.check_every, **rounds,
-    )  # fmt: skip
+        model,
+        keras.optimizers.SGD(rate, momentum=0.9),
+        args.compression,
+        check_every=args.check_every,
+        **rounds,
+    )
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile(state.optimizer, loss, metrics=["accuracy"], jit_compile=False)
 

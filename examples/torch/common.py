@@ -21,29 +21,50 @@ def parser(description: str, **defaults: Any) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=description)
     add = parser.add_argument
     add("--compression", default="", metavar="TYPE", help="auto, onebit, dgc, ...; none if empty")
-    add("--param", action="append", default=[], metavar="NAME=VALUE",
-        help="a parameter of the compression, such as ratio=0.01; may be repeated")  # fmt: skip
+    add(
+        "--param",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a parameter of the compression, such as ratio=0.01; may be repeated",
+    )
     add("--topology", default="ps", help="ps, ring, or another topology")
-    add("--shared-momentum", type=float, default=0.0,
-        help="compress gradients with this momentum, instead of the optimizer's")  # fmt: skip
+    add(
+        "--shared-momentum",
+        type=float,
+        default=0.0,
+        help="compress gradients with this momentum, instead of the optimizer's",
+    )
     add("--min-size", type=int, default=16 * 1024, help="smaller gradients go uncompressed")
     add("--warmup-steps", type=int, default=0)
     add("--steps", type=int, default=defaults.get("steps", 100))
     add("--batch-size", type=int, default=defaults.get("batch_size", 16), help="per rank")
     add("--learning-rate", type=float, default=defaults.get("learning_rate", 0.1))
-    add("--optimizer", choices=["sgd", "adam", "frozen", "muon", "demo"],
+    add(
+        "--optimizer",
+        choices=["sgd", "adam", "frozen", "muon", "demo"],
         default=defaults.get("optimizer", "sgd"),
         help="frozen: Adam whose denominators stay after the warm-up steps; "
         "muon: for the matrices of a GPT's blocks, and AdamW for the rest; "
-        "demo: signs of a few cosine coefficients, which is a compression by itself")  # fmt: skip
+        "demo: signs of a few cosine coefficients, which is a compression by itself",
+    )
     add("--momentum", type=float, default=0.9, help="of SGD")
     add("--seed", type=int, default=0)
-    add("--sync-every", type=int, default=0, metavar="STEPS",
-        help="synchronize weights every so many steps (DiLoCo), not gradients in each")  # fmt: skip
+    add(
+        "--sync-every",
+        type=int,
+        default=0,
+        metavar="STEPS",
+        help="synchronize weights every so many steps (DiLoCo), not gradients in each",
+    )
     add("--outer-learning-rate", type=float, default=0.7)
     add("--outer-momentum", type=float, default=0.9)
-    add("--early-steps", type=int, default=0,
-        help="before that, in which weights are averaged every --early-sync-every steps")
+    add(
+        "--early-steps",
+        type=int,
+        default=0,
+        help="before that, in which weights are averaged every --early-sync-every steps",
+    )
     add("--early-sync-every", type=int, default=5)
     add("--fragments", type=int, help="parts of the model that take turns")
     add("--sync-delay", type=int, help="steps that a part may travel")
@@ -90,9 +111,14 @@ def distribute(
         if args.compression == "dgc":
             more.setdefault("momentum", 0.0)  # the optimizer's
         compression = hipress.torch.compress(
-            model, args.compression, topology=args.topology, min_size=args.min_size,
-            warmup_steps=args.warmup_steps, shared_momentum=args.shared_momentum, **more,
-        )  # fmt: skip
+            model,
+            args.compression,
+            topology=args.topology,
+            min_size=args.min_size,
+            warmup_steps=args.warmup_steps,
+            shared_momentum=args.shared_momentum,
+            **more,
+        )
     return model, compression
 
 
@@ -161,9 +187,12 @@ def optimizer_of(
         return torch.optim.AdamW(parameters, lr=rate, betas=(0.9, 0.98))
     if args.optimizer == "frozen":
         return hipress.torch.FrozenAdamW(
-            parameters, lr=rate, betas=(0.9, 0.98), freeze_step=args.warmup_steps,
+            parameters,
+            lr=rate,
+            betas=(0.9, 0.98),
+            freeze_step=args.warmup_steps,
             compression=compression,
-        )  # fmt: skip
+        )
     momentum = args.momentum
     if compression is not None and compression.settings.any_momentum:
         compression.settings.check_momentum()
@@ -183,12 +212,19 @@ def synchronizing(
     )
     inner = optimizer.optimizers if isinstance(optimizer, Several) else optimizer
     return hipress.torch.DiLoCo(
-        model, inner, outer, args.sync_every, fragments=args.fragments,
-        early_steps=args.early_steps, early_sync_every=args.early_sync_every,
-        fragment_sync_delay=args.sync_delay, fragment_update_alpha=args.sync_alpha,
+        model,
+        inner,
+        outer,
+        args.sync_every,
+        fragments=args.fragments,
+        early_steps=args.early_steps,
+        early_sync_every=args.early_sync_every,
+        fragment_sync_delay=args.sync_delay,
+        fragment_update_alpha=args.sync_alpha,
         compression={"type": args.compression or "none", **params(args)},
-        topology=args.topology, min_size=args.min_size,
-    )  # fmt: skip
+        topology=args.topology,
+        min_size=args.min_size,
+    )
 
 
 class Report:

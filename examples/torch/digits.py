@@ -1,6 +1,6 @@
 """Trains a small network on scikit-learn's digits: 1,797 real scans of 8x8 pixels.
 
-    torchrun --nproc-per-node=4 examples/torch/digits.py --compression onebit
+torchrun --nproc-per-node=4 examples/torch/digits.py --compression onebit
 """
 
 from __future__ import annotations

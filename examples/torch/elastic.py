@@ -41,12 +41,20 @@ def main() -> None:
     rounds = {}
     if args.sync_every:
         outer = torch.optim.SGD(model.parameters(), 0.7, momentum=0.9, nesterov=True)
-        rounds = {"sync_every": args.sync_every, "outer_optimizer": outer,
-                  "fragment_sync_delay": args.sync_delay}  # fmt: skip
+        rounds = {
+            "sync_every": args.sync_every,
+            "outer_optimizer": outer,
+            "fragment_sync_delay": args.sync_delay,
+        }
     state = elastic.State(
-        model, optimizer, args.compression, min_size=1024, check_every=args.check_every,
-        scheduler=scheduler, **rounds,
-    )  # fmt: skip
+        model,
+        optimizer,
+        args.compression,
+        min_size=1024,
+        check_every=args.check_every,
+        scheduler=scheduler,
+        **rounds,
+    )
 
     @elastic.run
     def train(state: elastic.State) -> None:

@@ -16,17 +16,28 @@ VGG19 += (512, 512, 512, 512, "M", 512, 512, 512, 512, "M")
 def small_cnn() -> nn.Module:
     """For 8x8 gray images: 3 convolutions, 2 dense layers, 161,974 weights."""
     return nn.Sequential(
-        nn.Conv2d(1, 32, 3, padding=1), nn.ReLU(),
-        nn.Conv2d(32, 48, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
-        nn.Conv2d(48, 64, 3, padding=1), nn.ReLU(), nn.Flatten(),
-        nn.Linear(1024, 116), nn.ReLU(), nn.Linear(116, 10),
-    )  # fmt: skip
+        nn.Conv2d(1, 32, 3, padding=1),
+        nn.ReLU(),
+        nn.Conv2d(32, 48, 3, padding=1),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Conv2d(48, 64, 3, padding=1),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Linear(1024, 116),
+        nn.ReLU(),
+        nn.Linear(116, 10),
+    )
 
 
 def vgg(
-    image_size: int = 224, classes: int = 1000, hidden: int = 4096, width: float = 1.0,
-    plan: Sequence[int | str] = VGG19, batch_norm: bool = False,
-) -> nn.Module:  # fmt: skip
+    image_size: int = 224,
+    classes: int = 1000,
+    hidden: int = 4096,
+    width: float = 1.0,
+    plan: Sequence[int | str] = VGG19,
+    batch_norm: bool = False,
+) -> nn.Module:
     """VGG19 (Simonyan and Zisserman 2015), by default with its 143,667,240 weights.
 
     :param hidden: the size of the dense layers
@@ -47,11 +58,16 @@ def vgg(
             channels = out
     side = image_size // 32
     return nn.Sequential(
-        *layers, nn.Flatten(),
-        nn.Linear(channels * side * side, hidden), nn.ReLU(inplace=True), nn.Dropout(),
-        nn.Linear(hidden, hidden), nn.ReLU(inplace=True), nn.Dropout(),
+        *layers,
+        nn.Flatten(),
+        nn.Linear(channels * side * side, hidden),
+        nn.ReLU(inplace=True),
+        nn.Dropout(),
+        nn.Linear(hidden, hidden),
+        nn.ReLU(inplace=True),
+        nn.Dropout(),
         nn.Linear(hidden, classes),
-    )  # fmt: skip
+    )
 
 
 class Bottleneck(nn.Module):
@@ -61,10 +77,15 @@ class Bottleneck(nn.Module):
         super().__init__()
         out = 4 * inner
         self.body = nn.Sequential(
-            nn.Conv2d(channels, inner, 1, bias=False), nn.BatchNorm2d(inner), nn.ReLU(),
-            nn.Conv2d(inner, inner, 3, stride, 1, bias=False), nn.BatchNorm2d(inner), nn.ReLU(),
-            nn.Conv2d(inner, out, 1, bias=False), nn.BatchNorm2d(out),
-        )  # fmt: skip
+            nn.Conv2d(channels, inner, 1, bias=False),
+            nn.BatchNorm2d(inner),
+            nn.ReLU(),
+            nn.Conv2d(inner, inner, 3, stride, 1, bias=False),
+            nn.BatchNorm2d(inner),
+            nn.ReLU(),
+            nn.Conv2d(inner, out, 1, bias=False),
+            nn.BatchNorm2d(out),
+        )
         self.shortcut: nn.Module = nn.Identity()
         if stride != 1 or channels != out:
             self.shortcut = nn.Sequential(
@@ -78,9 +99,11 @@ class Bottleneck(nn.Module):
 def resnet50(classes: int = 1000) -> nn.Module:
     """ResNet50 (He et al. 2016, version 1.5), 25,557,032 weights."""
     layers: list[nn.Module] = [
-        nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(),
+        nn.Conv2d(3, 64, 7, 2, 3, bias=False),
+        nn.BatchNorm2d(64),
+        nn.ReLU(),
         nn.MaxPool2d(3, 2, 1),
-    ]  # fmt: skip
+    ]
     channels = 64
     for inner, blocks, stride in ((64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2)):
         for block in range(blocks):

@@ -42,20 +42,34 @@ def main() -> None:
 
     text, width = Text(), args.width
     config = GPT2Config(
-        vocab_size=len(text.characters), n_positions=CONTEXT + 1, n_embd=width, n_layer=2,
-        n_head=width // 32, bos_token_id=None, eos_token_id=None,
-    )  # fmt: skip
+        vocab_size=len(text.characters),
+        n_positions=CONTEXT + 1,
+        n_embd=width,
+        n_layer=2,
+        n_head=width // 32,
+        bos_token_id=None,
+        eos_token_id=None,
+    )
     torch.manual_seed(0)
     trainer = Trainer(
         model=GPT2LMHeadModel(config),
         args=TrainingArguments(
-            args.output, max_steps=args.steps, per_device_train_batch_size=8, learning_rate=2e-3,
-            warmup_steps=20, logging_steps=20, save_steps=100, save_total_limit=2, use_cpu=True,
+            args.output,
+            max_steps=args.steps,
+            per_device_train_batch_size=8,
+            learning_rate=2e-3,
+            warmup_steps=20,
+            logging_steps=20,
+            save_steps=100,
+            save_total_limit=2,
+            use_cpu=True,
             max_grad_norm=0,  # clipping a mean of compressed gradients loses what they caught up on
-            ddp_find_unused_parameters=False, report_to="none", disable_tqdm=True,
+            ddp_find_unused_parameters=False,
+            report_to="none",
+            disable_tqdm=True,
         ),
         train_dataset=Pieces(text, 2048),
-    )  # fmt: skip
+    )
     if args.compression:
         compress_trainer(trainer, args.compression)  # the one line
     trainer.train(resume_from_checkpoint=get_last_checkpoint(args.output))

@@ -34,7 +34,9 @@ class HipressError(RuntimeError):
         rank: Rank of that node among those of its role, as the sentence counts ranks, or None.
     """
 
-    __module__ = "hipress.runtime.node"  # where users import it from, and so what they read in a traceback
+    __module__ = (
+        "hipress.runtime.node"  # where users import it from, and so what they read in a traceback
+    )
 
     def __init__(
         self,

@@ -182,8 +182,7 @@ class State(ArrayState):
             yield name, memoryview(parameter.data().asnumpy()).cast("B")
 
     def drop_gradients(self) -> None:
-        """Forgets the gradients of a step that is not complete, where the next would add to them.
-        """
+        """Discard the gradients of an incomplete step, where the next step would add to them."""
         for parameter in self._trained.values():
             if parameter.grad_req == "add":
                 parameter.zero_grad()

@@ -215,8 +215,9 @@ class ElasticStore(Store):
                     job.close()
                     news.tell(
                         "training is over, as another worker's script has ended: this one's goes "
-                        "on to its own end, and changes no weights", logging.WARNING,
-                    )  # fmt: skip
+                        "on to its own end, and changes no weights",
+                        logging.WARNING,
+                    )
                     return
                 job.go_on_after(error)
                 loop.forget_frames(error)

@@ -39,7 +39,7 @@ _loaded: set[str] = {"none"}  # an identity: MXNet has its own
 
 
 def register() -> None:
-    """Loads the operators of codecs that have none yet; hipress.compression.compiler.load does so afterwards.
+    """Load the operators of codecs that have none; compiler.load() does so for later codecs.
 
     :raises BuildError: if the library was not built with MXNet at hand and cannot be compiled now
     """

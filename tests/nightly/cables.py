@@ -34,8 +34,14 @@ def train(network: netns.ShapedNetwork, size: int, heartbeat: dict[str, str]) ->
         heartbeat: variables; empty for a user's defaults.
     """
     environment = {"SIZE": str(size), "HIPRESS_HEARTBEAT_TIMEOUT_MS": "", **heartbeat}
-    job = Cluster(TRAIN, workers=2, servers=1, server_command=SERVER, network=network,
-                  env={**environment, "END": "end"})  # fmt: skip
+    job = Cluster(
+        TRAIN,
+        workers=2,
+        servers=1,
+        server_command=SERVER,
+        network=network,
+        env={**environment, "END": "end"},
+    )
     for rank in range(2):
         job.wait_for(f"worker {rank}", "running", timeout=90)
     return job

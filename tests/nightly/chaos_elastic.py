@@ -72,8 +72,15 @@ class Chaos:
         seed: of the faults.
     """
 
-    def __init__(self, launch: Launch, logs: Logs, network: netns.ShapedNetwork | None,
-                 deadline: float, max_lost: int, seed: int) -> None:  # fmt: skip
+    def __init__(
+        self,
+        launch: Launch,
+        logs: Logs,
+        network: netns.ShapedNetwork | None,
+        deadline: float,
+        max_lost: int,
+        seed: int,
+    ) -> None:
         self.launch, self.logs, self.network = launch, logs, network
         self.deadline, self.max_lost, self.dice = deadline, max_lost, random.Random(seed)
         self.faults: list[Fault] = []
@@ -171,8 +178,12 @@ class Chaos:
         fault.whole = time.time() - fault.time
         times = [rejoining(self.logs, slot, fault.pids[slot]) for slot in fault.victims]
         fault.rejoin = [seconds for seconds in times if seconds is not None]
-        written = [event.get("residual_written_off") for slot in self.slots
-                   for event in self.logs.events[slot] if event["time"] > fault.time]  # fmt: skip
+        written = [
+            event.get("residual_written_off")
+            for slot in self.slots
+            for event in self.logs.events[slot]
+            if event["time"] > fault.time
+        ]
         fault.written_off = max((w for w in written if w is not None), default=None)
         for slot in fault.survivors():
             if self.logs.pid(slot) != fault.pids[slot]:
@@ -192,9 +203,12 @@ class Chaos:
         self.launch.process.kill()
         self.launch.process.wait()
         try:
-            self.wait(lambda: all(len(self.logs.steps(slot, fault.time)) >= STEPS_ALONE
-                                  for slot in self.slots),
-                      f"{STEPS_ALONE} steps without a launcher")  # fmt: skip
+            self.wait(
+                lambda: all(
+                    len(self.logs.steps(slot, fault.time)) >= STEPS_ALONE for slot in self.slots
+                ),
+                f"{STEPS_ALONE} steps without a launcher",
+            )
             fault.recovered = max(self.logs.steps(s, fault.time)[0]["time"] for s in self.slots)
             fault.recovered -= fault.time
             if any(self.logs.pid(slot) != pids[slot] for slot in self.slots):
@@ -223,8 +237,15 @@ def started(args: argparse.Namespace, folder: Path) -> Iterator[Chaos]:
     """A running job, of which nothing is left in the end."""
     with contextlib.ExitStack() as stack:
         network, address = None, "127.0.0.1"
-        arguments = ["--elastic", "-n", str(args.workers), "--min-workers", str(args.min_workers),
-                     "--max-restarts", "1000000"]  # fmt: skip
+        arguments = [
+            "--elastic",
+            "-n",
+            str(args.workers),
+            "--min-workers",
+            str(args.min_workers),
+            "--max-restarts",
+            "1000000",
+        ]
         if args.network == "namespaces":
             nodes = args.workers + bool(args.beside)
             network = netns.ShapedNetwork(nodes, rate=args.rate, verify=False)
@@ -245,13 +266,21 @@ def started(args: argparse.Namespace, folder: Path) -> Iterator[Chaos]:
             stack.enter_context(process)  # which waits for its end
             stack.callback(process.kill)
         given = [entry.replace("{address}", address).split("=", 1) for entry in args.env]
-        environment = {"HIPRESS_ELASTIC_LOG": str(folder), "TMPDIR": str(folder),
-                       "HIPRESS_HEARTBEAT_TIMEOUT_MS": str(args.heartbeat_ms),
-                       **dict(given)}  # fmt: skip
+        environment = {
+            "HIPRESS_ELASTIC_LOG": str(folder),
+            "TMPDIR": str(folder),
+            "HIPRESS_HEARTBEAT_TIMEOUT_MS": str(args.heartbeat_ms),
+            **dict(given),
+        }
         output = stack.enter_context(open(folder / "output", "wb"))
         launch = stack.enter_context(
-            launched([*arguments, "--", *args.command], env=environment, stdout=output,
-                     stderr=subprocess.STDOUT))  # fmt: skip
+            launched(
+                [*arguments, "--", *args.command],
+                env=environment,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+        )
         logs = Logs(folder, args.workers)
         yield Chaos(launch, logs, network, args.deadline, args.max_lost, args.seed)
 
@@ -281,8 +310,9 @@ def play(chaos: Chaos, args: argparse.Namespace) -> list[str]:
 
 
 COLUMNS = "{:>3}  {:<9}{:<9}{:>8}{:>7}{:>13}{:>12}{:>10}  {}"
-HEAD = COLUMNS.format("", "fault", "workers", "at step", "lost", "next step, s", "rejoin, s",
-                      "whole, s", "")  # fmt: skip
+HEAD = COLUMNS.format(
+    "", "fault", "workers", "at step", "lost", "next step, s", "rejoin, s", "whole, s", ""
+)
 
 
 def line(number: int, fault: Fault) -> str:
@@ -292,9 +322,17 @@ def line(number: int, fault: Fault) -> str:
         return "-" if value is None else f"{value:.2f}"
 
     victims = ",".join(map(str, fault.victims)) or "-"
-    return COLUMNS.format(number, fault.kind, victims, fault.step, fault.lost,
-                          seconds(fault.recovered), seconds(max(fault.rejoin, default=None)),
-                          seconds(fault.whole), "; ".join(fault.wrong)).rstrip()  # fmt: skip
+    return COLUMNS.format(
+        number,
+        fault.kind,
+        victims,
+        fault.step,
+        fault.lost,
+        seconds(fault.recovered),
+        seconds(max(fault.rejoin, default=None)),
+        seconds(fault.whole),
+        "; ".join(fault.wrong),
+    ).rstrip()
 
 
 def summary(chaos: Chaos, wrong: list[str]) -> dict[str, object]:
@@ -308,14 +346,16 @@ def summary(chaos: Chaos, wrong: list[str]) -> dict[str, object]:
     kinds = dict.fromkeys(fault.kind for fault in chaos.faults)
     return {
         "faults": len(chaos.faults),
-        "steps": max((e["step"] for events in chaos.logs.events for e in events
-                      if e["event"] == "step"), default=0),
+        "steps": max(
+            (e["step"] for events in chaos.logs.events for e in events if e["event"] == "step"),
+            default=0,
+        ),
         **costs(deaths),
         "by_kind": {k: costs([f for f in chaos.faults if f.kind == k]) for k in kinds},
         "steps_compared": compared,
         "torn_lines": chaos.logs.torn,
         "wrong": list(dict.fromkeys(wrong)),
-    }  # fmt: skip
+    }
 
 
 def parse() -> argparse.Namespace:
@@ -335,8 +375,12 @@ def parse() -> argparse.Namespace:
     add("--rate", help="of the namespaces' links, e.g. 1gbit; default: not shaped")
     add("--heartbeat-ms", type=int, default=3500, help="silence that is death")
     add("--check-every", type=int, default=1, help="steps between comparisons, in the example")
-    add("--beside", metavar="COMMAND", help="runs on a node of its own, which no fault hits; "
-        "{address} in it and in --env is that node's")
+    add(
+        "--beside",
+        metavar="COMMAND",
+        help="runs on a node of its own, which no fault hits; "
+        "{address} in it and in --env is that node's",
+    )
     add("--env", action="append", default=[], metavar="KEY=VALUE")
     add("--json", help="file for the results")
     add("--keep", help="folder for the logs; default: a temporary one")
@@ -350,8 +394,14 @@ def parse() -> argparse.Namespace:
         netns.require()
     if not args.command:
         script = ROOT / "examples" / "torch" / "elastic.py"
-        args.command = [sys.executable, str(script), "--steps", "1000000",
-                        "--check-every", str(args.check_every)]  # fmt: skip
+        args.command = [
+            sys.executable,
+            str(script),
+            "--steps",
+            "1000000",
+            "--check-every",
+            str(args.check_every),
+        ]
     return args
 
 
@@ -372,20 +422,32 @@ def main() -> int:
             print(line(number, fault))
     for kind, cost in {"all": found, **found["by_kind"]}.items():
         spreads = {name: cost[name] for name in costs([])}
-        texts = [f"{name} {s['median']:.2f} (worst {s['worst']:.2f})"
-                 for name, s in spreads.items() if s["worst"] is not None]  # fmt: skip
+        texts = [
+            f"{name} {s['median']:.2f} (worst {s['worst']:.2f})"
+            for name, s in spreads.items()
+            if s["worst"] is not None
+        ]
         if texts:
             print(f"{kind}: median {', '.join(texts)}")
-    print(f"{found['faults']} faults in {found['steps']} steps, weights compared after "
-          f"{found['steps_compared']} steps: {len(found['wrong'])} things went wrong")  # fmt: skip
+    print(
+        f"{found['faults']} faults in {found['steps']} steps, weights compared after "
+        f"{found['steps_compared']} steps: {len(found['wrong'])} things went wrong"
+    )
     for text in found["wrong"][:20]:
         print(f"wrong: {text}")
     if found["wrong"]:
         print("the end of the job's output:", *output.splitlines()[-30:], sep="\n  ")
     if args.json:
-        result = {"workers": args.workers, "seed": args.seed, "network": args.network,
-                  "rate": args.rate, "heartbeat_ms": args.heartbeat_ms, "command": args.command,
-                  "summary": found, "faults": [fault.row() for fault in chaos.faults]}  # fmt: skip
+        result = {
+            "workers": args.workers,
+            "seed": args.seed,
+            "network": args.network,
+            "rate": args.rate,
+            "heartbeat_ms": args.heartbeat_ms,
+            "command": args.command,
+            "summary": found,
+            "faults": [fault.row() for fault in chaos.faults],
+        }
         Path(args.json).write_text(json.dumps(result, indent=1) + "\n")
     return 1 if found["wrong"] else 0
 

@@ -159,9 +159,10 @@ class Job:
             }
             command = ["-n", str(self.workers), *self.arguments, "--hipress"]
             command += [sys.executable, str(WORKER), settings]
-            with log.open("wb") as output, launched(
-                command, env=env, stdout=output, stderr=output
-            ) as launch:
+            with (
+                log.open("wb") as output,
+                launched(command, env=env, stdout=output, stderr=output) as launch,
+            ):
                 hit = self._disturb(launch, log)
                 if hit is None:
                     return ["it did not start"]

@@ -158,8 +158,10 @@ def different_weights(events: Iterable[list[Event]]) -> tuple[int, list[str]]:
             if event.get("digest") is not None:
                 seen = digests[event["epoch"], event["step"]]
                 if seen.setdefault(slot, event["digest"]) != event["digest"]:
-                    wrong.append(f"worker {slot} has done step {event['step']} of epoch "
-                                 f"{event['epoch']} twice, with different weights")  # fmt: skip
+                    wrong.append(
+                        f"worker {slot} has done step {event['step']} of epoch "
+                        f"{event['epoch']} twice, with different weights"
+                    )
     for (epoch, step), seen in sorted(digests.items()):
         if len(set(seen.values())) > 1:
             wrong.append(f"after step {step} of epoch {epoch} the weights are different: {seen}")
@@ -189,15 +191,18 @@ def two_lineages(events: Iterable[list[Event]]) -> list[str]:
         for (epoch, rank), slots in sorted(ranks.items())
         if len(slots) > 1
     ]
-    begun = {epoch: min(min(each) for each in of_epoch.values())
-             for epoch, of_epoch in times.items()}  # fmt: skip
+    begun = {
+        epoch: min(min(each) for each in of_epoch.values()) for epoch, of_epoch in times.items()
+    }
     for epoch, of_epoch in sorted(times.items()):
         later = min((at for each, at in begun.items() if each > epoch), default=math.inf)
         for slot, completed in sorted(of_epoch.items()):
             late = sum(time > later for time in completed)
             if late > 1:
-                wrong.append(f"worker {slot} has completed {late} steps of epoch {epoch} after "
-                             "others had trained in a later one")  # fmt: skip
+                wrong.append(
+                    f"worker {slot} has completed {late} steps of epoch {epoch} after "
+                    "others had trained in a later one"
+                )
     return wrong
 
 

@@ -102,10 +102,13 @@ class Job:
                 env.update((f"HIPRESS_{name.upper()}", str(d)) for name, d in hosts.items())
             return cls("store", workers, servers, settings, env, dice)
         settings.update(
-            front="ddp" if hosts else dice.choice(["ddp", "optimizer"]), more=hosts,
-            width=dice.choice([32, 200, 700]), layers=dice.randint(1, 5), topology=topology,
+            front="ddp" if hosts else dice.choice(["ddp", "optimizer"]),
+            more=hosts,
+            width=dice.choice([32, 200, 700]),
+            layers=dice.randint(1, 5),
+            topology=topology,
             min_size=dice.choice([0, 16384]),
-        )  # fmt: skip
+        )
         if not hosts and dice.random() < 0.3:  # what a step tries then ends with training, perhaps
             settings.update(type="auto", topology=None)
         return cls("torch", workers, 0, settings, env, dice)
@@ -132,9 +135,11 @@ class Job:
             still = job.running()
             statuses = {name: p.poll() for name, p in job.processes.items() if p.poll() != 0}
             results = {
-                line for name in job.processes for line in job.output(name).splitlines()
+                line
+                for name in job.processes
+                for line in job.output(name).splitlines()
                 if line.startswith("result")
-            }  # fmt: skip
+            }
             if still:
                 return [f"{still} still run\n{job.report()}"]
             if statuses:

@@ -27,8 +27,11 @@ KERAS = havoc.SCRIPTS / "held_up_keras.py"
 KERAS_ELASTIC = havoc.SCRIPTS / "held_up_keras_elastic.py"
 
 PROGRAMS = {
-    "gluon": GLUON, "gluon elastic": GLUON_ELASTIC, "keras": KERAS, "keras elastic": KERAS_ELASTIC,
-}  # fmt: skip
+    "gluon": GLUON,
+    "gluon elastic": GLUON_ELASTIC,
+    "keras": KERAS,
+    "keras elastic": KERAS_ELASTIC,
+}
 
 
 class Job(held_up.Job):
@@ -55,14 +58,19 @@ class Job(held_up.Job):
             return cls(kind, workers, 0, settings, env, dice)
         servers = dice.choice([0, 1, 2])
         if not servers:
-            flat = [t for t in topologies.names(servers=False)
-                    if not topologies.TOPOLOGIES[t].needs_devices_per_host]  # fmt: skip
+            flat = [
+                t
+                for t in topologies.names(servers=False)
+                if not topologies.TOPOLOGIES[t].needs_devices_per_host
+            ]
             env["HIPRESS_TOPOLOGY"] = dice.choice(flat)
         settings.update(
-            steps=dice.randint(1, 60), width=dice.choice([32, 200, 700]),
-            layers=dice.randint(1, 4), eager=dice.choice([False, True]),
+            steps=dice.randint(1, 60),
+            width=dice.choice([32, 200, 700]),
+            layers=dice.randint(1, 4),
+            eager=dice.choice([False, True]),
             on_server=bool(servers) and dice.choice([False, True]),
-        )  # fmt: skip
+        )
         return cls(kind, workers, servers, settings, env, dice)
 
     def start(self, env: dict[str, str]) -> Processes:

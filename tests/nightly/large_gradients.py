@@ -1,6 +1,6 @@
 """Every built-in codec on 2^24 elements against the interpreter, bit for bit. Minutes, not for CI.
 
-    make nightly        (HIPRESS_SIMD chooses the instruction set)
+make nightly        (HIPRESS_SIMD chooses the instruction set)
 """
 
 from __future__ import annotations

@@ -73,10 +73,13 @@ def same_but_nan(left: np.ndarray, right: np.ndarray) -> bool:
 
 
 def check_equal(
-    one, two, n: int, inputs: list[np.ndarray],
+    one,
+    two,
+    n: int,
+    inputs: list[np.ndarray],
     before: Callable[[int], object] = lambda step: None,
     same: Callable[[np.ndarray, np.ndarray], bool] = same_bits,
-) -> list[bytes]:  # fmt: skip
+) -> list[bytes]:
     """Compares payloads, states, decoded values and sums of two coders over some steps.
 
     :param before: called with each step's number

@@ -5,8 +5,25 @@ from __future__ import annotations
 import random
 
 _STATES = ["residual", "velocity"]
-_KINDS = ["elements", "map", "map", "own", "state", "state", "copy", "copy", "scatter", "scatter",
-          "number", "topk", "filter", "draw", "choice", "bucket", "codes"]  # fmt: skip
+_KINDS = [
+    "elements",
+    "map",
+    "map",
+    "own",
+    "state",
+    "state",
+    "copy",
+    "copy",
+    "scatter",
+    "scatter",
+    "number",
+    "topk",
+    "filter",
+    "draw",
+    "choice",
+    "bucket",
+    "codes",
+]
 
 
 class _Text:
@@ -33,9 +50,14 @@ class _Text:
     def value(self, of: list[str]) -> str:
         a, b, number = self.one(*of), self.one(*of), self.number()
         return self.one(
-            f"{a} * {number}", f"{a} + {b}", f"{a} - {number}", f"abs({a})", f"max({a}, {b})",
-            f"({a} > {number} ? {b} : {number})", f"({a} * {b})",
-        )  # fmt: skip
+            f"{a} * {number}",
+            f"{a} + {b}",
+            f"{a} - {number}",
+            f"abs({a})",
+            f"max({a}, {b})",
+            f"({a} > {number} ? {b} : {number})",
+            f"({a} * {b})",
+        )
 
     def add(self, kind: str) -> None:
         name, a, b = self.name(), self.vector(), self.vector()
@@ -46,8 +68,10 @@ class _Text:
             line = f"float* {name} = {self.value([a, b])};"
         elif kind == "map":
             body = self.value(["v", "w"])
-            line = f"float* {name} = map({a}, {b}, [&](float v, float w) -> float " \
-                   f"{{ return {body}; }});"  # fmt: skip
+            line = (
+                f"float* {name} = map({a}, {b}, [&](float v, float w) -> float "
+                f"{{ return {body}; }});"
+            )
         elif kind == "own":
             line = f"float* {name} = {each(f'{a}[i] + {b}[max(i - 1, 0)]')};"
         elif kind == "draw":

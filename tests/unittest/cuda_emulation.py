@@ -14,9 +14,18 @@ from hipress.compression.compiler.runtime.library_cache import cxx
 INCLUDE = Path(__file__).resolve().parents[1] / "cuda_emulation"
 # Fibers switch stacks, which _FORTIFY_SOURCE reports as an error.
 FLAGS = [
-    "-std=c++17", "-Og", "-fPIC", "-shared", "-ffp-contract=off", "-fwrapv", "-fvisibility=hidden",
-    "-U_FORTIFY_SOURCE", f"-I{INCLUDE}", "-x", "c++",
-]  # fmt: skip
+    "-std=c++17",
+    "-Og",
+    "-fPIC",
+    "-shared",
+    "-ffp-contract=off",
+    "-fwrapv",
+    "-fvisibility=hidden",
+    "-U_FORTIFY_SOURCE",
+    f"-I{INCLUDE}",
+    "-x",
+    "c++",
+]
 
 
 def build(program: Program) -> Path:

@@ -8,9 +8,13 @@ from harness.elastic import ElasticJob
 from harness.processes import wait_until
 
 MS = {
-    "uncompressed": 900.0, "lossless": 800.0, "bf16": 500.0, "maxmin bits=8": 300.0,
-    "maxmin bits=4": 3.0, "maxminef bits=4": 20.0,
-}  # fmt: skip
+    "uncompressed": 900.0,
+    "lossless": 800.0,
+    "bf16": 500.0,
+    "maxmin bits=8": 300.0,
+    "maxmin bits=4": 3.0,
+    "maxminef bits=4": 20.0,
+}
 """Milliseconds of gradients by each way; of others 1000."""
 WAYS = {"gradients": "maxminef", "store": "maxminef", "adam": "maxmin", "rounds": "maxmin"}
 """What is chosen by those, by a program's kind."""
@@ -24,8 +28,8 @@ class Pretence:
         from hipress.elastic.training import tuned_sums
 
         self.measured, self._sample = 0, tuned_sums.TunedSums.time_gradients
-        tuned_sums.TunedSums.time_gradients = lambda sums, method, size: (
-            self.sample(sums, method, size)
+        tuned_sums.TunedSums.time_gradients = lambda sums, method, size: self.sample(
+            sums, method, size
         )
         outer_steps.OuterStepController.record_travel = self.took
         outer_steps.OuterStepController._step_seconds = lambda choice: 0.1

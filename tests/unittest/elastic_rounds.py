@@ -89,7 +89,7 @@ def _wait_until(condition):
 def _written(kind, but=None):
     """How many events of a kind each slot's journal has, of all slots but one."""
     paths = Path(os.environ["HIPRESS_ELASTIC_LOG"]).glob("worker-*.jsonl")
-    found = {int(path.stem[len("worker-"):]): path.read_text() for path in paths}
+    found = {int(path.stem[len("worker-") :]): path.read_text() for path in paths}
     return {slot: text.count(f'"event": "{kind}"') for slot, text in found.items() if slot != but}
 
 

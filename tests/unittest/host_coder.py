@@ -70,9 +70,13 @@ class HostCoder:
             self.library.free(self._owned.pop())
 
     def encode_many(
-        self, gradients: list[np.ndarray], states: list[dict[str, np.ndarray]], step: int = 0,
-        stream: int = 0, batch: bool = True,
-    ) -> list[bytes]:  # fmt: skip
+        self,
+        gradients: list[np.ndarray],
+        states: list[dict[str, np.ndarray]],
+        step: int = 0,
+        stream: int = 0,
+        batch: bool = True,
+    ) -> list[bytes]:
         """The payloads of several gradients, as Interpreter.encode; with `batch` in one launch."""
         try:
             calls = [self._call(x, s, step, stream) for x, s in zip(gradients, states)]
@@ -92,10 +96,16 @@ class HostCoder:
         fill_states(self.program, states, n)
         most = self.max_bytes(n)
         return self.algorithm.encode_call(
-            self._put(gradient), n, [self._put(states[name]) for name in self.program.states],
-            self._room(most + 64), most, self._room(8),
-            self._room(self.algorithm.encode_workspace(n)), step, stream,
-        )  # fmt: skip
+            self._put(gradient),
+            n,
+            [self._put(states[name]) for name in self.program.states],
+            self._room(most + 64),
+            most,
+            self._room(8),
+            self._room(self.algorithm.encode_workspace(n)),
+            step,
+            stream,
+        )
 
     def _payload(self, call: EncodeCall, states: dict[str, np.ndarray]) -> bytes:
         for name, at in zip(self.program.states, call.states):
@@ -107,9 +117,12 @@ class HostCoder:
         return payload[:size].tobytes()
 
     def encode(
-        self, gradient: np.ndarray, states: dict[str, np.ndarray] | None = None, step: int = 0,
+        self,
+        gradient: np.ndarray,
+        states: dict[str, np.ndarray] | None = None,
+        step: int = 0,
         stream: int = 0,
-    ) -> bytes:  # fmt: skip
+    ) -> bytes:
         """As Interpreter.encode."""
         states = states if states is not None else {}
         return self.encode_many([gradient], [states], step, stream, batch=False)[0]
@@ -142,10 +155,14 @@ class HostCoder:
     def _decode_call(self, payload: bytes, out: np.ndarray) -> DecodeCall:
         data = np.frombuffer(payload, np.uint8)
         return DecodeCall(
-            self._put(data), self._put(np.array([data.size], np.int64)), data.size, out.size,
-            self._put(out), self._put(np.full(2, -1, np.int64)),
+            self._put(data),
+            self._put(np.array([data.size], np.int64)),
+            data.size,
+            out.size,
+            self._put(out),
+            self._put(np.full(2, -1, np.int64)),
             self._room(self.algorithm.decode_workspace(out.size)),
-        )  # fmt: skip
+        )
 
     def _raise(self, call: DecodeCall) -> None:
         status = self._take(call.status, np.zeros(2, np.int64))

@@ -39,9 +39,10 @@ def measure(ms, steps=None):
     frontend.Sample.seconds = seconds_of
     synchronizer.TunedSynchronizer.timer = timer
     trials.StepTimer.begin_step = lambda timer: (
-        None if timer.over
+        None
+        if timer.over
         else timer._trial.add(0.001 if steps is None else steps(timer.method.name))
-    )  # fmt: skip
+    )
     return lines
 
 

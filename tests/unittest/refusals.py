@@ -16,9 +16,12 @@ def check(script: Path, expected: Sequence[str], env: Mapping[str, str] | None =
     :param env: further variables
     """
     ended = subprocess.run(
-        [sys.executable, str(script)], env=base_environment(env), capture_output=True, text=True,
+        [sys.executable, str(script)],
+        env=base_environment(env),
+        capture_output=True,
+        text=True,
         timeout=90,
-    )  # fmt: skip
+    )
     said = ended.stdout.splitlines()
     assert len(said) == len(expected), ended
     assert [line for line, part in zip(said, expected) if part not in line] == []

@@ -137,11 +137,14 @@ def check_refusals(ops: Operators) -> None:
         refused("size says 9999 bytes", lambda: ops.decode([payload[0], [9999]]))
     if ops.compressor.state_names:
         state = f"{ops.compressor.state_names[0]} of {ops.compressor.type} has 5 elements"
-        refused(f"{state}, but must have {N}",
-                lambda: ops.encode(gradient, [tf.zeros(5), *states[1:]]))  # fmt: skip
+        refused(
+            f"{state}, but must have {N}", lambda: ops.encode(gradient, [tf.zeros(5), *states[1:]])
+        )
     if states:
-        refused("has 2 elements, but must have 1",
-                lambda: ops.encode(gradient, [*states[:-1], tf.zeros(2, tf.int64)]))  # fmt: skip
+        refused(
+            "has 2 elements, but must have 1",
+            lambda: ops.encode(gradient, [*states[:-1], tf.zeros(2, tf.int64)]),
+        )
     for name in ops.params:
         wrong = {**ops.params, name: type(ops.params[name])(-1)}
 
@@ -149,8 +152,10 @@ def check_refusals(ops: Operators) -> None:
         def graph(wrong=wrong):
             return ops.encoder(gradient, *states, **wrong)
 
-        refused(f"{name} of compression type {ops.compressor.type} must be",
-                lambda wrong=wrong: ops.encoder(gradient, *states, **wrong))  # fmt: skip
+        refused(
+            f"{name} of compression type {ops.compressor.type} must be",
+            lambda wrong=wrong: ops.encoder(gradient, *states, **wrong),
+        )
         refused(f"{name} of compression type {ops.compressor.type} must be", graph)
 
 

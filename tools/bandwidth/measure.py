@@ -66,10 +66,14 @@ def run(
 ) -> tuple[list[float], int]:
     """One cluster: seconds of each iteration, and how many pulled values were wrong."""
     command = jobs.node(
-        "kvstore.node", shapes=network, kvstore="dist_sync_hipress" if ours else "dist_sync",
-        compression=compression(kind, ours, args), warmup=args.warmup, iterations=args.iterations,
+        "kvstore.node",
+        shapes=network,
+        kvstore="dist_sync_hipress" if ours else "dist_sync",
+        compression=compression(kind, ours, args),
+        warmup=args.warmup,
+        iterations=args.iterations,
         test_results=args.test_results,
-    )  # fmt: skip
+    )
     workers, servers = args.num_workers, args.num_servers
     found = jobs.kvstore_job(command, workers, servers, timeout=args.timeout, boot=ours)
     return jobs.slowest(found), sum(worker["wrong"] for worker in found)

@@ -49,10 +49,9 @@ def split(text: str) -> tuple[str, int]:
     """
     host, colon, port = text.rpartition(":")
     bare = without_brackets(host)
-    if (
-        not (colon and bare and port.isascii() and port.isdigit() and 0 < int(port) < 65536)
-        or (":" in bare) != (bare != host)
-    ):  # fmt: skip
+    if not (colon and bare and port.isascii() and port.isdigit() and 0 < int(port) < 65536) or (
+        ":" in bare
+    ) != (bare != host):
         raise ValueError(
             f"an address is written host:port, or [IPv6 address]:port, with a port from 1 to "
             f"65535, not '{text}'"

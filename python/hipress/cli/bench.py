@@ -34,8 +34,18 @@ def allreduce(
 
     params = dict(item.partition("=")[::2] for item in param)
     try:
-        bench.run(first, last, factor, dtype, iterations, warmup, compression, params, topology,
-                  typer.echo)  # fmt: skip
+        bench.run(
+            first,
+            last,
+            factor,
+            dtype,
+            iterations,
+            warmup,
+            compression,
+            params,
+            topology,
+            typer.echo,
+        )
     except ValueError as error:
         typer.echo(f"hipress bench allreduce: {error}", err=True)
         raise typer.Exit(2) from None

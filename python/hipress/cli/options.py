@@ -20,9 +20,7 @@ Threads = Annotated[
 Type = Annotated[
     str, typer.Option("--type", help="one of the types in the profile; none: uncompressed")
 ]
-Model = Annotated[
-    str, typer.Option("--model", help="a known model, or a file of name,size lines")
-]
+Model = Annotated[str, typer.Option("--model", help="a known model, or a file of name,size lines")]
 
 
 def changes(bandwidth: str, latency: str = "", threads: Optional[int] = None) -> dict:  # noqa: UP045

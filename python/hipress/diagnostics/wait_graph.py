@@ -1,4 +1,4 @@
-"""The graph of who waits for whom, and why, made of a job's dumps (:mod:`hipress.diagnostics.debug`).
+"""The graph of waiting nodes and their reasons, from a job's dumps (:mod:`.debug`).
 
 A node waits in an iteration of a key (for messages), or in a call (for others to make it, too).
 Following what each waits for, key by key, ends at a node that has not done its own part: it has not

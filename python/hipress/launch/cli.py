@@ -50,62 +50,136 @@ survive a kill -9 of this command and (not in Slurm) of their supervisors; Ctrl-
 def make_parser(prog: str | None = None) -> argparse.ArgumentParser:
     """The options, MXNet's own among them."""
     parser = argparse.ArgumentParser(
-        prog=prog, description=DESCRIPTION, allow_abbrev=False,
+        prog=prog,
+        description=DESCRIPTION,
+        allow_abbrev=False,
         usage="%(prog)s -n WORKERS [options] [--] COMMAND ...",
-        formatter_class=argparse.RawDescriptionHelpFormatter)
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     add = parser.add_argument
     served = topologies.either(topologies.names(servers=True))
     serverless = ", ".join(topologies.names(servers=False))
     known = topologies.TOPOLOGIES.values()
     per_host = topologies.either(t.name for t in known if t.needs_devices_per_host)
     add("-n", "--num-workers", type=_count, required=True, metavar="N", help="number of workers")
-    add("-s", "--num-servers", type=_count_or_none, metavar="N",
-        help="number of servers (default: as many as workers; none if --topo needs none)")
-    add("--topo", metavar="NAME",
+    add(
+        "-s",
+        "--num-servers",
+        type=_count_or_none,
+        metavar="N",
+        help="number of servers (default: as many as workers; none if --topo needs none)",
+    )
+    add(
+        "--topo",
+        metavar="NAME",
         help=f"how gradients travel: {served}, or without servers {serverless} (HIPRESS_TOPOLOGY; "
-        "docs/concepts/casync.md)")
-    add("--devices-per-host", type=_count, metavar="N",
+        "docs/concepts/casync.md)",
+    )
+    add(
+        "--devices-per-host",
+        type=_count,
+        metavar="N",
         help=f"for --topo {per_host}: consecutive workers on each host (default: from the hosts' "
-        "slots; without a host file all workers are on one)")
-    add("--comprplan", metavar="FILE",
+        "slots; without a host file all workers are on one)",
+    )
+    add(
+        "--comprplan",
+        metavar="FILE",
         help="which gradients to compress, and how to cut them: a SeCoPaPlan.txt, or auto "
-        "(HIPRESS_PLAN)")
-    add("-H", "--hostfile", "--host-file", metavar="FILE",
+        "(HIPRESS_PLAN)",
+    )
+    add(
+        "-H",
+        "--hostfile",
+        "--host-file",
+        metavar="FILE",
         help="hosts for servers and workers, one a line: host, host:ssh-port, user@host, each with "
         "slots=N after it if wanted (processes of a role before the next host's turn); an IPv6 "
-        "address in brackets: [2001:db8::1]")
-    add("--launcher", "--cluster", metavar="{" + ",".join(LAUNCHERS) + "}",
-        help="how to start processes (default: ssh with a host file, else local)")
-    add("--hipress", action="store_true",
+        "address in brackets: [2001:db8::1]",
+    )
+    add(
+        "--launcher",
+        "--cluster",
+        metavar="{" + ",".join(LAUNCHERS) + "}",
+        help="how to start processes (default: ssh with a host file, else local)",
+    )
+    add(
+        "--hipress",
+        action="store_true",
         help="run an unmodified MXNet script with HiPress's kvstore: workers run the script, "
-        "servers and the scheduler run HiPress's own")
-    add("--env", action="append", default=[], metavar="NAME|KEY=VALUE",
-        help="set a variable for all processes; a NAME takes its value from here")
-    add("--env-worker", action="append", default=[], metavar="KEY:VALUE",
-        help="set a variable for workers")
-    add("--env-server", action="append", default=[], metavar="KEY:VALUE",
-        help="set a variable for servers")
-    add("--sync-dst-dir", metavar="DIR",
-        help="first copy the working directory to DIR on every host (rsync), and run there")
+        "servers and the scheduler run HiPress's own",
+    )
+    add(
+        "--env",
+        action="append",
+        default=[],
+        metavar="NAME|KEY=VALUE",
+        help="set a variable for all processes; a NAME takes its value from here",
+    )
+    add(
+        "--env-worker",
+        action="append",
+        default=[],
+        metavar="KEY:VALUE",
+        help="set a variable for workers",
+    )
+    add(
+        "--env-server",
+        action="append",
+        default=[],
+        metavar="KEY:VALUE",
+        help="set a variable for servers",
+    )
+    add(
+        "--sync-dst-dir",
+        metavar="DIR",
+        help="first copy the working directory to DIR on every host (rsync), and run there",
+    )
     add("-i", "--interface", metavar="NAME", help="network interface to use (DMLC_INTERFACE)")
-    add("-p", "--port", type=int, metavar="PORT",
-        help="the scheduler's port (default: a free one)")
-    add("--host-ip", metavar="ADDRESS",
-        help="the scheduler's address, should the one found not be reachable from the hosts")
-    add("--timeout", type=_seconds, metavar="SECONDS",
-        help="stop the job, with status 124, if it has not ended by then")
-    add("--grace", type=_seconds, default=5.0, metavar="SECONDS",
-        help="from SIGTERM to SIGKILL when the job is stopped (default: %(default)g)")
-    add("--python", default=sys.executable, metavar="PATH",
-        help="the Python of --hipress's own processes (default: this one)")
-    add("--ssh", default=os.environ.get("HIPRESS_SSH", "ssh"), metavar="COMMAND",
-        help="ssh with options of yours (default: $HIPRESS_SSH, or ssh)")
-    add("--p3", action="store_true",
-        help="MXNet's own P3 scheduling (DMLC_PS_VAN_TYPE=p3), for its own kvstore only")
+    add("-p", "--port", type=int, metavar="PORT", help="the scheduler's port (default: a free one)")
+    add(
+        "--host-ip",
+        metavar="ADDRESS",
+        help="the scheduler's address, should the one found not be reachable from the hosts",
+    )
+    add(
+        "--timeout",
+        type=_seconds,
+        metavar="SECONDS",
+        help="stop the job, with status 124, if it has not ended by then",
+    )
+    add(
+        "--grace",
+        type=_seconds,
+        default=5.0,
+        metavar="SECONDS",
+        help="from SIGTERM to SIGKILL when the job is stopped (default: %(default)g)",
+    )
+    add(
+        "--python",
+        default=sys.executable,
+        metavar="PATH",
+        help="the Python of --hipress's own processes (default: this one)",
+    )
+    add(
+        "--ssh",
+        default=os.environ.get("HIPRESS_SSH", "ssh"),
+        metavar="COMMAND",
+        help="ssh with options of yours (default: $HIPRESS_SSH, or ssh)",
+    )
+    add(
+        "--p3",
+        action="store_true",
+        help="MXNet's own P3 scheduling (DMLC_PS_VAN_TYPE=p3), for its own kvstore only",
+    )
     elastic.add_options(parser, _count, _count_or_none, _seconds)
-    add("command", nargs=argparse.REMAINDER, metavar="COMMAND",
+    add(
+        "command",
+        nargs=argparse.REMAINDER,
+        metavar="COMMAND",
         help="what to run, with its arguments. Here OMP_NUM_THREADS, if unset, becomes cores / "
-        "workers, but at least 1")
+        "workers, but at least 1",
+    )
     return parser
 
 
@@ -144,8 +218,9 @@ def make_tasks(args: argparse.Namespace) -> list[Task]:
     if launcher not in LAUNCHERS:
         raise LaunchError(f"--launcher {launcher} is not supported; use {', '.join(LAUNCHERS)}")
     if launcher == "local" and args.hostfile:
-        raise LaunchError("--launcher local starts everything here: leave out --hostfile, or use "
-                          "--launcher ssh")
+        raise LaunchError(
+            "--launcher local starts everything here: leave out --hostfile, or use --launcher ssh"
+        )
     if launcher == "ssh" and not args.hostfile:
         raise LaunchError("--launcher ssh needs a host file (-H FILE)")
     if args.sync_dst_dir and not args.hostfile:
@@ -165,7 +240,10 @@ def make_tasks(args: argparse.Namespace) -> list[Task]:
     job = Job(
         num_workers=args.num_workers,
         num_servers=num_servers,
-        command=command, hipress=args.hipress, python=args.python, interface=args.interface,
+        command=command,
+        hipress=args.hipress,
+        python=args.python,
+        interface=args.interface,
         env=env,
         env_worker=parse_pairs("--env-worker", args.env_worker),
         env_server=parse_pairs("--env-server", args.env_server),

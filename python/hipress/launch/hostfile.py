@@ -13,9 +13,12 @@ from .errors import LaunchError
 
 _HOST = re.compile(
     r"(?:(?P<user>[A-Za-z0-9_.-]+@)?\[(?P<v6>[0-9A-Za-z:.%_-]+)\]|(?P<name>[A-Za-z0-9_.@-]+))"
-    r"(?::(?P<port>[^:]*))?")
-_ALLOWED = ("allowed: 'host', 'host:ssh-port', 'user@host', each with 'slots=N' after it if "
-            "wanted, and an IPv6 address in brackets")
+    r"(?::(?P<port>[^:]*))?"
+)
+_ALLOWED = (
+    "allowed: 'host', 'host:ssh-port', 'user@host', each with 'slots=N' after it if "
+    "wanted, and an IPv6 address in brackets"
+)
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,14 @@ from .errors import LaunchError
 SCHEDULER, SERVER, WORKER = "scheduler", "server", "worker"
 RANKS = "ranks"  # role of an srun, which starts all servers and workers
 #: Environment that goes along to other machines, where it is not inherited.
-CARRIED = ("LD_LIBRARY_PATH", "PYTHONPATH", "OMP_NUM_THREADS", "KMP_AFFINITY", "KMP_BLOCKTIME",
-           "PYTHONUNBUFFERED")
+CARRIED = (
+    "LD_LIBRARY_PATH",
+    "PYTHONPATH",
+    "OMP_NUM_THREADS",
+    "KMP_AFFINITY",
+    "KMP_BLOCKTIME",
+    "PYTHONUNBUFFERED",
+)
 CARRIED_PREFIXES = ("DMLC_", "PS_", "MXNET_", "HIPRESS_")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -215,8 +221,9 @@ def parse_env(values: list[str]) -> dict[str, str]:
         elif name in os.environ:
             env[name] = os.environ[name]
         else:
-            raise LaunchError(f"--env {name}: that variable is not set here; set it or write "
-                              f"--env {name}=VALUE")
+            raise LaunchError(
+                f"--env {name}: that variable is not set here; set it or write --env {name}=VALUE"
+            )
     return env
 
 
@@ -245,8 +252,10 @@ def check_port(address: str, port: int) -> None:
     """Raises LaunchError if the scheduler could not listen there."""
     error = port_error(address, port)
     if error:
-        raise LaunchError(f"the scheduler cannot listen on {address} port {port}: {error}; "
-                          f"leave out --port to have a free one chosen")
+        raise LaunchError(
+            f"the scheduler cannot listen on {address} port {port}: {error}; "
+            f"leave out --port to have a free one chosen"
+        )
 
 
 def port_error(address: str, port: int) -> str | None:

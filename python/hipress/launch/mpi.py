@@ -58,8 +58,13 @@ def mpirun_on(job: Job) -> Callable[[Host], list[str]]:
         LaunchError: mpirun is missing or of an unknown kind.
     """
     mpirun, is_open_mpi = find_mpirun()
-    command = [mpirun, "-np", "1", *(OPEN_MPI if is_open_mpi else ()),
-               "--host" if is_open_mpi else "-hosts"]
+    command = [
+        mpirun,
+        "-np",
+        "1",
+        *(OPEN_MPI if is_open_mpi else ()),
+        "--host" if is_open_mpi else "-hosts",
+    ]
     program = [job.python, "-I", "-S", "-c", BOOTSTRAP]
     return lambda host: [*command, host.address, *program]
 
@@ -71,14 +76,30 @@ def places(processes: int, python: str) -> list[Host]:
         LaunchError: mpirun is missing, of an unknown kind, or fails.
     """
     mpirun, is_open_mpi = find_mpirun()
-    command = [mpirun, "-np", str(processes), *(OPEN_MPI if is_open_mpi else ()),
-               python, "-I", "-S", "-c", _PLACE_CODE]
+    command = [
+        mpirun,
+        "-np",
+        str(processes),
+        *(OPEN_MPI if is_open_mpi else ()),
+        python,
+        "-I",
+        "-S",
+        "-c",
+        _PLACE_CODE,
+    ]
     try:
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                              timeout=_PLACES_SECONDS)
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=_PLACES_SECONDS,
+        )
     except subprocess.TimeoutExpired as error:
-        raise LaunchError(f"mpirun has not started {processes} processes within "
-                          f"{_PLACES_SECONDS:g} s; -H FILE names the hosts") from error
+        raise LaunchError(
+            f"mpirun has not started {processes} processes within "
+            f"{_PLACES_SECONDS:g} s; -H FILE names the hosts"
+        ) from error
     names = Counter(_PLACE.findall(done.stdout))
     if done.returncode != 0 or sum(names.values()) != processes:
         lines = done.stderr.strip().splitlines() or ["it wrote nothing"]
@@ -112,8 +133,10 @@ def check_names(hosts: list[Host], launcher: str) -> None:
     """
     for host in hosts:
         if ":" in host.address:
-            raise LaunchError(f"--launcher {launcher} takes host names and IPv4 addresses: write "
-                              f"a name for [{host.address}], or use --launcher ssh")
+            raise LaunchError(
+                f"--launcher {launcher} takes host names and IPv4 addresses: write "
+                f"a name for [{host.address}], or use --launcher ssh"
+            )
 
 
 def ranks_by_host(job: Job, hosts: list[Host]) -> list[tuple[Rank, str]]:
@@ -124,8 +147,9 @@ def ranks_by_host(job: Job, hosts: list[Host]) -> list[tuple[Rank, str]]:
     ranks = job.distributed_ranks()
     if not hosts:
         return [(rank, "") for rank in ranks]
-    names = [host.address for host in (*place(hosts, job.num_servers),
-                                       *place(hosts, job.num_workers))]
+    names = [
+        host.address for host in (*place(hosts, job.num_servers), *place(hosts, job.num_workers))
+    ]
     first = {name: number for number, name in reversed(list(enumerate(names)))}
     return sorted(zip(ranks, names), key=lambda pair: first[pair[1]])
 
@@ -139,14 +163,17 @@ def find_mpirun() -> tuple[str, bool]:
     mpirun = shutil.which("mpirun") or shutil.which("mpiexec")
     if mpirun is None:
         raise LaunchError("--launcher mpi needs mpirun, which is not on PATH here")
-    version = subprocess.run([mpirun, "--version"], stdin=subprocess.DEVNULL,
-                             capture_output=True, text=True).stdout
+    version = subprocess.run(
+        [mpirun, "--version"], stdin=subprocess.DEVNULL, capture_output=True, text=True
+    ).stdout
     if "open mpi" in version.lower() or "open-mpi" in version.lower():
         return mpirun, True
     if "hydra" in version.lower() or "intel(r) mpi" in version.lower():
         return mpirun, False
-    raise LaunchError(f"{mpirun} is neither Open MPI's nor MPICH's (Hydra); its --version says "
-                      f"'{version.strip().splitlines()[0] if version.strip() else 'nothing'}'")
+    raise LaunchError(
+        f"{mpirun} is neither Open MPI's nor MPICH's (Hydra); its --version says "
+        f"'{version.strip().splitlines()[0] if version.strip() else 'nothing'}'"
+    )
 
 
 def srun_command(order: list[tuple[Rank, str]]) -> tuple[list[str], dict[str, str]]:
@@ -155,14 +182,24 @@ def srun_command(order: list[tuple[Rank, str]]) -> tuple[list[str], dict[str, st
     Raises:
         LaunchError: srun is missing.
     """
-    command = [find_slurm("srun"), f"--ntasks={len(order)}", *SRUN, "--kill-on-bad-exit=1",
-               "--input=all", "--overcommit"]
+    command = [
+        find_slurm("srun"),
+        f"--ntasks={len(order)}",
+        *SRUN,
+        "--kill-on-bad-exit=1",
+        "--input=all",
+        "--overcommit",
+    ]
     hosts = [host for _, host in order]
     if not all(hosts):
         return command, {}
     counts = Counter(hosts)
-    return [*command, f"--nodelist={','.join(counts)}", f"--nodes={len(counts)}",
-            "--distribution=arbitrary"], {"SLURM_HOSTFILE": hostfile_for_slurm(hosts)}
+    return [
+        *command,
+        f"--nodelist={','.join(counts)}",
+        f"--nodes={len(counts)}",
+        "--distribution=arbitrary",
+    ], {"SLURM_HOSTFILE": hostfile_for_slurm(hosts)}
 
 
 def find_slurm(name: str) -> str:
@@ -197,11 +234,20 @@ def elastic_tasks(job: Job, hosts: list[Host], directory: str, launcher: str) ->
     check_names(hosts, launcher)
     if launcher == "slurm":
         # --overlap: the steps share the allocation, and none waits for another one's end.
-        command = [find_slurm("srun"), "--nodes=1", "--ntasks=1", "--ntasks-per-node=1",
-                   "--overlap", *SRUN, "--quiet", "--nodelist"]
+        command = [
+            find_slurm("srun"),
+            "--nodes=1",
+            "--ntasks=1",
+            "--ntasks-per-node=1",
+            "--overlap",
+            *SRUN,
+            "--quiet",
+            "--nodelist",
+        ]
         program = [job.python, "-I", "-S", "-c", BOOTSTRAP]
         return remote_tasks(
-            job, hosts, directory, lambda host: [*command, host.address, *program], contained=True)
+            job, hosts, directory, lambda host: [*command, host.address, *program], contained=True
+        )
     found = remote_tasks(job, hosts, directory, mpirun_on(job))
     # If the launcher dies, mpirun may signal its ranks, whose commands must continue.
     return [replace(task, spec={**task.spec, "ignore_signals": True}) for task in found]
@@ -216,15 +262,24 @@ def in_allocation(hosts: list[Host], workers: int) -> list[Host]:
     """
     nodes = os.environ.get("SLURM_JOB_NODELIST", "")
     if not nodes:
-        raise LaunchError("--elastic with --launcher slurm starts each worker as a job step of its "
-                          "own: run it inside an allocation, from sbatch or salloc")
+        raise LaunchError(
+            "--elastic with --launcher slurm starts each worker as a job step of its "
+            "own: run it inside an allocation, from sbatch or salloc"
+        )
     if hosts:
         return hosts
-    done = subprocess.run([find_slurm("scontrol"), "show", "hostnames", nodes],
-                          stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    done = subprocess.run(
+        [find_slurm("scontrol"), "show", "hostnames", nodes],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+    )
     names = done.stdout.split()
     if done.returncode != 0 or not names:
         raise LaunchError(f"scontrol cannot tell which nodes '{nodes}' are: {done.stderr.strip()}")
     each, more = divmod(workers, len(names))
-    return [Host(name, slots=each + (number < more)) for number, name in enumerate(names)
-            if each or number < more]
+    return [
+        Host(name, slots=each + (number < more))
+        for number, name in enumerate(names)
+        if each or number < more
+    ]

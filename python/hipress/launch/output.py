@@ -7,8 +7,18 @@ import select
 import time
 from collections.abc import Callable
 
-COLOURS = ("cyan", "green", "yellow", "magenta", "blue", "bright_cyan", "bright_green",
-           "bright_yellow", "bright_magenta", "bright_blue")
+COLOURS = (
+    "cyan",
+    "green",
+    "yellow",
+    "magenta",
+    "blue",
+    "bright_cyan",
+    "bright_green",
+    "bright_yellow",
+    "bright_magenta",
+    "bright_blue",
+)
 STDOUT, STDERR = 1, 2
 HURRIED_SECONDS = 1.0  # for whoever reads to go on, if the launcher has something else to do
 
@@ -132,7 +142,7 @@ class Printer:
             _, ready, _ = select.select([], [stream], [], 0.1)
             if ready:
                 try:
-                    view = view[os.write(stream, view[: select.PIPE_BUF]):]
+                    view = view[os.write(stream, view[: select.PIPE_BUF]) :]
                     if view:
                         self._cut.add(stream)
                     else:

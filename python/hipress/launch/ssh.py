@@ -29,8 +29,18 @@ def ssh_command(ssh: str, host: Host) -> list[str]:
         raise LaunchError(f"--ssh {ssh}: {error}") from error
     if not words or shutil.which(words[0]) is None:
         raise LaunchError(f"processes on other hosts need ssh, and '{ssh}' is not on PATH here")
-    command = [*words, "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=20",
-               "-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=4"]
+    command = [
+        *words,
+        "-T",
+        "-o",
+        "BatchMode=yes",
+        "-o",
+        "ConnectTimeout=20",
+        "-o",
+        "ServerAliveInterval=15",
+        "-o",
+        "ServerAliveCountMax=4",
+    ]
     if host.port is not None:
         command += ["-p", str(host.port)]
     return [*command, host.name]
@@ -56,5 +66,5 @@ def sync_directory(hosts: list[Host], target: str, ssh: str) -> None:
         command = ["rsync", "-az", "-e", shell, "--", os.getcwd() + "/", f"{name}:{target}"]
         done = subprocess.run(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
         if done.returncode != 0:
-            last = (done.stderr.decode(errors="replace").strip().splitlines() or ["no message"])
+            last = done.stderr.decode(errors="replace").strip().splitlines() or ["no message"]
             raise LaunchError(f"copying to {host.name}:{target} failed: {' / '.join(last[-3:])}")

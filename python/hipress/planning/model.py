@@ -81,13 +81,17 @@ def needs(
         path = encode + decode
         return Needs(path, k * path / cluster.threads, 0.0, path, 0.0)
     wire = share * cluster.message + size / cluster.bandwidth
-    cost = topology.cost(n, k, Prices(
-        encode,
-        decode,
-        merge=lambda payloads: priced(codec.merge_seconds(c, payloads)),
-        add=lambda payloads: priced(codec.merge_seconds(c, payloads, own=True)),
-        together=shared,
-    ))  # fmt: skip
+    cost = topology.cost(
+        n,
+        k,
+        Prices(
+            encode,
+            decode,
+            merge=lambda payloads: priced(codec.merge_seconds(c, payloads)),
+            add=lambda payloads: priced(codec.merge_seconds(c, payloads, own=True)),
+            together=shared,
+        ),
+    )
     once = cost.wires * wire
     threads = (cost.busy + cost.messages * arrival) / cluster.threads
     path = cost.codec + cost.steps * cluster.latency + once

@@ -40,7 +40,7 @@ class Codecs:
     def kind(self, task: Task, final: bool) -> object:
         """The kind of an ENCODE task: PLAIN, OWN, or the number of summands in a sum's scale.
 
-        :param final: whether its payload is the result, see :func:`hipress.topology.origins.results`
+        :param final: whether its payload is the result, see :func:`.origins.results`
         """
         if task.num_summands == casync.PLAIN:
             return PLAIN
@@ -83,9 +83,14 @@ class EncodeBinding(NamedTuple):
 
 
 def bindings(
-    graph: Graph, rank: int, codecs: Codecs, dtype: int, mean: float,
-    state_of: Callable[[int, Task, object], Any], wide: bool = True,
-) -> list[EncodeBinding]:  # fmt: skip
+    graph: Graph,
+    rank: int,
+    codecs: Codecs,
+    dtype: int,
+    mean: float,
+    state_of: Callable[[int, Task, object], Any],
+    wide: bool = True,
+) -> list[EncodeBinding]:
     """How each task of a rank that encodes does so.
 
     :param dtype: the gradient's type flag

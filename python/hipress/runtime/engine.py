@@ -54,9 +54,14 @@ class Engine:
     """The type of error that ends a step."""
 
     def __init__(
-        self, member: Member, scheduler: Scheduler | None, rank: int, world_size: int,
-        timeout: float, name: str,
-    ) -> None:  # fmt: skip
+        self,
+        member: Member,
+        scheduler: Scheduler | None,
+        rank: int,
+        world_size: int,
+        timeout: float,
+        name: str,
+    ) -> None:
         self.member, self._scheduler = member, scheduler
         self.rank, self.world_size, self.timeout, self.name = rank, world_size, timeout, name
         self._failing = threading.Lock()
@@ -87,9 +92,16 @@ class Engine:
     # Keys.
 
     def add_key(
-        self, name: str, program: np.ndarray, size: int, dtype: int, about: str,
-        bindings: Sequence[EncodeBinding], output_factor: float = 1.0, momentum: float = 0.0,
-    ) -> int:  # fmt: skip
+        self,
+        name: str,
+        program: np.ndarray,
+        size: int,
+        dtype: int,
+        about: str,
+        bindings: Sequence[EncodeBinding],
+        output_factor: float = 1.0,
+        momentum: float = 0.0,
+    ) -> int:
         """Begins to make a key, on all ranks together and in the same order; returns its number.
         Keys that were retired are dropped first.
 
@@ -104,11 +116,20 @@ class Engine:
         table = (abi.HipressEncodeBinding * len(bindings))(*rows)
         self.check(
             lib.HipressAddKey(
-                self.member.handle, key, name.encode(), size, dtype, about.encode(),
-                program.ctypes.data, len(program), table, len(table), output_factor,
+                self.member.handle,
+                key,
+                name.encode(),
+                size,
+                dtype,
+                about.encode(),
+                program.ctypes.data,
+                len(program),
+                table,
+                len(table),
+                output_factor,
                 momentum,
             )
-        )  # fmt: skip
+        )
         return key
 
     def await_keys(self) -> None:
@@ -141,9 +162,12 @@ class Engine:
     # Steps.
 
     def run(
-        self, bucket: ctypes.c_void_p, address: int, transaction: int,
+        self,
+        bucket: ctypes.c_void_p,
+        address: int,
+        transaction: int,
         done: Callable[[HipressError | None, bool], None],
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Starts a step of a bucket whose flat tensor is at ``address``.
 
         :param transaction: by whose number it can be put back; 0: it cannot
@@ -233,10 +257,16 @@ class Bucket:
     """
 
     def __init__(
-        self, engine: Engine, dtype: int, spans: Sequence[tuple[int, int]],
-        keys: Sequence[tuple[int, int]], fusion: int = 0, fused: Sequence[tuple[int, int]] = (),
-        checked: bool = True, own_keys: Sequence[int] = (),
-    ) -> None:  # fmt: skip
+        self,
+        engine: Engine,
+        dtype: int,
+        spans: Sequence[tuple[int, int]],
+        keys: Sequence[tuple[int, int]],
+        fusion: int = 0,
+        fused: Sequence[tuple[int, int]] = (),
+        checked: bool = True,
+        own_keys: Sequence[int] = (),
+    ) -> None:
         self._engine, self._handle, self._own_keys = engine, ctypes.c_void_p(), own_keys
         every, small = (np.array(each, np.int64).reshape(-1, 2) for each in (spans, fused))
         numbers = np.array([key for key, _ in keys], np.uint64)
@@ -244,11 +274,20 @@ class Bucket:
         engine.await_keys()
         engine.check(
             lib.HipressBucketCreate(
-                engine.member.handle, dtype, every.ctypes.data, len(every),
-                numbers.ctypes.data, offsets.ctypes.data, len(keys), fusion, small.ctypes.data,
-                len(small), int(checked), ctypes.byref(self._handle),
+                engine.member.handle,
+                dtype,
+                every.ctypes.data,
+                len(every),
+                numbers.ctypes.data,
+                offsets.ctypes.data,
+                len(keys),
+                fusion,
+                small.ctypes.data,
+                len(small),
+                int(checked),
+                ctypes.byref(self._handle),
             )
-        )  # fmt: skip
+        )
 
     def __del__(self) -> None:
         if getattr(self, "_handle", None) and lib is not None:

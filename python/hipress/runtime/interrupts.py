@@ -54,9 +54,7 @@ def watch(node: Interruptible) -> None:
         signal.set_wakeup_fd(before, warn_on_full_buffer=not _is_own(before))
         return
     _wakeup = sender
-    threading.Thread(
-        target=_run, args=(receiver,), name="hipress-interrupt", daemon=True
-    ).start()
+    threading.Thread(target=_run, args=(receiver,), name="hipress-interrupt", daemon=True).start()
 
 
 def _is_own(descriptor: int) -> bool:

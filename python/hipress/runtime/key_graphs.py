@@ -118,8 +118,9 @@ class KeyGraphs:
             self._warned = True
             _log.warning(
                 "the plan has no gradient %r: it goes as without a plan; those it has are %s",
-                name, plans.some(self._plan),
-            )  # fmt: skip
+                name,
+                plans.some(self._plan),
+            )
         graph = self._build(n, **options)
         self._next_home += 1
         return graph, f"{self.topology} {sorted(options.items())} {graph.partitions}"

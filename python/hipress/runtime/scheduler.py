@@ -57,10 +57,15 @@ class Scheduler:
 
 
 def join(
-    rank: int, common: Mapping[str, object], host: Callable[[], str],
-    put: Callable[[str], None], get: Callable[[], str], timeline: str, view: int = 0,
+    rank: int,
+    common: Mapping[str, object],
+    host: Callable[[], str],
+    put: Callable[[str], None],
+    get: Callable[[], str],
+    timeline: str,
+    view: int = 0,
     identity: str = "",
-) -> tuple[Member, Scheduler | None]:  # fmt: skip
+) -> tuple[Member, Scheduler | None]:
     """Makes this process a worker of a job whose members all call this together.
 
     :param common: options of all members, by the environment's names
@@ -90,9 +95,11 @@ def join(
 
 
 def _start(
-    common: Mapping[str, object], host: Callable[[], str], put: Callable[[str], None],
+    common: Mapping[str, object],
+    host: Callable[[], str],
+    put: Callable[[str], None],
     identity: str,
-) -> Scheduler:  # fmt: skip
+) -> Scheduler:
     """Starts the scheduler, and leaves its address, or what went wrong."""
     fresh = secrets.token_hex(32)
     secret = os.environ.get("HIPRESS_SECRET") or fresh

@@ -197,9 +197,15 @@ class _Run:
         if stuck:
             raise Deadlock(f"{stuck} of {len(self.end)} tasks can never start")
         return Result(
-            self.end, self.compute_busy, self.send_busy, self.receive_busy, self.bytes,
-            self.messages, events, self.spans,
-        )  # fmt: skip
+            self.end,
+            self.compute_busy,
+            self.send_busy,
+            self.receive_busy,
+            self.bytes,
+            self.messages,
+            events,
+            self.spans,
+        )
 
     def _at(self, seconds: float, code: int, what: object) -> None:
         heapq.heappush(self.heap, (seconds, next(self.numbers), code, what))

@@ -38,16 +38,15 @@ def explain(
     steps = seconds(model, cluster)
     chosen = least_lossy(steps, STEP_TOLERANCE)
     rows = [
-        Row(
-            _name(scene), 1e3 * gradients, 1.0, chosen=i == chosen, predicted_ms=1e3 * step
-        )  # fmt: skip
+        Row(_name(scene), 1e3 * gradients, 1.0, chosen=i == chosen, predicted_ms=1e3 * step)
         for i, (scene, gradients, step) in enumerate(zip(scenes, seconds(alone, cluster), steps))
     ]
     computing = sum(model.forward) + sum(model.backward)
     why = (
-        "no type would gain 3%" if not chosen
+        "no type would gain 3%"
+        if not chosen
         else f"{steps[0] / steps[chosen]:.2f} times as fast as uncompressed"
-    )  # fmt: skip
+    )
     sentence = (
         f"{model.name} on {options.nodes} hosts, {options.topology}: {rows[chosen].way}, for "
         f"{why}; computing takes {number(1e3 * computing)} of a step's "
@@ -66,6 +65,8 @@ def explain(
 
 
 def _name(scene: Setting) -> str:
-    return "uncompressed" if scene.costs.compressed is scene.costs.plain else (
-        scene.costs.compressed.name
-    )  # fmt: skip
+    return (
+        "uncompressed"
+        if scene.costs.compressed is scene.costs.plain
+        else (scene.costs.compressed.name)
+    )

@@ -98,11 +98,13 @@ def cut(model: Model, fragments: int) -> list[Model]:
     still = (0.0,) * len(model.layers)
     return [
         replace(
-            model, layers=tuple(model.layers[i] for i in run), forward=still[: len(run)],
+            model,
+            layers=tuple(model.layers[i] for i in run),
+            forward=still[: len(run)],
             backward=still[: len(run)],
         )
         for run in split([layer.size for layer in model.layers], fragments)
-    ]  # fmt: skip
+    ]
 
 
 def _play(compute: float, takes: tuple[float, ...], rounds: Rounds) -> float:

@@ -24,9 +24,14 @@ class Setting:
 
 
 def read(
-    profile: str, codec: str, plan: str, model: Model, topology: str, nodes: int,
+    profile: str,
+    codec: str,
+    plan: str,
+    model: Model,
+    topology: str,
+    nodes: int,
     changes: Mapping[str, object] | None = None,
-) -> Setting:  # fmt: skip
+) -> Setting:
     """The setting that a command line describes.
 
     :param codec: compression type, "none", or "" for the profile's only one

@@ -6,7 +6,7 @@ has some N^2 tasks per gradient; one host's share has N. For many hosts even the
 ``group`` consecutive steps (or messages) become one that has their processor time, their bytes,
 and, in a ring, whose steps follow each other, their latencies.
 
-The graphs are the ones that jobs run (:mod:`hipress.topology`); a test holds both to the same times.
+The graphs are the ones that jobs run (:mod:`hipress.topology`). A test compares the times of both.
 """
 
 from __future__ import annotations
@@ -141,9 +141,13 @@ class _Part:
 
 
 def _lowered(
-    add: Callable[[_Part, int], None], keys: Sequence[SymmetricKey], nodes: int, cluster: Cluster,
-    group: int, whole: bool = False,
-) -> Lowered:  # fmt: skip
+    add: Callable[[_Part, int], None],
+    keys: Sequence[SymmetricKey],
+    nodes: int,
+    cluster: Cluster,
+    group: int,
+    whole: bool = False,
+) -> Lowered:
     """Tasks of all keys' partitions.
 
     :param add: adds the tasks of a partition among so many nodes

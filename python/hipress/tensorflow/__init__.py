@@ -24,7 +24,8 @@ try:
     import tensorflow  # noqa: F401
 except ModuleNotFoundError as error:
     raise not_installed(
-        error, "tensorflow",
+        error,
+        "tensorflow",
         "hipress.tensorflow needs TensorFlow 2.16 or later: pip install 'hipress[tensorflow]' "
         "(in HiPress's source tree: make tensorflow)",
     ) from None

@@ -34,8 +34,9 @@ def broadcast_variables(variables: Iterable[tf.Variable], root_rank: int = 0) ->
     if not variables:
         warnings.warn(
             "there are no variables to broadcast: a model without an Input has none before its "
-            "first call, and then each worker's own", stacklevel=2,
-        )  # fmt: skip
+            "first call, and then each worker's own",
+            stacklevel=2,
+        )
     if job.node is None or not variables:
         return
     values = [np.asarray(variable) for variable in variables]

@@ -139,7 +139,7 @@ def size() -> int:
 
 
 def stats() -> dict[str, int]:
-    """Bytes and messages so far, see :meth:`hipress.runtime.node.Node.stats`; of a job of one, none."""
+    """Return bytes and messages so far, see :meth:`.Node.stats`; none in a job of one process."""
     node = join().node
     return {} if node is None else node.stats()
 

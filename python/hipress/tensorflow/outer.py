@@ -18,7 +18,10 @@ _PREFIX = "optimizer/"
 
 
 def check_variables(variables: Sequence[keras.Variable]) -> None:
-    """:raises ValueError: if there are none, or two have the same path, by which workers know them
+    """Check the variables.
+
+    Raises:
+        ValueError: If there are none, or two have the same path, which identifies a variable.
     """
     if not variables:
         raise ValueError("the model has no weights yet: give it an Input, or call it once")

@@ -1,10 +1,9 @@
-"""CaSync: gradient synchronisation as a task graph.
+"""CaSync: gradient synchronization as a task graph.
 
-:mod:`hipress.topology.topologies` builds, for any topology, a
-:class:`~hipress.topology.graph.Graph` for one gradient (one file per topology);
-:mod:`hipress.topology.check` proves it right; :mod:`hipress.topology.reference` runs it in NumPy; and
-:mod:`hipress.topology.program` flattens each node's part for the native executor. Only those two need
-NumPy, so that the launcher can ask for topologies without it.
+:mod:`.topologies` builds the :class:`~hipress.topology.graph.Graph` of one gradient for any
+topology (one file per topology). :mod:`.check` proves that a graph is right, :mod:`.reference` runs it in
+NumPy, and :mod:`.program` flattens each node's part for the native executor. Only the last two
+import NumPy, so that the launcher can list topologies without it.
 """
 
 from hipress.topology.graph import Graph, Node, Op, Partition, Role, Task

@@ -31,6 +31,7 @@ def exchange(graph: Graph, num_workers: int, owners: list[int], spread: bool = T
     """
     sent: dict[tuple[int, int], int] = {}
     for rank in range(num_workers):
+
         def turn(p: int, rank: int = rank) -> tuple[int, int]:
             return (p // num_workers, (owners[p] - rank - 1) % num_workers) if spread else (p, 0)
 

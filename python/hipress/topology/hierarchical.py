@@ -3,8 +3,8 @@
 Workers ``h·D`` to ``h·D + D - 1`` are the devices of host h (the last may have fewer). A partition
 has one worker on each host that collects it there: the devices send it to that one uncompressed,
 since links inside a host are faster than codecs. The collectors then do among themselves what
-:mod:`hipress.topology.colocated` does: each encodes its host's sum, the partition's owner among them
-merges these in rank order, and its encoded result goes to the collectors and on to their devices.
+:mod:`.colocated` does: each encodes its host's sum, the partition's owner among them merges these
+in rank order, and its encoded result goes to the collectors and on to their devices.
 
 Cost per gradient of m bytes on H hosts of D devices: 4 steps. Between hosts, a host sends and
 receives 2(H-1)/H·m compressed bytes, over all its devices' links together, where colocated would

@@ -61,9 +61,7 @@ class Reference:
         graph = self.graph
         results: dict[Node, dict[int, object]] = {node: {} for node in graph.tasks}
         outputs = {
-            node: np.zeros(graph.n, np.float32)
-            for node in graph.tasks
-            if node.role == Role.WORKER
+            node: np.zeros(graph.n, np.float32) for node in graph.tasks if node.role == Role.WORKER
         }
         wire: dict[tuple, deque] = {}
         ready = True

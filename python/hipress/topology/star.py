@@ -1,6 +1,6 @@
 """A star: one worker merges everything.
 
-As :mod:`hipress.topology.colocated` with worker 0 the owner of every partition: for a hub with a link
+As :mod:`.colocated` with worker 0 the owner of every partition: for a hub with a link
 that is N times as fast, or for jobs so small that only the number of steps counts.
 
 Cost per gradient of m bytes on N workers: 2 steps; the hub sends and receives (N-1)·m, the others m
@@ -21,6 +21,4 @@ def fill(graph: Graph, request: GraphRequest) -> None:
     exchange(graph, request.num_workers, [HUB] * len(graph.partitions))
 
 
-TOPOLOGY = Topology(
-    "star", "one worker merges everything: 2 steps", fill, encodes_each=True
-)
+TOPOLOGY = Topology("star", "one worker merges everything: 2 steps", fill, encodes_each=True)

@@ -54,8 +54,7 @@ for _file in FILES:
 
 
 def names(servers: bool | None = None) -> list[str]:
-    """The names there are; with ``servers``, of those that need servers, or of those that do not.
-    """
+    """Return all names, or with ``servers`` the names of those that need servers, or do not."""
     return [n for n, t in TOPOLOGIES.items() if servers is None or t.needs_servers == servers]
 
 
@@ -92,8 +91,7 @@ def among_workers(topology: str) -> str:
 
 
 def that_encode_each() -> str:
-    """Topologies in which every worker's own gradient is encoded by itself, as a sentence has them.
-    """
+    """Return the topologies that encode each worker's own gradient, as a list in words."""
     return either(
         f"{name} with one device for each host" if topology.needs_devices_per_host else name
         for name, topology in TOPOLOGIES.items()
@@ -106,9 +104,9 @@ def build(
 ) -> Graph:
     """The graph of one gradient of ``n`` elements.
 
-    :param options: the other fields of a :class:`~hipress.topology.topology.GraphRequest`: ``home``,
-        ``partition_elements``, ``partitions``, ``bigarray_bound``, ``sync``, ``devices_per_host``
-        and ``compress``
+    :param options: the other fields of a :class:`.GraphRequest`: ``home``,
+        ``partition_elements``, ``partitions``, ``bigarray_bound``, ``sync``,
+        ``devices_per_host`` and ``compress``
     :raises ValueError: in one sentence, for what cannot be
     """
     request = GraphRequest(n, num_workers, num_servers, **options)  # type: ignore[arg-type]

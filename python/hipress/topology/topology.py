@@ -1,7 +1,7 @@
 """A topology's description, told once: for building its graphs, for plans and for simulations.
 
-A file of a topology ends by defining one :class:`Topology`; :mod:`hipress.topology.topologies` knows
-them all by name.
+A file of a topology ends by defining one :class:`Topology`; :mod:`.topologies` knows them
+all by name.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ class Topology:
     """The same by the published profile."""
 
     def build(self, request: GraphRequest) -> Graph:
-        """The graph of one gradient; :func:`hipress.topology.topologies.build` checks the request."""
+        """Return the graph of one gradient; :func:`.topologies.build` checks the request."""
         graph = Graph(
             request.n, self.cut(request), per_worker=not request.sync, plain=not request.compress
         )

@@ -67,8 +67,7 @@ def _down(graph: Graph, p: int, ranks: list[int], root: int, payload: int) -> No
 
 
 def cost(nodes: int, partitions: int, prices: Prices) -> Cost:
-    """The cost of floor(log2 N) levels up and down; an inner node's other child may be first.
-    """
+    """The cost of floor(log2 N) levels up and down; an inner node's other child may be first."""
     height = nodes.bit_length() - 1
     other = 1 if nodes > 2 else 0
     return Cost(

@@ -131,10 +131,17 @@ def columns_of(moved: int, seconds: float, world_size: int) -> str:
 
 
 def run(
-    first: str, last: str, factor: int, dtype: str, iterations: int, warmup: int,
-    type: str, params: Mapping[str, object], topology: str,
+    first: str,
+    last: str,
+    factor: int,
+    dtype: str,
+    iterations: int,
+    warmup: int,
+    type: str,
+    params: Mapping[str, object],
+    topology: str,
     write: Callable[[str], object] = print,
-) -> None:  # fmt: skip
+) -> None:
     """Runs ``hipress bench allreduce`` as a rank of a job that torchrun started.
 
     :raises ValueError: for a wrong argument

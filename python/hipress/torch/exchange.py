@@ -42,8 +42,8 @@ def gather(
         group: default: the default process group
         value: numbers, texts, lists and mappings with text keys
         what: names the value in messages ("settings")
-        check: converts a value for the caller; raises one of hipress.base.checked.DAMAGED if the value
-            is not as expected
+        check: converts a value for the caller; raises one of hipress.base.checked.DAMAGED if
+            the value is not as expected
         max_bytes: most bytes of a rank's value
 
     Raises:

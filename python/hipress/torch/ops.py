@@ -40,8 +40,9 @@ class Backend(NamedTuple):
     states, without adding to step; returns the size, as a number or as int64[1]."""
     decode: Callable[[Compressor, torch.Tensor, torch.Tensor | None, torch.Tensor], None]
     """(codec, payload, size, out): writes out."""
-    decode_sum: Callable[[Compressor, list[torch.Tensor], list[torch.Tensor | None],
-                          torch.Tensor], None]  # fmt: skip
+    decode_sum: Callable[
+        [Compressor, list[torch.Tensor], list[torch.Tensor | None], torch.Tensor], None
+    ]
     """(codec, payloads, sizes, out): writes their sum, in order, to float32 out."""
 
 
@@ -59,7 +60,7 @@ def new_states(type: str, gradient: torch.Tensor) -> list[torch.Tensor]:
 
 
 def register() -> None:
-    """Makes operators of codecs that have none yet. Done at import and by hipress.compression.compiler.load."""
+    """Make the operators of codecs that have none, at import and after compiler.load()."""
     for name, info in codecs().items():
         # Without default parameters nobody can say which arguments it takes.
         complete = all(param.default is not None for param in info.typed_params())
@@ -152,18 +153,44 @@ def _define(type: str) -> None:
         return payloads[0].new_empty(_count(rest[-1]), dtype=torch.float32)
 
     result = "Tensor" if codec.fixed_size else "(Tensor, Tensor)"
-    _add(f"encode_{tag}", ["Tensor gradient", *mutated], encode_settings, result, names,
-         encode, encode_fake)  # fmt: skip
-    _add(f"decode_{tag}", ["Tensor payload", *size, "SymInt n"],
-         ["ScalarType dtype=float32", *settings], "Tensor", (), decode, decode_fake)  # fmt: skip
-    _add(f"decode_sum_{tag}", ["Tensor[] payloads", *sizes, "SymInt n"], settings, "Tensor", (),
-         decode_sum, decode_sum_fake)  # fmt: skip
+    _add(
+        f"encode_{tag}",
+        ["Tensor gradient", *mutated],
+        encode_settings,
+        result,
+        names,
+        encode,
+        encode_fake,
+    )
+    _add(
+        f"decode_{tag}",
+        ["Tensor payload", *size, "SymInt n"],
+        ["ScalarType dtype=float32", *settings],
+        "Tensor",
+        (),
+        decode,
+        decode_fake,
+    )
+    _add(
+        f"decode_sum_{tag}",
+        ["Tensor[] payloads", *sizes, "SymInt n"],
+        settings,
+        "Tensor",
+        (),
+        decode_sum,
+        decode_sum_fake,
+    )
 
 
 def _add(
-    name: str, arguments: list[str], settings: list[str], result: str, mutated: Sequence[str],
-    work: Callable, fake: Callable,
-) -> None:  # fmt: skip
+    name: str,
+    arguments: list[str],
+    settings: list[str],
+    result: str,
+    mutated: Sequence[str],
+    work: Callable,
+    fake: Callable,
+) -> None:
     listed = ", ".join([*arguments, *(["*", *settings] if settings else [])])
     op = torch.library.custom_op(
         f"hipress::{name}", work, mutates_args=tuple(mutated), schema=f"({listed}) -> {result}"
@@ -246,9 +273,12 @@ def _new_payload(codec: Compressor, gradient: torch.Tensor) -> torch.Tensor:
 
 
 def _cpu_encode(
-    codec: Compressor, gradient: torch.Tensor, states: list[torch.Tensor], stream: int,
+    codec: Compressor,
+    gradient: torch.Tensor,
+    states: list[torch.Tensor],
+    stream: int,
     payload: torch.Tensor,
-) -> int:  # fmt: skip
+) -> int:
     step = int(states[-1]) if states else 0
     pointers = [state.data_ptr() for state in states[:-1]]
     written = ctypes.c_int64()
@@ -285,9 +315,11 @@ def _cpu_decode(
 
 
 def _cpu_decode_sum(
-    codec: Compressor, payloads: list[torch.Tensor], sizes: list[torch.Tensor | None],
+    codec: Compressor,
+    payloads: list[torch.Tensor],
+    sizes: list[torch.Tensor | None],
     out: torch.Tensor,
-) -> None:  # fmt: skip
+) -> None:
     lengths = [_length(payload, size) for payload, size in zip(payloads, sizes)]
     code = library.lib.HipressCodecDecodeSum(
         codec._handle,

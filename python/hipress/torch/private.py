@@ -1,7 +1,7 @@
 """Parts of PyTorch without a public name that the package uses, each looked up here alone.
 
-tests/unittest/frontends/torch/test_torch_private.py names them all: it says what a new PyTorch has moved. Those of
-FSDP are in private_fsdp.py.
+test_torch_private.py names them all and reports what a new PyTorch has moved. Those of FSDP are in
+private_fsdp.py.
 """
 
 from __future__ import annotations

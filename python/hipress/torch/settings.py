@@ -133,9 +133,14 @@ class Settings(CompressionConfig):
         return count >= self.min_size if decision is None else decision.compress
 
     def graph(
-        self, count: int, world_size: int, home: int, name: str = "",
-        partitions: int | None = None, topology: str | None = None,
-    ) -> Graph:  # fmt: skip
+        self,
+        count: int,
+        world_size: int,
+        home: int,
+        name: str = "",
+        partitions: int | None = None,
+        topology: str | None = None,
+    ) -> Graph:
         """The graph of a gradient of ``count`` elements.
 
         :param partitions: into how many to cut it, if no plan says so
@@ -143,10 +148,13 @@ class Settings(CompressionConfig):
         """
         decision = self.decisions.get(name)
         return topologies.build(
-            topology or self.topology, count, world_size, home=home,
+            topology or self.topology,
+            count,
+            world_size,
+            home=home,
             devices_per_host=self.devices_per_host,
             partitions=decision.partitions if decision else partitions,
-        )  # fmt: skip
+        )
 
     def describe(self) -> dict[str, str]:
         """Texts that must be the same on all ranks, by name."""

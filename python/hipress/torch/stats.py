@@ -73,7 +73,7 @@ class Traffic:
 
     def stats(self, reason: Callable[[str, int], str]) -> Stats:
         """:param reason: why a parameter's gradient of so many elements is not compressed; nothing
-            if it is"""
+        if it is"""
         found = copy.deepcopy(self._settled)
         for (entries, itemsize, why), calls in self._calls.items():
             for name, _, count, *_ in entries:

@@ -60,10 +60,15 @@ class Synchronizer:
     """
 
     def __init__(
-        self, settings: Settings, engine: Engine, group: dist.ProcessGroup,
-        parameters: Sequence[tuple[str, torch.nn.Parameter]], average: bool = True,
-        collective: AllReduce | None = None, shards: Shards | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        settings: Settings,
+        engine: Engine,
+        group: dist.ProcessGroup,
+        parameters: Sequence[tuple[str, torch.nn.Parameter]],
+        average: bool = True,
+        collective: AllReduce | None = None,
+        shards: Shards | None = None,
+    ) -> None:
         self.settings, self.engine, self.step, self.average = settings, engine, 0, average
         self.names = {id(parameter): name for name, parameter in parameters}
         self.sizes = sizes = {name: parameter.numel() for name, parameter in parameters}
@@ -223,11 +228,13 @@ class Synchronizer:
         names = {gradient.name for gradient in key[0]}
         # The backend's tensors of one count have one name in every dtype, and on every device.
         over = [
-            old for old in self._buckets
-            if old != key and old[1:3] == key[1:3]
+            old
+            for old in self._buckets
+            if old != key
+            and old[1:3] == key[1:3]
             and (old not in self._unused or old[3:] > key[3:])  # which is of an earlier step
             and names.intersection(gradient.name for gradient in old[0])
-        ]  # fmt: skip
+        ]
         for old in over:
             del self._buckets[old]
             self._unused.discard(old)

@@ -101,18 +101,27 @@ def test_bytes_that_no_indices_have_are_refused(isa, count, upper):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("int* at = topk(g, 3); c = concat(pack_ascending(gather(at, filter(range(9), "
-         "[&](int i) -> bool { return i > 3; }))));", "pack_ascending takes indices of g"),
-        ("c = concat(pack_ascending(map(g, [&](float v) -> int { return 1; })));",
-         "pack_ascending takes indices of g"),
-        ("c = concat(pack_ascending(filter(range(7), [&](int i) -> bool { return i > 3; })));",
-         "pack_ascending takes indices of g"),
+        (
+            "int* at = topk(g, 3); c = concat(pack_ascending(gather(at, filter(range(9), "
+            "[&](int i) -> bool { return i > 3; }))));",
+            "pack_ascending takes indices of g",
+        ),
+        (
+            "c = concat(pack_ascending(map(g, [&](float v) -> int { return 1; })));",
+            "pack_ascending takes indices of g",
+        ),
+        (
+            "c = concat(pack_ascending(filter(range(7), [&](int i) -> bool { return i > 3; })));",
+            "pack_ascending takes indices of g",
+        ),
         ("c = concat(pack_ascending(g, 2));", "pack_ascending takes"),
-        ("c = concat(pack_gaps(map(g, [&](float v) -> int { return 1; })));",
-         "pack_gaps takes indices of g"),
+        (
+            "c = concat(pack_gaps(map(g, [&](float v) -> int { return 1; })));",
+            "pack_gaps takes indices of g",
+        ),
         ("c = concat(pack_gaps(g, 2));", "pack_gaps takes"),
     ],
-)  # fmt: skip
+)
 def test_only_what_surely_ascends_is_packed(text, message):
     with pytest.raises(compiler.CompileError, match=message):
         from_text("void Encode(float* g, uint8* c) { " + text + " }")

@@ -61,7 +61,9 @@ def test_computed_indices_of_a_payload_are_checked():
         assert same_bits(total, decoded + 1)
         for codes in ([0] * 17, [63] * n, [0] * 15 + [63]):  # the last is 1023
             for decode in (coder.decode, lambda data, n: coder.decode_add(data, total)):  # noqa: B023
-                with pytest.raises(compiler.PayloadError, match="indices that ascend and are below"):
+                with pytest.raises(
+                    compiler.PayloadError, match="indices that ascend and are below"
+                ):
                     decode(sent(codes), n)
 
 
@@ -118,8 +120,11 @@ void Decode(uint8* compressed, float* gradient) {
 @pytest.mark.parametrize(("type_", "elem"), [("uint16", "<H"), ("uint32", "<I"), ("int", "<i")])
 def test_indices_of_a_payload_may_have_16_or_32_bits(type_, elem):
     made = from_text(NARROW % (type_, type_, type_))
-    coders = [compiler.Interpreter(made), compiler.Compiled(made, ISAS[0]),
-              HostCoder(made, emulate=True)]  # fmt: skip
+    coders = [
+        compiler.Interpreter(made),
+        compiler.Compiled(made, ISAS[0]),
+        HostCoder(made, emulate=True),
+    ]
     for coder in coders:
         payload = coder.encode(gradient(9))
         assert coder.decode(payload, 9).tolist() == [1] * 5 + [0] * 4

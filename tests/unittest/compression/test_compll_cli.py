@@ -23,9 +23,14 @@ ENV = {**os.environ, "PYTHONPATH": PATH}
 
 def run(*command: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        list(map(str, command)), env=ENV, cwd=cwd, capture_output=True, text=True, timeout=170,
+        list(map(str, command)),
+        env=ENV,
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=170,
         check=False,
-    )  # fmt: skip
+    )
 
 
 def compll_command(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -69,15 +74,20 @@ def test_the_tutorials_commands_run_and_the_network_learns(tmp_path):
     page = (ROOT / "docs/guides/write-a-codec.md").read_text()
     text = page.split("```console\n")[1].split("```")[0]
     check, train = (line.removeprefix("$ ") for line in text.splitlines())
-    for name, value in ((".venv/bin/python", sys.executable), ("$PWD/mean.cll", str(source)),
-                        (" mean.cll", f" {source}"), ("--epochs 3", "--epochs 2")):  # fmt: skip
+    for name, value in (
+        (".venv/bin/python", sys.executable),
+        ("$PWD/mean.cll", str(source)),
+        (" mean.cll", f" {source}"),
+        ("--epochs 3", "--epochs 2"),
+    ):
         check, train = check.replace(name, value), train.replace(name, value)
     result = run("sh", "-c", check, cwd=ROOT)
     assert result.returncode == 0 and "NO" not in result.stdout, result.stdout + result.stderr
     result = run("sh", "-c", f"{sys.executable} {train}", cwd=ROOT)
     assert result.returncode == 0, result.stdout + result.stderr
-    last = re.findall(r'"accuracy": ([\d.]+).*"pushed_bytes": (\d+).*"pushed_raw_bytes": (\d+)',
-                      result.stdout)[-1]  # fmt: skip
+    last = re.findall(
+        r'"accuracy": ([\d.]+).*"pushed_bytes": (\d+).*"pushed_raw_bytes": (\d+)', result.stdout
+    )[-1]
     assert float(last[0]) > 0.9 and int(last[2]) > 20 * int(last[1])
 
 
@@ -136,7 +146,7 @@ def test_tensorflows_sources_name_states_and_parameters(tmp_path, name, call):
     states = {**states, "fp16": [], "TernGrad": ["step"]}[name]
     for state in states:
         assert f'.Output("new_{state}: ' in registration
-    assert registration.count(".Output(\"new_") == len(states)
+    assert registration.count('.Output("new_') == len(states)
     assert ('.Output("size: int64")' in registration) == (name == "dgc")
     assert ('.Attr("ratio: float = 0.001")' in registration) == (name == "dgc")
     assert ('REGISTER_OP("Encode_2bit")' in registration) == (name == "2bit")

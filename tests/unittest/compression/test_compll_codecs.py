@@ -121,9 +121,11 @@ def test_half_precision_is_converted_exactly(name, n):
     half = gradient(n).astype(np.float16)
     bits = (gradient(n).view(np.uint32) >> 16).astype(np.uint16)
     for narrow, dtype in ((half, "float16"), (bits, "bfloat16")):
-        wide = half.astype(np.float32) if dtype == "float16" else (
-            narrow.astype(np.uint32) << 16
-        ).view(np.float32)
+        wide = (
+            half.astype(np.float32)
+            if dtype == "float16"
+            else (narrow.astype(np.uint32) << 16).view(np.float32)
+        )
         first, second = hipress.Compressor(name), hipress.Compressor(name)
         for _ in range(2):
             payload, other = first.encode(narrow, dtype), second.encode(wide)
@@ -148,9 +150,13 @@ def test_every_instruction_set_gives_the_same_bits():
     for isa in isas:
         path = os.pathsep.join([str(here), *sys.path])
         result = subprocess.run(
-            [sys.executable, str(DIGESTS)], capture_output=True, text=True, timeout=120,
-            env={**os.environ, "PYTHONPATH": path, "HIPRESS_SIMD": isa}, check=False,
-        )  # fmt: skip
+            [sys.executable, str(DIGESTS)],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            env={**os.environ, "PYTHONPATH": path, "HIPRESS_SIMD": isa},
+            check=False,
+        )
         assert result.returncode == 0, result.stderr
         outputs[isa] = result.stdout.splitlines()
     for isa in isas[1:]:
@@ -409,7 +415,10 @@ def test_a_wrong_file_in_hipress_codecs_is_an_error(tmp_path):
     result = subprocess.run(
         [sys.executable, "-c", "import hipress; hipress.codecs()"],
         env={**os.environ, "HIPRESS_CODECS": str(path), "PYTHONPATH": os.pathsep.join(sys.path)},
-        capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     assert result.returncode != 0
     assert f"{path}:1:6: error: f must take (float* gradient" in result.stderr

@@ -34,7 +34,8 @@ VARIANTS = {
     "topk": [{"ratio": 1.0}, {"ratio": 1e-9}],
     "sparseloco": [{"ratio": 1.0, "decay": 0.0}, {"ratio": 1e-9, "decay": 1.0}],
     "dct": [
-        {"bits": 1, "block": 16, "ratio": 1e-9}, {"bits": 8, "block": 1024, "ratio": 0.1},
+        {"bits": 1, "block": 16, "ratio": 1e-9},
+        {"bits": 8, "block": 1024, "ratio": 0.1},
         {"block": 256, "ratio": 1.0, "decay": 0.0},
     ],
     "graddrop": [{"drop": 0.0}, {"drop": 0.5}],

@@ -102,12 +102,15 @@ def test_nan_is_the_same_nan_and_stays_in_its_block():
 @pytest.mark.parametrize(
     ("param", "block"),
     [
-        ("param int block = 64 in {32, 48, 64} \"x\";", "block"),
-        ("param int block = 64 in [64, 1024] multiple 64 \"x\";", "block"),
-        ("param float block = 64 in {64} \"x\";", "block"),
-        ("", "8"), ("", "96"), ("", "2048"), ("", "g.size"),
+        ('param int block = 64 in {32, 48, 64} "x";', "block"),
+        ('param int block = 64 in [64, 1024] multiple 64 "x";', "block"),
+        ('param float block = 64 in {64} "x";', "block"),
+        ("", "8"),
+        ("", "96"),
+        ("", "2048"),
+        ("", "g.size"),
     ],
-)  # fmt: skip
+)
 def test_other_blocks_are_refused(param, block):
     text = param + f"void Encode(float* g, uint8* c) {{ c = concat(dct(g, {block})); }}"
     with pytest.raises(compiler.CompileError, match="block must be one of 16, 32|expected an int"):
@@ -140,8 +143,10 @@ def test_scatter_makes_a_vector():
     expected = np.array([0, 17, 0, 22, 21, 0], np.float32).tobytes()
     made = from_text(SCATTERED)
     for coder in (
-        compiler.Interpreter(made), compiler.Compiled(made, ISAS[0]), HostCoder(made, emulate=True)
-    ):  # fmt: skip
+        compiler.Interpreter(made),
+        compiler.Compiled(made, ISAS[0]),
+        HostCoder(made, emulate=True),
+    ):
         assert coder.encode(x) == expected
     with pytest.raises(compiler.CompileError, match="not known to have the same size"):
         from_text(SCATTERED.replace("scatter(kept", "scatter(gather(g, large)"))

@@ -87,9 +87,15 @@ def test_an_encode_that_is_to_be_skipped_changes_nothing(shape, batch):
         work = np.zeros(algorithm.encode_workspace(n) // 8 + 1)
         before = [array.copy() for array in (*states, payload, size)]
         call = algorithm.encode_call(
-            x.ctypes.data, n, [s.ctypes.data for s in states], payload.ctypes.data, most,
-            size.ctypes.data, work.ctypes.data, skip=flag.ctypes.data,
-        )  # fmt: skip
+            x.ctypes.data,
+            n,
+            [s.ctypes.data for s in states],
+            payload.ctypes.data,
+            most,
+            size.ctypes.data,
+            work.ctypes.data,
+            skip=flag.ctypes.data,
+        )
         if batch:
             algorithm.encode_batch(ctypes.addressof(call), 1)
         else:
@@ -177,9 +183,13 @@ def test_blocks_are_joined_in_order(shape):
     nan, inf = np.nan, np.inf
     inputs = [
         in_blocks(1e20, 1, -1e20, 3),  # in order 3, else 4
-        in_blocks(1e-45, 3e38, -3e38, 1e-45, 1), in_blocks(-1, 5, nan, 3, 2), in_blocks(nan),
-        in_blocks(inf, -inf, 1), np.full(9000, -0.0, np.float32), gradient(300_000),
-    ]  # fmt: skip
+        in_blocks(1e-45, 3e38, -3e38, 1e-45, 1),
+        in_blocks(-1, 5, nan, 3, 2),
+        in_blocks(nan),
+        in_blocks(inf, -inf, 1),
+        np.full(9000, -0.0, np.float32),
+        gradient(300_000),
+    ]
     for each in ((0.0, -0.0, 0.0), (-0.0, 0.0, -0.0, -0.0), (5, nan, 3), (2, nan, nan, 7, 1)):
         inputs.append(np.repeat(np.array(each, np.float32), 4096))
     for k, x in enumerate(inputs):
@@ -229,8 +239,16 @@ def test_many_payloads_are_merged_as_defined(name):
         assert same_bits(two.decode_sum(payloads, n), one.decode_sum(payloads, n))
     # Sparse payloads, and those of which parts must be counted before the rest is read: one by one.
     several = (
-        "dct", "dgc", "graddrop", "lossless", "randomk", "sparseloco", "stc", "ternary", "topk",
-    )  # fmt: skip
+        "dct",
+        "dgc",
+        "graddrop",
+        "lossless",
+        "randomk",
+        "sparseloco",
+        "stc",
+        "ternary",
+        "topk",
+    )
     if name not in several:
         before = two.library.launches
         two.decode_sum(payloads[:16], 200)
@@ -320,12 +338,11 @@ def test_a_size_beyond_the_memory_is_an_error():
     size, status = np.array([100], np.int64), np.zeros(2, np.int64)
     out, workspace = np.zeros(16, np.float32), np.zeros(64, np.int64)
     start = -(-workspace.ctypes.data // 16) * 16
-    call = DecodeCall(out.ctypes.data, size.ctypes.data, 4, 16, out.ctypes.data,
-                      status.ctypes.data, start)  # fmt: skip
-    two.algorithm.decode(call)
-    assert two.algorithm.sentence(status) == (
-        "is said to have 100 bytes, more than its memory has"
+    call = DecodeCall(
+        out.ctypes.data, size.ctypes.data, 4, 16, out.ctypes.data, status.ctypes.data, start
     )
+    two.algorithm.decode(call)
+    assert two.algorithm.sentence(status) == ("is said to have 100 bytes, more than its memory has")
 
 
 def test_bad_calls_are_one_sentence():
@@ -363,8 +380,13 @@ def kernel(tmp_path: Path, barrier: str) -> Path:
     path = tmp_path / "kernel.so"
     source = KERNEL % barrier
     include = f"-I{ROOT / 'src'}"
-    subprocess.run(["g++", *cuda_emulation.FLAGS, include, "-", "-o", str(path)],
-                   input=source, text=True, check=True, timeout=100)  # fmt: skip
+    subprocess.run(
+        ["g++", *cuda_emulation.FLAGS, include, "-", "-o", str(path)],
+        input=source,
+        text=True,
+        check=True,
+        timeout=100,
+    )
     return path
 
 
@@ -392,8 +414,9 @@ def test_the_emulation_finds_a_missing_barrier(tmp_path):
 def test_the_emulation_names_a_wait_without_end(tmp_path, barrier, message):
     path = kernel(tmp_path, barrier)
     script = f"import ctypes; ctypes.CDLL('{path}').reverse(ctypes.create_string_buffer(2048))"
-    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True,
-                            timeout=60, check=False)  # fmt: skip
+    result = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False
+    )
     assert result.returncode != 0 and message in result.stderr
 
 

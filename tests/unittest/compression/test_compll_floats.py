@@ -240,13 +240,19 @@ void Decode(uint8* c, float* g) { extract(c, pack_floats(g)); }
         ("concat(pack_floats(g))", "concat(sum(g), pack_floats(g))", "must be the only field"),
         ("concat(pack_floats(g))", "concat(pack_floats(g, g))", "takes 1 argument, not 2"),
         ("void Encode", "state float* residual;\nvoid Encode", "without states"),
-        ("extract(c, pack_floats(g));", "float* v; extract(c, pack_floats(v)); g = v;",
-         "pack_floats fills g itself"),
-        ("extract(c, pack_floats(g));", "float a; extract(c, a, pack_floats(g));",
-         "must be the only field"),
+        (
+            "extract(c, pack_floats(g));",
+            "float* v; extract(c, pack_floats(v)); g = v;",
+            "pack_floats fills g itself",
+        ),
+        (
+            "extract(c, pack_floats(g));",
+            "float a; extract(c, a, pack_floats(g));",
+            "must be the only field",
+        ),
         ("extract(c, pack_floats(g));", "extract(c, pack_floats(g)); g = 2 * g;", "assigned twice"),
     ],
-)  # fmt: skip
+)
 def test_misuse_is_an_error_of_the_compiler(old, new, message):
     assert old in TEXT
     from_text(TEXT)

@@ -168,9 +168,13 @@ def test_what_is_left_over_is_refused():
     beyond[9 : 9 + size // 2] = bytes([255]) * (size // 2)
     for hostile in (longer, none, padded, beyond):
         for coder in (reference, *(compiler.Compiled(one, isa) for isa in ISAS)):
-            with pytest.raises(compiler.PayloadError, match="must have indices that ascend and are"):
+            with pytest.raises(
+                compiler.PayloadError, match="must have indices that ascend and are"
+            ):
                 coder.decode(bytes(hostile), n)
-        with pytest.raises((compiler.PayloadError, CudaError), match="must have indices that ascend"):
+        with pytest.raises(
+            (compiler.PayloadError, CudaError), match="must have indices that ascend"
+        ):
             HostCoder(one, emulate=True).decode(bytes(hostile), n)
 
 

@@ -66,9 +66,10 @@ def test_a_large_gradient_equals_the_interpreter(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "params"), [(name, params) for name, many in VARIANTS.items() for params in many],
+    ("name", "params"),
+    [(name, params) for name, many in VARIANTS.items() for params in many],
     ids=lambda value: str(value),
-)  # fmt: skip
+)
 def test_parameters_on_a_gpu(name, params):
     one, two = compiler.Interpreter(program(name), **params), coder(name, **params)
     for n in (1, 100, 20000):
@@ -110,8 +111,18 @@ def test_compute_sanitizer_finds_nothing(name, tool):
     )
     if sanitizer is None:
         pytest.skip("there is no compute-sanitizer")
-    command = [sanitizer, "--tool", tool, "--error-exitcode", "9", sys.executable, str(SANITIZED),
-               name, *sys.path]  # fmt: skip
-    result = subprocess.run(command, env=os.environ, capture_output=True, text=True, timeout=170,
-                            check=False)  # fmt: skip
+    command = [
+        sanitizer,
+        "--tool",
+        tool,
+        "--error-exitcode",
+        "9",
+        sys.executable,
+        str(SANITIZED),
+        name,
+        *sys.path,
+    ]
+    result = subprocess.run(
+        command, env=os.environ, capture_output=True, text=True, timeout=170, check=False
+    )
     assert result.returncode == 0, result.stdout[-3000:] + result.stderr[-3000:]

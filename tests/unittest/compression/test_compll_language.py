@@ -47,24 +47,49 @@ ERRORS = [
     (ENCODE % "c = concat(topk(g));", 2, 12, "topk takes topk(vector, k), not 1"),
     (ENCODE % "uint<9>* q = g;", 2, 6, "uint<b> needs 1 to 8 bits, not 9"),
     (ENCODE % "uint<w>* q = g;", 2, 6, "w must be a parameter or a number"),
-    (ENCODE % "int* i = topk(g, 3);\nc = concat(gather(g, i) + g);", 3, 25,
-     "not known to have the same size"),
-    (ENCODE % "c = concat(map(g, [&](float v) -> float { if (v > 0) { return 1; } }));", 2, 19,
-     "does not return on every path"),
+    (
+        ENCODE % "int* i = topk(g, 3);\nc = concat(gather(g, i) + g);",
+        3,
+        25,
+        "not known to have the same size",
+    ),
+    (
+        ENCODE % "c = concat(map(g, [&](float v) -> float { if (v > 0) { return 1; } }));",
+        2,
+        19,
+        "does not return on every path",
+    ),
     (ENCODE % "c = concat(random<float>(0, 1));", 2, 12, "random<float> is for lambdas"),
-    (ENCODE % "uint<4>* q = map(g, [&](float v) -> uint<4> { return 3; });\n"
-     "float* x = map(range(g.size), [&](int i) -> float { return q[i / 64]; });\n"
-     "c = concat(x);", 3, 60, "a lambda reads its own element only"),
+    (
+        ENCODE % "uint<4>* q = map(g, [&](float v) -> uint<4> { return 3; });\n"
+        "float* x = map(range(g.size), [&](int i) -> float { return q[i / 64]; });\n"
+        "c = concat(x);",
+        3,
+        60,
+        "a lambda reads its own element only",
+    ),
     ("void E(float* g) { }", 1, 6, "must take (float* gradient, uint8* compressed, ...)"),
-    ("param float t = -1 in (0, inf);" + ENCODE % "c = concat(g);", 1, 17,
-     "the default of t must be a finite number > 0"),
+    (
+        "param float t = -1 in (0, inf);" + ENCODE % "c = concat(g);",
+        1,
+        17,
+        "the default of t must be a finite number > 0",
+    ),
     ("state int* s;", 1, 7, "a state must be a vector of float"),
     ("state float* residual if 1 > 0;\n" + ENCODE % "c = concat(g);", 1, 7, "always kept"),
-    ("state float* s if step > 0;\n" + ENCODE % "c = concat(g);", 1, 24,
-     "s can only depend on parameters and numbers"),
-    (ENCODE % "c = concat(filter(g, [&](float v) -> bool { return v > sum(g); }));", 2, 56,
-     "sum cannot be used inside a lambda"),
-]  # fmt: skip
+    (
+        "state float* s if step > 0;\n" + ENCODE % "c = concat(g);",
+        1,
+        24,
+        "s can only depend on parameters and numbers",
+    ),
+    (
+        ENCODE % "c = concat(filter(g, [&](float v) -> bool { return v > sum(g); }));",
+        2,
+        56,
+        "sum cannot be used inside a lambda",
+    ),
+]
 
 
 @pytest.mark.parametrize(("text", "line", "column", "message"), ERRORS)
@@ -290,8 +315,11 @@ def test_specs_are_short(name):
 
 
 def test_random_16_bits():
-    text = ENCODE % """uint16* q = map(g, [&](float v) -> uint16 { return random<uint16>(); });
+    text = (
+        ENCODE
+        % """uint16* q = map(g, [&](float v) -> uint16 { return random<uint16>(); });
     c = concat(q);"""
+    )
     payload = compiler.Interpreter(from_text(text)).encode(gradient(100_000))
     draws = np.frombuffer(payload, np.uint16).astype(float)
     assert abs(draws.mean() - 32767.5) < 6 * 65536 / np.sqrt(12 * draws.size)

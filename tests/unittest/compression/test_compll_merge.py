@@ -14,8 +14,11 @@ from host_coder import HostCoder
 def test_levels_of_many_payloads_are_added_as_integers():
     """0.1 + 0.1 + 0.1 in float32 is not 3 * 0.1: the definition of the merge shows."""
     x = np.full(100, 1, np.float32)
-    for name, params in (("tbq", {"threshold": 0.1}), ("2bit", {"threshold": 0.1}),
-                         ("1bit", {"scale": 0.1})):  # fmt: skip
+    for name, params in (
+        ("tbq", {"threshold": 0.1}),
+        ("2bit", {"threshold": 0.1}),
+        ("1bit", {"scale": 0.1}),
+    ):
         coder = compiler.Interpreter(program(name), **params)
         plus, minus = coder.encode(x), coder.encode(-x)
         total = coder.decode_sum([plus, plus, minus, plus, plus], 100)
@@ -42,22 +45,35 @@ void Decode(uint8* compressed, float* gradient) {
 }
 """
 PLAIN = LEVELS.replace("SENT", "code").replace("FROM", "code")
-COUNTED = PLAIN.replace("  gradient =", """
+COUNTED = PLAIN.replace(
+    "  gradient =",
+    """
   require(sum(map(code, [&](uint<2> c) -> int { return c == 3 ? 1 : 0; })) == 0, "no code 3");
-  gradient =""")
+  gradient =""",
+)
 MASKED = LEVELS.replace("SENT", "large, pack_where(sign, large)").replace("FROM", "sign")
 REQUIRED = PLAIN.replace("concat(code", "concat(uint8(7), code").replace(
     "extract(compressed, code);", 'extract(compressed, kind, code); require(kind == 7, "kind 7");'
 )
-NEXT = PLAIN.replace("= threshold * level", """= map(range(gradient.size), [&](int i) -> float {
+NEXT = PLAIN.replace(
+    "= threshold * level",
+    """= map(range(gradient.size), [&](int i) -> float {
     return threshold * level[i + 1];
-  })""")
+  })""",
+)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("text", "integers"), [
-    (PLAIN, True), (REQUIRED, True), (COUNTED, False), (MASKED, False), (NEXT, False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "integers"),
+    [
+        (PLAIN, True),
+        (REQUIRED, True),
+        (COUNTED, False),
+        (MASKED, False),
+        (NEXT, False),
+    ],
+)
 def test_every_backend_merges_alike(text, integers):
     """Also where a decoder does more than the one pass in which levels are added as integers."""
     made = from_text(text)

@@ -25,8 +25,10 @@ WIDTHS = range(1, 9)
 def probe(isa: str) -> ctypes.CDLL:
     """Return packing.h, compiled for an instruction set."""
     include = native.include_directory()
-    headers = [*(include / "operator/contrib/compll").glob("*.h"),
-               include / "operator/contrib/half.h"]  # fmt: skip
+    headers = [
+        *(include / "operator/contrib/compll").glob("*.h"),
+        include / "operator/contrib/half.h",
+    ]
     source = (DATA / "packing_probe.cc").read_text()
     flags = [*native.FLAGS[isa], f"-I{include}"]
     return ctypes.CDLL(str(native.compile_cached("packing_probe", source, flags, headers)))

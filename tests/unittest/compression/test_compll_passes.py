@@ -20,7 +20,8 @@ void Decode(uint8* compressed, float* gradient) {
 }
 """
 # The velocity is written between where u is made of it and where u is read.
-WRITTEN_BETWEEN = """
+WRITTEN_BETWEEN = (
+    """
 state float* velocity;
 void Encode(float* gradient, uint8* compressed) {
   float* u = 0.9 * velocity + gradient;
@@ -29,7 +30,9 @@ void Encode(float* gradient, uint8* compressed) {
   compressed = concat(uint32(sent.size), pack_ascending(sent), gather(u, sent));
   velocity = scatter(u, sent, 0);
 }
-""" + DECODE
+"""
+    + DECODE
+)
 # What x is made of is the residual's element before, which the loop that stores x may have written.
 NEIGHBOURS = """
 state float* residual;
@@ -80,7 +83,7 @@ def test_passes_change_no_bit_of_random_encoders():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("change", [("0.9 *", "0.8 *"), ("sent, 0);", "sent, 1);")])  # fmt: skip
+@pytest.mark.parametrize("change", [("0.9 *", "0.8 *"), ("sent, 0);", "sent, 1);")])
 def test_a_check_compares_states_with_what_the_text_says(tmp_path, monkeypatch, capsys, change):
     """As if a pass had changed what the second encode sees first, or what the first one leaves."""
     source = tmp_path / "written.cll"

@@ -29,18 +29,24 @@ void Decode(uint8* compressed, float* gradient) {
   gradient = scatter(gradient.size, index, 1.0);
 }
 """
-NOISE_RANKED = SPARSE % """
+NOISE_RANKED = (
+    SPARSE
+    % """
   residual = map(residual, gradient, [&](float r, float g) -> float {
     return r + g + random<float>(-0.001, 0.001);
   });
   int* sent = topk(abs(residual), k);
   residual = scatter(residual, sent, 0);
   compressed = concat(uint32(sent.size), pack_ascending(sent));"""
-TWO_RANKED = SPARSE % """
+)
+TWO_RANKED = (
+    SPARSE
+    % """
   int* up = topk(UP, k);
   int* down = topk(DOWN, k);
   residual = scatter(residual, down, sum(gather(gradient, up)));
   compressed = concat(uint32(up.size), pack_ascending(up));"""
+)
 DITHERED = """
 param uint8 bits = 4 in {2, 4, 8};
 param int bucket = 1024 in [64, 1048576] multiple 64;
@@ -124,7 +130,7 @@ NUMBERS = {
     " { return a > c ? 1 : int(bits(a) ^ bits(c)); });",
     "codes joined": "float y = reduce(gradient, 0, [&](float a, float c) -> float"
     " { uint<3> b = a; uint<3> d = int(c); return b + d; });",
-}  # fmt: skip
+}
 
 
 @pytest.mark.slow(keep=1)
@@ -157,21 +163,25 @@ REFUSED = {
     "param int b = 64 multiple 0; " + HEAD % "": "a multiple must be 1 at least",
     HEAD % "float y = reduce(g, 0, [&](float a, float b) -> float"
     " { return a + random<float>(0, 1); });": "may use its two values and constants only",
-    HEAD % "float y = reduce(g, 0, [&](float a, float b) -> float { return a + step; });":
-        "may use its two values and constants only",
+    HEAD
+    % "float y = reduce(g, 0, [&](float a, float b) -> float { return a + step; });": "may use its two values and constants only",
     "param float p = 1; " + HEAD % "float y = reduce(g, 0, [&](float a, float b) -> float"
     " { return p; });": "may use its two values and constants only",
-    HEAD % "float16* h = map(g, [&](float v) -> float16 { return v; }); float a = h[0];":
-        "of a vector of elements of 16 bits a lambda reads",
-    "param int b = 1024 multiple 64; " + HEAD % "float* x = bucket_max(g, b);":
-        "a bucket must be an int parameter that is a multiple of 64, and 64 at least",
-    "param int b = 64 in [0, 1024] multiple 64; " + HEAD % "float* x = bucket_max(g, b);":
-        "a bucket must be an int parameter that is a multiple of 64, and 64 at least",
-    "param int b = 64 in {0, 64} multiple 64; " + HEAD % "float* x = bucket_max(g, b);":
-        "a bucket must be an int parameter that is a multiple of 64, and 64 at least",
-    "param int b = 64 in {64, 100} multiple 64; " + HEAD % "float* x = bucket_max(g, b);":
-        "a bucket must be an int parameter that is a multiple of 64, and 64 at least",
-}  # fmt: skip
+    HEAD
+    % "float16* h = map(g, [&](float v) -> float16 { return v; }); float a = h[0];": "of a vector of elements of 16 bits a lambda reads",
+    "param int b = 1024 multiple 64; "
+    + HEAD
+    % "float* x = bucket_max(g, b);": "a bucket must be an int parameter that is a multiple of 64, and 64 at least",
+    "param int b = 64 in [0, 1024] multiple 64; "
+    + HEAD
+    % "float* x = bucket_max(g, b);": "a bucket must be an int parameter that is a multiple of 64, and 64 at least",
+    "param int b = 64 in {0, 64} multiple 64; "
+    + HEAD
+    % "float* x = bucket_max(g, b);": "a bucket must be an int parameter that is a multiple of 64, and 64 at least",
+    "param int b = 64 in {64, 100} multiple 64; "
+    + HEAD
+    % "float* x = bucket_max(g, b);": "a bucket must be an int parameter that is a multiple of 64, and 64 at least",
+}
 
 
 @pytest.mark.parametrize("text", REFUSED)
@@ -183,8 +193,11 @@ def test_what_is_not_allowed_is_a_sentence_with_its_place(text):
 
 @pytest.mark.parametrize("bounds", ["in (0, 8192] multiple 64", "in {64, 128, 8192}"])
 def test_a_bucket_may_have_any_bounds_that_leave_none_empty(bounds):
-    made = from_text(DITHERED.replace("in [64, 1048576] multiple 64", bounds)
-                     .replace("bucket = 1024", "bucket = 64"))  # fmt: skip
+    made = from_text(
+        DITHERED.replace("in [64, 1048576] multiple 64", bounds).replace(
+            "bucket = 1024", "bucket = 64"
+        )
+    )
     assert compiler.Interpreter(made, bucket=8192).encode(gradient(100))
     with pytest.raises(ValueError, match="bucket of"):
         compiler.Interpreter(made, bucket=0)
@@ -194,10 +207,18 @@ def test_whatever_is_wrong_with_a_codec_import_says_which(tmp_path):
     """As if the compiler had failed in a way that nobody thought of."""
     path = tmp_path / "odd.cll"
     path.write_text(HEAD % "")
-    code = ("import hipress.compression.compiler as c\ndef odd(path): raise KeyError('odd')\nc.load = odd\n"
-            "import hipress.compression.user_codecs")  # fmt: skip
+    code = (
+        "import hipress.compression.compiler as c\ndef odd(path): raise KeyError('odd')\nc.load = odd\n"
+        "import hipress.compression.user_codecs"
+    )
     root = Path(__file__).resolve().parents[3] / "python"
     env = {**os.environ, "HIPRESS_CODECS": str(path), "PYTHONPATH": str(root)}
-    result = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True,
-                            timeout=100, check=False)  # fmt: skip
+    result = subprocess.run(
+        [sys.executable, "-c", code],
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
     assert f"ImportError: HIPRESS_CODECS names {path}: KeyError('odd')" in result.stderr

@@ -189,14 +189,20 @@ UNUSUAL = {
     ),
     "indices behind": changed(
         (UNDER, f"uint32(at.size), {UNDER}, at"),
-        ("  c = concat", "  int* at = filter(range(g.size), [&](int i) -> bool { "
-         "return g[i] > 2; });\n  c = concat"),
+        (
+            "  c = concat",
+            "  int* at = filter(range(g.size), [&](int i) -> bool { "
+            "return g[i] > 2; });\n  c = concat",
+        ),
         ("uint<1>* negative;", "uint<1>* negative; uint32 count; int at[count];"),
         (SPREAD, f"count, {SPREAD}, at"),
-        (DENSE, "float share = sum(negative);\n"
-         "g = scatter(g.size, at, map(at, [&](int i) -> float { return share; }));"),
+        (
+            DENSE,
+            "float share = sum(negative);\n"
+            "g = scatter(g.size, at, map(at, [&](int i) -> float { return share; }));",
+        ),
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.slow
@@ -248,33 +254,66 @@ def test_bits_that_pad_a_byte_are_zero(place):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("sent, pack_where(g < 0, sent)", "pack_where(g < 0, sent), sent",
-         "the mask of pack_where must be a field before it"),
-        ("sent, pack_where(g < 0, sent)", "pack_lsb(sent, 32), pack_where(g < 0, sent)",
-         "the mask of pack_where must be a field before it"),
-        ("pack_where(g < 0, sent)", "pack_where(g, sent)",
-         "pack_where takes a vector of uint<1> of the gradient's size"),
-        ("pack_where(g < 0, sent)", "pack_where(filter(g, [&](float v) -> bool { return v > 0; }) "
-         "< 0, sent)", "pack_where takes a vector of uint<1> of the gradient's size"),
+        (
+            "sent, pack_where(g < 0, sent)",
+            "pack_where(g < 0, sent), sent",
+            "the mask of pack_where must be a field before it",
+        ),
+        (
+            "sent, pack_where(g < 0, sent)",
+            "pack_lsb(sent, 32), pack_where(g < 0, sent)",
+            "the mask of pack_where must be a field before it",
+        ),
+        (
+            "pack_where(g < 0, sent)",
+            "pack_where(g, sent)",
+            "pack_where takes a vector of uint<1> of the gradient's size",
+        ),
+        (
+            "pack_where(g < 0, sent)",
+            "pack_where(filter(g, [&](float v) -> bool { return v > 0; }) < 0, sent)",
+            "pack_where takes a vector of uint<1> of the gradient's size",
+        ),
         ("pack_where(g < 0, sent)", "pack_where(sent)", "pack_where takes 2 arguments, not 1"),
-        ("sent, pack_where(negative, sent)", "pack_where(negative, sent), sent",
-         "the mask of pack_where must be a field before it"),
-        ("sent, pack_where(negative, sent)", "pack_msb(sent, 8), pack_where(negative, sent)",
-         "the mask of pack_where must be a field before it"),
-        ("pack_where(negative, sent)", "pack_where(negative, level)",
-         "the mask of pack_where must be a field before it"),
-        ("pack_where(negative, sent)", "pack_where(negative, sent < 1)",
-         "the mask of pack_where must be a field before it"),
+        (
+            "sent, pack_where(negative, sent)",
+            "pack_where(negative, sent), sent",
+            "the mask of pack_where must be a field before it",
+        ),
+        (
+            "sent, pack_where(negative, sent)",
+            "pack_msb(sent, 8), pack_where(negative, sent)",
+            "the mask of pack_where must be a field before it",
+        ),
+        (
+            "pack_where(negative, sent)",
+            "pack_where(negative, level)",
+            "the mask of pack_where must be a field before it",
+        ),
+        (
+            "pack_where(negative, sent)",
+            "pack_where(negative, sent < 1)",
+            "the mask of pack_where must be a field before it",
+        ),
         ("uint<1>* negative;", "uint<2>* negative;", "negative must be a vector of uint<1> of the"),
         ("uint<1>* negative;", "float negative;", "negative must be a vector of uint<1> of the"),
-        ("uint<1>* negative;", "uint<1> negative[3];",
-         "negative must be a vector of uint<1> of the"),
-        ("require(level >= 0", "require(negative[0] >= 0",
-         "an element of a vector of uint<N> can be read in a lambda only"),
-        ("require(level >= 0", "require(sent[0] >= 0",
-         "an element of a vector of uint<N> can be read in a lambda only"),
+        (
+            "uint<1>* negative;",
+            "uint<1> negative[3];",
+            "negative must be a vector of uint<1> of the",
+        ),
+        (
+            "require(level >= 0",
+            "require(negative[0] >= 0",
+            "an element of a vector of uint<N> can be read in a lambda only",
+        ),
+        (
+            "require(level >= 0",
+            "require(sent[0] >= 0",
+            "an element of a vector of uint<N> can be read in a lambda only",
+        ),
     ],
-)  # fmt: skip
+)
 def test_misuse_is_an_error_of_the_compiler(old, new, message):
     text = SENT % DENSE
     assert old in text

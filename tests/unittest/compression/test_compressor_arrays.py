@@ -94,10 +94,14 @@ def test_payloads_of_any_library():
     payload = codec.encode(gradient(N))
     expected = codec.decode(payload, N)
     numpy_payload = np.frombuffer(payload, np.uint8)
-    forms = [bytearray(payload), memoryview(payload), numpy_payload,
-             torch.tensor(list(payload), dtype=torch.uint8),
-             mx.nd.array(numpy_payload, dtype=np.uint8),
-             np.repeat(numpy_payload, 2)[::2]]  # fmt: skip
+    forms = [
+        bytearray(payload),
+        memoryview(payload),
+        numpy_payload,
+        torch.tensor(list(payload), dtype=torch.uint8),
+        mx.nd.array(numpy_payload, dtype=np.uint8),
+        np.repeat(numpy_payload, 2)[::2],
+    ]
     for form in forms:
         assert same_bits(codec.decode(form, N), expected), type(form)
     assert same_bits(codec.decode_sum(forms, N)[:1], (expected * len(forms))[:1])

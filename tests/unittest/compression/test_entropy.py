@@ -15,12 +15,26 @@ from scripts import SCRIPTS
 BLOCK = 128 << 10
 CODERS = 32
 CODECS = {
-    "maxmin": {"bits": 4}, "maxminef": {"bits": 8}, "terngrad": {}, "tbq": {"threshold": 1.0},
-    "2bit": {"threshold": 1.5}, "1bit": {}, "onebit": {}, "ternary": {}, "natural": {}, "fp16": {},
-    "bf16": {}, "stc": {}, "topk": {"ratio": 0.1}, "randomk": {"ratio": 0.1},
-    "graddrop": {"drop": 0.9}, "dgc": {"ratio": 0.1}, "sparseloco": {"ratio": 0.1},
-    "dct": {"ratio": 0.1}, "lossless": {},
-}  # fmt: skip
+    "maxmin": {"bits": 4},
+    "maxminef": {"bits": 8},
+    "terngrad": {},
+    "tbq": {"threshold": 1.0},
+    "2bit": {"threshold": 1.5},
+    "1bit": {},
+    "onebit": {},
+    "ternary": {},
+    "natural": {},
+    "fp16": {},
+    "bf16": {},
+    "stc": {},
+    "topk": {"ratio": 0.1},
+    "randomk": {"ratio": 0.1},
+    "graddrop": {"drop": 0.9},
+    "dgc": {"ratio": 0.1},
+    "sparseloco": {"ratio": 0.1},
+    "dct": {"ratio": 0.1},
+    "lossless": {},
+}
 SERVER = (sys.executable, "-c", "from hipress.runtime.node import Node; Node().serve()")
 WORKER = SCRIPTS / "entropy.py"
 
@@ -89,17 +103,26 @@ def test_a_payload_is_the_codecs_own_behind_an_entropy_coder(type, n):
 @pytest.mark.slow(keep=1)
 @pytest.mark.parametrize(
     ("topology", "workers", "servers"),
-    [("ps", 3, 2), ("colocated", 3, 0), ("ring", 3, 0), ("tree", 3, 0), ("butterfly", 4, 0),
-     ("star", 3, 0), ("hierarchical", 4, 0)],
-)  # fmt: skip
+    [
+        ("ps", 3, 2),
+        ("colocated", 3, 0),
+        ("ring", 3, 0),
+        ("tree", 3, 0),
+        ("butterfly", 4, 0),
+        ("star", 3, 0),
+        ("hierarchical", 4, 0),
+    ],
+)
 def test_results_have_the_bits_of_those_without(topology, workers, servers):
     options = {"server_command": SERVER} if servers else {}
     found = {}
     for entropy in ("0", "1"):
         env = {
-            "HIPRESS_TOPOLOGY": topology, "HIPRESS_DEVICES_PER_HOST": "2", "ENTROPY": entropy,
+            "HIPRESS_TOPOLOGY": topology,
+            "HIPRESS_DEVICES_PER_HOST": "2",
+            "ENTROPY": entropy,
             "HIPRESS_PARTITION_ELEMENTS": "16384",
-        }  # fmt: skip
+        }
         results = run_cluster(
             WORKER, workers=workers, servers=servers, env=env, args=[json.dumps(CODECS)], **options
         )

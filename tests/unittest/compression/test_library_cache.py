@@ -79,8 +79,10 @@ def test_a_planted_library_is_not_run(cache, tmp_path):
     evil = tmp_path / "evil.so"
     subprocess.run(
         ["g++", "-shared", "-fPIC", "-x", "c++", "-", "-o", str(evil)],
-        input="#include <cstdio>\n" + planted, text=True, check=True,
-    )  # fmt: skip
+        input="#include <cstdio>\n" + planted,
+        text=True,
+        check=True,
+    )
     evil.replace(library)
     library.chmod(0o777)
     code = (
@@ -89,8 +91,11 @@ def test_a_planted_library_is_not_run(cache, tmp_path):
         f"ctypes.CDLL(str(compile_cached('answer', {SOURCE!r}, [])))"
     )
     ended = subprocess.run(
-        [sys.executable, "-c", code], env=base_environment({"HIPRESS_CACHE": str(cache)}),
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        [sys.executable, "-c", code],
+        env=base_environment({"HIPRESS_CACHE": str(cache)}),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert ended.returncode != 0 and "can be written by other users" in ended.stderr
     assert not marker.exists()

@@ -145,8 +145,10 @@ def test_a_missing_mxnet_is_said(role, tmp_path):
     )
     env = base_environment()
     env["PYTHONPATH"] = os.pathsep.join([str(tmp_path), env["PYTHONPATH"]])
-    script = "import mxnet_hipress" if role == "worker" else "\n".join(
-        ["from mxnet_hipress._compat import import_mxnet", "import_mxnet()"]
+    script = (
+        "import mxnet_hipress"
+        if role == "worker"
+        else "\n".join(["from mxnet_hipress._compat import import_mxnet", "import_mxnet()"])
     )
     done = subprocess.run(
         [sys.executable, "-c", script], env=env, capture_output=True, text=True, timeout=60
@@ -163,8 +165,11 @@ def test_a_missing_framework_is_said(framework, tmp_path):
     env["PYTHONPATH"] = os.pathsep.join([str(tmp_path), env["PYTHONPATH"]])
     done = subprocess.run(
         [sys.executable, "-c", f"import hipress.{framework}"],
-        env=env, capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     last = done.stderr.splitlines()[-1]
     assert last.startswith(f"ModuleNotFoundError: hipress.{framework} needs "), done.stderr
     assert f"pip install 'hipress[{framework}]'" in last
@@ -186,15 +191,24 @@ def test_a_bad_algorithm_in_the_environment_is_named(files, listed):
 
 @pytest.mark.slow
 def test_a_worker_whose_scheduler_is_not_there_says_so_before_it_gives_up():
-    env = base_environment({
-        "DMLC_ROLE": "worker", "DMLC_PS_ROOT_URI": "127.0.0.1", "DMLC_PS_ROOT_PORT": "9",
-        "DMLC_NUM_WORKER": "1", "DMLC_NUM_SERVER": "0", "HIPRESS_START_TIMEOUT": "7",
-        "HIPRESS_SECRET": "0" * 32,
-    })  # fmt: skip
+    env = base_environment(
+        {
+            "DMLC_ROLE": "worker",
+            "DMLC_PS_ROOT_URI": "127.0.0.1",
+            "DMLC_PS_ROOT_PORT": "9",
+            "DMLC_NUM_WORKER": "1",
+            "DMLC_NUM_SERVER": "0",
+            "HIPRESS_START_TIMEOUT": "7",
+            "HIPRESS_SECRET": "0" * 32,
+        }
+    )
     done = subprocess.run(
         [sys.executable, "-c", "from hipress.runtime.node import Node; Node()"],
-        env=env, capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     sentence = "connect to the scheduler at 127.0.0.1:9: nothing listens there"
     assert f"warning: still tries to {sentence}\n" in done.stderr
     assert f"cannot {sentence} (tried for " in done.stderr

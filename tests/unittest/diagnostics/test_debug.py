@@ -66,8 +66,11 @@ def ask_now(folder: Path) -> subprocess.CompletedProcess:
     """`hipress debug --now` of processes that write to a folder: other tests' are left in peace."""
     return subprocess.run(
         [sys.executable, str(ASK_NOW), str(folder)],
-        env=base_environment(), capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
+        env=base_environment(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
 
 
 def hanging(folder: Path, servers: int, late: int, **env: str) -> Cluster:
@@ -148,9 +151,11 @@ CALLS = SCRIPTS / "debug" / "missing_call.py"
 @pytest.mark.slow(keep=1)
 @pytest.mark.parametrize(
     ("call", "what"),
-    [("barrier", "has not come to the barrier of workers 1"),
-     ("init", "has not begun to initialise key 'second'")],
-)  # fmt: skip
+    [
+        ("barrier", "has not come to the barrier of workers 1"),
+        ("init", "has not begun to initialise key 'second'"),
+    ],
+)
 @pytest.mark.parametrize("servers", [0, 1])
 def test_who_does_not_make_a_call_is_named(call, what, servers, tmp_path):
     env = {"HIPRESS_DEBUG_DIR": str(tmp_path), "CALL": call}

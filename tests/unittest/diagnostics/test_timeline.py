@@ -90,10 +90,16 @@ def test_shares_add_up_to_the_step(recorded):
 def made(path: Path, pushes: list[tuple[str, str, int, float, float]]) -> report.Timeline:
     """A timeline of gradients: (node, key, iteration, begin, duration) in milliseconds."""
     rows = [
-        {"ph": "X", "name": "gradient", "pid": 1, "ts": 1e3 * begin, "dur": 1e3 * length,
-         "args": {"node": node, "key": key, "iteration": iteration, "bytes": 4, "elements": 1}}
+        {
+            "ph": "X",
+            "name": "gradient",
+            "pid": 1,
+            "ts": 1e3 * begin,
+            "dur": 1e3 * length,
+            "args": {"node": node, "key": key, "iteration": iteration, "bytes": 4, "elements": 1},
+        }
         for node, key, iteration, begin, length in pushes
-    ]  # fmt: skip
+    ]
     path.write_text(json.dumps({"traceEvents": rows, "otherData": {"recorded": True}}))
     return report.load(path)
 
@@ -106,8 +112,9 @@ def test_what_measures_the_network_is_no_step_of_training(tmp_path):
     """Its keys have iterations of their own, before training and while it goes on."""
     names = ("hipress/auto/65536", "fusion buffer of hipress/auto/0/1")
     measured = [("worker 0", names[i % 2], i, 10.0 * i, 9) for i in range(1, 20)]
-    trained = [("worker 0", key, i, 1000.0 * i + at, 2)
-               for i in range(1, 5) for at, key in enumerate("ab")]  # fmt: skip
+    trained = [
+        ("worker 0", key, i, 1000.0 * i + at, 2) for i in range(1, 5) for at, key in enumerate("ab")
+    ]
     timeline = made(tmp_path / "job.json", measured + trained)
     assert milliseconds(timeline) == [(1000.0 * i, 1000.0 * i + 3) for i in range(1, 5)]
     text = report.summary(timeline)
@@ -129,17 +136,19 @@ def test_steps_are_cut_where_a_key_is_pushed_again(tmp_path):
             for late, node in enumerate(("worker 0", "worker 1")):
                 pushes.append((node, key, counts[key], 100.0 * step + 10 * at + late, 5))
     timeline = made(tmp_path / "job.json", pushes)
-    assert milliseconds(timeline) == [(100.0 * i, 100.0 * i + 10 * len(k) - 4)
-                                      for i, k in enumerate(keys)]  # fmt: skip
+    assert milliseconds(timeline) == [
+        (100.0 * i, 100.0 * i + 10 * len(k) - 4) for i, k in enumerate(keys)
+    ]
 
 
 def test_a_fragment_of_diloco_is_a_step(tmp_path):
     """Its last key says how many workers had a NaN; fragments of a round have other keys."""
     pushes = [
         ("worker 0", key, turn + 1, 1000.0 * (2 * turn + fragment) + at, 4)
-        for turn in range(3) for fragment in range(2)
+        for turn in range(3)
+        for fragment in range(2)
         for at, key in enumerate((f"w{fragment}", f"DiLoCo: every 20, fragment {fragment}"))
-    ]  # fmt: skip
+    ]
     timeline = made(tmp_path / "job.json", pushes)
     assert milliseconds(timeline) == [(1000.0 * i, 1000.0 * i + 5) for i in range(6)]
 

@@ -10,12 +10,27 @@ from hipress.diagnostics.wait_graph import WaitGraph
 
 def dump(node, keys=(), calls=(), **more):
     values = {
-        "format": debug.FORMAT, "version": debug.VERSION, "reason": "a test", "time": 1000.0,
-        "host": "here", "pid": 1, "process_nodes": 1, "node": node, "workers": 3, "servers": 0,
-        "ranks": "", "job": "127.0.0.1:9", "started": True, "failure": "", "dead": [], "left": [],
-        "links": [{"node": "worker 1", "silent": 0.5}], "calls": list(calls), "keys": list(keys),
+        "format": debug.FORMAT,
+        "version": debug.VERSION,
+        "reason": "a test",
+        "time": 1000.0,
+        "host": "here",
+        "pid": 1,
+        "process_nodes": 1,
+        "node": node,
+        "workers": 3,
+        "servers": 0,
+        "ranks": "",
+        "job": "127.0.0.1:9",
+        "started": True,
+        "failure": "",
+        "dead": [],
+        "left": [],
+        "links": [{"node": "worker 1", "silent": 0.5}],
+        "calls": list(calls),
+        "keys": list(keys),
         "events": [[999.0, 1, 2, 0, "send", "done", "worker 1"]],
-    }  # fmt: skip
+    }
     return {**values, **more}
 
 
@@ -24,9 +39,14 @@ def key(number, pushed, waits_for=(), iteration=5, **more):
     begun["waits_for"] = [{"node": node, "messages": 1, "first_hand": True} for node in waits_for]
     under_way = waits_for or more
     return {
-        "key": number, "name": f"w{number}", "channel": 0, "pushes": True, "pushed": pushed,
-        "locked": False, "iterations": [begun] if under_way else [],
-    }  # fmt: skip
+        "key": number,
+        "name": f"w{number}",
+        "channel": 0,
+        "pushes": True,
+        "pushed": pushed,
+        "locked": False,
+        "iterations": [begun] if under_way else [],
+    }
 
 
 def sentences(tmp_path, *dumps):
@@ -108,10 +128,12 @@ def test_a_job_that_has_not_started(tmp_path):
     call = {"kind": "start", "about": "", "seconds": 3.0}
     found = sentences(
         tmp_path,
-        dump("the scheduler", scheduler={"phase": "registering", "missing": "2 of 3 workers",
-                                         "barriers": []}),
+        dump(
+            "the scheduler",
+            scheduler={"phase": "registering", "missing": "2 of 3 workers", "barriers": []},
+        ),
         dump("a worker", calls=[call], job="127.0.0.1:9", started=False),
-    )  # fmt: skip
+    )
     assert found == ["the job has not started: it waits for 2 of 3 workers"]
 
 
@@ -140,9 +162,7 @@ def test_all_have_made_a_call_that_is_not_answered(tmp_path):
     server = dump("server 0", servers=1)
     assert sentences(tmp_path, *workers("key", "w", 1), server) == [f"server 0 {what}; {everybody}"]
     assert sentences(tmp_path, *workers("key", "w", 1)) == [f"server 0 has no dump; {everybody}"]
-    scheduler = dump(
-        "the scheduler", scheduler={"phase": "running", "missing": "", "barriers": []}
-    )
+    scheduler = dump("the scheduler", scheduler={"phase": "running", "missing": "", "barriers": []})
     assert sentences(tmp_path, *workers("barrier", "all workers"), scheduler) == [
         f"the scheduler has not released the barrier of all workers; {everybody}"
     ]

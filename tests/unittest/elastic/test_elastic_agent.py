@@ -122,9 +122,7 @@ class Job:
 def job() -> Iterator[Callable[..., Job]]:
     jobs: list[Job] = []
 
-    def make(
-        slots: int, min_members: int = 1, silence_ms: int = SILENCE_MS, **more: str
-    ) -> Job:
+    def make(slots: int, min_members: int = 1, silence_ms: int = SILENCE_MS, **more: str) -> Job:
         jobs.append(Job(slots, min_members, silence_ms))
         for slot in range(slots):
             jobs[-1].start(slot, **more)

@@ -64,6 +64,7 @@ def test_a_worker_is_killed_and_started_again(counted):
 
     Cost: Three processes train, and one starts again.
     """
+
     def count(restarts: int) -> dict[str, str]:
         return {"HIPRESS_ELASTIC_RESTART": str(restarts)} if counted else {}
 

@@ -22,9 +22,10 @@ def test_a_copy_that_takes_longer_than_the_timeout():
     Cost: Two copies of 24 MiB share a link of 50 Mbit/s, on which each takes longer than the
     timeout of 3 s.
     """
-    with ShapedNetwork(3, rate="50mbit") as network, ElasticJob(
-        [sys.executable, str(PROGRAM)], 3, network=network
-    ) as job:  # fmt: skip
+    with (
+        ShapedNetwork(3, rate="50mbit") as network,
+        ElasticJob([sys.executable, str(PROGRAM)], 3, network=network) as job,
+    ):
         wait_until(lambda: job.step(2) > 0, 90, "steps")
         begin = {e["event"]: e["time"] for e in job.journal(2) if e["event"] in ("view", "start")}
         assert begin["view"] - begin["start"] > 6

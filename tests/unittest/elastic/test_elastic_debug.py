@@ -16,6 +16,7 @@ from test_debug import ask_now, hipress
 
 pytest.importorskip("torch")
 
+
 @pytest.fixture
 def start(tmp_path):
     """Starts a job of elastic_training.py, whose dumps are in tmp_path / "dumps"."""
@@ -69,8 +70,9 @@ def test_who_is_late_in_the_present_view_and_older_views_do_not_confuse(start, t
     first, *rest = text.splitlines()
     assert re.match(
         r"elastic job of 3 slots \(at least 2 workers\), the first at 127.0.0.1:\d+: view 2, "
-        r"2 workers; ", first,
-    )  # fmt: skip
+        r"2 workers; ",
+        first,
+    )
     assert rest[0] == "slot 1 is not in view 2: its process has ended"
     assert f" {job.processes['worker 1'].pid} " not in text
     # The native job is that of view 2; the dumps of view 1 lie in the same folder.
@@ -122,16 +124,36 @@ def dump(folder, slot, members, time_=0.0, age=0.1, **status):
     """Writes an agent's dump, of a member of view 3 that has completed step 7."""
     seats = [{"id": f"id {s}", "slot": s, "address": f"h:{s}"} for s in members]
     known = {
-        "id": f"id {slot}", "slot": slot, "agents": [f"h:{s}" for s in range(4)], "min_members": 2,
-        "member": True, "joining": False, "epoch": 3, "entered": 3, "boundary": -1, "completed": 7,
-        "members": seats, "joined": [], "departed": [], "dead": [], "joins": [], "suspects": [],
-        "calls": [], "waits_for": "",
-    }  # fmt: skip
+        "id": f"id {slot}",
+        "slot": slot,
+        "agents": [f"h:{s}" for s in range(4)],
+        "min_members": 2,
+        "member": True,
+        "joining": False,
+        "epoch": 3,
+        "entered": 3,
+        "boundary": -1,
+        "completed": 7,
+        "members": seats,
+        "joined": [],
+        "departed": [],
+        "dead": [],
+        "joins": [],
+        "suspects": [],
+        "calls": [],
+        "waits_for": "",
+    }
     values = {
-        "format": "hipress debug", "version": 1, "reason": "", "time": time.time() + time_,
-        "host": "h", "pid": 100 + slot, "process_nodes": 1, "age": age,
+        "format": "hipress debug",
+        "version": 1,
+        "reason": "",
+        "time": time.time() + time_,
+        "host": "h",
+        "pid": 100 + slot,
+        "process_nodes": 1,
+        "age": age,
         "status": {**known, **status},
-    }  # fmt: skip
+    }
     folder.mkdir(exist_ok=True)
     path = folder / f"agent.h.{100 + slot}.1.json"
     path.write_text(json.dumps(values))
@@ -150,8 +172,16 @@ def test_sentences(tmp_path):
     dump(tmp_path, 0, (0, 1, 2), calls=[coming], suspects=[{**silent, "silent": 2.0}])
     dump(tmp_path, 1, (0, 1, 2), calls=[coming], suspects=[{**silent, "silent": 2.1}], age=9.0)
     dump(tmp_path, 2, (0, 1, 2), epoch=2, entered=2)
-    dump(tmp_path, 3, (), joining=True, epoch=0, entered=0, completed=-1,
-         waits_for="it waits for the members to let it in")  # fmt: skip
+    dump(
+        tmp_path,
+        3,
+        (),
+        joining=True,
+        epoch=0,
+        entered=0,
+        completed=-1,
+        waits_for="it waits for the members to let it in",
+    )
     lines = said(tmp_path).splitlines()
     assert ": view 3, 3 workers; 4 dumps, " in lines[0]
     assert lines[1:6] == [

@@ -23,9 +23,12 @@ CODE = SCRIPTS / "elastic_evidence" / "this_process.py"
 def child() -> Iterator[tuple[subprocess.Popen, Process]]:
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     with subprocess.Popen(
-        [sys.executable, str(CODE)], env=env, text=True,
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-    ) as started:  # fmt: skip
+        [sys.executable, str(CODE)],
+        env=env,
+        text=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as started:
         try:
             boot, namespace, pid, start = started.stdout.readline().split("\t")
             yield started, Process(boot, namespace, int(pid), int(start))
@@ -119,8 +122,10 @@ def test_secondary_addresses_are_own_addresses() -> None:
     done = subprocess.run(
         ["unshare", "--user", "--map-root-user", "--net", sys.executable, str(script)],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     if "[" not in done.stdout:
         pytest.skip(f"no network namespace of its own: {done.stderr.strip()[-200:]}")
     assert done.stdout.strip() == "[True, True, False]"

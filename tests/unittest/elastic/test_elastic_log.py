@@ -25,8 +25,12 @@ def logs(tmp_path, slots) -> elastic_log.Logs:
 
 
 def test_a_kill_is_measured(tmp_path):
-    survivor = [(9.0, 1, 1, 5, 2, "a"), (10.1, 1, 1, 6, 2, "b"), (12.0, 1, 2, 6, 1, "c"),
-                (14.5, 1, 3, 7, 2, "d")]  # fmt: skip
+    survivor = [
+        (9.0, 1, 1, 5, 2, "a"),
+        (10.1, 1, 1, 6, 2, "b"),
+        (12.0, 1, 2, 6, 1, "c"),
+        (14.5, 1, 3, 7, 2, "d"),
+    ]
     victim = [(9.0, 2, 1, 5, 2, "a"), (13.0, 3, 0, None, 0, ""), (14.5, 3, 3, 7, 2, "d")]
     found = logs(tmp_path, [survivor, victim])
     fault = elastic_log.Fault("kill", [1], 10.0, 10.0, pids={0: 1, 1: 2}, epochs={0: 1})
@@ -40,8 +44,9 @@ def test_a_kill_is_measured(tmp_path):
 
 
 def test_after_a_pause_the_same_view_may_go_on(tmp_path):
-    found = logs(tmp_path, [[(9.0, 1, 1, 5, 2, "a"), (10.1, 1, 1, 6, 2, "b"),
-                             (13.2, 1, 1, 7, 2, "c")]])  # fmt: skip
+    found = logs(
+        tmp_path, [[(9.0, 1, 1, 5, 2, "a"), (10.1, 1, 1, 6, 2, "b"), (13.2, 1, 1, 7, 2, "c")]]
+    )
     fault = elastic_log.Fault("pause", [1], 10.0, 13.0, pids={0: 1, 1: 2}, epochs={0: 1})
     assert elastic_log.first_step_after(found, fault, 0)["time"] == 13.2
     assert elastic_log.steps_done_again(found, fault, 0) == 0
@@ -50,8 +55,13 @@ def test_after_a_pause_the_same_view_may_go_on(tmp_path):
 
 
 def test_different_weights_are_found(tmp_path):
-    found = logs(tmp_path, [[(1.0, 1, 1, 5, 2, "a"), (2.0, 1, 2, 5, 2, "c")],
-                            [(1.0, 2, 1, 5, 2, "b"), (2.0, 2, 2, 5, 2, "c")]])  # fmt: skip
+    found = logs(
+        tmp_path,
+        [
+            [(1.0, 1, 1, 5, 2, "a"), (2.0, 1, 2, 5, 2, "c")],
+            [(1.0, 2, 1, 5, 2, "b"), (2.0, 2, 2, 5, 2, "c")],
+        ],
+    )
     compared, wrong = elastic_log.different_weights(found.events)
     assert compared == 2
     assert wrong == ["after step 5 of epoch 1 the weights are different: {0: 'a', 1: 'b'}"]
@@ -59,30 +69,46 @@ def test_different_weights_are_found(tmp_path):
 
 def _steps(slot, rank, epoch, times):
     """Events of a worker's steps in one view."""
-    return [{"event": "step", "epoch": epoch, "step": 5 + at, "rank": rank, "time": time,
-             "digest": f"{epoch}.{at}"} for at, time in enumerate(times)]  # fmt: skip
+    return [
+        {
+            "event": "step",
+            "epoch": epoch,
+            "step": 5 + at,
+            "rank": rank,
+            "time": time,
+            "digest": f"{epoch}.{at}",
+        }
+        for at, time in enumerate(times)
+    ]
 
 
 def test_both_halves_of_a_cut_network_are_two_lineages():
     together = [_steps(slot, slot, 1, [1.0, 2.0]) for slot in range(4)]
     halves = [_steps(slot, slot % 2, 2, [4.0, 5.0]) for slot in range(4)]
     wrong = elastic_log.two_lineages([a + b for a, b in zip(together, halves)])
-    assert wrong == [f"workers [{rank}, {rank + 2}] have both been rank {rank} of epoch 2"
-                     for rank in (0, 1)]  # fmt: skip
+    assert wrong == [
+        f"workers [{rank}, {rank + 2}] have both been rank {rank} of epoch 2" for rank in (0, 1)
+    ]
 
 
 def test_half_that_stays_behind_and_trains_is_a_second_lineage():
     goes_on = _steps(0, 0, 1, [1.0, 2.0]) + _steps(0, 0, 2, [4.0, 5.0])
     stays = _steps(1, 1, 1, [1.0, 2.0, 4.5, 5.5])
     assert elastic_log.two_lineages([goes_on, stays]) == [
-        "worker 1 has completed 2 steps of epoch 1 after others had trained in a later one"]
+        "worker 1 has completed 2 steps of epoch 1 after others had trained in a later one"
+    ]
     woken = _steps(1, 1, 1, [1.0, 2.0, 4.5]) + _steps(1, 1, 3, [8.0])
     assert elastic_log.two_lineages([goes_on, woken]) == []
 
 
 def test_steps_without_digests_are_not_counted_as_compared(tmp_path):
-    found = logs(tmp_path, [[(1.0, 1, 1, 5, 2, None), (2.0, 1, 1, 6, 2, "c")],
-                            [(1.0, 2, 1, 5, 2, None), (2.0, 2, 1, 6, 2, "c")]])  # fmt: skip
+    found = logs(
+        tmp_path,
+        [
+            [(1.0, 1, 1, 5, 2, None), (2.0, 1, 1, 6, 2, "c")],
+            [(1.0, 2, 1, 5, 2, None), (2.0, 2, 1, 6, 2, "c")],
+        ],
+    )
     assert elastic_log.different_weights(found.events) == (1, [])
 
 

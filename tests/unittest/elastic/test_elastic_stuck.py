@@ -54,7 +54,7 @@ def test_the_others_go_on_and_its_successor_joins(job, slot, workers):
         others = [each for each in range(workers) if each != slot]
         wait_until(
             lambda: all(sizes(running, each) == [workers - 1] for each in others), 60, "steps"
-        )  # fmt: skip
+        )
         first = running.processes[f"worker {slot}"]
         wait_until(lambda: first.poll() is not None, 120, "its end")
         assert first.returncode == EXIT_STATUS
@@ -66,8 +66,10 @@ def test_the_others_go_on_and_its_successor_joins(job, slot, workers):
         assert gone["gone"] == slot and gone["residual_written_off"] > 0
         running.restart(slot)
         wait_until(
-            lambda: all(sizes(running, each) == [workers] for each in range(workers)), 60, "steps",
-        )  # fmt: skip
+            lambda: all(sizes(running, each) == [workers] for each in range(workers)),
+            60,
+            "steps",
+        )
 
 
 @pytest.mark.slow

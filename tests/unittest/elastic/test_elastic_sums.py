@@ -73,13 +73,19 @@ def chosen(rank):
     from hipress.elastic.training import tuned_sums
 
     tuned_sums.TunedSums.time_gradients = lambda sums, method, size: (
-        MS.get(method.name, 1000.0) / 1e3, size
+        MS.get(method.name, 1000.0) / 1e3,
+        size,
     )
     steps = [0]
     sums = tuned_sums.TunedGradients(
-        engine(), CompressionConfig.of({"type": "auto", "min_size": 256}), SHAPES, SIZES, None,
-        step=lambda: steps[0], allows_feedback=lambda: True,
-    )  # fmt: skip
+        engine(),
+        CompressionConfig.of({"type": "auto", "min_size": 256}),
+        SHAPES,
+        SIZES,
+        None,
+        step=lambda: steps[0],
+        allows_feedback=lambda: True,
+    )
     sums.prepare({})
     found, types, total, exact = [], [], 0.0, 0.0
     for step in range(30):

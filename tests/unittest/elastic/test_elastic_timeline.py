@@ -55,12 +55,23 @@ def test_views_have_files_of_their_own_and_a_failure_loses_none(tmp_path):
 def timeline(path, job, begin_us, node, spans, view=2):
     """Writes a file of one node with gradients (begin, duration) in microseconds."""
     rows = [
-        {"ph": "X", "name": "gradient", "pid": 1, "ts": ts, "dur": dur,
-         "args": {"node": node, "key": "w", "iteration": i + 1, "bytes": 4, "elements": 1}}
+        {
+            "ph": "X",
+            "name": "gradient",
+            "pid": 1,
+            "ts": ts,
+            "dur": dur,
+            "args": {"node": node, "key": "w", "iteration": i + 1, "bytes": 4, "elements": 1},
+        }
         for i, (ts, dur) in enumerate(spans)
-    ]  # fmt: skip
-    other = {"recorded": True, "view": view, "job": job, "begin_us": begin_us,
-             "clocks": {node: {"round_trip_us": 1.0, "dropped": 3}}}  # fmt: skip
+    ]
+    other = {
+        "recorded": True,
+        "view": view,
+        "job": job,
+        "begin_us": begin_us,
+        "clocks": {node: {"round_trip_us": 1.0, "dropped": 3}},
+    }
     path.write_text(json.dumps({"traceEvents": rows, "otherData": other}))
 
 
@@ -70,8 +81,10 @@ def test_parts_of_one_job_are_put_on_one_clock_and_other_jobs_apart(tmp_path):
     timeline(tmp_path / "t-view2.json", "b", 9e6, "worker 0", [(0, 10)])  # of another run
     timeline(tmp_path / "t-view10.json", "c", 0, "worker 0", [], view=10)
     other, parts, empty = report.load_all(tmp_path / "t.json")
-    begun = {step: pytest.approx((1e-6 * b, 1e-6 * e)) for step, (b, e) in
-             {1: (0, 50), 2: (100, 110)}.items()}  # fmt: skip
+    begun = {
+        step: pytest.approx((1e-6 * b, 1e-6 * e))
+        for step, (b, e) in {1: (0, 50), 2: (100, 110)}.items()
+    }
     if other.parts == 2:
         other, parts = parts, other
     assert parts.steps() == begun and parts.dropped == 6 and other.parts == 1

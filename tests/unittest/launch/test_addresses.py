@@ -88,9 +88,14 @@ def test_interface_address_is_of_the_preferred_family(monkeypatch, tmp_path):
 @needs_namespaces
 @pytest.mark.parametrize(
     ("master", "expected"),
-    [("machine0", "its own"), ("machine1", "its own"), ("127.0.0.1", "127.0.0.1"),
-     ("127.0.0.2", "127.0.0.1"), ("localhost", "127.0.0.1")],
-)  # fmt: skip
+    [
+        ("machine0", "its own"),
+        ("machine1", "its own"),
+        ("127.0.0.1", "127.0.0.1"),
+        ("127.0.0.2", "127.0.0.1"),
+        ("localhost", "127.0.0.1"),
+    ],
+)
 def test_ranks_of_torch(tmp_path, master, expected):
     with netns.ShapedNetwork(2, rate=None) as network:
         mine, other = network.address(0), network.address(1)
@@ -98,8 +103,10 @@ def test_ranks_of_torch(tmp_path, master, expected):
         hosts.write_text(f"127.0.0.1 localhost\n127.0.1.1 machine0\n{other} machine1\n")
         see = f"mount --bind {hosts} /etc/hosts && exec {sys.executable} -c '{SHOW}'"
         env = {
-            "PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT / "python"), "MASTER_ADDR": master,
-        }  # fmt: skip
+            "PATH": os.environ["PATH"],
+            "PYTHONPATH": str(ROOT / "python"),
+            "MASTER_ADDR": master,
+        }
         command = network.command(0, ["unshare", "--mount", "sh", "-c", see])
         done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60)
     assert done.stdout.strip() == (mine if expected == "its own" else expected), done.stderr
@@ -128,10 +135,16 @@ def test_an_interface_that_is_named_goes_before_the_host_files_addresses(monkeyp
     agent = SimpleNamespace(address="192.0.2.7", share=stop)
     view = SimpleNamespace(epoch=1, identity="view", members=[SimpleNamespace(host="192.0.2.7")])
     own = {
-        "_agent": agent, "view": view, "rank": 1, "size": 2, "_engine": None,
-        "_state": SimpleNamespace(timeout=1.0), "_setup_seconds": 1.0, "_setup_timeout": None,
+        "_agent": agent,
+        "view": view,
+        "rank": 1,
+        "size": 2,
+        "_engine": None,
+        "_state": SimpleNamespace(timeout=1.0),
+        "_setup_seconds": 1.0,
+        "_setup_timeout": None,
         "fetch": lambda *_: "0",
-    }  # fmt: skip
+    }
 
     def of_arrays():
         with pytest.raises(FoundAt) as caught:

@@ -35,20 +35,37 @@ def test_success_is_zero_and_silent():
     launch = run(["-n", "2", "-s", "1", *python("print('done')")])
     assert launch.process.returncode == 0
     assert sorted(launch.out.splitlines()) == [
-        "[scheduler] done", "[server 0] done", "[worker 0] done", "[worker 1] done"]
+        "[scheduler] done",
+        "[server 0] done",
+        "[worker 0] done",
+        "[worker 1] done",
+    ]
     assert launch.err == ""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("role", "index", "then", "status", "sentence"), [
-    ("worker", 1, "sys.exit(3)", 3, "worker 1 exited with status 3"),
-    ("worker", 0, "os.kill(os.getpid(), signal.SIGKILL)", 137,
-     "worker 0 was killed by SIGKILL (signal 9)"),
-    ("server", 1, "os.kill(os.getpid(), signal.SIGSEGV)", 139,
-     "server 1 was killed by SIGSEGV (signal 11)"),
-    ("scheduler", 0, "sys.exit(7)", 7, "scheduler exited with status 7"),
-    ("server", 1, "sys.exit(1)", 1, "server 1 exited with status 1"),
-])
+@pytest.mark.parametrize(
+    ("role", "index", "then", "status", "sentence"),
+    [
+        ("worker", 1, "sys.exit(3)", 3, "worker 1 exited with status 3"),
+        (
+            "worker",
+            0,
+            "os.kill(os.getpid(), signal.SIGKILL)",
+            137,
+            "worker 0 was killed by SIGKILL (signal 9)",
+        ),
+        (
+            "server",
+            1,
+            "os.kill(os.getpid(), signal.SIGSEGV)",
+            139,
+            "server 1 was killed by SIGSEGV (signal 11)",
+        ),
+        ("scheduler", 0, "sys.exit(7)", 7, "scheduler exited with status 7"),
+        ("server", 1, "sys.exit(1)", 1, "server 1 exited with status 1"),
+    ],
+)
 def test_a_death_stops_the_job_and_is_named(role, index, then, status, sentence):
     begin = time.monotonic()
     launch = run(["-n", "2", *only(role, index, then)])
@@ -86,8 +103,9 @@ def test_the_killed_process_is_named_not_those_that_fail_because_of_it(tmp_path)
 
 @pytest.mark.slow
 def test_a_killed_child_of_a_shell_is_seen_through_its_status():
-    launch = run(["-n", "1", "sh", "-c",
-                  '[ $DMLC_ROLE = worker ] || exec sleep 60; sh -c "kill -9 \\$\\$"'])
+    launch = run(
+        ["-n", "1", "sh", "-c", '[ $DMLC_ROLE = worker ] || exec sleep 60; sh -c "kill -9 \\$\\$"']
+    )
     assert launch.process.returncode == 137
     assert "worker 0 exited with status 137 (128 + 9: SIGKILL)" in launch.err
 
@@ -119,7 +137,11 @@ def draining(seconds, command):
     script = SCRIPTS / "launch" / "draining.py"
     return subprocess.Popen(
         [sys.executable, str(script), str(ROOT / "python"), str(seconds), "-n", "1", *command],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL)
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        stdin=subprocess.DEVNULL,
+    )
 
 
 def test_servers_that_outlive_the_workers_are_stopped():
@@ -140,7 +162,8 @@ def test_a_scheduler_that_computes_after_the_workers_is_waited_for(tmp_path):
     assert launcher.returncode == 0
     assert "[scheduler] written" in out
     assert first == (
-        "hipress-launch: the last worker has ended, scheduler still computes; waiting for it\n")
+        "hipress-launch: the last worker has ended, scheduler still computes; waiting for it\n"
+    )
     assert err == ""
 
 
@@ -215,8 +238,11 @@ def test_launcher_killed_while_starting_leaves_nothing():
 def test_killed_supervisor_ends_the_job():
     with launched(["-n", "1", "--grace", "0.5", *python(STUBBORN)]) as launch:
         launch.read_lines(3, "ready")
-        supervisors = [pid for pid in launch.processes()
-                       if BOOTSTRAP.encode() in Path(f"/proc/{pid}/cmdline").read_bytes()]
+        supervisors = [
+            pid
+            for pid in launch.processes()
+            if BOOTSTRAP.encode() in Path(f"/proc/{pid}/cmdline").read_bytes()
+        ]
         assert len(supervisors) == 3
         os.kill(supervisors[0], signal.SIGKILL)
         assert launch.finish(20.0) == 137
@@ -269,15 +295,21 @@ def test_output_comes_at_once():
         assert launch.process.poll() is None
 
 
-@pytest.mark.parametrize(("environ", "coloured"), [({"TERM": "xterm"}, True),
-                                                   ({"TERM": "dumb"}, False),
-                                                   ({"TERM": "xterm", "NO_COLOR": "1"}, False)])
+@pytest.mark.parametrize(
+    ("environ", "coloured"),
+    [
+        ({"TERM": "xterm"}, True),
+        ({"TERM": "dumb"}, False),
+        ({"TERM": "xterm", "NO_COLOR": "1"}, False),
+    ],
+)
 def test_colours_on_a_terminal_only(environ, coloured):
     pytest.importorskip("rich")
     leader, follower = pty.openpty()
     try:
-        with launched(["-n", "1", "-s", "1", *python("print('hello')")], env=environ,
-                      stdout=follower) as launch:
+        with launched(
+            ["-n", "1", "-s", "1", *python("print('hello')")], env=environ, stdout=follower
+        ) as launch:
             assert launch.finish() == 0
         os.close(follower)
         follower = -1

@@ -80,8 +80,9 @@ def test_used_up_restarts_end_the_job_in_one_sentence(means, tmp_path):
     options = ["--min-workers", "2", "--max-restarts", "2", *means.options]
     launch = run(
         arguments(2, *options, *python(WORKER)),
-        env={**means.env, "DIE": "1", "STATUS": "7"}, cwd=tmp_path,
-    )  # fmt: skip
+        env={**means.env, "DIE": "1", "STATUS": "7"},
+        cwd=tmp_path,
+    )
     who = f"worker 1 on {means.place} exited with status 7"
     assert launch.process.returncode == 7
     assert launch.out.count("up 1 ") == 3
@@ -94,8 +95,9 @@ def test_used_up_restarts_end_the_job_in_one_sentence(means, tmp_path):
 
 
 def test_ctrl_c_leaves_no_process(means, tmp_path):
-    with launched(arguments(3, *means.options, *python(WORKER)), env=means.env,
-                  cwd=tmp_path) as launch:  # fmt: skip
+    with launched(
+        arguments(3, *means.options, *python(WORKER)), env=means.env, cwd=tmp_path
+    ) as launch:
         ups(launch, 3)
         launch.process.send_signal(signal.SIGINT)
         assert launch.finish(30.0) == 130
@@ -105,8 +107,9 @@ def test_ctrl_c_leaves_no_process(means, tmp_path):
 
 @pytest.mark.slow
 def test_workers_survive_the_launcher(means, tmp_path):
-    with launched(arguments(2, *means.options, *python(WORKER)), env=means.env,
-                  cwd=tmp_path) as launch:  # fmt: skip
+    with launched(
+        arguments(2, *means.options, *python(WORKER)), env=means.env, cwd=tmp_path
+    ) as launch:
         found = ups(launch, 2)
         if means.name == "mpirun":
             # As an mpirun does whose output nobody reads any more, sometimes.
@@ -124,8 +127,9 @@ def test_workers_survive_the_launcher(means, tmp_path):
 @pytest.mark.slow(keep=1)
 def test_a_lost_supervisor(means, tmp_path):
     """mpirun leaves the worker, which the launcher can still end; Slurm ends it with its step."""
-    with launched(arguments(2, *means.options, *python(WORKER)), env=means.env,
-                  cwd=tmp_path) as launch:  # fmt: skip
+    with launched(
+        arguments(2, *means.options, *python(WORKER)), env=means.env, cwd=tmp_path
+    ) as launch:
         found = ups(launch, 2)
         os.kill(supervisor_of(found[0][2]), signal.SIGKILL)
         if means.name == "srun":

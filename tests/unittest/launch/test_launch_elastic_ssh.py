@@ -99,8 +99,9 @@ def test_a_broken_connection_is_made_again(sshd, tmp_path):
             os.kill(connection, signal.SIGKILL)
         lost = {own_line(launch) for _ in range(2)}
         assert {line.partition(" on ")[0] for line in lost} == {
-            "the connection to worker 0", "the connection to worker 1"
-        }  # fmt: skip
+            "the connection to worker 0",
+            "the connection to worker 1",
+        }
         time.sleep(2.0)  # in which it is tried in vain
         assert all(alive(pid) for _, _, pid, _ in found)
         sshd.serve()
@@ -281,8 +282,11 @@ def processes_with(pid):
         return {entry for entry in entries if entry.startswith(b"HIPRESS_ELASTIC_")}
 
     wanted = marks(pid)
-    return [int(entry.name) for entry in Path("/proc").iterdir()
-            if entry.name.isdigit() and marks(entry.name) == wanted]  # fmt: skip
+    return [
+        int(entry.name)
+        for entry in Path("/proc").iterdir()
+        if entry.name.isdigit() and marks(entry.name) == wanted
+    ]
 
 
 def test_a_host_that_has_started_again_has_ended_its_worker():
@@ -471,9 +475,7 @@ def test_doubt_ends_once_others_have_gone_on_for_long():
 
 def test_a_failure_that_was_seen_shows_that_training_is_not_over():
     policy = restart_policy(Rules(max_restarts=2))
-    unseen, other = (
-        Slot(Task(f"worker {i}", "worker", {}), process={"pid": 7}) for i in range(2)
-    )  # fmt: skip
+    unseen, other = (Slot(Task(f"worker {i}", "worker", {}), process={"pid": 7}) for i in range(2))
     policy._slots = [unseen, other]
     unseen.gone_with_host = False
     policy._gone(unseen, 50.0)
@@ -497,9 +499,7 @@ def test_what_a_supervisor_has_given_back_is_skipped():
     output = Output()
     with tempfile.TemporaryFile() as file:
         number = Path(f"/proc/self/fd/{file.fileno()}").name
-        reader = supervisor.Reader(
-            os.getpid(), number, output, supervisor.Process(os.getpid())
-        )
+        reader = supervisor.Reader(os.getpid(), number, output, supervisor.Process(os.getpid()))
         file.write(b"first" + bytes(200_000) + b"second" + bytes(3) + 5_000 * b"x")
         file.flush()
         copies = 0

@@ -35,10 +35,16 @@ from scripts import SCRIPTS
 
 def test_hostfile(tmp_path):
     path = tmp_path / "hosts"
-    path.write_text("# two racks\nalpha slots=2  # big\n\nuser@beta:2222\n[::1]:22 slots=3\n"
-                    "10.0.0.7 slots=1 max_slots=4\n")
+    path.write_text(
+        "# two racks\nalpha slots=2  # big\n\nuser@beta:2222\n[::1]:22 slots=3\n"
+        "10.0.0.7 slots=1 max_slots=4\n"
+    )
     assert read_hostfile(str(path)) == [
-        Host("alpha", None, 2), Host("user@beta", 2222), Host("::1", 22, 3), Host("10.0.0.7")]
+        Host("alpha", None, 2),
+        Host("user@beta", 2222),
+        Host("::1", 22, 3),
+        Host("10.0.0.7"),
+    ]
     assert Host("user@beta").address == "beta"
 
 
@@ -78,14 +84,17 @@ def test_placement_fills_slots_in_order_and_goes_around():
     assert [host.name for host in place(hosts, 5)] == ["a", "a", "b", "a", "a"]
 
 
-@pytest.mark.parametrize(("hosts", "count", "expected"), [
-    ([Host("a"), Host("a"), Host("u@b"), Host("b")], 4, 2),
-    ([Host("a", slots=2), Host("b"), Host("b")], 4, 2),
-    ([Host("a", slots=2), Host("b", slots=2)], 3, 2),
-    ([Host("a"), Host("b", slots=2)], 3, None),
-    ([Host("a", slots=2), Host("b"), Host("c", slots=2)], 5, None),
-    ([Host("a"), Host("b")], 4, None),  # around again
-])
+@pytest.mark.parametrize(
+    ("hosts", "count", "expected"),
+    [
+        ([Host("a"), Host("a"), Host("u@b"), Host("b")], 4, 2),
+        ([Host("a", slots=2), Host("b"), Host("b")], 4, 2),
+        ([Host("a", slots=2), Host("b", slots=2)], 3, 2),
+        ([Host("a"), Host("b", slots=2)], 3, None),
+        ([Host("a", slots=2), Host("b"), Host("c", slots=2)], 5, None),
+        ([Host("a"), Host("b")], 4, None),  # around again
+    ],
+)
 def test_workers_on_each_host(hosts, count, expected):
     assert workers_per_host(hosts, count) == expected
 
@@ -110,28 +119,43 @@ def test_an_interface_of_the_environment_goes_before_the_hosts_addresses(
     assert env.get("DMLC_PS_ROOT_URI", "127.0.0.1") == "127.0.0.1"
 
 
-@pytest.mark.parametrize(("text", "sentence"), [
-    ("", "FILE: this host file names no host"),
-    ("# nothing\n\n", "FILE: this host file names no host"),
-    ("good\nbad host\n", "FILE:2: 'host' is not understood; allowed: 'host', 'host:ssh-port', "
-     "'user@host', each with 'slots=N' after it if wanted"),
-    ("a;b\n", "FILE:1: 'a;b' is no host; allowed: 'host', 'host:ssh-port', 'user@host', each "
-     "with 'slots=N' after it if wanted"),
-    ("-oProxyCommand=x\n", "FILE:1: '-oProxyCommand=x' is no host; allowed: "),
-    ("-l\n", "FILE:1: '-l' is no host; allowed: "),
-    ("\n\na:port\n", "FILE:3: port is 'port', but must be a number from 1 to 65535"),
-    ("a:0\n", "FILE:1: port is '0', but must be a number from 1 to 65535"),
-    ("a:\n", "FILE:1: port is '', but must be a number from 1 to 65535"),
-    ("a slots=0\n", "FILE:1: slots is '0', but must be a number from 1 to 65536"),
-    ("a slots=\n", "FILE:1: slots is '', but must be a number from 1 to 65536"),
-    ("a slots\n", "FILE:1: 'slots' is not understood; allowed: "),
-    ("a gpus=2\n", "FILE:1: 'gpus=2' is not understood; allowed: "),
-    ("2001:db8::1\n", "FILE:1: '2001:db8::1' is no host; allowed: 'host', 'host:ssh-port', "
-     "'user@host', each with 'slots=N' after it if wanted, and an IPv6 address in brackets"),
-    ("[2001:db8:1]\n", "FILE:1: '[2001:db8:1]' is no IPv6 address; allowed: "),
-    ("[fe80::1%eth0] slots=2\n", "FILE:1: fe80::1%eth0 is a link-local IPv6 address, which has a "
-     "different meaning on each network interface"),
-])
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "FILE: this host file names no host"),
+        ("# nothing\n\n", "FILE: this host file names no host"),
+        (
+            "good\nbad host\n",
+            "FILE:2: 'host' is not understood; allowed: 'host', 'host:ssh-port', "
+            "'user@host', each with 'slots=N' after it if wanted",
+        ),
+        (
+            "a;b\n",
+            "FILE:1: 'a;b' is no host; allowed: 'host', 'host:ssh-port', 'user@host', each "
+            "with 'slots=N' after it if wanted",
+        ),
+        ("-oProxyCommand=x\n", "FILE:1: '-oProxyCommand=x' is no host; allowed: "),
+        ("-l\n", "FILE:1: '-l' is no host; allowed: "),
+        ("\n\na:port\n", "FILE:3: port is 'port', but must be a number from 1 to 65535"),
+        ("a:0\n", "FILE:1: port is '0', but must be a number from 1 to 65535"),
+        ("a:\n", "FILE:1: port is '', but must be a number from 1 to 65535"),
+        ("a slots=0\n", "FILE:1: slots is '0', but must be a number from 1 to 65536"),
+        ("a slots=\n", "FILE:1: slots is '', but must be a number from 1 to 65536"),
+        ("a slots\n", "FILE:1: 'slots' is not understood; allowed: "),
+        ("a gpus=2\n", "FILE:1: 'gpus=2' is not understood; allowed: "),
+        (
+            "2001:db8::1\n",
+            "FILE:1: '2001:db8::1' is no host; allowed: 'host', 'host:ssh-port', "
+            "'user@host', each with 'slots=N' after it if wanted, and an IPv6 address in brackets",
+        ),
+        ("[2001:db8:1]\n", "FILE:1: '[2001:db8:1]' is no IPv6 address; allowed: "),
+        (
+            "[fe80::1%eth0] slots=2\n",
+            "FILE:1: fe80::1%eth0 is a link-local IPv6 address, which has a "
+            "different meaning on each network interface",
+        ),
+    ],
+)
 def test_hostfile_errors_name_the_line(tmp_path, text, sentence):
     path = tmp_path / "hosts"
     path.write_text(text)
@@ -156,10 +180,25 @@ def with_mark(launch_arguments: list[str], mark: str) -> list[str]:
 
 
 def test_ssh_job(sshd):
-    launch = run([*sshd.arguments(slots=2), "-n", "2", "-s", "1", "--env", "T_SPACES",
-                  "--env-worker", "T_QUOTES:it's \"$HOME\" `x` \\ ü", *python(REPORT)],
-                 env={"T_SPACES": "  a  b ", "MXNET_KVSTORE_BIGARRAY_BOUND": "1000",
-                      "T_NOT_NAMED": "stays here"})
+    launch = run(
+        [
+            *sshd.arguments(slots=2),
+            "-n",
+            "2",
+            "-s",
+            "1",
+            "--env",
+            "T_SPACES",
+            "--env-worker",
+            'T_QUOTES:it\'s "$HOME" `x` \\ ü',
+            *python(REPORT),
+        ],
+        env={
+            "T_SPACES": "  a  b ",
+            "MXNET_KVSTORE_BIGARRAY_BOUND": "1000",
+            "T_NOT_NAMED": "stays here",
+        },
+    )
     assert launch.process.returncode == 0, launch.err
     seen = reports(launch)
     check_roles(seen, 2, 1)
@@ -172,22 +211,29 @@ def test_ssh_job(sshd):
         assert env["cwd"] == os.getcwd()
         assert "T_NOT_NAMED" not in env
     assert "SSH_CONNECTION" not in seen["scheduler"]
-    assert seen["worker 1"]["T_QUOTES"] == "it's \"$HOME\" `x` \\ ü"
+    assert seen["worker 1"]["T_QUOTES"] == 'it\'s "$HOME" `x` \\ ü'
 
 
 def test_ssh_arguments_arrive_unchanged(sshd):
     arguments = ["a b", "", "it's", '"', "$HOME", "*", "\n", "-n", ";ls"]
-    launch = run([*sshd.arguments(), "-n", "1", *python("import sys; print(sys.argv[1:])"),
-                  *arguments])
+    launch = run(
+        [*sshd.arguments(), "-n", "1", *python("import sys; print(sys.argv[1:])"), *arguments]
+    )
     assert f"[worker 0] {arguments!r}" in launch.out.splitlines()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("then", "status", "text"), [
-    ("sys.exit(5)", 5, "worker 1 on 127.0.0.1 exited with status 5 after "),
-    ("os.kill(os.getpid(), 9)", 137,
-     "worker 1 on 127.0.0.1 was killed by SIGKILL (signal 9) after "),
-])
+@pytest.mark.parametrize(
+    ("then", "status", "text"),
+    [
+        ("sys.exit(5)", 5, "worker 1 on 127.0.0.1 exited with status 5 after "),
+        (
+            "os.kill(os.getpid(), 9)",
+            137,
+            "worker 1 on 127.0.0.1 was killed by SIGKILL (signal 9) after ",
+        ),
+    ],
+)
 def test_ssh_death_is_named_and_stops_the_job(sshd, then, status, text):
     script = SCRIPTS / "launch" / "only.py"
     command = [*python(script), "DMLC_WORKER_ID", "1", then, "time.sleep(60)"]
@@ -215,8 +261,9 @@ def test_ssh_nothing_stays_behind(sshd, number):
 def test_ssh_secret_is_on_no_command_line(sshd):
     mark = f"ssh-secret-{os.getpid()}"
     code = "import os, time; print(os.environ['HIPRESS_SECRET'], flush=True); time.sleep(60)"
-    with launched([*with_mark(sshd.arguments(), mark), "-n", "1", "-s", "1", *python(code)],
-                  env={MARK: mark}) as launch:
+    with launched(
+        [*with_mark(sshd.arguments(), mark), "-n", "1", "-s", "1", *python(code)], env={MARK: mark}
+    ) as launch:
         launch.mark = mark
         secrets = {launch.process.stdout.readline().split()[-1] for _ in range(3)}
         assert len(secrets) == 1
@@ -242,8 +289,11 @@ def test_ssh_host_that_refuses(sshd, tmp_path):
     launch = run([*sshd.arguments(), "-H", str(hosts), "-n", "1", "sleep", "60"])
     assert launch.process.returncode == 255
     assert "Connection refused" in launch.err
-    assert re.search(r"hipress-launch: (server|worker) 0 on 127.0.0.1 exited with status 255 "
-                     r"\(so ssh ends when it cannot connect\)", launch.err)
+    assert re.search(
+        r"hipress-launch: (server|worker) 0 on 127.0.0.1 exited with status 255 "
+        r"\(so ssh ends when it cannot connect\)",
+        launch.err,
+    )
 
 
 def test_ssh_sync_directory(sshd, tmp_path):
@@ -254,8 +304,10 @@ def test_ssh_sync_directory(sshd, tmp_path):
     target.mkdir()
     (source / "train.py").write_text("import os; print('here', os.getcwd())")
     (target / "kept").write_text("")
-    launch = run([*sshd.arguments(), "-n", "1", "--sync-dst-dir", str(target),
-                  sys.executable, "train.py"], cwd=source)
+    launch = run(
+        [*sshd.arguments(), "-n", "1", "--sync-dst-dir", str(target), sys.executable, "train.py"],
+        cwd=source,
+    )
     assert launch.process.returncode == 0, launch.err
     assert f"[worker 0] here {target}" in launch.out
     assert (target / "train.py").exists() and (target / "kept").exists()
@@ -278,8 +330,12 @@ def test_supervisors_need_nothing_but_an_old_python():
 
     for module in (supervisor, process_table):
         tree = ast.parse(Path(module.__file__).read_text(), feature_version=(3, 6))
-        modules = {name.name for node in ast.walk(tree) if isinstance(node, ast.Import)
-                   for name in node.names}
+        modules = {
+            name.name
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Import)
+            for name in node.names
+        }
         assert modules <= sys.stdlib_module_names
         of = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
         assert of <= {process_table.__name__}  # which is sent with the supervisor
@@ -293,9 +349,24 @@ def test_ssh_client_is_what_the_option_says(tmp_path):
     ssh.chmod(0o755)
     hosts = tmp_path / "hosts"
     hosts.write_text("user@127.0.0.1:77\n")
-    subprocess.run([sys.executable, str(Path(__file__).parents[3] / "tools" / "launch.py"),
-                    "-n", "1", "-s", "1", "-H", str(hosts), "--ssh", f"'{ssh}' -v", "true"],
-                   capture_output=True, timeout=30, stdin=subprocess.DEVNULL)
+    subprocess.run(
+        [
+            sys.executable,
+            str(Path(__file__).parents[3] / "tools" / "launch.py"),
+            "-n",
+            "1",
+            "-s",
+            "1",
+            "-H",
+            str(hosts),
+            "--ssh",
+            f"'{ssh}' -v",
+            "true",
+        ],
+        capture_output=True,
+        timeout=30,
+        stdin=subprocess.DEVNULL,
+    )
     arguments = record.read_text().splitlines()
     assert arguments[0] == "-v"
     assert arguments[-4:-1] == ["-p", "77", "user@127.0.0.1"]

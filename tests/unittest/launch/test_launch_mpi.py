@@ -36,8 +36,13 @@ def fake(tmp_path, monkeypatch):
         record = tmp_path / "record.jsonl"
         path = tmp_path / "bin" / name
         path.parent.mkdir()
-        settings = {"version": version, "program": sys.executable, "record": str(record),
-                    "variable": variable, "to_all": kind == "slurm"}
+        settings = {
+            "version": version,
+            "program": sys.executable,
+            "record": str(record),
+            "variable": variable,
+            "to_all": kind == "slurm",
+        }
         command = shlex.join([sys.executable, str(FAKE), json.dumps(settings)])
         path.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
         path.chmod(0o755)
@@ -55,8 +60,21 @@ def test_mpirun_and_srun_run_every_role(fake, tmp_path, kind):
     record = fake(kind)
     hosts = tmp_path / "hosts"
     hosts.write_text("127.0.0.1 slots=1\nlocalhost slots=2\n")
-    launch = run(["-n", "3", "-s", "2", "--launcher", LAUNCHER_OF[kind], "-H", str(hosts),
-                  "--env-worker", "T_WORKER:yes", *python(REPORT)])
+    launch = run(
+        [
+            "-n",
+            "3",
+            "-s",
+            "2",
+            "--launcher",
+            LAUNCHER_OF[kind],
+            "-H",
+            str(hosts),
+            "--env-worker",
+            "T_WORKER:yes",
+            *python(REPORT),
+        ]
+    )
     assert launch.process.returncode == 0, launch.err
     seen = reports(launch)
     check_roles(seen, 3, 2)
@@ -65,11 +83,14 @@ def test_mpirun_and_srun_run_every_role(fake, tmp_path, kind):
     secret = seen["worker 0"]["HIPRESS_SECRET"]
     assert len(secret) == 64 and secret not in json.dumps(calls)
     arguments = sorted(" ".join(call["args"]) for call in calls)
-    options = {"openmpi": "-np 1 --map-by slot:OVERSUBSCRIBE --bind-to none --host ",
-               "hydra": "-np 1 -hosts "}.get(kind)
+    options = {
+        "openmpi": "-np 1 --map-by slot:OVERSUBSCRIBE --bind-to none --host ",
+        "hydra": "-np 1 -hosts ",
+    }.get(kind)
     if options:
-        assert arguments == sorted(f"{options}{host}" for host in
-                                   ["127.0.0.1"] * 2 + ["localhost"] * 3)
+        assert arguments == sorted(
+            f"{options}{host}" for host in ["127.0.0.1"] * 2 + ["localhost"] * 3
+        )
     else:
         (arguments,), (call,) = arguments, calls
         assert arguments.startswith("--ntasks=5 --export=ALL ")
@@ -79,10 +100,13 @@ def test_mpirun_and_srun_run_every_role(fake, tmp_path, kind):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["openmpi", "hydra", "slurm"])
-@pytest.mark.parametrize(("then", "status", "text"), [
-    ("sys.exit(4)", 4, "worker 1 exited with status 4 after "),
-    ("os.kill(os.getpid(), 9)", 137, "worker 1 was killed by SIGKILL (signal 9) after "),
-])
+@pytest.mark.parametrize(
+    ("then", "status", "text"),
+    [
+        ("sys.exit(4)", 4, "worker 1 exited with status 4 after "),
+        ("os.kill(os.getpid(), 9)", 137, "worker 1 was killed by SIGKILL (signal 9) after "),
+    ],
+)
 def test_mpirun_and_srun_name_the_dead(fake, kind, then, status, text):
     fake(kind)
     script = SCRIPTS / "launch" / "only.py"
@@ -97,8 +121,9 @@ def test_mpirun_and_srun_name_the_dead(fake, kind, then, status, text):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_mpirun_leaves_nothing(fake, number):
     fake("openmpi")
-    with launched(["-n", "1", "-s", "1", "--launcher", "mpi", "--grace", "0.5",
-                   *python(STUBBORN)]) as launch:
+    with launched(
+        ["-n", "1", "-s", "1", "--launcher", "mpi", "--grace", "0.5", *python(STUBBORN)]
+    ) as launch:
         launch.read_lines(3, "ready")
         launch.process.send_signal(number)
         launch.finish(20.0)
@@ -109,34 +134,44 @@ def test_unknown_or_missing_mpirun(fake, monkeypatch, tmp_path):
     fake("other")
     launch = run(["-n", "1", "--launcher", "mpi", "true"])
     assert launch.process.returncode == 2
-    assert "is neither Open MPI's nor MPICH's (Hydra); its --version says 'some other MPI 1.0'" \
+    assert (
+        "is neither Open MPI's nor MPICH's (Hydra); its --version says 'some other MPI 1.0'"
         in launch.err
+    )
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
     for launcher, name in (("mpi", "mpirun"), ("slurm", "srun")):
         launch = run(["-n", "1", "--launcher", launcher, "true"])
         assert launch.process.returncode == 2
-        assert launch.err == (f"hipress-launch: --launcher {launcher} needs {name}, which is not "
-                              f"on PATH here\n")
+        assert launch.err == (
+            f"hipress-launch: --launcher {launcher} needs {name}, which is not on PATH here\n"
+        )
 
 
 def test_mpirun_that_fails_is_reported_in_one_sentence(monkeypatch, tmp_path):
     mpirun = tmp_path / "mpirun"
-    mpirun.write_text("#!/bin/sh\n[ $1 = --version ] && echo 'mpirun (Open MPI) 4.1.4' && exit\n"
-                      "echo 'There are not enough slots.' >&2\nexit 1\n")
+    mpirun.write_text(
+        "#!/bin/sh\n[ $1 = --version ] && echo 'mpirun (Open MPI) 4.1.4' && exit\n"
+        "echo 'There are not enough slots.' >&2\nexit 1\n"
+    )
     mpirun.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     launch = run(["-n", "3", "-s", "2", "--launcher", "mpi", "true"])
     assert launch.process.returncode == 2
-    assert launch.err == ("hipress-launch: mpirun cannot start 3 processes: "
-                          "There are not enough slots.\n")
+    assert launch.err == (
+        "hipress-launch: mpirun cannot start 3 processes: There are not enough slots.\n"
+    )
 
 
 def test_ranks_are_numbered_host_by_host():
     job = Job(num_workers=3, num_servers=2, command=["true"])
     order = mpi.ranks_by_host(job, [Host("b"), Host("a", slots=2)])
     assert [(str(rank), host) for rank, host in order] == [
-        ("server 0", "b"), ("worker 0", "b"),
-        ("server 1", "a"), ("worker 1", "a"), ("worker 2", "a")]
+        ("server 0", "b"),
+        ("worker 0", "b"),
+        ("server 1", "a"),
+        ("worker 1", "a"),
+        ("worker 2", "a"),
+    ]
     assert [host for _, host in mpi.ranks_by_host(job, [])] == [""] * 5
 
 

@@ -111,10 +111,13 @@ def test_job_continues_when_its_output_is_on_a_full_disk(elastic):
             assert launch.finish(20.0) == 0
             launch.gone(2.0)
     lines = launch.err.splitlines()
-    assert lines.count(
-        "hipress-launch: cannot write to standard output: No space left on device; the job "
-        "continues, and its output is lost until it can be written"
-    ) == 1
+    assert (
+        lines.count(
+            "hipress-launch: cannot write to standard output: No space left on device; the job "
+            "continues, and its output is lost until it can be written"
+        )
+        == 1
+    )
     assert "[worker 0] e" in lines
 
 

@@ -18,9 +18,12 @@ def _join_two(identities: tuple[str, str], seconds: int) -> list[object]:
     """Let two workers join one job, and return the error, or None."""
     address: queue.Queue[str] = queue.Queue()
     common = {
-        "DMLC_NUM_WORKER": 2, "DMLC_NUM_SERVER": 0, "DMLC_NODE_HOST": "127.0.0.1",
-        "HIPRESS_START_TIMEOUT": seconds, "HIPRESS_TIMEOUT": seconds,
-    }  # fmt: skip
+        "DMLC_NUM_WORKER": 2,
+        "DMLC_NUM_SERVER": 0,
+        "DMLC_NODE_HOST": "127.0.0.1",
+        "HIPRESS_START_TIMEOUT": seconds,
+        "HIPRESS_TIMEOUT": seconds,
+    }
 
     def put(text: str) -> None:
         for _ in identities:
@@ -29,9 +32,15 @@ def _join_two(identities: tuple[str, str], seconds: int) -> list[object]:
     def join(rank: int) -> object:
         try:
             member, started = scheduler.join(
-                rank, common, lambda: "127.0.0.1", put, lambda: address.get(timeout=seconds), "",
-                1, identities[rank],
-            )  # fmt: skip
+                rank,
+                common,
+                lambda: "127.0.0.1",
+                put,
+                lambda: address.get(timeout=seconds),
+                "",
+                1,
+                identities[rank],
+            )
         except HipressError as error:
             return error
         joined.append((member, started))

@@ -21,25 +21,38 @@ SERVER = (sys.executable, "-c", "from hipress.runtime.node import Node; Node().s
 def start(code: str, role: str, port: int, **env: str) -> subprocess.CompletedProcess:
     """Runs one process of a job of one worker and one server."""
     job = {
-        "DMLC_ROLE": role, "DMLC_PS_ROOT_URI": "127.0.0.1", "DMLC_PS_ROOT_PORT": str(port),
-        "DMLC_NUM_WORKER": "1", "DMLC_NUM_SERVER": "1", "HIPRESS_START_TIMEOUT": "30",
-    }  # fmt: skip
+        "DMLC_ROLE": role,
+        "DMLC_PS_ROOT_URI": "127.0.0.1",
+        "DMLC_PS_ROOT_PORT": str(port),
+        "DMLC_NUM_WORKER": "1",
+        "DMLC_NUM_SERVER": "1",
+        "HIPRESS_START_TIMEOUT": "30",
+    }
     clean = {k: v for k, v in base_environment().items() if k != "HIPRESS_SECRET"}
     return subprocess.run(
-        [sys.executable, "-c", code], env={**clean, **job, **env},
-        capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+        [sys.executable, "-c", code],
+        env={**clean, **job, **env},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
 
 
 @pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("secret", [None, "", "fifteen letters"])
 @pytest.mark.parametrize(
     ("code", "role"),
-    [(NODE, "worker"), (NODE, "server"), (NODE, "scheduler"), (MXNET, "worker"),
-     ("import mxnet_hipress", "server"),
-     pytest.param(TENSORFLOW, "worker", marks=needs_tensorflow)],
+    [
+        (NODE, "worker"),
+        (NODE, "server"),
+        (NODE, "scheduler"),
+        (MXNET, "worker"),
+        ("import mxnet_hipress", "server"),
+        pytest.param(TENSORFLOW, "worker", marks=needs_tensorflow),
+    ],
     ids=["node", "server", "scheduler", "mxnet", "mxnet server", "tensorflow"],
-)  # fmt: skip
+)
 def test_a_process_without_a_secret_does_not_start(code, role, secret):
     ended = start(code, role, free_port(), **({} if secret is None else {"HIPRESS_SECRET": secret}))
     assert ended.returncode == 1, ended.stderr

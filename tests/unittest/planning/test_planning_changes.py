@@ -32,10 +32,11 @@ def profile(tmp_path):
     def write(**values: object) -> str:
         path = tmp_path / "profile.json"
         found = {
-            "shared_host": False, "threads": 2,
+            "shared_host": False,
+            "threads": 2,
             "network": {"send": FAST_LINK, "message": 1e-6},
             "codecs": {"none": PLAIN, "onebit": SMALL},
-        }  # fmt: skip
+        }
         path.write_text(json.dumps(MEASURED | found | values))
         return str(path)
 

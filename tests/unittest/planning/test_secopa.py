@@ -262,8 +262,7 @@ def test_a_plan_shares_the_work_between_links_and_processors():
     assert plan.planned_seconds < 0.9 * plan.raw_seconds
     servers = planner.topology_named("PS")
     all_of_them = sum(
-        model.best(servers, 4, 1 << 22, TBQ, measured(5e9).cluster())[1].threads
-        for _ in gradients
+        model.best(servers, 4, 1 << 22, TBQ, measured(5e9).cluster())[1].threads for _ in gradients
     )
     assert plan.planned_seconds < all_of_them
 

@@ -88,8 +88,11 @@ def test_a_users_codec_with_a_mask_and_a_ratio_is_not_tried(tmp_path):
     done = subprocess.run(
         [sys.executable, str(script)],
         env={**os.environ, "HIPRESS_CODECS": str(path), "PYTHONPATH": os.pathsep.join(sys.path)},
-        capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     assert done.stdout.split() == ["True", "False"], done.stderr
 
 

@@ -115,8 +115,11 @@ def test_what_had_fewer_samples_is_chosen_only_if_nothing_else_may_be():
     choice = MethodChoice(ways, False, 99, lambda: found, found)
     assert choice.method is MAXMIN8 and "maxmin bits=8, the fastest:" in choice.explanation.sentence
     assert [row.note for row in choice.explanation.rows] == [
-        "slower in smaller samples", "slower in smaller samples", "", "with SGD only"
-    ]  # fmt: skip
+        "slower in smaller samples",
+        "slower in smaller samples",
+        "",
+        "with SGD only",
+    ]
     assert "the optimizer is SGD, powersgd rank=4, the fastest" in choice.set_feedback(True, 1)
     again = MethodChoice(ways, True, 99, lambda: found)
     again.load_state_dict(choice.state_dict())
@@ -139,9 +142,12 @@ def test_what_is_too_coarse_is_left_for_what_had_all_samples():
 
     ways = [UNCOMPRESSED, BF16, *(way for way in METHODS if way.type == "maxmin")]
     found = [
-        Measurement(0.020, 100), Measurement(0.008, 100), Measurement(0.005, 10, left_out=True),
-        Measurement(0.007, 100), Measurement(0.002, 100),
-    ]  # fmt: skip
+        Measurement(0.020, 100),
+        Measurement(0.008, 100),
+        Measurement(0.005, 10, left_out=True),
+        Measurement(0.007, 100),
+        Measurement(0.002, 100),
+    ]
     choice = MethodChoice(ways, False, 100, lambda: found, found)
     assert choice.method.params == {"bits": 5}
     sentence = choice.use_less_lossy("is too coarse", 30.0, 7)
@@ -195,8 +201,9 @@ def test_a_trial_ends_after_some_seconds_whatever_steps_take():
         of_the_choice = SETTLING_STEPS + BLOCK_STEPS
         turns = ways[of_the_choice:]
         spent = sum(seconds * (0.9 if way == 0 else 1.0) for way in turns)
-        assert spent <= TRIAL_SECONDS and (way, bool(turns)) == ((2, False) if seconds == 20.0
-                                                                 else (0, True)), (seconds, ways)
+        assert spent <= TRIAL_SECONDS and (way, bool(turns)) == (
+            (2, False) if seconds == 20.0 else (0, True)
+        ), (seconds, ways)
         assert (0 in found) == bool(turns)
 
 

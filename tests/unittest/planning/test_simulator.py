@@ -319,10 +319,13 @@ def test_times_of_a_model_are_numbers(tmp_path, times):
         models.load(str(path))
 
 
-@pytest.mark.parametrize(("line", "message"), [
-    ("other,20,y,2", "the plan has 'other', which is no gradient of this model; there are a"),
-    ("a,30,y,2", "the plan is of another model: 'a' has 30 elements there, and 20 here"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("other,20,y,2", "the plan has 'other', which is no gradient of this model; there are a"),
+        ("a,30,y,2", "the plan is of another model: 'a' has 30 elements there, and 20 here"),
+    ],
+)
 def test_a_plan_of_another_model_is_refused(tmp_path, line, message):
     net, plan = tmp_path / "net.txt", tmp_path / "SeCoPaPlan.txt"
     net.write_text("a,20\n")

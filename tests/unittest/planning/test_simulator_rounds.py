@@ -79,8 +79,21 @@ def test_wrong_rounds_are_refused(rounds, words):
 @pytest.mark.slow
 def test_the_command_tells_the_mean_step():
     def run(*more: str) -> subprocess.CompletedProcess:
-        command = [sys.executable, "-m", "hipress", "simulate", "--model", "lstm", "--nodes", "4",
-                   "--bandwidth", "100mbit", "--latency", "20ms", *more]  # fmt: skip
+        command = [
+            sys.executable,
+            "-m",
+            "hipress",
+            "simulate",
+            "--model",
+            "lstm",
+            "--nodes",
+            "4",
+            "--bandwidth",
+            "100mbit",
+            "--latency",
+            "20ms",
+            *more,
+        ]
         return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
     done = run("--sync-every", "30", "--fragments", "4", "--sync-delay", "5", "--json")

@@ -53,8 +53,9 @@ def test_peers_of_codecs_keep_their_memory(monkeypatch):
     rows = speed.peer_rows(4096, 0.001)
     assert seen == [jobs.MALLOC] and all(row["gb_per_s"] > 0 for row in rows)
     assert [(row["codec"], row["kernels"]) for row in rows[:2]] == [
-        ("2bit", "NumPy"), ("onebit", "NumPy")
-    ]  # fmt: skip
+        ("2bit", "NumPy"),
+        ("onebit", "NumPy"),
+    ]
 
 
 @pytest.mark.parametrize("name", SUBJECTS)
@@ -115,7 +116,7 @@ def test_what_keeps_the_quality_of_training():
     ] + [
         {"task": "cnn", "method": method, "seed": 0, "loss": 0.1, "accuracy": right}
         for method, right in (("float32", 0.96), ("auto", 0.95))
-    ]  # fmt: skip
+    ]
     found = quality.changes(runs, [run for run in runs if run["method"] == "auto"])
     assert found == pytest.approx([0.0, -0.01, 0.015, -0.01 / 0.96])
     assert quality.keeps("gpt", found[:3]) and quality.worst("gpt", found[:3]) > 0.01

@@ -18,18 +18,32 @@ SPEC = ROOT / "python/hipress/compression/compiler/specs/onebit.cll"
 def run(*command: str) -> subprocess.CompletedProcess:
     path = os.pathsep.join([str(ROOT / "python"), *sys.path])
     return subprocess.run(
-        [sys.executable, *command], env={**os.environ, "PYTHONPATH": path}, cwd=ROOT,
-        capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
+        [sys.executable, *command],
+        env={**os.environ, "PYTHONPATH": path},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
 
 
 def test_help_lists_all_commands():
     done = run("-m", "hipress", "--help")
     assert done.returncode == 0
     assert [line.split()[0] for line in done.stdout.split("Commands:")[1].splitlines() if line] == [
-        "launch", "profile", "plan", "simulate", "explain", "report", "bench", "compile", "codecs",
-        "doctor", "debug",
-    ]  # fmt: skip
+        "launch",
+        "profile",
+        "plan",
+        "simulate",
+        "explain",
+        "report",
+        "bench",
+        "compile",
+        "codecs",
+        "doctor",
+        "debug",
+    ]
 
 
 @pytest.mark.parametrize("name", main.COMMANDS)
@@ -51,7 +65,9 @@ def test_launch_hands_on_arguments_output_and_status(launch):
 
 
 @pytest.mark.slow(keep=1)
-@pytest.mark.parametrize("compile", [("-m", "hipress", "compile"), ("-m", "hipress.compression.compiler.cli")])
+@pytest.mark.parametrize(
+    "compile", [("-m", "hipress", "compile"), ("-m", "hipress.compression.compiler.cli")]
+)
 def test_compile_is_compll(compile):
     done = run(*compile, "--show-ir", str(SPEC))
     assert done.returncode == 0 and "onebit" in done.stdout

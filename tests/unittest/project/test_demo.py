@@ -36,8 +36,10 @@ def run(factor: float, final: float, seconds: float = 1.5) -> list[dict]:
     ]
 
 
-LOCAL = {name: run(factor, 0.985) for name, factor in
-         {"none": 1, "fp16": 2, "onebit": 32, "2bit": 16}.items()}  # fmt: skip
+LOCAL = {
+    name: run(factor, 0.985)
+    for name, factor in {"none": 1, "fp16": 2, "onebit": 32, "2bit": 16}.items()
+}
 LINKED = demo.Result(
     {
         "none": run(1, 0.985, 6.0),

@@ -17,7 +17,10 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 API = ROOT / "docs" / "reference" / "api.md"
 PACKAGES = ("hipress", "mxnet_hipress")
 FOLDERS = ("python", "src", "include", "tests", "benchmarks", "harness", "tools", "examples")
-EXAMPLES = {"python/hipress/topology/hub.py", "python/hipress/compression/compiler/specs/signmean.cll"}
+EXAMPLES = {
+    "python/hipress/topology/hub.py",
+    "python/hipress/compression/compiler/specs/signmean.cll",
+}
 """Files that pages explain how to write."""
 METHODS = {"hipress.powersgd"}
 """Names of measured methods that look like names of code."""

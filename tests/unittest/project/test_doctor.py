@@ -29,9 +29,14 @@ ROOT = Path(__file__).resolve().parents[3]
 def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess:
     path = os.pathsep.join([str(ROOT / "python"), *sys.path])
     return subprocess.run(
-        [sys.executable, "-m", "hipress", "doctor", *arguments], cwd=ROOT, capture_output=True,
-        env={**os.environ, "PYTHONPATH": path, **variables}, text=True, timeout=60, check=False,
-    )  # fmt: skip
+        [sys.executable, "-m", "hipress", "doctor", *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        env={**os.environ, "PYTHONPATH": path, **variables},
+        text=True,
+        timeout=60,
+        check=False,
+    )
 
 
 def findings_named(name: str) -> doctor.Finding:
@@ -82,11 +87,13 @@ def test_unsupported_versions_are_problems(monkeypatch: pytest.MonkeyPatch):
 
 def test_report_separates_problems_from_optional_parts(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("HOME", "/home/alice")
-    text = doctor.report([
-        doctor.Finding("machine", "Python", "3.9 (/home/alice/venv/bin/python)"),
-        doctor.Finding("kernel", "open files", "256", "too few", "ulimit -n 4096"),
-        doctor.Finding("tools", "ssh", "not installed", "", "install it"),
-    ])
+    text = doctor.report(
+        [
+            doctor.Finding("machine", "Python", "3.9 (/home/alice/venv/bin/python)"),
+            doctor.Finding("kernel", "open files", "256", "too few", "ulimit -n 4096"),
+            doctor.Finding("tools", "ssh", "not installed", "", "install it"),
+        ]
+    )
     assert text.splitlines() == [
         "machine",
         "  Python      3.9 (~/venv/bin/python)",
@@ -99,7 +106,7 @@ def test_report_separates_problems_from_optional_parts(monkeypatch: pytest.Monke
         "              -> ulimit -n 4096",
         "optional parts",
         "  ssh         install it",
-    ]  # fmt: skip
+    ]
 
 
 def test_kernel_features_are_tried(monkeypatch: pytest.MonkeyPatch):

@@ -14,9 +14,14 @@ SCRIPT = ROOT / "examples" / "frontend_template" / "train.py"
 
 
 @pytest.mark.slow(keep=1)
-@pytest.mark.parametrize("how", [
-    "-n 2 -s 1 -- none", "-n 2 -s 1 -- onebit", "-n 3 --topo ring -- maxmin",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "how",
+    [
+        "-n 2 -s 1 -- none",
+        "-n 2 -s 1 -- onebit",
+        "-n 3 --topo ring -- maxmin",
+    ],
+)
 def test_it_trains(how: str):
     pytest.importorskip("sklearn")
     options, _, kind = how.partition(" -- ")

@@ -39,9 +39,14 @@ class Builder:
 
     def __init__(self, folder: Path) -> None:
         self.command = [
-            "buildah", "--root", str(folder / "root"), "--runroot", str(folder / "run"),
-            "--storage-driver", "vfs",
-        ]  # fmt: skip
+            "buildah",
+            "--root",
+            str(folder / "root"),
+            "--runroot",
+            str(folder / "run"),
+            "--storage-driver",
+            "vfs",
+        ]
 
     def __call__(self, *arguments: str, timeout: int = 900) -> str:
         done = subprocess.run(
@@ -89,10 +94,18 @@ def builder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("image")
     build = Builder(folder)
     subprocess.run(
-        ["debootstrap", "--variant=minbase", "--include=ca-certificates", "bookworm",
-         str(folder / "base"), os.environ.get("HIPRESS_DEBIAN_MIRROR", MIRROR)],
-        check=True, timeout=600, stdout=subprocess.DEVNULL,
-    )  # fmt: skip
+        [
+            "debootstrap",
+            "--variant=minbase",
+            "--include=ca-certificates",
+            "bookworm",
+            str(folder / "base"),
+            os.environ.get("HIPRESS_DEBIAN_MIRROR", MIRROR),
+        ],
+        check=True,
+        timeout=600,
+        stdout=subprocess.DEVNULL,
+    )
     try:
         container = build("from", "scratch")
         build("add", container, str(folder / "base"), "/")
@@ -101,10 +114,19 @@ def builder(tmp_path_factory):
         shutil.rmtree(folder / "base")
         for target in TARGETS:
             build(
-                "bud", "--isolation", "chroot", "--layers=false",
-                "--build-arg", "BASE=localhost/base", "--target", target,
-                *package_index(folder), "--tag", f"hipress:{target}", str(ROOT),
-            )  # fmt: skip
+                "bud",
+                "--isolation",
+                "chroot",
+                "--layers=false",
+                "--build-arg",
+                "BASE=localhost/base",
+                "--target",
+                target,
+                *package_index(folder),
+                "--tag",
+                f"hipress:{target}",
+                str(ROOT),
+            )
         yield build
     finally:
         subprocess.run([*build.command, "rm", "--all"], capture_output=True)
@@ -129,9 +151,19 @@ class Containers:
         image = SERVICES[name]["image"]
         container = self._builder("from", *hosts, f"localhost/{image}")
         words = [
-            *self._builder.command, "run", "--isolation", "chroot", "--workingdir", "/hipress",
-            "--hostname", name, *options, container, "--", *command,
-        ]  # fmt: skip
+            *self._builder.command,
+            "run",
+            "--isolation",
+            "chroot",
+            "--workingdir",
+            "/hipress",
+            "--hostname",
+            name,
+            *options,
+            container,
+            "--",
+            *command,
+        ]
         log = open(self._folder / f"{name}.log", "w")
         number = self._names.index(name)
         process = self._network.popen(number, words, stdout=log, stderr=subprocess.STDOUT)

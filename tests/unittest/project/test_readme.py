@@ -34,15 +34,19 @@ def said(status: object, out: str, err: str) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("text", "pages", "printed"), [
-    ("kv.set_gradient_compression(", [README], r"worker [01] of 2: .* (\d+) bytes pushed"),
-    ("gluon.Trainer(", START, r"loss (\d+\.\d+)"),
-])
+@pytest.mark.parametrize(
+    ("text", "pages", "printed"),
+    [
+        ("kv.set_gradient_compression(", [README], r"worker [01] of 2: .* (\d+) bytes pushed"),
+        ("gluon.Trainer(", START, r"loss (\d+\.\d+)"),
+    ],
+)
 def test_example_runs_on_two_workers(tmp_path: Path, text: str, pages: list[str], printed: str):
     pytest.importorskip("mxnet")
     (tmp_path / "train.py").write_text(example(text, pages))
-    launch = run(["-n", "2", "-s", "1", "--timeout", "120", sys.executable, "train.py"],
-                 cwd=tmp_path)
+    launch = run(
+        ["-n", "2", "-s", "1", "--timeout", "120", sys.executable, "train.py"], cwd=tmp_path
+    )
     output = said(launch.process.returncode, launch.out, launch.err)
     assert launch.process.returncode == 0, output
     values = [float(value) for value in re.findall(printed, launch.out)]
@@ -63,8 +67,9 @@ def test_tensorflow_example_runs_on_two_workers(tmp_path: Path, pages: list[str]
     if "print(" not in script:
         script += "print('loss', model.evaluate(images, labels, verbose=0))\n"
     (tmp_path / "train.py").write_text(script)
-    launch = run(["-n", "2", "-s", "1", "--timeout", "150", sys.executable, "train.py"],
-                 cwd=tmp_path)
+    launch = run(
+        ["-n", "2", "-s", "1", "--timeout", "150", sys.executable, "train.py"], cwd=tmp_path
+    )
     output = said(launch.process.returncode, launch.out, launch.err)
     assert launch.process.returncode == 0, output
     assert len(re.findall(r"loss \d+\.\d+\n", launch.out)) == 2, output
@@ -79,16 +84,26 @@ def test_pytorch_example_runs_on_two_ranks(tmp_path: Path):
     pytest.importorskip("torch")
     (tmp_path / "train.py").write_text(example("hipress.torch.compress(", [README]))
     # A file for each rank: in one pipe the lines of two processes may lie in each other.
-    command = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2",
-               "--redirects=3", f"--log-dir={tmp_path}", "train.py"]
+    command = [
+        "-m",
+        "torch.distributed.run",
+        "--standalone",
+        "--nproc-per-node=2",
+        "--redirects=3",
+        f"--log-dir={tmp_path}",
+        "train.py",
+    ]
     try:
-        done = subprocess.run([sys.executable, *command], cwd=tmp_path, capture_output=True,
-                              text=True, timeout=150)
+        done = subprocess.run(
+            [sys.executable, *command], cwd=tmp_path, capture_output=True, text=True, timeout=150
+        )
     except subprocess.TimeoutExpired as late:  # whose output is bytes, whatever text= is
         out, err = ((pipe or b"").decode(errors="replace") for pipe in (late.stdout, late.stderr))
         pytest.fail(said(f"not known: it took more than {late.timeout:g} s", out, err))
-    printed, errors = ([path.read_text() for path in sorted(tmp_path.rglob(f"std{kind}.log"))]
-                       for kind in ("out", "err"))
+    printed, errors = (
+        [path.read_text() for path in sorted(tmp_path.rglob(f"std{kind}.log"))]
+        for kind in ("out", "err")
+    )
     output = said(done.returncode, "\n".join(printed), "\n".join([done.stderr, *errors]))
     assert done.returncode == 0, output
     assert len(printed) == 2, output
@@ -104,16 +119,23 @@ def test_options_are_the_launchers():
     ours = " ".join(re.split(r"python|hipress ", command)[0] for command in commands)
     named = set(re.findall(r"(?<!\S)--?[a-z][a-z-]*", ours))
     machines = PAGES[Path("docs/guides/many-machines.md")]
-    named |= {option for line in machines.splitlines() if line.startswith("| `-")
-              for option in re.findall(r"`(--?[a-z][a-z-]*)", line.split("|")[1])}
+    named |= {
+        option
+        for line in machines.splitlines()
+        if line.startswith("| `-")
+        for option in re.findall(r"`(--?[a-z][a-z-]*)", line.split("|")[1])
+    }
     assert {"-n", "--topo", "--hipress", "--timeout", "--sync-dst-dir"} <= named
     assert named <= known
 
 
 def test_make_targets_exist():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    named = {target for text in PAGES.values()
-             for target in re.findall(r"(?:`|\$ )make ([a-z-]+)\b", text)}
+    named = {
+        target
+        for text in PAGES.values()
+        for target in re.findall(r"(?:`|\$ )make ([a-z-]+)\b", text)
+    }
     assert {"demo", "test", "docs"} <= named
     for target in named:
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target

@@ -46,8 +46,10 @@ def test_it_has_its_own_arguments_environment_folder_and_imports(kind):
         file = {"script": str(script), "text": "None", "module": str(script)}[kind]
         path = {"script": str(job.path), "text": "", "module": str(job.path)}[kind]
         assert result.output.splitlines() == [
-            f"['1', 'two'] __main__ {file}", f"yes {job.path.resolve()}", f"True {path}",
-        ]  # fmt: skip
+            f"['1', 'two'] __main__ {file}",
+            f"yes {job.path.resolve()}",
+            f"True {path}",
+        ]
 
 
 @pytest.mark.slow(keep=1)
@@ -81,9 +83,13 @@ def test_it_is_killed_with_its_job():
 
 @pytest.mark.slow(keep=1)
 @pytest.mark.parametrize(
-    "env", [{"DMLC_ROLE": "worker"}, {"DMLC_ROLE": "server", "HIPRESS_LAUNCHED": "1"},
-            {"HIPRESS_DEBUG_DIR": "/nowhere"}],
-)  # fmt: skip
+    "env",
+    [
+        {"DMLC_ROLE": "worker"},
+        {"DMLC_ROLE": "server", "HIPRESS_LAUNCHED": "1"},
+        {"HIPRESS_DEBUG_DIR": "/nowhere"},
+    ],
+)
 def test_where_it_matters_it_starts_cold(env):
     with Processes() as job:
         program = "import os\nimport torch\nos._exit(5)"

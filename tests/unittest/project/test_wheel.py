@@ -19,8 +19,9 @@ pytestmark = [pytest.mark.timeout(300), pytest.mark.slow]
 def run(*command: str | Path, site: Path, timeout: float = 100) -> str:
     """What a command prints that finds the installed package first."""
     env = {**os.environ, "PYTHONPATH": str(site), "HIPRESS_LIBRARY": ""}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, env=env,
-                          cwd=site, check=False)  # fmt: skip
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=timeout, env=env, cwd=site, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -54,14 +55,19 @@ def site(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_file_of_the_package_is_in_it(site: Path):
     source = ROOT / "python"
-    files = [path.relative_to(source) for path in source.rglob("*")
-             if path.is_file() and "__pycache__" not in path.parts]  # fmt: skip
+    files = [
+        path.relative_to(source)
+        for path in source.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    ]
     assert len(files) > 150
     assert not [str(path) for path in files if not (site / path).exists()]
 
 
 def test_the_installed_package_is_the_one_that_is_used(site: Path):
-    code = "import hipress, hipress.native.library as l; print(hipress.__file__); print(l.lib._name)"
+    code = (
+        "import hipress, hipress.native.library as l; print(hipress.__file__); print(l.lib._name)"
+    )
     found = run(sys.executable, "-c", code, site=site).split()
     assert found == [str(site / "hipress" / name) for name in ("__init__.py", "libhipress.so")]
     assert "onebit" in run(site / "bin" / "hipress", "codecs", site=site)

@@ -78,9 +78,15 @@ def train(env: dict[str, str], breaks: bool, steps: int) -> list[str]:
     """
     with (
         netns.ShapedNetwork(3, rate=None) as network,
-        Cluster(TRAIN, workers=2, servers=1, server_command=SERVER, network=network,
-                env={"STEPS": str(steps), **env}) as job,
-    ):  # fmt: skip
+        Cluster(
+            TRAIN,
+            workers=2,
+            servers=1,
+            server_command=SERVER,
+            network=network,
+            env={"STEPS": str(steps), **env},
+        ) as job,
+    ):
         for rank in range(2):
             job.wait_for(f"worker {rank}", "running", timeout=60)
         broken = 0
@@ -129,9 +135,15 @@ def test_connections_that_break_cost_no_step_and_no_bit(env):
 def test_a_worker_killed_on_another_machine_is_named_at_once():
     with (
         netns.ShapedNetwork(3, rate=None) as network,
-        Cluster(TRAIN, workers=2, servers=1, server_command=SERVER, network=network,
-                env={"STEPS": "100000", "HIPRESS_HEARTBEAT_TIMEOUT_MS": "30000"}) as job,
-    ):  # fmt: skip
+        Cluster(
+            TRAIN,
+            workers=2,
+            servers=1,
+            server_command=SERVER,
+            network=network,
+            env={"STEPS": "100000", "HIPRESS_HEARTBEAT_TIMEOUT_MS": "30000"},
+        ) as job,
+    ):
         for rank in range(2):
             job.wait_for(f"worker {rank}", "running", timeout=60)
         for pid in pids(network, 2):

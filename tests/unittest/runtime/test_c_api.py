@@ -53,19 +53,25 @@ def test_declaration_forms_become_ctypes():
     assert (api.HIPRESS_SMALL, api.HIPRESS_RED, api.HIPRESS_BLUE) == (-2, 0, 7)
     assert api.HipressThingHandle is ctypes.c_void_p
     assert api.HipressPair._fields_ == [
-        ("first", ctypes.c_int64), ("second", ctypes.c_int64),
-        ("names", ctypes.POINTER(ctypes.c_char_p)), ("call", ctypes.CFUNCTYPE(ctypes.c_int)),
-    ]  # fmt: skip
+        ("first", ctypes.c_int64),
+        ("second", ctypes.c_int64),
+        ("names", ctypes.POINTER(ctypes.c_char_p)),
+        ("call", ctypes.CFUNCTYPE(ctypes.c_int)),
+    ]
     assert api.HipressReport._argtypes_ == (ctypes.c_void_p, ctypes.POINTER(api.HipressPair))
     assert api.functions == {
         "HipressUse": (
             ctypes.c_int,
             [
-                ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int64),
-                ctypes.POINTER(ctypes.c_char_p), api.HipressReport,
+                ctypes.c_void_p,
+                ctypes.c_void_p,
+                ctypes.c_void_p,
+                ctypes.POINTER(ctypes.c_int64),
+                ctypes.POINTER(ctypes.c_char_p),
+                api.HipressReport,
             ],
         )
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.parametrize("text", ["typedef int Number;", "struct Row { int cells : 3; };"])
@@ -102,9 +108,12 @@ def test_errors_keep_their_attributes():
 @contextlib.contextmanager
 def two_workers(**options) -> Iterator[list[Member]]:
     common = {
-        "DMLC_NUM_WORKER": 2, "DMLC_NUM_SERVER": 0, "DMLC_PS_ROOT_URI": "127.0.0.1",
-        "HIPRESS_SECRET": "0123456789abcdef", **options,
-    }  # fmt: skip
+        "DMLC_NUM_WORKER": 2,
+        "DMLC_NUM_SERVER": 0,
+        "DMLC_PS_ROOT_URI": "127.0.0.1",
+        "HIPRESS_SECRET": "0123456789abcdef",
+        **options,
+    }
     with contextlib.ExitStack() as stack:
         own = {"DMLC_ROLE": "scheduler", "DMLC_PS_ROOT_PORT": 0}
         scheduler = Scheduler({**common, **own})

@@ -37,9 +37,13 @@ def test_what_a_store_is_told():
     assert CompressionConfig("tbq").store_params() == {"type": "tbq", "pull": "auto"}
     config = CompressionConfig("tbq", {"threshold": 1}, "ps", 0, devices_per_host=2, pull="none")
     assert config.store_params() == {
-        "type": "tbq", "threshold": 1, "topology": "ps", "min_size": 0, "devices_per_host": 2,
+        "type": "tbq",
+        "threshold": 1,
+        "topology": "ps",
+        "min_size": 0,
+        "devices_per_host": 2,
         "pull": "none",
-    }  # fmt: skip
+    }
     for name, value in (("warmup_steps", 5), ("encode_on", "device"), ("shared_momentum", 0.9)):
         with pytest.raises(ValueError, match=f"{name} is for PyTorch"):
             CompressionConfig("tbq", **{name: value}).store_params()

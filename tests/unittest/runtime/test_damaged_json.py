@@ -14,43 +14,95 @@ from measured_profile import MEASURED
 PUBLISHED = json.loads((sosp21.DATA / "sosp21.json").read_text())
 TIMELINE = {
     "traceEvents": [
-        {"ph": "X", "name": "gradient", "pid": 1, "ts": 1.0, "dur": 2.0,
-         "args": {"node": "worker 0", "key": "w", "iteration": 1, "bytes": 4, "elements": 1}},
+        {
+            "ph": "X",
+            "name": "gradient",
+            "pid": 1,
+            "ts": 1.0,
+            "dur": 2.0,
+            "args": {"node": "worker 0", "key": "w", "iteration": 1, "bytes": 4, "elements": 1},
+        },
     ],
     "otherData": {"recorded": True, "clocks": {"worker 0": {"round_trip_us": 1.0}}},
-}  # fmt: skip
+}
 COUNTS = [{"node": "worker 1", "messages": 1, "first_hand": True}]
 DUMP = {
-    "format": debug.FORMAT, "version": debug.VERSION, "reason": "x", "time": 1e9, "host": "h",
-    "pid": 1, "process_nodes": 1, "node": "worker 0", "workers": 2, "servers": 1, "ranks": "1,3",
-    "job": "127.0.0.1:9", "started": True, "failure": "f", "left": ["worker 2"],
-    "dead": [{"node": "worker 1", "what": "w"}], "links": [{"node": "worker 1", "silent": 0.5}],
+    "format": debug.FORMAT,
+    "version": debug.VERSION,
+    "reason": "x",
+    "time": 1e9,
+    "host": "h",
+    "pid": 1,
+    "process_nodes": 1,
+    "node": "worker 0",
+    "workers": 2,
+    "servers": 1,
+    "ranks": "1,3",
+    "job": "127.0.0.1:9",
+    "started": True,
+    "failure": "f",
+    "left": ["worker 2"],
+    "dead": [{"node": "worker 1", "what": "w"}],
+    "links": [{"node": "worker 1", "silent": 0.5}],
     "calls": [{"kind": "barrier", "about": "workers 1", "seconds": 1.0}],
     "scheduler": {"missing": "", "barriers": [{"about": "workers 1", "missing": ["worker 1"]}]},
-    "keys": [{
-        "key": 1, "name": "w", "channel": 0, "pushes": True, "pushed": 2, "locked": False,
-        "iterations": [{
-            "iteration": 2, "seconds": 1.0, "pushed": True, "queued": False, "waits_for": COUNTS,
-            "arriving_from": COUNTS, "sending_to": COUNTS,
-            "running": [{"op": "encode", "partition": 1}],
-        }],
-    }],
+    "keys": [
+        {
+            "key": 1,
+            "name": "w",
+            "channel": 0,
+            "pushes": True,
+            "pushed": 2,
+            "locked": False,
+            "iterations": [
+                {
+                    "iteration": 2,
+                    "seconds": 1.0,
+                    "pushed": True,
+                    "queued": False,
+                    "waits_for": COUNTS,
+                    "arriving_from": COUNTS,
+                    "sending_to": COUNTS,
+                    "running": [{"op": "encode", "partition": 1}],
+                }
+            ],
+        }
+    ],
     "fetches": [{"key": 1, "iteration": 2, "seconds": 1.0, "from": ["server 0"]}],
     "events": [[1e9, 1, 2, 0, "send", "done", "worker 1"]],
-}  # fmt: skip
+}
 AGENT = {
-    "format": debug.FORMAT, "version": debug.VERSION, "reason": "x", "time": 1e9, "host": "h",
-    "pid": 1, "process_nodes": 1, "age": 0.1,
+    "format": debug.FORMAT,
+    "version": debug.VERSION,
+    "reason": "x",
+    "time": 1e9,
+    "host": "h",
+    "pid": 1,
+    "process_nodes": 1,
+    "age": 0.1,
     "status": {
-        "id": "a", "slot": 0, "agents": ["h:1", "h:2", "h:3"], "min_members": 2, "joining": False,
-        "epoch": 3, "entered": 2, "boundary": 9, "completed": 7, "joined": ["c"], "dead": ["b"],
-        "members": [{"id": "a", "slot": 0, "address": "h:1"},
-                    {"id": "c", "slot": 2, "address": "h:3"}],
-        "departed": [{"slot": 1, "why": "it left"}], "joins": [{"id": "d", "slot": 1}],
-        "suspects": [{"id": "c", "slot": 2, "silent": 1.5}], "waits_for": "it waits for you",
+        "id": "a",
+        "slot": 0,
+        "agents": ["h:1", "h:2", "h:3"],
+        "min_members": 2,
+        "joining": False,
+        "epoch": 3,
+        "entered": 2,
+        "boundary": 9,
+        "completed": 7,
+        "joined": ["c"],
+        "dead": ["b"],
+        "members": [
+            {"id": "a", "slot": 0, "address": "h:1"},
+            {"id": "c", "slot": 2, "address": "h:3"},
+        ],
+        "departed": [{"slot": 1, "why": "it left"}],
+        "joins": [{"id": "d", "slot": 1}],
+        "suspects": [{"id": "c", "slot": 2, "silent": 1.5}],
+        "waits_for": "it waits for you",
         "calls": [{"about": "here/1", "epoch": 3, "rank": 1, "seconds": 2.0}],
     },
-}  # fmt: skip
+}
 DAMAGE = [None, "x", [], {}, -1, 1e400, float("nan"), [[1]], True]
 
 

@@ -20,9 +20,7 @@ SERVER = (sys.executable, "-c", "from hipress.runtime.node import Node; Node().s
 @pytest.mark.parametrize("victim", ["worker 1", "server 0", "scheduler"])
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "stopped"])
 def test_a_death_is_an_error_that_names_the_dead(victim, number):
-    with Cluster(
-        TRAIN_UNTIL_FAILURE, workers=3, servers=2, server_command=SERVER
-    ) as cluster:
+    with Cluster(TRAIN_UNTIL_FAILURE, workers=3, servers=2, server_command=SERVER) as cluster:
         check_that_survivors_name_the_dead(cluster, 3, victim, number)
 
 
@@ -45,10 +43,15 @@ def test_a_worker_that_has_left_initialises_no_key_and_is_named(servers, late):
     outputs = worker_outputs(
         run_cluster(
             SCRIPTS / "failures" / "late_key.py",
-            workers=3, servers=servers, server_command=SERVER, check=False, args=[str(late)],
-            env={"HIPRESS_TOPOLOGY": "ps" if servers else "colocated"}, timeout=60,
+            workers=3,
+            servers=servers,
+            server_command=SERVER,
+            check=False,
+            args=[str(late)],
+            env={"HIPRESS_TOPOLOGY": "ps" if servers else "colocated"},
+            timeout=60,
         )
-    )  # fmt: skip
+    )
     for rank in (0, 2):
         said = re.search("error: (.*) after ([0-9]+)", outputs[rank])
         assert said, outputs

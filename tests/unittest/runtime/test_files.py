@@ -28,9 +28,14 @@ def limited(code: str, size: int, *arguments: str) -> subprocess.CompletedProces
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 
     return subprocess.run(
-        [sys.executable, "-c", code, *arguments], preexec_fn=limit, env=base_environment(),
-        capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
+        [sys.executable, "-c", code, *arguments],
+        preexec_fn=limit,
+        env=base_environment(),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
 
 
 def test_a_file_is_replaced_and_keeps_its_mode(tmp_path):
@@ -76,8 +81,9 @@ def test_a_path_that_cannot_be_written(tmp_path, place):
 def test_a_full_disk_leaves_the_old_file(tmp_path, save):
     path = tmp_path / "file"
     path.write_text(OLD)
-    ended = limited(f"import sys; from hipress import files; path = sys.argv[1]; {save}", 4096,
-                    str(path))  # fmt: skip
+    ended = limited(
+        f"import sys; from hipress import files; path = sys.argv[1]; {save}", 4096, str(path)
+    )
     assert ended.returncode == 1 and "cannot write the" in ended.stderr, ended.stderr
     assert "File too large" in ended.stderr.splitlines()[-1]
     assert path.read_text() == OLD
@@ -93,8 +99,14 @@ def test_a_picture_that_does_not_fit_leaves_the_old_one(tmp_path):
     )
     picture = tmp_path / "job.png"
     picture.write_text(OLD)
-    ended = limited("from hipress.cli.main import main; import sys; main(sys.argv[1:])", 1024,
-                    "report", str(timeline), "--output", str(picture))  # fmt: skip
+    ended = limited(
+        "from hipress.cli.main import main; import sys; main(sys.argv[1:])",
+        1024,
+        "report",
+        str(timeline),
+        "--output",
+        str(picture),
+    )
     assert ended.returncode == 1 and "cannot write the picture" in ended.stderr, ended.stderr
     assert picture.read_text() == OLD
     assert sorted(os.listdir(tmp_path)) == ["job.json", "job.png"]
@@ -138,8 +150,12 @@ def test_content_is_on_the_disk_before_it_has_the_name(tmp_path, monkeypatch):
 
 def test_many_threads_write_one_file(tmp_path):
     script = SCRIPTS / "files" / "threads.py"
-    subprocess.run([sys.executable, str(script), str(tmp_path / "plan")], env=base_environment(),
-                   timeout=60, check=True)  # fmt: skip
+    subprocess.run(
+        [sys.executable, str(script), str(tmp_path / "plan")],
+        env=base_environment(),
+        timeout=60,
+        check=True,
+    )
     assert os.listdir(tmp_path) == ["plan"]
 
 

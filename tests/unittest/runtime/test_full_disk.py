@@ -45,9 +45,13 @@ def run_on_full_disk(folder, command, env=None, output="", timeout=60):
     ]
     return subprocess.run(
         ["unshare", "--mount", "sh", "-c", " && ".join(steps), "sh", *map(str, command)],
-        env=base_environment(env), stdin=subprocess.DEVNULL, capture_output=True, text=True,
-        timeout=timeout, check=False,
-    )  # fmt: skip
+        env=base_environment(env),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
 
 
 def script(way, folder):
@@ -138,9 +142,7 @@ def test_code_is_compiled_elsewhere_when_the_cache_is_full(tmp_path):
 @needs_mounts
 def test_checkpoint_on_a_full_disk_is_an_error_that_keeps_the_old_one(tmp_path):
     error, state = run_on_full_disk(tmp_path, script("checkpoint", tmp_path)).stdout.splitlines()
-    assert error == (
-        f"cannot write the checkpoint {tmp_path}/checkpoint: No space left on device"
-    )
+    assert error == (f"cannot write the checkpoint {tmp_path}/checkpoint: No space left on device")
     assert state == "['checkpoint', 'filler'] b'old'"
 
 

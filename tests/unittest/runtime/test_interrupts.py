@@ -64,8 +64,11 @@ def jobs():
     with Processes() as processes:
         peers = subprocess.Popen(
             [sys.executable, str(HERE / "interrupted_peer.py")],
-            env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-        )  # fmt: skip
+            env=env,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
 
         def start(wait: str) -> None:
             job = job_of(wait)

@@ -19,11 +19,20 @@ def sums(description: str, size: int, steps: int, **env: str) -> list[str]:
     """Two workers, each on a node of its own, sum an array, over TLS."""
     with wan.WideAreaNetwork(2, description) as network:
         results = run_cluster(
-            SUMS, workers=2, servers=0, network=network, timeout=100, args=[str(size), str(steps)],
-            server_command=[sys.executable, "-c", "from hipress.runtime.node import Node; Node().serve()"],
+            SUMS,
+            workers=2,
+            servers=0,
+            network=network,
+            timeout=100,
+            args=[str(size), str(steps)],
+            server_command=[
+                sys.executable,
+                "-c",
+                "from hipress.runtime.node import Node; Node().serve()",
+            ],
             env={"HIPRESS_TOPOLOGY": "colocated", **env},
             node_of=lambda role, rank: rank,
-        )  # fmt: skip
+        )
     return [output.strip() for output in worker_outputs(results)]
 
 

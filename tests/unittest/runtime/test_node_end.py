@@ -84,8 +84,12 @@ def test_a_server_that_fails_ends_when_the_others_have_the_news(package):
         pytest.importorskip("mxnet")
     script = SCRIPTS / "node_end" / "failing_server.py"
     ended = subprocess.run(
-        [sys.executable, str(script), package], env=base_environment({"DMLC_ROLE": "server"}),
-        capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+        [sys.executable, str(script), package],
+        env=base_environment({"DMLC_ROLE": "server"}),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     assert (ended.returncode, ended.stdout) == (1, "aborts\n"), ended
     assert ended.stderr.splitlines()[-1] == "hipress server 0: worker 1 died"

@@ -9,9 +9,13 @@ ROOT = Path(__file__).parents[3]
 FOLDERS = ("python", "examples", "benchmarks", "tools")
 MODULES = {"pickle", "_pickle", "cPickle", "dill", "cloudpickle", "marshal", "shelve", "joblib"}
 OBJECT_COLLECTIVES = {
-    "all_gather_object", "gather_object", "broadcast_object_list", "scatter_object_list",
-    "send_object_list", "recv_object_list",
-}  # fmt: skip
+    "all_gather_object",
+    "gather_object",
+    "broadcast_object_list",
+    "scatter_object_list",
+    "send_object_list",
+    "recv_object_list",
+}
 ALLOWED = {
     # MXNet's optimizers are pickles. Servers take them from workers over connections that are
     # authenticated by the job's secret; docs/guides/security.md says so.

@@ -38,8 +38,11 @@ def environment(tmp_path):
 def hipress(environment, line: str) -> subprocess.CompletedProcess:
     return subprocess.run(
         [sys.executable, "-m", "hipress", *line.split()],
-        env=environment, capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
 
 
 def test_a_job_runs_it(environment):
@@ -53,10 +56,19 @@ def test_a_job_runs_it(environment):
 def test_pytorch_takes_it(environment):
     pytest.importorskip("torch")
     done = subprocess.run(
-        [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=3", "--standalone",
-         str(SCRIPTS / "new_topology" / "torch_ddp.py")],
-        env=environment, capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-m",
+            "torch.distributed.run",
+            "--nproc-per-node=3",
+            "--standalone",
+            str(SCRIPTS / "new_topology" / "torch_ddp.py"),
+        ],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert sorted(done.stdout.split()) == ["0", "1", "2", "trained", "trained", "trained"]
 

@@ -95,7 +95,11 @@ def test_a_topology_without_servers_may_leave_servers_idle():
         SCRIPTS / "store" / "idle_servers.py",
         workers=3,
         servers=1,
-        server_command=(sys.executable, "-c", "from hipress.runtime.node import Node; Node().serve()"),
+        server_command=(
+            sys.executable,
+            "-c",
+            "from hipress.runtime.node import Node; Node().serve()",
+        ),
     )
     assert len(results) == 5
 

@@ -86,9 +86,7 @@ def steps(graph):
     ],
 )
 def test_costs_are_what_the_docstrings_say(topology, num_workers, hops, share):
-    graph = build(
-        topology, 64 * 120, num_workers, partitions=120, devices_per_host=4
-    )
+    graph = build(topology, 64 * 120, num_workers, partitions=120, devices_per_host=4)
     assert steps(graph) == hops
     if share is not None:
         assert max(bytes_sent(graph, Op.SEND).values()) == pytest.approx(share, rel=0.02)

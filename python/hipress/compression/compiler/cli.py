@@ -1,8 +1,8 @@
 """The `compll` command: generates code from algorithms, and checks them.
 
-    compll my_algorithm.cll -b -w -r -f torch -o folder   codec, operators, their registration
-    compll my_algorithm.cll --show-ir                     the IR before and after the passes
-    compll check my_algorithm.cll                         compiled code against the interpreter
+compll my_algorithm.cll -b -w -r -f torch -o folder   codec, operators, their registration
+compll my_algorithm.cll --show-ir                     the IR before and after the passes
+compll check my_algorithm.cll                         compiled code against the interpreter
 """
 
 import re

@@ -326,7 +326,7 @@ class Agent:
                 self._thread.flush()
 
     def status(self) -> dict[str, Any]:
-        """What there is to know, for people: plain JSON types (:mod:`hipress.elastic.membership.status`)."""
+        """Return the agent's state for people, in JSON's types; see :mod:`.status`."""
         return self._thread.status()
 
     def leave(self, at_boundary: bool = False, timeout: float = 60.0) -> View | None:

@@ -247,8 +247,12 @@ class AgentThread:
             return {}  # no process has ended, or the supervisor itself has ended
         except (OSError, ValueError, RecursionError) as error:  # the last one for deep JSON
             level, self._ended_level = self._ended_level, logging.DEBUG  # warn once
-            log.log(level, "elastic: cannot read %s (HIPRESS_ELASTIC_ENDED): %s",
-                    self._ended_file, error)  # fmt: skip
+            log.log(
+                level,
+                "elastic: cannot read %s (HIPRESS_ELASTIC_ENDED): %s",
+                self._ended_file,
+                error,
+            )
             return {}
 
     def known_at(self, slot: int) -> Member | None:

@@ -292,9 +292,14 @@ class Membership(Acceptor):
                     self.attempt.asked[member.id] = now
 
     def refused(
-        self, now: float, slot: int, before: Member | None, ended: bool, vacant: bool,
+        self,
+        now: float,
+        slot: int,
+        before: Member | None,
+        ended: bool,
+        vacant: bool,
         ballots: Collection[Ballot] = (),
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Handle a refused connection to a slot's address.
 
         The refusal alone proves nothing, because a gateway may have refused the connection. The

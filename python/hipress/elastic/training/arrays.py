@@ -109,12 +109,15 @@ class ArraySession(OuterStepSession):
             "DMLC_NODE_HOST": here,
         }
         found = scheduler.join(
-            rank, common, lambda: here,
+            rank,
+            common,
+            lambda: here,
             lambda text: self._share(f"{own}scheduler", text),
             lambda: self.fetch(f"{own}scheduler", first),
-            scheduler.beside(file, "again") if own else file, self.view.epoch,
+            scheduler.beside(file, "again") if own else file,
+            self.view.epoch,
             f"{self.view.identity}/{name}",
-        )  # fmt: skip
+        )
         self._engine = Engine(*found, rank, size, self._state.timeout, name)
         self.check()
         return self._engine
@@ -138,10 +141,13 @@ class ArraySession(OuterStepSession):
         graph = _copy_graph(part, source, behind)
         codecs = Codecs("none", {})
         key = engine.add_key(
-            "a worker's state", flatten(graph, worker(self.rank)), part, FLOAT32,
+            "a worker's state",
+            flatten(graph, worker(self.rank)),
+            part,
+            FLOAT32,
             f"from {source} to {behind}",
             bindings(graph, self.rank, codecs, FLOAT32, 1.0, lambda *task: codecs.make(task[-1])),
-        )  # fmt: skip
+        )
         bucket = Bucket(engine, FLOAT32, [(0, part)], [(key, 0)], checked=False, own_keys=[key])
         memory = np.empty(0, np.uint8)
         if self.rank == source or self.rank in behind:
@@ -188,9 +194,14 @@ class ArraySession(OuterStepSession):
                 delay=steps.schedule.delay,
             )
         return TunedGradients(
-            engine, state.config, state.shapes(), state.sizes(), known,
-            step=lambda: state.step, allows_feedback=state.allows_feedback,
-        )  # fmt: skip
+            engine,
+            state.config,
+            state.shapes(),
+            state.sizes(),
+            known,
+            step=lambda: state.step,
+            allows_feedback=state.allows_feedback,
+        )
 
     def leave_ranks(self) -> None:
         """Ends in peace, on the ranks that were connected, what :meth:`connect_ranks` has made."""

@@ -36,8 +36,8 @@ def run(train: Callable[..., Any], session: type[Session]) -> Callable[..., Any]
         ``state.size``
     :param session: of the framework's
     :returns: a function with the same arguments and result
-    :raises hipress.elastic.membership.agent.ElasticError: if too few workers are left, for too long, or this
-        process has taken part in such training before
+    :raises hipress.elastic.ElasticError: if too few workers are left, for too long, or this process
+        has taken part in such training before
     :raises SystemExit: if the others end while this process waits to take part
     """
 

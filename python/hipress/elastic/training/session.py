@@ -228,9 +228,11 @@ class Session(abc.ABC):
                 if not state.is_part and state.step > found["step"]:
                     _log.warning(
                         "this worker was at step %d, and goes on from step %d, which it copies of "
-                        "slot %d, whose state counts", state.step, found["step"],
+                        "slot %d, whose state counts",
+                        state.step,
+                        found["step"],
                         self.view.members[source].slot,
-                    )  # fmt: skip
+                    )
                 state.copy(found)
                 self.carried.copy(found["carried"])
                 self._journal.write("copied", epoch=epoch, step=state.step)
@@ -265,9 +267,12 @@ class Session(abc.ABC):
 
     def _write(self, event: str, figures: Mapping[str, object]) -> None:
         own = {
-            "event": event, "epoch": self.view.epoch, "step": self._state.step, "size": self.size,
+            "event": event,
+            "epoch": self.view.epoch,
+            "step": self._state.step,
+            "size": self.size,
             "rank": self.rank,
-        }  # fmt: skip
+        }
         self._journal.write(**{**figures, **own})  # a script's figures may have such names, too
 
     def _go_on(self, digest: str | None) -> None:

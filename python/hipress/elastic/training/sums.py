@@ -80,9 +80,7 @@ class Gradients:
         self.bucket: Bucket | None = None
 
 
-def buckets(
-    sizes: Mapping[str, tuple[int, str]], most: float = _BUCKET_BYTES
-) -> list[Gradients]:
+def buckets(sizes: Mapping[str, tuple[int, str]], most: float = _BUCKET_BYTES) -> list[Gradients]:
     """Groups gradients, with the last layer's first, as they come in the backward pass.
 
     :param sizes: elements and type by name, in the order of the layers
@@ -108,9 +106,13 @@ class Sums:
     """
 
     def __init__(
-        self, engine: Engine, config: CompressionConfig, sizes: Mapping[str, tuple[int, str]],
-        most: float = _BUCKET_BYTES, uncompressed: int = 0,
-    ) -> None:  # fmt: skip
+        self,
+        engine: Engine,
+        config: CompressionConfig,
+        sizes: Mapping[str, tuple[int, str]],
+        most: float = _BUCKET_BYTES,
+        uncompressed: int = 0,
+    ) -> None:
         self.engine, self.sizes, self.buckets = engine, sizes, buckets(sizes, most)
         self._plain = Codecs("none", {}, average=False)
         self._owners = {name: owner for owner, name in enumerate(sizes)}
@@ -180,9 +182,13 @@ class Sums:
         wanted = self.config.topology
         topology = topologies.among_workers("ps" if wanted in (None, "auto") else wanted)
         return topologies.build(
-            topology, size, self.engine.world_size, home=self._owners[name],
-            devices_per_host=self.config.devices_per_host or 1, partitions=partitions,
-        )  # fmt: skip
+            topology,
+            size,
+            self.engine.world_size,
+            home=self._owners[name],
+            devices_per_host=self.config.devices_per_host or 1,
+            partitions=partitions,
+        )
 
     def _key(self, name: str, graph: Graph, dtype: int, compressed: bool = False) -> int:
         rank, codecs = self.engine.rank, self._codecs if compressed else self._plain

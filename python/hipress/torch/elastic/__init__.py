@@ -42,7 +42,7 @@ def run(train: Callable[..., Any]) -> Callable[..., Any]:
         ``state.step``: what it has of its own is to depend on that, ``state.rank`` and
         ``state.size``
     :returns: a function with the same arguments and result
-    :raises hipress.elastic.membership.agent.ElasticError: if too few workers are left, for too long, or this
-        process has taken part in such training before
+    :raises hipress.elastic.ElasticError: if too few workers are left, for too long, or this process
+        has taken part in such training before
     """
     return loop.run(train, Session)

@@ -167,10 +167,16 @@ def _store_on(address: str, timeout: datetime.timedelta) -> dist.TCPStore:
         listener.listen(socket.SOMAXCONN)
         port = listener.getsockname()[1]
         store = dist.TCPStore(
-            address, port, None, True, timeout=timeout, wait_for_workers=False,
+            address,
+            port,
+            None,
+            True,
+            timeout=timeout,
+            wait_for_workers=False,
             # PyTorch 2.6 with libuv does not accept a socket that already listens.
-            master_listen_fd=listener.fileno(), use_libuv=False,
-        )  # fmt: skip
+            master_listen_fd=listener.fileno(),
+            use_libuv=False,
+        )
         listener.detach()  # the store closes it
         return store
 

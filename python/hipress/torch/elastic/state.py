@@ -75,9 +75,13 @@ class State(state.State):
         self.optimizer = ElasticOptimizer(self, optimizer)
         self._passes = backward_passes_per_step
         self.options = {
-            "compression": compression, "topology": topology, "min_size": min_size,
-            "warmup_steps": warmup_steps, "plan": plan, "shared_momentum": shared_momentum,
-        }  # fmt: skip
+            "compression": compression,
+            "topology": topology,
+            "min_size": min_size,
+            "warmup_steps": warmup_steps,
+            "plan": plan,
+            "shared_momentum": shared_momentum,
+        }
         schedule = schedule_of(
             sync_every,
             outer_optimizer,
@@ -94,9 +98,7 @@ class State(state.State):
                     "backward_passes_per_step is for gradients that are averaged: with sync_every "
                     "call backward() as often as you like before state.optimizer.step()"
                 )
-            self.outer_steps = TensorOuterSteps(
-                self._named(), optimizer, outer_optimizer, schedule
-            )
+            self.outer_steps = TensorOuterSteps(self._named(), optimizer, outer_optimizer, schedule)
         self.keep(kept)
         self.settings()  # what is wrong is said before anybody waits for this worker
 
@@ -105,9 +107,13 @@ class State(state.State):
         if self.outer_steps is not None:
             return self.outer_steps.connect(group, self.timeout, **self.options)
         return ViewOptimizer(
-            self.optimizer._optimizer, self.model.named_parameters(), group=group,
-            timeout=self.timeout, backward_passes_per_step=self._passes, **self.options,
-        )  # fmt: skip
+            self.optimizer._optimizer,
+            self.model.named_parameters(),
+            group=group,
+            timeout=self.timeout,
+            backward_passes_per_step=self._passes,
+            **self.options,
+        )
 
     def settings(self) -> dict[str, str]:
         """Texts that must be the same on all workers, by name.

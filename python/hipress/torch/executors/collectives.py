@@ -35,9 +35,13 @@ class AllReduce:
     """True if small gradients may travel packed in a fusion buffer."""
 
     def __init__(
-        self, settings: Settings, group: dist.ProcessGroup, world_size: int, names: Iterable[str],
+        self,
+        settings: Settings,
+        group: dist.ProcessGroup,
+        world_size: int,
+        names: Iterable[str],
         average: bool = True,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.world_size, self.average = world_size, average
         self.topology = settings.topology
         """The name in checkpoints of how ranks divide the work."""

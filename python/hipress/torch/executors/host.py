@@ -35,10 +35,14 @@ class HostExecutor:
     """
 
     def __init__(
-        self, settings: Settings, engine: Engine, collective: AllReduce,
-        error_feedback: ErrorFeedback, shared: SharedMomentum | None,
+        self,
+        settings: Settings,
+        engine: Engine,
+        collective: AllReduce,
+        error_feedback: ErrorFeedback,
+        shared: SharedMomentum | None,
         shapes: Mapping[str, tuple[int, ...]],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.engine, self.shared, self._shapes = engine, shared, shapes
         self._settings, self._collective = settings, collective
         self._error_feedback = error_feedback
@@ -72,9 +76,12 @@ class HostExecutor:
         """Does nothing: a step is over when its future is."""
 
     def bucket(
-        self, flat: torch.Tensor, compressed: Sequence[Gradient], uncompressed: Sequence[Gradient],
+        self,
+        flat: torch.Tensor,
+        compressed: Sequence[Gradient],
+        uncompressed: Sequence[Gradient],
         codecs_warm_up: bool = False,
-    ) -> HostSteps:  # fmt: skip
+    ) -> HostSteps:
         """Prepares the steps of a bucket, on all ranks together.
 
         :param flat: a tensor like those of the steps
@@ -101,9 +108,12 @@ class HostExecutor:
         return staged and backend(self._collective.group, flat.device).name() == "nccl"
 
     def _native(
-        self, dtype: torch.dtype, compressed: Sequence[Gradient], fused: Sequence[Gradient],
+        self,
+        dtype: torch.dtype,
+        compressed: Sequence[Gradient],
+        fused: Sequence[Gradient],
         in_place: Sequence[Gradient],
-    ) -> HostBucket:  # fmt: skip
+    ) -> HostBucket:
         """The engine's part of a bucket.
 
         :param fused: gradients that travel packed in a fusion buffer
@@ -140,9 +150,14 @@ class HostExecutor:
         if about not in self._keys:
             engine, count, shared = self.engine, gradient.count, self.shared
             self._keys[about] = key = add_key(
-                engine, gradient, self._collective.graph(gradient), dtype, self._error_feedback,
-                self._about(), shared.weight if shared else 0.0,
-            )  # fmt: skip
+                engine,
+                gradient,
+                self._collective.graph(gradient),
+                dtype,
+                self._error_feedback,
+                self._about(),
+                shared.weight if shared else 0.0,
+            )
             if shared:
                 access = MomentumAccess(
                     lambda: engine.momentum(key, count),
@@ -193,10 +208,13 @@ class HostSteps:
     """
 
     def __init__(
-        self, executor: HostExecutor, native: HostBucket | None,
+        self,
+        executor: HostExecutor,
+        native: HostBucket | None,
         group_sum: GroupAllReduce | GroupReduceScatter | None,
-        compressed: Sequence[Gradient], uncompressed: Sequence[Gradient],
-    ) -> None:  # fmt: skip
+        compressed: Sequence[Gradient],
+        uncompressed: Sequence[Gradient],
+    ) -> None:
         self.native, self._executor, self._group_sum = native, executor, group_sum
         self._compressed, self._uncompressed = compressed, uncompressed
 

@@ -26,9 +26,15 @@ from hipress.torch.state.error_feedback import ErrorFeedback
 
 
 def add_key(
-    engine: Engine, gradient: Gradient, graph: Graph, dtype: torch.dtype,
-    error_feedback: ErrorFeedback, about: str, momentum: float = 0.0, wide: bool = True,
-) -> int:  # fmt: skip
+    engine: Engine,
+    gradient: Gradient,
+    graph: Graph,
+    dtype: torch.dtype,
+    error_feedback: ErrorFeedback,
+    about: str,
+    momentum: float = 0.0,
+    wide: bool = True,
+) -> int:
     """Begins to make the key of a gradient, on all ranks together; returns its number.
 
     :param error_feedback: says how this rank's tasks encode, and keeps their states
@@ -40,16 +46,19 @@ def add_key(
     node, codecs = worker(engine.rank), error_feedback.codecs
     mean = 1.0 / engine.world_size if codecs.average else 1.0
     bound = bindings(
-        graph, engine.rank, codecs, FLAGS[dtype], mean,
-        lambda t, task, kind: error_feedback.state_of(gradient.name, graph, t, task, kind), wide,
-    )  # fmt: skip
+        graph,
+        engine.rank,
+        codecs,
+        FLAGS[dtype],
+        mean,
+        lambda t, task, kind: error_feedback.state_of(gradient.name, graph, t, task, kind),
+        wide,
+    )
     start = gradient.offset
     program = flatten(graph, node, lambda element: gradient.at(element) - start)
     last = gradient.at(gradient.count - 1) - start + 1
     text = f"{about} {dtype} {gradient._replace(offset=0)} {graph.partitions}"
-    return engine.add_key(
-        gradient.name, program, last, FLAGS[dtype], text, bound, mean, momentum
-    )  # fmt: skip
+    return engine.add_key(gradient.name, program, last, FLAGS[dtype], text, bound, mean, momentum)
 
 
 def _spans(gradients: Iterable[Gradient]) -> list[tuple[int, int]]:
@@ -77,9 +86,7 @@ class HostBucket(Bucket):
     ) -> None:
         self._factors: list[Factors] = []
         spans = _spans(gradients), _spans(fused)
-        super().__init__(
-            engine, FLAGS[dtype], spans[0], keys, fusion, spans[1], checked, own_keys
-        )
+        super().__init__(engine, FLAGS[dtype], spans[0], keys, fusion, spans[1], checked, own_keys)
 
     def set_low_rank(
         self, p: int, q: int, factors: Sequence[Factors], matrices: Sequence[Gradient]
@@ -94,10 +101,15 @@ class HostBucket(Bucket):
         offsets = np.array([gradient.offset for gradient in matrices], np.int64)
         self._engine.check(
             lib.HipressBucketSetLowRank(
-                self._handle, self._engine.member.handle, p, q, addresses.ctypes.data,
-                offsets.ctypes.data, len(factors),
+                self._handle,
+                self._engine.member.handle,
+                p,
+                q,
+                addresses.ctypes.data,
+                offsets.ctypes.data,
+                len(factors),
             )
-        )  # fmt: skip
+        )
 
     def run(
         self, host: torch.Tensor, done: Callable[[HipressError | None], None], transaction: int = 0

@@ -108,9 +108,11 @@ def pairs(given: Any, who: str, what: str = "model.named_parameters()") -> list[
 
 
 def check(
-    optimizer: torch.optim.Optimizer, named: list[tuple[str, torch.nn.Parameter]], passes: int,
+    optimizer: torch.optim.Optimizer,
+    named: list[tuple[str, torch.nn.Parameter]],
+    passes: int,
     op: str,
-) -> None:  # fmt: skip
+) -> None:
     """Checks what a DistributedOptimizer was given.
 
     :param named: the parameters that require a gradient

@@ -61,8 +61,9 @@ def compress(
         (:meth:`Compression.explain`). A codec's name, see :func:`hipress.codecs`; "powersgd" (with
         ``rank=``), see :mod:`hipress.torch.low_rank`; or a :class:`hipress.CompressionConfig`,
         which then says all but the timeout
-    :param topology: a name in :data:`hipress.topology.TOPOLOGIES`, such as "ring" (2(N-1) steps, one
-        neighbour to send to); default: "ps" (every rank serves a part of each gradient: 2 steps),
+    :param topology: a name in :data:`hipress.topology.TOPOLOGIES`, such as "ring" (2(N-1) steps,
+        one neighbor to send to); default: "ps" (every rank serves a part of each gradient: 2
+        steps),
         or with type "auto" what "auto" does, too: where hosts have several ranks each, the ranks
         measure whether "hierarchical" is faster
     :param min_size: gradients of fewer elements go uncompressed
@@ -101,18 +102,29 @@ def compress(
     def make_settings() -> Settings:
         _check_model(model)
         made = Settings.of(
-            type, params=params, topology=topology, min_size=min_size, warmup_steps=warmup_steps,
-            devices_per_host=devices_per_host, plan=plan, encode_on=encode_on,
+            type,
+            params=params,
+            topology=topology,
+            min_size=min_size,
+            warmup_steps=warmup_steps,
+            devices_per_host=devices_per_host,
+            plan=plan,
+            encode_on=encode_on,
             shared_momentum=shared_momentum,
-        )  # fmt: skip
+        )
         optimizers.append(tuned_optimizers(made, trained, optimizer))
         return made
 
     optimizers: list[TunedOptimizers | None] = []
     settings, engine = start(
-        make_settings, group, parameters, timeout, allow_auto=True, optimizer=optimizer,
+        make_settings,
+        group,
+        parameters,
+        timeout,
+        allow_auto=True,
+        optimizer=optimizer,
         allow_auto_topology=True,
-    )  # fmt: skip
+    )
     if settings.type != AUTO:
         compression = Compression(settings, engine, group, parameters)
         model.register_comm_hook(compression, hipress_hook)
@@ -135,9 +147,10 @@ def compress(
 def _parameters(model: DistributedDataParallel) -> list[tuple[str, torch.nn.Parameter]]:
     """The parameters that are in DDP's buckets, also those that were frozen since."""
     named = [
-        (name, p) for name, p in model.module.named_parameters()
+        (name, p)
+        for name, p in model.module.named_parameters()
         if name not in model.parameters_to_ignore
-    ]  # fmt: skip
+    ]
     if all(p.requires_grad for _, p in named):
         return named
     inside = set(map(id, managed(model)))
@@ -204,9 +217,11 @@ class Compression(TunedSynchronizer):
         """The gradients of buckets that go by DDP's own ways: their number, memory and length."""
 
     def count_steps_of(
-        self, model: DistributedDataParallel, parameters: Sequence[tuple[str, torch.nn.Parameter]],
+        self,
+        model: DistributedDataParallel,
+        parameters: Sequence[tuple[str, torch.nn.Parameter]],
         why: str,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Count the gradients of a model that DDP synchronizes without a communication hook.
 
         Args:

@@ -74,8 +74,9 @@ class DeMo(DistributedOptimizer):
     ) -> None:
         named = [(name, p) for name, p in pairs(named_parameters, "DeMo") if p.requires_grad]
         self._counts = {
-            "compression_topk": compression_topk, "compression_chunk": compression_chunk,
-        }  # fmt: skip
+            "compression_topk": compression_topk,
+            "compression_chunk": compression_chunk,
+        }
         self._rates = {"lr": lr, "weight_decay": weight_decay}
         try:
             ratio = min(compression_topk / compression_chunk**2, 1.0)
@@ -98,9 +99,10 @@ class DeMo(DistributedOptimizer):
     def _new_bucket(self, named: list[tuple[str, torch.nn.Parameter]]) -> Bucket:
         settings = self.compression.settings
         blocks = {
-            name: Blocks(p.shape, self._counts["compression_chunk"]) for name, p in named
+            name: Blocks(p.shape, self._counts["compression_chunk"])
+            for name, p in named
             if settings.compresses(name, p.numel(), p.shape)
-        }  # fmt: skip
+        }
         return _CosineBucket(named, blocks)
 
 

@@ -236,9 +236,12 @@ class DiLoCo(DiLoCoMethods):
         :param more: arguments of :class:`DiLoCo` that are to be others
         """
         own = {
-            "sync_every": 100, "fragment_sync_delay": 1, "fragment_update_alpha": 0.5,
-            "compression": {"type": "maxmin", "bits": 4}, **more,
-        }  # fmt: skip
+            "sync_every": 100,
+            "fragment_sync_delay": 1,
+            "fragment_update_alpha": 0.5,
+            "compression": {"type": "maxmin", "bits": 4},
+            **more,
+        }
         if isinstance(model_fragments, torch.nn.Module):
             own.setdefault("fragments", 8)
         return _preset(model_fragments, inner_optimizer, own, lr=0.7, momentum=0.9, nesterov=True)

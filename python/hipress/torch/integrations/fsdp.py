@@ -113,8 +113,11 @@ class ShardedCompression(TunedSynchronizer):
         """
         found = unit.gradients()
         for name, _, count, *_ in found:
-            if name not in self.sizes and not self.framework_method and self.compresses(name,
-            count):
+            if (
+                name not in self.sizes
+                and not self.framework_method
+                and self.compresses(name, count)
+            ):
                 self.refuse(
                     unit,
                     f"{name!r} was frozen when compress_fsdp() was called, and cannot be "
@@ -209,9 +212,12 @@ class _AllReduce:
     """
 
     def __init__(
-        self, unit: Unit, shard: int, compression: ShardedCompression,
+        self,
+        unit: Unit,
+        shard: int,
+        compression: ShardedCompression,
         has_divide_factor: Callable[[], bool],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._unit, self._shard, self._compression = unit, shard, compression
         self._has_divide_factor = has_divide_factor
 
@@ -303,10 +309,15 @@ def compress_fsdp(
         check_groups(modules)
         check_sharding(trained, mesh, replicate_group)
         settings = Settings.of(
-            type, params=params, topology=replicate_topology, min_size=min_size,
-            warmup_steps=warmup_steps, plan=plan, encode_on=encode_on,
+            type,
+            params=params,
+            topology=replicate_topology,
+            min_size=min_size,
+            warmup_steps=warmup_steps,
+            plan=plan,
+            encode_on=encode_on,
             shared_momentum=shared_momentum,
-        )  # fmt: skip
+        )
         settings.refuse_low_rank("FSDP2")
         optimizers.append(tuned_optimizers(settings, trained, optimizer))
         for name, module in modules.items():
@@ -327,9 +338,17 @@ def compress_fsdp(
         for each in managed(module)
     }
     settings, engine = start(
-        make_settings, group, parameters, timeout, sizes, dtypes, allow_auto=True,
-        shards=str(num_shards), optimizer=optimizer, **same,
-    )  # fmt: skip
+        make_settings,
+        group,
+        parameters,
+        timeout,
+        sizes,
+        dtypes,
+        allow_auto=True,
+        shards=str(num_shards),
+        optimizer=optimizer,
+        **same,
+    )
     frontend = None
     if settings.type == AUTO:
         where, scatters = device_of([p for _, p in parameters]), replicate_group is None

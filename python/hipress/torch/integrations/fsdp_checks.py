@@ -30,9 +30,10 @@ def parameters_of(
     first = trained[0][1]
     reduced = {id(each.sharded_param) for module in modules.values() for each in managed(module)}
     return trained, [
-        (name, p) for name, p in named
+        (name, p)
+        for name, p in named
         if p.requires_grad or (id(p) in reduced and _may_be_trained(p, first))
-    ]  # fmt: skip
+    ]
 
 
 def _may_be_trained(p: DTensor, first: DTensor) -> bool:

@@ -117,8 +117,9 @@ class CompressionCallback(TrainerCallback):
         elif speaks:
             _log.warning(
                 "%s is missing or was not saved to its end: training resumes without what "
-                "compression had left for later steps", folder
-            )  # fmt: skip
+                "compression had left for later steps",
+                folder,
+            )
 
     def on_save(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **others

@@ -102,17 +102,28 @@ class DistributedOptimizer(Forwarding):
             check(optimizer, named, backward_passes_per_step, op)
             _check_before(named)
             settings = Settings.of(
-                compression, topology=topology, min_size=min_size, warmup_steps=warmup_steps,
-                plan=plan, encode_on=encode_on, shared_momentum=shared_momentum,
-            )  # fmt: skip
+                compression,
+                topology=topology,
+                min_size=min_size,
+                warmup_steps=warmup_steps,
+                plan=plan,
+                encode_on=encode_on,
+                shared_momentum=shared_momentum,
+            )
             if settings.any_momentum and isinstance(optimizer, FrozenAdamW):
                 optimizer.check(settings)
             return settings
 
         settings, engine = start(
-            make_settings, group, named, timeout, allow_auto=True, op=str(op), optimizer=optimizer,
+            make_settings,
+            group,
+            named,
+            timeout,
+            allow_auto=True,
+            op=str(op),
+            optimizer=optimizer,
             allow_auto_topology=self._measures_topology,
-        )  # fmt: skip
+        )
         self._optimizer, self._passes = optimizer, backward_passes_per_step
         self._known = {id(p) for _, p in named}
         every = parameters_of(optimizer.param_groups)
@@ -155,9 +166,13 @@ class DistributedOptimizer(Forwarding):
             )
 
     def _new_compression(
-        self, settings: Settings, engine: Engine, group: dist.ProcessGroup,
-        named: list[tuple[str, torch.nn.Parameter]], average: bool,
-    ) -> TunedSynchronizer:  # fmt: skip
+        self,
+        settings: Settings,
+        engine: Engine,
+        group: dist.ProcessGroup,
+        named: list[tuple[str, torch.nn.Parameter]],
+        average: bool,
+    ) -> TunedSynchronizer:
         """The compression of the settings; of type "auto" one that the ranks choose."""
         if settings.type != AUTO:
             return TunedSynchronizer(settings, engine, group, named, average=average)

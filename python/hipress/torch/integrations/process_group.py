@@ -170,10 +170,15 @@ class HipressProcessGroup(dist.ProcessGroup):
             group, about = self, []
             if device is not None:  # whose messages Gloo would carry through host memory
                 check_type(device)  # before there is a group that none would use
-                group, about = dist.new_group(
-                    dist.get_process_group_ranks(self), timedelta(seconds=self._timeout),
-                    "nccl" if device.type == "cuda" else "gloo", use_local_synchronization=True,
-                ), [("tensor", tensor)]  # fmt: skip
+                group, about = (
+                    dist.new_group(
+                        dist.get_process_group_ranks(self),
+                        timedelta(seconds=self._timeout),
+                        "nccl" if device.type == "cuda" else "gloo",
+                        use_local_synchronization=True,
+                    ),
+                    [("tensor", tensor)],
+                )
             _, engine = start(lambda: self._settings, group, about, timeout=self._timeout)
             for means in (False, True):
                 made = Synchronizer(self._settings, engine, group, (), average=means)
@@ -225,9 +230,10 @@ class HipressProcessGroup(dist.ProcessGroup):
             self._pending.discard(result)
 
         future = synchronizer.synchronize(
-            tensor.detach().view(-1), [Gradient(f"{count}", 0, count)],
+            tensor.detach().view(-1),
+            [Gradient(f"{count}", 0, count)],
             f"all-reduce of {count} elements",
-        )  # fmt: skip
+        )
         self._pending.add(result)
         future.add_done_callback(finish)
         return work_of(result, timeout if timeout > timedelta(0) else None)

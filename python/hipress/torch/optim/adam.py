@@ -76,10 +76,14 @@ class FrozenAdamW(ByParameter):
         super().__init__(
             params,
             {
-                "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
-                "freeze_step": freeze_step, "floor": floor,
+                "lr": lr,
+                "betas": betas,
+                "eps": eps,
+                "weight_decay": weight_decay,
+                "freeze_step": freeze_step,
+                "floor": floor,
             },
-        )  # fmt: skip
+        )
         if compression is not None:
             self.attach(compression)
 

@@ -113,9 +113,14 @@ class _Own:
         self.found: dict[str, OwnState] = {}
 
     def add(
-        self, name: str, kind: str, span: slice, step: int, states: Mapping[str, Any],
+        self,
+        name: str,
+        kind: str,
+        span: slice,
+        step: int,
+        states: Mapping[str, Any],
         vectors: bool = True,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Adds a task's.
 
         :param kind: of the task, see :mod:`hipress.runtime.encodes`

@@ -251,8 +251,9 @@ def load_checkpoint(of: Stateful, path: str | os.PathLike, key: str = "hipress")
             tensor = isinstance(about[name], TensorStorageMetadata)
             wanted[name] = (
                 torch.empty(about[name].size, dtype=about[name].properties.dtype, device="cpu")
-                if tensor else None
-            )  # fmt: skip
+                if tensor
+                else None
+            )
         with warnings.catch_warnings():  # of having no group, as is wanted
             warnings.filterwarnings("ignore", "torch.distributed is", UserWarning)
             warnings.simplefilter("ignore", FutureWarning)

@@ -65,9 +65,10 @@ def doubled(compression: Compressing, optimizer: torch.optim.Optimizer, group: d
     if not own and not beta:
         return ""
     has, instead = (
-        (f"momentum {own}", f"give {name} momentum=0") if own
+        (f"momentum {own}", f"give {name} momentum=0")
+        if own
         else (f"beta 1 {beta}", "use hipress.torch.FrozenAdamW(..., compression=...)")
-    )  # fmt: skip
+    )
     return (
         f"{who} has momentum {settings.any_momentum} and {name} has {has}: with both it "
         f"counts twice, and training may diverge; {instead}, or give {mine}=0"

@@ -81,9 +81,12 @@ class ErrorFeedback:
     """
 
     def __init__(
-        self, codecs: Codecs, rank: int, world_size: int,
+        self,
+        codecs: Codecs,
+        rank: int,
+        world_size: int,
         shard_offsets: Mapping[str, int] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.codecs, self._shard_offsets = codecs, shard_offsets or {}
         self._rank, self._world_size = rank, world_size
         self.device: torch.device | None = None
@@ -186,9 +189,10 @@ class ErrorFeedback:
         self.loaded = {key: state for key, state in states.items() if key not in self.states}
 
     def reshard(
-        self, states: dict[str, GlobalState],
+        self,
+        states: dict[str, GlobalState],
         tasks: Mapping[str, tuple[Graph, Sequence[Task]]] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Takes the states of another job, of which each task gets its part when it is set up.
 
         :param tasks: of gradients that are set up: their graphs, and this rank's tasks of them
@@ -241,8 +245,9 @@ class ErrorFeedback:
         if unused:
             _log.warning(
                 "the residual of %s waits in the state, unused: by this plan or min_size it goes "
-                "uncompressed", unused,
-            )  # fmt: skip
+                "uncompressed",
+                unused,
+            )
 
 
 def _load(state: Compressor | DeviceState | Factors, saved: TaskState) -> None:

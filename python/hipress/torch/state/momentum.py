@@ -110,8 +110,10 @@ class SharedMomentum:
             if access is None and name in self._in_keys:
                 continue
             for known, value in (
-                (self.sums, values), (self.loaded, loaded), (self._in_keys, access),
-            ):  # fmt: skip
+                (self.sums, values),
+                (self.loaded, loaded),
+                (self._in_keys, access),
+            ):
                 known.pop(name, None)
                 if value is not None:
                     known[name] = value

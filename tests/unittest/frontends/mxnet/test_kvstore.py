@@ -151,8 +151,9 @@ def test_a_worker_that_leaves_has_sent_what_it_pushed():
     """Nobody has pulled it, and a push waits for the one before."""
     run(
         SCRIPTS / "store" / "leaves_early.py",
-        server_command=OPTIMIZER, workers=2,
-    )  # fmt: skip
+        server_command=OPTIMIZER,
+        workers=2,
+    )
 
 
 @pytest.mark.slow
@@ -164,9 +165,11 @@ def test_an_optimizer_that_hangs_is_named():
     """
     outputs = run(
         SCRIPTS / "store" / "hanging_optimizer.py",
-        server_command=(*OPTIMIZER, "hang"), workers=2,
-        env={"HIPRESS_TIMEOUT": "3"}, check=False,
-    )  # fmt: skip
+        server_command=(*OPTIMIZER, "hang"),
+        workers=2,
+        env={"HIPRESS_TIMEOUT": "3"},
+        check=False,
+    )
     for output in outputs:
         assert "waited 3 s for the optimizer of server" in output
         assert "to end iteration 2 of key" in output

@@ -84,9 +84,12 @@ def test_every_step_has_the_bits_of_a_reference(job):
     assert [(step, sorted(slots)) for step, slots in views][:2] == [(0, [0, 1, 2]), (12, [0, 1])]
     assert sorted(found) == list(range(1, max(found) + 1))
     ended = subprocess.run(
-        [sys.executable, str(REFERENCE), json.dumps([views, max(found)])], timeout=60,
-        env=base_environment({"OMP_NUM_THREADS": "1"}), capture_output=True, text=True,
-    )  # fmt: skip
+        [sys.executable, str(REFERENCE), json.dumps([views, max(found)])],
+        timeout=60,
+        env=base_environment({"OMP_NUM_THREADS": "1"}),
+        capture_output=True,
+        text=True,
+    )
     assert ended.returncode == 0, ended.stderr
     assert {int(step): d for step, d in json.loads(ended.stdout).items()} == found
 
@@ -106,9 +109,17 @@ def test_rank_0_dies_and_then_there_is_one(job):
 def test_what_cannot_be_is_refused_in_a_sentence():
     script = SCRIPTS / "mxnet_elastic" / "refused.py"
     expected = (
-        "has no values yet", "kvstore=None", "belong to elastic.State", "sums dense ones",
-        "sums dense ones", 'unknown compression type "twobit"', "shared_momentum is for PyTorch",
-        "pull is for kvstores", "cannot be copied to a worker", "mxnet_hipress.elastic.run runs",
-        "state.commit() belongs", "hipress launch --elastic",
-    )  # fmt: skip
+        "has no values yet",
+        "kvstore=None",
+        "belong to elastic.State",
+        "sums dense ones",
+        "sums dense ones",
+        'unknown compression type "twobit"',
+        "shared_momentum is for PyTorch",
+        "pull is for kvstores",
+        "cannot be copied to a worker",
+        "mxnet_hipress.elastic.run runs",
+        "state.commit() belongs",
+        "hipress launch --elastic",
+    )
     refusals.check(script, expected)

@@ -63,9 +63,13 @@ def job():
 def alone(tmp_path, rounds, steps):
     """The digests after rounds that these workers make."""
     ended = subprocess.run(
-        [sys.executable, str(ALONE), json.dumps([rounds, steps])], timeout=120, cwd=tmp_path,
-        env=base_environment({"OMP_NUM_THREADS": "1"}), capture_output=True, text=True,
-    )  # fmt: skip
+        [sys.executable, str(ALONE), json.dumps([rounds, steps])],
+        timeout=120,
+        cwd=tmp_path,
+        env=base_environment({"OMP_NUM_THREADS": "1"}),
+        capture_output=True,
+        text=True,
+    )
     assert ended.returncode == 0, ended.stderr
     return json.loads(ended.stdout)
 
@@ -78,8 +82,15 @@ def alone(tmp_path, rounds, steps):
         ({"early_steps": 5, "early_sync_every": 2}, 6),
         ({"fragment_sync_delay": 1}, 4),
         ({"fragment_sync_delay": 3, "fragment_update_alpha": 0.5}, 4),
-        ({"fragment_sync_delay": 2, "fragment_update_alpha": 0.5, "early_steps": 5,
-          "early_sync_every": 2}, 6),
+        (
+            {
+                "fragment_sync_delay": 2,
+                "fragment_update_alpha": 0.5,
+                "early_steps": 5,
+                "early_sync_every": 2,
+            },
+            6,
+        ),
     ],
 )
 def test_undisturbed_rounds_have_the_bits_of_a_diloco_trainer(job, more, rounds):
@@ -88,10 +99,16 @@ def test_undisturbed_rounds_have_the_bits_of_a_diloco_trainer(job, more, rounds)
     with job(2, 3 * H + 2, compression=compression, outer=nag) as running:
         assert len(end(running, range(2))) == rounds
         outputs = [running.output(running.present(slot)) for slot in range(2)]
-    outputs += worker_outputs(run_cluster(
-        NON_ELASTIC, 2, 0, timeout=60, env={"OMP_NUM_THREADS": "1"},
-        args=[json.dumps([{**compression, "topology": "colocated"}, 3 * H + 2, nag])],
-    ))  # fmt: skip
+    outputs += worker_outputs(
+        run_cluster(
+            NON_ELASTIC,
+            2,
+            0,
+            timeout=60,
+            env={"OMP_NUM_THREADS": "1"},
+            args=[json.dumps([{**compression, "topology": "colocated"}, 3 * H + 2, nag])],
+        )
+    )
     (found,) = {re.search(r"^digest (\w+)", output, re.MULTILINE)[1] for output in outputs}
     assert found
 
@@ -171,10 +188,14 @@ def test_who_joins_when_a_synchronisation_has_failed_has_no_part_in_it(job, tmp_
 def test_a_checkpoint_has_the_outer_weights_and_what_is_wrong_is_said():
     script = SCRIPTS / "mxnet_elastic_diloco" / "refused.py"
     expected = (
-        "sync_every needs outer_optimizer", "outer_optimizer needs sync_every",
-        "outer_optimizer_params need sync_every", "sync_every must be 1 or more, not 0",
-        "is an Optimizer or its name", "must be another one than the inner",
-        "belong to an optimizer that is given by name", "cannot be copied to a worker",
+        "sync_every needs outer_optimizer",
+        "outer_optimizer needs sync_every",
+        "outer_optimizer_params need sync_every",
+        "sync_every must be 1 or more, not 0",
+        "is an Optimizer or its name",
+        "must be another one than the inner",
+        "belong to an optimizer that is given by name",
+        "cannot be copied to a worker",
         "leave fragments out (mxnet_hipress.DiLoCoTrainer has it)",
-    )  # fmt: skip
+    )
     refusals.check(script, expected)

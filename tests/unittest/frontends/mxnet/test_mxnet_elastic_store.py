@@ -76,9 +76,10 @@ GLUON = SCRIPTS / "mxnet_elastic_store" / "trainer.py"
 @pytest.mark.slow
 def test_a_trainer_of_an_unchanged_script(tmp_path):
     launch = Launch(
-        ["--elastic", "--hipress", "-n", "2", sys.executable, str(GLUON)], cwd=tmp_path,
+        ["--elastic", "--hipress", "-n", "2", sys.executable, str(GLUON)],
+        cwd=tmp_path,
         env={"OMP_NUM_THREADS": "1"},
-    )  # fmt: skip
+    )
     assert launch.finish(90) == 0, launch.err
     done = [line.split("done ")[1] for line in launch.out.splitlines() if "done " in line]
     assert len(done) == 2 and done[0] == done[1], launch.out
@@ -111,15 +112,26 @@ def test_the_time_to_wait_is_that_of_the_environment(monkeypatch):
 def test_what_cannot_be_is_refused_in_a_sentence():
     script = SCRIPTS / "mxnet_elastic_store" / "refused.py"
     variables = {
-        "HIPRESS_ELASTIC_AGENTS": "127.0.0.1:1,127.0.0.1:2", "HIPRESS_ELASTIC_SLOT": "0",
+        "HIPRESS_ELASTIC_AGENTS": "127.0.0.1:1,127.0.0.1:2",
+        "HIPRESS_ELASTIC_SLOT": "0",
         "HIPRESS_SECRET": "0" * 32,
-    }  # fmt: skip
+    }
     expected = (
-        "no asynchronous store", "has no store 'dist_sync'", "key 3 is row_sparse",
-        "has dtype float64", "init of key 3 takes one value", "init it first",
-        "comes after the first push", "call set_optimizer before", "before key 2, which every step",
-        "leave warmup_steps out", 'unknown compression type "twobit"', "pull is for kvstores",
-        "this store has no optimizer", "no row_sparse keys", "cannot push shape (5,)",
+        "no asynchronous store",
+        "has no store 'dist_sync'",
+        "key 3 is row_sparse",
+        "has dtype float64",
+        "init of key 3 takes one value",
+        "init it first",
+        "comes after the first push",
+        "call set_optimizer before",
+        "before key 2, which every step",
+        "leave warmup_steps out",
+        'unknown compression type "twobit"',
+        "pull is for kvstores",
+        "this store has no optimizer",
+        "no row_sparse keys",
+        "cannot push shape (5,)",
         "needs a job whose workers stay",
-    )  # fmt: skip
+    )
     refusals.check(script, expected, variables)

@@ -201,8 +201,14 @@ def test_without_the_built_library_it_is_compiled_on_first_use(tmp_path):
         "HIPRESS_CACHE": str(tmp_path / "cache"),
         "PYTHONPATH": os.pathsep.join(sys.path),
     }
-    result = subprocess.run([sys.executable, str(script)], env=env, capture_output=True,
-                            text=True, timeout=170, check=False)  # fmt: skip
+    result = subprocess.run(
+        [sys.executable, str(script)],
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=170,
+        check=False,
+    )
     assert result.returncode == 0, result.stderr
     assert result.stdout.strip() == str([0, 60] * 3)
     assert list((tmp_path / "cache").glob("hipress_mxnet_ops-*.so"))

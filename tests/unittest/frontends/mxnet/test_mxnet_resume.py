@@ -28,11 +28,14 @@ def states(where, what, file):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("saved", "loaded", "sentence"), [
-    (SERVERS, RING, "of servers: load them in a job that has 1 of them"),
-    (SERVERS, ELASTIC, "of servers: load them in a job that has 1 of them"),
-    (RING, SERVERS, "of a job without servers: load them in a job that has none"),
-])
+@pytest.mark.parametrize(
+    ("saved", "loaded", "sentence"),
+    [
+        (SERVERS, RING, "of servers: load them in a job that has 1 of them"),
+        (SERVERS, ELASTIC, "of servers: load them in a job that has 1 of them"),
+        (RING, SERVERS, "of a job without servers: load them in a job that has none"),
+    ],
+)
 def test_states_of_another_kind_of_job_are_refused_by_name(tmp_path, saved, loaded, sentence):
     """States of another kind of job (with servers, without, elastic) are refused with the name of
     the kind.

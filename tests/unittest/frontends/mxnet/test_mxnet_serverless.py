@@ -23,15 +23,11 @@ def run(script: Path, workers: int = 3, **options) -> list[str]:
 
 @pytest.mark.slow
 def test_kvstore_calls():
-    run(
-        SCRIPTS / "mxnet_serverless" / "calls.py"
-    )
+    run(SCRIPTS / "mxnet_serverless" / "calls.py")
 
 
 def test_async_needs_servers():
-    outputs = worker_outputs(
-        run_cluster(ASYNCHRONOUS, workers=1, servers=0, check=False)
-    )
+    outputs = worker_outputs(run_cluster(ASYNCHRONOUS, workers=1, servers=0, check=False))
     assert any("asynchronous training needs servers" in output for output in outputs)
 
 
@@ -77,9 +73,7 @@ def test_optimizer_states_survive_a_restart(tmp_path):
 
 @pytest.mark.slow
 def test_module_trains_without_servers():
-    outputs = run(
-        SCRIPTS / "mxnet_serverless" / "module.py"
-    )
+    outputs = run(SCRIPTS / "mxnet_serverless" / "module.py")
     assert len(digests(outputs)) == 1, outputs
 
 
@@ -88,7 +82,11 @@ def test_an_entropy_stage_changes_no_bit():
     found = set()
     for entropy in (False, True):
         compression = {
-            "type": "tbq", "threshold": 0.002, "min_size": 0, "topology": "ring", "entropy": entropy
-        }  # fmt: skip
+            "type": "tbq",
+            "threshold": 0.002,
+            "min_size": 0,
+            "topology": "ring",
+            "entropy": entropy,
+        }
         found |= digests(run(TRAINING, args=[json.dumps(compression), "entropy"]))
     assert len(found) == 2

@@ -19,11 +19,20 @@ pytestmark = [needs_tensorflow, pytest.mark.timeout(300)]
 def run(
     script: Path, servers: int = 0, topology: str = "auto", args: Sequence[str] = ()
 ) -> list[str]:
-    return worker_outputs(run_cluster(
-        script, 2, servers, timeout=240, args=args,
-        env={"TF_CPP_MIN_LOG_LEVEL": "2", "HIPRESS_TOPOLOGY": topology,
-             "HIPRESS_START_TIMEOUT": "200"},
-    ))  # fmt: skip
+    return worker_outputs(
+        run_cluster(
+            script,
+            2,
+            servers,
+            timeout=240,
+            args=args,
+            env={
+                "TF_CPP_MIN_LOG_LEVEL": "2",
+                "HIPRESS_TOPOLOGY": topology,
+                "HIPRESS_START_TIMEOUT": "200",
+            },
+        )
+    )
 
 
 def digests(outputs: list[str]) -> list[str]:

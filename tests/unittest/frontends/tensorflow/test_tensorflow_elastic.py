@@ -47,10 +47,17 @@ def test_a_worker_dies_and_its_successor_joins(compression):
 def test_a_checkpoint_has_the_outer_weights_and_what_cannot_be_is_refused():
     script = SCRIPTS / "tensorflow_elastic" / "refused.py"
     expected = (
-        "has no weights yet", "pull is for kvstores", "has no gradient", "run runs",
-        "sync_every needs outer_optimizer", "outer_optimizer needs sync_every",
-        "sync_every must be 1 or more, not 0", "one of Keras 3's, not a str",
-        "another one than the inner", "leave fragments out (hipress.tensorflow.DiLoCo has it)",
-        "steps_per_execution=1, not 2", "is in use",
-    )  # fmt: skip
+        "has no weights yet",
+        "pull is for kvstores",
+        "has no gradient",
+        "run runs",
+        "sync_every needs outer_optimizer",
+        "outer_optimizer needs sync_every",
+        "sync_every must be 1 or more, not 0",
+        "one of Keras 3's, not a str",
+        "another one than the inner",
+        "leave fragments out (hipress.tensorflow.DiLoCo has it)",
+        "steps_per_execution=1, not 2",
+        "is in use",
+    )
     refusals.check(script, expected)

@@ -20,11 +20,14 @@ def test_a_nan_or_inf_reaches_all_and_no_residual(op, codec):
 
 
 @pytest.mark.slow(keep=1)
-@pytest.mark.parametrize("compression, topology", [
-    ("maxmin", "ps"),
-    # It has no code for Inf, and nothing goes uncompressed.
-    ({"type": "2bit", "threshold": 0.05, "min_size": 1}, "ring"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "compression, topology",
+    [
+        ("maxmin", "ps"),
+        # It has no code for Inf, and nothing goes uncompressed.
+        ({"type": "2bit", "threshold": 0.05, "min_size": 1}, "ring"),
+    ],
+)
 def test_an_overflow_on_one_worker_is_skipped_by_all(compression, topology):
     same_bits(
         job(

@@ -24,9 +24,14 @@ def run(*command: object, cwd: Path) -> subprocess.CompletedProcess[str]:
     path = os.pathsep.join([str(ROOT / "python"), os.environ.get("PYTHONPATH", "")])
     env = {**os.environ, "PYTHONPATH": path, "TF_CPP_MIN_LOG_LEVEL": "2"}
     return subprocess.run(
-        list(map(str, command)), env=env, cwd=cwd, capture_output=True, text=True, timeout=170,
+        list(map(str, command)),
+        env=env,
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=170,
         check=False,
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.slow(keep=1)
@@ -51,9 +56,19 @@ def test_an_operator_equals_the_compressor(tmp_path, source, params):
     """
     type = source.stem.removesuffix("Encode")
     written = run(
-        sys.executable, "-m", "hipress.compression.compiler.cli", source, "-b", "-w", "-r", "-f", "tensorflow",
-        "-o", f"output/{type}", cwd=tmp_path,
-    )  # fmt: skip
+        sys.executable,
+        "-m",
+        "hipress.compression.compiler.cli",
+        source,
+        "-b",
+        "-w",
+        "-r",
+        "-f",
+        "tensorflow",
+        "-o",
+        f"output/{type}",
+        cwd=tmp_path,
+    )
     assert written.returncode == 0, written.stderr
     built = run("sh", f"output/{type}/build.sh", cwd=tmp_path)
     assert built.returncode == 0, built.stderr[-3000:]

@@ -28,9 +28,13 @@ def job(
 ) -> list[str]:
     """The workers' outputs."""
     results = run_cluster(
-        script, workers, 1 if topology == "ps" else 0, args=args,
-        timeout=240, env={**QUIET, "HIPRESS_TOPOLOGY": topology, "HIPRESS_START_TIMEOUT": "200"},
-    )  # fmt: skip
+        script,
+        workers,
+        1 if topology == "ps" else 0,
+        args=args,
+        timeout=240,
+        env={**QUIET, "HIPRESS_TOPOLOGY": topology, "HIPRESS_START_TIMEOUT": "200"},
+    )
     return worker_outputs(results)
 
 
@@ -80,9 +84,13 @@ def test_a_job_of_one_checks_its_compression(tmp_path):
     (tmp_path / "plan").write_text("dense/kernel,y,0\n")
     script = SCRIPTS / "tensorflow_training" / "settings.py"
     done = subprocess.run(
-        [sys.executable, str(script), str(tmp_path / "plan")], env=base_environment(QUIET),
-        capture_output=True, text=True, timeout=240, check=False,
-    )  # fmt: skip
+        [sys.executable, str(script), str(tmp_path / "plan")],
+        env=base_environment(QUIET),
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
     assert done.returncode == 0 and "all checked" in done.stdout, done.stdout + done.stderr
 
 
@@ -124,6 +132,7 @@ def test_a_job_that_loads_its_states_goes_on_with_the_same_bits(tmp_path):
     Cost: Three jobs of two workers follow each other, and each worker imports TensorFlow.
     """
     script = SCRIPTS / "tensorflow_training" / "states.py"
+
     def bits(first: int, last: int) -> str:
         outputs = job(script, args=[str(first), str(last), str(tmp_path)])
         same_bits(outputs)

@@ -150,9 +150,11 @@ def distribute(model, way, settings, more):
     if way == "wrapper":
         outer = {name: settings.pop(name) for name in ("topology", "min_size", "warmup_steps")}
         optimizer = hipress.torch.DistributedOptimizer(
-            hipress.torch.FrozenAdamW(model.parameters(), **more), model.named_parameters(),
-            {"type": "ternary", **settings}, **outer,
-        )  # fmt: skip
+            hipress.torch.FrozenAdamW(model.parameters(), **more),
+            model.named_parameters(),
+            {"type": "ternary", **settings},
+            **outer,
+        )
         return model, optimizer
     if way == "fsdp":
         settings.pop("topology")
@@ -367,8 +369,9 @@ def test_it_is_said_of_each_compression(caplog):
         watch(compression)
     train(model, torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9), 0, 3)
     assert sorted(said[:24] for said in caplog.messages) == [
-        "ternary has momentum 0.5", "ternary has momentum 0.9",
-    ]  # fmt: skip
+        "ternary has momentum 0.5",
+        "ternary has momentum 0.9",
+    ]
 
 
 @pytest.mark.parametrize("at", [3, 9])

@@ -138,8 +138,9 @@ def sharded_sizes(rank):
     choice.preview = lambda compressed, plain: 0.5
     both = init_device_mesh("cpu", (2, 2), mesh_dim_names=("replicate", "shard"))
     for mesh, group in (
-        (init_device_mesh("cpu", (4,)), None), (both["shard"], both["replicate"].get_group()),
-    ):  # fmt: skip
+        (init_device_mesh("cpu", (4,)), None),
+        (both["shard"], both["replicate"].get_group()),
+    ):
         model = sharded(mesh)
         hipress.torch.compress_fsdp(model, "onebit", plan="auto", min_size=9, replicate_group=group)
     return [shapes["parts.0.uneven"] for shapes in tried]
@@ -201,6 +202,9 @@ def test_what_is_tried_has_the_gradients_dtype():
 def test_it_measures():
     first, _ = both(None, "dgc", {"ratio": 0.01, "warmup_steps": 9})
     table = next(line for line in first[1] if "ms by elements" in line)
-    numbers = [float(word) for word in table.replace(",", " ").split() if word[0].isdigit()
-               and not word.endswith(":")]  # fmt: skip
+    numbers = [
+        float(word)
+        for word in table.replace(",", " ").split()
+        if word[0].isdigit() and not word.endswith(":")
+    ]
     assert len(numbers) == 10 and all(0 < ms < 1e5 and math.isfinite(ms) for ms in numbers)

@@ -148,8 +148,10 @@ def refuse(rank):
 
     found = []
     for environment in (
-        {"HIPRESS_COMPRESSION": "onebit"}, {"HIPRESS_BITS": "9"}, {"HIPRESS_ENCODE_ON": "device"},
-    ):  # fmt: skip
+        {"HIPRESS_COMPRESSION": "onebit"},
+        {"HIPRESS_BITS": "9"},
+        {"HIPRESS_ENCODE_ON": "device"},
+    ):
         os.environ.update(environment)
         try:
             group = dist.new_group(backend="hipress")

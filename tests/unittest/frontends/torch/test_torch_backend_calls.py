@@ -17,9 +17,20 @@ import torch.distributed as dist
 from harness.torch_ranks import returned, run_ranks
 
 DTYPES = (
-    "float32", "float64", "float16", "bfloat16", "complex64", "complex128", "int8", "uint8",
-    "int16", "int32", "int64", "bool", "float8_e4m3fn",
-)  # fmt: skip
+    "float32",
+    "float64",
+    "float16",
+    "bfloat16",
+    "complex64",
+    "complex128",
+    "int8",
+    "uint8",
+    "int16",
+    "int32",
+    "int64",
+    "bool",
+    "float8_e4m3fn",
+)
 REDUCE_OPS = ("SUM", "AVG", "PRODUCT", "MIN", "MAX", "BAND", "BOR", "BXOR")
 FEW_DTYPES = ("float32", "bfloat16", "complex64", "int64", "bool")
 """Dtypes that cover the paths of the operations that do not reduce."""
@@ -63,9 +74,7 @@ def reductions(rank, group, dtype, op):
         ),
         # Only the root's result is defined.
         "reduce": lambda: in_place(dist.reduce, x(), 1, kind, group)[: 6 * rank],
-        "reduce_scatter": lambda: in_place(
-            dist.reduce_scatter, empty(), [x(3), x(3)], kind, group
-        ),
+        "reduce_scatter": lambda: in_place(dist.reduce_scatter, empty(), [x(3), x(3)], kind, group),
         "reduce_scatter_tensor": lambda: in_place(single, empty(), x(), kind, group),
     }
 
@@ -144,11 +153,18 @@ def works(rank, group):
             } | {
                 method: getattr(work, method)
                 for method in (
-                    "is_completed", "is_success", "exception", "result", "source_rank",
-                    "_source_rank", "synchronize", "get_future_result", "block_current_stream",
+                    "is_completed",
+                    "is_success",
+                    "exception",
+                    "result",
+                    "source_rank",
+                    "_source_rank",
+                    "synchronize",
+                    "get_future_result",
+                    "block_current_stream",
                 )
                 if hasattr(work, method)
-            }  # fmt: skip
+            }
             found |= {f"{name} {op} {method}": call for method, call in calls.items()}
     return found
 
@@ -202,30 +218,30 @@ def exchanges(rank, group, dtype):
     gather_single = getattr(dist, "all_gather_single", dist.all_gather_into_tensor)
     return {
         "all_gather": lambda: in_place(dist.all_gather, [empty(), empty()], x(), group),
-        "all_gather, empty": lambda: in_place(
-            dist.all_gather, [empty(0), empty(0)], x(0), group
-        ),
-        "all_gather, async": lambda: waits(
-            dist.all_gather, [empty(), empty()], x(), group=group
-        ),
+        "all_gather, empty": lambda: in_place(dist.all_gather, [empty(0), empty(0)], x(0), group),
+        "all_gather, async": lambda: waits(dist.all_gather, [empty(), empty()], x(), group=group),
         "all_gather, columns": lambda: in_place(
             dist.all_gather, [columns(), columns()], columns(), group
         ),
         "all_gather, too few": lambda: in_place(dist.all_gather, [empty()], x(), group),
         "all_gather_single": lambda: in_place(gather_single, empty(12), x(), group),
         "all_gather_coalesced": lambda: in_place(
-            dist.all_gather_coalesced, [[empty(), empty(3)], [empty(), empty(3)]], [x(), x(3)],
+            dist.all_gather_coalesced,
+            [[empty(), empty(3)], [empty(), empty(3)]],
+            [x(), x(3)],
             group,
         ),
         "_allgather_base": lambda: in_place(
             lambda out: group._allgather_base(out, x()).wait(), empty(12)
         ),
-        "all_to_all": lambda: in_place(
-            dist.all_to_all, [empty(3), empty(3)], [x(3), x(3)], group
-        ),
+        "all_to_all": lambda: in_place(dist.all_to_all, [empty(3), empty(3)], [x(3), x(3)], group),
         "all_to_all_single": lambda: in_place(dist.all_to_all_single, empty(), x(), group=group),
         "all_to_all_single, uneven": lambda: in_place(
-            dist.all_to_all_single, empty(2 * (2 + 2 * rank)), x(), [2 + 2 * rank] * 2, [2, 4],
+            dist.all_to_all_single,
+            empty(2 * (2 + 2 * rank)),
+            x(),
+            [2 + 2 * rank] * 2,
+            [2, 4],
             group,
         ),
         "barrier": lambda: dist.barrier(group),
@@ -252,7 +268,7 @@ def exchanges(rank, group, dtype):
         "irecv from any": lambda: receive(lambda *a, **k: dist.irecv(*a, **k).wait(), x()),
         "tag": tagged,
         "isend and irecv": both_ways,
-    }  # fmt: skip
+    }
 
 
 def objects(rank, group):
@@ -325,9 +341,7 @@ is_comparable = pytest.mark.skipif(
     reason="Gloo and handles of older versions of PyTorch support fewer calls",
 )
 
-INTEGER_MEANS = {
-    f"all_reduce {dtype} AVG" for dtype in ("int8", "uint8", "int32", "int64")
-}
+INTEGER_MEANS = {f"all_reduce {dtype} AVG" for dtype in ("int8", "uint8", "int32", "int64")}
 """The only calls that Gloo refuses and the backend supports."""
 
 
@@ -413,9 +427,7 @@ def barrier_after_all_reduces(rank):
     group = dist.new_group(backend="hipress")
     done = []
     for _ in range(20):
-        works = [
-            dist.all_reduce(torch.ones(200_000), group=group, async_op=True) for _ in range(3)
-        ]
+        works = [dist.all_reduce(torch.ones(200_000), group=group, async_op=True) for _ in range(3)]
         dist.barrier(group)
         done += [work.is_completed() for work in works]
     return done

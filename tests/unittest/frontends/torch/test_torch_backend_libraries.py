@@ -51,9 +51,11 @@ def checkpoints(rank, folder):
             states = dict(zip(("model", "optimizer"), get_state_dict(model, optimizer)))
             dcp.load(states, checkpoint_id=path)
             set_state_dict(
-                model, optimizer, model_state_dict=states["model"],
+                model,
+                optimizer,
+                model_state_dict=states["model"],
                 optim_state_dict=states["optimizer"],
-            )  # fmt: skip
+            )
             found.append(before == [weights(p) for p in model.parameters()])
     return found
 
@@ -105,10 +107,15 @@ def lightning_run(rank, backend, folder):
     lightning.seed_everything(0)
     batches = torch.utils.data.DataLoader(torch.randn(32, 4), batch_size=4)
     trainer = lightning.Trainer(
-        accelerator="cpu", devices=2, strategy=DDPStrategy(process_group_backend=backend),
-        max_epochs=2, logger=False, enable_progress_bar=False, enable_model_summary=False,
+        accelerator="cpu",
+        devices=2,
+        strategy=DDPStrategy(process_group_backend=backend),
+        max_epochs=2,
+        logger=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
         default_root_dir=folder,
-    )  # fmt: skip
+    )
     module = Module()
     trainer.fit(module, batches, batches)
     assert dist.get_backend() == backend
@@ -154,14 +161,15 @@ def accelerate_run(rank, backend):
         samples += len(accelerator.gather_for_metrics(batch))
     accelerator.wait_for_everyone()
     return (
-        losses, samples,
+        losses,
+        samples,
         accelerator.reduce(torch.tensor([rank, 3]), "sum").tolist(),
         accelerator.reduce(torch.tensor([2.0 * rank]), "mean").tolist(),
         accelerator.pad_across_processes(torch.ones(1 + rank)).tolist(),
         gather_object([{"rank": rank}]),
         broadcast_object_list([rank, "a" * rank], 1),
         accelerator.unwrap_model(model).weight.tolist(),
-    )  # fmt: skip
+    )
 
 
 def test_accelerate_trains_and_gathers_as_on_gloo():

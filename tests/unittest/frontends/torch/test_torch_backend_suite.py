@@ -23,9 +23,14 @@ def test_pytorchs_own_tests_pass_on_the_backend(tmp_path):
     log = tmp_path / "log"
     with log.open("w") as output:
         ended = subprocess.run(
-            [sys.executable, str(SUITE)], env=base_environment(), cwd=tmp_path, timeout=570,
-            stdout=output, stderr=subprocess.STDOUT, check=False,
-        )  # fmt: skip
+            [sys.executable, str(SUITE)],
+            env=base_environment(),
+            cwd=tmp_path,
+            timeout=570,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            check=False,
+        )
     text = log.read_text(errors="replace")
     assert ended.returncode == 0, text[-20_000:]
     ran = int(re.search(r"^Ran (\d+) tests", text, re.MULTILINE)[1])

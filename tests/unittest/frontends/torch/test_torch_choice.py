@@ -19,9 +19,16 @@ FAST = {"uncompressed": 1.0, "bf16": 1.0, "DDP's bf16_compress_hook": 1.5, "maxm
 
 
 def chosen(
-    rank, seconds, steps=None, count=3, type=None, dtype="float32", optimizer="SGD", given=False,
+    rank,
+    seconds,
+    steps=None,
+    count=3,
+    type=None,
+    dtype="float32",
+    optimizer="SGD",
+    given=False,
     **options,
-):  # fmt: skip
+):
     """Trains with type "auto", where gradients take so many ms by each way (others 4 times as many
     as the fastest) on one of the ranks, less on the other, and steps so many seconds.
 

@@ -27,9 +27,13 @@ def trained(rank, before, after, kind, op, folder=""):
     lines = measure(lambda way: now.get(way, 5 * max(now.values())) * (1 if rank else 0.8))
     model = network()
     optimizer = hipress.torch.DistributedOptimizer(
-        getattr(torch.optim, kind)(model.parameters(), lr=1e-3), model.named_parameters(),
-        "auto", min_size=1000, op=op, backward_passes_per_step=2,
-    )  # fmt: skip
+        getattr(torch.optim, kind)(model.parameters(), lr=1e-3),
+        model.named_parameters(),
+        "auto",
+        min_size=1000,
+        op=op,
+        backward_passes_per_step=2,
+    )
     ways = []
     for step in range(COUNT):
         if step == CHANGE:
@@ -65,12 +69,21 @@ def averages(rank, op):
         (FAST, {**SLOW, "uncompressed": 50.0}, "Adam", "average", "uncompressed", "maxmin bits=8"),
         (
             {**SLOW, "uncompressed": 50.0, "powersgd rank=4": 1.0},
-            {**FAST, "uncompressed": 30.0, "powersgd rank=4": 50.0, "bf16": 60.0,
-             "maxmin bits=8": 61.0, "DDP's bf16_compress_hook": 62.0},
-            "SGD", "sum", "powersgd rank=4", "uncompressed",
+            {
+                **FAST,
+                "uncompressed": 30.0,
+                "powersgd rank=4": 50.0,
+                "bf16": 60.0,
+                "maxmin bits=8": 61.0,
+                "DDP's bf16_compress_hook": 62.0,
+            },
+            "SGD",
+            "sum",
+            "powersgd rank=4",
+            "uncompressed",
         ),
     ],
-)  # fmt: skip
+)
 def test_it_chooses_and_follows_the_network(before, after, kind, op, first, second, tmp_path):
     found = returned(run_ranks(trained, 2, before, after, kind, op, str(tmp_path)))
     ways, lines, bits, said, settled = found[0]
@@ -98,9 +111,13 @@ def still(rank, op):
     measure(lambda way: FAST.get(way, 9.0))
     model = network()
     optimizer = hipress.torch.DistributedOptimizer(
-        torch.optim.SGD(model.parameters(), lr=0.0), model.named_parameters(), "auto",
-        min_size=1000, op=op, backward_passes_per_step=2,
-    )  # fmt: skip
+        torch.optim.SGD(model.parameters(), lr=0.0),
+        model.named_parameters(),
+        "auto",
+        min_size=1000,
+        op=op,
+        backward_passes_per_step=2,
+    )
     for half in range(2):
         (loss_of(model, rank, 2 * (COUNT - 1) + half) / 2).backward()
     optimizer.step()

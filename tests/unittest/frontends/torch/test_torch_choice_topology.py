@@ -51,9 +51,15 @@ def on_shared_hosts(rank, seconds, count=2, state=None, fastest="maxmin bits=5",
     settings = compression.settings
     gradients = b"".join(p.grad.numpy().tobytes() for p in ddp.parameters())
     return (
-        settings.topology, settings.devices_per_host, settings.type, gradients, lines,
-        compression.explain(), topology, compression.state_dict(),
-    )  # fmt: skip
+        settings.topology,
+        settings.devices_per_host,
+        settings.type,
+        gradients,
+        lines,
+        compression.explain(),
+        topology,
+        compression.state_dict(),
+    )
 
 
 def on_hosts(*args, ranks=4, **options):
@@ -193,8 +199,18 @@ def test_a_host_without_proc_is_this_processs_own(monkeypatch):
 def test_ranks_of_a_host_lie_together():
     from hipress.torch.autotune.hosts import block_length
 
-    for hosts, length in (("aabb", 2), ("aab", 2), ("aaabbb", 3), ("ab", 1), ("aa", 1), ("a", 1),
-                          ("abab", 1), ("aabbb", 1), ("abb", 1), ("aabbaa", 1)):  # fmt: skip
+    for hosts, length in (
+        ("aabb", 2),
+        ("aab", 2),
+        ("aaabbb", 3),
+        ("ab", 1),
+        ("aa", 1),
+        ("a", 1),
+        ("abab", 1),
+        ("aabbb", 1),
+        ("abb", 1),
+        ("aabbaa", 1),
+    ):
         assert block_length(hosts) == length, hosts
 
 

@@ -221,9 +221,7 @@ def late_devices():
     engine.staging = lambda device: Staged(LateDevice(7, prompt=True))
 
 
-def synchronized(
-    rank, where, type, dtype=torch.float32, wrapper="ddp", encode_on="host", **params
-):
+def synchronized(rank, where, type, dtype=torch.float32, wrapper="ddp", encode_on="host", **params):
     """The averaged gradients of some steps, and the residuals after them."""
     import hipress.torch
 

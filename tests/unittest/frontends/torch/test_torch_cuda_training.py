@@ -69,7 +69,9 @@ EIGHT_BITS = {"type": "maxmin", "bits": 8}
 WAYS = {
     "diloco": lambda *where: diloco(*where, compression=EIGHT_BITS, min_size=64),
     "diloco on the GPU": lambda *where: diloco(
-        *where, compression=EIGHT_BITS, min_size=64,
+        *where,
+        compression=EIGHT_BITS,
+        min_size=64,
         backup_device=where[1] if where[1] != "cpu" else None,
     ),
     "fragments": lambda *where: diloco(
@@ -81,7 +83,7 @@ WAYS = {
     "lossless": lambda *where: compressed(*where, "lossless"),
     "entropy": lambda *where: compressed(*where, {"type": "maxmin", "bits": 4, "entropy": True}),
     "auto": lambda *where: compressed(*where, "auto"),
-}  # fmt: skip
+}
 
 
 def trained(rank, way, device):

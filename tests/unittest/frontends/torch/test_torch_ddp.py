@@ -129,13 +129,20 @@ def ddp_modes(rank, world_size):
         train_and_compare(rank, world_size, "onebit", {}, "ps"),
         # Buckets of one gradient each, rebuilt after the first step: residuals must survive that.
         train_and_compare(rank, world_size, "onebit", {}, "ring", bucket_cap_mb=0.01),
-        train_and_compare(rank, world_size, "dgc", {"ratio": 0.05}, "ps", bucket_cap_mb=0.1,
-                          gradient_as_bucket_view=True),
+        train_and_compare(
+            rank,
+            world_size,
+            "dgc",
+            {"ratio": 0.05},
+            "ps",
+            bucket_cap_mb=0.1,
+            gradient_as_bucket_view=True,
+        ),
         train_and_compare(rank, world_size, "maxmin", {}, "ps", static_graph=True),
         train_and_compare(rank, world_size, "tbq", {"threshold": 0.01}, "tree"),
         train_and_compare(rank, world_size, "fp16", {}, "ps", accumulate=3),
         train_and_compare(rank, world_size, "onebit", {}, "ps", plan=PLAN),
-    ]  # fmt: skip
+    ]
     return found
 
 

@@ -85,8 +85,10 @@ def adam(dtype):
     start = torch.randn(5, 4, dtype=dtype)
     grads = [torch.randn(5, 4, dtype=dtype) for _ in range(300)]
     found = []
-    for kind, options in ((torch.optim.AdamW, {}),
-                          (hipress.torch.FrozenAdamW, {"freeze_step": 1000})):  # fmt: skip
+    for kind, options in (
+        (torch.optim.AdamW, {}),
+        (hipress.torch.FrozenAdamW, {"freeze_step": 1000}),
+    ):
         p = torch.nn.Parameter(start.clone())
         optimizer = kind([p], lr=1e-2, weight_decay=0.01, **options)
         for grad in grads:
@@ -118,7 +120,9 @@ def engines(rank):
     for _ in range(4):
         model = network().double()
         made = hipress.torch.DistributedOptimizer(
-            torch.optim.SGD(model.parameters(), lr=0.1), model.named_parameters(), "none",
+            torch.optim.SGD(model.parameters(), lr=0.1),
+            model.named_parameters(),
+            "none",
             min_size=1 << 20,
         )
         x, y = batch(rank, 0)

@@ -15,10 +15,12 @@ LARGE = {"0.weight", "2.weight", "4.weight"}
 def cosine(size):
     """The DCT-II as it is defined, a sum at a time."""
     rows = [
-        [math.cos(math.pi * (i + 0.5) * k / size) * math.sqrt((2 if k else 1) / size)
-         for i in range(size)]
+        [
+            math.cos(math.pi * (i + 0.5) * k / size) * math.sqrt((2 if k else 1) / size)
+            for i in range(size)
+        ]
         for k in range(size)
-    ]  # fmt: skip
+    ]
     return torch.tensor(rows, dtype=torch.float64)
 
 

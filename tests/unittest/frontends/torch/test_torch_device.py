@@ -71,9 +71,10 @@ class Job:
         if optimizer:
             sgd = torch.optim.SGD(self.model.parameters(), lr=0.0)
             named = self.model.named_parameters()
-            self.run, self.optimizer = self.model, hipress.torch.DistributedOptimizer(
-                sgd, named, type, **options
-            )  # fmt: skip
+            self.run, self.optimizer = (
+                self.model,
+                hipress.torch.DistributedOptimizer(sgd, named, type, **options),
+            )
             self.compression = self.optimizer.compression
         else:
             # Buckets of one large gradient, of large and small ones; DDP rebuilds them.

@@ -92,16 +92,28 @@ def diloco_script(rank, steps, modules, options):
     [
         (2 * H, False, {}, [(0, range(6))]),
         (2 * H + 1, False, {"fragment_update_alpha": 0.25}, [(0, range(6))]),
-        (3 * H - 1, True, {"fragment_sync_delay": 1, "fragment_update_alpha": 0.5},
-         [(2, range(2)), (0, range(2, 6))]),
+        (
+            3 * H - 1,
+            True,
+            {"fragment_sync_delay": 1, "fragment_update_alpha": 0.5},
+            [(2, range(2)), (0, range(2, 6))],
+        ),
         # The middle of all 6792 numbers is in the second layer's weights.
-        (2 * H + 3, False, {"fragments": 2, "fragment_sync_delay": 3},
-         [(2, range(2)), (0, range(2, 6))]),
-        (5 + 2 * H, False, {"fragments": 2, "early_steps": 5, "early_sync_every": 2},
-         [(2, range(2)), (0, range(2, 6))]),
+        (
+            2 * H + 3,
+            False,
+            {"fragments": 2, "fragment_sync_delay": 3},
+            [(2, range(2)), (0, range(2, 6))],
+        ),
+        (
+            5 + 2 * H,
+            False,
+            {"fragments": 2, "early_steps": 5, "early_sync_every": 2},
+            [(2, range(2)), (0, range(2, 6))],
+        ),
     ],
     ids=["DiLoCo", "mixed", "two modules, delayed", "two fragments, delayed", "early steps"],
-)  # fmt: skip
+)
 def test_weights_are_what_the_papers_say(steps, modules, options, turns):
     found = returned(run_ranks(diloco_script, 3, steps, modules, options))
     delay, alpha = options.get("fragment_sync_delay", 0), options.get("fragment_update_alpha", 0.0)
@@ -176,9 +188,15 @@ def compressed_script(rank, type_, topology):
     model = network()
     inner = inner_of(model)
     diloco = hipress.torch.DiLoCo(
-        model, inner, torch.optim.SGD(model.parameters(), lr=1.0), H, topology=topology,
-        compression=type_, min_size=512, fragments=2,
-    )  # fmt: skip
+        model,
+        inner,
+        torch.optim.SGD(model.parameters(), lr=1.0),
+        H,
+        topology=topology,
+        compression=type_,
+        min_size=512,
+        fragments=2,
+    )
     with diloco:
         train(model, inner, rank, 3 * H)
     stats = diloco.compression.stats()
@@ -206,9 +224,14 @@ def resumed_script(rank):
         inner = inner_of(model)
         options = {"fragments": 2, "fragment_sync_delay": 1, "fragment_update_alpha": 0.5}
         diloco = hipress.torch.DiLoCo(
-            model, inner, outer_of(model.parameters()), H, compression="sparseloco", min_size=64,
+            model,
+            inner,
+            outer_of(model.parameters()),
+            H,
+            compression="sparseloco",
+            min_size=64,
             **options,
-        )  # fmt: skip
+        )
         return model, inner, diloco
 
     model, inner, diloco = made()
@@ -235,8 +258,9 @@ def saving_script(rank):
 
     model = network()
     inner = inner_of(model)
-    diloco = hipress.torch.DiLoCo(model, inner, outer_of(model.parameters()), H, min_size=64,
-                                  compression="topk")  # fmt: skip
+    diloco = hipress.torch.DiLoCo(
+        model, inner, outer_of(model.parameters()), H, min_size=64, compression="topk"
+    )
     with diloco:
         train(model, inner, rank, H)
     return diloco.state_dict()
@@ -247,8 +271,9 @@ def larger_script(rank, states):
 
     model = network()
     inner = inner_of(model)
-    diloco = hipress.torch.DiLoCo(model, inner, outer_of(model.parameters()), H, min_size=64,
-                                  compression="topk")  # fmt: skip
+    diloco = hipress.torch.DiLoCo(
+        model, inner, outer_of(model.parameters()), H, min_size=64, compression="topk"
+    )
     states = copy.deepcopy(states)  # tensors that processes hand over stay shared
     together = {**states[0], "compression": states[0]["compression"] | states[1]["compression"]}
     diloco.load_state_dict(together)
@@ -374,12 +399,18 @@ def refused_script(rank):
 def test_wrong_settings_are_refused_with_a_sentence():
     for sentences in returned(run_ranks(refused_script, 2)):
         expected = [
-            "sync_every must be 1 or more", "fragment_sync_delay must be in [0, sync_every)",
-            "fragment_update_alpha must be in [0, 1)", "too few steps for 5 fragments",
-            "early_steps must be 0 or more, not -1", "early_sync_every must be 1 or more, not 0",
-            'unknown compression type "nonsense"', "every 4", "has made steps before",
-            "lacks 4 of the model's parameters", "lacks 4 of the model's parameters",
-        ]  # fmt: skip
+            "sync_every must be 1 or more",
+            "fragment_sync_delay must be in [0, sync_every)",
+            "fragment_update_alpha must be in [0, 1)",
+            "too few steps for 5 fragments",
+            "early_steps must be 0 or more, not -1",
+            "early_sync_every must be 1 or more, not 0",
+            'unknown compression type "nonsense"',
+            "every 4",
+            "has made steps before",
+            "lacks 4 of the model's parameters",
+            "lacks 4 of the model's parameters",
+        ]
         for sentence, part in zip(sentences, expected, strict=True):
             assert part in sentence
 
@@ -408,19 +439,35 @@ def preset_script(rank, name, given):
 @pytest.mark.parametrize(
     ("name", "given"),
     [
-        ("sparseloco", {
-            "steps": 30, "changed": {"sync_every": H}, "outer": {"lr": 1.0},
-            "more": {"compression": {"type": "sparseloco", "ratio": 1 / 64, "decay": 0.95},
-                     "min_size": 64},
-        }),
-        ("streaming", {
-            "steps": 100, "changed": {"sync_every": H, "fragments": 3, "min_size": 512},
-            "outer": {"lr": 0.7, "momentum": 0.9, "nesterov": True},
-            "more": {"compression": {"type": "maxmin", "bits": 4}, "fragments": 3,
-                     "fragment_sync_delay": 1, "fragment_update_alpha": 0.5, "min_size": 512},
-        }),
+        (
+            "sparseloco",
+            {
+                "steps": 30,
+                "changed": {"sync_every": H},
+                "outer": {"lr": 1.0},
+                "more": {
+                    "compression": {"type": "sparseloco", "ratio": 1 / 64, "decay": 0.95},
+                    "min_size": 64,
+                },
+            },
+        ),
+        (
+            "streaming",
+            {
+                "steps": 100,
+                "changed": {"sync_every": H, "fragments": 3, "min_size": 512},
+                "outer": {"lr": 0.7, "momentum": 0.9, "nesterov": True},
+                "more": {
+                    "compression": {"type": "maxmin", "bits": 4},
+                    "fragments": 3,
+                    "fragment_sync_delay": 1,
+                    "fragment_update_alpha": 0.5,
+                    "min_size": 512,
+                },
+            },
+        ),
     ],
-)  # fmt: skip
+)
 def test_presets_are_what_the_papers_had(name, given):
     (first, uncompressed), (second, _) = returned(run_ranks(preset_script, 2, name, given))
     assert first == second or name == "streaming"  # whose ranks keep half of their own weights
@@ -486,9 +533,11 @@ def guide_script(rank, codes):
         generator = torch.Generator().manual_seed(rank)
         batches = [(torch.randn(4, 16, generator=generator), None) for _ in range(31)]
         scope = {
-            "torch": torch, "model": model, "batches": batches,
+            "torch": torch,
+            "model": model,
+            "batches": batches,
             "loss_of": lambda model, inputs, targets: model(inputs).square().mean(),
-        }  # fmt: skip
+        }
         exec(code, scope)
         diloco = scope["diloco"]
         if not diloco.step:  # the code ends before training

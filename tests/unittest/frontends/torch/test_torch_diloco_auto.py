@@ -16,8 +16,13 @@ from scripts import SCRIPTS
 from test_torch_diloco import diloco_script, inner_of, network, outer_of, train
 
 H = 12
-SLOW = {"uncompressed": 900, "lossless": 800, "bf16": 500, "maxmin bits=8": 300,
-        "maxmin bits=4": 120}  # fmt: skip
+SLOW = {
+    "uncompressed": 900,
+    "lossless": 800,
+    "bf16": 500,
+    "maxmin bits=8": 300,
+    "maxmin bits=4": 120,
+}
 FAST = dict.fromkeys(SLOW, 3)
 MIDDLE = {**SLOW, "bf16": 11}
 
@@ -50,9 +55,14 @@ def made(rank, sync_every=H, **options):
     model = network(seed=rank)
     inner = inner_of(model)
     diloco = hipress.torch.DiLoCo(
-        model, inner, outer_of(model.parameters()), sync_every, compression="auto", min_size=512,
+        model,
+        inner,
+        outer_of(model.parameters()),
+        sync_every,
+        compression="auto",
+        min_size=512,
         **options,
-    )  # fmt: skip
+    )
     return model, inner, diloco
 
 
@@ -73,17 +83,40 @@ def chosen(rank, ms, options):
 @pytest.mark.parametrize(
     ("ms", "options", "type", "params", "about", "words"),
     [
-        (FAST, {}, "none", {}, (1, 0),
-         ["auto: uncompressed: of 12 steps of 100 ms ranks wait 0.25% of the time",
-          "a faster network would not pay"]),
+        (
+            FAST,
+            {},
+            "none",
+            {},
+            (1, 0),
+            [
+                "auto: uncompressed: of 12 steps of 100 ms ranks wait 0.25% of the time",
+                "a faster network would not pay",
+            ],
+        ),
         (MIDDLE, {}, "bf16", {}, (1, 0), ["> bf16"]),
-        (SLOW, {}, "maxmin", {"bits": 4}, (2, 1),
-         ["auto: maxmin bits=4 in 2 fragments with a delay of 1 step: of", "uncompressed 900 ms"]),
+        (
+            SLOW,
+            {},
+            "maxmin",
+            {"bits": 4},
+            (2, 1),
+            [
+                "auto: maxmin bits=4 in 2 fragments with a delay of 1 step: of",
+                "uncompressed 900 ms",
+            ],
+        ),
         (SLOW, {"fragments": 1}, "maxmin", {"bits": 4}, (1, 2), ["in one fragment with a delay"]),
-        (SLOW, {"fragment_sync_delay": 0}, "maxmin", {"bits": 4}, (1, 0),
-         ["wait 9.1% of the time", "times as fast; with sync_every=120, too"]),
+        (
+            SLOW,
+            {"fragment_sync_delay": 0},
+            "maxmin",
+            {"bits": 4},
+            (1, 0),
+            ["wait 9.1% of the time", "times as fast; with sync_every=120, too"],
+        ),
     ],
-)  # fmt: skip
+)
 def test_it_chooses_by_what_ranks_would_wait(ms, options, type, params, about, words):
     found = returned(run_ranks(chosen, 2, ms, options))
     assert found[0][:4] == found[1][:4] and found[0][5] == found[1][5]

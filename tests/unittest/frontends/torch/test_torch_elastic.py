@@ -83,9 +83,7 @@ def listening_addresses(pid):
 def test_job_on_loopback_listens_on_loopback_only(job):
     with job(workers=2, steps=100_000) as running:
         wait_until(lambda: min(running.step(slot) for slot in range(2)) > 0, 60, "two steps")
-        found = {
-            name: listening_addresses(each.pid) for name, each in running.processes.items()
-        }
+        found = {name: listening_addresses(each.pid) for name, each in running.processes.items()}
     for addresses in found.values():  # of the agent, Gloo and the engine at least
         assert len(addresses) >= 3 and all(each.is_loopback for each in addresses), found
 

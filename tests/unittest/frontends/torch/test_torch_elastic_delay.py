@@ -27,8 +27,9 @@ def test_weights_are_those_of_one_process(job, alpha):  # noqa: F811
 @pytest.mark.slow
 @pytest.mark.parametrize("alpha", [0.0, 0.5])
 def test_a_death_while_the_others_train_on_costs_them_nothing(job, alpha):  # noqa: F811
-    with job(4, 5 * H + DELAY, faults={1: ("die", 3), 3: ("die", 3)},
-             more=delayed(alpha)) as running:  # fmt: skip
+    with job(
+        4, 5 * H + DELAY, faults={1: ("die", 3), 3: ("die", 3)}, more=delayed(alpha)
+    ) as running:
         digests = end(running, (0, 2))
         workers = contributions(running)[:5]
         for slot in (0, 2):

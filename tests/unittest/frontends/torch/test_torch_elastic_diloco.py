@@ -112,9 +112,15 @@ def job():
     jobs = []
 
     def start(
-        workers=4, steps=6 * H, compression="none", faults=None, load=None, save=None, more=None,
+        workers=4,
+        steps=6 * H,
+        compression="none",
+        faults=None,
+        load=None,
+        save=None,
+        more=None,
         **options,
-    ):  # fmt: skip
+    ):
         about = [compression, H, steps, faults or {}, load, save, more or {}]
         command = [sys.executable, str(PROGRAM), repr(about)]
         path = os.pathsep.join([str(Path(__file__).parents[2]), str(ROOT)])
@@ -259,17 +265,23 @@ def test_one_with_other_settings_or_an_error_in_a_round_ends_alone(job):
         ({"sync_every": 0, "outer_optimizer": "SGD"}, "sync_every must be 1 or more, not 0"),
         ({"sync_every": 5, "outer_optimizer": "inner"}, "must be another one than the inner"),
         ({"sync_every": 5, "outer_optimizer": "SGD", "fragments": 4}, "leave fragments out"),
-        ({"sync_every": 5, "outer_optimizer": "SGD", "backward_passes_per_step": 2},
-         "backward_passes_per_step is for gradients that are averaged"),
+        (
+            {"sync_every": 5, "outer_optimizer": "SGD", "backward_passes_per_step": 2},
+            "backward_passes_per_step is for gradients that are averaged",
+        ),
         ({"sync_every": 5, "outer_optimizer": "part"}, "lacks 2 of the model's parameters"),
         ({"fragment_sync_delay": 2}, "fragment_sync_delay needs sync_every"),
-        ({"sync_every": 5, "outer_optimizer": "SGD", "fragment_sync_delay": 5},
-         "fragment_sync_delay must be in [0, sync_every) = [0, 5), not 5"),
-        ({"sync_every": 5, "outer_optimizer": "SGD", "fragment_update_alpha": 1},
-         "fragment_update_alpha must be in [0, 1), not 1"),
+        (
+            {"sync_every": 5, "outer_optimizer": "SGD", "fragment_sync_delay": 5},
+            "fragment_sync_delay must be in [0, sync_every) = [0, 5), not 5",
+        ),
+        (
+            {"sync_every": 5, "outer_optimizer": "SGD", "fragment_update_alpha": 1},
+            "fragment_update_alpha must be in [0, 1), not 1",
+        ),
         ({"topology": "auto"}, "topology 'auto' is for compress() and DistributedOptimizer"),
     ],
-)  # fmt: skip
+)
 def test_what_is_wrong_is_said_in_a_sentence(given, sentence):
     import hipress.torch.elastic as elastic
 

@@ -1,6 +1,5 @@
 """What people read while an elastic job runs: a line for each view, and nothing that frightens."""
 
-
 import pytest
 
 from elastic_training import command

@@ -1,5 +1,4 @@
-"""Parameters without elements (a layer that a configuration left out) train as without compression.
-"""
+"""Parameters without elements, of layers that a configuration leaves out, train as usual."""
 
 import os
 
@@ -80,8 +79,10 @@ def in_the_optimizer(rank, type, params, min_size):
     hipress.torch.broadcast_parameters(model.state_dict())
     optimizer = hipress.torch.DistributedOptimizer(
         hipress.torch.FrozenAdamW(model.parameters(), lr=0.0, freeze_step=1),
-        model.named_parameters(), {"type": type, **params}, min_size=min_size,
-    )  # fmt: skip
+        model.named_parameters(),
+        {"type": type, **params},
+        min_size=min_size,
+    )
     alike = []
     for step in range(3):
         backward(plain, rank, step)

@@ -154,10 +154,7 @@ def in_numpy(world_size, graphs, type, dtype, sizes=SIZES):
     for step in range(STEPS):
         for run, n in zip(runs, sizes, strict=True):
             result = run.step(
-                {
-                    worker(r): gradient(r, step, n, dtype).float().numpy()
-                    for r in range(world_size)
-                }
+                {worker(r): gradient(r, step, n, dtype).float().numpy() for r in range(world_size)}
             )[worker(0)]
             sha.update(torch.from_numpy(result).to(dtype).view(torch.uint8).numpy())
     return sha.hexdigest()
@@ -199,11 +196,15 @@ def run_cut(rank):
     for number, topology in enumerate(TOPOLOGIES):
         graphs = [
             topologies.build(
-                topologies.among_workers(topology), n, world_size, home=owner, devices_per_host=2,
+                topologies.among_workers(topology),
+                n,
+                world_size,
+                home=owner,
+                devices_per_host=2,
                 partitions=min(12, n // 64 + 1),
             )
             for owner, n in enumerate(CUT)
-        ]  # fmt: skip
+        ]
         args = graphs, "maxminef", DTYPES[number % len(DTYPES)], CUT
         found[topology] = on_group(engine, rank, *args)
         if number % world_size == rank:

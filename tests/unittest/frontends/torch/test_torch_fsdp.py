@@ -49,9 +49,10 @@ class Given(torch.nn.Module):
     def forward(self, rank, step):
         return sum(
             (p * gradient_of(self._prefix + name, p.shape, rank, step, p.dtype).to(p.device))
-            .sum().float()
+            .sum()
+            .float()
             for name, p in self.named_parameters()
-        )  # fmt: skip
+        )
 
 
 class Model(torch.nn.Module):
@@ -179,6 +180,7 @@ def modes(rank):
 
     import hipress.torch
     from hipress.planning.plan import Decision
+
     world_size = 3
     model = sharded(init_device_mesh("cpu", (world_size,)))
     model.parts[0].even.requires_grad_(False)
@@ -191,9 +193,11 @@ def modes(rank):
         "topk", {"ratio": 0.1}, world_size, lambda name, _: name in named, partitions=9
     )
     others = references(
-        "topk", {"ratio": 0.1}, world_size,
+        "topk",
+        {"ratio": 0.1},
+        world_size,
         lambda n, size: n not in plan and size >= 1000 and "even" not in n,
-    )  # fmt: skip
+    )
     expected_of.update(others)
     assert set(expected_of) == {"parts.0.uneven", "parts.1.left_out", "parts.1.one_row"}
 
@@ -223,8 +227,9 @@ def modes(rank):
     made = model.parts[1].forward
     model.parts[1].forward = lambda rank, step: sum(
         (p * gradient_of("1." + name, p.shape, rank, step)).sum()
-        for name, p in model.parts[1].named_parameters() if name != "one_row"
-    )  # fmt: skip
+        for name, p in model.parts[1].named_parameters()
+        if name != "one_row"
+    )
     backward(model, rank, 4)
     check([4], expected_of)
     model.parts[1].forward = made
@@ -266,8 +271,11 @@ def wrong(rank):
     refused(sharded(mesh), min_size=10 + rank)
     refused(sharded(mesh), plan={"other": object()})
     refused(sharded(mesh), replicate_group=dist.group.WORLD)
-    refused(fully_shard(torch.nn.Linear(8, 8), mesh=mesh,
-                        shard_placement_fn=lambda p: Shard(p.ndim - 1)))  # fmt: skip
+    refused(
+        fully_shard(
+            torch.nn.Linear(8, 8), mesh=mesh, shard_placement_fn=lambda p: Shard(p.ndim - 1)
+        )
+    )
     policy = MixedPrecisionPolicy(reduce_dtype=torch.float64)
     refused(sharded(mesh, mp_policy=policy), min_size=MIN_SIZE)
     replicated = init_device_mesh("cpu", (1, 2), mesh_dim_names=("replicate", "shard"))
@@ -297,9 +305,19 @@ def test_misuse():
     first, second = returned(run_ranks(wrong, 2))
     assert "waited 1 s for rank 1 to ask for compression" in first.pop()
     for number, said in enumerate(zip(first, second, strict=True)):
-        text = ["after fully_shard", "nonsense", "differ in min_size", "'other'",
-                "one rank of each host", "dimension 0", "reduced as float64", "2 dimensions",
-                "already", "replicate()", "replicate()"][number]  # fmt: skip
+        text = [
+            "after fully_shard",
+            "nonsense",
+            "differ in min_size",
+            "'other'",
+            "one rank of each host",
+            "dimension 0",
+            "reduced as float64",
+            "2 dimensions",
+            "already",
+            "replicate()",
+            "replicate()",
+        ][number]
         assert all(text in one for one in said), said
 
 
@@ -315,9 +333,12 @@ def hybrid(rank, momentum):
     mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("replicate", "shard"))
     model = sharded(mesh["shard"])
     hipress.torch.compress_fsdp(
-        model, "onebit", min_size=800, replicate_group=mesh["replicate"].get_group(),
+        model,
+        "onebit",
+        min_size=800,
+        replicate_group=mesh["replicate"].get_group(),
         shared_momentum=momentum,
-    )  # fmt: skip
+    )
     host, shard = divmod(rank, 2)
     runs, sums = {}, {}
     for step in range(STEPS):

@@ -84,9 +84,12 @@ def moves(rank, pairs, frozen=((), ())):
             made[1].load_state_dict({k: v for each in states for k, v in each.items()})
             for name, values in result(made[0], rank, None).items():
                 torch.testing.assert_close(
-                    values, FACTOR * results[0][name], rtol=1e-6, atol=1e-6,
+                    values,
+                    FACTOR * results[0][name],
+                    rtol=1e-6,
+                    atol=1e-6,
                     msg=lambda text, at=(left, taken, name): f"{at}: {text}",
-                )  # fmt: skip
+                )
         dist.barrier()
 
 

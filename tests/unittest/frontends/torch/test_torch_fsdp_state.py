@@ -109,17 +109,25 @@ def moves(rank, pairs, frozen=((), ())):
                 total = sum(step[f"layers.{name}.weight"] for step in steps)
                 assert rests[0][name].abs().max() > 0.1
                 torch.testing.assert_close(
-                    total, rests[0][name], rtol=0, atol=2e-6,
+                    total,
+                    rests[0][name],
+                    rtol=0,
+                    atol=2e-6,
                     msg=lambda text, at=(left, taken, name): f"{at}: {text}",
-                )  # fmt: skip
+                )
             assert compression.step == 10
         dist.barrier()
 
 
 PAIRS = [
-    ("fsdp3", "fsdp2"), ("fsdp2", "fsdp4"), ("fsdp3", "ddp"), ("ddp", "fsdp3"),
-    ("hsdp", "fsdp3"), ("fsdp3", "hsdp"), ("hsdp", "ddp"),
-]  # fmt: skip
+    ("fsdp3", "fsdp2"),
+    ("fsdp2", "fsdp4"),
+    ("fsdp3", "ddp"),
+    ("ddp", "fsdp3"),
+    ("hsdp", "fsdp3"),
+    ("fsdp3", "hsdp"),
+    ("hsdp", "ddp"),
+]
 
 
 @pytest.mark.slow

@@ -5,8 +5,14 @@ import pytest
 from harness.torch_ranks import run_ranks, torch
 from test_torch_low_rank import Job
 
-SHAPES = {"one": (1,), "large": (300, 70), "bias": (4500,), "none": (0,), "larger": (5000,),
-          "few": (2, 3)}  # fmt: skip
+SHAPES = {
+    "one": (1,),
+    "large": (300, 70),
+    "bias": (4500,),
+    "none": (0,),
+    "larger": (5000,),
+    "few": (2, 3),
+}
 MIN_SIZE = 5000
 """The size from which on gradients are large; small ones are enough for all ranks to sum a part."""
 SMALL = ("one", "bias", "few")
@@ -112,8 +118,13 @@ def test_what_goes_wrong_with_small_gradients_alone_is_told_on_all_ranks():
 
 
 def only_empty(rank):
-    job = Job(rank, shapes={"large": (5000,), "none": (0, 7)}, type="onebit", min_size=MIN_SIZE,
-              shared_momentum=0.9)  # fmt: skip
+    job = Job(
+        rank,
+        shapes={"large": (5000,), "none": (0, 7)},
+        type="onebit",
+        min_size=MIN_SIZE,
+        shared_momentum=0.9,
+    )
     return [len(job.reduce({"large": torch.ones(5000), "none": torch.ones(0, 7)})["large"])] * 2
 
 
@@ -146,5 +157,8 @@ def adjacent(rank):
 
 def test_adjacent_gradients_are_one_key():
     assert adjacent(0) == [
-        (0, 8, 0, 0), (9, 2, 0, 0), (0, 16, 8, 10), (9, 2, 1, 10),
-    ]  # fmt: skip
+        (0, 8, 0, 0),
+        (9, 2, 0, 0),
+        (0, 16, 8, 10),
+        (9, 2, 1, 10),
+    ]

@@ -143,8 +143,10 @@ def counted(rank):
             if model is whole:
                 optimizer.step()
         found.append(compression.stats())
-    return [(s.compressed, s.uncompressed, sorted(map(str, s.parameters.values())), str(s))
-            for s in found]  # fmt: skip
+    return [
+        (s.compressed, s.uncompressed, sorted(map(str, s.parameters.values())), str(s))
+        for s in found
+    ]
 
 
 def test_stats_tell_what_went_uncompressed_and_why():

@@ -29,9 +29,11 @@ def made(folder, type="onebit", **settings):
     model = Matrix()
     trainer = trainer_of(model, str(folder), steps=4)
     callback = compress_trainer(trainer, type, min_size=16, **settings)
-    return trainer, callback, lambda: (
-        model.weight.detach().numpy().tobytes(), callback.compression.step
-    )  # fmt: skip
+    return (
+        trainer,
+        callback,
+        lambda: (model.weight.detach().numpy().tobytes(), callback.compression.step),
+    )
 
 
 def train(rank, folder, checkpoint, *given):

@@ -130,9 +130,12 @@ def of_a_warm_up(type, params):
 
     model = network()
     optimizer = hipress.torch.DistributedOptimizer(
-        torch.optim.SGD(model.parameters(), 0.1), model.named_parameters(),
-        {"type": type, **params}, min_size=1000, warmup_steps=100,
-    )  # fmt: skip
+        torch.optim.SGD(model.parameters(), 0.1),
+        model.named_parameters(),
+        {"type": type, **params},
+        min_size=1000,
+        warmup_steps=100,
+    )
     return optimizer.compression
 
 

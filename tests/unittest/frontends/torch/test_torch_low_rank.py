@@ -51,8 +51,18 @@ def gradients(rank, step, shapes=SHAPES):
 class Job:
     """This rank's gradients in one flat bucket."""
 
-    def __init__(self, this, dtype=None, average=True, shapes=None, topology="ps", type="powersgd",
-                 min_size=MIN_SIZE, shared_momentum=0.0, **params):  # fmt: skip
+    def __init__(
+        self,
+        this,
+        dtype=None,
+        average=True,
+        shapes=None,
+        topology="ps",
+        type="powersgd",
+        min_size=MIN_SIZE,
+        shared_momentum=0.0,
+        **params,
+    ):
         import torch.distributed as dist
 
         from hipress.torch.settings import Settings
@@ -64,9 +74,13 @@ class Job:
             params.setdefault("rank", 2)
         topology, _, devices = topology.partition(":")
         settings = Settings(
-            type, params, topology, min_size=min_size, devices_per_host=int(devices or 1),
+            type,
+            params,
+            topology,
+            min_size=min_size,
+            devices_per_host=int(devices or 1),
             shared_momentum=shared_momentum,
-        )  # fmt: skip
+        )
         named = [
             (name, torch.nn.Parameter(torch.zeros(shape, dtype=self.dtype)))
             for name, shape in self.shapes.items()
@@ -300,9 +314,12 @@ def train(rank, world_size):
     ddp, compression = wrap(network(), "powersgd", rank=4, bucket_cap_mb=0.01, warmup_steps=2)
     other = network()
     wrapped = hipress.torch.DistributedOptimizer(
-        torch.optim.SGD(other.parameters(), lr=0.3), named_parameters=other.named_parameters(),
-        compression={"type": "powersgd", "rank": 4}, min_size=1000, warmup_steps=2,
-    )  # fmt: skip
+        torch.optim.SGD(other.parameters(), lr=0.3),
+        named_parameters=other.named_parameters(),
+        compression={"type": "powersgd", "rank": 4},
+        min_size=1000,
+        warmup_steps=2,
+    )
     losses = []
     for step in range(40):
         found = []

@@ -81,8 +81,9 @@ def named(rank):
         alike.append(same(plain, gradients(model, rank, mesh)))
     said = []
     for mesh, names in (
-        (one, {"replicate": "data"}), (two, {"replicate": "host", "shard": "device"})
-    ):  # fmt: skip
+        (one, {"replicate": "data"}),
+        (two, {"replicate": "host", "shard": "device"}),
+    ):
         with pytest.raises(ValueError) as error:
             hipress.torch.compress_fsdp(made(mesh, **names), "fp16")
         said.append(str(error.value))
@@ -115,8 +116,9 @@ def several(rank):
     model = fully_shard(linear(), mesh=mesh, shard_placement_fn=place)
     with pytest.raises(ValueError) as error:
         hipress.torch.compress_fsdp(model, "fp16")
-    return str(error.value), same(gradients(fully_shard(linear(), mesh=mesh), rank),
-                                  gradients(model, rank))  # fmt: skip
+    return str(error.value), same(
+        gradients(fully_shard(linear(), mesh=mesh), rank), gradients(model, rank)
+    )
 
 
 @dims

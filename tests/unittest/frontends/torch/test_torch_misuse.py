@@ -96,9 +96,10 @@ def wrong_op(rank):
     for op in (1, None, dist.ReduceOp.SUM):
         with pytest.raises(ValueError) as caught:
             hipress.torch.DistributedOptimizer(
-                torch.optim.SGD(model.parameters(), lr=0.1), model.named_parameters(),
+                torch.optim.SGD(model.parameters(), lr=0.1),
+                model.named_parameters(),
                 op=op if rank else "average",
-            )  # fmt: skip
+            )
         said.append(str(caught.value))
     return said
 

@@ -48,9 +48,10 @@ def refusals(rank):
     torch._dynamo.config.optimize_ddp = True
     delayed = network()
     delayed = DistributedDataParallel(
-        delayed, delay_all_reduce_named_params=[("0.bias", delayed[0].bias)],
+        delayed,
+        delay_all_reduce_named_params=[("0.bias", delayed[0].bias)],
         param_to_hook_all_reduce=delayed[2].weight,
-    )  # fmt: skip
+    )
     said = [refusal(model) for model in (early, python, delayed)]
     optimizer = torch.optim.SGD(early.module.parameters(), lr=0.1)
     with pytest.raises(ValueError) as error:

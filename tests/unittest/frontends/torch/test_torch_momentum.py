@@ -26,9 +26,14 @@ def equals_reference(rank, world_size, type, params, topology, warm_up=WARM_UP, 
 
     model = network()
     ddp, compression = wrap(
-        model, type, topology=topology, warmup_steps=warm_up, shared_momentum=FACTOR, **params,
+        model,
+        type,
+        topology=topology,
+        warmup_steps=warm_up,
+        shared_momentum=FACTOR,
+        **params,
         **keywords,
-    )  # fmt: skip
+    )
     plain = copy.deepcopy(model)
     sizes = {n: p.numel() for n, p in model.named_parameters()}
     references = expect(type, params, topology, sizes, world_size)
@@ -69,9 +74,13 @@ def sgd_has_it(rank):
         model = network()
         optimizer = hipress.torch.DistributedOptimizer(
             torch.optim.SGD(model.parameters(), lr=0.02, momentum=0.0 if shared else FACTOR),
-            model.named_parameters(), "none", op=op, min_size=MIN_SIZE, warmup_steps=WARM_UP,
+            model.named_parameters(),
+            "none",
+            op=op,
+            min_size=MIN_SIZE,
+            warmup_steps=WARM_UP,
             shared_momentum=shared,
-        )  # fmt: skip
+        )
         for step in range(6):
             optimizer.zero_grad()
             loss_of(model, rank, step).backward()
@@ -150,9 +159,12 @@ def sum_overflows_in_some_partitions(rank):
     size = 40_000
     parameter = torch.nn.Parameter(torch.zeros(size, dtype=torch.float16))
     optimizer = hipress.torch.DistributedOptimizer(
-        torch.optim.SGD([parameter], lr=0.0), [("p", parameter)], "terngrad",
-        plan={"p": Decision(True, 8)}, shared_momentum=FACTOR,
-    )  # fmt: skip
+        torch.optim.SGD([parameter], lr=0.0),
+        [("p", parameter)],
+        "terngrad",
+        plan={"p": Decision(True, 8)},
+        shared_momentum=FACTOR,
+    )
     for step, ones in enumerate((4e4, 6e4, 2e4), 1):  # as above, in the last half
         optimizer.zero_grad()
         (parameter[size // 2 :] * (ones * rank)).sum().backward()
@@ -199,9 +211,13 @@ def all_of_it(rank):
         equals_reference(rank, 2, "onebit", {}, "ps", warm_up=0, bucket_cap_mb=0.05),
     ]
     for check in (
-        sgd_has_it, adam_has_it, overflows, sum_overflows, sum_overflows_in_some_partitions,
+        sgd_has_it,
+        adam_has_it,
+        overflows,
+        sum_overflows,
+        sum_overflows_in_some_partitions,
         refuses,
-    ):  # fmt: skip
+    ):
         check(rank)
     return found, in_another_job(rank)
 
@@ -210,10 +226,14 @@ def on_every_topology(rank):
     return [
         equals_reference(rank, 4, type, {}, topology)
         for type, topology in (
-            ("onebit", "ps"), ("stc", "ring"), ("maxminef", "tree"), ("onebit", "butterfly"),
-            ("ternary", "star"), ("stc", "hierarchical"),
+            ("onebit", "ps"),
+            ("stc", "ring"),
+            ("maxminef", "tree"),
+            ("onebit", "butterfly"),
+            ("ternary", "star"),
+            ("stc", "hierarchical"),
         )
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.slow

@@ -176,8 +176,9 @@ def test_threads_share_an_operator():
     def work(seed: int) -> None:
         x = tensor(200_000, seed)
         states = ops.new_states("onebit", x)
-        results[seed] = [payload_bytes(torch.ops.hipress.encode_onebit(x, *states))
-                         for _ in range(5)]  # fmt: skip
+        results[seed] = [
+            payload_bytes(torch.ops.hipress.encode_onebit(x, *states)) for _ in range(5)
+        ]
 
     threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
     for thread in threads:

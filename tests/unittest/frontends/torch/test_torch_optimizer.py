@@ -73,9 +73,12 @@ def other_order(rank):
     torch.manual_seed(0)
     model = Branches(rank)
     optimizer = hvd.DistributedOptimizer(
-        torch.optim.SGD(model.parameters(), lr=0.1), model.named_parameters(), "fp16",
-        min_size=1000, timeout=10,
-    )  # fmt: skip
+        torch.optim.SGD(model.parameters(), lr=0.1),
+        model.named_parameters(),
+        "fp16",
+        min_size=1000,
+        timeout=10,
+    )
     for _ in range(2):
         optimizer.zero_grad()
         model(torch.ones(2, 64)).sum().backward()
@@ -99,9 +102,12 @@ def with_a_plan(rank):
 
     model = network()
     optimizer = hvd.DistributedOptimizer(
-        torch.optim.SGD(model.parameters(), lr=0.1), model.named_parameters(), "onebit",
-        min_size=MIN_SIZE, plan={"0.weight": Decision(False, 1), "2.bias": Decision(True, 1)},
-    )  # fmt: skip
+        torch.optim.SGD(model.parameters(), lr=0.1),
+        model.named_parameters(),
+        "onebit",
+        min_size=MIN_SIZE,
+        plan={"0.weight": Decision(False, 1), "2.bias": Decision(True, 1)},
+    )
     loss_of(model, rank, 0).backward()
     optimizer.step()
     compressed = {name for name, _ in optimizer.compression.error_feedback.states}
@@ -124,9 +130,12 @@ def with_a_scaler(rank):
 
     model = network()
     optimizer = hvd.DistributedOptimizer(
-        torch.optim.SGD(model.parameters(), lr=0.1), model.named_parameters(), "onebit",
-        min_size=MIN_SIZE, timeout=10,
-    )  # fmt: skip
+        torch.optim.SGD(model.parameters(), lr=0.1),
+        model.named_parameters(),
+        "onebit",
+        min_size=MIN_SIZE,
+        timeout=10,
+    )
     scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
     found = []
     for step in range(4):
@@ -354,9 +363,11 @@ def mistaken(rank):
         said(lambda: hvd.load_checkpoint(None, "/nowhere")),
     ]
     made = hvd.DistributedOptimizer(
-        torch.optim.SGD(model.parameters(), 0.1), model.named_parameters(), "none",
+        torch.optim.SGD(model.parameters(), 0.1),
+        model.named_parameters(),
+        "none",
         timeout=datetime.timedelta(seconds=50),
-    )  # fmt: skip
+    )
     return [*found, made.compression.engine.timeout]
 
 

@@ -97,9 +97,10 @@ def test_modes_of_ddp(alone):
     _apply_optimizer_in_backward(torch.optim.SGD, [model.bias], {"lr": 0.1})
     assert private.is_stepped_in_backward(model.bias)
     delayed = DistributedDataParallel(
-        nn.Linear(4, 3), delay_all_reduce_named_params=[("bias", model.bias)],
+        nn.Linear(4, 3),
+        delay_all_reduce_named_params=[("bias", model.bias)],
         param_to_hook_all_reduce=model.weight,
-    )  # fmt: skip
+    )
     assert private.delays_reductions(delayed)
     mode, torch._dynamo.config.optimize_ddp = torch._dynamo.config.optimize_ddp, "python_reducer"
     try:

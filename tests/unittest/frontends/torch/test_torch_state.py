@@ -146,8 +146,9 @@ def test_another_number_of_ranks_gets_what_was_left(world_size, topology):
     found = run_ranks(take_over, world_size, [state for state, _ in left], "topk", params, topology)
     assert not any(isinstance(one, str) for one in found), found
     for total, step, problem in found:
-        torch.testing.assert_close(torch.from_numpy(total), torch.from_numpy(rest), rtol=0,
-                                   atol=2e-6)  # fmt: skip
+        torch.testing.assert_close(
+            torch.from_numpy(total), torch.from_numpy(rest), rtol=0, atol=2e-6
+        )
         assert step == 41
         assert "rank 0's is not there" in problem
 
@@ -175,8 +176,9 @@ def test_another_topology_needs_a_ranks_own_state_only(before, after, own):
     for total, step, _ in returned(
         run_ranks(take_over, 4, states, "topk", others_params, other, own)
     ):
-        torch.testing.assert_close(torch.from_numpy(total), torch.from_numpy(rest), rtol=0,
-                                   atol=2e-6)  # fmt: skip
+        torch.testing.assert_close(
+            torch.from_numpy(total), torch.from_numpy(rest), rtol=0, atol=2e-6
+        )
         assert step == 41
 
 

@@ -33,10 +33,18 @@ def trainer_of(model, folder, steps):
     generator = torch.Generator().manual_seed(3)
     data = [{"x": torch.randn(3000, generator=generator), "y": 1.0} for _ in range(32)]
     args = TrainingArguments(
-        folder, max_steps=steps, save_steps=2, per_device_train_batch_size=2, learning_rate=1e-4,
-        optim="sgd", max_grad_norm=0, use_cpu=True, report_to="none", disable_tqdm=True,
+        folder,
+        max_steps=steps,
+        save_steps=2,
+        per_device_train_batch_size=2,
+        learning_rate=1e-4,
+        optim="sgd",
+        max_grad_norm=0,
+        use_cpu=True,
+        report_to="none",
+        disable_tqdm=True,
         ddp_find_unused_parameters=False,
-    )  # fmt: skip
+    )
     return Trainer(model=model, args=args, train_dataset=data)
 
 

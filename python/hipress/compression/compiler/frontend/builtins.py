@@ -9,8 +9,18 @@ from hipress.compression.compiler.frontend.scope import FLOAT, INT, Closure, Ran
 from hipress.compression.compiler.ir.ir import RUN, TRANSFORMS, Block, Instr
 from hipress.compression.compiler.ir.slices import backward, clone
 
-_ELEMENTWISE = {"floor": 1, "ceil": 1, "abs": 1, "sqrt": 1, "isfinite": 1, "isnan": 1,
-                "max": 2, "min": 2, "bits": 1, "from_bits": 1}  # fmt: skip
+_ELEMENTWISE = {
+    "floor": 1,
+    "ceil": 1,
+    "abs": 1,
+    "sqrt": 1,
+    "isfinite": 1,
+    "isnan": 1,
+    "max": 2,
+    "min": 2,
+    "bits": 1,
+    "from_bits": 1,
+}
 _OF_ELEMENTS = ("index", "load", "load_at", "bucket_load", "random", "random16")
 _USAGE = {
     "map": "map(vector or range, ..., function)",
@@ -197,9 +207,11 @@ def _sum(x: Expressions, node: ast.Call, hint: str, elem_type: object) -> Scalar
 
 def _extreme(x: Expressions, node: ast.Call) -> Scalar:
     source = x.floats(x.vector(node.args[0]), node.args[0])
-    return Scalar(x.loop(
-        x.size_of(source), lambda: x.emit("reduce", [x.element(source)], "f32", fn=node.name)
-    ))  # fmt: skip
+    return Scalar(
+        x.loop(
+            x.size_of(source), lambda: x.emit("reduce", [x.element(source)], "f32", fn=node.name)
+        )
+    )
 
 
 def _bucket_extreme(x: Expressions, node: ast.Call, hint: str, elem_type: object) -> Vec:
@@ -215,9 +227,12 @@ def _bucket_extreme(x: Expressions, node: ast.Call, hint: str, elem_type: object
     less = x.emit("sub", [bucket, x.const(1, "i64")], "i64")
     size = x.emit("div", [x.emit("add", [domain, less], "i64"), bucket], "i64")
     name = x.new_vector(hint, "f32", size)
-    x.loop(domain, lambda: x.emit(
-        "bucket_reduce", [bucket, x.element(source)], "none", [name], fn=node.name[-3:]
-    ))  # fmt: skip
+    x.loop(
+        domain,
+        lambda: x.emit(
+            "bucket_reduce", [bucket, x.element(source)], "none", [name], fn=node.name[-3:]
+        ),
+    )
     return Vec(name, FLOAT)
 
 
@@ -331,9 +346,20 @@ def scatter(x: Expressions, node: ast.Call, target: str) -> None:
 
 # The functions, and how many arguments they take; 0: they say it themselves.
 _SPECIAL = {
-    "map": (_map, 0), "reduce": (_reduce, 3), "filter": (_filter, 2), "range": (_range, 1),
-    "sum": (_sum, 1), "sort": (_sort, 1), "quantile": (_quantile, 2), "topk": (_topk, 2),
-    "sample": (_sample, 2), "random_indices": (_random_indices, 2), "gather": (_gather, 2),
-    "scatter": (_scatter, 0), "bucket_max": (_bucket_extreme, 2),
-    "bucket_min": (_bucket_extreme, 2), "dct": (_cosines, 2), "idct": (_cosines, 2),
-}  # fmt: skip
+    "map": (_map, 0),
+    "reduce": (_reduce, 3),
+    "filter": (_filter, 2),
+    "range": (_range, 1),
+    "sum": (_sum, 1),
+    "sort": (_sort, 1),
+    "quantile": (_quantile, 2),
+    "topk": (_topk, 2),
+    "sample": (_sample, 2),
+    "random_indices": (_random_indices, 2),
+    "gather": (_gather, 2),
+    "scatter": (_scatter, 0),
+    "bucket_max": (_bucket_extreme, 2),
+    "bucket_min": (_bucket_extreme, 2),
+    "dct": (_cosines, 2),
+    "idct": (_cosines, 2),
+}

@@ -12,10 +12,25 @@ from hipress.compression.compiler.ir.indices import counts_buckets
 from hipress.compression.compiler.ir.ir import Instr, Vector
 
 _BINARY = {
-    "+": "add", "-": "sub", "*": "mul", "/": "div", "%": "mod", "&": "and", "|": "or", "^": "xor",
-    "<<": "shl", ">>": "shr", "<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne",
-    "&&": "and", "||": "or",
-}  # fmt: skip
+    "+": "add",
+    "-": "sub",
+    "*": "mul",
+    "/": "div",
+    "%": "mod",
+    "&": "and",
+    "|": "or",
+    "^": "xor",
+    "<<": "shl",
+    ">>": "shr",
+    "<": "lt",
+    "<=": "le",
+    ">": "gt",
+    ">=": "ge",
+    "==": "eq",
+    "!=": "ne",
+    "&&": "and",
+    "||": "or",
+}
 _ORDER = ("bool", "i32", "u32", "i64", "f32", "f64")
 
 
@@ -255,10 +270,12 @@ class Expressions(Emitter):
             self.check_size(source, domain, pos)
 
         def body() -> tuple[str, ast.TypeName]:
-            result = function(*(
-                self.uniform(value.value) if isinstance(value, Scalar) else self.element(value)
-                for value in values
-            ))  # fmt: skip
+            result = function(
+                *(
+                    self.uniform(value.value) if isinstance(value, Scalar) else self.element(value)
+                    for value in values
+                )
+            )
             base = {"f32": "float", "i32": "int", "u32": "uint32", "bool": "bool"}[result.type]
             written = type_ or ast.TypeName(base, None, pos)
             result = self.convert(result, written, pos)

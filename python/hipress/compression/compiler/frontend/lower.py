@@ -34,8 +34,9 @@ class Lowerer:
             return
         needs = {
             name: self.condition(name, condition)
-            for name, condition in signature.states.items() if condition is not None
-        }  # fmt: skip
+            for name, condition in signature.states.items()
+            if condition is not None
+        }
         x.vectors[source] = Vector(source, "f32", x.n, "input")
         x.env.declare(source, Vec(source))
         x.env.declare(target, Output())

@@ -13,12 +13,29 @@ from hipress.compression.compiler.frontend import ast
 
 # How a missing or wrong token is called in messages.
 _NAMES = {
-    "NAME": "a name", "INT": "a number", "FLOAT": "a number", "HEX": "a number",
-    "STRING": "a text in quotes", "SCALAR_TYPE": "a type", "UINT": "a type", "RANDOM": "random",
-    "LSQB": "[", "RSQB": "]", "LPAR": "(", "RPAR": ")", "LBRACE": "{", "RBRACE": "}",
-    "SEMICOLON": ";", "COMMA": ",", "EQUAL": "=", "QMARK": "?", "COLON": ":", "DOT": ".",
-    "__ANON_0": "->", "$END": "the end of the file",
-}  # fmt: skip
+    "NAME": "a name",
+    "INT": "a number",
+    "FLOAT": "a number",
+    "HEX": "a number",
+    "STRING": "a text in quotes",
+    "SCALAR_TYPE": "a type",
+    "UINT": "a type",
+    "RANDOM": "random",
+    "LSQB": "[",
+    "RSQB": "]",
+    "LPAR": "(",
+    "RPAR": ")",
+    "LBRACE": "{",
+    "RBRACE": "}",
+    "SEMICOLON": ";",
+    "COMMA": ",",
+    "EQUAL": "=",
+    "QMARK": "?",
+    "COLON": ":",
+    "DOT": ".",
+    "__ANON_0": "->",
+    "$END": "the end of the file",
+}
 
 
 @lru_cache(maxsize=1)

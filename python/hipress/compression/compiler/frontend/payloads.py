@@ -227,8 +227,9 @@ def _expect_param(x: Expressions, node: ast.Name, target: Scalar) -> None:
     x.emit("require", [same], "none", message=message)
 
 
-def _extract_field(x: Expressions, node: ast.Name, declaration: ast.Declare, order: str,
-                  multiple: int) -> None:  # fmt: skip
+def _extract_field(
+    x: Expressions, node: ast.Name, declaration: ast.Declare, order: str, multiple: int
+) -> None:
     type_ = declaration.type
     if not declaration.vector:
         elem = _field_type(x, node, Scalar(x.n, type_))
@@ -253,8 +254,9 @@ def _field_size(x: Expressions, node: ast.Name, declaration: ast.Declare) -> Ins
     return size
 
 
-def _extract_indices(x: Expressions, form: str, node: ast.Name,
-                    declaration: ast.Declare) -> tuple[list[Instr], str, str]:  # fmt: skip
+def _extract_indices(
+    x: Expressions, form: str, node: ast.Name, declaration: ast.Declare
+) -> tuple[list[Instr], str, str]:
     """Takes the bytes of ascending indices from the payload; how many indices they are, for
     pack_gaps how many bytes, and the names of the indices and of the bytes."""
     type_ = declaration.type
@@ -274,8 +276,9 @@ def _extract_indices(x: Expressions, form: str, node: ast.Name,
     return numbers, name, data
 
 
-def _extract_where(x: Expressions, node: ast.Name, declaration: ast.Declare,
-                  mask: ast.Node) -> list[str]:  # fmt: skip
+def _extract_where(
+    x: Expressions, node: ast.Name, declaration: ast.Declare, mask: ast.Node
+) -> list[str]:
     """Takes the bits under a mask from the payload; the names of the vector that they will be in
     where they were, of these bits and of the mask."""
     type_ = declaration.type
@@ -283,9 +286,10 @@ def _extract_where(x: Expressions, node: ast.Name, declaration: ast.Declare,
         raise CompileError(f"{node.name} must be {_PLANE}", node.pos)
     value = x.env.get(mask.name) if isinstance(mask, ast.Name) else None
     fields = {
-        instr.vec[0]: instr for instr in x.body
+        instr.vec[0]: instr
+        for instr in x.body
         if isinstance(instr, Instr) and instr.op == "field_vector"
-    }  # fmt: skip
+    }
     if not isinstance(value, Vec) or value.name not in fields or not _is_plane(x, value.name):
         raise CompileError(_NO_MASK, mask.pos)
     fields[value.name].attrs["zeros"] = True  # one payload for one gradient

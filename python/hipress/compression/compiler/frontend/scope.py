@@ -141,9 +141,15 @@ FLOAT, INT = ast.TypeName("float", None, None), ast.TypeName("int", None, None)
 def storage(type_: ast.TypeName) -> str:
     """The IR's storage type of a vector with such elements."""
     simple = {
-        "float": "f32", "int": "i32", "uint32": "u32", "uint16": "u16", "float16": "f16",
-        "bfloat16": "bf16", "bool": "u<1>", "uint8": "u<8>",
-    }  # fmt: skip
+        "float": "f32",
+        "int": "i32",
+        "uint32": "u32",
+        "uint16": "u16",
+        "float16": "f16",
+        "bfloat16": "bf16",
+        "bool": "u<1>",
+        "uint8": "u<8>",
+    }
     if type_.base in simple:
         return simple[type_.base]
     if type_.base == "uint":

@@ -37,9 +37,25 @@ from dataclasses import dataclass, field
 from itertools import count
 
 BINARY = {
-    "add", "sub", "mul", "div", "mod", "and", "or", "xor", "shl", "shr", "min", "max",
-    "lt", "le", "gt", "ge", "eq", "ne",
-}  # fmt: skip
+    "add",
+    "sub",
+    "mul",
+    "div",
+    "mod",
+    "and",
+    "or",
+    "xor",
+    "shl",
+    "shr",
+    "min",
+    "max",
+    "lt",
+    "le",
+    "gt",
+    "ge",
+    "eq",
+    "ne",
+}
 COMPARE = {"lt", "le", "gt", "ge", "eq", "ne"}
 RANK = {"bool": 0, "i32": 1, "u32": 2, "i64": 3, "f32": 4, "f64": 5}
 RUN = 4
@@ -239,8 +255,11 @@ class Program:
     @property
     def exact(self) -> bool:
         """Whether the gradient goes into payloads with all its bits, in its own type."""
-        return any(instr.op in ("pack_floats", "unpack_floats")
-                   for function in self.functions for instr in function.instrs())  # fmt: skip
+        return any(
+            instr.op in ("pack_floats", "unpack_floats")
+            for function in self.functions
+            for instr in function.instrs()
+        )
 
     @property
     def uses_step(self) -> bool:
@@ -261,14 +280,39 @@ class Program:
 
 _READS = {"load", "load_at", "bucket_load", "element", "count_where", "gaps_bytes", "emit"}
 _WRITES = {
-    "store", "bucket_reduce", "compact", "topk", "sort", "random_indices", "scatter",
-    "field_vector", "pack_ascending", "unpack_ascending", "pack_where", "unpack_where",
-    "pack_gaps", "unpack_gaps", "pack_floats", "unpack_floats", "dct", "idct",
-}  # fmt: skip
+    "store",
+    "bucket_reduce",
+    "compact",
+    "topk",
+    "sort",
+    "random_indices",
+    "scatter",
+    "field_vector",
+    "pack_ascending",
+    "unpack_ascending",
+    "pack_where",
+    "unpack_where",
+    "pack_gaps",
+    "unpack_gaps",
+    "pack_floats",
+    "unpack_floats",
+    "dct",
+    "idct",
+}
 _SOURCES_FOLLOW = {
-    "compact", "topk", "sort", "pack_ascending", "unpack_ascending", "pack_where", "unpack_where",
-    "pack_gaps", "unpack_gaps", "pack_floats", "dct", "idct",
-}  # fmt: skip
+    "compact",
+    "topk",
+    "sort",
+    "pack_ascending",
+    "unpack_ascending",
+    "pack_where",
+    "unpack_where",
+    "pack_gaps",
+    "unpack_gaps",
+    "pack_floats",
+    "dct",
+    "idct",
+}
 
 
 def reads(instr: Instr) -> list[str]:
@@ -288,9 +332,15 @@ def writes(instr: Instr) -> list[str]:
 def has_effect(instr: Instr) -> bool:
     """True if an instruction must stay even if nothing uses its value."""
     return instr.op in (
-        "emit", "require", "end_of_payload", "field", "field_vector", "unpack_ascending",
-        "unpack_gaps", "unpack_floats",
-    )  # fmt: skip
+        "emit",
+        "require",
+        "end_of_payload",
+        "field",
+        "field_vector",
+        "unpack_ascending",
+        "unpack_gaps",
+        "unpack_floats",
+    )
 
 
 def node_reads(node: Instr | Loop) -> set[str]:

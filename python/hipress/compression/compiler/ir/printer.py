@@ -8,19 +8,40 @@ from __future__ import annotations
 from hipress.compression.compiler.ir.ir import Block, Function, Instr, Loop, Program
 
 _SYMBOLS = {
-    "add": "+", "sub": "-", "mul": "*", "div": "/", "mod": "%", "and": "&", "or": "|", "xor": "^",
-    "shl": "<<", "shr": ">>", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=",
-}  # fmt: skip
+    "add": "+",
+    "sub": "-",
+    "mul": "*",
+    "div": "/",
+    "mod": "%",
+    "and": "&",
+    "or": "|",
+    "xor": "^",
+    "shl": "<<",
+    "shr": ">>",
+    "lt": "<",
+    "le": "<=",
+    "gt": ">",
+    "ge": ">=",
+    "eq": "==",
+    "ne": "!=",
+}
 _STATEMENTS = {
-    "store": "{v[0]}[i] = {a[0]}", "require": 'require {a[0]} else "{message}"',
-    "end_of_payload": "end of payload", "bucket_reduce": "{v[0]}[i / {a[0]}] = {fn} {a[1]}",
-}  # fmt: skip
+    "store": "{v[0]}[i] = {a[0]}",
+    "require": 'require {a[0]} else "{message}"',
+    "end_of_payload": "end of payload",
+    "bucket_reduce": "{v[0]}[i / {a[0]}] = {fn} {a[1]}",
+}
 _VALUES = {
-    "select": "{a[0]} ? {a[1]} : {a[2]}", "load": "{v[0]}[i]", "load_at": "{v[0]}[{a[0]}]",
-    "bucket_load": "{v[0]}[i / {a[0]}]", "saturate": "saturate<{bits}> {a[0]}",
+    "select": "{a[0]} ? {a[1]} : {a[2]}",
+    "load": "{v[0]}[i]",
+    "load_at": "{v[0]}[{a[0]}]",
+    "bucket_load": "{v[0]}[i / {a[0]}]",
+    "saturate": "saturate<{bits}> {a[0]}",
     "wrap": "wrap<{bits}> {a[0]}",
-    "random": "random site {site}", "random16": "random16 site {site}", "field": "field {elem}",
-}  # fmt: skip
+    "random": "random site {site}",
+    "random16": "random16 site {site}",
+    "field": "field {elem}",
+}
 
 
 class _Names:

@@ -17,11 +17,31 @@ from hipress.compression.compiler.ir.ir import (
 
 _ONLY_IN_LOOPS = {"index", "load", "load_at", "bucket_load", "store", "reduce", "bucket_reduce"}
 _ONLY_OUTSIDE = {
-    "compact", "topk", "sort", "scatter", "emit", "field", "field_vector",
-    "end_of_payload", "require", "n", "step", "param", "pack_ascending", "unpack_ascending",
-    "pack_gaps", "unpack_gaps", "gaps_bytes", "pack_where", "count_where",
-    "unpack_where", "pack_floats", "unpack_floats", "dct", "idct",
-}  # fmt: skip
+    "compact",
+    "topk",
+    "sort",
+    "scatter",
+    "emit",
+    "field",
+    "field_vector",
+    "end_of_payload",
+    "require",
+    "n",
+    "step",
+    "param",
+    "pack_ascending",
+    "unpack_ascending",
+    "pack_gaps",
+    "unpack_gaps",
+    "gaps_bytes",
+    "pack_where",
+    "count_where",
+    "unpack_where",
+    "pack_floats",
+    "unpack_floats",
+    "dct",
+    "idct",
+}
 
 
 class IRError(AssertionError):

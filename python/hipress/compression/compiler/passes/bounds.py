@@ -9,8 +9,11 @@ from dataclasses import replace
 from hipress.compression.compiler.ir.ir import Instr, Param
 
 _OPERATIONS = {
-    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "shl": lambda a, b: a << b,
-}  # fmt: skip
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "shl": lambda a, b: a << b,
+}
 _EXACT = 2**24  # integers below it are the same in every type
 _WORD = 2**32 - 1
 

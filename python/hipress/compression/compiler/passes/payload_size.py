@@ -7,10 +7,37 @@ from hipress.compression.compiler.ir.ir import FIELD_BYTES, Function, Instr
 from hipress.compression.compiler.ir.slices import backward, clone
 
 _PURE = {
-    "const", "param", "n", "add", "sub", "mul", "div", "mod", "and", "or", "xor", "shl", "shr",
-    "lt", "le", "gt", "ge", "eq", "ne", "neg", "not", "floor", "ceil", "abs", "sqrt", "cast",
-    "saturate", "wrap", "select", "ascending_bytes",
-}  # fmt: skip
+    "const",
+    "param",
+    "n",
+    "add",
+    "sub",
+    "mul",
+    "div",
+    "mod",
+    "and",
+    "or",
+    "xor",
+    "shl",
+    "shr",
+    "lt",
+    "le",
+    "gt",
+    "ge",
+    "eq",
+    "ne",
+    "neg",
+    "not",
+    "floor",
+    "ceil",
+    "abs",
+    "sqrt",
+    "cast",
+    "saturate",
+    "wrap",
+    "select",
+    "ascending_bytes",
+}
 
 
 class PayloadSize:
@@ -48,10 +75,7 @@ class PayloadSize:
         if not vector.packed:
             return self._emit("mul", [count, self._const(vector.bits // 8)])
         bits = vector.bits
-        width = (
-            self._const(bits) if isinstance(bits, int)
-            else self._emit("param", [], name=bits)
-        )  # fmt: skip
+        width = self._const(bits) if isinstance(bits, int) else self._emit("param", [], name=bits)
         multiple = self._const(vector.multiple)
         more = self._emit("add", [count, self._const(vector.multiple - 1)])
         padded = self._emit("mul", [self._emit("div", [more, multiple]), multiple])

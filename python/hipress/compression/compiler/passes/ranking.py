@@ -41,9 +41,10 @@ def rankings(function: Function, lazy: LazyState | None) -> dict[str, Ranking]:
         if num_readers(function, source) != 1 or (vector.elem, vector.kind) != ("f32", "temp"):
             continue
         writers = [
-            (at, loop) for at, loop in enumerate(function.body)
+            (at, loop)
+            for at, loop in enumerate(function.body)
             if isinstance(loop, Loop) and any(source in i.vec for i in loop.body)
-        ]  # fmt: skip
+        ]
         if len(writers) != 1 or writers[0][0] > position:
             continue
         at, loop = writers[0]
@@ -78,10 +79,13 @@ def _again(function: Function, loop: Loop, source: str) -> Loop | None:
     store = next(i for i in loop.body if i.op == "store" and i.vec[0] == source)
     written = {name for i in loop.body for name in i.vec[:1] if i.op in ("store", "bucket_reduce")}
     kept = {
-        i.args[0].id: i.vec[0] for i in loop.body
-        if i.op == "store" and i is not store and function.vectors[i.vec[0]].elem == "f32"
+        i.args[0].id: i.vec[0]
+        for i in loop.body
+        if i.op == "store"
+        and i is not store
+        and function.vectors[i.vec[0]].elem == "f32"
         and function.vectors[i.vec[0]].needs is None
-    }  # fmt: skip
+    }
     inside = {instr.id for instr in loop.body}
     copies: dict[int, Instr] = {}
 

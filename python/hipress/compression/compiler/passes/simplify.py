@@ -19,17 +19,38 @@ from hipress.compression.compiler.ir.ir import (
 from hipress.compression.compiler.ir.slices import replace
 
 _PURE_MEMORY = {"load", "load_at", "bucket_load", "element", "count_where", "gaps_bytes"}
-_SIDE = {"reduce", "store", "bucket_reduce", "compact", "topk", "sort", "scatter",
-         "random_indices", "pack_ascending", "pack_gaps", "pack_where", "unpack_where", "dct",
-         "idct"}  # fmt: skip
+_SIDE = {
+    "reduce",
+    "store",
+    "bucket_reduce",
+    "compact",
+    "topk",
+    "sort",
+    "scatter",
+    "random_indices",
+    "pack_ascending",
+    "pack_gaps",
+    "pack_where",
+    "unpack_where",
+    "dct",
+    "idct",
+}
 _COMPARISONS = {
-    "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
-    "eq": operator.eq, "ne": operator.ne,
-}  # fmt: skip
+    "lt": operator.lt,
+    "le": operator.le,
+    "gt": operator.gt,
+    "ge": operator.ge,
+    "eq": operator.eq,
+    "ne": operator.ne,
+}
 _WHOLE = {
-    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "and": operator.and_,
-    "or": operator.or_, "xor": operator.xor,
-}  # fmt: skip
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "and": operator.and_,
+    "or": operator.or_,
+    "xor": operator.xor,
+}
 
 
 def fold(function: Function) -> None:
@@ -181,9 +202,10 @@ def _cse_loop(function: Function, loop: Loop, mapping: dict[int, Instr]) -> None
         body.append(instr)
     last = {instr.vec[0]: instr for instr in body if instr.op == "store"}
     loop.body = [
-        instr for instr in body
+        instr
+        for instr in body
         if instr.op != "store" or last[instr.vec[0]] is instr or _read_between(body, instr)
-    ]  # fmt: skip
+    ]
 
 
 def _read_between(body: list[Instr], store: Instr) -> bool:
@@ -230,9 +252,10 @@ def _live_instrs(
     kept = []
     for instr in reversed(body):
         stores = [
-            name for name in writes(instr)
+            name
+            for name in writes(instr)
             if name in read or function.vectors[name].kind in ("state", "output")
-        ]  # fmt: skip
+        ]
         if instr.id in live or has_effect(instr) or stores:
             live |= {arg.id for arg in instr.args}
             kept.append(instr)

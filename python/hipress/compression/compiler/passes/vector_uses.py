@@ -25,9 +25,10 @@ def single_elements(function: Function) -> dict[str, str]:
     """Sorted vectors of which one element is all that is read, with what they are sorted from."""
     elements = {instr.vec[0] for instr in operations(function, "element")}
     return {
-        node.vec[0]: node.vec[1] for node in operations(function, "sort")
+        node.vec[0]: node.vec[1]
+        for node in operations(function, "sort")
         if node.vec[0] in elements and num_readers(function, node.vec[0]) == 1
-    }  # fmt: skip
+    }
 
 
 def only_elements(function: Function, sort: Instr) -> bool:
@@ -47,9 +48,10 @@ def unproven_indices(function: Function) -> list[str]:
     scatters = operations(function, "scatter")
     sizes = {node.vec[1]: function.vectors[node.vec[0]].size for node in scatters}
     return sorted(
-        name for name, size in sizes.items()
+        name
+        for name, size in sizes.items()
         if not ascend(name, size, function.body, function.vectors)
-    )  # fmt: skip
+    )
 
 
 def scatters_output(function: Function) -> bool:

@@ -61,9 +61,12 @@ class Library:
         self.handle.hipress_cuda_error.restype = c_char_p
         self.handle.hipress_cuda_launches.restype = c_uint64
         for name, types in (
-            ("alloc", [POINTER(c_void_p), c_int64]), ("free", [c_void_p]), ("wait", [c_void_p]),
-            ("copy", [c_void_p, c_void_p, c_int64, c_void_p]), ("devices", [POINTER(c_int)]),
-        ):  # fmt: skip
+            ("alloc", [POINTER(c_void_p), c_int64]),
+            ("free", [c_void_p]),
+            ("wait", [c_void_p]),
+            ("copy", [c_void_p, c_void_p, c_int64, c_void_p]),
+            ("devices", [POINTER(c_int)]),
+        ):
             getattr(self.handle, f"hipress_cuda_{name}").argtypes = types
         count = c_int(0)
         error = self.handle.hipress_cuda_devices(byref(count))
@@ -140,9 +143,18 @@ class Algorithm:
         return bool(self.table.fixed_size)
 
     def encode_call(
-        self, gradient: int, n: int, states: Sequence[int], payload: int, capacity: int, size: int,
-        workspace: int, step: int = 0, place: int = 0, skip: int | None = None,
-    ) -> EncodeCall:  # fmt: skip
+        self,
+        gradient: int,
+        n: int,
+        states: Sequence[int],
+        payload: int,
+        capacity: int,
+        size: int,
+        workspace: int,
+        step: int = 0,
+        place: int = 0,
+        skip: int | None = None,
+    ) -> EncodeCall:
         """A call, for encode() or for a list of calls in device memory.
 
         :param gradient, states: device pointers of float32[n]

@@ -16,8 +16,15 @@ from hipress.compression.compiler.runtime.native import include_directory
 # One PTX, assembled for each: nothing here needs a newer instruction. The PTX serves later chips.
 ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_90")
 # Contracted multiply-adds would change bits from one device to the next.
-_NVCC = ["-std=c++17", "-O2", "-fmad=false", "--expt-relaxed-constexpr", "-shared",
-         "-cudart=static", "-Xcompiler=-fPIC,-fvisibility=hidden,-ffp-contract=off"]  # fmt: skip
+_NVCC = [
+    "-std=c++17",
+    "-O2",
+    "-fmad=false",
+    "--expt-relaxed-constexpr",
+    "-shared",
+    "-cudart=static",
+    "-Xcompiler=-fPIC,-fvisibility=hidden,-ffp-contract=off",
+]
 
 
 def nvcc() -> str | None:

@@ -45,9 +45,13 @@ def cxx() -> list[str]:
 
 
 def library(
-    name: str, source_name: str, source: str, command: Sequence[str], flags: Sequence[str] = (),
+    name: str,
+    source_name: str,
+    source: str,
+    command: Sequence[str],
+    flags: Sequence[str] = (),
     depends: Sequence[Path] = (),
-) -> Path:  # fmt: skip
+) -> Path:
     """Return a shared library, from the cache if it was compiled before. If the cache's disk is
     full, the library is compiled in a temporary folder of this process.
 
@@ -85,9 +89,13 @@ def library(
 
 
 def _outside_the_cache(
-    name: str, source_name: str, source: str, command: Sequence[str], flags: Sequence[str],
+    name: str,
+    source_name: str,
+    source: str,
+    command: Sequence[str],
+    flags: Sequence[str],
     full: OSError,
-) -> Path:  # fmt: skip
+) -> Path:
     """Compile in a temporary folder of this process, in TMPDIR or in memory. The folder is removed
     when the process ends.
 

@@ -22,12 +22,29 @@ from hipress.native.declarations import Declarations
 FLAGS = {
     "baseline": [],
     "avx2": ["-mavx2", "-mf16c", "-mbmi2", "-mpopcnt"],
-    "avx512": ["-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mf16c", "-mbmi2",
-               "-mpopcnt"],
-}  # fmt: skip
+    "avx512": [
+        "-mavx512f",
+        "-mavx512bw",
+        "-mavx512dq",
+        "-mavx512vl",
+        "-mf16c",
+        "-mbmi2",
+        "-mpopcnt",
+    ],
+}
 # Contracted multiply-adds would change bits from one machine to the next; ints wrap around.
-COMMON_FLAGS = ["-std=c++17", "-O2", "-fPIC", "-shared", "-ffp-contract=off", "-fwrapv",
-           "-fno-math-errno", "-fno-trapping-math", "-Wno-psabi", "-pthread"]  # fmt: skip
+COMMON_FLAGS = [
+    "-std=c++17",
+    "-O2",
+    "-fPIC",
+    "-shared",
+    "-ffp-contract=off",
+    "-fwrapv",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-Wno-psabi",
+    "-pthread",
+]
 
 
 def include_directory() -> Path:
@@ -147,9 +164,20 @@ class Compiled:
         payload = np.zeros(self.max_bytes(gradient.size) + 64, np.uint8)
         payload[-64:] = 0xA5
         call = self._abi.CompllEncodeCall(
-            gradient.ctypes.data, type_, gradient.size, self._params, pointers, before,
-            0, lazy_values.ctypes.data, step, stream, self.threads, None, payload.ctypes.data,
-        )  # fmt: skip
+            gradient.ctypes.data,
+            type_,
+            gradient.size,
+            self._params,
+            pointers,
+            before,
+            0,
+            lazy_values.ctypes.data,
+            step,
+            stream,
+            self.threads,
+            None,
+            payload.ctypes.data,
+        )
         written = self.algorithm.encode(ctypes.byref(call))
         if call.lazy:
             values = lazy_values.ctypes.data
@@ -183,9 +211,18 @@ class Compiled:
         sizes = (c_int64 * len(data))(*(part.size for part in data))
         call = self._abi.CompllDecodeCall(
             (c_void_p * len(data))(*(part.ctypes.data for part in data)),
-            ctypes.addressof(sizes), len(data), out.size,
-            self._params, out.ctypes.data, 0, int(add), 0, self.threads, None,
-            ctypes.addressof(error), len(error),
-        )  # fmt: skip
+            ctypes.addressof(sizes),
+            len(data),
+            out.size,
+            self._params,
+            out.ctypes.data,
+            0,
+            int(add),
+            0,
+            self.threads,
+            None,
+            ctypes.addressof(error),
+            len(error),
+        )
         if self.algorithm.decode(ctypes.byref(call)) != 0:
             raise PayloadError(f"the payload {error.value.decode()}")

@@ -21,9 +21,13 @@ class Input:
     """
 
     def __init__(
-        self, span: slice | None, dense: torch.Tensor, scale: float, state: DeviceState,
+        self,
+        span: slice | None,
+        dense: torch.Tensor,
+        scale: float,
+        state: DeviceState,
         flag: torch.Tensor,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.state = state
         self._span, self._dense, self._scale, self._flag = span, dense, scale, flag
 

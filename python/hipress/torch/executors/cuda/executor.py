@@ -21,9 +21,14 @@ class CudaExecutor:
     """Makes buckets on one GPU. Parameters are those of a :class:`HostExecutor`, and the device."""
 
     def __init__(
-        self, settings: Settings, engine: Engine, collective: AllReduce,
-        error_feedback: ErrorFeedback, shared: SharedMomentum | None, device: torch.device,
-    ) -> None:  # fmt: skip
+        self,
+        settings: Settings,
+        engine: Engine,
+        collective: AllReduce,
+        error_feedback: ErrorFeedback,
+        shared: SharedMomentum | None,
+        device: torch.device,
+    ) -> None:
         self.engine, self.shared = engine, shared
         self.device = DEVICES[device.type](device)
         self._settings, self._collective = settings, collective
@@ -58,9 +63,12 @@ class CudaExecutor:
         self.device.join()
 
     def bucket(
-        self, flat: torch.Tensor, compressed: Sequence[Gradient], uncompressed: Sequence[Gradient],
+        self,
+        flat: torch.Tensor,
+        compressed: Sequence[Gradient],
+        uncompressed: Sequence[Gradient],
         codecs_warm_up: bool,
-    ) -> CudaSteps:  # fmt: skip
+    ) -> CudaSteps:
         """Prepares the steps of a bucket.
 
         :param flat: a tensor like those of the steps
@@ -79,9 +87,17 @@ class CudaExecutor:
             codecs = Codecs(settings.type, {**settings.params, "warmup": 0}, codecs.average)
         about = digest(f"{settings.describe()} {list(gradients)} {dtype}")
         return CudaProgram(
-            self.device, self._collective.group, gradients, graphs, self.engine.rank,
-            self.engine.world_size, dtype, self._error_feedback, about, codecs,
-        )  # fmt: skip
+            self.device,
+            self._collective.group,
+            gradients,
+            graphs,
+            self.engine.rank,
+            self.engine.world_size,
+            dtype,
+            self._error_feedback,
+            about,
+            codecs,
+        )
 
 
 class CudaSteps:
@@ -92,10 +108,13 @@ class CudaSteps:
     """
 
     def __init__(
-        self, executor: CudaExecutor, program: CudaProgram | None,
+        self,
+        executor: CudaExecutor,
+        program: CudaProgram | None,
         group_sum: GroupAllReduce | GroupReduceScatter | None,
-        compressed: Sequence[Gradient], uncompressed: Sequence[Gradient],
-    ) -> None:  # fmt: skip
+        compressed: Sequence[Gradient],
+        uncompressed: Sequence[Gradient],
+    ) -> None:
         self.program, self._executor, self._group_sum = program, executor, group_sum
         self._compressed, self._uncompressed = compressed, uncompressed
 

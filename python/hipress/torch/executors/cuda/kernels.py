@@ -23,9 +23,13 @@ class CudaKernels:
         self.algorithm = lru_cache(maxsize=256)(self._algorithm)
 
     def encode(
-        self, codec: Compressor, gradient: torch.Tensor, states: list[torch.Tensor], stream: int,
+        self,
+        codec: Compressor,
+        gradient: torch.Tensor,
+        states: list[torch.Tensor],
+        stream: int,
         payload: torch.Tensor,
-    ) -> torch.Tensor:  # fmt: skip
+    ) -> torch.Tensor:
         algorithm, n = self.algorithm(codec.config), gradient.numel()
         wide = gradient.float()
         size = gradient.new_empty(1, dtype=torch.int64)
@@ -33,34 +37,50 @@ class CudaKernels:
         if not codec.fixed_size:
             payload.zero_()  # beyond its size: the same bits in every run
         call = algorithm.encode_call(
-            wide.data_ptr(), n, [state.data_ptr() for state in states[:-1]], payload.data_ptr(),
-            payload.numel(), size.data_ptr(), work.data_ptr(),
-            int(states[-1]) if states else 0, stream & 0xFFFFFFFF,
-        )  # fmt: skip
+            wide.data_ptr(),
+            n,
+            [state.data_ptr() for state in states[:-1]],
+            payload.data_ptr(),
+            payload.numel(),
+            size.data_ptr(),
+            work.data_ptr(),
+            int(states[-1]) if states else 0,
+            stream & 0xFFFFFFFF,
+        )
         # Memory that is freed now is used again by this stream only after the kernels.
         algorithm.encode(call, self.handle(gradient.device))
         return size
 
     def decode(
-        self, codec: Compressor, payload: torch.Tensor, size: torch.Tensor | None,
+        self,
+        codec: Compressor,
+        payload: torch.Tensor,
+        size: torch.Tensor | None,
         out: torch.Tensor,
-    ) -> None:  # fmt: skip
+    ) -> None:
         wide = out if out.dtype == torch.float32 else out.new_empty(out.shape, dtype=torch.float32)
         self._decode(codec, payload, size, wide, add=False)
         if wide is not out:
             out.copy_(wide)
 
     def decode_sum(
-        self, codec: Compressor, payloads: list[torch.Tensor],
-        sizes: list[torch.Tensor | None], out: torch.Tensor,
-    ) -> None:  # fmt: skip
+        self,
+        codec: Compressor,
+        payloads: list[torch.Tensor],
+        sizes: list[torch.Tensor | None],
+        out: torch.Tensor,
+    ) -> None:
         for k, (payload, size) in enumerate(zip(payloads, sizes)):
             self._decode(codec, payload, size, out, add=k > 0)
 
     def _decode(
-        self, codec: Compressor, payload: torch.Tensor, size: torch.Tensor | None,
-        out: torch.Tensor, add: bool,
-    ) -> None:  # fmt: skip
+        self,
+        codec: Compressor,
+        payload: torch.Tensor,
+        size: torch.Tensor | None,
+        out: torch.Tensor,
+        add: bool,
+    ) -> None:
         algorithm, n = self.algorithm(codec.config), out.numel()
         if size is None:
             size = torch.full((1,), payload.numel(), dtype=torch.int64, device=payload.device)
@@ -69,9 +89,14 @@ class CudaKernels:
         status = payload.new_empty(2, dtype=torch.int64)
         work = payload.new_empty(algorithm.decode_workspace(n), dtype=torch.uint8)
         call = DecodeCall(
-            payload.data_ptr(), size.data_ptr(), payload.numel(), n, out.data_ptr(),
-            status.data_ptr(), work.data_ptr(),
-        )  # fmt: skip
+            payload.data_ptr(),
+            size.data_ptr(),
+            payload.numel(),
+            n,
+            out.data_ptr(),
+            status.data_ptr(),
+            work.data_ptr(),
+        )
         algorithm.decode(call, add, self.handle(payload.device))
         found = status.tolist()
         if found[0] != 0:
@@ -96,8 +121,9 @@ class CudaKernels:
         if spec is not None and program.digest != spec:
             raise RuntimeError(f"{path} is no longer what {type_} was loaded from; start again")
         integers = {param.name for param in program.params if param.integer}
-        values = {name: int(text) if name in integers else float(text)
-                  for name, text in pairs.items()}  # fmt: skip
+        values = {
+            name: int(text) if name in integers else float(text) for name, text in pairs.items()
+        }
         return self.load(program, values)
 
     def load(self, program: compiler.Program, values: dict[str, float | int]) -> Algorithm:

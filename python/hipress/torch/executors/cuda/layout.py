@@ -196,9 +196,11 @@ class Layout:
     def _share_scratch(self) -> None:
         """Gives merged values memory, and the same again once they have been used."""
         uses = Counter(
-            Value(g, i) for g, tasks in enumerate(self._tasks) for task in tasks
+            Value(g, i)
+            for g, tasks in enumerate(self._tasks)
+            for task in tasks
             for i in task.inputs
-        )  # fmt: skip
+        )
         free: list[torch.Tensor] = []
         most = max((self.span(v)[1] for r in self.rounds for v in r.compute), default=0)
         for each in self.rounds:

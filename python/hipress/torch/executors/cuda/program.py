@@ -169,9 +169,12 @@ class CudaProgram:
         state = self._error_feedback.state_of(name, graph, value.task, task, kind)
         dense = layout.partial if own else layout.dense[Value(value.graph, task.inputs[0])]
         given = Input(
-            slice(offset, offset + count) if own else None, dense[:count],
-            layout.factor(value, task), state, self._flag_word,
-        )  # fmt: skip
+            slice(offset, offset + count) if own else None,
+            dense[:count],
+            layout.factor(value, task),
+            state,
+            self._flag_word,
+        )
         message, index = layout.slots[value]
         if self._codecs.identity(kind):
             payload = self._elements(value)
@@ -179,9 +182,17 @@ class CudaProgram:
             return Copy(given, payload)
         algorithm, payload = self._algorithm(kind), message.payload(index)
         call = algorithm.encode_call(
-            0, count, [values.data_ptr() for values in state.states.values()], payload.data_ptr(),
-            payload.numel(), message.size(index), 0, 0, state.stream, self._flag_word.data_ptr(),
-        )  # fmt: skip
+            0,
+            count,
+            [values.data_ptr() for values in state.states.values()],
+            payload.data_ptr(),
+            payload.numel(),
+            message.size(index),
+            0,
+            0,
+            state.stream,
+            self._flag_word.data_ptr(),
+        )
         return Encoder(self._device, algorithm, given, call, algorithm.encode_workspace(count))
 
     def _algorithm(self, kind: object) -> Algorithm:
@@ -201,9 +212,14 @@ class CudaProgram:
         payload, row = message.payload(index), self._take_rows(1).start
         self._readers[row] = (self._layout.gradients[source.graph].name, algorithm)
         call = DecodeCall(
-            payload.data_ptr(), message.size(index), payload.numel(), count, 0,
-            self._report[row].data_ptr(), 0,
-        )  # fmt: skip
+            payload.data_ptr(),
+            message.size(index),
+            payload.numel(),
+            count,
+            0,
+            self._report[row].data_ptr(),
+            0,
+        )
         space = algorithm.decode_workspace(count)
         return Decoder(self._device, algorithm, call, offset, space)
 

@@ -84,9 +84,11 @@ class CStyleEmitter:
         self.unproven = unproven_indices(function)
         self.sparse_output = scatters_output(function)
         self.vector_texts = {
-            "m": self.memory, "n": self.size, "b": self.bytes_of,
+            "m": self.memory,
+            "n": self.size,
+            "b": self.bytes_of,
             "v": lambda name: f"{self.memory(name)}, {self.size(name)}",
-        }  # fmt: skip
+        }
 
     # The walk over the function -----------------------------------------------------
 

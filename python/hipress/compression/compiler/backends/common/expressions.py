@@ -7,19 +7,44 @@ import math
 from hipress.compression.compiler.ir.ir import COMPARE, Block, Instr
 
 SCALAR = {
-    "f32": "float", "f64": "double", "i32": "int32_t", "u32": "uint32_t", "i64": "int64_t",
+    "f32": "float",
+    "f64": "double",
+    "i32": "int32_t",
+    "u32": "uint32_t",
+    "i64": "int64_t",
     "bool": "bool",
-}  # fmt: skip
+}
 _OPERATORS = {
-    "add": "+", "sub": "-", "mul": "*", "and": "&", "or": "|", "xor": "^",
-    "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=",
-}  # fmt: skip
+    "add": "+",
+    "sub": "-",
+    "mul": "*",
+    "and": "&",
+    "or": "|",
+    "xor": "^",
+    "lt": "<",
+    "le": "<=",
+    "gt": ">",
+    "ge": ">=",
+    "eq": "==",
+    "ne": "!=",
+}
 _CALLS = {
-    "div": "Div", "mod": "Mod", "shl": "Shl", "shr": "Shr", "not": "Not", "floor": "Floor",
-    "ceil": "Ceil", "abs": "Abs", "sqrt": "Sqrt", "isfinite": "IsFinite", "isnan": "IsNan",
-    "select": "Select", "ascending_bytes": "AscendingBytes",
-    "gaps_most": "GapsMost", "floats_bytes": "FloatsBytes",
-}  # fmt: skip
+    "div": "Div",
+    "mod": "Mod",
+    "shl": "Shl",
+    "shr": "Shr",
+    "not": "Not",
+    "floor": "Floor",
+    "ceil": "Ceil",
+    "abs": "Abs",
+    "sqrt": "Sqrt",
+    "isfinite": "IsFinite",
+    "isnan": "IsNan",
+    "select": "Select",
+    "ascending_bytes": "AscendingBytes",
+    "gaps_most": "GapsMost",
+    "floats_bytes": "FloatsBytes",
+}
 
 
 def literal(value: float | int | bool, type_: str) -> str:

@@ -17,9 +17,13 @@ from hipress.compression.compiler.passes.vector_uses import (
 )
 
 _STORAGE = {
-    "f32": "float", "i32": "int32_t", "u32": "uint32_t", "u16": "uint16_t", "f16": "Float16",
+    "f32": "float",
+    "i32": "int32_t",
+    "u32": "uint32_t",
+    "u16": "uint16_t",
+    "f16": "Float16",
     "bf16": "BFloat16",
-}  # fmt: skip
+}
 _PLACEABLE = {"f32", "u32", "f16", "bf16"}  # stored and loaded whatever the alignment
 
 
@@ -60,9 +64,10 @@ class CppContext(CStyleEmitter):
         self.renewals = {name: renewal(function, name) for name in program.states}
         skipped = None if lazy is None else lazy.last
         self.final = {
-            name for name, first in self.renewals.items()
+            name
+            for name, first in self.renewals.items()
             if first is not None and not used_after(function, name, first, skipped)
-        }  # fmt: skip
+        }
         self.drawn_in: dict[int, int] = {}
         self.payload = "part.payload" if self.is_decode else "call.payload"
         self.filters = filter_masks(function)

@@ -135,14 +135,18 @@ class DenseLoop(CppLoop):
         body, self.body, self.in_table = self.body, outer, False
         value_of = block(
             f"auto value_of = [&](I {code}) {INLINE}",
-            body, f"return {self.value(self.result)};", end="};",
-        )  # fmt: skip
+            body,
+            f"return {self.value(self.result)};",
+            end="};",
+        )
         self.owner.table = self.lane
         self.setup += block(
             "for (int64_t k = 0; k < call.count; ++k)",
             "const Fields& fields = all[k];",
-            self.prologue, value_of, "all[k].table = value_of(Lanes(0));",
-        )  # fmt: skip
+            self.prologue,
+            value_of,
+            "all[k].table = value_of(Lanes(0));",
+        )
         self.before += [
             *value_of,
             f"constexpr int kBits = {bits};",
@@ -196,10 +200,12 @@ class DenseLoop(CppLoop):
         adds = "if (!kAlone && add)"
         if self.levels is None:
             start = [
-                *block(adds, each(f"total[v] = {load};"), add_part("false", "parts[0]"),
-                       end="} else {"),
-                *indent(start), "}",
-            ]  # fmt: skip
+                *block(
+                    adds, each(f"total[v] = {load};"), add_part("false", "parts[0]"), end="} else {"
+                ),
+                *indent(start),
+                "}",
+            ]
         else:
             unit = self.owner.value(self.levels.unit).replace("fields.", "parts[0].")
             finish = [
@@ -214,7 +220,11 @@ class DenseLoop(CppLoop):
                 "auto add_part = [&](auto tail, auto first, const Fields& fields, int64_t i, "
                 f"int rem, {self.lane}* total) {INLINE}",
                 "constexpr bool kTail = decltype(tail)::value, kFirst = decltype(first)::value;",
-                self.prologue, self.before, self.vectors(), "(void)fields;", end="};",
+                self.prologue,
+                self.before,
+                self.vectors(),
+                "(void)fields;",
+                end="};",
             ),
             *block(
                 f"auto tiles = [&](auto alone) {INLINE}",
@@ -230,21 +240,24 @@ class DenseLoop(CppLoop):
                     f"auto tile = [&](auto tail, int64_t i, int rem) {INLINE}",
                     "constexpr bool kTail = decltype(tail)::value;",
                     f"{self.lane} total[kVectors] = {{}};",
-                    self.by_bytes([*start, *rest]), finish,
+                    self.by_bytes([*start, *rest]),
+                    finish,
                     "if constexpr (kAlone) {",
                     f"  StoreFloats<kTail>(out, i, rem, {total});",
                     "} else {",
                     f"  StoreOut<kTail>(call, i, rem, {total});",
-                    "}", end="};",
+                    "}",
+                    end="};",
                 ),
-                "COMPLL_TILES(tile, begin, end);", end="};",
+                "COMPLL_TILES(tile, begin, end);",
+                end="};",
             ),
             "if (call.count == 1 && call.add == 0 && call.out_type == COMPLL_FLOAT32) {",
             "  tiles(std::true_type());",
             "} else {",
             "  tiles(std::false_type());",
             "}",
-        ]  # fmt: skip
+        ]
 
     def byte_table(self) -> list[str]:
         """What summing levels as bytes needs to know, if it is possible."""

@@ -34,9 +34,10 @@ def settle_lambda(lazy: LazyState, usual: str = "false") -> list[str]:
 def variants(lazy: LazyState) -> list[tuple[str, str]]:
     """Conditions on a call, and the template argument kLazy where they hold: first come."""
     bools = [
-        f"call->lazy_values[{number}] != 0" for number, instr in enumerate(lazy.uniforms)
+        f"call->lazy_values[{number}] != 0"
+        for number, instr in enumerate(lazy.uniforms)
         if instr.type == "bool"
-    ]  # fmt: skip
+    ]
     usual = [(" && ".join(bools), "2")] if bools else []
     return [("!call->lazy", "0"), *usual, ("", "1")]
 

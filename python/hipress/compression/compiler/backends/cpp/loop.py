@@ -60,11 +60,14 @@ class CppLoop(CppLoopContext):
                 f"auto {tile} = [&](auto tail, {kind}int64_t i, int rem) {INLINE}",
                 "constexpr bool kTail = decltype(tail)::value;",
                 ["constexpr bool kUsual = decltype(usual)::value;"] if usual else [],
-                self.before, self.vectors(), self.after, end="};",
+                self.before,
+                self.vectors(),
+                self.after,
+                end="};",
             ),
             f"{tiles}{self.range});",
             *self.finish,
-        ]  # fmt: skip
+        ]
 
     def text(self, instr: Instr) -> str:
         """Return the C++ of a value for one vector of lanes."""

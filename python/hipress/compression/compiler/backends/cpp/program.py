@@ -42,14 +42,19 @@ class _ProgramWriter:
         self.dense = program.decode is not None and is_dense(program.decode)
         vectors = program.encode.vectors if program.encode is not None else {}
         self.optional = {
-            name: vectors[name].needs for name in program.states
+            name: vectors[name].needs
+            for name in program.states
             if name in vectors and vectors[name].needs is not None
-        }  # fmt: skip
+        }
 
     def text(self, entry: str) -> str:
         program = self.program
-        parts = [cosines.table(program, "const float"), max_bytes(program), self.granularity(),
-                 self.used_states()]  # fmt: skip
+        parts = [
+            cosines.table(program, "const float"),
+            max_bytes(program),
+            self.granularity(),
+            self.used_states(),
+        ]
         if program.encode is not None:
             parts.append(self.encode(program.encode))
         if self.lazy is not None:
@@ -59,9 +64,11 @@ class _ProgramWriter:
             parts += [decode(program.decode), self.decode_entry()]
         parts += [self.for_sum(), self.table()]
         coded = {"pack_gaps", "unpack_gaps"} & {
-            node.op for function in program.functions for node in function.body
+            node.op
+            for function in program.functions
+            for node in function.body
             if isinstance(node, Instr)
-        }  # fmt: skip
+        }
         includes = ["gaps.h" if coded else "ascending.h"]
         includes += ["floats_sum.h"] if self.exact else []
         includes += ["cosines.h"] if cosines.transforms(program) else []
@@ -143,8 +150,11 @@ class _ProgramWriter:
         return [
             *self.function(
                 "int DecodeOne(const CompllDecodeCall& call, const DecodePart& part)",
-                "Arena arena;", self.start(), "int64_t offset = 0;",
-                CppFunction(self.program, function).text(), "return 0;",
+                "Arena arena;",
+                self.start(),
+                "int64_t offset = 0;",
+                CppFunction(self.program, function).text(),
+                "return 0;",
             ),
             *self.function(
                 "int DecodeImpl(const CompllDecodeCall& call)",
@@ -154,7 +164,7 @@ class _ProgramWriter:
                 ),
                 "return 0;",
             ),
-        ]  # fmt: skip
+        ]
 
     def dense_decode(self, function: Function) -> list[str]:
         """A decoder that adds all payloads in one pass."""
@@ -168,7 +178,10 @@ class _ProgramWriter:
             *self.function(
                 "int Parse(const CompllDecodeCall& call, const DecodePart& part, Arena& arena, "
                 "Fields* fields)",
-                self.start(), "int64_t offset = 0;", parse, "(void)arena, (void)fields;",
+                self.start(),
+                "int64_t offset = 0;",
+                parse,
+                "(void)arena, (void)fields;",
                 "return 0;",
             ),
             *self.function(
@@ -185,7 +198,7 @@ class _ProgramWriter:
                 loop,
                 "return 0;",
             ),
-        ]  # fmt: skip
+        ]
 
     def decode_entry(self) -> list[str]:
         bad = 'return Fail(*call, "has a parameter that is not allowed");'
@@ -193,18 +206,24 @@ class _ProgramWriter:
         return [*block(head, self.dispatch("DecodeImpl", bad)), ""]
 
     def dispatch(
-        self, name: str, bad: str, variants: list[tuple[str, str]] | None = None,
-        left: list[Param] | None = None, chosen: tuple[str, ...] = (),
-    ) -> list[str]:  # fmt: skip
+        self,
+        name: str,
+        bad: str,
+        variants: list[tuple[str, str]] | None = None,
+        left: list[Param] | None = None,
+        chosen: tuple[str, ...] = (),
+    ) -> list[str]:
         """Calls the instantiation for the static parameters' values, and for a variant."""
         left = self.statics if left is None else left
         if left:
             position = self.program.params.index(left[0])
             cases = [
-                block(f"case {choice}:",
-                      self.dispatch(name, bad, variants, left[1:], (*chosen, str(choice))))
+                block(
+                    f"case {choice}:",
+                    self.dispatch(name, bad, variants, left[1:], (*chosen, str(choice))),
+                )
                 for choice in left[0].choices
-            ]  # fmt: skip
+            ]
             return [*block(f"switch (static_cast<int>(call->params[{position}]))", cases), bad]
         lines = []
         for condition, which in variants or [("", "")]:
@@ -216,17 +235,20 @@ class _ProgramWriter:
     def granularity(self) -> list[str]:
         grains = [
             str(max(vector.multiple, 8))
-            for function in self.program.functions for vector in function.vectors.values()
+            for function in self.program.functions
+            for vector in function.vectors.values()
             if vector.packed and vector.kind in ("temp", "field")
-        ]  # fmt: skip
+        ]
         grains += [
-            f"p_{param.name}" for param in self.program.params
+            f"p_{param.name}"
+            for param in self.program.params
             if param.multiple % 64 == 0 and param.multiple > 1
-        ]  # fmt: skip
+        ]
         grains += [
-            known(instr.args[0]) for function in self.program.functions
+            known(instr.args[0])
+            for function in self.program.functions
             for instr in operations(function, "dct", "idct")
-        ]  # fmt: skip
+        ]
         lines = [f"grain = std::max<int64_t>(grain, {grain});" for grain in grains]
         head = "int64_t Granularity(const double* params)"
         return self.of_params(head, "int64_t grain = 1;", lines, "return grain;")
@@ -258,11 +280,16 @@ class _ProgramWriter:
         default = 0.0 if param.default is None else float(param.default)
         fields = [
             *map(quoted, (param.name, param.type, param.doc, param.allowed())),
-            int(param.default is not None), literal(default, "f64"),
-            len(param.choices or ()), f"kChoices_{param.name}" if param.choices else "nullptr",
-            literal(low, "f64"), literal(high, "f64"),
-            int(param.low_open), int(param.high_open), param.multiple,
-        ]  # fmt: skip
+            int(param.default is not None),
+            literal(default, "f64"),
+            len(param.choices or ()),
+            f"kChoices_{param.name}" if param.choices else "nullptr",
+            literal(low, "f64"),
+            literal(high, "f64"),
+            int(param.low_open),
+            int(param.high_open),
+            param.multiple,
+        ]
         return "{" + ", ".join(map(str, fields)) + "},"
 
     def table(self) -> list[str]:

@@ -25,7 +25,8 @@ class SampleLoop(CppLoop):
             "constexpr bool kTail = false;",
             "constexpr int rem = kTile;",
             f"const int64_t i = LineStart(line, lines, {self.domain});",
-            self.prologue, self.before,
+            self.prologue,
+            self.before,
             block(
                 "for (int v = 0; v < kLine / kLanes; ++v)",
                 "const int left = kLanes;",
@@ -33,7 +34,7 @@ class SampleLoop(CppLoop):
                 "(void)left, (void)at, (void)rem, (void)kTail;",
                 self.body,
             ),
-        )  # fmt: skip
+        )
 
 
 class CandidatesLoop(CppLoop):
@@ -52,8 +53,10 @@ class CandidatesLoop(CppLoop):
             f"const U least{number} = Set(floor{self.owner.number(ranking.topk)});",
         ]
         self.before += [
-            f"U {keys}[kVectors];", f"M {large}[kVectors];", cleared(large, "Set(false)"),
-        ]  # fmt: skip
+            f"U {keys}[kVectors];",
+            f"M {large}[kVectors];",
+            cleared(large, "Set(false)"),
+        ]
         reaches = f"Ge({keys}[v], least{number})"
         self.body += [
             f"{keys}[v] = Ordered({value});",
@@ -83,13 +86,15 @@ class CandidatesLoop(CppLoop):
                 f"{target});",
                 end="} else {",
             ),
-            *indent([
-                f"float* const values = arena.Get<float>({domain});",
-                *again,
-                f"TopK(values, {domain}, {count}, &arena, {target});",
-            ]),
+            *indent(
+                [
+                    f"float* const values = arena.Get<float>({domain});",
+                    *again,
+                    f"TopK(values, {domain}, {count}, &arena, {target});",
+                ]
+            ),
             "}",
-        ]  # fmt: skip
+        ]
 
 
 def write_floor(context: CppContext, ranking: Ranking, number: int) -> None:

@@ -24,9 +24,11 @@ _CALLS = {
     "unpack_ascending": ("", "if (!UnpackAscending({m1}, {n0}, n, {m0})) {bad_indices}"),
     "unpack_gaps": ("", "if (!UnpackGaps({m1}, {b1}, {n0}, n, {m0})) {bad_indices}"),
     "compact": ("CountBits({v1})", "Compact({v1}, {m0});"),
-    "random_indices": (COUNTS["random_indices"],
-                       "{draw}(Clip({a0}, n), {value}, key, {site}, {arena}{m0});"),
-}  # fmt: skip
+    "random_indices": (
+        COUNTS["random_indices"],
+        "{draw}(Clip({a0}, n), {value}, key, {site}, {arena}{m0});",
+    ),
+}
 
 
 def _call(context: CppContext, instr: Instr) -> None:
@@ -36,10 +38,16 @@ def _call(context: CppContext, instr: Instr) -> None:
     else:
         context.allocate(instr.vec[0])
     runs = instr.attrs.get("run", 1) > 1
-    context.lines.append(context.fill(
-        call, instr, bad_indices=BAD_INDICES, draw="SampleRuns" if runs else "Strata",
-        arena="&arena, " if runs else "", site=instr.attrs.get("site"),
-    ))  # fmt: skip
+    context.lines.append(
+        context.fill(
+            call,
+            instr,
+            bad_indices=BAD_INDICES,
+            draw="SampleRuns" if runs else "Strata",
+            arena="&arena, " if runs else "",
+            site=instr.attrs.get("site"),
+        )
+    )
 
 
 def _element(context: CppContext, instr: Instr) -> None:
@@ -156,8 +164,17 @@ def _require(context: CppContext, instr: Instr) -> None:
 
 
 STATEMENTS = {
-    **dict.fromkeys(_CALLS, _call), "element": _element,
-    "count_where": _count_where, "gaps_bytes": _gaps_bytes, "pack_floats": _pack_floats,
-    "scatter": _scatter, "emit": _emit, "field": _field, "field_vector": _field_vector,
-    "dct": _transform, "idct": _transform, "end_of_payload": _end_of_payload, "require": _require,
-}  # fmt: skip
+    **dict.fromkeys(_CALLS, _call),
+    "element": _element,
+    "count_where": _count_where,
+    "gaps_bytes": _gaps_bytes,
+    "pack_floats": _pack_floats,
+    "scatter": _scatter,
+    "emit": _emit,
+    "field": _field,
+    "field_vector": _field_vector,
+    "dct": _transform,
+    "idct": _transform,
+    "end_of_payload": _end_of_payload,
+    "require": _require,
+}

@@ -13,15 +13,48 @@ from hipress.compression.compiler.passes.payload_size import SizeBounds
 from hipress.compression.compiler.passes.vector_uses import operations
 
 _ACCESS = {
-    "f32": "AsFloat", "i32": "AsInt", "u32": "AsUnsigned", "u16": "AsShort",
-    "f16": "AsHalf<Float16>", "bf16": "AsHalf<BFloat16>",
-}  # fmt: skip
-_NOT_NUMBERS = {"reduce", "compact", "element", "require", "field_vector", "end_of_payload", "emit",
-                "scatter", "sort", "unpack_ascending", "pack_where", "count_where",
-                "unpack_where", "gaps_bytes", "pack_gaps", "unpack_gaps", "pack_floats",
-                "unpack_floats", "dct", "idct"}  # fmt: skip
-_ALIGNED = ("compact", "topk", "sort", "random_indices", "element", "pack_ascending", "pack_gaps",
-            "pack_where", "unpack_where", "dct", "idct")  # fmt: skip
+    "f32": "AsFloat",
+    "i32": "AsInt",
+    "u32": "AsUnsigned",
+    "u16": "AsShort",
+    "f16": "AsHalf<Float16>",
+    "bf16": "AsHalf<BFloat16>",
+}
+_NOT_NUMBERS = {
+    "reduce",
+    "compact",
+    "element",
+    "require",
+    "field_vector",
+    "end_of_payload",
+    "emit",
+    "scatter",
+    "sort",
+    "unpack_ascending",
+    "pack_where",
+    "count_where",
+    "unpack_where",
+    "gaps_bytes",
+    "pack_gaps",
+    "unpack_gaps",
+    "pack_floats",
+    "unpack_floats",
+    "dct",
+    "idct",
+}
+_ALIGNED = (
+    "compact",
+    "topk",
+    "sort",
+    "random_indices",
+    "element",
+    "pack_ascending",
+    "pack_gaps",
+    "pack_where",
+    "unpack_where",
+    "dct",
+    "idct",
+)
 MAX_STATES = 4
 
 
@@ -218,7 +251,7 @@ class CudaContext(CStyleEmitter):
             fields = [
                 ("vector", i.vec[0]) if i.op == "field_vector" else (i.attrs["elem"], None)
                 for i in operations(self.function, "field", "field_vector")
-            ]  # fmt: skip
+            ]
         found: set[str] = set()
         for kind, what in fields:
             if kind != "vector":

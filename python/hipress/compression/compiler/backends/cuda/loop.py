@@ -50,9 +50,11 @@ class CudaLoop(CStyleLoop):
         """The step's parallel part."""
         owner = self.owner
         buckets = [instr for instr in self.loop.body if instr.op == "bucket_reduce"]
-        size = owner.value(buckets[0].args[0]) if buckets else (
-            "kBlock" if self.loop.results else "1024"
-        )  # fmt: skip
+        size = (
+            owner.value(buckets[0].args[0])
+            if buckets
+            else ("kBlock" if self.loop.results else "1024")
+        )
         for instr in self.loop.body:
             self.instr(instr)
         lines = block(
@@ -62,10 +64,16 @@ class CudaLoop(CStyleLoop):
             self.unit,
             block(
                 "for (int64_t first = begin; first < end; first += kTile)",
-                _LEFT, self.tile, self.load_rows(), self.compute_rows(), self.packs,
+                _LEFT,
+                self.tile,
+                self.load_rows(),
+                self.compute_rows(),
+                self.packs,
             ),
-            self.folds, "(void)unit;", end="});",
-        )  # fmt: skip
+            self.folds,
+            "(void)unit;",
+            end="});",
+        )
         return _marked(lines)
 
     def load_rows(self) -> list[str]:
@@ -156,8 +164,13 @@ class CudaLoop(CStyleLoop):
             return
         if vector.kind == "output":
             old = f"{_FROM} old[r] = {self.element(name, 'from')};"
-            self.tile += ["float old[kRows] = {};",
-                          "if (add) {", _UNROLL, *indent(block(_ROWS, old)), "}"]  # fmt: skip
+            self.tile += [
+                "float old[kRows] = {};",
+                "if (add) {",
+                _UNROLL,
+                *indent(block(_ROWS, old)),
+                "}",
+            ]
             value = f"add ? old[r] + {value} : {value}"
         there = " && ".join(filter(None, ("in", owner.kept(name))))
         if owner.aligned(name):
@@ -243,8 +256,10 @@ class SumLoop(CudaLoop):
         if self.levels is not None:
             c_type, unit = "int32_t", ["float unit = 0;"]
             old = f"static_cast<int32_t>(BitsU({old}))"
-            result = ("job.more ? FromBits(static_cast<uint32_t>(sum[r])) : "
-                      "unit * static_cast<float>(sum[r])")  # fmt: skip
+            result = (
+                "job.more ? FromBits(static_cast<uint32_t>(sum[r])) : "
+                "unit * static_cast<float>(sum[r])"
+            )
         lines = block(
             "ForUnits(team, n, 1024, [&](int64_t, int64_t begin, int64_t end)",
             "const int lane = Lane();",
@@ -259,13 +274,16 @@ class SumLoop(CudaLoop):
                     "for (int p = 0; p < job.count; ++p)",
                     "const Call& call = job.calls[p];",
                     "Reader reader(call);",
-                    prologue, self.tile, self.load_rows(), self.compute_rows(),
+                    prologue,
+                    self.tile,
+                    self.load_rows(),
+                    self.compute_rows(),
                 ),
                 _MARGIN,
                 block(_ROWS, _AT, f"if (at < left) sums[at] = {result};"),
             ),
             end="});",
-        )  # fmt: skip
+        )
         return _marked(lines)
 
 

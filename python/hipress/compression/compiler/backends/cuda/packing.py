@@ -25,8 +25,10 @@ def _count(context: CudaContext, instr: Instr, mask: int, words: str) -> str:
 def _compact(context: CudaContext, instr: Instr) -> None:
     counts = _count(context, instr, 1, "MaskWords{{{v1}}}")
     write = "{m0}[j] = static_cast<int32_t>(i);"
-    text = (f"WriteBits(team, shared, MaskWords{{{{{{v1}}}}}}, {{size}}, {counts}, "
-            f"[&](int64_t j, int64_t i) {{{{ {write} }}}})")  # fmt: skip
+    text = (
+        f"WriteBits(team, shared, MaskWords{{{{{{v1}}}}}}, {{size}}, {counts}, "
+        f"[&](int64_t j, int64_t i) {{{{ {write} }}}})"
+    )
     context.add_step(instr, context.count(instr.vec[1]), text, True, _BITS_EACH)
 
 
@@ -35,8 +37,10 @@ def _pack_where(context: CudaContext, instr: Instr) -> None:
     counts = _count(context, instr, 2, "MaskWords{{{v2}}}")
     context.allocate(instr.vec[0])
     context.current.body.append(_clear_words(context, instr, "Blocks({n2}, 32)"))
-    text = (f"PackWhere(team, shared, MaskWords{{{{{{v1}}}}}}, MaskWords{{{{{{v2}}}}}}, {{size}}, "
-            f"{counts}, {{m0}})")  # fmt: skip
+    text = (
+        f"PackWhere(team, shared, MaskWords{{{{{{v1}}}}}}, MaskWords{{{{{{v2}}}}}}, {{size}}, "
+        f"{counts}, {{m0}})"
+    )
     context.add_step(instr, size, text, each=_BITS_EACH)
 
 
@@ -47,8 +51,10 @@ def _count_where(context: CudaContext, instr: Instr) -> None:
 
 def _unpack_where(context: CudaContext, instr: Instr) -> None:
     counts = context.counts[context.count(instr.vec[1]).id]
-    text = ("UnpackWhere(team, shared, PayloadWords{{{m1}, {b1}}}, PayloadWords{{{m2}, {b2}}}, "
-            "{n2}, {counts}, {m0})")  # fmt: skip
+    text = (
+        "UnpackWhere(team, shared, PayloadWords{{{m1}, {b1}}}, PayloadWords{{{m2}, {b2}}}, "
+        "{n2}, {counts}, {m0})"
+    )
     size = context.count(instr.vec[2])
     context.add_step(instr, size, text, True, _BITS_EACH, counts=counts)
 
@@ -120,15 +126,24 @@ def _unpack_gaps(context: CudaContext, instr: Instr) -> None:
             one.joins.append(context.fill(f"const int64_t found = {scan};", instr))
             context.verdict(f"!({context.fill(good, instr)})")
 
-    step(f"SumLows(team, {about}, {lows})", f"LowestBits(shared, {{b1}}, {{n0}}, {lows})",
-         "GoodParts({m1}, {b1}, {n0}, n, found)")  # fmt: skip
+    step(
+        f"SumLows(team, {about}, {lows})",
+        f"LowestBits(shared, {{b1}}, {{n0}}, {lows})",
+        "GoodParts({m1}, {b1}, {n0}, n, found)",
+    )
     context.current.serial.append(f"{bits}[0] = found;")
     about += f", {bits}[0]"
-    step(f"CountGaps(team, shared, {about}, {counts})",
-         f"ScanArray(shared, {counts}, team.Blocks())", "found == {n0}")  # fmt: skip
+    step(
+        f"CountGaps(team, shared, {about}, {counts})",
+        f"ScanArray(shared, {counts}, team.Blocks())",
+        "found == {n0}",
+    )
     step(f"FindGaps(team, shared, {about}, {counts}, {ends})", "")
-    step(f"SumGaps(team, shared, {about}, {lows}, {ends}, {sums})",
-         f"ScanArray(shared, {sums}, team.Blocks())", "found <= n")  # fmt: skip
+    step(
+        f"SumGaps(team, shared, {about}, {lows}, {ends}, {sums})",
+        f"ScanArray(shared, {sums}, team.Blocks())",
+        "found <= n",
+    )
     step(f"UnpackGaps(team, shared, {about}, {lows}, {ends}, {sums}, {{m0}})", "", "", True)
 
 
@@ -156,8 +171,15 @@ def _unpack_floats(context: CudaContext, instr: Instr) -> None:
 
 
 OPERATIONS = {
-    "compact": _compact, "pack_where": _pack_where, "count_where": _count_where,
-    "unpack_where": _unpack_where, "pack_ascending": _pack_ascending,
-    "unpack_ascending": _unpack_ascending, "gaps_bytes": _gaps_bytes, "pack_gaps": _pack_gaps,
-    "unpack_gaps": _unpack_gaps, "pack_floats": _pack_floats, "unpack_floats": _unpack_floats,
-}  # fmt: skip
+    "compact": _compact,
+    "pack_where": _pack_where,
+    "count_where": _count_where,
+    "unpack_where": _unpack_where,
+    "pack_ascending": _pack_ascending,
+    "unpack_ascending": _unpack_ascending,
+    "gaps_bytes": _gaps_bytes,
+    "pack_gaps": _pack_gaps,
+    "unpack_gaps": _unpack_gaps,
+    "pack_floats": _pack_floats,
+    "unpack_floats": _unpack_floats,
+}

@@ -52,8 +52,11 @@ def _coder(program: Program, function: Function) -> list[str]:
     sums = []
     if decode:
         kind, lines = writer.sums()
-        sums = [f"static constexpr Merge kMerge = {kind};",
-                "using SumJob = ManyJob<Values>;", *lines]  # fmt: skip
+        sums = [
+            f"static constexpr Merge kMerge = {kind};",
+            "using SumJob = ManyJob<Values>;",
+            *lines,
+        ]
     cases = [
         f"if constexpr (kStep == {k}) return Step{k}(team, shared, job);"
         for k in range(len(writer.steps))
@@ -66,14 +69,17 @@ def _coder(program: Program, function: Function) -> list[str]:
         block("struct Job", "Call call;", "Values params;", "bool add;", end="};"),
         "/// What begins the workspace; zero at first.",
         block("struct Control", control, end="};"),
-        writer.memory_text(), steps, "", sums,
+        writer.memory_text(),
+        steps,
+        "",
+        sums,
         "template <int kStep, class Team>",
         block(
             "static COMPLL_DEVICE void Step(const Team& team, Shared& shared, const Job& job)",
             cases,
         ),
         end="};",
-    )  # fmt: skip
+    )
     return [*coder, "", *_calls(program, decode)]
 
 
@@ -96,16 +102,31 @@ def _calls(program: Program, decode: bool) -> list[str]:
 
     many = "calls, int count, const double* params, "
     return [
-        *function(kind, f"call, const double* params, {add}int shape",
-                  f"Run<{name}>(*call, params, {flag}, shape, stream{most})"),
-        *function(f"{kind}Batch", f"{many}{add}{step}".removesuffix(", "),
-                  f"RunBatch<{name}>(calls, count, params, {flag}, {batch}, stream)"),
-        *(function("DecodeSum", f"{many}int shape",
-                   f"RunSum<{name}>(calls, count, params, shape, stream)") if decode else []),
-        *block(f"int64_t {kind}Workspace(int64_t n, const double* params)",
-               f"return WorkspaceBytes<{name}>(n, params);"),
+        *function(
+            kind,
+            f"call, const double* params, {add}int shape",
+            f"Run<{name}>(*call, params, {flag}, shape, stream{most})",
+        ),
+        *function(
+            f"{kind}Batch",
+            f"{many}{add}{step}".removesuffix(", "),
+            f"RunBatch<{name}>(calls, count, params, {flag}, {batch}, stream)",
+        ),
+        *(
+            function(
+                "DecodeSum",
+                f"{many}int shape",
+                f"RunSum<{name}>(calls, count, params, shape, stream)",
+            )
+            if decode
+            else []
+        ),
+        *block(
+            f"int64_t {kind}Workspace(int64_t n, const double* params)",
+            f"return WorkspaceBytes<{name}>(n, params);",
+        ),
         "",
-    ]  # fmt: skip
+    ]
 
 
 def _sentence(program: Program) -> list[str]:

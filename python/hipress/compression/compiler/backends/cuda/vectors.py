@@ -88,12 +88,16 @@ def _random_indices(context: CudaContext, instr: Instr) -> None:
     step = context.new_step(instr)
     step.key = True
     context.allocate(instr.vec[0])
-    step.body.append(context.fill(
-        "{strata}(team, Clip({a0}, n), {value}, key, {site}, "
-        "[&](int64_t j, int64_t index) {{ {put}; }});",
-        instr, site=site, strata="ForStrata" if run == 1 else f"ForRuns<{run}>",
-        put=context.put(instr.vec[0], "j", "static_cast<int32_t>(index)"),
-    ))  # fmt: skip
+    step.body.append(
+        context.fill(
+            "{strata}(team, Clip({a0}, n), {value}, key, {site}, "
+            "[&](int64_t j, int64_t index) {{ {put}; }});",
+            instr,
+            site=site,
+            strata="ForStrata" if run == 1 else f"ForRuns<{run}>",
+            put=context.put(instr.vec[0], "j", "static_cast<int32_t>(index)"),
+        )
+    )
 
 
 def _scatter(context: CudaContext, instr: Instr) -> None:
@@ -160,9 +164,16 @@ def _copy(context: CudaContext, name: str) -> None:
 
 
 OPERATIONS = {
-    **packing.OPERATIONS, **selection.OPERATIONS,
-    "field": _read_by_every_step, "field_vector": _read_by_every_step,
-    "end_of_payload": _end_of_payload, "require": _require, "element": _element,
-    "random_indices": _random_indices, "scatter": _scatter, "emit": _emit, "dct": _transform,
+    **packing.OPERATIONS,
+    **selection.OPERATIONS,
+    "field": _read_by_every_step,
+    "field_vector": _read_by_every_step,
+    "end_of_payload": _end_of_payload,
+    "require": _require,
+    "element": _element,
+    "random_indices": _random_indices,
+    "scatter": _scatter,
+    "emit": _emit,
+    "dct": _transform,
     "idct": _transform,
-}  # fmt: skip
+}

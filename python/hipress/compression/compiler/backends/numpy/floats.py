@@ -162,8 +162,10 @@ class _Block:
         return [
             8 * -(-self.n // 64) if self.masked else 0,
             *[plane] * (self.width + len(self.form.upper)),
-            _up8(self.kept), _up8(2 * self.kept) if lows else 0, _up8(self.escapes),
-        ]  # fmt: skip
+            _up8(self.kept),
+            _up8(2 * self.kept) if lows else 0,
+            _up8(self.escapes),
+        ]
 
     def unpack(self, data: bytes) -> np.ndarray:
         """Its elements."""

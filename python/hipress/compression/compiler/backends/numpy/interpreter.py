@@ -70,9 +70,12 @@ class Interpreter:
         self.params = check_params(program, params)
 
     def encode(
-        self, gradient: np.ndarray, states: dict[str, np.ndarray] | None = None, step: int = 0,
+        self,
+        gradient: np.ndarray,
+        states: dict[str, np.ndarray] | None = None,
+        step: int = 0,
         stream: int = 0,
-    ) -> bytes:  # fmt: skip
+    ) -> bytes:
         """The payload of a gradient, float32 or (of an exact program) 16 bits; updates `states`."""
         states = fill_states(self.program, states, gradient.size)
         run = _Run(self.program.encode, self.params, gradient.size, step, stream)

@@ -10,9 +10,13 @@ from hipress.compression.compiler.backends.numpy import floats, gaps, packing
 from hipress.compression.compiler.ir.ir import Instr
 
 _TYPES = {
-    "f32": np.float32, "f64": np.float64, "i32": np.int32, "u32": np.uint32, "i64": np.int64,
+    "f32": np.float32,
+    "f64": np.float64,
+    "i32": np.int32,
+    "u32": np.uint32,
+    "i64": np.int64,
     "bool": np.bool_,
-}  # fmt: skip
+}
 LANES = 32
 EXTREMES = {
     "max": lambda a, b: np.where(a > b, a, b).astype(np.float32),
@@ -147,10 +151,25 @@ _INTEGER = {
     "abs": abs,
 }
 _FUNCTIONS = {
-    "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide,
-    "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
-    "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
-    "eq": np.equal, "ne": np.not_equal,
-    "neg": np.negative, "not": np.logical_not, "floor": np.floor, "ceil": np.ceil, "abs": np.abs,
-    "sqrt": np.sqrt, "isfinite": np.isfinite, "isnan": np.isnan,
-}  # fmt: skip
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "div": np.divide,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "neg": np.negative,
+    "not": np.logical_not,
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "abs": np.abs,
+    "sqrt": np.sqrt,
+    "isfinite": np.isfinite,
+    "isnan": np.isnan,
+}

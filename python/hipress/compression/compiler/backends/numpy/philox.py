@@ -30,9 +30,11 @@ def philox4x32(counter: np.ndarray, key: tuple[int, int], rounds: int = ROUNDS) 
     for _ in range(rounds):
         p0, p1 = c0 * _M0, c2 * _M1
         c0, c1, c2, c3 = (
-            (p1 >> _HALF) ^ c1 ^ np.uint64(k0), p1 & _LOW,
-            (p0 >> _HALF) ^ c3 ^ np.uint64(k1), p0 & _LOW,
-        )  # fmt: skip
+            (p1 >> _HALF) ^ c1 ^ np.uint64(k0),
+            p1 & _LOW,
+            (p0 >> _HALF) ^ c3 ^ np.uint64(k1),
+            p0 & _LOW,
+        )
         k0, k1 = (k0 + _W0) & 0xFFFFFFFF, (k1 + _W1) & 0xFFFFFFFF
     return np.stack([c0, c1, c2, c3], axis=-1).astype(np.uint32)
 
