@@ -47,7 +47,7 @@ def test_workflows_call_make_targets_scripts_and_commands_that_exist():
     assert "tools/release_notes.py" in files
     assert [file for file in files if not (ROOT / file).is_file()] == []
     called = re.findall(r"^hipress ([a-z]+)", commands(), re.MULTILINE)
-    modules = ROOT / "python" / "hipress" / "commands"
+    modules = ROOT / "python" / "hipress" / "cli"
     assert called and all((modules / f"{name}.py").is_file() for name in called)
 
 
