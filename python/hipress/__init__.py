@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING
 
 from hipress import _aliases
@@ -26,4 +27,6 @@ def __getattr__(name: str) -> object:
         from hipress.compression import compressor
 
         return getattr(config if name == "CompressionConfig" else compressor, name)
+    if f"hipress.{name}" in _aliases.RENAMED:
+        return importlib.import_module(f"hipress.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -8,20 +8,26 @@ from __future__ import annotations
 import importlib
 import importlib.abc
 import importlib.machinery
+import importlib.util
 import sys
 import warnings
 from collections.abc import Sequence
-from types import ModuleType
+from types import CodeType, ModuleType
 
 RENAMED = {
     "hipress.casync": "hipress.topology",
-    "hipress.files": "hipress.base.files",
     "hipress.compll": "hipress.compression.compiler",
+    "hipress.elastic.agent": "hipress.elastic.membership.agent",
+    "hipress.elastic.errors": "hipress.elastic.membership.errors",
+    "hipress.elastic.settings": "hipress.elastic.membership.settings",
+    "hipress.elastic.view": "hipress.elastic.membership.view",
+    "hipress.files": "hipress.base.files",
     "hipress.launcher": "hipress.launch",
     "hipress.node": "hipress.runtime.node",
+    "hipress.secopa.explanation": "hipress.autotune.explanation",
     "hipress.secopa": "hipress.planning",
 }
-"""Old name of each module or package to its present name."""
+"""Old name of each module or package to its present name. The first that fits counts."""
 
 
 class AliasFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -30,8 +36,19 @@ class AliasFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        """Return a spec for an old name; None for all others."""
-        return importlib.machinery.ModuleSpec(fullname, self) if present_name(fullname) else None
+        """Return a spec for an old name of a module that exists; None for all others."""
+        name = present_name(fullname)
+        found = importlib.util.find_spec(name) if name else None
+        if found is None:
+            return None
+        spec = importlib.machinery.ModuleSpec(fullname, self, origin=found.origin)
+        spec.submodule_search_locations = found.submodule_search_locations
+        return spec
+
+    def get_code(self, fullname: str) -> CodeType | None:
+        """Return the code of the module, which `python -m` runs."""
+        found = importlib.util.find_spec(present_name(fullname) or "")
+        return found.loader.get_code(found.name)
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
         """Return an empty module, which exec_module replaces."""

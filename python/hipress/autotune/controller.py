@@ -83,7 +83,7 @@ class TuningController:
         """Seconds of a step, if the front end knows them better than from the steps' beginnings."""
         self._figures: dict[str, float] = {}
         """Latest numbers of the guards for the present method."""
-        self._journal = TuningJournal(frontend.rank, raw, frontend.bytes_sent)
+        self._journal = TuningJournal(frontend.log_rank, raw, frontend.bytes_sent)
         self.method = choice.method
         """Method of the step that has begun."""
         self.observer: GradientObserver | None = None
@@ -123,7 +123,7 @@ class TuningController:
         mine = self._numbers_to_compare()
         if mine:
             lines += self._decide(dict(zip(mine, frontend.reductions.max(*mine.values()))), step)
-        for level, sentence in lines if frontend.rank == 0 else ():
+        for level, sentence in lines if frontend.log_rank == 0 else ():
             if sentence:
                 _log.log(level, "%s", sentence)
         if self.choice.method is not before:

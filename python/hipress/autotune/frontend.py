@@ -88,7 +88,7 @@ class TuningFrontend(ABC):
     """Gradients, or pseudo-gradients, that the autotuner measures and tunes on one rank."""
 
     rank: int
-    """Rank of this process. Rank 0 writes the log."""
+    """Rank of this process among those that choose together."""
     num_ranks: int
     rank_noun = "rank"
     """Name of a rank in messages."""
@@ -97,6 +97,11 @@ class TuningFrontend(ABC):
     """Elements of all gradients of a step."""
     first_elements = FIRST_ELEMENTS
     """Elements of the first sample."""
+
+    @property
+    def log_rank(self) -> int:
+        """Rank of this process in the job. Rank 0 writes the log and the journal."""
+        return self.rank
 
     @abstractmethod
     def time_gradients(self, method: Method, size: int) -> tuple[float, int]:

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from hipress.compression.compressor import CodecInfo, Compressor, codecs
+    from hipress.compression.compressor import CodecInfo, Compressor, Param, codecs
 
-__all__ = ["CodecInfo", "Compressor", "codecs"]
+__all__ = ["CodecInfo", "Compressor", "Param", "codecs"]
 
 
 def __getattr__(name: str) -> object:

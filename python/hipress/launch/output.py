@@ -68,9 +68,12 @@ class LineSplitter:
                 state = b""
             rest = (state + b"\r" if state.strip() else b"") + tail + end
         self._rest = rest
-        if len(self._rest) > self._limit:
-            done.append(self._rest)
-            self._rest = b""
+        if len(self._rest) > self._limit and not (self._word and self._word in self._rest):
+            # The end may be the beginning of the word, and what follows a report.
+            starts = (n for n in range(len(self._word) - 1, 0, -1))
+            kept = next((n for n in starts if self._rest.endswith(self._word[:n])), 0)
+            done.append(self._rest[: len(self._rest) - kept])
+            self._rest = self._rest[len(self._rest) - kept :]
         return done
 
     def finish(self) -> list[bytes]:

@@ -515,10 +515,11 @@ class Watcher(Supervisor):
     def run(self):
         about = self.spec["watch"]
         self.folder = about["folder"]
-        if not self.is_here():
+        boot = boot_id()
+        if not self.is_here(boot):
             return self.report(elsewhere=True)
         self.child = Process(about["pid"], about["since"] or 0)
-        if about["boot"] != boot_id() and self.left_status() is None:
+        if about["boot"] != boot and self.left_status() is None:
             return self.report_end(gone=True, restarted=True, left=0)
         keeper = Process(*about["supervisor"])
         if self.child.runs:
@@ -541,9 +542,14 @@ class Watcher(Supervisor):
             return self.report_end(exit=status, left=len(self.marked()))
         return self.report_end(gone=True, restarted=False, left=self.end_leftovers())
 
-    def is_here(self):
-        """Return whether the command's processes would be visible here if they ran."""
-        about, boot = self.spec["watch"], boot_id()
+    def is_here(self, boot):
+        """Return whether the command's processes would be visible here if they ran.
+
+        An unknown boot id proves neither that this is the host nor that it has restarted.
+        """
+        about = self.spec["watch"]
+        if not boot or not about["boot"]:
+            return False
         if not about["namespace"] or about["namespace"] != namespace():
             return False
         # Without a machine's id, another machine looks like this one after a restart.

@@ -219,7 +219,9 @@ class Engine:
             error: The failure. Other ranks get a report, unless the job has failed: then they know.
             what: Name of the bucket, or of another thing.
         """
-        known = isinstance(error, HipressError) and error.code == Code.JOB
+        # The error may be of another job, such as that of a subgroup.
+        of_job = isinstance(error, HipressError) and error.code == Code.JOB
+        known = of_job and self.member.job_error() is not None
         with self._failing:
             reports = self.error is None and not known
             if self.error is None:

@@ -547,11 +547,22 @@ def test_messages_survive_json() -> None:
         ["Collect", [1, [["a", 0, "h", 1, "x"]], 0, "", [], None, [], []], [1, "a"], True, []],
         ["Accepted", 1, [1, 2, 3]],
         ["Accepted", 1, {"a": 1}],
+        # Fields with defaults are missing, as from another version.
+        ["Witness", 1, [1, "a"]],
+        ["Leaving", True],
+        ["Install", [1, [["a", 1, "h", 2]]]],
+        ["Found", [1, "a"], [["a", 1, "h", 2, 3]]],
     ],
 )
 def test_malformed_messages_are_refused(plain: object) -> None:
     with pytest.raises(messages.Malformed):
         messages.from_plain(plain)
+
+
+@pytest.mark.parametrize("data", [b'"\xff"', b"{", b"", b"[" * 100_000])
+def test_bytes_that_are_not_json_are_refused(data: bytes) -> None:
+    with pytest.raises(messages.Malformed):
+        messages.loads(data)
 
 
 def test_slots_of_all_members_in_a_message_are_found() -> None:

@@ -515,3 +515,26 @@ def test_attempts_to_connect_become_rarer():
     news = [slot.lose(0.0) or due.append(slot.connect_due) for _ in range(9)]
     assert news[0] is True and not any(news[1:])
     assert due == [1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0, 30.0]
+
+
+@pytest.mark.parametrize("at_start, now", [("a boot", ""), ("", "a boot"), ("", "")])
+def test_unknown_boot_id_is_no_evidence_of_a_restart(monkeypatch, at_start, now):
+    reports = []
+    watcher = object.__new__(supervisor.Watcher)
+    watcher.spec = {
+        "watch": {
+            "folder": "/nonexistent",
+            "pid": os.getpid(),
+            "since": 1,
+            "boot": at_start,
+            "namespace": "pid:[1]",
+            "machine": "a machine",
+            "supervisor": [os.getpid(), 1],
+        }
+    }
+    monkeypatch.setattr(supervisor, "boot_id", lambda: now)
+    monkeypatch.setattr(supervisor, "namespace", lambda: "pid:[1]")
+    monkeypatch.setattr(supervisor, "machine", lambda: "a machine")
+    watcher.report = lambda **values: reports.append(values)
+    watcher.run()
+    assert reports == [{"elsewhere": True}]

@@ -209,3 +209,12 @@ def test_a_directory_that_is_gone(tmp_path):
     )
     assert done.returncode == 2
     assert done.stderr.startswith("hipress-launch: the current directory is gone: ")
+
+
+@pytest.mark.parametrize("first", range(1, 24))
+def test_report_after_a_long_line_is_found_wherever_it_is_cut(first):
+    splitter = LineSplitter("a-random-word", limit=1000)
+    report = b'a-random-word{"exit": 3}\n'
+    lines = splitter.feed(b"x" * 999 + report[:first]) + splitter.feed(report[first:])
+    assert b"".join(lines) == b"x" * 999
+    assert splitter.reports == [b'{"exit": 3}']

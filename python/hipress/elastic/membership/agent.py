@@ -20,6 +20,11 @@ _ASK_SECONDS = 0.25  # between two requests for a note
 _LEAVE_SECONDS = 1.0  # for the others to go on without a member that leaves
 
 
+def _encodable(text: str) -> str:
+    """Return a text without lone surrogates, as in file names that are not UTF-8."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
 class Agent:
     """One per process. All methods may be called from any thread.
 
@@ -188,7 +193,7 @@ class Agent:
         Does nothing if a newer view is there. Then ``await_view``.
         """
         with self._changed:
-            self._machine.request_change(time.monotonic(), reason, epoch)
+            self._machine.request_change(time.monotonic(), _encodable(reason), epoch)
             self._thread.flush()
 
     def await_view(self, after: int, timeout: float) -> View:
@@ -272,6 +277,7 @@ class Agent:
 
         :raises ValueError: it is too long
         """
+        value = _encodable(value)
         notes.check(key, value)
         with self._changed:
             view = self._thread.identity(epoch)

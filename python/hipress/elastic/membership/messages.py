@@ -166,9 +166,14 @@ def from_plain(value: Any) -> Message:
 
 def _convert(value: Any, kind: Any) -> Any:
     try:
-        return msgspec.convert(value, kind)
-    except (msgspec.MsgspecError, RecursionError) as error:
+        found = msgspec.convert(value, kind)
+        # Fields with defaults must not be missing: the sender has another version.
+        is_whole = msgspec.json.encode(found) == msgspec.json.encode(value)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise Malformed(f"no message: {error}") from error
+    if not is_whole:
+        raise Malformed("no message: a field is missing")
+    return found
 
 
 def slots_of(value: Any) -> set[int]:
@@ -197,5 +202,5 @@ def loads(data: bytes) -> Any:
     """:raises Malformed: it is no JSON"""
     try:
         return msgspec.json.decode(data)
-    except (msgspec.MsgspecError, RecursionError) as error:
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise Malformed("no JSON") from error

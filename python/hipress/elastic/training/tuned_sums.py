@@ -294,7 +294,7 @@ class TunedPseudoGradients(TunedSums, OuterFrontend):
 
     def __init__(self, *arguments: Any, sync_every: int, delay: int = 0) -> None:
         super().__init__(*arguments)
-        self.compresses_any = self._largest >= min_size(self._auto)
+        self.compresses_any = self._largest >= max(1, min_size(self._auto))
         self._tuner = OuterStepController(self, sync_every, delay=delay)
 
     def explain(self) -> Explanation:

@@ -123,6 +123,11 @@ class GroupFrontend(StepFrontend, SizeFrontend):
         self._synchronizer, self._optimizers = synchronizer, optimizers
         self.compares_results = compares_results
 
+    @property
+    def log_rank(self) -> int:
+        # Shard groups choose for themselves, and each has a rank 0 of its own.
+        return self.rank if self._synchronizer is None else self._synchronizer.rank
+
     def settings_for(self, method: Method | None = None) -> Settings:
         """Return the settings of the model's gradients with a method; default: the choice."""
         method = method or self.choice.method

@@ -312,6 +312,7 @@ class DiLoCo(DiLoCoMethods):
 
     def _use(self, schedule: OuterSchedule) -> None:
         """Use the choice of all ranks, while nothing is pending."""
+        self._weights.check()
         self._frontend.use(self._tuner.method)
         if schedule.fragments != len(self._outer.fragments):
             self._outer.split(names_of(self._cut(schedule.fragments)))

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from harness.cluster import run_cluster, worker_outputs
+from hipress.native.library import abi
 from hipress.runtime.operations import Operations, Pending, memory_of
 from scripts import SCRIPTS
 
@@ -31,7 +32,8 @@ def test_ends_of_operations_reach_whoever_waits_one_by_one_or_together():
     contexts = [operations.add(each) for each in pending]
     together = (ctypes.c_void_p * 2)(contexts[0], contexts[2])
     operations.on_done_together(together, 2)
-    operations.on_done(contexts[1], b"worker 1 died")
+    died = abi.HipressError(abi.HIPRESS_ERROR_JOB, abi.HIPRESS_CAUSE_DIED, 2, 1, b"worker 1 died")
+    operations.on_done(contexts[1], ctypes.byref(died))
     pending[0].wait(0)
     pending[2].wait(0)
     with pytest.raises(ValueError, match="worker 1 died"):

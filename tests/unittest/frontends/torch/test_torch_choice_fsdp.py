@@ -64,7 +64,8 @@ def trained(rank, times, kind, hybrid, count):
     dist.all_reduce(exact)
     exact /= size
     error = ((ours - exact).norm() / exact.norm()).item()
-    return ways, lines, error, ours, str(compression.explain())
+    log_rank = compression._controller._frontend.log_rank
+    return ways, lines, error, ours, str(compression.explain()), log_rank
 
 
 FASTER = {"uncompressed": 30.0, "maxminef bits=2": 50.0, "bf16": 60.0, "maxmin bits=8": 61.0}
@@ -74,7 +75,7 @@ FASTER = {"uncompressed": 30.0, "maxminef bits=2": 50.0, "bf16": 60.0, "maxmin b
 def test_it_follows_the_network_and_loses_nothing():
     times = [FAST, {**SLOW, "uncompressed": 50.0, "maxminef bits=2": 1.0}, FASTER]
     first, second = returned(run_ranks(trained, 2, times, "SGD", False, 90))
-    ways, lines, error, ours, said = first
+    ways, lines, error, ours, said, _ = first
     assert ways == second[0] and torch.equal(ours, second[3]) and said == second[4]
     assert set(ways[:30]) == {"uncompressed"} == set(ways[80:]), ways
     assert set(ways[50:60]) == {"maxminef bits=2"}
@@ -87,7 +88,9 @@ def test_it_follows_the_network_and_loses_nothing():
 def test_hybrid_sharding_with_adam():
     times = [{**SLOW, "maxminef bits=2": 1.0}] * 3
     found = returned(run_ranks(trained, 4, times, "Adam", True, 6))
-    for ways, _, error, ours, said in found:
+    # Two shard groups choose, and one process writes the journal.
+    assert sorted(log_rank for *_, log_rank in found) == [0, 1, 2, 3]
+    for ways, _, error, ours, said, _ in found:
         assert set(ways) == {"maxmin bits=8"} and torch.equal(ours, found[0][3])
         assert error < 0.02 and "maxminef" not in said
 
