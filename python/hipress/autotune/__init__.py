@@ -4,14 +4,13 @@ A *method* is a codec with its parameters, or the framework's own all-reduce (:m
 type "auto" the ranks go through these stages together:
 
 1. **Measurement** (:mod:`measurement`): before the first step, the front end synchronizes samples
-of
-   the model's gradients by each method. The choice (:mod:`choice`) is the least lossy method whose
-   time is within 10% of the fastest.
+   of the model's gradients by each method. The choice (:mod:`choice`) is the least lossy method
+   whose time is within 10% of the fastest.
 2. **Trial** (:mod:`trial`): the first steps of training take turns between the choice and methods
    that may be faster, because computation can hide communication.
 3. **Training** (:mod:`controller`): at the beginning of each step all ranks agree on its method.
-   They change it together when the optimizer does not support error feedback, when a codec is too
-   lossy for the gradients (:mod:`quality_guard`), or when the network changes
+   They change it together when the optimizer does not support error feedback, or a codec is too
+   lossy for the gradients (:mod:`quality_guard`). They also do when the network changes
    (:mod:`network_watch`).
 4. **Explanation** (:mod:`explanation`): the reasons and times, for ``explain()``, the log,
    ``hipress explain`` and TensorBoard (:mod:`journal`).

@@ -25,8 +25,10 @@ _log = logging.getLogger("hipress")
 
 
 def forbids_feedback(allowed: bool | None) -> float:
-    """Return whether an optimizer does not support error feedback, as a number whose maximum over
-    the ranks is used: 0 or 1, or :data:`UNKNOWN` between them."""
+    """Return whether an optimizer does not support error feedback, as a number.
+
+    The ranks use its maximum: 0 or 1, or :data:`UNKNOWN` between them.
+    """
     return UNKNOWN if allowed is None else 1.0 - allowed
 
 

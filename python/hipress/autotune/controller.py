@@ -1,7 +1,7 @@
 """Type "auto" while a model trains: the method of each step, and what changes it.
 
-The numbers that decide are compared between the ranks at the beginning of a step, before its first
-gradient, so that all ranks change the method at the same step.
+The ranks compare the numbers that decide at the beginning of a step, before its first gradient. So
+all ranks change the method at the same step.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class TuningController:
         raw: Bytes of an uncompressed step that this rank sends.
         tries: Whether steps of training may try methods of the framework's own. Otherwise gradients
             without a codec are sent and counted like compressed ones.
-        overlaps: Whether a step may begin before the last one is over, except when :attr:`settles`
+        overlaps: Whether a step may begin before the last one ended, except when :attr:`settles`
             is true.
     """
 
@@ -97,8 +97,10 @@ class TuningController:
 
     @property
     def is_settled(self) -> bool:
-        """Whether no step tries another method, and the optimizer is known, or was not seen in the
-        first steps."""
+        """Whether no step tries another method, and the use of error feedback is settled.
+
+        It is when the optimizer is known, or was not seen in the first steps.
+        """
         known = self.choice.feedback is not None or self._step - (self._first or 0) > EARLY_STEPS
         return self._timer.over and known
 
@@ -109,8 +111,10 @@ class TuningController:
 
     @property
     def settles(self) -> bool:
-        """Whether all communication is to be over before :meth:`begin_step`, because timed steps
-        begin or end there."""
+        """Whether all communication must have ended before :meth:`begin_step`.
+
+        Timed steps begin or end there.
+        """
         return self._timer.is_at_edge
 
     def begin_step(self) -> Method:
@@ -148,8 +152,7 @@ class TuningController:
         self._began = now
 
     def _watch_network(self) -> list[_LogLine]:
-        """Add the times of the last step but one, and measure all methods again if the network
-        seems to have changed.
+        """Add the times of the last step but one, and measure again if the network has changed.
 
         The maximum over the ranks is computed during the following step, so no rank waits for it.
         """
@@ -266,7 +269,7 @@ class TuningController:
         return ""
 
     def _apply(self) -> Method:
-        """Have the front end use the choice, and return the method of this step."""
+        """Make the front end use the choice, and return the method of this step."""
         if self._flushing:
             return self._codec
         keeps = self._frontend.keeps_error_feedback
@@ -319,12 +322,13 @@ class TuningController:
         self._journal.begin(self._frontend.step)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the choice and the network's usual times for the controller of another job, as
-        JSON."""
+        """Return the choice and the network's usual times for another controller, as JSON."""
         return {**self.choice.state_dict(), "network": self._network.state_dict()}
 
     def load_network(self, saved: Mapping[str, Any]) -> None:
-        """Load the network's usual times from the result of :meth:`state_dict`, if it has them. The
-        choice is loaded by :func:`hipress.autotune.choice.choose`."""
+        """Load the network's usual times from the result of :meth:`state_dict`, if it has them.
+
+        The choice is loaded by :func:`hipress.autotune.choice.choose`.
+        """
         if "network" in saved:
             self._network.load_state_dict(saved["network"])

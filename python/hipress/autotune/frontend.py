@@ -19,8 +19,11 @@ from hipress.autotune.methods import Method, feedback_indices
 from hipress.autotune.quality_guard import GradientStatistics
 
 MAX_ELEMENTS = 1 << 23
-"""Elements of the largest sample, about. Of a larger model every second (third, ...) gradient in
-order of size is measured. A gradient that is larger than this is cut to this size."""
+"""Maximum elements of a sample, approximately.
+
+Of a larger model every second (third, ...) gradient in order of size is measured. A gradient that
+is larger than this is cut to this size.
+"""
 MAX_NUMBERS = 8
 """Numbers of a rank that one reduction compares, at most."""
 
@@ -59,8 +62,11 @@ class RankReductions(ABC):
 
 
 class SumReductions(RankReductions):
-    """Reductions by sums of float32. Each rank has elements of its own in the sum of a maximum,
-    which the rounding of other ranks' numbers does not affect."""
+    """Reductions by sums of float32.
+
+    In the sum for a maximum, each rank has separate elements, so rounding of other ranks' numbers
+    does not affect them.
+    """
 
     def __init__(self, rank: int, num_ranks: int) -> None:
         self._rank, self._num_ranks = rank, num_ranks
@@ -156,9 +162,11 @@ class StepFrontend(TuningFrontend):
     step: int
     """Number of the step that begins."""
     keeps_error_feedback: bool
-    """Whether a residual is added to the next gradient for every method. Otherwise only a codec
-    adds it, and uncompressed gradients do not: a method with error feedback is then followed by one
-    step of ``maxmin``, which adds the residuals and sends them."""
+    """Whether a residual is added to the next gradient for every method.
+
+    Otherwise only a codec adds it, and uncompressed gradients do not. A method with error feedback
+    is then followed by one step of ``maxmin``, which adds the residuals and sends them.
+    """
     compares_results: bool
     """Whether results are means of gradients (not weights), and all of them reach this rank."""
     statistics: type[GradientStatistics] = GradientStatistics
@@ -169,4 +177,4 @@ class StepFrontend(TuningFrontend):
 
     @abstractmethod
     def allows_feedback(self) -> bool | None:
-        """Return whether all optimizers support error feedback; None if it is not known yet."""
+        """Return whether all optimizers support error feedback, or None if that is unknown."""

@@ -1,7 +1,7 @@
 """Files with the explanation and numbers of a job, if the environment requests them.
 
 ``HIPRESS_EXPLAIN`` names a JSON file with the explanation, which rank 0 writes when it changes and
-every :data:`EVERY` steps. A file beside it with the suffix ``.jsonl`` gets a line every
+every :data:`EVERY` steps. A file next to it with the suffix ``.jsonl`` gets a line every
 :data:`EVERY` steps:
 
     step, way   the step, and the name of the method
@@ -94,8 +94,10 @@ _writers: dict[tuple[int, str], TensorBoardWriter] = {}
 
 
 def tensorboard_writer(folder: str) -> TensorBoardWriter:
-    """Return this process's only writer for a folder. Each writer would create a file of its own,
-    for example in each view of an elastic job.
+    """Return this process's only writer for a folder.
+
+    Each writer creates a separate file, so a writer for each view of an elastic job would create
+    many.
 
     Raises:
         ImportError: See :class:`TensorBoardWriter`.

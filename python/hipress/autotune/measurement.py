@@ -1,4 +1,4 @@
-"""Measures methods on samples of a model's gradients, and selects one by the measured times.
+"""Measurement of methods on samples of a model's gradients, and selection by the measured times.
 
 Every rank that receives the same times returns the same result: only medians, quotients and
 comparisons are used.
@@ -11,26 +11,27 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 TOLERANCE = 1.1
-"""Time of a less lossy method over the fastest method's, for gradients alone, at most."""
+"""Maximum time of a less lossy method over the fastest method's, for gradients alone."""
 STEP_TOLERANCE = 1.03
 """The same ratio for a step of training."""
 SLACK_SECONDS = 2e-4
-"""Seconds by which a less lossy method may exceed the fastest in any case: less is noise."""
+"""Seconds by which a less lossy method may always exceed the fastest, because less is noise."""
 FIRST_ELEMENTS, GROWTH = 1 << 16, 4
 """Elements of the first sample, and the factor from one sample to the next."""
 REPETITIONS = 3
 """Repetitions of each sample, in turns. One more, before these, does not count."""
 BUDGET_SECONDS = 6.0
-"""Seconds of all samples, about. If the first repetition takes longer, it is the only one."""
+"""Approximate seconds of all samples. If the first repetition takes longer, it is the only one."""
 METHOD_SECONDS = 3.0
-"""Seconds of one method's samples in :func:`measure_each`, about."""
+"""Approximate seconds of one method's samples in :func:`measure_each`."""
 BEATEN = 3.0
 """Time over the fastest method's from which on a method gets no larger sample."""
 
 
 def least_lossy(seconds: Sequence[float], tolerance: float = TOLERANCE, slack: float = 0.0) -> int:
-    """Return the index of the first time that is within ``tolerance`` times the shortest, or at
-    most ``slack`` longer.
+    """Return the index of the first time within ``tolerance`` times the shortest.
+
+    A time that is at most ``slack`` longer than the shortest is also accepted.
 
     Args:
         seconds: Times of methods, the least lossy first. All arguments have the same unit.
@@ -57,13 +58,16 @@ class Measurement:
     elements: int
     """Elements of the last sample."""
     left_out: bool = False
-    """Whether the method had fewer samples than its competitors, so that the times cannot be
-    compared. Methods without error feedback compete with each other only."""
+    """Whether the method had fewer samples than its competitors, so its time cannot be compared.
+
+    Methods without error feedback compete with each other only.
+    """
 
 
 def extrapolated(taken: Sequence[tuple[int, float]], size: int) -> float:
-    """Predict the seconds of ``size`` elements from the last two samples. Costs that do not depend
-    on the size, such as round trips, count once.
+    """Predict the seconds of ``size`` elements from the last two samples.
+
+    Costs that do not depend on the size, such as round trips, count once.
 
     Args:
         taken: Elements and seconds of each sample.
@@ -76,8 +80,11 @@ def extrapolated(taken: Sequence[tuple[int, float]], size: int) -> float:
 
 
 TimeSample = Callable[[int, int], "tuple[float, int]"]
-"""Synchronizes a sample of about so many elements (second argument) by the method of an index
-(first argument). Returns the slowest rank's seconds, equal on all ranks, and the elements."""
+"""Function that synchronizes a sample of elements by a method.
+
+Its arguments are the method's index and the approximate number of elements. It returns the slowest
+rank's seconds, equal on all ranks, and the elements.
+"""
 
 
 def compare_methods(
@@ -137,8 +144,11 @@ def _competitors(left: Iterable[int], index: int, feedback: Collection[int]) -> 
 def _not_beaten(
     taken: Samples, left: Sequence[int], total: int, feedback: Collection[int]
 ) -> list[int]:
-    """Return the methods that may take less than BEATEN times as long as the fastest, both if the
-    whole time depends on the size and if only the part does that the last two samples show."""
+    """Return the methods that may take less than BEATEN times as long as the fastest.
+
+    A time has two estimates: in proportion to the size, and extrapolated from the last two samples.
+    A method's lower estimate is compared with the higher ones of its competitors.
+    """
     low, high = {}, {}
     for index in left:
         elements, seconds = taken[index][-1]

@@ -1,4 +1,4 @@
-"""Detects a change of the network from times that training measures anyway.
+"""Detection of a changed network from times that training measures anyway.
 
 Each rank adds up the seconds of each step's communication. The maximum over the ranks of the median
 of a few steps is one block. The first blocks after a choice define the usual time. If several
@@ -24,22 +24,30 @@ NOTICEABLE = 5e-3
 LARGE = 3.0
 """Time over the usual time, or its inverse, for which few blocks are enough."""
 BLOCKS, LARGE_BLOCKS = 4, 2
-"""Blocks in a row that are needed, and those of a large difference: the processors may be busy in a
-single block."""
+"""Unusual blocks in a row that are needed, and those of a large difference.
+
+Processors may be busy in a single block.
+"""
 SPAN = 3.0
-"""Longest over shortest time at which the same choice was made, at most. A tenfold time is then
-more than :data:`LARGE` beyond them."""
+"""Longest over shortest time at which the same choice was made, at most.
+
+A tenfold time is then more than :data:`LARGE` beyond them.
+"""
 USUAL_BLOCKS = 3
 """Blocks whose median is the usual time."""
 PATIENCE = 4
-"""Blocks after a choice in which no change is reported. It doubles after each measurement that
-changed nothing."""
+"""Blocks after a choice in which no change is reported.
+
+It doubles after each measurement that changed nothing.
+"""
 MAX_PATIENCE = 512
 
 
 class NetworkWatch:
-    """The usual times on one rank. All ranks come to the same results, since :meth:`end_block`
-    receives the same numbers."""
+    """The usual times on one rank.
+
+    All ranks come to the same results, since :meth:`end_block` receives the same numbers.
+    """
 
     def __init__(self) -> None:
         self._steps: list[float] = []
@@ -126,7 +134,6 @@ class NetworkWatch:
 
 
 def _spanned(known: tuple[float, float], seconds: float) -> tuple[float, float]:
-    """Return a range of times that includes ``seconds`` and as much of the known range as fits in
-    :data:`SPAN`."""
+    """Return a range of times with ``seconds`` and as much of the known range as SPAN allows."""
     low, high = min(*known, seconds), max(*known, seconds)
     return max(low, seconds / SPAN), min(high, seconds * SPAN)

@@ -1,11 +1,11 @@
-"""Selects method, fragments and delay of outer steps (DiLoCo) from measured times.
+"""Selection of method, fragments and delay of outer steps (DiLoCo) from measured times.
 
 An outer step follows H inner steps. A synchronization costs the time for which workers wait for it:
 all of it, or with a delay of d inner steps the part that these do not hide. The selection prefers
-quality: uncompressed if ranks wait at most :data:`MAX_WAITING` of the time; otherwise a codec, as
-these codecs kept the loss; and only if ranks wait longer with all of them a delay, as short as
-possible, since late results cost quality (Douillard et al., Streaming DiLoCo, arXiv:2501.18512,
-figure 9). A model in several fragments needs a shorter delay.
+quality. Nothing is compressed if ranks wait at most :data:`MAX_WAITING` of the time. Otherwise a
+codec is used, because these codecs kept the loss. Only if ranks wait longer with all codecs, there
+is a delay. It is as short as possible, because late results cost quality (Douillard et al.,
+Streaming DiLoCo, arXiv:2501.18512, figure 9). A model in several fragments needs a shorter delay.
 
 Every rank that receives the same times returns the same result.
 """
@@ -22,9 +22,9 @@ MAX_WAITING = 0.01
 WHILE_COMPUTING = 1.25
 """Time of a fragment while inner steps run, over its time alone: both need the processors."""
 MAX_FRAGMENTS = 8
-"""Fragments of a model, at most: each costs round trips of its own."""
+"""Maximum number of fragments of a model, because each needs separate round trips."""
 FIRST_STEPS = 5
-"""Inner steps before the choice, at most. If there are several, the first is not timed."""
+"""Maximum inner steps before the choice. If there are several, the first is not timed."""
 
 
 class OuterSchedule(NamedTuple):
@@ -40,8 +40,10 @@ class OuterSchedule(NamedTuple):
 
 
 def first_steps(sync_every: int) -> int:
-    """Return the inner step after which the choice is made. Early steps, and fragments that are
-    synchronized before it, are not compressed."""
+    """Return the inner step after which the choice is made.
+
+    Early steps, and fragments that are synchronized before it, are not compressed.
+    """
     return max(1, min(FIRST_STEPS, sync_every // 4))
 
 
@@ -63,8 +65,9 @@ def waiting(fragments: Sequence[float], step: float, sync_every: int, delay: int
 
 
 def least_lossy_method(shares: Sequence[float], seconds: Sequence[float]) -> int:
-    """Return the index of the first method with at most MAX_WAITING; if there is none, of the first
-    that is within the tolerance of the fastest.
+    """Return the index of the first method with at most MAX_WAITING.
+
+    If there is none, return that of the first method within the tolerance of the fastest.
 
     Args:
         shares: Share of the time that ranks wait, the least lossy method first.
@@ -75,8 +78,10 @@ def least_lossy_method(shares: Sequence[float], seconds: Sequence[float]) -> int
 
 
 def shortest_delay(fragments: Sequence[float], step: float, sync_every: int) -> int:
-    """Return the fewest inner steps of delay with which ranks hardly wait, or wait hardly longer
-    than with any delay. Arguments are those of :func:`waiting`."""
+    """Return the fewest inner steps of delay with which ranks hardly wait.
+
+    Ranks may also wait hardly longer than with any delay. Arguments are those of :func:`waiting`.
+    """
     least = waiting(fragments, step, sync_every, sync_every - 1)
     enough = max(MAX_WAITING, least + MAX_WAITING)
     return next(
@@ -87,8 +92,10 @@ def shortest_delay(fragments: Sequence[float], step: float, sync_every: int) -> 
 
 
 def fragment_counts(sync_every: int) -> list[int]:
-    """Return the numbers of fragments that are worth a look, in ascending order. With these no
-    fragment is synchronized before the choice."""
+    """Return the numbers of fragments to consider, in ascending order.
+
+    With these, no fragment is synchronized before the choice.
+    """
     most = min(MAX_FRAGMENTS, sync_every // first_steps(sync_every))
     return [number for number in (1, 2, 4, 8) if number <= most]
 
@@ -100,12 +107,12 @@ def choose_fragments(
     step: float,
     sync_every: int,
 ) -> tuple[int, int, float]:
-    """Choose the number of fragments that needs the shortest delay, or with which a given delay is
-    enough.
+    """Choose the number of fragments with the shortest delay, or for which a given delay suffices.
 
     Args:
-        seconds: Measures the synchronization of each of so many fragments alone, equal on all
-        ranks. numbers: Numbers of fragments, in ascending order.
+        seconds: Measures the synchronization of each of so many fragments alone. Its results are
+            equal on all ranks.
+        numbers: Numbers of fragments, in ascending order.
         delay: Requested delay; None to choose it.
 
     Returns:

@@ -42,8 +42,10 @@ class OuterFrontend(TuningFrontend):
     """Whether any pseudo-gradient may be compressed."""
 
     def time_fragments(self, method: Method, count: int) -> list[float]:
-        """Return the seconds of each of so many fragments by a method, alone. It is called only if
-        the number of fragments, or the delay, may be chosen."""
+        """Return the seconds of each of so many fragments by a method, alone.
+
+        It is called only if the number of fragments, or the delay, may be chosen.
+        """
         raise NotImplementedError
 
     @property
@@ -115,8 +117,9 @@ class OuterStepController:
     def before_outer_step(
         self, step: int, steps: int, seconds: float, known: Mapping[str, Any] | None = None
     ) -> None:
-        """Begin an outer step in which all weights travel at once, and have the front end use the
-        choice. It replaces :meth:`after_step`.
+        """Begin an outer step in which all weights travel at once, by the choice.
+
+        This replaces :meth:`after_step`.
 
         Args:
             step: Number of inner steps so far.
@@ -187,8 +190,7 @@ class OuterStepController:
         return self.explanation.rows[self.schedule.method]
 
     def _choose(self, begin: str) -> None:
-        """Choose on all ranks together, and explain it with a sentence that begins with
-        ``begin``."""
+        """Choose on all ranks together. The explanation's sentence begins with ``begin``."""
         frontend, count, delay = self._frontend, self._numbers[0], self._delay or 0
         if self.schedule is None:
             self.explanation.sentence = ""  # that nothing was measured
@@ -265,15 +267,16 @@ class OuterStepController:
         return {"way": self.method.name, "fragments": fragments, "delay": delay, "waiting": share}
 
     def view_state(self) -> dict[str, Any]:
-        """Return the choice, its explanation and the network's usual times, for the next view of an
-        elastic job."""
+        """Return the choice, its explanation and the network's usual times, for the next view."""
         about = {"explanation": asdict(self.explanation), "network": self._network.state_dict()}
         found = self.state_dict()
         return {**found, **about} if found else {}
 
     def load_state_dict(self, saved: Mapping[str, Any]) -> OuterSchedule | None:
-        """Continue from the result of :meth:`state_dict` or :meth:`view_state`, and return the
-        schedule. Fragments and a delay that cannot be chosen in this job are those of this job."""
+        """Restore :meth:`state_dict` or :meth:`view_state`, and return the schedule.
+
+        Fragments and a delay that cannot be chosen in this job are those of this job.
+        """
         names = [method.name for method in self._methods]
         if saved and saved["way"] in names:
             index = names.index(saved["way"])

@@ -1,13 +1,13 @@
 """``plan="auto"`` of a key-value store: which gradients to compress, and how to partition them.
 
-All workers together push gradients of a few sizes over the job's topology, uncompressed and
-compressed, several at once as in training, and time them (:mod:`hipress.autotune.threshold`).
-Smaller gradients than pay are not compressed; if compression pays at no size, none is. In the same
-way the workers find the best size of the partitions of a large gradient, for keys that are
-initialized later.
+All workers together push gradients of a few sizes over the job's topology, and time them
+(:mod:`hipress.autotune.threshold`). They push them uncompressed and compressed, several at once as
+in training. Smaller gradients than pay are not compressed; if compression pays at no size, none is.
+In the same way the workers find the best size of the partitions of a large gradient, for keys that
+are initialized later.
 
 The plan predicts from the measured times. At intervals the workers time one size again, before a
-step begins and after all earlier steps are over. If the time differs by more than MAX_DRIFT they
+step begins and after all earlier steps have ended. If the time differs by more than MAX_DRIFT they
 measure all sizes again, and all use the new plan from this step on. The residual of a gradient that
 is not compressed from then on is added to the next gradient.
 
@@ -45,34 +45,46 @@ from hipress.config import CompressionConfig
 from hipress.topology.graph import PARTITION_ELEMENTS
 
 MIN_CONCURRENT = 4
-"""Gradients of a size that travel together, at least."""
+"""Minimum number of gradients of a size that travel together."""
 PARTITION_CHOICES = (PARTITION_ELEMENTS, 1 << 16, 1 << 17, 1 << 19)
 """Elements of a partition that are measured, the topologies' default first."""
 MAX_PARTITION_SECONDS = 0.125
-"""Seconds of a gradient of the largest size above which links are busy with any partitions, so that
-none are measured."""
+"""Seconds of the largest gradient above which partitions are not measured.
+
+Links are then busy with any partitions.
+"""
 MAX_PARTITIONED_ELEMENTS = 1 << 22
-"""Elements of the gradients that are partitioned, at most: enough for two partitions for each
-worker or server. Otherwise several choices would lead to the same partitions."""
+"""Maximum elements of the gradients that are partitioned.
+
+It is enough for two partitions for each worker or server. Otherwise several choices would lead to
+the same partitions.
+"""
 PARTITION_REPETITIONS = 6
 """Repetitions for each choice of partitions, whose times differ less than those of sizes."""
 PARTITION_GAIN_RATIO = 0.95
-"""Time over the default's time in most repetitions that replaces the default, at most. It must also
-be shorter in three repetitions out of four, so that chance does not decide."""
+"""Time over the default's time in most repetitions that replaces the default, at most.
+
+It must also be shorter in three repetitions out of four, so that chance does not decide.
+"""
 MAX_DRIFT = 1.5
 """Factor by which times may differ from those of the plan."""
 PROBE = 2
 """Index of the size that is timed again."""
 FIRST_CHECK_STEPS, MAX_CHECK_STEPS = 16, 1024
-"""Steps until the first check. The interval doubles, up to the second number, if nothing
-changed."""
+"""Steps until the first check.
+
+The interval doubles, up to the second number, if nothing changed.
+"""
 TRIAL_MIN_SIZES = (0, 256, 4096, NEVER)
-"""Elements from which on compression is tried in steps of training, beside the plan: all; all that
-the measured sizes describe; all whose uncompressed tasks do not run where they become ready."""
+"""Values of ``min_size`` that steps of training try in addition to the plan's.
+
+They compress everything, what the measured sizes describe, only gradients whose uncompressed tasks
+do not run where they become ready, or nothing.
+"""
 MAX_PREDICTED_RATIO = 1.5
 """Predicted time over the fastest choice's above which a choice is not tried."""
 MAX_BLOCKS = 8
-"""Blocks of each choice in a trial, at most."""
+"""Maximum blocks of each choice in a trial."""
 MAX_LOSSES = 2
 """Blocks that a choice may lose against the plan: it must win three out of four."""
 
@@ -82,10 +94,10 @@ _log = logging.getLogger("hipress.autotune")
 def is_harmless(codec: str, params: Mapping[str, object]) -> bool:
     """Return whether gradients may be compressed and uncompressed in turns.
 
-    If a codec sends a share of the elements (it has a ``ratio``, or its decoder is not one pass
-    that writes all elements), a residual holds tens to hundreds of gradients, and all of them would
-    be sent with the next uncompressed one. With momentum, compressed keys learn several times as
-    fast as uncompressed ones.
+    They may not if a codec sends a share of the elements. Such a codec has a ``ratio``, or its
+    decoder is not one pass that writes all elements. Its residual holds tens to hundreds of
+    gradients, and all of them would be sent with the next uncompressed one. They may not with
+    momentum either, because compressed keys then learn several times as fast as uncompressed ones.
     """
     given = {param.name: param.default for param in codecs()[codec].typed_params()}
     given.update(params)
@@ -97,7 +109,7 @@ class PlanTrial:
     """A trial of several plans in turns, a block of steps each.
 
     The first plan is kept unless another is faster in three blocks out of four, and by 3% in the
-    median block. A plan that can no longer achieve that is left out. Every rank that receives the
+    median block. A plan that cannot achieve that any more is left out. Every rank that receives the
     same seconds returns the same result.
 
     Args:
@@ -213,11 +225,11 @@ class PlanController(StoreTuner, SizeFrontend):
         return self.chosen
 
     def values_change(self) -> None:
-        """Note that servers got an optimizer. The weights that are pulled then have other sizes,
-        and are not compressed.
+        """Record that servers got an optimizer.
 
-        All workers decide again before their first push. Later the next check detects the
-        difference. It is enough that one worker calls this.
+        The weights that are pulled then have other sizes, and are not compressed. All workers
+        decide again before their first push. Later the next check detects the difference. One
+        worker's call suffices.
         """
         self._stale = True
 

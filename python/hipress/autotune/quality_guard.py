@@ -2,9 +2,8 @@
 
 **Rounding** (``maxmin``): in a bucket of very different elements, rounding leaves little of the
 small ones. Every 100 steps each rank computes the relative rounding error of its gradients. That
-needs no encoding: ``maxmin`` rounds at random to one of the two nearest levels, which are
-``range / (2^bits - 1)`` apart, and the mean square of the error is about a sixth of that distance's
-square.
+needs no encoding: ``maxmin`` rounds at random to one of the two nearest levels, whose distance is
+``range / (2^bits - 1)``. The mean square of the error is about a sixth of the distance's square.
 
 **Error feedback**: a residual delays a part of each gradient. In a window of steps each rank adds
 up a sample of its gradients, and of the results. At the end one mean of the sample gives the exact
@@ -14,9 +13,9 @@ sum of the results. Two numbers describe the effect:
     share   |residuals| / |gradient| of one rank in the last step: about the steps of delay, if
             gradients of successive steps are similar
 
-The error of one step says nothing, as the next step may send the rest. The worst case in theory
-(Karimireddy et al., ICML 2019, lemma 3) is a share of 2 sqrt(1 - d) / d for a codec that keeps a
-part d of a vector's square.
+The error of one step means nothing, because the next step may send the rest. In theory (Karimireddy
+et al., ICML 2019, lemma 3), the share is at most 2 sqrt(1 - d) / d. Here d is the part of a
+vector's square that the codec keeps.
 """
 
 from __future__ import annotations
@@ -28,13 +27,18 @@ from typing import Any
 import numpy as np
 
 MAX_ERROR = 0.4
-"""Largest allowed norm of the rounding error over the norm of the gradient, for each parameter: the
-largest with which training kept its loss (5 bits; ``python -m benchmarks rounding`` and
-``convergence``)."""
+"""Largest allowed norm of the rounding error over the norm of the gradient, for each parameter.
+
+It is the largest with which training kept its loss (5 bits; ``python -m benchmarks rounding`` and
+``convergence``).
+"""
 MAX_SHARE, MAX_MEAN_ERROR = 3.5, 1.3
-"""Largest allowed share and error of error feedback. Where training kept its loss within half a
-percent they were up to 3.4 and 1.2. With shares of 4.1 and more it lost 0.7% to 1.8%, and with 10
-it lost 3% (``python -m benchmarks feedback`` and ``quality``)."""
+"""Largest allowed share and error of error feedback.
+
+Where training kept its loss within half a percent they were up to 3.4 and 1.2. With shares of 4.1
+and more it lost 0.7% to 1.8%, and with 10 it lost 3% (``python -m benchmarks feedback`` and
+``quality``).
+"""
 EVERY = 100
 """Steps from one observation to the next."""
 BUCKET = 1024
@@ -46,8 +50,9 @@ SAMPLE = 1024
 
 
 def squares(values: np.ndarray) -> tuple[float, float]:
-    """Return the sum of the squared ranges of a gradient's buckets, each times its elements, and
-    the sum of the squared elements.
+    """Return the sum of the squared ranges of a gradient's buckets, and of its squared elements.
+
+    Each squared range is multiplied by the bucket's elements.
 
     Args:
         values: One-dimensional.
@@ -76,19 +81,20 @@ class RoundingGuard:
         self._observed, self._next = -1, 0
 
     def observes(self, step: int) -> bool:
-        """Return whether the gradients of a step are to be passed to :meth:`add`."""
+        """Return whether the gradients of a step must be passed to :meth:`add`."""
         if step >= self._next:
             self._observed, self._next = step, step + EVERY
         return step == self._observed
 
     def add(self, squares: Sequence[float]) -> None:
-        """Add the two :func:`squares` of a gradient before it is compressed. They may be in a GPU's
-        memory, and are read later."""
+        """Add the two :func:`squares` of a gradient before it is compressed.
+
+        They may be in a GPU's memory, and are read later.
+        """
         self._squares.append(squares)
 
     def spread(self) -> float | None:
-        """Return the largest relative error of a gradient with one bit, with which levels are
-        farthest apart.
+        """Return the largest relative error of a gradient with one bit (the coarsest levels).
 
         Returns:
             None if no step was observed since the last call. NaN, Inf and gradients of zeros do not
@@ -105,8 +111,10 @@ class RoundingGuard:
 
 
 def sample_stride(count: int) -> int:
-    """Return the distance of the sampled elements of a gradient of ``count`` elements. It is odd,
-    so that they are in several columns."""
+    """Return the distance of the sampled elements of a gradient of ``count`` elements.
+
+    It is odd, so that they are in several columns.
+    """
     return -(-count // SAMPLE) | 1
 
 
@@ -124,7 +132,7 @@ class FeedbackGuard:
         self._square = 0.0
 
     def observes(self, step: int) -> bool:
-        """Return whether samples of a step are to be passed to :meth:`before` and :meth:`after`."""
+        """Return whether samples of a step must be passed to :meth:`before` and :meth:`after`."""
         return self._begin <= step < self._begin + WINDOW
 
     def is_last(self, step: int) -> bool:
@@ -148,8 +156,7 @@ class FeedbackGuard:
         _add(self._results, samples)
 
     def sample(self) -> np.ndarray:
-        """Return the sums of this rank's sample, float32[n], of which :meth:`error` needs the
-        mean over all ranks."""
+        """Return the sums of this rank's sample, float32[n]. Their mean is for :meth:`error`."""
         return _joined(self._own)
 
     def error(self, exact: np.ndarray) -> float:
@@ -228,7 +235,7 @@ class GradientObserver:
         self._guard, self._statistics = guard, statistics
         self._is_last = isinstance(guard, FeedbackGuard) and guard.is_last(step)
         self.compares_results = isinstance(guard, FeedbackGuard) and compares_results
-        """Whether results are to be passed to :meth:`after`."""
+        """Whether results must be passed to :meth:`after`."""
 
     def before(self, gradients: Iterable[tuple[str, Sequence[Any]]]) -> None:
         """Observe gradients that are about to be compressed.

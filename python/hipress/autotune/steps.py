@@ -7,8 +7,10 @@ from collections.abc import Sequence
 FIRST_KEY = 1 << 62
 """First key of the autotuner. Front ends count theirs from 0."""
 MEASURING = "hipress/auto/"
-"""Prefix of the names of keys that are used for measurements only. Other text may precede it, as in
-"fusion buffer of hipress/auto/0/1"."""
+"""Prefix of the names of keys that are used for measurements only.
+
+Other text may precede it, as in "fusion buffer of hipress/auto/0/1".
+"""
 
 
 def are_training_keys(keys: Sequence[int]) -> bool:
@@ -17,8 +19,10 @@ def are_training_keys(keys: Sequence[int]) -> bool:
 
 
 class StepDetector:
-    """A step begins when a key is pushed again. Workers that push their keys in the same order
-    agree without communication."""
+    """Detector of steps: a step begins when a key is pushed again.
+
+    Workers that push their keys in the same order agree without communication.
+    """
 
     def __init__(self) -> None:
         self._pushed: set[int] = set()
@@ -29,8 +33,11 @@ class StepDetector:
         return bool(self._pushed)
 
     def begins(self, keys: Sequence[int]) -> bool:
-        """Return whether a step begins with a push of these keys: one of them was already pushed in
-        the current step. No particular key is required, since layers may be frozen."""
+        """Return whether a step begins with a push of these keys.
+
+        It does if one of them was already pushed in the current step. No particular key is
+        required, because layers may be frozen.
+        """
         if self._pushed.isdisjoint(keys):
             self._pushed.update(keys)
             return False

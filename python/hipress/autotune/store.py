@@ -2,7 +2,7 @@
 
 All workers together push gradients of the model's sizes over the job's topology, with keys that are
 used for measurements only. Numbers are compared by uncompressed sums in which each worker has
-elements of its own. A worker's step begins when a key is pushed again
+separate elements. A worker's step begins when a key is pushed again
 (:class:`hipress.autotune.steps.StepDetector`), so all workers must push their keys in the same
 order.
 """
@@ -35,7 +35,7 @@ MIN_SIZE = 1024
 
 
 class KnownKey(NamedTuple):
-    """A key that is initialized."""
+    """Key that is initialized."""
 
     name: str
     size: int
@@ -131,11 +131,11 @@ class StoreFrontend(StepFrontend):
         self.compares_results = node.compares_results
         self.reductions = StoreReductions(node)
         self.method: Method | None = None
-        """Method of the gradients; None before the choice."""
+        """Method of the gradients, or None before the choice."""
         self.has_measured = False
         """Whether methods were measured since it was set to False."""
         self.settle = node.wait_all
-        """Blocks until all pushes and pulls of this worker are over."""
+        """Function that blocks until all pushes and pulls of this worker have ended."""
         self._keys_of_size: dict[int, list[int]] = {}
         self._size, self._group, self._count = 0, None, 0
 
@@ -155,7 +155,8 @@ class StoreFrontend(StepFrontend):
         """Use a method for all later pushes.
 
         Args:
-            most: Elements to which larger gradients were cut. They are compressed, too.
+            most: Maximum elements of a gradient. Larger gradients, which were cut to it, are also
+                compressed.
         """
         self.settle()
         config = replace(self._config, type=method.type, params=method.params)
@@ -221,8 +222,10 @@ class StoreFrontend(StepFrontend):
 
 
 class StoreTuner:
-    """A tuner of a store's compression: type "auto" or ``plan="auto"``. All workers call its
-    methods together."""
+    """Tuner of a store's compression: type "auto" or ``plan="auto"``.
+
+    All workers call its methods together.
+    """
 
     option: str
     """Name of the option whose value is "auto"."""
@@ -234,13 +237,13 @@ class StoreTuner:
         self.watching = False
 
     def values_change(self) -> None:
-        """Note that servers have an optimizer, so that weights are pulled."""
+        """Record that servers have an optimizer, so that weights are pulled."""
 
     def before_push(self, keys: Sequence[int], settle: Callable[[], None]) -> None:
         """Tune before a push of ``keys``, if a step begins with it.
 
         Args:
-            settle: Blocks until all pushes and pulls of this worker are over.
+            settle: Function that blocks until all pushes and pulls of this worker have ended.
         """
 
 
@@ -292,8 +295,11 @@ class StoreController(StoreTuner):
             self._begin_step()
 
     def _is_another_model(self, keys: Sequence[int]) -> bool:
-        """Return whether one of these keys is new since the choice, and new keys have at least as
-        many elements as the old ones: another model, or layers that were frozen."""
+        """Return whether these keys show another model, or layers that were frozen.
+
+        They do if one of them is new since the choice, and new keys have at least as many elements
+        as the old ones.
+        """
         if all(key in self._chosen_for for key in keys):
             return False
         known = self._known_keys()
@@ -348,9 +354,12 @@ class StoreController(StoreTuner):
 
     @property
     def _settles(self) -> bool:
-        """Whether all communication is to be over before this step begins. If no operation waits
-        for results, a step's seconds are known only as the mean of several steps between two such
-        times; otherwise computation would never hide communication."""
+        """Whether all communication must have ended before this step begins.
+
+        If no operation waits for results, the seconds of a step are known only as a mean. It is
+        that of several steps between two such times. Otherwise computation would never hide
+        communication.
+        """
         if self.controller.is_trying:
             return self.controller.settles
         return not self._seconds or self._frontend.step % BLOCK_STEPS == 0
@@ -404,12 +413,14 @@ class TunedNode:
         """Keys whose gradients are pushed."""
 
     def is_no_gradient(self, key: int) -> None:
-        """Note that the gradients of a key are not pushed in each step."""
+        """Record that the gradients of a key are not pushed in each step."""
         del self.known_keys[key]
 
     def allows_feedback(self) -> bool | None:
-        """Return whether all optimizers support error feedback; None if it is not known. Front ends
-        that know their optimizers override it."""
+        """Return whether all optimizers support error feedback, or None if that is unknown.
+
+        Front ends that know their optimizers override it.
+        """
         return None
 
     @property
@@ -418,8 +429,10 @@ class TunedNode:
         return self.auto is not None and self.auto.option == "type"
 
     def compresses_shape(self, shape: Sequence[int]) -> bool:
-        """Return whether a gradient of this shape may be compressed. With type "auto" those of
-        biases and normalizations may not."""
+        """Return whether a gradient of this shape may be compressed.
+
+        With type "auto", biases and normalizations may not.
+        """
         return len(shape) > 1 or not self._chooses
 
     def explain(self) -> Explanation:
@@ -439,14 +452,16 @@ class TunedNode:
         return self._chooses and self.auto.observes
 
     def observe(self, keys: Sequence[int], gradients: Sequence[np.ndarray]) -> None:
-        """Have type "auto" observe gradients before they are pushed, after :meth:`before_push`."""
+        """Let type "auto" observe gradients before they are pushed, after :meth:`before_push`."""
         if self.observes:
             self.auto.observe(keys, gradients)
 
     def observe_results(
         self, keys: Sequence[int], results: Sequence[np.ndarray], seconds: float
     ) -> None:
-        """Have type "auto" observe the sums of a step, and their seconds. Front ends that set
-        :attr:`compares_results` call this."""
+        """Let type "auto" observe the sums of a step, and their seconds.
+
+        Front ends that set :attr:`compares_results` call this.
+        """
         if self._chooses:
             self.auto.observe_results(keys, results, seconds)

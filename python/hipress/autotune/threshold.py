@@ -19,19 +19,23 @@ from hipress.planning.curve import Curve, fit
 SIZES = (1 << 10, 1 << 13, 1 << 16, 1 << 18, 1 << 20)
 """Elements of the gradients that are timed."""
 REPETITIONS = 4
-"""Repetitions of each size, in turns. The first does not count, the shortest of the others does."""
+"""Repetitions of each size, in turns. The shortest counts, except for the first repetition."""
 CONCURRENT_ELEMENTS = 1 << 17
-"""Elements of a size that travel together. In training small gradients share a link with others; a
-single one would pass in a burst."""
+"""Elements of a size that travel together.
+
+In training, small gradients share a link with other ones. A single one would pass in a burst.
+"""
 MAX_CURVE_ELEMENTS = 1 << 30
 """Elements up to which the curves are compared."""
 GAIN_RATIO = 0.97
-"""Time over the present choice's time that replaces the present choice, at most."""
+"""Maximum time over the present choice's time that replaces the present choice."""
 NEVER = 1 << 62
 """A ``min_size`` that no gradient reaches, so that nothing is compressed."""
 PREVIEW_REPETITIONS, PREVIEW_SECONDS = 5, 4.0
-"""Repetitions of a preview that count, at most, and seconds after which no repetition begins. One
-precedes them, in which memory is allocated, and at least one counts."""
+"""Maximum repetitions of a preview that count, and seconds after which no repetition begins.
+
+One repetition precedes them, in which memory is allocated. At least one counts.
+"""
 
 _log = logging.getLogger("hipress.autotune")
 
@@ -48,8 +52,7 @@ class SizeFrontend(ABC):
 
 
 def measure_sizes(frontend: SizeFrontend, sizes: Sequence[int]) -> np.ndarray:
-    """Return the ranks' geometric means of the seconds by size, in two rows: uncompressed and
-    compressed."""
+    """Return the ranks' geometric means of the seconds by size, uncompressed and compressed."""
     found = []
     for size in sizes:
         seconds = [
@@ -62,8 +65,11 @@ def measure_sizes(frontend: SizeFrontend, sizes: Sequence[int]) -> np.ndarray:
 
 
 def threshold(raw: Curve, compressed: Curve) -> int | None:
-    """Return the least size (a power of two times 1, 1.25, 1.5 or 1.75) from which on compression
-    pays; None if it pays at no size, or not at the largest."""
+    """Return the smallest size from which on compression pays, or None.
+
+    The size is a power of two times 1, 1.25, 1.5 or 1.75. The result is None if compression pays at
+    no size, or not at the largest.
+    """
     exponents = range(8, MAX_CURVE_ELEMENTS.bit_length())
     least = None
     for size in reversed([int((4 + q) * (1 << e) / 4) for e in exponents for q in range(4)]):

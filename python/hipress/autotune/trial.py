@@ -1,7 +1,7 @@
 """Trials in steps of training: is another choice faster than the present one?
 
 The time of gradients alone does not say what a step takes. Computation can hide communication, and
-encoding needs processors that computation needs too. So choices take turns in steps of training, a
+encoding needs processors that computation also needs. So choices take turns in steps of training, a
 block of steps each, in alternating order (a b c, c b a, ...). What makes steps slower or faster for
 a while affects all of them.
 
@@ -23,8 +23,10 @@ from hipress.autotune.measurement import STEP_TOLERANCE, least_lossy
 from hipress.autotune.methods import UNCOMPRESSED, Method
 
 BLOCK_STEPS, MAX_BLOCK_STEPS = 4, 32
-"""Timed steps of a block, at least and at most. One more step precedes them, in which a choice
-allocates memory and an idle link lets a burst pass."""
+"""Minimum and maximum number of timed steps of a block.
+
+One more step precedes them, in which a choice allocates memory and an idle link lets a burst pass.
+"""
 BLOCK_SECONDS = 0.1
 """Seconds of a block, at least: shorter blocks measure the turns of other programs."""
 HOPELESS = 1.5
@@ -36,8 +38,11 @@ STEP_BLOCKS = 4
 LOST_BLOCKS = 2
 """Lost turns after which a method is left out."""
 TRIAL_SECONDS = 30.0
-"""Seconds of a trial. If one turn of all methods does not fit, blocks are shorter. If a step of
-each method does not fit, there is no trial."""
+"""Seconds of a trial.
+
+If one turn of all methods does not fit, blocks are shorter. If a step of each method does not fit,
+there is no trial.
+"""
 
 
 def block_steps(seconds: float) -> int:
@@ -63,7 +68,7 @@ class StepTrial:
             a method that is not tried.
         choice: Index of the choice.
         whole: Whether a block is timed as a whole, by the mean of its steps instead of the median.
-            This is for steps that may begin before the last one is over, except at
+            This is for steps that may begin before the last one has ended, except at
             :attr:`is_at_edge`.
     """
 
@@ -97,8 +102,7 @@ class StepTrial:
 
     @property
     def is_at_edge(self) -> bool:
-        """Whether :meth:`add` receives next the step before a block's first timed step, or the
-        block's last step."""
+        """Whether the next step is the one before a block's timed steps, or a block's last one."""
         return self._skip == 1 or (not self._skip and len(self._steps) + 1 >= self._length)
 
     def add(self, seconds: float) -> float | None:
@@ -138,8 +142,10 @@ class StepTrial:
         self._turns = self._methods[:: -1 if len(self._blocks) % 2 else 1]
 
     def _is_time(self) -> bool:
-        """Return whether there is time for another block of each method. Before the first one, set
-        the length of the blocks."""
+        """Return whether there is time for another block of each method.
+
+        Before the first one, set the length of the blocks.
+        """
         known = self.seconds
         seconds = sum(known.get(index, self._probe) for index in self._methods)
         fit = math.floor((TRIAL_SECONDS - self._spent) / max(seconds, 1e-9)) - 1
@@ -159,10 +165,10 @@ class StepTrial:
 
 
 class StepTimer:
-    """Times the first steps of training, in which the choice is tried against other methods: the
-    framework's own, and in some cases the fastest for gradients alone.
+    """Timer of the first steps of training, in which the choice is tried against other methods.
 
-    A step lasts until the next one begins.
+    These are the framework's own, and in some cases the fastest method for gradients alone. A step
+    lasts until the next one begins.
 
     Args:
         codecs: Whether the method that is the fastest for gradients alone is also tried. If
@@ -210,7 +216,7 @@ class StepTimer:
         """Add the maximum over all ranks.
 
         Returns:
-            Level and sentence for the log. The sentence is empty until the trial is over.
+            Level and sentence for the log. The sentence is empty until the trial has ended.
         """
         self._trial.end_block(slowest)
         self._began = time.perf_counter()

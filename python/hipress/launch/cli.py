@@ -1,4 +1,4 @@
-"""The command line of ``hipress launch``, ``hipress-launch`` and ``tools/launch.py``."""
+"""Command line of ``hipress launch``, ``hipress-launch`` and ``tools/launch.py``."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ survive a kill -9 of this command and (not in Slurm) of their supervisors; Ctrl-
 
 
 def make_parser(prog: str | None = None) -> argparse.ArgumentParser:
-    """The options, MXNet's own among them."""
+    """Return the parser of the options, including MXNet's own."""
     parser = argparse.ArgumentParser(
         prog=prog,
         description=DESCRIPTION,
@@ -206,7 +206,7 @@ def _seconds(text: str) -> float:
 
 
 def make_tasks(args: argparse.Namespace) -> list[Task]:
-    """Makes the processes' descriptions from the parsed command line.
+    """Make the processes' descriptions from the parsed command line.
 
     Raises:
         LaunchError: options that contradict each other, bad host files, busy ports and so on.
@@ -235,7 +235,7 @@ def make_tasks(args: argparse.Namespace) -> list[Task]:
     env = parse_env(args.env)
     by_host = launcher in ("ssh", "mpi") or args.elastic and launcher != "local"
     if by_host and not args.interface:
-        # Else each process would get its host's address, which goes before its interface.
+        # Otherwise each process would get its host's address, which precedes its interface.
         args.interface = env.get("DMLC_INTERFACE", os.environ.get("DMLC_INTERFACE"))
     job = Job(
         num_workers=args.num_workers,
@@ -279,7 +279,7 @@ def make_tasks(args: argparse.Namespace) -> list[Task]:
 
 
 def choose_topology(args: argparse.Namespace) -> tuple[str | None, int]:
-    """The topology's name, if one is asked for, and the number of servers.
+    """Return the topology's name, if one is requested, and the number of servers.
 
     Raises:
         LaunchError: for an unknown topology, or one that does not go with the number of servers.
@@ -302,7 +302,7 @@ def choose_topology(args: argparse.Namespace) -> tuple[str | None, int]:
 def travel_environment(
     args: argparse.Namespace, topology: str | None, hosts: list[Host]
 ) -> dict[str, str]:
-    """Variables that tell the processes how gradients travel.
+    """Return environment variables that determine how gradients travel.
 
     Raises:
         LaunchError: if there is no such plan, or it is not known which workers share a host.
@@ -332,11 +332,13 @@ def travel_environment(
 
 
 def plan_path(args: argparse.Namespace) -> str:
-    """Where the processes find the plan: with --sync-dst-dir in what was copied there. They run
-    there: a relative directory, which is one of the home directory, is not known by its full path.
+    """Return the path at which the processes find the plan.
+
+    With --sync-dst-dir it is in the copied directory, in which the processes run. The full path of
+    a relative directory, which is in the home directory, is not known.
 
     Raises:
-        LaunchError: it is not among what is copied.
+        LaunchError: the plan is not in the directory that is copied
     """
     path = os.path.abspath(args.comprplan)
     if not args.sync_dst_dir:
@@ -351,7 +353,7 @@ def plan_path(args: argparse.Namespace) -> str:
 
 
 def root_address(args: argparse.Namespace, launcher: str, hosts: list[Host]) -> str:
-    """The scheduler's address, as the other processes should see it."""
+    """Return the scheduler's address for the other processes."""
     if args.host_ip:
         if is_link_local(args.host_ip):
             raise LaunchError(f"--host-ip: {args.host_ip} is {LINK_LOCAL}")
@@ -374,9 +376,10 @@ def root_address(args: argparse.Namespace, launcher: str, hosts: list[Host]) -> 
 
 
 def main(argv: Sequence[str] | None = None, prog: str | None = None) -> int:
-    """Runs a job; returns the exit status for the shell.
+    """Run a job, and return the exit status for the shell.
 
-    :param prog: what help calls the command; by default its file's name
+    Args:
+        prog: name of the command in its help; by default, its file's name
     """
     args = make_parser(prog).parse_args(argv)
     printer = Printer()

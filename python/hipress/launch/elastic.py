@@ -1,4 +1,4 @@
-"""Elastic jobs on the command line: their options, what is refused, the addresses of the slots."""
+"""Elastic jobs on the command line: options, invalid combinations, and the slots' addresses."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def add_options(
     count_or_none: Callable[[str], int],
     seconds: Callable[[str], float],
 ) -> None:
-    """Adds --elastic and the options that go with it; the callables check a number each."""
+    """Add --elastic and the related options. Each callable checks a number."""
     add = parser.add_argument
     add(
         "--elastic",
@@ -63,7 +63,7 @@ def add_options(
 
 
 def check(args: argparse.Namespace, launcher: str) -> None:
-    """Refuses what does not go with --elastic, or without it, and sets the defaults.
+    """Refuse options that do not go with --elastic, or without it, and set the defaults.
 
     Raises:
         LaunchError: in one sentence.
@@ -125,12 +125,14 @@ def check(args: argparse.Namespace, launcher: str) -> None:
 
 
 def rules(args: argparse.Namespace) -> Rules:
-    """How the job is kept alive, of a checked command line."""
+    """Return the limits within which the job continues, from a checked command line."""
     return Rules(args.min_workers, args.max_restarts, args.finish_timeout)
 
 
 def describe(args: argparse.Namespace, job: Job, hosts: list[Host]) -> Elastic:
-    """What the workers are told: among it every slot's agent address, fixed before any starts.
+    """Return what the workers need to know, such as the agent address of every slot.
+
+    Addresses are fixed before any worker starts.
 
     Raises:
         LaunchError: a port on this machine is not free.
@@ -151,7 +153,7 @@ def describe(args: argparse.Namespace, job: Job, hosts: list[Host]) -> Elastic:
 
 
 def agent_host(host: Host, hosts: list[Host]) -> str:
-    """The name or address at which all hosts reach the agents of ``host``."""
+    """Return the name or address at which all hosts reach the agents of ``host``."""
     found = node_host(host, hosts)
     if found is not None:
         return found
@@ -159,7 +161,7 @@ def agent_host(host: Host, hosts: list[Host]) -> str:
 
 
 def is_here(name: str) -> bool:
-    """Whether this machine can say which ports are free there: an address of its own."""
+    """Return whether an address belongs to this machine, so that its free ports are known here."""
     try:
         with socket.socket(family_of(name), socket.SOCK_STREAM) as probe:
             probe.bind((name, 0))
@@ -169,7 +171,7 @@ def is_here(name: str) -> bool:
 
 
 def free_ports(names: list[str]) -> list[int]:
-    """A free port for each; no two are the same."""
+    """Return a free port for each name, all different."""
     ports: list[int] = []
     for name in names:
         port = free_port(name, "an agent")
@@ -180,7 +182,7 @@ def free_ports(names: list[str]) -> list[int]:
 
 
 def check_ports(names: list[str], ports: list[int]) -> None:
-    """Raises LaunchError if an agent could not listen on its port here."""
+    """Raise LaunchError if an agent could not listen on its port here."""
     for slot, (name, port) in enumerate(zip(names, ports)):
         error = port_error(name, port)
         if error:

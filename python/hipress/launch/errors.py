@@ -2,4 +2,4 @@
 
 
 class LaunchError(Exception):
-    """A job that cannot be started as it was described."""
+    """Error for a job that cannot be started with its description."""

@@ -15,9 +15,11 @@ from .runner import Policy, Running
 CAUSE_SECONDS = 0.25  # from the first visible failure, in which its cause may become visible
 SURVIVORS_SECONDS = 3.0  # in which survivors may report the failure and end by themselves
 LINGER_SECONDS = 15.0
-"""Seconds that servers and the scheduler may outlive the workers; as long again while one of them
-computes for at least a twentieth of that time. A scheduler then writes the job's timeline, and
-``hipress profile`` evaluates it there."""
+"""Seconds that servers and the scheduler may outlive the workers.
+
+They get as long again while one of them computes for at least a twentieth of that time. A scheduler
+then writes the job's timeline, and ``hipress profile`` evaluates it there.
+"""
 MOST_LINGER_SECONDS = 600.0
 """Seconds after the last worker at which they are stopped in any case."""
 
@@ -63,7 +65,7 @@ def shell_status(status: int) -> int:
 
 
 class StopAtFailure(Policy):
-    """Ends the job when one of its processes fails, and names the process that caused it.
+    """Policy that ends the job when a process fails, and names the process that caused it.
 
     The job ends when all processes have ended.
     """
@@ -129,11 +131,11 @@ class StopAtFailure(Policy):
         self._failures.append(Failure(name, where, status, now, running.started, lost))
 
     def _causes(self) -> list[Failure]:
-        """Return failures that may be the cause of the others.
+        """Return failures that may have caused the remaining ones.
 
-        Servers and the scheduler exit with 1 as soon as a worker's connections close, which is
-        before a worker with an error in its script has ended. If no worker fails then, an srun and
-        processes that it ended with SIGTERM only pass a server's failure on.
+        Servers and the scheduler exit with 1 as soon as a worker's connections close. A worker with
+        an error in its script ends later. If no worker fails then, an srun and processes that it
+        ended with SIGTERM only pass a server's failure on.
         """
         followers = [
             one

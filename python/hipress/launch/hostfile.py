@@ -1,4 +1,4 @@
-"""Host files: one host a line, as MXNet's and Open MPI's."""
+"""Host files: one host per line, as in MXNet's and Open MPI's."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Host:
 
 
 def read_hostfile(path: str) -> list[Host]:
-    """Reads a host file.
+    """Read a host file.
 
     Raises:
         LaunchError: naming file, line and what is allowed.
@@ -91,14 +91,21 @@ def _number(where: str, what: str, text: str, largest: int) -> int:
 
 
 def place(hosts: list[Host], count: int) -> list[Host]:
-    """The host of each of ``count`` ranks: slots filled in the file's order, then around again."""
+    """Return the host of each of ``count`` ranks.
+
+    Slots are filled in the file's order. If there are more ranks, hosts are used again from the
+    first on.
+    """
     slots = [host for host in hosts for _ in range(host.slots)]
     return [slots[rank % len(slots)] for rank in range(count)]
 
 
 def workers_per_host(hosts: list[Host], count: int) -> int | None:
-    """How many consecutive ones of ``count`` workers each host has; the last one may have fewer.
-    None if hosts differ, or their turn comes again. Lines with the same address are one host."""
+    """Return the number of consecutive workers on each host, or None if it differs.
+
+    The last host may have fewer. The result is also None if a host gets workers again after other
+    hosts. Lines with the same address are one host.
+    """
     placed = groupby(host.address for host in place(hosts, count))
     runs = [(address, len(list(run))) for address, run in placed]
     sizes = [size for _, size in runs]

@@ -1,4 +1,4 @@
-"""A job's description: its roles, the environment and the command of each process."""
+"""Description of a job: its roles, and the environment and command of each process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .errors import LaunchError
 
 SCHEDULER, SERVER, WORKER = "scheduler", "server", "worker"
 RANKS = "ranks"  # role of an srun, which starts all servers and workers
-#: Environment that goes along to other machines, where it is not inherited.
+#: Environment that is sent to other machines, where it is not inherited.
 CARRIED = (
     "LD_LIBRARY_PATH",
     "PYTHONPATH",
@@ -51,7 +51,7 @@ class Task:
     spec: dict
     #: The command that starts the supervisor there; None: here.
     via: list[str] | None = None
-    #: The host, as users call it; empty: here.
+    #: Name of the host for users; empty: here.
     where: str = ""
     #: Whether all that ``via`` has started ends with it.
     contained: bool = False
@@ -66,16 +66,16 @@ class Task:
 
 @dataclass(frozen=True)
 class Elastic:
-    """What the workers of an elastic job are told."""
+    """Information for the workers of an elastic job."""
 
-    #: host:port of each slot's agent, the same for all processes that the slot will ever have.
+    #: host:port of each slot's agent, the same for all processes of the slot.
     agents: list[str]
     min_workers: int
 
 
 @dataclass
 class Job:
-    """A job as the command line describes it."""
+    """Job that the command line describes."""
 
     num_workers: int
     num_servers: int
@@ -93,19 +93,21 @@ class Job:
     elastic: Elastic | None = None
 
     def ranks(self) -> list[Rank]:
-        """Scheduler, servers, workers: the order in which they start. An elastic job has only
-        workers, each in a slot."""
+        """Return scheduler, servers and workers in the order in which they start.
+
+        An elastic job has only workers, each in a slot.
+        """
         if self.elastic:
             return self.distributed_ranks()
         return [Rank(SCHEDULER, 0), *self.distributed_ranks()]
 
     def distributed_ranks(self) -> list[Rank]:
-        """Servers and workers: those that other hosts run."""
+        """Return servers and workers, which other hosts can run."""
         servers = [Rank(SERVER, index) for index in range(self.num_servers)]
         return servers + [Rank(WORKER, index) for index in range(self.num_workers)]
 
     def environment(self, rank: Rank, node_host: str | None = None) -> dict[str, str]:
-        """Variables of a process on top of those that it inherits."""
+        """Return the environment variables of a process, in addition to those that it inherits."""
         env = {"PYTHONUNBUFFERED": os.environ.get("PYTHONUNBUFFERED", "1"), **self.env}
         env.update({WORKER: self.env_worker, SERVER: self.env_server}.get(rank.role, {}))
         env["HIPRESS_SECRET"] = self.secret
@@ -139,7 +141,7 @@ class Job:
         }
 
     def argv(self, rank: Rank) -> list[str]:
-        """The command of a process."""
+        """Return the command of a process."""
         if not self.hipress:
             return self.command
         interpreter, arguments = split_script(self.command, self.python)
@@ -149,7 +151,7 @@ class Job:
 
 
 def with_source_tree(env: dict[str, str]) -> dict[str, str]:
-    """Puts this package on PYTHONPATH if it runs from its source tree, without installation."""
+    """Put this package on PYTHONPATH if it runs from its source tree, without installation."""
     package_root = Path(__file__).resolve().parents[2]
     if (package_root.parent / "pyproject.toml").exists():
         before = env.get("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
@@ -160,7 +162,7 @@ def with_source_tree(env: dict[str, str]) -> dict[str, str]:
 
 
 def split_script(command: list[str], python: str) -> tuple[list[str], list[str]]:
-    """Cuts a command into the interpreter with its options, and the script with its arguments.
+    """Split a command into the interpreter with its options, and the script with its arguments.
 
     Raises:
         LaunchError: the command is no Python script.
@@ -186,17 +188,17 @@ def split_script(command: list[str], python: str) -> tuple[list[str], list[str]]
 
 
 def check_script(command: list[str], python: str) -> None:
-    """Raises LaunchError if the script that --hipress is to run is not here."""
+    """Raise LaunchError if the script that --hipress is to run is not here."""
     script = split_script(command, python)[1][0]
     if script != "-m" and not os.path.exists(script):
         raise LaunchError(f"there is no script {script} here to run")
 
 
 def parse_pairs(option: str, pairs: list[str]) -> dict[str, str]:
-    """Environment from ``KEY:VALUE`` (as MXNet writes it) or ``KEY=VALUE``.
+    """Return the environment from ``KEY:VALUE`` (MXNet's form) or ``KEY=VALUE``.
 
     Raises:
-        LaunchError: naming the option and what it takes.
+        LaunchError: a pair is malformed; the message names the option
     """
     env = {}
     for pair in pairs:
@@ -208,10 +210,10 @@ def parse_pairs(option: str, pairs: list[str]) -> dict[str, str]:
 
 
 def parse_env(values: list[str]) -> dict[str, str]:
-    """Environment from ``--env``: ``KEY=VALUE``, or a name whose value here goes along.
+    """Return the environment from ``--env``: ``KEY=VALUE``, or a name whose value is here.
 
     Raises:
-        LaunchError: a malformed entry, or a name that is not set.
+        LaunchError: a malformed entry, or a name that is not set
     """
     env = {}
     for value in values:
@@ -228,7 +230,7 @@ def parse_env(values: list[str]) -> dict[str, str]:
 
 
 def carried_environment() -> dict[str, str]:
-    """The part of this process's environment that other machines get."""
+    """Return the part of this process's environment that is passed to other machines."""
     return {
         name: value
         for name, value in os.environ.items()
@@ -237,8 +239,11 @@ def carried_environment() -> dict[str, str]:
 
 
 def free_port(address: str, who: str = "the scheduler") -> int:
-    """A TCP port that nobody uses at ``address``; below the range of outgoing connections, so
-    that none of those takes it before ``who`` does."""
+    """Return an unused TCP port at ``address``.
+
+    It is below the range of outgoing connections, so that no outgoing connection occupies it before
+    ``who`` does.
+    """
     error = None
     for _ in range(200):
         port = random.SystemRandom().randrange(10000, 32768)
@@ -249,7 +254,7 @@ def free_port(address: str, who: str = "the scheduler") -> int:
 
 
 def check_port(address: str, port: int) -> None:
-    """Raises LaunchError if the scheduler could not listen there."""
+    """Raise LaunchError if the scheduler could not listen there."""
     error = port_error(address, port)
     if error:
         raise LaunchError(

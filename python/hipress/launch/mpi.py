@@ -2,9 +2,9 @@
 
 The scheduler runs here. What the processes need, the secret among it, reaches their supervisors on
 standard input. srun sends its standard input to all processes that it starts, so one srun starts
-all servers and workers. mpirun sends it to rank 0 only (Hydra has no option for more, and with
-Open MPI 4.1's ``--stdin all`` every process gets an end of file). So the launcher starts an mpirun
-for each process, which is its rank 0.
+all servers and workers. mpirun sends it to rank 0 only. Hydra has no option for more, and with Open
+MPI 4.1's ``--stdin all`` every process gets an end of file. So the launcher starts an mpirun for
+each process, which is its rank 0.
 
 In an elastic job it also starts an srun for each worker, because srun ends all processes when one
 dies.
@@ -155,7 +155,7 @@ def ranks_by_host(job: Job, hosts: list[Host]) -> list[tuple[Rank, str]]:
 
 
 def find_mpirun() -> tuple[str, bool]:
-    """mpirun's path, and whether it is Open MPI's; else it is Hydra.
+    """Return mpirun's path, and whether it is Open MPI's. Otherwise it is Hydra's.
 
     Raises:
         LaunchError: mpirun is missing or of an unknown kind.
@@ -177,7 +177,7 @@ def find_mpirun() -> tuple[str, bool]:
 
 
 def srun_command(order: list[tuple[Rank, str]]) -> tuple[list[str], dict[str, str]]:
-    """srun's command line up to the program, and its environment.
+    """Return srun's command line up to the program, and its environment.
 
     Raises:
         LaunchError: srun is missing.
@@ -203,7 +203,7 @@ def srun_command(order: list[tuple[Rank, str]]) -> tuple[list[str], dict[str, st
 
 
 def find_slurm(name: str) -> str:
-    """The path of one of Slurm's commands.
+    """Return the path of one of Slurm's commands.
 
     Raises:
         LaunchError: it is missing.
@@ -225,8 +225,10 @@ def hostfile_for_slurm(hosts: list[str]) -> str:
 
 
 def elastic_tasks(job: Job, hosts: list[Host], directory: str, launcher: str) -> list[Task]:
-    """One mpirun or srun (``launcher``: mpi, slurm) for each worker, which is its rank 0 and gets
-    its standard input. Slurm ends with a job step what it has started.
+    """Return a task with a separate mpirun or srun for each worker, which is its rank 0.
+
+    So each worker gets the standard input of its mpirun or srun. Slurm ends the processes of a job
+    step together with it.
 
     Raises:
         LaunchError: no mpirun or srun here, or an mpirun of an unknown kind.
@@ -254,11 +256,12 @@ def elastic_tasks(job: Job, hosts: list[Host], directory: str, launcher: str) ->
 
 
 def in_allocation(hosts: list[Host], workers: int) -> list[Host]:
-    """Hosts for workers in the Slurm allocation that this process is in: without hosts of a host
-    file its nodes, with the workers spread evenly.
+    """Return hosts for workers in the Slurm allocation of this process.
+
+    Without hosts of a host file these are its nodes, with the workers spread evenly.
 
     Raises:
-        LaunchError: it is in none, or scontrol is missing or fails.
+        LaunchError: there is no allocation, or scontrol is missing or fails
     """
     nodes = os.environ.get("SLURM_JOB_NODELIST", "")
     if not nodes:

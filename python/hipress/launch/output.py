@@ -20,18 +20,18 @@ COLOURS = (
     "bright_blue",
 )
 STDOUT, STDERR = 1, 2
-HURRIED_SECONDS = 1.0  # for whoever reads to go on, if the launcher has something else to do
+HURRIED_SECONDS = 1.0  # time for a slow reader, if the launcher has more to do
 
 
 class Stalled(OSError):
-    """Nobody reads what is written."""
+    """Error: the reader of the output does not read."""
 
 
 class LineSplitter:
-    """Cuts a stream of bytes into lines.
+    """Splitter of a stream of bytes into lines.
 
-    A progress bar rewrites its line with carriage returns: such a state counts as a line, but at
-    most one in ``interval`` seconds, and the last one always comes through.
+    A progress bar rewrites its line with carriage returns. Such a state counts as a line, but at
+    most one in ``interval`` seconds. The last one is always returned.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class LineSplitter:
         """Ends of lines that followed the word, if there is one. They are not output."""
 
     def feed(self, data: bytes) -> list[bytes]:
-        """Lines completed by ``data``, without their ends."""
+        """Return the lines completed by ``data``, without their ends."""
         *lines, rest = (self._rest + data).split(b"\n")
         done = []
         for line in lines:
@@ -57,7 +57,7 @@ class LineSplitter:
                 self.reports.append(report)
             if text or not word:
                 done.append(self._last_state(text))
-        # A return at the very end may be the first half of "\r\n": it waits for what follows.
+        # A return at the very end may be the first half of "\r\n", so it is kept for the next call.
         end = b"\r" if rest.endswith(b"\r") else b""
         states, separator, tail = rest[: len(rest) - len(end)].rpartition(b"\r")
         if separator:
@@ -77,13 +77,13 @@ class LineSplitter:
         return done
 
     def finish(self) -> list[bytes]:
-        """Lines that are left at the end of the stream."""
+        """Return the lines that are left at the end of the stream."""
         rest, self._rest = self._rest, b""
         return [self._last_state(rest)] if rest.strip() else []
 
     @staticmethod
     def _last_state(line: bytes) -> bytes:
-        """The part of a rewritten line that a terminal would show."""
+        """Return the part of a rewritten line that a terminal would show."""
         if b"\r" not in line:
             return line
         states = [state for state in line.split(b"\r") if state]
@@ -91,10 +91,10 @@ class LineSplitter:
 
 
 class Printer:
-    """Writes lines with prefixes to this process's stdout and stderr; colours on a terminal.
+    """Writer of lines with prefixes to this process's stdout and stderr, with colors on a terminal.
 
-    Its methods raise OSError if that fails: BrokenPipeError if the reader has gone, Stalled if it
-    does not read though the launcher hurries. What could not be written is lost.
+    Its methods raise OSError if that fails: BrokenPipeError if the reader has ended, Stalled if it
+    does not read while the launcher has more to do. Output that cannot be written is lost.
     """
 
     def __init__(self) -> None:
@@ -105,13 +105,13 @@ class Printer:
         self._colours: dict[str, str] = {}
 
     def lines(self, name: str, stream: int, lines: list[bytes]) -> None:
-        """Prints lines of one process."""
+        """Print lines of one process."""
         if lines:
             prefix = self._prefix(name, stream)
             self._write(stream, b"".join(prefix + line + b"\n" for line in lines))
 
     def message(self, text: str, style: str = "bold") -> None:
-        """Prints a line of the launcher's own to stderr."""
+        """Print a line of the launcher to stderr."""
         self._write(STDERR, self._styled(f"hipress-launch: {text}", STDERR, style) + b"\n")
 
     def _prefix(self, name: str, stream: int) -> bytes:
@@ -128,7 +128,7 @@ class Printer:
                 from rich.color import ColorSystem
                 from rich.console import Console
                 from rich.style import Style
-            except ImportError:  # from a source tree without installation: no colours
+            except ImportError:  # from a source tree without installation: no colors
                 return _encoded(text)
             with os.fdopen(os.dup(stream), "w") as file:
                 system = Console(file=file).color_system
@@ -137,7 +137,7 @@ class Printer:
         return _encoded(text)
 
     def _write(self, stream: int, data: bytes) -> None:
-        """Writes everything, in parts that do not block where the reader is slow."""
+        """Write everything, in parts that do not block where the reader is slow."""
         if stream in self._cut:
             data = b"\n" + data
         view, hurried_until = memoryview(data), None

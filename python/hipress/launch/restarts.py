@@ -1,4 +1,4 @@
-"""The policy of elastic jobs: failed workers are started again, until one has finished."""
+"""Policy of elastic jobs: failed workers are restarted until one has finished."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ JOB = "HIPRESS_ELASTIC_JOB"
 
 
 class RestartWorkers(Policy):
-    """Starts a worker of an elastic job again when it fails.
+    """Policy that restarts a worker of an elastic job when it fails.
 
     The death of a supervisor or the end of a connection is not the end of a worker.
 
-    The job has finished when a worker has ended with 0. From then on no worker is started again,
-    and each running worker has ``finish_timeout`` seconds to end. A worker that finds training over
-    when it joins ends with CAME_LATE: no worker is started again then either, but running workers
-    may still save. The exit status is 0 if the last process of each slot has ended with one of
-    these, except slots
+    The job has finished when a worker has ended with 0. From then on no worker is restarted, and
+    each running worker has ``finish_timeout`` seconds to end. A worker that joins after the end of
+    training ends with CAME_LATE. No worker is restarted then either, but running workers may still
+    save. The exit status is 0 if the last process of each slot has ended with one of these, except
+    slots
 
     * that used up their restarts before, while enough others were left,
     * whose worker was restarted within a minute before the first worker finished, because it may
@@ -148,7 +148,7 @@ class RestartWorkers(Policy):
         return slot.state in (State.WAITING, State.LOST)
 
     def _dues(self) -> Iterator[float]:
-        """Yield the times at which something is to be started."""
+        """Yield the times at which something must be started."""
         for slot in self._slots:
             if slot.state == State.WAITING and self._ending is None and self._may_start(slot):
                 yield slot.due
@@ -156,7 +156,7 @@ class RestartWorkers(Policy):
                 yield slot.connect_due
 
     def _may_start(self, slot: Slot) -> bool:
-        """Return whether a waiting worker may be started again: not if training may be over."""
+        """Return whether a waiting worker may be restarted: not while training may have ended."""
         shown = (other.shows_training(slot.ended) for other in self._others(slot))
         return not slot.unseen or any(shown)
 

@@ -1,4 +1,7 @@
-"""Starts a job's processes, prints their output, and ends them. The policy decides when."""
+"""Runner of a job's processes: it starts them, prints their output, and ends them.
+
+The policy decides when they end.
+"""
 
 from __future__ import annotations
 
@@ -39,12 +42,12 @@ class Running:
     reported: int | None = None
     #: Whether it watches a command that another supervisor has started.
     watches: bool = False
-    #: Bytes that its standard input has not taken yet.
+    #: Bytes that its standard input has not accepted yet.
     unsent: bytes = b""
 
 
 class Policy:
-    """Decides what the end of a process means for the job.
+    """Policy that decides what the end of a process means for the job.
 
     ``StopAtFailure`` ends the job at its first failure, ``RestartWorkers`` (elastic jobs) starts
     failed workers again. Times are of time.monotonic().
@@ -85,7 +88,9 @@ class Policy:
 
 
 class Runner:
-    """Starts tasks and watches them to the end of the job. Use once, in the main thread.
+    """Runner that starts tasks and watches them until the job ends.
+
+    Use it once, in the main thread.
 
     Args:
         grace: Seconds from SIGTERM to SIGKILL when the job is stopped.
@@ -167,7 +172,7 @@ class Runner:
             more: Added to what the supervisor gets of the task.
         """
         if task.where and any(other.task.where == task.where for other in self.running):
-            time.sleep(0.03)  # sshd drops connections at random when too many come at once
+            time.sleep(0.03)  # sshd drops connections at random when too many arrive at once
         try:
             process = subprocess.Popen(
                 task.via or [sys.executable, "-I", "-S", "-c", BOOTSTRAP],
@@ -246,7 +251,7 @@ class Runner:
                 running.process.kill()
             running.process.stdout.close()
             running.process.stderr.close()
-        if self._only_here:  # otherwise a process may be ssh's that others of this user need
+        if self._only_here:  # otherwise it may be an ssh process that other jobs need
             supervisor.kill_all(process_table.descendants(), signal.SIGKILL)
 
     # Watching
@@ -384,7 +389,7 @@ class Runner:
             if running.task.role != RANKS:
                 self._printer.lines(running.task.name, stream, lines)
                 return
-            for line in lines:  # of srun, whose processes prefix their lines with their names
+            for line in lines:  # output of srun, which prefixes lines with names
                 found = _RANK_LINE.fullmatch(line)
                 name, text = (found[1].decode(), found[2]) if found else (running.task.name, line)
                 self._printer.lines(name, stream, [text])
@@ -392,8 +397,11 @@ class Runner:
             self._cannot_write(stream, error)
 
     def _cannot_write(self, stream: int, error: OSError) -> None:
-        """Handle a failed write. If there is no reader, nothing more is written. If the disk is
-        full, the lines that do not fit are lost, and the job continues."""
+        """Handle a failed write.
+
+        If there is no reader, nothing more is written. If the disk is full, the lines that do not
+        fit are lost, and the job continues.
+        """
         if isinstance(error, (BrokenPipeError, Stalled)):
             self._unwritten[stream] = error
         elif stream not in self._lossy:

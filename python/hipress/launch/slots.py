@@ -12,11 +12,11 @@ from .runner import Running
 
 FIRST_DELAY, LONGEST_DELAY = 0.1, 5.0  # seconds from a death to the restart
 FIRST_CONNECT_DELAY, LONGEST_CONNECT_DELAY = 0.5, 30.0  # between attempts to connect again
-LOST_SECONDS = 600.0  # a worker without a connection for so long is given up if no other is seen
-UNSEEN_SECONDS = 10.0  # others that finish with one whose end nobody saw have done so by then
+LOST_SECONDS = 600.0  # a worker without a connection for so long is out of sight
+UNSEEN_SECONDS = 10.0  # wait after an unknown status, since workers may finish together
 AWAY_SECONDS = 30.0  # a host never reached for so long may be a wrong name: that costs restarts
 STEADY_SECONDS = 10.0  # a worker that lives so long has recovered: the next delay is the first
-LATE_SECONDS = 60.0  # a restart may need so long until it trains with the others
+LATE_SECONDS = 60.0  # a restarted worker may need so long until it trains
 CANNOT_RUN = (126, 127)  # as a shell's: the command is not there, or may not be run
 NOT_CONNECTED = 255  # ssh's
 
@@ -66,13 +66,13 @@ class Slot:
     ends_due: bool = False
     #: Without a status: whether the worker has ended with its host, which has started again.
     gone_with_host: bool | None = None
-    #: When the connection to it was lost, and when the next one is tried.
+    #: Times of the loss of its connection, and of the next attempt.
     lost: float = 0.0
     connect_due: float = 0.0
     connect_delay: float = 0.0
     #: Whether a connection has reached a host or container where its process never was.
     elsewhere: bool = False
-    #: Since when no process can be started in it, because its host is not reached; and whether the
+    #: Time since which no process can start in it, because its host is not reached; and whether the
     #: host was reached before.
     away: float | None = None
     reached: bool = False
@@ -81,14 +81,14 @@ class Slot:
     #: Whether the status of its last process, which ended at ``ended``, is unknown.
     unseen: bool = False
     ended: float = 0.0
-    #: Whether its process was started after such an end: it does not show that training goes on.
+    #: Whether its process was started after such an end: it does not show that training continues.
     in_doubt: bool = False
-    #: When a process that was not in doubt failed last.
+    #: Time of the last failure of a process that was not in doubt.
     failed: float = -math.inf
     #: Status and description of its last failure.
     status: int = 0
     death: str = ""
-    #: When it was given up.
+    #: Time at which it was given up.
     dead: float = 0.0
 
     @property
@@ -111,7 +111,7 @@ class Slot:
         return self.runs or self.state in (State.LOST, State.WAITING)
 
     def started(self, running: Running, now: float) -> None:
-        """Note that a process was started in it."""
+        """Record that a process was started in this slot."""
         self.running, self.began, self.state = running, now, State.RUNNING
         self.process = self.reported = self.gone_with_host = None
         self.left_processes = self.elsewhere = self.ends_due = False
@@ -123,7 +123,7 @@ class Slot:
         return self.process and self.process["pid"]
 
     def knows(self, process: dict) -> None:
-        """Note which process it is, as a supervisor has reported it."""
+        """Record the process that a supervisor has reported."""
         self.process, self.reached, self.away = process, True, None
 
     def put_off(self, status: int, now: float) -> bool:
@@ -148,7 +148,7 @@ class Slot:
         return True
 
     def lose(self, now: float) -> bool:
-        """Note that there is no connection to it; return whether there was one."""
+        """Record that there is no connection to the worker. Return whether there was one."""
         connected = self.state != State.LOST
         if connected:
             self.lost, self.connect_delay = now, FIRST_CONNECT_DELAY
@@ -163,24 +163,26 @@ class Slot:
         return self.state == State.LOST and self.running.status is None
 
     def out_of_sight(self, now: float) -> bool:
-        """Whether it was lost long ago, or has ended with an unknown status."""
+        """Return whether the connection was lost long ago, or the exit status is unknown."""
         if self.state == State.WAITING and self.away is not None:
             return self.unseen or now >= self.away + LOST_SECONDS
         return self.unseen or (self.state == State.LOST and now >= self.lost + LOST_SECONDS)
 
     def shows_training(self, after: float) -> bool:
-        """Whether it shows that training went on after another process had ended: by a process from
-        before that, or by a failure since."""
+        """Return whether this slot shows that training continued after another process had ended.
+
+        It does by a process from before that end, or by a failure since.
+        """
         before = self.runs and not self.in_doubt and self.began < after
         return before or self.failed > after
 
     def settle(self, others: list[Slot], now: float) -> None:
-        """End the doubt when an older process has run beside it for long enough."""
+        """End the doubt when an older process has run for long enough at the same time."""
         if self.in_doubt and self.runs and now >= self.began + LATE_SECONDS:
             self.in_doubt = not any(other.shows_training(self.began) for other in others)
 
     def died(self, status: int, death: str, now: float, limit: int) -> None:
-        """Note a failure: it waits for a restart, if one of ``limit`` is left."""
+        """Record a failure. The slot waits for a restart, if one of ``limit`` is left."""
         self.status, self.death = status, death
         if self.restarts >= limit or (self.pid is None and status in CANNOT_RUN):
             self.state, self.dead = State.DEAD, now
@@ -192,8 +194,10 @@ class Slot:
         self.state = State.WAITING
 
     def late(self, ending: float) -> bool:
-        """Whether its last process was a restart so shortly before the first worker finished, at
-        ``ending``, that it may have come too late to train with the others."""
+        """Return whether the last process may have come too late to train.
+
+        It has if it was restarted shortly before ``ending``, when the first worker finished.
+        """
         last = self.restarts - (self.due > self.began)
         return last > 0 and self.began > ending - LATE_SECONDS
 
@@ -205,21 +209,21 @@ class Ending:
     since: float
     #: The worker that has finished first, or "training".
     first: str
-    #: Since when the others have to end: when a worker has finished, which shows that they can.
+    #: Time since which all workers must end: when one finished, which shows that they can.
     clock: float = math.inf
     #: Statuses of those that failed then, in order.
     failed: list[int] = field(default_factory=list)
 
     def note(self, slot: Slot, status: int) -> None:
-        """Note a worker that has not finished, unless its host was not reached."""
+        """Record a worker that has not finished, unless its host was not reached."""
         if slot.away is None and not slot.late(self.since):
             self.failed.append(shell_status(status))
 
     def note_stopped(self, slot: Slot, status: int, first: bool) -> None:
-        """Note a worker that had to be stopped.
+        """Record a worker that had to be stopped.
 
-        A restarted worker may be far from its script's end, and has the weights that the others
-        ended with. So it counts only if it is to save them.
+        A restarted worker may be far from its script's end, and has the final weights of the job.
+        So it counts only if it has to save them.
 
         Args:
             first: Whether it is the worker of the first slot, which usually saves.

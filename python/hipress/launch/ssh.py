@@ -13,12 +13,12 @@ from .hostfile import Host
 from .job import Job, Task
 from .placement import remote_tasks
 
-# What a login shell runs: in single quotes and one line, so that every one passes it on unchanged.
+# Command of a login shell: in single quotes and one line, so that every shell passes it unchanged.
 COMMAND = f"exec python3 -c '{BOOTSTRAP}'"
 
 
 def ssh_command(ssh: str, host: Host) -> list[str]:
-    """The ssh command up to the remote command: no questions asked, dead peers noticed.
+    """Return the ssh command up to the remote command. It never prompts, and detects dead peers.
 
     Raises:
         LaunchError: there is no such command here.
@@ -47,12 +47,15 @@ def ssh_command(ssh: str, host: Host) -> list[str]:
 
 
 def tasks(job: Job, hosts: list[Host], directory: str, ssh: str = "ssh") -> list[Task]:
-    """The scheduler here; servers and workers on the hosts, in their order, slots filled first."""
+    """Return the tasks: the scheduler here, and servers and workers on the hosts.
+
+    The slots of the hosts are filled in their order.
+    """
     return remote_tasks(job, hosts, directory, lambda host: [*ssh_command(ssh, host), COMMAND])
 
 
 def sync_directory(hosts: list[Host], target: str, ssh: str) -> None:
-    """Copies the working directory to every host; what only the host has stays.
+    """Copy the working directory to every host; what only the host has stays.
 
     Raises:
         LaunchError: rsync is missing or fails.

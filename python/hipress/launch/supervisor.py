@@ -1,4 +1,4 @@
-"""Runs one command of a job on its host, and reports its end to the launcher.
+"""Supervisor of one command of a job on its host. It reports the command's end to the launcher.
 
 The launcher starts a supervisor for each process of a job: on its own machine, or on another host
 through ssh, mpirun or srun. It sends this text, so other hosts need only Python 3.6 or newer.
@@ -22,13 +22,13 @@ the supervisor's death. With "persistent" (elastic jobs) the command outlives bo
 * It writes to files in memory, which the supervisor reads: a pipe without a reader would end it.
 * A report says which process it is. Its status is also left in a private folder.
 * If the connection breaks, the launcher starts a watcher on that host with this report as "watch".
-  The watcher follows the command to its end. If the command's supervisor was killed too, its status
-  is unknown, and the watcher ends the processes that it left, which "marks" in their environment
-  identify. The watcher may also have reached another host or container of the same name, where
-  nothing shows whether the command runs.
+  The watcher follows the command to its end. If the command's supervisor was also killed, its
+  status is unknown. The watcher then ends the processes that it left, which "marks" in their
+  environment identify. The watcher may also have reached another host or container of the same
+  name, where nothing shows whether the command runs.
 
-An srun that starts several processes sends the same table ("ranks") to all their supervisors.
-There the death of srun takes the place of the channel's end.
+An srun that starts several processes sends the same table ("ranks") to all their supervisors. There
+the death of srun takes the place of the channel's end.
 """
 
 import ctypes

@@ -18,11 +18,11 @@ steps. It changes the outer weights of one fragment, and then the worker's weigh
     4. update       weights = alpha w + (1 - alpha) outer weights  ▼  each rank alone
     weights of both ranks ──inner step── ...
 
-A *fragment* is a run of neighboring weights. Fragment i of n has its outer step after inner step
-(i + 1) H / n of every H, so that fewer bytes travel at once. With a *delay* of D, the average of a
-fragment runs while the worker makes D more inner steps (overlap), and steps 3 and 4 follow after
-these. *alpha* is the share of its weights that a worker keeps then, because it has trained while
-the average ran. In *early steps*, all fragments are averaged more often and without the outer
+A *fragment* is a run of neighboring weights. Fragment i of n has its outer step after inner step (i
++ 1) H / n of every H, so that fewer bytes travel at once. With a *delay* of D, the average of a
+fragment runs while the worker makes D more inner steps (overlap). Steps 3 and 4 follow after these.
+*alpha* is the share of its weights that a worker keeps then, because it has trained while the
+average ran. In *early steps*, all fragments are averaged more often and without the outer
 optimizer, because workers differ most at the beginning (post-local SGD).
 
 If any worker's pseudo-gradient has a NaN or Inf, there is no outer step on any worker. The weights
@@ -36,7 +36,7 @@ the outer optimizer's state. Every H inner steps, each worker sends what an all-
 gradients sends with the same codec. Steps 1, 3 and 4 each pass over the fragment once. PyTorch's
 pseudo-gradients are computed and averaged in place, without another copy.
 
-**Who does what.** :mod:`schedule` says after which inner step a fragment starts.
+**Modules.** :mod:`schedule` determines the inner step after which a fragment starts.
 :mod:`fragment_scheduler` counts inner steps, and starts and completes fragments. :mod:`outer` does
 steps 1 to 4, by three small objects of a front end: ``Weights`` (read and write the framework's
 arrays), ``OuterOptimizer`` and ``Average`` (the all-reduce). :mod:`arrays` and :mod:`node_job` are

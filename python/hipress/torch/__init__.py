@@ -52,7 +52,7 @@ process_group.register()
 
 
 def __getattr__(name: str) -> Any:
-    """Imports FSDP, which takes half as long as PyTorch itself, when a script asks for it."""
+    """Import FSDP, which takes half as long as PyTorch itself, when a script asks for it."""
     if name == "compress_fsdp":
         from hipress.torch.integrations.fsdp import compress_fsdp
 

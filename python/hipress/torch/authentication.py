@@ -1,9 +1,9 @@
 """Proof that all ranks of a process group know the job's secret (``HIPRESS_SECRET``).
 
 PyTorch connects a rank with every process that reaches its store and names the rank's number.
-Before HiPress exchanges any data in a group, each rank therefore writes a nonce to the store, and
-then an HMAC of all nonces, the group's ranks and its own rank, keyed with the secret. A process
-without the secret cannot compute it. The proof also yields a key with which later values of
+Therefore each rank writes a nonce to the store before HiPress exchanges any data in a group. Then
+it writes an HMAC of all nonces, the group's ranks and its own rank, keyed with the secret. A
+process without the secret cannot compute it. The proof also yields a key with which later values of
 :mod:`hipress.torch.exchange` are sealed. Operations of PyTorch itself are not protected.
 """
 
@@ -30,12 +30,14 @@ TAG_BYTES = hashlib.sha256().digest_size
 _NONE, _SHORT = "none", "short"
 """Texts that a rank writes instead of a nonce if its secret is missing or too short."""
 _LINGER_SECONDS = 5.0
-"""Seconds that a rank waits at most, before it raises an error, until the other ranks have detected
-the failure. The rank's process may serve the store."""
+"""Maximum seconds that a rank waits before an error until other ranks have detected the failure.
+
+The rank's process may serve the store.
+"""
 
 
 class Authenticated:
-    """A process group whose ranks have proved to each other that they know the secret.
+    """Process group whose ranks have proved to each other that they have the secret.
 
     Args:
         key: seals values of this group; empty if the ranks have no secret
@@ -46,7 +48,7 @@ class Authenticated:
         self._count = 0
 
     def next(self) -> None:
-        """Begin another exchange, in which values of earlier exchanges are not valid."""
+        """Start another exchange, in which values of earlier exchanges are not valid."""
         self._count += 1
 
     def seal(self, rank: int, body: bytes) -> bytes:
@@ -101,7 +103,7 @@ def _prove(ranks: Sequence[int], timeout: float) -> Authenticated:
         nonce = _SHORT
     nonces = notes.exchange("nonce", nonce, bool(secret))
     if nonces[mine] != nonce:
-        # Otherwise who writes to the store could replay an earlier proof, or switch it off.
+        # Otherwise a writer to the store could replay an earlier proof, or switch it off.
         raise notes.failure(
             "another process changed in the store what this rank had left there to prove that it "
             "knows this job's secret: nothing was exchanged"
@@ -113,7 +115,7 @@ def _prove(ranks: Sequence[int], timeout: float) -> Authenticated:
             "`openssl rand -hex 32` makes one"
         )
     without = [rank for rank, text in nonces.items() if text == _NONE]
-    if len(without) == len(ranks):  # this rank, too
+    if len(without) == len(ranks):  # this rank also
         return Authenticated()
     if without:
         with_secret = next(rank for rank in ranks if rank not in without)
@@ -144,7 +146,7 @@ def _prove(ranks: Sequence[int], timeout: float) -> Authenticated:
 
 
 class _Notes:
-    """Texts that the ranks of a group leave for each other in the store."""
+    """Texts that the ranks of a group share in the store."""
 
     def __init__(self, ranks: Sequence[int], timeout: float) -> None:
         self._ranks, self._mine = list(ranks), dist.get_rank()
@@ -156,10 +158,10 @@ class _Notes:
         self._store = dist.PrefixStore(f"hipress/proof/{about}/{number}", store)
 
     def exchange(self, name: str, text: str, has_secret: bool) -> dict[int, str]:
-        """Leave a text and return those of all ranks.
+        """Share a text, and return the texts of all ranks.
 
         Raises:
-            HipressError: a rank did not leave one in time
+            HipressError: a rank did not share one in time
         """
         self._store.set(f"{name}/{self._mine}", text)
         late = self._await(name, self._ranks, self._deadline)
@@ -183,20 +185,20 @@ class _Notes:
         Args:
             absent: ranks that are not waited for
         """
-        with contextlib.suppress(RuntimeError):  # the store may be gone
+        with contextlib.suppress(RuntimeError):  # the store may have ended
             self._store.set(f"failed/{self._mine}", "")
         others = [rank for rank in self._ranks if rank not in absent]
         self._await("failed", others, time.monotonic() + _LINGER_SECONDS)
         return HipressError(sentence)
 
     def _await(self, name: str, ranks: Sequence[int], deadline: float) -> list[int]:
-        """Wait until these ranks have left a text. Return the ranks that have not in time."""
+        """Wait until these ranks have shared a text. Return the ranks that have not in time."""
         keys = [f"{name}/{rank}" for rank in ranks]
         try:
             left = max(deadline - time.monotonic(), 0.001)
             self._store.wait(keys, datetime.timedelta(seconds=left))
             return []
-        except RuntimeError:  # not in this time, or the store is gone
+        except RuntimeError:  # not in this time, or the store has ended
             return [rank for rank, key in zip(ranks, keys) if not _is_there(self._store.check, key)]
 
 

@@ -1,8 +1,8 @@
 """All-reduce times in nccl-tests' table: compressed, in float32 and in bfloat16.
 
-algbw and busbw are of the bytes that are reduced: of as many elements as the row has, in the
-column's type. The compressed one's payloads are fewer, and differ by what is reduced: its effective
-bandwidth is that of the gradient in the row's type.
+algbw and busbw refer to the bytes that are reduced: the row's elements in the column's type.
+Compressed payloads have fewer bytes, which depend on the reduced values. So the effective bandwidth
+of compressed all-reduces is that of the gradient in the row's type.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 def parse_size(text: str) -> int:
-    """Bytes of "4", "64K", "1M", "1G", as nccl-tests reads them.
+    """Return the bytes of "4", "64K", "1M" or "1G", as in nccl-tests.
 
-    :raises ValueError: for anything else
+    Raises:
+        ValueError: for another text
     """
     number, unit = (text[:-1], text[-1].upper()) if text[-1:].isalpha() else (text, "")
     if not number.isdigit() or unit not in _UNITS:
@@ -39,9 +40,10 @@ def parse_size(text: str) -> int:
 
 
 def sizes(first: int, last: int, factor: int) -> Iterator[int]:
-    """``first``, ``first * factor``, ... up to ``last`` bytes.
+    """Return ``first``, ``first * factor``, ... up to ``last`` bytes.
 
-    :raises ValueError: if that has no end, or no beginning
+    Raises:
+        ValueError: if the series is endless or empty
     """
     if factor < 2 or not 0 < first <= last:
         raise ValueError(
@@ -54,10 +56,12 @@ def sizes(first: int, last: int, factor: int) -> Iterator[int]:
 
 
 class AllReduceBench:
-    """Measures all-reduces of every size on the default process group.
+    """Benchmark of all-reduces of every size on the default process group.
 
-    :param dtype: "float", "half" or "bfloat16", of the compressed one's gradients
-    :param iterations, warmup: all-reduces timed, and before that
+    Args:
+        dtype: "float", "half" or "bfloat16", type of the gradients that are compressed
+        iterations: number of timed all-reduces
+        warmup: number of all-reduces before those
     """
 
     def __init__(self, settings: Settings, dtype: str, iterations: int, warmup: int) -> None:
@@ -70,7 +74,7 @@ class AllReduceBench:
         _, self._engine = start(lambda: settings, dist.group.WORLD)
 
     def table(self, wanted: Iterator[int]) -> Iterator[str]:
-        """The table's lines, as they are measured. All ranks must run through it."""
+        """Yield the table's lines when they are measured. All ranks must consume it."""
         title = f"{self._settings.type}, {self._settings.topology}"
         yield f"# {dist.get_world_size()} ranks, {self._settings.config}"
         yield f"#{'float32':>66}{'bfloat16':>25}{title:>26}"
@@ -99,7 +103,7 @@ class AllReduceBench:
         synchronizer = Synchronizer(self._settings, self._engine, dist.group.WORLD, ())
         result, whole = gradient.clone(), Gradient(f"{count}", 0, count)
 
-        def compressed() -> None:  # in place, as the others; means, for sums would grow
+        def compressed() -> None:  # in place; means, because sums would grow
             future = synchronizer.synchronize(result, [whole], "all-reduce")
             future.wait()
 
@@ -111,7 +115,7 @@ class AllReduceBench:
         return f"{row} {' '.join(columns)} {error:>8.1e}"
 
     def _time(self, run: Callable[[], object]) -> float:
-        """Times one run: seconds of the slowest rank."""
+        """Time one run, and return the seconds of the slowest rank."""
         for _ in range(self._warmup):
             run()
         dist.barrier()
@@ -124,7 +128,7 @@ class AllReduceBench:
 
 
 def columns_of(moved: int, seconds: float, world_size: int) -> str:
-    """time, algbw and busbw of an all-reduce of so many bytes."""
+    """Return time, algbw and busbw of an all-reduce of so many bytes."""
     bandwidth = moved / seconds / 1e9
     bus = bandwidth * 2 * (world_size - 1) / world_size  # what each rank's link carries
     return f"{seconds * 1e6:>8.1f} {bandwidth:>7.3f} {bus:>7.3f}"
@@ -142,9 +146,10 @@ def run(
     topology: str,
     write: Callable[[str], object] = print,
 ) -> None:
-    """Runs ``hipress bench allreduce`` as a rank of a job that torchrun started.
+    """Run ``hipress bench allreduce`` as a rank of a job that torchrun started.
 
-    :raises ValueError: for a wrong argument
+    Raises:
+        ValueError: for a wrong argument
     """
     wanted = list(sizes(parse_size(first), parse_size(last), factor))
     settings = Settings(type, params, topology, min_size=0)

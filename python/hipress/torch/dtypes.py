@@ -9,16 +9,19 @@ from hipress import dtypes
 NAMES = {getattr(torch, name): name for name in dtypes.FLAGS}
 """Types of gradients that can be compressed, and their names in :mod:`hipress.dtypes`."""
 FLAGS = {dtype: dtypes.FLAGS[name] for dtype, name in NAMES.items()}
-"""Their numbers in c_api.h."""
+"""Numbers of these types in c_api.h."""
 DEVICE_TYPES = ("cpu", "cuda")
-"""Types of devices whose gradients can be synchronised."""
+"""Types of devices whose gradients can be synchronized."""
 
 
 def of_gradient(parameter: torch.Tensor) -> torch.dtype:
-    """The dtype of a parameter's gradient: newer PyTorch takes another one than its own."""
+    """Return the dtype of a parameter's gradient.
+
+    In newer PyTorch it may differ from the parameter's.
+    """
     return getattr(parameter, "grad_dtype", None) or parameter.dtype
 
 
 def floats(*size: int) -> torch.Tensor:
-    """Zeros for the library, whatever the user has made PyTorch's default dtype and device."""
+    """Return zeros for the library, regardless of PyTorch's default dtype and device."""
     return torch.zeros(size, dtype=torch.float32, device="cpu")

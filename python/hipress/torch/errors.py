@@ -6,7 +6,7 @@ from hipress import errors
 
 
 class HipressError(errors.HipressError):
-    """A collective operation failed. The message names the rank at fault."""
+    """Failure of a collective operation. The message names the rank at fault."""
 
 
 def is_process_group_error(error: Exception) -> bool:

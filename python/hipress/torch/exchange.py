@@ -23,9 +23,10 @@ from hipress.torch.authentication import Authenticated, authenticate
 from hipress.torch.errors import HipressError
 
 MAX_BYTES = 64 << 20
-"""Most bytes of a rank's value as JSON. Descriptions of the largest models need a few megabytes."""
+"""Maximum bytes of a rank's value as JSON. Descriptions of the largest models need a few megabytes.
+"""
 _BATCH_BYTES = 16 << 20
-"""Bytes of tensors that are broadcast together, at least."""
+"""Minimum bytes of tensors that are broadcast together."""
 T = TypeVar("T")
 
 

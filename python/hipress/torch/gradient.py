@@ -1,4 +1,4 @@
-"""Gradients in a flat tensor: where each lies, and which are neighbours."""
+"""Gradients in a flat tensor: their positions, and which ones are neighbors."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 
 class Gradient(NamedTuple):
-    """One gradient in a bucket: ``offset`` and ``count`` are elements of the flat tensor.
+    """Gradient in a bucket: ``offset`` and ``count`` are elements of the flat tensor.
 
-    It lies there in one piece, or in chunks that begin ``stride`` elements apart. No partition has
-    elements of two chunks.
+    It has one piece, or chunks that begin ``stride`` elements apart. No partition has elements of
+    two chunks.
     """
 
     name: str
@@ -21,14 +21,14 @@ class Gradient(NamedTuple):
     stride: int = 0
 
     def at(self, element: int) -> int:
-        """The position in the flat tensor of an element of the gradient."""
+        """Return the position of one of the gradient's elements in the flat tensor."""
         if not self.chunk:
             return self.offset + element
         chunk, within = divmod(element, self.chunk)
         return self.offset + chunk * self.stride + within
 
     def slices(self) -> Iterator[slice]:
-        """The gradient's pieces in the flat tensor."""
+        """Yield the gradient's pieces in the flat tensor."""
         size = self.chunk or max(self.count, 1)
         for begin in range(0, self.count, size):
             at = self.at(begin)
@@ -36,7 +36,7 @@ class Gradient(NamedTuple):
 
 
 def packed(sizes: Iterable[tuple[str, int]]) -> list[Gradient]:
-    """Gradients that lie one behind the other, of these names and element counts."""
+    """Return gradients of these names and sizes, one directly after another."""
     found, offset = [], 0
     for name, count in sizes:
         found.append(Gradient(name, offset, count))
@@ -45,13 +45,18 @@ def packed(sizes: Iterable[tuple[str, int]]) -> list[Gradient]:
 
 
 def chunk_of(shape: Sequence[int], shards: int) -> int:
-    """Elements of each rank's chunk of a gradient, the same rows of dimension 0, filled up."""
+    """Return the elements of each rank's chunk of a gradient, padded.
+
+    A chunk has the same number of rows of dimension 0 on each rank.
+    """
     return -(-shape[0] // shards) * math.prod(shape[1:])
 
 
 def scattered(shapes: Mapping[str, Sequence[int]], shards: int) -> list[Gradient]:
-    """Gradients of these shapes as FSDP2 lays them out for a reduce-scatter: a row for each rank,
-    with its chunk of each."""
+    """Return gradients of these shapes in FSDP2's layout for a reduce-scatter.
+
+    It has a row for each rank, with the rank's chunk of each gradient.
+    """
     chunks = [chunk_of(shape, shards) for shape in shapes.values()]
     return [
         Gradient(name, sum(chunks[:i]), math.prod(shape), chunks[i], sum(chunks))
@@ -60,7 +65,7 @@ def scattered(shapes: Mapping[str, Sequence[int]], shards: int) -> list[Gradient
 
 
 def contiguous_slices(gradients: Iterable[Gradient]) -> list[slice]:
-    """The pieces of several gradients, with adjacent ones merged."""
+    """Return the pieces of several gradients, with adjacent ones merged."""
     found: list[slice] = []
     for gradient in gradients:
         for piece in gradient.slices():
@@ -71,7 +76,7 @@ def contiguous_slices(gradients: Iterable[Gradient]) -> list[slice]:
 
 
 def merge_adjacent(gradients: Sequence[Gradient]) -> list[Gradient]:
-    """Gradients with those that lie side by side, in the flat tensor or in each row, made one."""
+    """Return gradients with adjacent ones merged, in the flat tensor or in each row."""
     runs: list[list[Gradient]] = []
     for gradient in gradients:
         last = runs[-1][-1] if runs else None
@@ -95,6 +100,6 @@ def _merged(run: Sequence[Gradient]) -> Gradient:
 
 
 def summarize(names: Sequence[str]) -> str:
-    """The first three names, and the number of the others."""
+    """Return the first three names, and the number of the remaining ones."""
     more = len(names) - 3
     return ", ".join(names[:3]) + (f" and {more} more" if more > 0 else "")

@@ -1,19 +1,19 @@
-"""PowerSGD: gradients as products of two thin factors, which can be summed as they are.
+"""PowerSGD: gradients as products of two thin factors, which can be summed directly.
 
-A gradient M of [rows, cols] goes as P Qᵀ, with P of [rows, rank] and Q of [cols, rank] (Vogels,
-Karimireddy, Jaggi, NeurIPS 2019, arXiv:1905.13727, algorithm 2, one power iteration a step from the
-Q of the step before). Unlike a codec's payloads factors are linear in the gradient, so they are
-averaged, not encoded anew by who merges them, and every topology gives the same result but for
-rounding. What is summed are (rows + cols)·rank numbers instead of rows·cols: of 4096 x 4096 at rank
-4 a 512th.
+A gradient M of [rows, cols] is sent as P Qᵀ, with P of [rows, rank] and Q of [cols, rank]. The
+method is algorithm 2 of Vogels, Karimireddy, Jaggi, NeurIPS 2019, arXiv:1905.13727. Each step is
+one power iteration from the Q of the previous step. Unlike a codec's payloads, factors are linear
+in the gradient. So they are averaged without being encoded again, and every topology gives the same
+result except for rounding. The sums have (rows + cols)·rank numbers instead of rows·cols: a 512th
+for 4096 x 4096 at rank 4.
 
-    project   M = gradient + residual; P = M Q₀         then P is averaged, small gradients with it
+    project   M = gradient + residual; P = M Q₀         then P is averaged, with small gradients
     back      P made orthonormal; Q = Mᵀ P              then Q is averaged
     expand    gradient = P Qᵀ; residual = M - P Q'ᵀ with this rank's own Q', so that it is what
-              this rank did not send, not how it differs from others; Q₀ = Q made orthonormal
+              this rank did not send, not its difference to other ranks; Q₀ = Q made orthonormal
 
 Each is one pass over memory, in the library (``src/operator/contrib/low_rank.h``), over parts of a
-matrix in several threads; the rounding of each sum is fixed, so all ranks end with the same bits on
+matrix in several threads. The rounding of each sum is fixed, so all ranks end with the same bits on
 any mixture of CPUs.
 """
 
@@ -32,17 +32,17 @@ from hipress.native.library import abi, check_call, lib
 from hipress.torch.dtypes import floats
 
 MIN_GAIN = 2
-"""The ratio of a matrix to its factors, in elements, below which it goes uncompressed."""
+"""Ratio of a matrix to its factors, in elements, below which it is not compressed."""
 
 START = "start_q"
-"""The state that has no number for each element: the Q from which all ranks begin the next step."""
+"""State that has no number for each element: the Q from which all ranks begin the next step."""
 
 _PAD = 32  # LowRankShape::kPad
 _FLOATS = ("last", "next", "last_p", "last_q", START, "own_q")
 
 
 def pays(shape: Sequence[int], rank: int) -> bool:
-    """Checks whether factors of such a gradient are short enough, its rows not mostly padding."""
+    """Return whether factors of such a gradient are short, and its rows not mostly padding."""
     if len(shape) < 2 or not shape[0]:
         return False
     rows, cols = _matrix(shape)
@@ -58,8 +58,10 @@ def _padded(count: int) -> int:
 
 
 class _Before:
-    """What a transaction's first step changes, as it was: where the library exchanges two arrays,
-    the address of the one that held the state."""
+    """State from before a transaction's first step.
+
+    Where the library exchanges two arrays, it is the address of the one that held the state.
+    """
 
     def __init__(self, transaction: int, factors: Factors) -> None:
         self.transaction, self.step = transaction, factors.step
@@ -70,14 +72,15 @@ class _Before:
 class Factors:
     """A rank's state of one gradient, with the state_dict() of a Compressor.
 
-    The residual, float32[rows * cols], and ``start_q``, float32[rank, cols padded], which all ranks
-    have. It takes 8 bytes for each element: M is not written over the one before, so that a step
-    with a NaN leaves nothing behind.
+    It consists of the residual, float32[rows * cols], and ``start_q``, float32[rank, cols padded],
+    which is equal on all ranks. It takes 8 bytes per element, because M does not overwrite the
+    previous one. So a step with a NaN changes nothing.
 
-    :param shape: of the gradient; its first dimension are the rows, all others the columns
+    Args:
+        shape: shape of the gradient. Its first dimension are the rows, all other ones the columns.
     """
 
-    state_names = ("residual",)  # of each element of the gradient
+    state_names = ("residual",)  # states with a number for each element of the gradient
 
     def __init__(self, shape: Sequence[int], rank: int) -> None:
         self.rows, self.cols = _matrix(shape)
@@ -109,7 +112,11 @@ class Factors:
         return {**about, "states": states}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """:raises ValueError: if it is not such a state"""
+        """Load the result of :meth:`state_dict`.
+
+        Raises:
+            ValueError: if the state does not fit
+        """
         count, states = self.rows * self.cols, state["states"]
         residual = torch.as_tensor(states.get("residual", floats(count)), device="cpu")
         if residual.numel() != count:
@@ -122,21 +129,22 @@ class Factors:
         self._memory["last_p"].zero_()
         start, known = self._memory[START], states.get(START)
         if known is not None and tuple(known.shape) == start.shape:
-            # To the bit, so not made orthonormal again.
+            # Restored bit for bit, so it is not made orthonormal again.
             start.copy_(torch.as_tensor(known, device="cpu"))
-        else:  # of another rank it is none for this one
+        else:  # a Q of another rank does not fit
             start.zero_()
             self._start()
         self.step, self.stream = state["step"], state["stream"]
 
     def save(self, transaction: int) -> None:
-        """Saves, before the first step of a transaction, what :meth:`roll_back` puts back; does
-        nothing if it is 0. No step of the matrix may be under way.
+        """Save what :meth:`roll_back` restores, before the first step of a transaction.
 
-        It copies factors only: a step writes M beside the one before, where it stays until the
-        next step, which is another transaction's.
+        Do nothing if the transaction is 0. No step of the matrix may be in progress. Only factors
+        are copied, because a step writes M to other memory than the previous one. That stays until
+        the next step, which is another transaction's.
 
-        :raises ValueError: in a second step of one transaction
+        Raises:
+            ValueError: in a second step of one transaction
         """
         if not transaction:
             return
@@ -149,9 +157,11 @@ class Factors:
         self._at[self.matrix.own_q][0, 0] = math.nan  # until the step has made its Q
 
     def commit(self, transaction: int) -> None:
-        """Ends a transaction's step that other ranks have completed: if this rank has sent its Q,
-        and did not get the sum, what it did not send becomes the residual. The next step must not
-        begin with this ``start_q``, which is the last step's then."""
+        """End a transaction's step that other ranks have completed.
+
+        If this rank has sent its Q but not received the sum, what it did not send becomes the
+        residual. The next step must not begin with this ``start_q``, which then is the last step's.
+        """
         before, matrix = self._before, self.matrix
         if before is None or before.transaction < transaction:
             return
@@ -165,8 +175,7 @@ class Factors:
         self._before = None
 
     def roll_back(self, transaction: int) -> None:
-        """Puts the state back, bit for bit, to what it was before this transaction, or a later
-        one."""
+        """Restore the state, bit for bit, from before this transaction or a later one."""
         before, matrix = self._before, self.matrix
         if before is None or before.transaction < transaction:
             return

@@ -1,4 +1,4 @@
-"""Every codec as operators of PyTorch, which torch.compile takes into its graphs.
+"""Operators of PyTorch for every codec, which torch.compile includes in its graphs.
 
     encode_<type>(gradient, <states>..., step, *, <parameters>, stream=0) -> payload[, size]
     decode_<type>(payload[, size], n, *, dtype=float32, <parameters>) -> gradient
@@ -10,10 +10,10 @@
 >>> payload = torch.ops.hipress.encode_onebit(gradient, *states)
 >>> decoded = torch.ops.hipress.decode_onebit(payload, 1000)
 
-A gradient has any shape and float32, float16 or bfloat16; states are float32 of its size, `step` is
-int64[1] on the CPU and counts encodes; payloads are uint8. Where the length depends on the values
-(dgc, graddrop), it has the greatest length and `size`, int64[1], says how much of it counts, so
-that shapes stay known. Operators are not differentiable. A codec without memory takes no states.
+A gradient has any shape and float32, float16 or bfloat16. States are float32 of its size. `step` is
+int64[1] on the CPU and counts encodes. Payloads are uint8. If the length depends on the values
+(dgc, graddrop), a payload has the maximum length, so that shapes are known. `size`, int64[1], is
+its used length. Operators are not differentiable. A codec without memory has no states.
 """
 
 from __future__ import annotations
@@ -33,17 +33,20 @@ from hipress.torch.dtypes import FLAGS
 
 
 class Backend(NamedTuple):
-    """The kernels of one kind of device. All tensors are checked, contiguous and on that device."""
+    """Kernels of one kind of device. All tensors are checked, contiguous and on that device."""
 
     encode: Callable[[Compressor, torch.Tensor, list[torch.Tensor], int, torch.Tensor], int]
-    """(codec, gradient, states with step last, stream, payload): writes the payload and updates the
-    states, without adding to step; returns the size, as a number or as int64[1]."""
+    """Function (codec, gradient, states with step last, stream, payload).
+
+    It writes the payload and updates the states, without adding to step. It returns the size, as a
+    number or as int64[1].
+    """
     decode: Callable[[Compressor, torch.Tensor, torch.Tensor | None, torch.Tensor], None]
-    """(codec, payload, size, out): writes out."""
+    """Function (codec, payload, size, out) that writes out."""
     decode_sum: Callable[
         [Compressor, list[torch.Tensor], list[torch.Tensor | None], torch.Tensor], None
     ]
-    """(codec, payloads, sizes, out): writes their sum, in order, to float32 out."""
+    """Function (codec, payloads, sizes, out) that writes their sum, in order, to float32 out."""
 
 
 BACKENDS: dict[str, Backend] = {}
@@ -51,7 +54,7 @@ BACKENDS: dict[str, Backend] = {}
 
 
 def new_states(type: str, gradient: torch.Tensor) -> list[torch.Tensor]:
-    """Makes the states of encode_<type> for gradients of this size, and its step: all zero."""
+    """Return new states of encode_<type> for gradients of this size, and its step: all zero."""
     codec, size, device = _codec(type, ()), gradient.numel(), gradient.device
     if not codec.uses_step:
         return []
@@ -60,9 +63,9 @@ def new_states(type: str, gradient: torch.Tensor) -> list[torch.Tensor]:
 
 
 def register() -> None:
-    """Make the operators of codecs that have none, at import and after compiler.load()."""
+    """Register the operators of codecs that have none, at import and after compiler.load()."""
     for name, info in codecs().items():
-        # Without default parameters nobody can say which arguments it takes.
+        # Without default parameters its arguments are unknown.
         complete = all(param.default is not None for param in info.typed_params())
         if name not in _registered and complete:
             _registered.add(name)
@@ -74,7 +77,7 @@ _registered: set[str] = set()
 
 @lru_cache(maxsize=1024)
 def _codec(type: str, params: tuple[tuple[str, float | int], ...]) -> Compressor:
-    """A codec for calls from any thread: its own states are never used."""
+    """Return a codec for calls from any thread: its own states are never used."""
     return Compressor(type, **dict(params))
 
 
@@ -84,7 +87,7 @@ def _max_bytes(codec: Compressor, n: int, dtype: str) -> int:
 
 
 def _define(type: str) -> None:
-    """The three operators of one codec."""
+    """Define the three operators of one codec."""
     tag, codec = re.sub(r"\W", "_", type), _codec(type, ())
     params = codecs()[type].typed_params()
     settings = [
@@ -204,7 +207,7 @@ def _add(
 def _backend(tensor: torch.Tensor) -> Backend:
     kind = tensor.device.type
     if kind == "cuda" and kind not in BACKENDS:
-        # Late: only those who have a GPU need the CUDA compiler.
+        # Imported late, because only jobs with a GPU need the CUDA compiler.
         from hipress.torch.executors.cuda.kernels import CudaKernels
 
         kernels = CudaKernels()
@@ -282,7 +285,7 @@ def _cpu_encode(
     step = int(states[-1]) if states else 0
     pointers = [state.data_ptr() for state in states[:-1]]
     written = ctypes.c_int64()
-    # ctypes lets go of the GIL for the call.
+    # ctypes releases the GIL for the call.
     code = library.lib.HipressCodecEncodeWith(
         codec._handle,
         gradient.data_ptr(),

@@ -1,8 +1,4 @@
-"""Parts of PyTorch without a public name that the package uses, each looked up here alone.
-
-test_torch_private.py names them all and reports what a new PyTorch has moved. Those of FSDP are in
-private_fsdp.py.
-"""
+"""Parts of PyTorch without a public name that the package uses. Each is looked up only here."""
 
 from __future__ import annotations
 
@@ -17,13 +13,14 @@ from torch.distributed import distributed_c10d
 
 
 class MissingAttribute(RuntimeError):
-    """This PyTorch has not what the package needs of it; the message names both."""
+    """Error: this PyTorch lacks an attribute that the package needs. The message names both."""
 
 
 def lookup(value: Any, *names: str) -> Any:
-    """The first of these attributes that ``value`` has.
+    """Return the first of these attributes that ``value`` has.
 
-    :raises MissingAttribute: if it has none
+    Raises:
+        MissingAttribute: if it has none
     """
     for name in names:
         try:
@@ -66,22 +63,22 @@ def default_store() -> dist.Store:
 
 
 def set_timeout(group: dist.ProcessGroup, timeout: datetime.timedelta) -> None:
-    """Gives the later operations of a process group another timeout."""
+    """Give the later operations of a process group another timeout."""
     lookup(distributed_c10d, "set_timeout", "_set_pg_timeout")(timeout, group)
 
 
 def backward_pass() -> int:
-    """The number of the backward pass that this thread is in; -1 outside of one."""
+    """Return the number of the backward pass that this thread is in, or -1 outside of one."""
     return torch._C._current_graph_task_id()
 
 
 def queue_callback(call: Callable[[], None]) -> None:
-    """Queues a call for the end of the backward pass that this thread is in."""
+    """Queue a call for the end of the backward pass that this thread is in."""
     torch.autograd.Variable._execution_engine.queue_callback(call)
 
 
 def made_by_replicate(module: torch.nn.Module) -> bool:
-    """Check whether one of PyTorch's composable replicate() functions has changed a module.
+    """Return whether one of PyTorch's composable replicate() functions has changed a module.
 
     One of them uses DDP's reducer, the other (since PyTorch 2.9) FSDP2. If neither was imported,
     there is no such module.
@@ -95,33 +92,39 @@ def made_by_replicate(module: torch.nn.Module) -> bool:
 
 
 def is_stepped_in_backward(parameter: torch.Tensor) -> bool:
-    """Checks whether torch.distributed.optim._apply_optimizer_in_backward gave it an optimizer."""
+    """Return whether torch.distributed.optim._apply_optimizer_in_backward gave it an optimizer."""
     return hasattr(parameter, "_in_backward_optimizers")
 
 
 def last_gradient_hook(parameter: torch.Tensor) -> int:
-    """The id of the handle of the parameter's post_accumulate_grad hook that runs last."""
+    """Return the id of the handle of the parameter's post_accumulate_grad hook that runs last."""
     return next(reversed(lookup(parameter, "_post_accumulate_grad_hooks")))
 
 
 def reduces_in_python(model: torch.nn.parallel.DistributedDataParallel) -> bool:
-    """Checks whether hooks for compiled autograd reduce its gradients, not DDP's reducer."""
+    """Return whether hooks for compiled autograd reduce its gradients, not DDP's reducer."""
     return lookup(model, "_use_python_reducer")
 
 
 def delays_reductions(model: torch.nn.parallel.DistributedDataParallel) -> bool:
-    """Checks whether it has delay_all_reduce_named_params, which DDP all-reduces by themselves."""
+    """Return whether the model has delay_all_reduce_named_params, which DDP reduces separately."""
     return bool(lookup(model, "_delay_all_reduce_params"))
 
 
 def managed(model: torch.nn.parallel.DistributedDataParallel) -> list[torch.Tensor]:
-    """The parameters whose gradients a DDP model reduces: those that required one when it was
-    wrapped. It makes zeros as large as their gradients."""
+    """Return the parameters whose gradients a DDP model reduces.
+
+    They required a gradient when the model was wrapped. This allocates zeros as large as their
+    gradients.
+    """
     buckets = lookup(model.reducer, "_get_zeros_like_grad_buckets")()
     return [parameter for bucket in buckets for parameter in bucket.parameters()]
 
 
 def comm_hooks(model: torch.nn.parallel.DistributedDataParallel) -> Sequence[tuple]:
-    """A DDP model's communication hooks, each (state, hook); of a copy, those of the original."""
+    """Return a DDP model's communication hooks, each (state, hook).
+
+    For a copy they are those of the original.
+    """
     found = lookup(model, "_comm_hooks")
     return [pair[::-1] for pair in found]  # DDP keeps (hook, state)

@@ -1,7 +1,7 @@
-"""Parts of FSDP2 without a public name that the package uses, each looked up here alone, and hooks
-beside FSDP's own.
+"""Parts of FSDP2 without a public name that the package uses. Each is looked up only here.
 
-Apart from private.py, as importing FSDP takes half as long as importing PyTorch itself.
+The module also has hooks in addition to FSDP's own. It is separate from private.py, because
+importing FSDP takes half as long as importing PyTorch itself.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from torch.distributed.fsdp import FSDPModule
 
 try:
     from torch.distributed.fsdp._fully_shard._fsdp_api import ReduceScatter
-except ImportError:  # before 2.8, for which compress_fsdp() has a sentence
+except ImportError:  # before 2.8, for which compress_fsdp() raises an error
     ReduceScatter = object
 
 from hipress.torch.private import lookup
 
 
 def _groups(module: FSDPModule) -> Sequence[Any]:
-    """FSDP's groups of a module's parameters; before 2.12 it had one at most."""
+    """Return FSDP's groups of a module's parameters. Before 2.12 it had one at most."""
     found = lookup(lookup(module, "_get_fsdp_state")(), "_fsdp_param_groups", "_fsdp_param_group")
     if found is None:
         return ()
@@ -30,18 +30,21 @@ def _groups(module: FSDPModule) -> Sequence[Any]:
 
 
 def num_groups(module: FSDPModule) -> int:
-    """Groups of parameters that FSDP reduces by themselves: 0 for a module without any, more than
-    1 where shard_placement_fn gave them different meshes."""
+    """Return the number of groups of parameters that FSDP reduces separately.
+
+    It is 0 for a module without any, and more than 1 if shard_placement_fn gave them different
+    meshes.
+    """
     return len(_groups(module))
 
 
 def managed(module: FSDPModule) -> Sequence[Any]:
-    """FSDP's records of a module's parameters, in the order of its flat tensors."""
+    """Return FSDP's records of a module's parameters, in the order of its flat tensors."""
     return [each for group in _groups(module) for each in lookup(group, "fsdp_params")]
 
 
 def reduce_dtype(module: FSDPModule, record: Any) -> torch.dtype:
-    """The dtype in which the gradient of one of :func:`managed` is reduced.
+    """Return the dtype in which the gradient of one of :func:`managed` is reduced.
 
     The policy is each parameter's own since 2.15, and was its group's before.
     """
@@ -50,7 +53,7 @@ def reduce_dtype(module: FSDPModule, record: Any) -> torch.dtype:
 
 
 def hooks(module: FSDPModule) -> tuple[Any, Callable | None]:
-    """A module's reduce-scatter and its all-reduce hook, if the user has set them."""
+    """Return a module's reduce-scatter and its all-reduce hook, if the user has set them."""
     group = _groups(module)[0]
     return lookup(group, "_reduce_scatter_comm"), lookup(group, "_all_reduce_hook")
 
@@ -66,7 +69,7 @@ def premultiplied_by(op: Any) -> float:
 
 
 def before_backward(model: FSDPModule, call: Callable[[], None]) -> None:
-    """Has ``call`` called in each backward pass of what a model returns, before its modules'."""
+    """Register ``call`` for each backward pass of a model's results, before its modules' hooks."""
 
     def hook(module: object, given: object, output: object) -> None:
         for tensor in _tensors(output):
@@ -77,7 +80,7 @@ def before_backward(model: FSDPModule, call: Callable[[], None]) -> None:
 
 
 def _tensors(output: object) -> Iterator[torch.Tensor]:
-    """The tensors in what a module returns, where FSDP looks for them, too."""
+    """Return the tensors in a module's result, where FSDP also looks for them."""
     if isinstance(output, torch.Tensor):
         yield output
         return

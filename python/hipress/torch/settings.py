@@ -19,16 +19,21 @@ from hipress.torch import exchange, low_rank
 from hipress.torch.dtypes import DEVICE_TYPES, FLAGS, of_gradient
 
 MIN_SIZE = 16 * 1024
-"""Gradients of fewer elements go uncompressed, a bucket's together: 64 KiB of float32."""
+"""Minimum elements of a compressed gradient by default: 64 KiB of float32.
+
+Smaller gradients of a bucket travel together.
+"""
 
 
 @dataclass(frozen=True)
 class Settings(CompressionConfig):
-    """A compression as a process group carries it out: the front end's own values are filled in.
+    """Settings of a process group's compression, with the front end's own values filled in.
+
     With topology "auto", and with type "auto" and no topology, the ranks may choose one
     (``chooses_topology``).
 
-    :raises ValueError: for a name or value that is not allowed
+    Raises:
+        ValueError: for a name or value that is not allowed
     """
 
     min_size: int = MIN_SIZE
@@ -61,7 +66,7 @@ class Settings(CompressionConfig):
             )
 
     def _codec(self) -> tuple[str, float]:
-        """The codec's configuration as text, and its own momentum; 0 if it has none."""
+        """Return the codec's configuration as text, and its own momentum or 0."""
         params, warmup_steps = self.warm_up()
         self._set(params=params, warmup_steps=warmup_steps)
         default = {p.name: p.default for p in codecs()[self.type].typed_params()}
@@ -82,39 +87,49 @@ class Settings(CompressionConfig):
 
     @property
     def codec(self) -> tuple[str, dict[str, object]]:
-        """The codec by which messages go, and its parameters: factors go as they are."""
+        """Codec of messages, with its parameters. Low-rank factors are sent without a codec."""
         return ("none", {}) if self.rank else (self.type, self.codec_params)
 
     @property
     def params_after_warm_up(self) -> dict[str, object]:
-        """The codec's own parameters in most steps, not in the first ones."""
+        """Codec's own parameters after the first steps."""
         own = {"warmup": 0} if "warmup" in self.params else {}
         return {**self.params, **own}
 
     def refuse_auto_topology(self) -> None:
-        """:raises ValueError: for topology "auto" of a named type, which not all front ends take"""
+        """Refuse topology "auto" with a named type, which not all front ends support.
+
+        Raises:
+            ValueError: if the settings have it
+        """
         if self.chooses_topology and self.type != AUTO:
             raise ValueError(
                 "topology 'auto' is for compress() and DistributedOptimizer: name another one"
             )
 
     def with_fixed_topology(self) -> Settings:
-        """The same, whose topology the ranks do not choose."""
+        """Return the same settings without a choice of topology."""
         return replace(self, topology=self.topology)
 
     @property
     def any_momentum(self) -> float:
-        """The momentum with which compressed gradients arrive: shared, or the codec's own."""
+        """Momentum with which compressed gradients arrive: shared, or the codec's own."""
         return self.shared_momentum or self.momentum
 
     @property
     def encodes_each(self) -> bool:
-        """Whether every rank's own gradient is encoded by itself, so that all of it gets the
-        codec's momentum: what is encoded in a sum gets none."""
+        """Whether every rank's own gradient is encoded alone, so that it gets the codec's momentum.
+
+        What is encoded in a sum gets none.
+        """
         return topologies.TOPOLOGIES[self.topology].encodes_each_of(self.devices_per_host)
 
     def check_momentum(self) -> None:
-        """:raises ValueError: if the codec has a momentum that not every rank's gradient gets"""
+        """Check that every rank's gradient gets the codec's momentum, if there is one.
+
+        Raises:
+            ValueError: if some gradients do not
+        """
         if self.momentum and not self.encodes_each:
             raise ValueError(
                 f"{self.type}'s momentum of {self.momentum} needs a topology in which every rank's "
@@ -123,9 +138,10 @@ class Settings(CompressionConfig):
             )
 
     def compresses(self, name: str, count: int, shape: Sequence[int] = ()) -> bool:
-        """Whether a gradient of ``count`` elements is to be compressed.
+        """Return whether a gradient of ``count`` elements must be compressed.
 
-        :param shape: of the gradient, on which it depends with a low rank
+        Args:
+            shape: shape of the gradient, which matters with low rank
         """
         if not count or (self.rank and not low_rank.pays(shape, self.rank)):
             return False
@@ -141,10 +157,11 @@ class Settings(CompressionConfig):
         partitions: int | None = None,
         topology: str | None = None,
     ) -> Graph:
-        """The graph of a gradient of ``count`` elements.
+        """Return the graph of a gradient of ``count`` elements.
 
-        :param partitions: into how many to cut it, if no plan says so
-        :param topology: default: the one that was asked for
+        Args:
+            partitions: number of partitions, if no plan gives it
+            topology: default: the topology of the settings
         """
         decision = self.decisions.get(name)
         return topologies.build(
@@ -157,7 +174,7 @@ class Settings(CompressionConfig):
         )
 
     def describe(self) -> dict[str, str]:
-        """Texts that must be the same on all ranks, by name."""
+        """Return texts that must be the same on all ranks, by name."""
         return {
             "compression": self.config,
             "topology": AUTO if self.chooses_topology else self.topology,
@@ -172,17 +189,20 @@ class Settings(CompressionConfig):
 
 
 def digest(text: str) -> int:
-    """62 bits of a text, the same in every process."""
+    """Return 62 bits of a text's hash, the same in every process."""
     data = text.encode()
     return zlib.crc32(data) << 30 | zlib.crc32(data[::-1]) >> 2
 
 
 def agree(group: dist.ProcessGroup, mine: Mapping[str, str], problem: str) -> None:
-    """Compares settings between ranks, so that all of them go on or all of them stop.
+    """Compare settings between ranks, so that all of them continue or all of them stop.
 
-    :param mine: texts by name, which must be the same on all ranks
-    :param problem: what is wrong on this rank already, or ""; then every rank raises it
-    :raises ValueError: on every rank, saying which rank differs in what
+    Args:
+        mine: texts by name, which must be the same on all ranks
+        problem: error of this rank, or ""; every rank then raises it
+
+    Raises:
+        ValueError: on every rank, if a rank has a problem or differs; the message names it
     """
     texts = {name: str(value) for name, value in mine.items()}
     found = exchange.gather(group, [problem, texts], "settings", _described)
@@ -213,9 +233,10 @@ def _described(value: object) -> tuple[str, dict[str, str]]:
 def check_parameters(
     parameters: Sequence[tuple[str, torch.nn.Parameter]], settings: Settings
 ) -> None:
-    """Refuses what no codec can take, and a plan for another model.
+    """Refuse parameters that no codec supports, and a plan for another model.
 
-    :raises ValueError: naming the first such parameter
+    Raises:
+        ValueError: for the first such parameter
     """
     for name, parameter in parameters:
         large = settings.compresses(name, parameter.numel(), parameter.shape)

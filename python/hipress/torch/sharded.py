@@ -13,7 +13,9 @@ def is_replicated(tensor: torch.Tensor) -> bool:
 
 
 def is_dtensor(tensor: torch.Tensor) -> bool:
-    """Checks for a DTensor without importing that module, which takes long: where it was never
-    imported there are none."""
+    """Return whether a tensor is a DTensor, without importing that module, which takes long.
+
+    If the module was never imported, there are no DTensors.
+    """
     module = sys.modules.get("torch.distributed.tensor")
     return module is not None and isinstance(tensor, module.DTensor)

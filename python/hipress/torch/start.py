@@ -21,7 +21,7 @@ from hipress.torch.private import default_store, timeout_of
 from hipress.torch.settings import Settings, agree, check_parameters, digest
 
 _WARNING_SECONDS = 10.0
-"""Time until the log says for which rank this one waits."""
+"""Seconds until the log names the rank that this one waits for."""
 _log = logging.getLogger("hipress")
 
 
@@ -37,20 +37,25 @@ def start(
     allow_auto_topology: bool = False,
     **same: str,
 ) -> tuple[Settings, Engine]:
-    """Connects the ranks of ``group``, which all call this together.
+    """Connect the ranks of ``group``, which all call this together.
 
-    :param make_settings: what it raises, every rank then raises as a ValueError
-    :param parameters: whose gradients are synchronised; the same on all ranks
-    :param timeout: seconds to wait for another rank, or a timedelta; default: the group's
-    :param sizes: elements of the gradients, where they are not those of the parameters
-    :param dtypes: of the gradients, likewise
-    :param allow_auto: whether the type may be "auto", for which the caller then chooses another
-    :param optimizer: that the caller was told of; with type "auto" of one kind on all ranks
-    :param allow_auto_topology: whether the topology may be "auto": of a type that is named, the
-        ranks choose it here
-    :param same: other texts that must be the same on all ranks, by name
-    :raises ValueError: on every rank, if any rank's parameter or setting is wrong or they differ
-    :raises HipressError: if a rank has not called this in time
+    Args:
+        make_settings: function that returns the settings. Every rank raises its error as a
+            ValueError.
+        parameters: parameters whose gradients are synchronized, the same on all ranks
+        timeout: seconds to wait for another rank, or a timedelta; default: the group's
+        sizes: elements of the gradients, if they are not those of the parameters
+        dtypes: types of the gradients, if they are not those of the parameters
+        allow_auto: whether the type may be "auto", for which the caller then chooses another
+        optimizer: the user's optimizer, if the caller has it. With type "auto" it must be of one
+            kind on all ranks.
+        allow_auto_topology: whether the topology may be "auto". With a named type, the ranks choose
+            the topology here.
+        same: other texts that must be the same on all ranks, by name
+
+    Raises:
+        ValueError: on every rank, if any rank's parameter or setting is wrong or they differ
+        HipressError: if a rank has not called this in time
     """
     if isinstance(timeout, datetime.timedelta):  # as init_process_group takes it
         timeout = timeout.total_seconds()
@@ -74,7 +79,7 @@ def start(
         described.update(settings.describe())
         if settings.type == AUTO:
             described["optimizer"] = optimizers.describe(optimizer)
-    except Exception as error:  # whatever it is, the others wait for this rank's word
+    except Exception as error:  # other ranks wait for this rank, so every error is reported
         problem = str(error) or repr(error)
     described["model"] = "; ".join(f"{n} {tuple(p.shape)} {p.dtype}" for n, p in parameters)
     authenticate(group, meeting)
@@ -89,11 +94,14 @@ def start(
 
 
 def _meet(ranks: list[int], timeout: float) -> None:
-    """Waits until all ranks are here. A collective operation of a rank that is not, perhaps of its
-    backward pass, would meet ours, and neither error would say what is wrong."""
+    """Wait until all ranks are here.
+
+    Otherwise our collective operations could meet those of a rank that is not here, perhaps of its
+    backward pass. Neither error would show the cause.
+    """
     group = digest(str(ranks))
     store = default_store()
-    # Counted in the store, as a rank that joins later has another history than the others.
+    # Counted in the store, because a rank that joins later has another history.
     number = store.add(f"hipress/starts/{group}/{dist.get_rank()}", 1)
     key = f"hipress/start/{group}/{number}"
     store.set(f"{key}/{dist.get_rank()}", "")

@@ -1,4 +1,4 @@
-"""Counts of a model's gradients that went compressed, or did not, and why."""
+"""Counts of compressed and uncompressed gradients, with reasons."""
 
 from __future__ import annotations
 
@@ -22,18 +22,17 @@ class Uncompressed:
 
 @dataclass
 class Stats:
-    """Counts of this rank's gradients, over all steps so far."""
+    """Counts of this rank's gradients over all steps so far."""
 
     compressed: int = 0
-    """Bytes of the gradients that went compressed, before that."""
+    """Bytes of compressed gradients, before compression."""
     uncompressed: int = 0
-    """Bytes of all others."""
+    """Bytes of uncompressed gradients."""
     parameters: dict[str, Uncompressed] = field(default_factory=dict)
     """Gradients that went uncompressed at least once, by name."""
 
     def count(self, name: str, size: int, why: str) -> None:
-        """Counts ``size`` bytes of gradient ``name``: uncompressed for this reason, or compressed
-        if there is none."""
+        """Count ``size`` bytes of a gradient. Without a reason ``why`` they are compressed."""
         if not why:
             self.compressed += size
             return
@@ -55,25 +54,30 @@ class Stats:
 
 
 class Traffic:
-    """Counts the calls of each bucket, which costs a step next to nothing."""
+    """Counter of calls of each bucket, which takes hardly any time in a step."""
 
     def __init__(self) -> None:
         self._calls: dict[tuple, int] = {}
         self._settled = Stats()
 
     def add(self, entries: tuple, itemsize: int, why: str = "") -> None:
-        """Counts one step of a bucket.
+        """Count one step of a bucket.
 
-        :param entries: each a name, an offset and a count of elements
-        :param itemsize: bytes of an element
-        :param why: nothing of it is compressed, if so
+        Args:
+            entries: each a name, an offset and a count of elements
+            itemsize: bytes of an element
+            why: reason why nothing of the bucket is compressed, or an empty string
         """
         key = entries, itemsize, why
         self._calls[key] = self._calls.get(key, 0) + 1
 
     def stats(self, reason: Callable[[str, int], str]) -> Stats:
-        """:param reason: why a parameter's gradient of so many elements is not compressed; nothing
-        if it is"""
+        """Return the counts so far.
+
+        Args:
+            reason: function that returns why a parameter's gradient of so many elements is not
+                compressed, or an empty string if it is
+        """
         found = copy.deepcopy(self._settled)
         for (entries, itemsize, why), calls in self._calls.items():
             for name, _, count, *_ in entries:
@@ -81,13 +85,12 @@ class Traffic:
         return found
 
     def settle(self, reason: Callable[[str, int], str]) -> None:
-        """Ends the time in which these are the reasons."""
+        """Add the counts so far with these reasons, because reasons may change after this."""
         self._settled, self._calls = self.stats(reason), {}
 
 
 def reason(settings: Settings, name: str, count: int, shape: Iterable[int]) -> str:
-    """The reason why a gradient of ``count`` elements goes uncompressed after the warm-up; empty if
-    it does not."""
+    """Return why a gradient of ``count`` elements is uncompressed after the warm-up, or ""."""
     if settings.type == "none":
         return "by type none"
     if settings.compresses(name, count, tuple(shape)):
@@ -100,5 +103,5 @@ def reason(settings: Settings, name: str, count: int, shape: Iterable[int]) -> s
 
 
 def too_small(settings: Settings) -> str:
-    """The reason that most uncompressed gradients have."""
+    """Return the reason that most uncompressed gradients have."""
     return f"of fewer than {settings.min_size} elements (min_size)"

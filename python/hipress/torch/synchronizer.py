@@ -1,4 +1,4 @@
-"""Synchronises flat tensors of named gradients: what every front end does in a step."""
+"""Synchronizer of flat tensors of named gradients, which every front end uses in each step."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from hipress.torch.stats import Stats, Traffic, reason
 
 
 class Shards(NamedTuple):
-    """The part of each parameter whose gradients a process group's ranks synchronise."""
+    """Part of each parameter whose gradients a process group's ranks synchronize."""
 
     count: int
-    """Parts of the parameters, each of which has such a process group."""
+    """Number of parts of the parameters. Each part has such a process group."""
     index: int
-    """The part of this one."""
+    """Index of this part."""
     offsets: Mapping[str, int]
-    """The first element of the part, by parameter."""
+    """First element of the part, by parameter."""
 
 
 class _Transaction:
-    """A step that can be put back."""
+    """Step that can be rolled back."""
 
     def __init__(self, step: int) -> None:
         self.step = step
@@ -44,19 +44,20 @@ class _Transaction:
 
 
 class Synchronizer:
-    """The compression of one set of gradients on one process group.
+    """Compression of one set of gradients on one process group.
 
-    Gradients of fewer than min_size elements go uncompressed, packed in a fusion buffer for each
-    bucket; larger ones that are not compressed go as they lie. Only what the engine cannot take,
-    other types and what is in the memory of a GPU whose group is NCCL's, is all-reduced on the
-    user's group.
+    Gradients of fewer than min_size elements are not compressed, and travel packed in a fusion
+    buffer for each bucket. Larger uncompressed ones travel in place. The user's group all-reduces
+    only gradients that the engine does not support: other types, and those on a GPU whose group is
+    NCCL's.
 
-    In checkpoints it is rank ``rank`` of ``world_size`` that synchronise so, by ``topology``.
+    In checkpoints it is rank ``rank`` of ``world_size`` ranks that synchronize by ``topology``.
 
-    :param parameters: with their names, in an order that is the same on all ranks
-    :param average: whether results are means, else sums
-    :param collective: default: an all-reduce
-    :param shards: where gradients are of a part of each parameter
+    Args:
+        parameters: with their names, in an order that is the same on all ranks
+        average: whether results are means instead of sums
+        collective: default: an all-reduce
+        shards: the part, if gradients are of a part of each parameter
     """
 
     def __init__(
@@ -83,12 +84,12 @@ class Synchronizer:
             self.world_size *= shards.count
             self.topology += f" of {shards.count} shards"
             offsets = shards.offsets
-        # Factors are not cut.
+        # Factors are not partitioned.
         decisions = {} if settings.rank else settings.decisions
         parts = sorted((n, d.partitions) for n, d in decisions.items() if d.compress)
         about = list(sizes.items()), offsets, average, settings.devices_per_host, parts
         self.layout = digest(str(about))
-        """A digest that is equal in jobs of one size where each task encodes the same elements."""
+        """Digest that is equal in jobs of one size in which each task encodes the same elements."""
         self._offsets = offsets
         self.error_feedback = self._new_error_feedback()
         self.shared: SharedMomentum | None = None
@@ -98,7 +99,7 @@ class Synchronizer:
         self._executor: HostExecutor | CudaExecutor | None = None
         self._buckets: dict[tuple, HostSteps | CudaSteps] = {}
         self._unused: set[tuple] = set()
-        """Those that were prepared and have had no step yet."""
+        """Keys of buckets that were prepared and have had no step yet."""
         self._traffic = Traffic()
         self._transaction: _Transaction | None = None
         if settings.any_momentum:
@@ -109,12 +110,13 @@ class Synchronizer:
         return ErrorFeedback(codecs, self.rank, self.engine.world_size, self._offsets)
 
     def replace_codec(self, settings: Settings) -> None:
-        """Goes on with another codec, on all ranks at the same step, before its first bucket. What
-        this rank has not sent goes with the next gradients.
+        """Continue with another codec, on all ranks at the same step, before its first bucket.
 
-        In a transaction what it has not sent is put back with the step, but the codec is not.
+        This rank's residuals are added to the next gradients. If a transaction is rolled back, the
+        residuals are also, but the codec is not.
 
-        :param settings: which differ in type, parameters and plan only
+        Args:
+            settings: settings that differ only in type, parameters and plan
         """
         remembered = carry_over(self)
         self._traffic.settle(self._reason)
@@ -126,20 +128,23 @@ class Synchronizer:
         self._executor, self._buckets, self._unused = None, {}, set()
 
     def _shape(self, parameter: torch.nn.Parameter) -> tuple[int, ...]:
-        """The shape of a parameter's gradient, as that lies in the flat tensor."""
+        """Return the shape of a parameter's gradient in the flat tensor."""
         return tuple(parameter.shape)
 
     def prepare(self, buckets: Sequence[tuple[torch.Tensor, Sequence[Gradient], str]]) -> None:
-        """Prepares the steps of these buckets, in a warm-up and after it, on all ranks together.
+        """Prepare the steps of these buckets, in a warm-up and after it, on all ranks together.
 
-        Else a bucket is prepared when it comes first, and waits until it has come on all ranks, in
-        the same order; which must not be where ranks may leave different parameters unused.
+        Otherwise a bucket is prepared in its first step, and waits until all ranks have it in the
+        same order. That is not possible where ranks may leave different parameters unused.
 
-        :param buckets: a tensor of the dtype and on the device of each, its gradients and its name
-        :raises HipressError: if ranks differ, or one is missing
+        Args:
+            buckets: for each one a tensor of its dtype on its device, its gradients and its name
+
+        Raises:
+            HipressError: if ranks differ, or one is missing
         """
         if self.settings.encode_on == "device":
-            return  # there is nothing for which one rank waits for others
+            return  # no rank waits for another one there
         for step in sorted({self.step, max(self.step, self.settings.warmup_steps)}):
             for flat, gradients, what in buckets:
                 present = tuple(gradient for gradient in gradients if gradient.count)
@@ -156,11 +161,14 @@ class Synchronizer:
     def synchronize(
         self, flat: torch.Tensor, gradients: Sequence[Gradient], what: str
     ) -> torch.futures.Future:
-        """Starts to replace the gradients in ``flat`` by their means (or sums) over the ranks.
+        """Start to replace the gradients in ``flat`` by their means (or sums) over the ranks.
 
-        :param flat: one-dimensional, contiguous, in host memory or on a GPU
-        :param what: names it in errors
-        :returns: of ``flat``, or a HipressError
+        Args:
+            flat: one-dimensional, contiguous, in host memory or on a GPU
+            what: name of the bucket in errors
+
+        Returns:
+            A future of ``flat``, or of a HipressError.
         """
         present = tuple(gradient for gradient in gradients if gradient.count)
         future = self._start(flat, present, what)
@@ -184,7 +192,7 @@ class Synchronizer:
         return future
 
     def _bucket(self, flat: torch.Tensor, gradients: tuple[Gradient, ...]) -> HostSteps | CudaSteps:
-        """The steps of the bucket that has these gradients, prepared when it is new."""
+        """Return the steps of the bucket with these gradients, prepared if it is new."""
         key = self._key(flat, gradients, self.step)
         warming_up = key[3]
         self._traffic.add(gradients, flat.element_size(), "in the warm-up" if warming_up else "")
@@ -198,8 +206,7 @@ class Synchronizer:
         return self._buckets[key]
 
     def _key(self, flat: torch.Tensor, gradients: tuple[Gradient, ...], step: int) -> tuple:
-        """The key of a bucket in ``_buckets``: in a step of this number it is another one in a
-        warm-up than after it."""
+        """Return the key of a bucket in ``_buckets``, which differs in a warm-up and after it."""
         if self._executor is None:
             parts = self.settings, self.engine, self.collective, self.error_feedback, self.shared
             if self.settings.encode_on == "device":
@@ -211,7 +218,7 @@ class Synchronizer:
         return gradients, flat.dtype, flat.device, warming_up, codecs_warm_up
 
     def _prepare(self, key: tuple, flat: torch.Tensor) -> None:
-        """Prepares the bucket of this key."""
+        """Prepare the bucket of this key."""
         gradients, _, _, warming_up, codecs_warm_up = key
         compressed, uncompressed = [], []
         for gradient in gradients:
@@ -223,8 +230,10 @@ class Synchronizer:
             self.error_feedback.warn_unused(gradient.name for gradient in uncompressed)
 
     def _forget(self, key: tuple) -> None:
-        """Frees buckets in which these gradients are no longer: DDP puts them into others after the
-        first step, and a warm-up has an end. What was prepared for later stays."""
+        """Free earlier buckets of these gradients. Buckets that were prepared for later stay.
+
+        DDP moves gradients to other buckets after the first step, and a warm-up ends.
+        """
         names = {gradient.name for gradient in key[0]}
         # The backend's tensors of one count have one name in every dtype, and on every device.
         over = [
@@ -232,7 +241,7 @@ class Synchronizer:
             for old in self._buckets
             if old != key
             and old[1:3] == key[1:3]
-            and (old not in self._unused or old[3:] > key[3:])  # which is of an earlier step
+            and (old not in self._unused or old[3:] > key[3:])  # a key of an earlier step
             and names.intersection(gradient.name for gradient in old[0])
         ]
         for old in over:
@@ -240,27 +249,30 @@ class Synchronizer:
             self._unused.discard(old)
 
     def compresses(self, name: str, count: int) -> bool:
-        """Whether a gradient of this name and number of elements is compressed after a warm-up."""
+        """Return whether a gradient of this name and size is compressed after a warm-up."""
         return self.settings.compresses(name, count, self._shapes.get(name, ()))
 
     def poll(self) -> None:
-        """Raises what has gone wrong and is known by now; waits for nothing.
+        """Raise an error that is known by now, without waiting.
 
-        :raises HipressError: which all later calls raise, too
+        Raises:
+            HipressError: error that all later calls also raise
         """
         if self._executor is not None:
             self._executor.poll()
         if self.engine.error:
             raise self.engine.error
 
-    # Transactions: the step of a job that has to go on when a rank dies.
+    # Transactions: steps of a job that must continue when a rank dies.
 
     def begin_transaction(self) -> None:
-        """Makes the buckets from now on a step that :meth:`roll_back` can put back, until the next
-        call. To be called before a step's first bucket, when the step before is over.
+        """Start a step that :meth:`roll_back` can undo. It lasts until the next call.
 
-        :raises ValueError: if gradients are encoded on a GPU
-        :raises HipressError: if a bucket of the transaction before is under way
+        Call this before a step's first bucket, when the previous step has ended.
+
+        Raises:
+            ValueError: if gradients are encoded on a GPU
+            HipressError: if a bucket of the previous transaction is in progress
         """
         if self.settings.encode_on == "device":
             raise ValueError("a step can be put back only where the host encodes: encode_on='host'")
@@ -272,18 +284,19 @@ class Synchronizer:
             self.shared.begin_transaction()
 
     def roll_back(self) -> None:
-        """Puts all that this rank remembers back, bit for bit, to what it was when the transaction
-        began: residuals and other vectors of codecs, their steps, shared momentum, low rank's
-        factors, and :attr:`step`; whether the step has failed, is under way or is over. Gradients
-        are not put back.
+        """Restore all state of this rank, bit for bit, from before the transaction.
 
-        States that the step has made stay, and are zeros, or what was loaded for them. If the job
-        has failed, or a bucket is under way, this rank leaves the job. Else all ranks put the same
-        step back, and may go on.
+        The state consists of residuals and other vectors of codecs, their steps, shared momentum,
+        low rank's factors, and :attr:`step`. The step may have failed, be in progress or be
+        complete. Gradients are not restored.
 
-        :raises ValueError: if no transaction has begun since the last call, or since a state was
-            loaded
-        :raises HipressError: if a bucket that waits for the user's process group does not end
+        States that the step created stay, and are zeros, or what was loaded for them. If the job
+        has failed, or a bucket is in progress, this rank leaves the job. Otherwise all ranks roll
+        back the same step, and may continue.
+
+        Raises:
+            ValueError: if no transaction has begun since the last call, or since a state was loaded
+            HipressError: if a bucket that waits for the user's process group does not end
         """
         transaction = self._settled()
         if self.shared:
@@ -292,12 +305,14 @@ class Synchronizer:
         self.step, self._transaction = transaction.step, None
 
     def commit(self) -> None:
-        """Ends the transaction, whose step another rank has completed, though this one perhaps has
-        not: what it has sent stays sent, for the other rank's results have it. What all ranks
-        have alike (results, weights, shared momentum, low rank's ``start_q``) is to be taken from
-        the other rank then. It ends the engine's work as :meth:`roll_back` does.
+        """End a transaction whose step another rank has completed, but this rank perhaps has not.
 
-        :raises ValueError, HipressError: as :meth:`roll_back`
+        What this rank sent stays sent, because the other rank's results contain it. State that all
+        ranks have in common must then be copied from the other rank: results, weights, shared
+        momentum, low rank's ``start_q``. The engine's work ends as in :meth:`roll_back`.
+
+        Raises:
+            ValueError, HipressError: as :meth:`roll_back`
         """
         transaction = self._settled()
         if self.shared:
@@ -306,20 +321,22 @@ class Synchronizer:
         self.step, self._transaction = max(self.step, transaction.step + 1), None
 
     def _settled(self) -> _Transaction:
-        """The transaction, of which no thread does anything any more."""
+        """Return the transaction, after all threads have finished with it."""
         transaction = self._transaction
         if transaction is None:
             raise ValueError("there is no step to put back: begin_transaction() was not called")
         self.engine.settle(transaction.buckets)
         return transaction
 
-    # What users ask.
+    # Information for users.
 
     def momentum(self, parameter: torch.nn.Parameter) -> float:
-        """The factor by which the codec multiplies earlier gradients of this parameter before it
-        adds the next one and encodes the sum, once the warm-up is over; 0 if there is no such
-        momentum. In some topologies only some ranks' gradients get it, see
-        :meth:`Settings.check_momentum`."""
+        """Return the codec's momentum for the gradients of a parameter after the warm-up, or 0.
+
+        The codec multiplies earlier gradients by it before it adds the next one and encodes the
+        sum. In some topologies only some ranks' gradients get it, see
+        :meth:`Settings.check_momentum`.
+        """
         name = self.names.get(id(parameter))
         if name is None or not self.compresses(name, math.prod(self._shapes[name])):
             return 0.0
@@ -327,31 +344,35 @@ class Synchronizer:
 
     @property
     def compresses_now(self) -> bool:
-        """True if the gradients of the last step came after the warm-up."""
+        """Whether the last step came after the warm-up."""
         return self.step > self.settings.warmup_steps
 
     def stats(self) -> Stats:
-        """Bytes of this rank's gradients that went compressed and uncompressed, and why."""
+        """Return the bytes of this rank's compressed and uncompressed gradients, with reasons."""
         return self._traffic.stats(self._reason)
 
     def _reason(self, name: str, count: int) -> str:
         return reason(self.settings, name, count, self._shapes.get(name, ()))
 
     def state_dict(self) -> dict[str, Any]:
-        """This rank's residuals, momentum and step, in host memory; see
-        :mod:`hipress.torch.state.checkpoint`."""
+        """Return this rank's residuals, momentum and step, in host memory.
+
+        See :mod:`hipress.torch.state.checkpoint`.
+        """
         if self._executor is None:
             return checkpoint.state_dict(self)
         self._executor.join()
         found = checkpoint.state_dict(self)
-        self._executor.poll()  # what is saved is not what a refused payload has left
+        self._executor.poll()  # a state after a refused payload is not returned
         return found
 
     def load_state_dict(self, saved: Mapping[str, Any]) -> None:
-        """Goes on from a state; from another number of ranks, topology or type, if it holds all
-        ranks' states.
+        """Load a state.
 
-        :raises ValueError: saying what is missing
+        It may be from another number of ranks, topology or type, if it holds all ranks' states.
+
+        Raises:
+            ValueError: if something is missing; the message names it
         """
         if self._executor is not None:
             self._executor.join()
@@ -374,5 +395,5 @@ class Synchronizer:
 
 
 def _named(what: str, gradients: Sequence[Gradient]) -> str:
-    """The name of a bucket in errors."""
+    """Return the name of a bucket in errors."""
     return f"{what} ({summarize([gradient.name for gradient in gradients])})"

@@ -1,4 +1,4 @@
-"""Elastic training: who is a member of the job, in epochs, while processes die and join.
+"""Elastic membership: the processes of a job in each epoch, while processes die and join.
 
 >>> agent = Agent.from_environment(on_change=lambda view: engine.abort())
 >>> view = agent.join(timeout=60)

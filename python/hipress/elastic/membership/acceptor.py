@@ -1,4 +1,8 @@
-"""What every process of the protocol has: what it promised and accepted, and knows of others."""
+"""State of one process of the membership protocol, and its answers to other processes.
+
+It holds the ballot that the process promised, the view that it accepted, and what it knows about
+other processes.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +49,10 @@ from hipress.elastic.membership.view import (
 
 
 class Acceptor:
-    """State and answers of one process. ``membership.Membership`` adds when it acts by itself."""
+    """State and answers of one process.
+
+    ``protocol.Membership`` adds the actions that it starts itself.
+    """
 
     answer_timeout: float
     retry: float
@@ -60,16 +67,16 @@ class Acceptor:
         self.outputs: list[Output] = []
         self._first_name = None if me.incarnation else slot_name(me.slot)
         self.newest: View = first_electorate(self.addresses)
-        self.previous: View = self.newest  # where the work still is, ahead of a boundary
-        self.base_epoch = 0  # the newest view that began at once: older epochs are over
+        self.previous: View = self.newest  # view in which members still work, before a boundary
+        self.base_epoch = 0  # the newest view that began at once: older epochs have ended
         self.entered = 0  # the epoch in which the caller works
         self.joining = False
         self.step, self.clean = NO_STATE, False
-        self.trouble = ""  # why the newest view has to be followed by another at once
+        self.trouble = ""  # reason why another view must follow the newest one at once
         self.gate: int | None = None  # completed steps that the caller must not pass now
         self.gate_until: float | None = None
         self.known: dict[int, Member] = {}  # the latest incarnation seen, by slot
-        self.dead: dict[str, str] = {}  # certainly, and why, by id
+        self.dead: dict[str, str] = {}  # reasons why processes are certainly dead, by id
         self.ended_reports: dict[int, Ended] = {}  # by slot: the launcher's latest report
         # Slots of which it covers a process. A report about an unknown process proves nothing.
         self.ended_for_good: set[int] = set()
@@ -78,7 +85,7 @@ class Acceptor:
         self.suspects: dict[str, str] = {}
         self.joins: dict[str, Member] = {}
         self.leaving: dict[str, bool] = {}  # whether at a boundary, by id
-        self.expelled: dict[str, str] = {}  # why, of those that were asked to leave at once, by id
+        self.expelled: dict[str, str] = {}  # reasons why members were asked to leave at once, by id
         self.promised: Ballot = NO_BALLOT
         self._accepted: tuple[Ballot, View | None] = (NO_BALLOT, None)
 
@@ -87,7 +94,7 @@ class Acceptor:
         return self.me.id in self.newest
 
     def is_of_now(self, epoch: int) -> bool:
-        """Whether this process works in this epoch, or is about to."""
+        """Return whether this process works in this epoch, or is about to enter it."""
         return self.is_member and max(self.base_epoch, self.entered) <= epoch <= self.newest.epoch
 
     def send(self, slot: int, message: Message) -> None:
@@ -96,10 +103,10 @@ class Acceptor:
     def other_slots(self) -> set[int]:
         return set(range(len(self.addresses))) - {self.me.slot}
 
-    # What is known of others.
+    # State of other processes.
 
     def meet(self, member: Member) -> bool:
-        """Record which process is at a slot. False: it is dead, or may not be there now."""
+        """Record which process is at a slot. Return False if it is dead or may not be there now."""
         if member.id in self.dead:
             return False
         if self._is_ended(member):
@@ -132,9 +139,10 @@ class Acceptor:
         return frozenset(self.doubtful.get(slot, set()) | known)
 
     def answered(self, member: Member, earlier: frozenset[str]) -> bool:
-        """Record that a process answers at its slot's address. False: it is dead, or in doubt.
+        """Record that a process answers at its slot's address.
 
-        :param earlier: ``in_doubt`` of the slot before this process connected to the address
+        Args:
+            earlier: ``in_doubt`` of the slot before this process connected to the address
         """
         known, doubtful = self.known.get(member.slot), self.doubtful.pop(member.slot, set())
         gone = doubtful & earlier
@@ -149,7 +157,7 @@ class Acceptor:
         return self.meet(member)
 
     def is_dead(self, member_id: str, why: str) -> None:
-        """Notes that a process is certainly dead, or has given up its id for good."""
+        """Record that a process is certainly dead, or has given up its id for good."""
         if member_id in (self.me.id, self._first_name):
             return
         if self.dead.setdefault(member_id, why) == why:
@@ -193,7 +201,7 @@ class Acceptor:
         return frozenset(member.id for member in base.members if member.id in self.dead)
 
     def voter(self, base: View) -> str | None:
-        """This process's name as a member of the base; None: it has no vote."""
+        """Return this process's name as a member of the base, or None if it has no vote."""
         if base.epoch == 0:
             return None if self.me.incarnation else slot_name(self.me.slot)
         return self.me.id if self.me.id in base else None
@@ -204,14 +212,14 @@ class Acceptor:
         return sender.id if sender.id in base else None
 
     def stands_for(self, member: Member, process_id: str) -> bool:
-        """Whether a process votes as this member of a base."""
+        """Return whether a process votes as this member of a base."""
         known = self.known.get(member.slot)
         return member.id == process_id or (
             known is not None and known.id == process_id and member.id == slot_name(member.slot)
         )
 
     def is_awaited(self, member: Member) -> bool:
-        """Whether a member of a base ought to answer."""
+        """Return whether a member of a base is expected to answer."""
         if member.id == slot_name(member.slot):  # a slot, in epoch 0
             known = self.known.get(member.slot)
             return known is not None and not known.incarnation and known.id not in self.suspects
@@ -222,7 +230,7 @@ class Acceptor:
         )
 
     def may_propose(self, member: Member) -> bool:
-        """Whether this process leaves the next view to a member of the newest."""
+        """Return whether a member of the newest view may propose the next one."""
         if member.id == slot_name(member.slot) and member.slot != self.me.slot:
             known = self.known.get(member.slot)
             if known is None or known.id not in self.joins:
@@ -232,11 +240,11 @@ class Acceptor:
         return self.is_awaited(member) and member.id not in self.leaving
 
     def candidates(self) -> list[Member]:
-        """Who may propose the next view, as far as this process knows; the first has the word."""
+        """Return the members that may propose the next view. The first one has the first turn."""
         return [member for member in self.newest.members if self.may_propose(member)]
 
     def position(self) -> int:
-        """How many members have the word before this one; -1: it has none."""
+        """Return how many members propose before this one, or -1 if it may not propose."""
         names = [member.id for member in self.candidates() or self.newest.members]
         name = self.voter(self.newest)
         return names.index(name) if name in names else -1
@@ -247,12 +255,12 @@ class Acceptor:
         return member == self.me or self.known.get(member.slot) == member
 
     def why_gone(self) -> dict[str, str]:
-        """Who cannot be in the next view, and why, by id."""
+        """Return the reasons why processes cannot be in the next view, by id."""
         left = {each: "it left" for each, at_boundary in self.leaving.items() if not at_boundary}
         return {**self.suspects, **self.dead, **left, **self.expelled}
 
     def on_leaving(self, sender: Member, message: Leaving) -> None:
-        """A member leaves, because it wishes to or because it was asked to."""
+        """Handle the message of a member that leaves, by itself or on request."""
         self.joins.pop(sender.id, None)
         if sender.id in self.newest and self.is_member:
             self.leaving[sender.id] = message.at_boundary
@@ -262,8 +270,11 @@ class Acceptor:
                 self.in_trouble(f"rank {self.newest.rank(sender.id)} left")
 
     def on_expel(self, message: Expel) -> None:
-        """This process keeps another waiting: it leaves, as its worker cannot. The word may have
-        been lost when it left before."""
+        """Leave this epoch, because another process waits for this one.
+
+        This process's worker cannot leave by itself. If an earlier message about leaving was lost,
+        it is sent again.
+        """
         if not self.is_of_now(message.epoch):
             return
         why = self.expelled.setdefault(self.me.id, message.why)
@@ -278,7 +289,7 @@ class Acceptor:
         self.trouble = self.trouble or why
 
     def look_for_failures(self) -> None:
-        """Ends the newest view if one of those who work in it has failed."""
+        """End the newest view if a member that works in it has failed."""
         if not self.is_member or self.trouble:
             return
         gone = self.why_gone()
@@ -291,7 +302,7 @@ class Acceptor:
                 return
 
     def compare_steps(self) -> None:
-        """Asks for another view if the newest was decided on a step that is not this process's."""
+        """Request another view if the newest one was decided for another step."""
         view = self.newest
         if self.me.id in view and self.me.id not in view.behind and self.step != view.step:
             rank = view.rank(self.me.id)
@@ -343,7 +354,7 @@ class Acceptor:
             self.send(sender.slot, self.own_promise(ballot))
 
     def may_be_founded(self) -> bool:
-        """Whether this process asks to join, and knows of nobody who could let it in."""
+        """Return whether this process asks to join and knows no process that could admit it."""
         return (
             self.joining
             and self.me.uncounted
@@ -354,7 +365,7 @@ class Acceptor:
         )
 
     def _on_found(self, sender: Member, message: Found) -> None:
-        newest = [self.meet(member) for member in message.members]  # who came before them is dead
+        newest = [self.meet(member) for member in message.members]  # earlier processes are dead
         if all(newest):
             if self.may_be_founded():
                 self.send(sender.slot, Consent(self.newest.epoch, message.ballot))
@@ -362,7 +373,7 @@ class Acceptor:
                 self.send(sender.slot, Install(self.newest))
 
     def promise_myself(self, planned: bool) -> Ballot:
-        """A ballot higher than all seen, for this process's own proposal."""
+        """Return a ballot for this process's own proposal, higher than all ballots seen."""
         self.promised = (self.promised[0] + 1, self.me.id)
         self.open_gate()
         if planned:
@@ -401,7 +412,7 @@ class Acceptor:
     # Decided views.
 
     def install(self, view: View) -> None:
-        """Takes over a decided view, if it is newer than the newest."""
+        """Adopt a decided view, if it is newer than the newest one."""
         if view.epoch <= self.newest.epoch:
             return
         was_member, former = self.is_member, self.newest
@@ -422,7 +433,7 @@ class Acceptor:
             if view.boundary is None or not was_member or not is_next:
                 self.base_epoch = view.epoch
             if view.source == self.me.id and view.boundary is None:
-                self.clean = True  # as the others copy it, whatever it is
+                self.clean = True  # its state is the reference that other members copy
                 if self.step == NO_STATE:
                     self.step = view.step  # nothing is trained yet
             self.outputs.append(Installed(view))
@@ -438,7 +449,7 @@ class Acceptor:
         self.after_install()
 
     def forget_self(self, member_id: str) -> None:
-        """Becomes another member-to-be: the former id is given up for good."""
+        """Become a candidate for membership with a new id. The former id is given up for good."""
         former = self.me.id
         self.leaving.pop(former, None)
         self.expelled.pop(former, None)
@@ -448,7 +459,7 @@ class Acceptor:
         self.step, self.clean, self.entered, self.base_epoch = NO_STATE, False, 0, 0
         self.open_gate()
 
-    # What membership.Membership does about it.
+    # Methods that protocol.Membership implements.
 
     def on_answer(self, sender: Member, message: Message) -> None:
         raise NotImplementedError

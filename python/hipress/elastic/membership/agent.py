@@ -1,4 +1,4 @@
-"""A process's door to elastic membership: join, learn of views, say how far it is."""
+"""Interface of a process to elastic membership: join, observe views, report completed steps."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hipress.elastic.membership.status import waits_for
 from hipress.elastic.membership.view import NO_STATE, View
 
 _ASK_SECONDS = 0.25  # between two requests for a note
-_LEAVE_SECONDS = 1.0  # for the others to go on without a member that leaves
+_LEAVE_SECONDS = 1.0  # for the job to continue without a member that leaves
 
 
 def _encodable(text: str) -> str:
@@ -26,7 +26,9 @@ def _encodable(text: str) -> str:
 
 
 class Agent:
-    """One per process. All methods may be called from any thread.
+    """Connection of this process to the job's membership protocol. One agent exists per process.
+
+    All methods may be called from any thread.
 
     A view is *entered* with ``join`` or ``await_view``, one with a boundary after ``completed`` of
     that step. The steps that ``completed`` reports belong to the view entered last. A worker's
@@ -41,22 +43,25 @@ class Agent:
     A member of ``view.behind`` copies the state of ``view.source`` (after ``view.step``) and then
     calls ``completed(view.step)``. Until then it counts as one whose state is not clean.
 
-    :param agents: the (host, port) of each slot's agent, the same in all processes
-    :param slot: this process's slot; it listens on that address
-    :param secret: the job's secret, 16 bytes or more
-    :param min_members: a view has that many members or more
-    :param restart: how often the slot's process has been restarted; only those with 0 form the
-        first view. Nobody needs to count if all processes take ``view.uncounted(time.time())``
-    :param heartbeat_timeout: seconds of silence after which a process is left out
-    :param start_timeout: seconds after which the first view may be formed without all slots
-    :param on_change: called in the agent's thread, with the newest view, when an epoch ends at
-        once: a member failed, the next view is there (unless it has a boundary), or this process is
-        evicted. It must return quickly, as no sign of life is sent meanwhile
-    :param on_status: called in the agent's thread, too, several times in a heartbeat timeout, with
-        what ``status`` returns, and with None when the agent ends
-    :param tls_mode: ``auto`` (encrypt connections between machines), ``on`` or ``off``
-    :param ended_file: file in which the supervisor reports which slots' processes have ended
-    :raises ElasticError: an argument is wrong, or the address is taken
+    Args:
+        agents: the (host, port) of each slot's agent, the same in all processes
+        slot: this process's slot; it listens on that address
+        secret: the job's secret, 16 bytes or more
+        min_members: a view has that many members or more
+        restart: how often the slot's process has been restarted; only those with 0 form the first
+            view. No count is needed if all processes use ``view.uncounted(time.time())``
+        heartbeat_timeout: seconds of silence after which a process is left out
+        start_timeout: seconds after which the first view may be formed without all slots
+        on_change: called in the agent's thread, with the newest view, when an epoch ends at once: a
+            member failed, the next view is there (unless it has a boundary), or this process is
+            evicted. It must return quickly, because no sign of life is sent during the call
+        on_status: also called in the agent's thread, several times in a heartbeat timeout, with
+            what ``status`` returns, and with None when the agent ends
+        tls_mode: ``auto`` (encrypt connections between machines), ``on`` or ``off``
+        ended_file: file in which the supervisor reports which slots' processes have ended
+
+    Raises:
+        ElasticError: an argument is wrong, or the address is taken
     """
 
     def __init__(
@@ -110,9 +115,10 @@ class Agent:
         environ: Mapping[str, str] = os.environ,
         on_status: Callable[[dict[str, Any] | None], None] | None = None,
     ) -> Agent:
-        """The agent of a process that ``hipress launch --elastic`` started, or one like it.
+        """Return the agent of a process that was started as by ``hipress launch --elastic``.
 
-        :raises ElasticError: a variable is missing or wrong, or the address is taken
+        Raises:
+            ElasticError: a variable is missing or wrong, or the address is taken
         """
         found = from_environment(environ)
         return cls(
@@ -130,12 +136,15 @@ class Agent:
 
     @property
     def id(self) -> str:
-        """This process's id as a member; another one after it was evicted and joins again."""
+        """Id of this process as a member.
+
+        It changes when the process joins again after an eviction.
+        """
         return self._machine.me.id
 
     @property
     def address(self) -> str:
-        """By which the others reach this process's machine."""
+        """Address at which other processes reach this process's host."""
         host = self._machine.me.host
         return self._thread.other_address or addresses.resolve(host) or host
 
@@ -145,11 +154,14 @@ class Agent:
         return self._machine.me.slot
 
     def join(self, timeout: float) -> View:
-        """Becomes a member, and enters the view.
+        """Become a member and enter the view.
 
-        :param timeout: seconds
-        :raises ElasticError: it took longer; the message says what was waited for
-        :raises TrainingOver: there is nothing to take part in any more
+        Args:
+            timeout: seconds
+
+        Raises:
+            ElasticError: it took longer; the message says what was waited for
+            TrainingOver: there is nothing to take part in any more
         """
         with self._changed:
             now = time.monotonic()
@@ -162,19 +174,23 @@ class Agent:
             return self._await(0, timeout, "this process is no member")
 
     def view(self) -> View | None:
-        """The newest view, if this process is in it; its boundary may be ahead. Enters nothing."""
+        """Return the newest view if this process is in it, without entering it.
+
+        Its boundary may be ahead.
+        """
         with self._changed:
             return self._machine.newest if self._machine.is_member else None
 
     def completed(self, step: int, clean: bool = True, epoch: int | None = None) -> None:
-        """Says that this process's state is that after ``step``.
+        """Report that this process's state is the state after ``step``. Sends no message.
 
-        Also to be called after a member that was ``behind`` has copied the source's state. Sends
-        nothing. While a boundary is being decided it waits for that, a round trip, before it passes
-        it.
+        Call this also after a member that was ``behind`` has copied the source's state. While a
+        boundary is being decided, the call waits one round trip for it before it passes it.
 
-        :param clean: the state is exactly that; others need not copy it only if it is
-        :param epoch: of the view in which the step was done; the one entered last, if left out
+        Args:
+            clean: whether the state is exactly the one after ``step``. Otherwise this process may
+                have to copy it in the next view.
+            epoch: epoch of the view in which the step was done. By default, the one entered last.
         """
         with self._changed:
             epoch = self._machine.entered if epoch is None else epoch
@@ -188,23 +204,26 @@ class Agent:
                 self._changed.wait(0.01)
 
     def request_change(self, reason: str, epoch: int) -> None:
-        """Asks for a new view at once, because this epoch's communicator failed.
+        """Request a new view at once, because this epoch's communicator failed.
 
-        Does nothing if a newer view is there. Then ``await_view``.
+        Do nothing if a newer view exists. Call ``await_view`` next.
         """
         with self._changed:
             self._machine.request_change(time.monotonic(), _encodable(reason), epoch)
             self._thread.flush()
 
     def await_view(self, after: int, timeout: float) -> View:
-        """Waits for a view of a later epoch than ``after``, and enters it.
+        """Wait for a view of a later epoch than ``after``, and enter it.
 
         A view that is known to end already is not returned. One whose boundary is ahead is returned
         at once, and not entered yet.
 
-        :param timeout: seconds
-        :raises ElasticError: it took longer; the message says what was waited for
-        :raises Evicted: the others went on without this process; it may ``join`` again
+        Args:
+            timeout: seconds
+
+        Raises:
+            ElasticError: it took longer; the message says what was waited for
+            Evicted: the job continued without this process; it may ``join`` again
         """
         with self._changed:
             return self._await(after, timeout, f"there is no view after epoch {after}")
@@ -250,12 +269,14 @@ class Agent:
 
     @property
     def expelled(self) -> str:
-        """Why others have asked this process to leave, though it is still a member; empty: they
-        have not."""
+        """Reason why other processes asked this member to leave, or an empty string."""
         return self._machine.expelled.get(self._machine.me.id, "")
 
     def ended(self, epoch: int) -> str:
-        """Why this epoch is over, or about to be; empty if its members work on."""
+        """Return the reason why this epoch has ended or is about to end.
+
+        Empty if its members work on.
+        """
         with self._changed:
             machine = self._machine
             if self._thread.error is not None:
@@ -268,14 +289,15 @@ class Agent:
 
     @property
     def is_over(self) -> bool:
-        """Whether a member has come to the end of training."""
+        """Whether a member has reached the end of training."""
         with self._changed:
             return self._thread.notes.over
 
     def share(self, epoch: int, key: str, value: str) -> None:
-        """Leaves a short text for the members of a view. The first value of a key counts.
+        """Share a short text with the members of a view. The first value of a key counts.
 
-        :raises ValueError: it is too long
+        Raises:
+            ValueError: it is too long
         """
         value = _encodable(value)
         notes.check(key, value)
@@ -288,15 +310,19 @@ class Agent:
     def fetch(
         self, epoch: int, key: str, timeout: float, rank: int = -1, required: bool = False
     ) -> str:
-        """Waits for a text that a member of the view left.
+        """Wait for a text that a member of the view shares.
 
-        :param timeout: seconds
-        :param rank: of the member that is to leave it, if that is known
-        :param required: that member must be at work: if it lives but does not come so far in time,
-            a member with the job's state asks it to leave, and the others go on without it
-        :raises ViewChanged: the view has ended
-        :raises Evicted: the others went on without this process
-        :raises ElasticError: it took longer
+        Args:
+            timeout: seconds
+            rank: rank of the member that shares the text, if it is known
+            required: whether that member must be at work. If it lives but does not reach this point
+                in time, a member with the job's state asks it to leave. The job then continues
+                without it.
+
+        Raises:
+            ViewChanged: the view has ended
+            Evicted: the job continued without this process
+            ElasticError: it took longer
         """
         machine = self._machine
         deadline = time.monotonic() + timeout
@@ -332,17 +358,21 @@ class Agent:
                 self._thread.flush()
 
     def status(self) -> dict[str, Any]:
-        """Return the agent's state for people, in JSON's types; see :mod:`.status`."""
+        """Return the agent's state for people, in JSON's types. See :mod:`.status`."""
         return self._thread.status()
 
     def leave(self, at_boundary: bool = False, timeout: float = 60.0) -> View | None:
-        """Leaves in peace. ``close`` comes after it.
+        """Leave the job on purpose. Call ``close`` afterwards.
 
-        :param at_boundary: False: leaves at once. The others need no step of this process any more,
-            or do their present step again without it. True: waits for the view that goes on without
-            this process and returns it; the caller completes its boundary step first
-        :param timeout: seconds to wait for that view
-        :raises ElasticError: it took longer
+        Args:
+            at_boundary: False: leave at once. The other members need no step of this process any
+                more, or repeat their present step without it. True: wait for the view that
+                continues without this process and return it. The caller completes its boundary step
+                first.
+            timeout: seconds to wait for that view
+
+        Raises:
+            ElasticError: it took longer
         """
         machine = self._machine
         deadline = time.monotonic() + (timeout if at_boundary else _LEAVE_SECONDS)
@@ -362,7 +392,7 @@ class Agent:
             return machine.newest if at_boundary and not machine.is_member else None
 
     def close(self) -> None:
-        """Ends the agent. To the others this process is dead then."""
+        """End the agent. Other processes then consider this process dead."""
         self._thread.close()
 
     def __enter__(self) -> Agent:

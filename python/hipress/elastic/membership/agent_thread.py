@@ -1,4 +1,4 @@
-"""The agent's thread: sockets and a clock around the membership protocol."""
+"""Thread of the agent: sockets and a clock around the membership protocol."""
 
 from __future__ import annotations
 
@@ -45,10 +45,12 @@ _threads: weakref.WeakSet[AgentThread] = weakref.WeakSet()
 
 
 class AgentThread:
-    """Owns the protocol's state. Other threads use ``machine`` and ``notes`` under ``changed`` and
-    then call ``flush``.
+    """Thread that owns the protocol's state.
 
-    :param changed: notified when a view is installed, this process is evicted, or a note arrives
+    Other threads use ``machine`` and ``notes`` under ``changed`` and then call ``flush``.
+
+    Args:
+        changed: notified when a view is installed, this process is evicted, or a note arrives
     """
 
     def __init__(
@@ -67,7 +69,7 @@ class AgentThread:
     ) -> None:
         self.secret, self.tls_mode = secret, tls_mode
         self.other_address: str | None = None
-        """This machine's, where its own name means loopback to it."""
+        """Address of this host, if its own name means loopback on it."""
         self.changed = threading.Condition(threading.RLock())
         self.machine = Membership(
             new_member(slot, agents, uuid.uuid4().hex, restart, evidence.this_process()),
@@ -106,25 +108,27 @@ class AgentThread:
         return self.machine.me
 
     def close(self) -> None:
-        """Ends the thread and closes its sockets. To the others this process is dead then."""
+        """End the thread and close its sockets. Other processes then consider this process dead."""
         if self._loop is not None and self._end is not None and self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._end.set)
         if threading.current_thread() is not self._thread:
             self._thread.join(5)
 
     def status(self) -> dict[str, Any]:
-        """What there is to know, for people."""
+        """Return the state of the agent for people, as :func:`.status.describe` does."""
         with self.changed:
             return describe(self.machine, self._detector, self.calls, self.error)
 
     def flush(self) -> None:
-        """Has the thread do what the machine asked for."""
+        """Make the thread carry out the machine's outputs."""
         if self.machine.outputs and self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._pump)
 
     def identity(self, epoch: int) -> str:
-        """Return the identity of this process's view of an epoch. For an epoch before the previous
-        one, return an identity that no view has."""
+        """Return the identity of this process's view of an epoch.
+
+        For an epoch before the previous one, return an identity that no view has.
+        """
         for view in (self.machine.newest, self.machine.previous):
             if view.epoch == epoch:
                 return view.identity
@@ -135,14 +139,14 @@ class AgentThread:
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._send_all, slots, self._payload(_NOTE, note))
 
-    # From here on: the thread.
+    # Methods below run in the thread.
 
     def _run(self) -> None:
         try:
             asyncio.run(self._main())
         except ElasticError as error:
             self.error = str(error)
-        except Exception as error:  # whoever waits must learn of it
+        except Exception as error:  # threads that wait must receive the error
             log.exception("elastic: the agent's thread ended")
             self.error = f"the agent's thread ended: {error!r}"
         finally:
@@ -176,12 +180,16 @@ class AgentThread:
                 _, pending = await asyncio.wait(pending, timeout=0.05)
 
     async def _listen(self) -> None:
-        """Listens before it dials: whoever knows this process must be able to tell its death. Its
-        former process may still hold the address, and a new container's name not be known yet."""
+        """Listen at this process's address. Retry while it is in use or its name is unknown.
+
+        The process listens before it dials, so that every process that knows it can detect its
+        death. The slot's former process may still hold the address, and a new container's name may
+        not be known yet.
+        """
         host, port = self.machine.addresses[self.me.slot]
         hosts = [each for each, _ in self.machine.addresses]
         deadline = time.monotonic() + START_SECONDS
-        # Neither names nor routes need be there when a machine starts.
+        # Names and routes may be missing when a machine starts.
         while addresses.is_unclear(host, hosts) and time.monotonic() < deadline:
             await asyncio.sleep(0.2)
         self.other_address = addresses.behind_loopback(host, hosts)
@@ -329,9 +337,11 @@ class AgentThread:
         return processes <= self._seen_running and evidence.is_vacant(*link.tried)
 
     def alone(self) -> bool:
-        """Whether there has been no process at any other slot for as long as one may take to start,
-        but for such as have been restarted and ask to join, too. Where nobody counts restarts they
-        may begin anew together."""
+        """Return whether no other slot has had a process for the time that a start may take.
+
+        Restarted processes that ask to join do not count. If restarts are not counted, return
+        False, because such processes can start the job again together.
+        """
         if self.me.uncounted:
             return False
         since = time.monotonic() - self.machine.start_timeout
@@ -430,7 +440,10 @@ class AgentThread:
                 log.exception("elastic: on_change failed")
 
     def drop_sockets(self) -> None:
-        """In a forked child: its copies would keep the parent's death from being seen."""
+        """Close this process's copies of the sockets after a fork.
+
+        Otherwise the child's copies would hide the parent's death from other processes.
+        """
         sockets = list(self._listener.sockets)
         writers = [*self._listener.writers, *(link.writer for link in self._links.values())]
         sockets += [writer.get_extra_info("socket") for writer in writers if writer is not None]

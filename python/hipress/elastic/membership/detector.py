@@ -1,15 +1,19 @@
-"""Who has been silent for too long. No clock of its own: the caller says what time it is."""
+"""Failure detector: finds processes that have been silent for too long.
+
+It has no clock. The caller passes the time.
+"""
 
 from __future__ import annotations
 
 
 class Detector:
-    """Notes when each process was heard last.
+    """Times at which each process last gave a sign of life.
 
-    A process that was itself stopped (SIGSTOP, a suspended machine) hears nobody meanwhile; it
-    notices by the gap between two ticks, and holds that against none of the others.
+    A process that was stopped (SIGSTOP, a suspended host) receives no messages meanwhile. It
+    detects this by the gap between two ticks and does not suspect other processes for that time.
 
-    :param timeout: seconds of silence after which a process counts as gone
+    Args:
+        timeout: seconds of silence after which a process is suspected
     """
 
     def __init__(self, timeout: float, now: float) -> None:
@@ -19,11 +23,11 @@ class Detector:
         self._silent: set[str] = set()
 
     def watch(self, member_id: str, now: float) -> None:
-        """Expects signs of life of a process from now on, if it did not yet."""
+        """Expect signs of life of a process from now on. Do nothing if it is watched already."""
         self._heard.setdefault(member_id, now)
 
     def heard(self, member_id: str, now: float) -> bool:
-        """Notes a sign of life. True: the process had been reported as silent."""
+        """Record a sign of life. Return True if the process had been reported as silent."""
         self._heard[member_id] = now
         if member_id in self._silent:
             self._silent.discard(member_id)
@@ -31,7 +35,7 @@ class Detector:
         return False
 
     def silence(self, member_id: str, now: float) -> float:
-        """Seconds since a process's last sign of life; 0 for one that is not known."""
+        """Return the seconds since a process's last sign of life, or 0 for an unknown process."""
         return now - self._heard.get(member_id, now)
 
     def forget(self, member_id: str) -> None:
@@ -39,7 +43,7 @@ class Detector:
         self._silent.discard(member_id)
 
     def tick(self, now: float) -> list[tuple[str, float]]:
-        """Whom to suspect from now on, and for how many seconds each has been silent."""
+        """Return processes to suspect from now on, each with its seconds of silence."""
         gap = now - self._last_tick
         self._last_tick = now
         if gap < 0 or gap > self.timeout / 2:

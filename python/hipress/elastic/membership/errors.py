@@ -1,4 +1,4 @@
-"""What elastic training raises."""
+"""Exceptions of elastic training."""
 
 from __future__ import annotations
 
@@ -6,28 +6,28 @@ from hipress.errors import HipressError
 
 
 class ElasticError(HipressError):
-    """No view in time, or a setting is wrong; the message is a sentence for the user."""
+    """Failure to form a view in time, or a wrong setting. The message is for the user."""
 
     __module__ = "hipress.elastic"
 
 
 class Stranger(Exception):
-    """The other side of a connection is not a process of this job; the text gives the reason."""
+    """Error for a connection to a process that is not in this job. The text gives the reason."""
 
 
 class Evicted(ElasticError):
-    """The others went on without this process; it may ``join`` again, as a new member."""
+    """Error of a process that the job continued without. It may ``join`` again as a new member."""
 
     __module__ = "hipress.elastic"
 
 
 class TrainingOver(ElasticError):
-    """The others have come to the end of training, while this process waited to take part."""
+    """Error of a process that waited to take part when the members reached the end of training."""
 
     __module__ = "hipress.elastic"
 
 
 class ViewChanged(ElasticError):
-    """What was waited for belongs to a view that has ended."""
+    """Error of an operation that belongs to a view that has ended."""
 
     __module__ = "hipress.elastic"

@@ -44,7 +44,7 @@ def is_of_this_host(process: Process, address: str) -> bool:
     namespaces. Therefore the other process's address must also be one of this host's.
 
     Args:
-        process: what the other process says about itself.
+        process: the other process's description of itself.
         address: IP address at which it listens.
     """
     same = bool(process.boot) and (process.boot, process.namespace) == host()
@@ -58,7 +58,7 @@ def has_ended(process: Process, address: str) -> bool:
     before: a clone of this host may have this host's addresses in its own table of names.
 
     Args:
-        process: what the process has said about itself.
+        process: the process's description of itself.
         address: IP address at which it has listened.
     """
     if not is_of_this_host(process, address):

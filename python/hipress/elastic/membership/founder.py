@@ -1,15 +1,16 @@
-"""How a job begins, or begins again, where no process can say whether it is its slot's first.
+"""Start, or restart, of a job in which no process can know whether it is its slot's first.
 
-Such processes count from the clock (``view.UNCOUNTED``) and have no vote for the first view: one
-that died may have given it before. Slot 0's process decides alone, and needs all slots for that. It
-sends the processes that are at them now (*found*). Each that knows no view with a living member
-answers (*consent*), and from then on ignores what any earlier process of any slot has sent. With
-the consent of all, the view of these processes is decided.
+The incarnations of such processes come from the clock (``view.UNCOUNTED``). They have no vote for
+the first view, because an earlier process of the slot may have voted before it died. Slot 0's
+process decides alone and needs all slots for that. It sends the list of the processes that are at
+the slots now (*found*). Each process that knows no view with a living member answers (*consent*).
+From then on it ignores messages of all earlier processes of every slot. With the consent of all,
+the view of these processes is decided.
 
-WHY THERE IS ONE. Let another process at slot 0 have decided on a view before. If anybody who works
-in it lives, it is at a slot, and does not consent. If nobody does, those who consented cannot learn
-of that view any more: whoever could tell them has been followed by another process at its slot, and
-is ignored.
+WHY THERE IS ONE. Suppose that another process at slot 0 decided on a view before. If a process that
+works in that view lives, it is at a slot and does not consent. If none lives, the processes that
+consented can never receive that view: each process that could send it has a successor at its slot,
+and its messages are ignored.
 """
 
 from __future__ import annotations
@@ -21,20 +22,24 @@ from hipress.elastic.membership.view import Member, View
 
 
 class Founder:
-    """Slot 0's part in it.
+    """Slot 0's part in forming the first view.
 
-    :param core: the process's own state
+    Args:
+        core: the process's own state
     """
 
     def __init__(self, core: Acceptor) -> None:
         self._core = core
         self._number = 0
         self._members: tuple[Member, ...] = ()
-        self._epochs: dict[str, int] = {}  # that those who consented know of, by id
+        self._epochs: dict[str, int] = {}  # newest epoch of each that consented, by id
         self._next = core.now
 
     def progress(self) -> View | None:
-        """Asks for consent, again where there is no answer; the view, once all have given it."""
+        """Request consent, repeatedly where no answer came.
+
+        Return the view when all have consented.
+        """
         core = self._core
         members = self._candidates()
         if members != self._members:
@@ -53,12 +58,12 @@ class Founder:
         return first_view(members, max(core.newest.epoch, *self._epochs.values()) + 1)
 
     def on_consent(self, sender: Member, message: Consent) -> None:
-        """Notes an answer, if it is to what is asked now."""
+        """Record an answer, if it belongs to the present request."""
         if message.ballot == (self._number, self._core.me.id):
             self._epochs[sender.id] = message.epoch
 
     def _candidates(self) -> tuple[Member, ...]:
-        """The processes of all slots, all of them uncounted and joining; none if one is missing."""
+        """Return the processes of all slots if all are uncounted and joining, otherwise ()."""
         core = self._core
         if core.me.slot != 0 or not core.may_be_founded():
             return ()

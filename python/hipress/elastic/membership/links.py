@@ -27,7 +27,7 @@ _BACKLOG = 128  # asyncio accepts up to this many connections at once
 
 
 class Owner(Protocol):
-    """What links need of their agent. All is called in the agent's thread."""
+    """Interface that links need from their agent. All methods are called in the agent's thread."""
 
     secret: bytes
     tls_mode: str
@@ -50,7 +50,7 @@ class Owner(Protocol):
 
 
 class Link:
-    """Keeps a connection to the process at a slot, whichever it is, and sends on it."""
+    """Connection to the present process at a slot, made again when it breaks."""
 
     def __init__(self, owner: Owner, slot: int, host: str, port: int) -> None:
         self._owner = owner
@@ -65,7 +65,7 @@ class Link:
         """Whether that address is this host's own because the slot's name means loopback here."""
 
     def send(self, payload: Any) -> None:
-        """Sends a JSON value, now or when there is a connection; it may get lost."""
+        """Send a JSON value now or when a connection exists. The value may get lost."""
         if self._channel is not None:
             self._write(self._channel, payload)
         else:
@@ -73,7 +73,7 @@ class Link:
             self.wake()
 
     def wake(self) -> None:
-        """Tries to connect now, if there is no connection."""
+        """Try to connect now, if there is no connection."""
         self._wake.set()
 
     def redial(self) -> None:
@@ -109,7 +109,10 @@ class Link:
                 delay = min(delay * 1.5, RETRY_SECONDS[1])
 
     async def _connected(self) -> None:
-        """Connects, and returns when a connection that worked is over; raises if there was none."""
+        """Connect, and return when the connection has ended.
+
+        Raise an error if none was established.
+        """
         reader, self.writer = await asyncio.wait_for(self._open(), CONNECT_SECONDS)
         writer = self.writer
         try:
@@ -118,7 +121,7 @@ class Link:
             while self._queue:
                 self._write(made, self._queue.popleft())
             try:
-                await made.receive()  # nothing comes this way: only the end
+                await made.receive()  # nothing arrives in this direction except the end
             except (OSError, EOFError, Stranger):
                 pass
         finally:
@@ -126,7 +129,7 @@ class Link:
             writer.close()
 
     async def _open(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """To one address only, so that a refusal is reported as one."""
+        """Open a connection to one address only, so that a refusal is reported as one."""
         where = self._host, self._port
         try:
             found = await asyncio.get_running_loop().getaddrinfo(*where, type=socket.SOCK_STREAM)
@@ -159,7 +162,7 @@ class Link:
 
 
 class Listener:
-    """Takes connections from others' links."""
+    """Server for connections from other agents' links."""
 
     def __init__(self, owner: Owner, wake_link: Callable[[int], None]) -> None:
         self._owner = owner
@@ -169,7 +172,11 @@ class Listener:
         self.writers: set[asyncio.StreamWriter] = set()
 
     async def start(self, host: str, port: int) -> None:
-        """:raises OSError: it cannot listen there"""
+        """Start to listen.
+
+        Raises:
+            OSError: it cannot listen there
+        """
         self._server = await asyncio.start_server(self._serve, host, port, backlog=_BACKLOG)
 
     @property

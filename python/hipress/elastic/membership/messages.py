@@ -1,4 +1,4 @@
-"""What members tell each other, and how that is written as JSON."""
+"""Messages between members, and their representation in JSON."""
 
 from typing import Any, Optional, Union
 
@@ -11,14 +11,23 @@ NO_BALLOT: Ballot = (0, "")
 
 
 class Beat(ArrayStruct, frozen=True, tag=True):
-    """A sign of life. ``epoch``: of the newest view known; ``joining``: asks to become a member."""
+    """Sign of life.
+
+    Args:
+        epoch: epoch of the newest view that the sender knows
+        joining: whether the sender asks to become a member
+    """
 
     epoch: int
     joining: bool
 
 
 class Request(ArrayStruct, frozen=True, tag=True):
-    """Asks the coordinator for a view after this epoch's. No ``trouble``: for the joiners' sake."""
+    """Request to the proposer for a view after this epoch's.
+
+    Args:
+        trouble: reason why the epoch has to end, or empty if only joiners need a view
+    """
 
     epoch: int
     trouble: str
@@ -26,7 +35,11 @@ class Request(ArrayStruct, frozen=True, tag=True):
 
 
 class Collect(ArrayStruct, frozen=True, tag=True):
-    """Phase 1: asks the members of ``base`` to promise. ``planned``: nothing has failed."""
+    """Phase 1: request to the members of ``base`` for a promise.
+
+    Args:
+        planned: whether nothing has failed
+    """
 
     base: View
     ballot: Ballot
@@ -35,9 +48,13 @@ class Collect(ArrayStruct, frozen=True, tag=True):
 
 
 class Promise(ArrayStruct, frozen=True, tag=True):
-    """A member's answer to Collect, and what it knows. ``epoch`` is the base's, here and below;
-    ``expelled``: why it leaves at once, if it was asked to; ``vacant``: slots for which there is
-    evidence, as new as this answer, that they have no process."""
+    """Answer of a member to Collect, with what it knows.
+
+    Args:
+        epoch: epoch of the base, also in the messages below
+        expelled: reason why the member leaves at once, if it was asked to leave
+        vacant: slots for which there is evidence, as new as this answer, that they have no process
+    """
 
     epoch: int
     ballot: Ballot
@@ -56,8 +73,12 @@ class Promise(ArrayStruct, frozen=True, tag=True):
 
 
 class Witness(ArrayStruct, frozen=True, tag=True):
-    """The answer of a process that is no member of the base and knows no newer view. ``dead`` and
-    ``vacant``: as in Promise."""
+    """Answer of a process that is no member of the base and knows no newer view.
+
+    Args:
+        dead: as in Promise
+        vacant: as in Promise
+    """
 
     epoch: int
     ballot: Ballot
@@ -66,7 +87,7 @@ class Witness(ArrayStruct, frozen=True, tag=True):
 
 
 class Refuse(ArrayStruct, frozen=True, tag=True):
-    """No: a higher ballot has been promised."""
+    """Refusal, because a higher ballot has been promised."""
 
     epoch: int
     ballot: Ballot
@@ -74,7 +95,7 @@ class Refuse(ArrayStruct, frozen=True, tag=True):
 
 
 class Accept(ArrayStruct, frozen=True, tag=True):
-    """Phase 2: asks the members of ``base`` to accept the view."""
+    """Phase 2: request to the members of ``base`` to accept the view."""
 
     base: View
     ballot: Ballot
@@ -88,42 +109,49 @@ class Accepted(ArrayStruct, frozen=True, tag=True):
 
 
 class Abandon(ArrayStruct, frozen=True, tag=True):
-    """The proposer gives its ballot up: there is nothing to change, or not yet."""
+    """End of a ballot by its proposer, because no change is needed or possible yet."""
 
     epoch: int
     ballot: Ballot
 
 
 class Found(ArrayStruct, frozen=True, tag=True):
-    """Asks the processes that are at the slots now for consent to a view of just these."""
+    """Request to the processes that are at the slots now to consent to a view of exactly these."""
 
     ballot: Ballot
     members: tuple[Member, ...]
 
 
 class Consent(ArrayStruct, frozen=True, tag=True):
-    """The answer of a process that knows no living member of a view. ``epoch``: the newest it has
-    heard of."""
+    """Answer of a process that knows no living member of a view.
+
+    Args:
+        epoch: newest epoch that the sender knows
+    """
 
     epoch: int
     ballot: Ballot
 
 
 class Install(ArrayStruct, frozen=True, tag=True):
-    """A view that is decided."""
+    """Decided view."""
 
     view: View
 
 
 class Leaving(ArrayStruct, frozen=True, tag=True):
-    """The sender leaves: at once, or at a boundary. ``expelled``: why, if it was asked to."""
+    """Message that the sender leaves, at once or at a boundary.
+
+    Args:
+        expelled: reason, if the sender was asked to leave
+    """
 
     at_boundary: bool
     expelled: str = ""
 
 
 class Expel(ArrayStruct, frozen=True, tag=True):
-    """Asks the receiver to leave this epoch at once: it lives, but keeps the sender waiting."""
+    """Request to leave this epoch at once, because the sender waits for the receiver."""
 
     epoch: int
     why: str
@@ -148,18 +176,19 @@ Message = Union[
 
 
 class Malformed(ValueError):
-    """Bytes that are no message."""
+    """Error for bytes that are not a message."""
 
 
 def to_plain(message: Message) -> list[Any]:
-    """A message as a list that JSON can hold: its kind, then its fields."""
+    """Return a message as a list for JSON: its kind, then its fields."""
     return msgspec.to_builtins(message)
 
 
 def from_plain(value: Any) -> Message:
-    """The message that ``to_plain`` wrote.
+    """Return the message that ``to_plain`` wrote.
 
-    :raises Malformed: it is none
+    Raises:
+        Malformed: the value is not a message
     """
     return _convert(value, Message)
 
@@ -190,7 +219,11 @@ def member_to_plain(member: Member) -> list[Any]:
 
 
 def member_from_plain(value: Any) -> Member:
-    """:raises Malformed: it is no member"""
+    """Return the member that ``member_to_plain`` wrote.
+
+    Raises:
+        Malformed: the value is not a member
+    """
     return _convert(value, Member)
 
 
@@ -199,7 +232,11 @@ def dumps(value: Any) -> bytes:
 
 
 def loads(data: bytes) -> Any:
-    """:raises Malformed: it is no JSON"""
+    """Parse JSON.
+
+    Raises:
+        Malformed: the bytes are not JSON
+    """
     try:
         return msgspec.json.decode(data)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:

@@ -1,4 +1,4 @@
-"""Short texts that the members of one view leave for each other."""
+"""Short texts that the members of one view share with each other."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ VALUE_CHARACTERS = 100_000
 VIEWS = 4  # views whose notes are kept; notes of older views are dropped
 NOTES = 50_000  # notes of one view that are kept; copies of a state need fewer
 OVER = "over"
-"""The key of a member that has come to the end of training, together with the others."""
+"""Key of the note of a member that has reached the end of training together with all members."""
 
 
 class Notes:
@@ -22,7 +22,8 @@ class Notes:
     def put(self, view: str, key: str, value: str, present: Collection[str] = ()) -> None:
         """Store a note.
 
-        :param present: views whose notes are kept in any case
+        Args:
+            present: views whose notes are kept in any case
         """
         of_view = self._by_view.setdefault(view, {})
         of_view.setdefault(key, value)
@@ -34,7 +35,7 @@ class Notes:
 
     @property
     def over(self) -> bool:
-        """Whether a member has come to the end of training."""
+        """Whether a member has reached the end of training."""
         return any(OVER in of_view for of_view in self._by_view.values())
 
     def get(self, view: str, key: str) -> str | None:
@@ -42,7 +43,11 @@ class Notes:
 
 
 def check(key: str, value: str) -> None:
-    """:raises ValueError: one of them is too long"""
+    """Check the lengths of a key and a value.
+
+    Raises:
+        ValueError: one of them is too long
+    """
     if len(key) > KEY_CHARACTERS or len(value) > VALUE_CHARACTERS:
         raise ValueError(
             f"a note's key may have {KEY_CHARACTERS} characters, its value {VALUE_CHARACTERS}, not "
@@ -51,7 +56,7 @@ def check(key: str, value: str) -> None:
 
 
 def is_note(payload: Any) -> bool:
-    """Whether a payload is [view, key] or [view, key, value], of the right types and lengths."""
+    """Return whether a payload is a valid [view, key] or [view, key, value]."""
     if not isinstance(payload, list) or len(payload) not in (2, 3):
         return False
     if not all(isinstance(text, str) for text in payload):

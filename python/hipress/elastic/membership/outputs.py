@@ -1,4 +1,4 @@
-"""What the protocol's state machine asks its caller to do."""
+"""Actions that the protocol's state machine requests from its caller."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hipress.elastic.membership.view import View
 
 
 class Send(NamedTuple):
-    """A message for whatever process is at the slot's address."""
+    """Message to the process at a slot's address."""
 
     slot: int
     message: Message
@@ -22,26 +22,26 @@ class Verify(NamedTuple):
 
 
 class Installed(NamedTuple):
-    """This process is a member of the view, which may have a boundary."""
+    """Event: this process is a member of the view, which may have a boundary."""
 
     view: View
 
 
 class Ending(NamedTuple):
-    """The present view will be followed by another at once: a member failed."""
+    """Event: another view will follow the present one at once, because a member failed."""
 
     view: View
     why: str
 
 
 class Evicted(NamedTuple):
-    """The others went on without this process. ``rejoin`` makes it a new member."""
+    """Event: the job continued without this process. ``rejoin`` makes it a new member."""
 
     view: View
 
 
 class Left(NamedTuple):
-    """This process is no member any more, as it wished (with a boundary: after that)."""
+    """Event: this process has left as it requested, with a boundary after that step."""
 
     view: View
 

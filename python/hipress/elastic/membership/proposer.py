@@ -18,12 +18,13 @@ from hipress.elastic.membership.view import View
 
 
 class Attempt:
-    """One ballot.
+    """Proposer's state of one ballot.
 
-    Who is certainly dead is fixed when it begins: all who answer have been told. If another member
-    dies, the proposer begins a new ballot.
+    The set of certainly dead members is fixed when the ballot begins, because it is sent to all
+    members that answer. If another member dies, the proposer begins a new ballot.
 
-    :param core: the proposer's own state; it has promised this ballot to itself
+    Args:
+        core: the proposer's own state; it has promised this ballot to itself
     """
 
     def __init__(self, core: Acceptor, ballot: Ballot, planned: bool) -> None:
@@ -33,7 +34,7 @@ class Attempt:
         self.planned = planned
         self.dead = core.dead_of(self.base)
         self.promises: dict[str, Promise] = {}
-        self.heard_slots = {core.me.slot}  # whose process, or want of one, is accounted for
+        self.heard_slots = {core.me.slot}  # slots whose process is accounted for, or its lack
         self.asked = {member.id: core.now for member in self.base.members}
         self.accepted: set[str] = set()
         self.view: View | None = None  # phase 2 has begun
@@ -49,7 +50,7 @@ class Attempt:
             core.send(slot, message)
 
     def resend(self) -> None:
-        """Asks those again that have not answered; all, if what they said allows no view."""
+        """Send the request again to members without an answer, or to all if they allow no view."""
         core = self._core
         if core.now - self._sent < core.retry:
             return
@@ -65,7 +66,7 @@ class Attempt:
                     core.send(member.slot, accept)
 
     def progress(self) -> View | None:
-        """Goes as far as the answers allow; the view, once it is decided."""
+        """Advance as far as the answers allow. Return the view when it is decided."""
         if self.view is None:
             self._choose()
         if self.view is not None:
@@ -151,6 +152,6 @@ class Attempt:
 
 
 def announce(core: Acceptor, view: View) -> None:
-    """Tells every process of the job what is decided."""
+    """Send the decision to every process of the job."""
     for slot in core.other_slots():
         core.send(slot, Install(view))

@@ -1,25 +1,32 @@
-"""Who is a member in which epoch, agreed upon by the members themselves.
+"""Membership protocol: the members of a job agree on the processes of each epoch.
 
 A pure state machine: messages, the time and suspicions go in, messages to send and installed views
 come out. It has no clock, no threads, no sockets and no random numbers, so a test can replay every
 schedule.
 
-DECISION. The view of epoch e+1 is one decision (single-decree Paxos) of the members of view e. A
-proposer takes a ballot (number, its id) and asks all members for a promise to take part in no lower
-ballot (*collect*, *promise*). With a promise comes what the member knows: its last completed step,
-whom it does not hear, and what it accepted before. With a quorum of promises the proposer asks the
-members to accept a view: the one accepted in the highest ballot, if there is any, or else one that
-it makes of what it was told (*accept*, *accepted*). With a quorum of these the view is decided, and
-is sent to everybody (*install*).
+DECISION. The view of epoch e+1 is one decision (single-decree Paxos) of the members of view e::
 
-QUORUM. It is one of two.
- 1. A majority of all members of view e, dead ones counted; or exactly half of them, rank 0 among
-    these.
+    proposer                              members of view e
+       │ ── collect (ballot, dead) ───────────► │  promise: take part in no lower ballot
+       │ ◄────────────────────────── promise ── │  with the member's state and suspicions
+       │    a quorum promised: choose a view    │
+       │ ── accept (ballot, view) ────────────► │
+       │ ◄───────────────────────── accepted ── │
+       │    a quorum accepted: it is decided    │
+       │ ── install (view) ───────────────────► │  also sent to all other processes
+
+A ballot is a number and the proposer's id. A promise reports the member's last completed step, the
+members it suspects, and the view that it accepted before. The proposer must choose the view that
+was accepted in the highest ballot. If there is none, it makes a view from the promises.
+
+QUORUM. There are two kinds.
+ 1. A majority of all members of view e, including dead ones; or exactly half of them, with rank 0.
  2. All members of view e that are not certainly dead. Then every slot must also be accounted for:
     either its present process answers that it has no newer view (*promise*, *witness*), or there
     is evidence that the slot has no process.
-A majority of the members that are *not dead* would not do: of five, {3, 4, 5} may decide, 4 and 5
-die, and {1, 2} are most of the three that live, while 3, cut off, works on in the view decided.
+A majority of the members that are *not dead* would not suffice. Of five members, {3, 4, 5} may
+decide, and then 4 and 5 die. Then {1, 2} are a majority of the three living members, while 3, cut
+off, works in the decided view.
 
 EVIDENCE. A member is certainly dead only if there is evidence of its end. Such evidence stays true.
 There are three kinds.
@@ -33,56 +40,61 @@ There are three kinds.
     the process that answers there is later than all processes that answered before. A clock does
     not decide which one is later, because it may have been set back.
 There are two kinds of evidence that a slot has no process. Its host's kernel shows that no process
-listens at its address, and a process of that host, which has seen the slot's last known processes
-running, reports this in its answer to the same ballot. Or the launcher has reported that it will
-start no other process there, and the report counts for a process of that slot. Evidence is sent
-with Collect, Accept and every answer, so one living process of a host is enough to report the dead
+listens at its address. A process of that host reports this in its answer to the same ballot, if it
+has seen the slot's last known processes running. Or the launcher has reported that it will start no
+other process there, and the report counts for a process of that slot. Evidence is sent with
+Collect, Accept and every answer. So one living process of a host suffices to report the dead
 processes that it has seen running there. Silence is not evidence, and neither is a refused
 connection: when a tunnel goes down, gateways refuse connections to processes that still run. Both
-make a process *suspected*. A majority goes on without suspected members; a quorum of kind 2 does
+make a process *suspected*. A majority continues without suspected members; a quorum of kind 2 does
 not.
 
 WHY TWO QUORUMS MEET. A proposer is in its own quorum. Two quorums of kind 1 have a member in
-common, as in Paxos. One of kind 2 has all living members in it, so it meets every other quorum
-unless all of that are dead. Let those be dead when a proposer P begins its ballot. Its list of the
-dead travels with its messages, and whoever has seen it ignores what the dead have sent, even if
-that arrives later. So no living process that answered P can still receive their decision, and none
-has received it already: such a member or witness would have reported it. If a slot had no process
-after the ballot began, a process that starts there later does not have the decision either: it
-could receive it only from a living process, and all of these have answered P. P's decision is then
-the only one among the living. If it is the other way round, and the dead had collected promises for
-a higher ballot before P's lower one was accepted, their requests to accept are ignored for the same
-reason. So no two processes ever live in two different views of one epoch.
+common, as in Paxos. A quorum of kind 2 contains all living members, so it meets every other quorum
+unless all members of that are dead.
+
+Suppose that those are dead when a proposer P begins its ballot. P sends its list of dead processes
+with its messages. Each receiver then ignores messages of the dead, even if these arrive later. So
+no living process that answered P can still receive the decision of the dead. None has received it
+before either: such a member or witness would have reported it. If a slot had no process after the
+ballot began, a process that starts there later does not have the decision either. It could receive
+it only from a living process, and all of these have answered P. Therefore P's decision is the only
+one among the living processes.
+
+Suppose instead that the dead had collected promises for a higher ballot before P's lower one was
+accepted. Then their requests to accept are ignored for the same reason. So no two processes ever
+live in two different views of one epoch.
 
 WITHOUT EVIDENCE. When a host loses its power or its network, no kernel, supervisor or later process
-gives evidence about its workers. If these are more than half of the members, or exactly half
-including rank 0, the other members wait, perhaps forever, and report which ones they wait for.
-Evidence becomes available when the workers are started again, or when the network is back.
+gives evidence about its workers. Suppose that these are more than half of the members, or exactly
+half including rank 0. Then the other members wait, perhaps forever, and report which ones they wait
+for. Evidence becomes available when the workers are started again, or when the network is back.
 
-WHAT CAN GO WRONG. Members cut off, alone too few for kind 1, may not know that the others went on
-without them. If then all the others die, every joiner included, and evidence of all these deaths
-reaches the members cut off, they form a quorum of kind 2 and go on from their own older step: the
-steps of the dead are lost. A ``min_members`` of more than half of the slots makes that rare, not
-impossible (restarted processes count). Should all processes die, the job is over: a restarted
-process has no state and only ever asks to join.
+LIMITS. Members that are cut off, and too few for kind 1, may not know that the job continued
+without them. Then all other members may die, including all joiners. If evidence of all these deaths
+reaches the members that were cut off, they form a quorum of kind 2. They continue from their own
+older step, and the steps of the dead members are lost. A ``min_members`` of more than half of the
+slots makes that rare, but not impossible, because restarted processes count. If all processes die,
+the job ends: a restarted process has no state and can only ask to join.
 
-FIRST VIEW. It is decided in the same way by the slots, as epoch 0's members; the first process of a
-slot votes for it (incarnation 0). All slots must be there, or after ``start_timeout`` a quorum. A
-restarted process has no vote, it joins. Where nobody counts restarts, founder.py does it.
+FIRST VIEW. The slots decide it in the same way, as members of epoch 0. The first process of a slot
+votes for it (incarnation 0). All slots must take part, or after ``start_timeout`` a quorum. A
+restarted process has no vote, and joins. If restarts are not counted, founder.py forms the view.
 
-STEPS. A failure ends an epoch at once. A step needs all of an epoch's members, so their completed
-steps differ by one at most; who is lower copies from who is higher. Who completes a step after it
-made its promise asks for another view. If members only join or leave, the view has a boundary, two
-steps ahead of the highest completed one. Until such a decision is over no member passes two steps
-beyond what it promised with (``gate``), so all cross the boundary together.
+STEPS. A failure ends an epoch at once. A step needs all members of an epoch, so their completed
+steps differ by one at most. A member with the lower step copies the state of one with the higher
+step. A member that completes a step after its promise requests another view. If members only join
+or leave, the view has a boundary, two steps after the highest completed step. Until such a decision
+has ended, no member passes two steps beyond the step in its promise (``gate``). So all members pass
+the boundary together.
 
-HANGING. A member whose worker hangs still answers. Who waits for it in vain asks it to leave
-(*expel*); it does so at once, with a vote in the view that follows without it, and may rejoin.
+HANGING. A member whose worker hangs still answers. A member that waits for it too long asks it to
+leave (*expel*). It leaves at once, votes for the view without it, and may join again.
 
-COST. n members: 5 messages to or from each, 2.5 round trips, for a view; nothing while nothing
-happens but a sign of life five times per heartbeat timeout and pair. The proposer is the lowest
-rank that is not suspected; others take over after a delay that grows with their rank and with each
-try.
+COST. With n members, a view needs 5 messages to or from each of them, and 2.5 round trips. Without
+changes, each pair exchanges only a sign of life five times per heartbeat timeout. The proposer is
+the lowest rank that is not suspected. Others take over after a delay that grows with their rank and
+with each try.
 """
 
 from __future__ import annotations
@@ -112,16 +124,18 @@ from hipress.elastic.membership.view import NO_STATE, Ended, Member, new_member
 
 
 class Membership(Acceptor):
-    """One process's part in the protocol. Each input may append to ``outputs``; the caller takes
-    them.
+    """One process's part in the protocol.
 
-    :param me: this process
-    :param addresses: the (host, port) of each slot
-    :param min_members: a view has that many members or more
-    :param now: seconds, of a clock that only this process reads
-    :param heartbeat_timeout: seconds; the delays below are parts of it
-    :param start_timeout: seconds after which the first view is formed without the slots that are
-        missing
+    Each input may append to ``outputs``; the caller removes and executes them.
+
+    Args:
+        me: this process
+        addresses: the (host, port) of each slot
+        min_members: a view has that many members or more
+        now: seconds, of a clock that only this process reads
+        heartbeat_timeout: seconds; the delays below are parts of it
+        start_timeout: seconds after which the first view is formed without the slots that are
+            missing
     """
 
     def __init__(
@@ -150,7 +164,7 @@ class Membership(Acceptor):
     # Inputs: what this process itself wants.
 
     def join(self, now: float) -> None:
-        """Asks to become a member, until that is so."""
+        """Ask to become a member, and repeat that until this process is one."""
         self.now = now
         if not self.joining and not self.is_member:
             self.joining = True
@@ -158,21 +172,24 @@ class Membership(Acceptor):
         self._advance()
 
     def rejoin(self, now: float, member_id: str) -> None:
-        """Becomes a new member-to-be, with a new id; whatever the former one promised is void."""
+        """Ask to join with a new id. Promises of the former id are void."""
         self.now = now
         self.forget_self(member_id)
         self.attempt = None
         self.join(now)
 
     def request_change(self, now: float, reason: str, epoch: int) -> None:
-        """The communicator of this epoch failed. Nothing happens if it is over anyway."""
+        """End this epoch because its communicator failed.
+
+        Do nothing if the epoch has ended already.
+        """
         self.now = now
         if self.is_of_now(epoch):
             self.in_trouble(f"rank {self.newest.rank(self.me.id)}: {reason}")
         self._advance()
 
     def leave(self, now: float, at_boundary: bool) -> None:
-        """Leaves in peace: at once, or when all have completed a step that is soon agreed upon."""
+        """Leave on purpose: at once, or after a common step that is decided soon."""
         self.now = now
         self.joining = False
         if self.is_member:
@@ -182,9 +199,12 @@ class Membership(Acceptor):
         self._advance()
 
     def expel(self, now: float, member_id: str, epoch: int, why: str) -> None:
-        """Asks a member that keeps this one waiting to leave at once; to be repeated until there is
-        another view. Its agent must be alive: whoever is silent is left out anyway. Who has no
-        state asks nobody: it must not part with those that have it."""
+        """Ask a member that this process waits for to leave at once.
+
+        The caller repeats this until there is another view. The member's agent must be alive:
+        silent members are excluded anyway. A process without state sends no request, because it
+        must not separate from members that have the state.
+        """
         self.now = now
         for member in self.newest.members:
             if member.id == member_id and self.is_of_now(epoch) and self.step > NO_STATE:
@@ -192,9 +212,10 @@ class Membership(Acceptor):
         self._advance()
 
     def enter(self, now: float, epoch: int) -> None:
-        """The caller begins to work in this epoch (its newest view's), if no boundary is ahead.
+        """Record that the caller begins to work in this epoch, that of its newest view.
 
-        Planned views wait until all members have begun: nobody misses a view with a boundary.
+        Do nothing if the view's boundary is ahead. Planned views wait until all members have
+        entered, so no member misses a view with a boundary.
         """
         self.now = now
         view = self.newest
@@ -207,7 +228,7 @@ class Membership(Acceptor):
         self._advance()
 
     def completed(self, now: float, step: int, clean: bool, epoch: int) -> None:
-        """The caller's state is that after ``step``, which it completed in this epoch."""
+        """Record that the caller's state is the one after ``step``, completed in this epoch."""
         self.now = now
         self.step, self.clean = step, clean
         view = self.newest
@@ -220,7 +241,7 @@ class Membership(Acceptor):
         if self.trouble:
             self._advance()
 
-    # Inputs: what is known of others.
+    # Inputs: observations of other processes.
 
     def receive(
         self,
@@ -231,8 +252,9 @@ class Membership(Acceptor):
     ) -> None:
         """Handle a message of another process. Messages of dead processes are ignored.
 
-        :param vacant: slots of this host at whose addresses no process listens now, according to
-            the host's kernel
+        Args:
+            vacant: slots of this host at whose addresses no process listens now, according to the
+                host's kernel
         """
         self.now, self.vacant = now, vacant
         if sender.slot != self.me.slot and self.meet(sender):
@@ -252,7 +274,7 @@ class Membership(Acceptor):
         self._advance()
 
     def met(self, now: float, member: Member) -> None:
-        """A connection to this process was made."""
+        """Handle a new connection with this process."""
         self.now = now
         if member.slot != self.me.slot and self.meet(member):
             self._beat(member.slot)
@@ -261,7 +283,8 @@ class Membership(Acceptor):
     def answers(self, now: float, member: Member, earlier: frozenset[str]) -> None:
         """Handle a new connection from this process to the process at a slot's address.
 
-        :param earlier: ``in_doubt`` of the slot before the attempt to connect began
+        Args:
+            earlier: ``in_doubt`` of the slot before the attempt to connect began
         """
         self.now = now
         if member.slot != self.me.slot and self.answered(member, earlier):
@@ -269,7 +292,7 @@ class Membership(Acceptor):
         self._advance()
 
     def suspect(self, now: float, member_id: str, certain: bool, why: str) -> None:
-        """A process is dead (certain), or only silent."""
+        """Record that a process is dead (certain) or only silent."""
         self.now = now
         if certain:
             self.is_dead(member_id, why)
@@ -279,7 +302,7 @@ class Membership(Acceptor):
         self._advance()
 
     def trust(self, now: float, member_id: str) -> None:
-        """A process that was silent is heard again."""
+        """Record a sign of life of a process that was silent."""
         self.now = now
         self._trust(member_id)
         self._advance()
@@ -305,10 +328,11 @@ class Membership(Acceptor):
         The refusal alone proves nothing, because a gateway may have refused the connection. The
         process is suspected.
 
-        :param before: the process that was known to be there when the connection was tried
-        :param ended: this host's kernel shows that the process has ended
-        :param vacant: this host's kernel shows that no process listens at the address
-        :param ballots: ballots whose Collect was to be sent over the connection
+        Args:
+            before: the process that was known to be there when the connection was tried
+            ended: this host's kernel shows that the process has ended
+            vacant: this host's kernel shows that no process listens at the address
+            ballots: ballots whose Collect was to be sent over the connection
         """
         self.now = now
         if vacant and self.attempt is not None and self.attempt.ballot in ballots:
@@ -325,7 +349,10 @@ class Membership(Acceptor):
         self._advance()
 
     def tick(self, now: float) -> None:
-        """Time passes; to be called every twentieth of the heartbeat timeout or more often."""
+        """Handle the passing of time.
+
+        Call this once per twentieth of the heartbeat timeout or more often.
+        """
         self.now = now
         if now >= self._next_beat:
             self._next_beat = now + self.beat_interval
@@ -335,7 +362,7 @@ class Membership(Acceptor):
             self.open_gate()
         self._advance()
 
-    # What follows from them.
+    # Actions.
 
     def _beat(self, slot: int) -> None:
         self.send(slot, Beat(self.newest.epoch, self.joining))
@@ -378,7 +405,7 @@ class Membership(Acceptor):
             attempt.accepted.add(name)
 
     def abandon(self, message: Abandon) -> None:
-        """Gives the present ballot up; tries again after a while if there still is a reason."""
+        """Give up the present ballot. Try again after a delay if a reason remains."""
         self.attempt = None
         self._next_try = self.now + self.retry
         self.open_gate()
@@ -386,7 +413,10 @@ class Membership(Acceptor):
             self.send(slot, message)
 
     def outbid(self, promised: tuple) -> None:
-        """Another ballot is higher: the others' turn, and then, after a growing delay, ours."""
+        """Give up the present ballot for a higher one.
+
+        Retry after a delay that grows with each failure.
+        """
         if self.attempt is not None:
             self.attempt = None
             self._failures += 1
@@ -403,7 +433,10 @@ class Membership(Acceptor):
         self._next_try = self._next_request = self.now
 
     def _wish(self) -> bool | None:
-        """Whether it wants a next view: True, a planned one will do; False, at once; None, no."""
+        """Return whether a next view is needed.
+
+        True: a planned view suffices. False: at once. None: no view is needed.
+        """
         view = self.newest
         if self.voter(view) is None:
             return None
@@ -424,7 +457,7 @@ class Membership(Acceptor):
         attempt = self.attempt
         if attempt is not None:
             if attempt.dead != self.dead_of(attempt.base):
-                self.attempt = attempt = None  # a new ballot tells the others who is dead
+                self.attempt = attempt = None  # a new ballot reports the dead to all members
                 self._next_try = self.now
             else:
                 attempt.resend()

@@ -1,4 +1,4 @@
-"""Which answers are enough for a decision. membership.py says why."""
+"""Rules for which answers suffice for a decision. The reasons are in protocol.py."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ MAJORITY, ALL_ALIVE = "majority", "all alive"
 
 
 def is_majority(view: View, voters: Collection[str]) -> bool:
-    """More than half of the view's members, or half of them, rank 0 among these."""
+    """Return whether most members vote, or exactly half of them including rank 0."""
     count = sum(member.id in voters for member in view.members)
     twice, size = 2 * count, len(view.members)
     return twice > size or (twice == size and view.members[0].id in voters)
 
 
 def reached(view: View, voters: Collection[str], dead: Collection[str]) -> str | None:
-    """What kind of quorum the voters are; None: they are none.
+    """Return the kind of quorum that the voters form, or None if they do not form one.
 
-    :param voters: ids of the members that answered
-    :param dead: ids of members that are certainly dead
+    Args:
+        voters: ids of the members that answered
+        dead: ids of members that are certainly dead
     """
     if is_majority(view, voters):
         return MAJORITY

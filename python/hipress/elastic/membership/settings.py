@@ -1,4 +1,4 @@
-"""What the launcher tells a process of an elastic job, in its environment."""
+"""Settings that the launcher passes to a process of an elastic job in its environment."""
 
 from __future__ import annotations
 
@@ -22,9 +22,12 @@ _TORCHRUN_BITS = 12  # bits for torchrun's own restarts within each restart of a
 
 @dataclass(frozen=True)
 class Settings:
-    """:param restart: as Agent's
-    :param heartbeat_timeout: seconds
-    :param ended_file: file in which a supervisor reports which slots' processes have ended
+    """Settings of one process's agent. Fields without a description are as in ``Agent``.
+
+    Args:
+        restart: as Agent's
+        heartbeat_timeout: seconds
+        ended_file: file in which a supervisor reports which slots' processes have ended
     """
 
     agents: tuple[tuple[str, int], ...]
@@ -38,9 +41,10 @@ class Settings:
 
 
 def from_environment(environ: Mapping[str, str] = os.environ) -> Settings:
-    """Reads HIPRESS_ELASTIC_AGENTS and so on.
+    """Read the variables HIPRESS_ELASTIC_AGENTS and so on.
 
-    :raises ElasticError: one is missing or wrong; the message says which, and what it takes
+    Raises:
+        ElasticError: a variable is missing or wrong; the message gives its name and valid values
     """
     agents = parse_agents(_required(environ, "HIPRESS_ELASTIC_AGENTS"))
     slot = _number(environ, "HIPRESS_ELASTIC_SLOT", None, 0, len(agents) - 1)
@@ -63,9 +67,10 @@ def from_environment(environ: Mapping[str, str] = os.environ) -> Settings:
 
 
 def timeout(default: int, environ: Mapping[str, str] = os.environ) -> int:
-    """HIPRESS_TIMEOUT, for scripts that cannot say how many seconds they wait for others.
+    """Return HIPRESS_TIMEOUT: seconds to wait for other processes if a script sets no timeout.
 
-    :raises ElasticError: it is no such number
+    Raises:
+        ElasticError: it is no such number
     """
     return _number(environ, "HIPRESS_TIMEOUT", default, 1, _MOST_SECONDS)
 
@@ -78,7 +83,7 @@ def _tls_mode(environ: Mapping[str, str]) -> str:
 
 
 def _restart(environ: Mapping[str, str]) -> int:
-    """Grows with each process of a slot."""
+    """Return a number that is higher for each later process of a slot."""
     if not environ.get("HIPRESS_ELASTIC_RESTART"):
         return uncounted(time.time())
     count = _number(environ, "HIPRESS_ELASTIC_RESTART", None, 0, _RESTARTS)
@@ -115,9 +120,10 @@ def parse_ended(text: str) -> dict[int, Ended]:
 
 
 def parse_agents(text: str) -> tuple[tuple[str, int], ...]:
-    """``host:port,host:port``; an IPv6 address in brackets.
+    """Parse ``host:port,host:port``. IPv6 addresses are in brackets.
 
-    :raises ElasticError: naming the entry
+    Raises:
+        ElasticError: naming the entry
     """
     found = []
     for entry in text.split(","):

@@ -1,4 +1,4 @@
-"""What an agent knows, for people: what `hipress debug` shows of an elastic job."""
+"""State of an agent for people: the output of `hipress debug` for an elastic job."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from hipress.elastic.membership.view import slot_name
 
 
 class Calls:
-    """Calls of this process that wait for others, and since when. Use it under the agent's lock."""
+    """Calls of this process that wait for other processes, and since when.
+
+    Use it under the agent's lock.
+    """
 
     def __init__(self) -> None:
         self._running: dict[int, tuple[float, dict[str, Any]]] = {}
@@ -22,10 +25,11 @@ class Calls:
 
     @contextlib.contextmanager
     def waiting(self, about: str, epoch: int, rank: int = -1) -> Iterator[None]:
-        """Notes a call while it lasts.
+        """Record a call while it lasts.
 
-        :param about: what is waited for
-        :param rank: who is waited for, of that epoch's members; -1: nobody in particular
+        Args:
+            about: what the call waits for
+            rank: rank of the member that the call waits for, or -1 if any member will do
         """
         self._last += 1
         number = self._last
@@ -43,7 +47,7 @@ class Calls:
 def describe(
     machine: Membership, detector: Detector, calls: Calls, error: str | None
 ) -> dict[str, Any]:
-    """Plain JSON types. Ids are those of members; seconds are ages.
+    """Return the state of an agent in JSON's types. Ids are those of members; seconds are ages.
 
     ``epoch`` is the newest view's, ``entered`` that in which the caller works: they differ until
     the view's ``boundary``, a step, is completed.
@@ -79,7 +83,7 @@ def describe(
 
 
 def waits_for(machine: Membership) -> str:
-    """What a process waits for, as a sentence; empty: for nothing."""
+    """Return a sentence about what a process waits for, or an empty string."""
     if machine.attempt is not None and machine.attempt.waits_for:
         return f"it waits for {machine.attempt.waits_for}"
     if machine.joining and machine.may_be_founded():

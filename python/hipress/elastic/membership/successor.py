@@ -1,4 +1,4 @@
-"""Which view follows, as the proposer reckons it from its members' promises."""
+"""Choice of the next view from the members' promises."""
 
 from __future__ import annotations
 
@@ -12,22 +12,23 @@ LEAD = 2  # steps between the highest one completed and the boundary
 
 
 class NotYet(Exception):
-    """No view can follow now; the text says what that needs."""
+    """Error: no view can follow now. The text states what is missing."""
 
 
 class NothingToDo(Exception):
-    """The view that there is can stay."""
+    """Error: no change is needed, and the present view can stay."""
 
 
 @dataclass(frozen=True)
 class Findings:
-    """What the proposer knows when it has its promises.
+    """Knowledge of the proposer from its promises.
 
-    :param promises: by id of the member of the base
-    :param joiners: processes that ask to join
-    :param gone: why a member is left out, by id: it is dead, silent or leaves at once
-    :param leaving: ids of members that leave at the next boundary
-    :param trouble: why the epoch has to end at once; empty: it has not
+    Args:
+        promises: by id of the member of the base
+        joiners: processes that ask to join
+        gone: reasons why members are excluded, by id: dead, silent or leaving at once
+        leaving: ids of members that leave at the next boundary
+        trouble: why the epoch has to end at once; empty: it has not
     """
 
     promises: Mapping[str, Promise]
@@ -38,10 +39,11 @@ class Findings:
 
 
 def successor(base: View, found: Findings, min_members: int) -> View:
-    """The view after ``base``.
+    """Return the view after ``base``.
 
-    :raises NotYet: too few members, nobody has the job's state, or a planned change has to wait
-    :raises NothingToDo: nobody fails, joins or leaves
+    Raises:
+        NotYet: too few members, no member has the job's state, or a planned change has to wait
+        NothingToDo: no member fails, joins or leaves
     """
     if base.epoch == 0:
         return _first(found, min_members)
@@ -91,7 +93,7 @@ def _first(found: Findings, min_members: int) -> View:
 
 
 def first_view(members: tuple[Member, ...], epoch: int) -> View:
-    """A view with which training begins: the others copy the first member's weights."""
+    """Return a view with which training begins: all members copy the first member's weights."""
     ids = tuple(member.id for member in members)
     return View(epoch, members, 0, ids[0], ids[1:], None, (), ids)
 
@@ -102,7 +104,7 @@ def _enough(count: int, min_members: int) -> None:
 
 
 def _joiners(found: Findings, stay: Sequence[Member]) -> list[Member]:
-    """Who can be let in: nobody suspects it, and its slot is free."""
+    """Return the processes that can be admitted: not suspected, and at a free slot."""
     suspected = {each for promise in found.promises.values() for each in promise.suspects}
     taken = {member.slot for member in stay}
     return sorted(
@@ -118,7 +120,7 @@ def _joiners(found: Findings, stay: Sequence[Member]) -> list[Member]:
 
 
 def _connected(present: Sequence[Member], promises: Mapping[str, Promise]) -> list[Member]:
-    """Members that all hear each other. Who has most broken links is left out first."""
+    """Return members that all reach each other, by removing those with most broken links."""
     kept = list(present)
     while True:
         broken = {member.id: 0 for member in kept}

@@ -1,4 +1,4 @@
-"""Members and views: who takes part in an epoch, and whose state counts."""
+"""Members and views: the processes of each epoch, and the source of their state."""
 
 import hashlib
 import json
@@ -24,9 +24,10 @@ class ArrayStruct(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_f
 class Process(ArrayStruct, frozen=True):
     """A process as identified by its host's kernel.
 
-    :param boot: the kernel's boot id; empty if the process could not be identified
-    :param namespace: the namespace of ``pid`` and, after a space, that of ``start`` if it is known
-    :param start: when the process was started, in ticks since the host's boot
+    Args:
+        boot: the kernel's boot id; empty if the process could not be identified
+        namespace: the namespace of ``pid`` and, after a space, that of ``start`` if it is known
+        start: when the process was started, in ticks since the host's boot
     """
 
     boot: str
@@ -49,10 +50,11 @@ class Ended(NamedTuple):
     A slot's command may be the client of a process elsewhere, such as ``docker run`` or ``ssh``.
     The report covers only processes that run where the command ran.
 
-    :param below: processes with lower incarnations have ended. ``NEVER_AGAIN``: no other one will
-        be started
-    :param boot: boot id of the command's kernel
-    :param namespace: the command's namespace, as ``Process.namespace``
+    Args:
+        below: processes with lower incarnations have ended. ``NEVER_AGAIN``: no other one will be
+            started
+        boot: boot id of the command's kernel
+        namespace: the command's namespace, as ``Process.namespace``
     """
 
     below: int
@@ -82,9 +84,9 @@ class Member(ArrayStruct, frozen=True):
     def follows(self, other: "Member") -> Optional[bool]:
         """Return whether this member is later at its slot than ``other``, or None if unknown.
 
-        If restarts are not counted, start times order the processes of one kernel. Processes of
-        two hosts, from before and after a reboot, or of an unknown kernel could be ordered only by
-        the time of day, and a clock may be set back.
+        If restarts are not counted, start times order the processes of one kernel. For processes of
+        two hosts, from before and after a reboot, or of an unknown kernel, only the time of day
+        would give an order. A clock may be set back, so it is not used.
         """
         one, two = self.process, other.process
         if self.uncounted and other.uncounted and self.id != other.id:
@@ -101,22 +103,23 @@ class Member(ArrayStruct, frozen=True):
 
     @property
     def uncounted(self) -> bool:
-        """Whether nobody knows how many processes its slot has had before."""
+        """Whether it is unknown how many earlier processes its slot has had."""
         return self.incarnation >= UNCOUNTED
 
 
 class View(ArrayStruct, frozen=True):
-    """One epoch's members, in rank order, and what they begin with.
+    """Members of one epoch in rank order, and the state with which they begin.
 
-    :param epoch: 1 for the first view; 0 stands for the slots from which that is formed
-    :param members: the rank is the index; survivors keep their order, joiners come behind
-    :param step: the highest completed step of the members; with a boundary, the boundary
-    :param source: id of the member whose state (after ``step``) the others must have
-    :param behind: ids of the members that must copy the source's state first
-    :param boundary: the members work on in the former epoch until they completed this step; None:
-        not a step more
-    :param departed: who was in the former view and is not in this one, and why
-    :param joined: ids of the members that were not in the former view
+    Args:
+        epoch: 1 for the first view; 0 stands for the slots from which that is formed
+        members: the rank is the index; survivors keep their order, joiners come behind
+        step: the highest completed step of the members; with a boundary, the boundary
+        source: id of the member whose state (after ``step``) all members must have
+        behind: ids of the members that must copy the source's state first
+        boundary: the members work on in the former epoch until they completed this step; None: not
+            a step more
+        departed: members of the former view that are not in this one, and why
+        joined: ids of the members that were not in the former view
     """
 
     epoch: int
@@ -132,9 +135,10 @@ class View(ArrayStruct, frozen=True):
         return any(member.id == member_id for member in self.members)
 
     def rank(self, member_id: str) -> int:
-        """The rank of a member.
+        """Return the rank of a member.
 
-        :raises ValueError: it is not in this view
+        Raises:
+            ValueError: it is not in this view
         """
         for rank, member in enumerate(self.members):
             if member.id == member_id:
@@ -162,7 +166,11 @@ def new_member(
     restart: int,
     process: Process = NO_PROCESS,
 ) -> Member:
-    """What a process is at first. ``restart``: how often the slot's process was restarted."""
+    """Return the first membership of a process.
+
+    Args:
+        restart: number of times that the slot's process was restarted
+    """
     host, port = addresses[slot]
     return Member(member_id, slot, host, port, first_incarnation(restart), process)
 
@@ -173,20 +181,21 @@ def first_incarnation(restart: int) -> int:
 
 
 def uncounted(seconds: float) -> int:
-    """Return what takes the place of ``restart`` if restarts are not counted.
+    """Return the number to use for ``restart`` if restarts are not counted.
 
-    :param seconds: the time of day. It makes the number unlikely to occur twice, and orders nothing
+    Args:
+        seconds: the time of day. It makes the number unlikely to occur twice, and orders nothing
     """
     return (UNCOUNTED >> 16) + int(seconds * 10)
 
 
 def slot_name(slot: int) -> str:
-    """The name under which the first process of a slot votes for the first view."""
+    """Return the name under which the first process of a slot votes for the first view."""
     return f"slot-{slot}"
 
 
 def first_electorate(addresses: list[tuple[str, int]]) -> View:
-    """Epoch 0: the slots, whose first processes decide on the first view."""
+    """Return epoch 0: the slots, whose first processes decide on the first view."""
     return View(
         0, tuple(Member(slot_name(slot), slot, *at) for slot, at in enumerate(addresses)), NO_STATE
     )

@@ -1,7 +1,7 @@
-"""Elastic training whatever the framework: a view after another, steps that are put back.
+"""Elastic training in any framework: one view after another, with steps that can be rolled back.
 
-A framework brings a :class:`~hipress.elastic.training.state.State`, which says what training
-consists of, and a :class:`~hipress.elastic.training.session.Session`, which connects the workers of
-a view. :class:`~hipress.elastic.training.arrays.ArraySession` does that for gradients that are
-summed in NumPy arrays.
+A framework provides a :class:`~hipress.elastic.training.state.State`, which holds the state of
+training, and a :class:`~hipress.elastic.training.session.Session`, which connects the workers of a
+view. :class:`~hipress.elastic.training.arrays.ArraySession` does that for gradients that are summed
+in NumPy arrays.
 """

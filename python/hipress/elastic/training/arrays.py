@@ -1,4 +1,4 @@
-"""Views of frameworks whose gradients are summed in NumPy arrays: all goes over the engine."""
+"""Views of frameworks whose gradients are summed in NumPy arrays, by the native engine only."""
 
 from __future__ import annotations
 
@@ -29,38 +29,40 @@ from hipress.topology.graph import GRADIENT, PLAIN, Graph, Op, cut, worker
 from hipress.topology.program import flatten
 
 _MESSAGE = 1 << 20
-"""Elements of a message of a state that is copied: 4 MiB."""
+"""Elements per message when a state is copied: 4 MiB."""
 _PART = 1 << 24
-"""Elements that have the engine's timeout for themselves, also on a slow link: 64 MiB."""
+"""Elements per part of a copy: 64 MiB. Each part has the engine's timeout, also on a slow link."""
 _MAX_PARTS = 50
-"""Of a copy: each of them is told to all."""
+"""Maximum number of parts of a copy. Each part is reported to all members."""
 
 
 class ArrayState(state.State):
-    """A state whose gradients are summed in arrays."""
+    """State whose gradients are summed in arrays."""
 
     config: CompressionConfig
     outer_steps: ArrayOuterSteps | None
 
     @abc.abstractmethod
     def sizes(self) -> Mapping[str, tuple[int, str]]:
-        """Elements and type ("float32") of each gradient by name, in the order of the layers."""
+        """Return elements and type ("float32") of each gradient by name, in the layers' order."""
 
     @abc.abstractmethod
     def shapes(self) -> Mapping[str, tuple[int, ...]]:
-        """Shape of each gradient by name."""
+        """Return the shape of each gradient by name."""
 
     @abc.abstractmethod
     def allows_feedback(self) -> bool | None:
-        """Whether the optimizer bears error feedback as it is; None: it is not known."""
+        """Return whether the optimizer supports error feedback unmodified, or None if unknown."""
 
     def summed_config(self) -> CompressionConfig:
-        """The compression as sums of gradients take it, if it is not type "auto"."""
+        """Return the compression in the form for sums of gradients, if it is not type "auto"."""
         return self.config
 
     def explain(self) -> Explanation:
-        """Why gradients, or pseudo-gradients, are summed as they are in this view, and what was
-        measured; to be printed."""
+        """Return the reasons for the method of this view, with the measurements, to be printed.
+
+        The method sums gradients or pseudo-gradients.
+        """
         if self.config.type != AUTO:
             return Explanation(f"{self.config}, as was asked for")
         if self.session is None or self.session.compression is None:
@@ -68,7 +70,7 @@ class ArrayState(state.State):
         return self.session.compression.explain()
 
     def settings(self) -> dict[str, str]:
-        """Texts that must be the same on all workers, by name."""
+        """Return texts that must be the same on all workers, by name."""
         plan = "; ".join(f"{name} {each}" for name, each in self.config.decisions.items())
         return {"compression": str(self.config), "plan": plan, **super().settings()}
 
@@ -84,11 +86,13 @@ class ArraySession(OuterStepSession):
         self._engine: Engine | None = None
 
     def _join(self, ranks: Sequence[int]) -> Engine:
-        """The job of these ranks, this one among them, which all call this. Its scheduler is in the
-        first one's process."""
+        """Return the engine of a job of these ranks, which all call this.
+
+        This rank is one of them. The job's scheduler runs in the process of the first one.
+        """
         if self._engine is not None:
             return self._engine
-        # Beside the job of all there may have been one of those that made a synchronisation again.
+        # A view may have two jobs: of the ranks that repeated a synchronization, and of all.
         own, first = "again/" if len(ranks) < self.size else "", ranks[0]
         file = scheduler.beside(os.environ.get("HIPRESS_TIMELINE", ""), f"view{self.view.epoch}")
         if self.rank == first:
@@ -128,8 +132,10 @@ class ArraySession(OuterStepSession):
     def transfer(
         self, source: int, behind: Sequence[int], what: Mapping[str, Any] | None
     ) -> Mapping[str, Any]:
-        """Brings a state to those that are behind, as it is, over the engine's connections. Only
-        members can: they know the job's secret."""
+        """Copy a state, unchanged, to the ranks that are behind, over connections of the engine.
+
+        Only members can do that, because they have the job's secret.
+        """
         engine, data = self._join(range(self.size)), b""
         if self.rank == source:
             data = pickle.dumps(what, 4)
@@ -164,7 +170,7 @@ class ArraySession(OuterStepSession):
         return pickle.loads(memory[:size]) if self.rank in behind else {}
 
     def connect_ranks(self, ranks: Sequence[int]) -> None:
-        """Begins sums of these ranks."""
+        """Start sums of these ranks."""
         if self.rank in ranks:
             state, engine = self._state, self._join(ranks)
             steps, warm_up = state.outer_steps, state.config.warm_up()[1] - state.completed
@@ -204,24 +210,26 @@ class ArraySession(OuterStepSession):
         )
 
     def leave_ranks(self) -> None:
-        """Ends in peace, on the ranks that were connected, what :meth:`connect_ranks` has made."""
+        """Close, on the connected ranks, what :meth:`connect_ranks` made, without a failure."""
         self.disconnect(in_peace=True)
         self._engine = None
 
     def fail(self, why: str) -> None:
-        """Ends what this worker waits for in the engine, if there is one."""
+        """Fail operations in the engine that this worker waits for."""
         if self._engine is not None:
             self._engine.fail(HipressError(why), "")
 
     def disconnect(self, in_peace: bool) -> None:
-        """Leaves the engine."""
+        """Leave the engine."""
         if self._engine is not None:
             self._engine.close(in_peace)
 
 
 def _copy_graph(size: int, source: int, behind: Sequence[int]) -> Graph:
-    """The graph that brings one worker's values to others: a chain, so that each link carries them
-    once."""
+    """Return the graph that copies one worker's values to other workers.
+
+    It is a chain, so each link carries the values once.
+    """
     graph = Graph(size, cut(0, size, _MESSAGE))
     for p in range(len(graph.partitions)):
         payload = graph.add(worker(source), Op.ENCODE, p, GRADIENT, num_summands=PLAIN)

@@ -1,4 +1,4 @@
-"""A journal of an elastic job: a line of JSON for each event, for tests and for later analysis.
+"""Journal of an elastic job: a line of JSON for each event, for tests and for later analysis.
 
 Written where ``HIPRESS_ELASTIC_LOG`` names a folder: a file for each slot, ``worker-2.jsonl``.
 Training does not depend on it: events that cannot be written are lost.

@@ -1,4 +1,4 @@
-"""The loop around a user's training function: a view after another."""
+"""Loop around a user's training function, which it calls once in each view."""
 
 from __future__ import annotations
 
@@ -21,24 +21,32 @@ from hipress.errors import CAME_LATE
 from hipress.native.library import lib
 
 _MAX_IDLE_VIEWS = 20
-"""Views in a row without a step, or round, after which training ends with the last one's error."""
+"""Number of consecutive views without a step after which training ends with the last error."""
 _CHANGE_SECONDS = 2.0
-"""Time in which a change of the workers shows that an error of any kind was its consequence; one of
-an operation with others may come as long before as silence takes to be noticed."""
+"""Seconds in which a change of the workers explains an earlier error of any kind.
+
+For an error of an operation with other workers, the heartbeat timeout is added, because silence
+takes that long to detect.
+"""
 _log = logging.getLogger("hipress")
 
 
 def run(train: Callable[..., Any], session: type[Session]) -> Callable[..., Any]:
-    """Makes a training function go on when workers die, leave or join.
+    """Make a training function continue when workers die, leave or join.
 
-    :param train: takes a :class:`State` first. It is called anew in each view, and goes on from
-        ``state.step``: what it has of its own is to depend on that, ``state.rank`` and
-        ``state.size``
-    :param session: of the framework's
-    :returns: a function with the same arguments and result
-    :raises hipress.elastic.ElasticError: if too few workers are left, for too long, or this process
-        has taken part in such training before
-    :raises SystemExit: if the others end while this process waits to take part
+    Args:
+        train: Function whose first argument is a :class:`State`. It is called again in each view
+            and continues from ``state.step``. Its other values must depend only on that,
+            ``state.rank`` and ``state.size``.
+        session: The framework's session.
+
+    Returns:
+        A function with the same arguments and result.
+
+    Raises:
+        hipress.elastic.ElasticError: if too few workers are left for too long, or this process has
+            taken part in elastic training before
+        SystemExit: if the job ends while this process waits to take part
     """
 
     @functools.wraps(train)
@@ -61,24 +69,29 @@ def run(train: Callable[..., Any], session: type[Session]) -> Callable[..., Any]
 
 
 def forget_frames(error: BaseException | None) -> None:
-    """Takes the tracebacks off an error that is dealt with. The native futures that failed with it
-    have it for ever, and their frames hold the view's process group and engine."""
+    """Remove the tracebacks of an error that has been handled.
+
+    The native futures that failed with the error keep it forever, and its frames hold the view's
+    process group and engine.
+    """
     while error is not None:
         error.__traceback__ = None
         error = error.__cause__ or error.__context__
 
 
 def _show_status(status: dict[str, Any] | None) -> None:
-    """Leaves what the agent knows with the library, whose dumps are to tell it even if Python is
-    stuck."""
+    """Store the agent's status in the native library, whose dumps show it even if Python hangs."""
     text = None if status is None else json.dumps(status).encode()
-    lib.HipressSetDebugStatus(b"agent", text)  # the engine says what is wrong with its settings
+    lib.HipressSetDebugStatus(b"agent", text)  # the engine reports errors in its settings
 
 
 _OPEN, _OVER = "open", "over"
 _of_process: str | None = None
-"""The job of this process: a slot has one agent, whose first view is that of all workers' first
-processes, and whose end is the end of training."""
+"""Whether this process takes, or has taken, part in elastic training.
+
+A slot has one agent per process. Its first view is that of all workers' first processes, and its
+end is the end of training.
+"""
 
 
 def _refuse_another() -> None:
@@ -100,8 +113,11 @@ def _note(job: str | None) -> None:
 
 
 def _status_of_late() -> int:
-    """Status of a worker that comes too late. To others than our launcher it has just ended well;
-    so it has to a torchrun in between."""
+    """Return the exit status of a worker that comes too late.
+
+    Only the own launcher distinguishes it from success. Other launchers, such as a torchrun in
+    between, get 0.
+    """
     ours = "HIPRESS_ELASTIC_JOB" in os.environ and "TORCHELASTIC_RUN_ID" not in os.environ
     return CAME_LATE if ours else 0
 
@@ -114,15 +130,15 @@ class Job:
         self._state, self._type, self._carried = state, session, session.Carried()
         state.begin()
         self._session: Session | None = None
-        # Half of the time that others wait for the one that is started again, if they need it.
-        # Where torchrun alone has started this process, its end would be that of all.
+        # Half of the time that other workers wait for the restarted one, if they need it.
+        # If torchrun alone has started this process, its end would end all processes.
         alone = not os.environ.get("HIPRESS_ELASTIC_AGENTS")
         self._watch = Watch(state.timeout / 2, self._is_over if alone else None)
         self._lock_watch = None if alone else LockWatch(state.timeout / 2)
         environ = session.environment(state.timeout)
         self._agent = Agent.from_environment(self._on_change, environ, self._on_status)
         _note(_OPEN)
-        self._last_view: View | None = None  # that has begun
+        self._last_view: View | None = None  # the last view that has begun
         self._norms: dict[str, float] = {}
         self._idle_views, self._completed = 0, state.completed
         try:
@@ -135,9 +151,12 @@ class Job:
             raise
 
     def _await(self, entered: Callable[..., View], *args: Any) -> View:
-        """Waits for a view. If there will be none, as the others have come to the end of training,
-        a process that never trained with them ends well: its model is not the trained one. One
-        that did has something to be told of, or to save."""
+        """Wait for a view.
+
+        If training has ended, there is no further view. A process that never trained then exits
+        without an error, because its model is not the trained one. A process that trained gets the
+        error, because it may have something to save.
+        """
         try:
             return entered(*args)
         except TrainingOver as error:
@@ -150,7 +169,10 @@ class Job:
         return self._agent.is_over
 
     def _on_status(self, status: dict[str, Any] | None) -> None:
-        """Several times in a heartbeat timeout, in the agent's thread."""
+        """Update dumps and the lock watch.
+
+        The agent's thread calls this several times per heartbeat timeout.
+        """
         _show_status(status)
         if self._lock_watch is not None:
             self._lock_watch.end() if status is None else self._lock_watch.renew()
@@ -164,7 +186,7 @@ class Job:
             session.interrupt(why)
 
     def enter(self) -> None:
-        """Begins the newest view."""
+        """Enter the newest view."""
         state, view = self._state, self._view
         self._session = session = self._type(state, self._agent, view, self._carried, self._journal)
         session.open()
@@ -180,22 +202,22 @@ class Job:
         state.call_back()
 
     def finish(self) -> None:
-        """Ends the job in peace, together with the others."""
+        """Wait for the end of training on all members, and leave the job."""
         self._session.await_end()
         self.leave()
 
     def leave(self) -> None:
-        """Leaves the job in peace; what the others do with this worker they do again without."""
+        """Leave the job on purpose. Other workers repeat an unfinished step without this one."""
         self._leave_view()
         self._agent.leave()
         _note(_OVER)
 
     def go_on_after(self, error: Exception) -> None:
-        """Prepares for the next view, if ``error`` shows that this one is over; else raises it."""
+        """Prepare for the next view if ``error`` means that this one ended, otherwise raise it."""
         self._watch.end()
         session, agent, state = self._session, self._agent, self._state
         if session.trains_alone and not isinstance(error, Evicted):
-            raise error  # no other worker has to do with it
+            raise error  # no other worker is involved
         if isinstance(error, ElasticError) and not isinstance(error, (Evicted, ViewChanged)):
             raise error
         epoch = session.view.epoch
@@ -220,7 +242,7 @@ class Job:
         self._take_over(session, complete=isinstance(error, ViewChange))
 
     def _await_change(self, epoch: int, error: Exception) -> None:
-        """Returns if the workers change soon, so that ``error`` may be its consequence."""
+        """Return if the workers change soon, because ``error`` may then be a consequence."""
         if not isinstance(error, (RuntimeError, OSError)):
             raise error
         seconds = _CHANGE_SECONDS
@@ -234,20 +256,20 @@ class Job:
             raise error from None
 
     def _take_over(self, session: Session, complete: bool) -> None:
-        """Decides about the step that was under way, and keeps what error feedback remembers."""
+        """Keep the state of error feedback, and decide about the step that was in progress."""
         state, view = self._state, self._view
         carried = self._carried
-        # A view that came to no step leaves what the one before has left.
+        # A view without a step passes on the state of the previous one.
         compression = session.compression or carried.undecided
         if compression is None:
             return
         if state.applied:
-            # All have this step's result; whoever is not behind goes on from it.
+            # All members have this step's result, or will copy it.
             state.step, state.applied = state.step + 1, False
             carried.take_from(compression)
         elif complete:
             carried.take_from(compression)
-        else:  # somebody may have the result, or be about to, with this worker's part in it
+        else:  # another worker may have the result, or soon get it, with this worker's part
             carried.undecided = compression
         for member, reason in view.departed:
             _log.info("view %d is without slot %d: %s", view.epoch, member.slot, reason)
@@ -255,14 +277,14 @@ class Job:
             self._journal.write("gone", epoch=view.epoch, **gone)
 
     def _rejoin(self, reason: Evicted) -> None:
-        """Joins as a new member, without a residual: the others have gone on without this one."""
+        """Join as a new member without a residual, after the job continued without it."""
         self._watch.end()
         _log.warning("%s; it joins again", reason)
         self._carried = self._type.Carried()
         self._state.is_part = False
         self._state.rejoin()
         self._view = self._await(self._agent.join, self._state.timeout)
-        self._watch.end()  # it may have begun since this process came back
+        self._watch.end()  # it may have begun since this process joined again
 
     def _leave_view(self) -> None:
         self._state.session = None
@@ -270,7 +292,7 @@ class Job:
             self._session.close()
 
     def close(self) -> None:
-        """Ends this process's part."""
+        """Close the session, the agent and the journal of this process."""
         try:
             self._leave_view()
         finally:

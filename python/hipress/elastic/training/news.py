@@ -1,4 +1,4 @@
-"""What people are told when the workers of an elastic job change: one line, by rank 0."""
+"""Messages to users when the workers of an elastic job change: one line, by rank 0."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ _log = logging.getLogger("hipress")
 
 
 def tell(line: str, level: int = logging.INFO) -> None:
-    """Write a line for users: to the log if the script has set one up, otherwise to stderr,
-    without the look of a warning. A line that cannot be written, for example to a file on a full
-    disk, is lost."""
+    """Write a line for users to the log, or to stderr if the script has not set up logging.
+
+    A line that cannot be written, for example to a full disk, is lost.
+    """
     if _log.hasHandlers():
         _log.log(level, "%s", line)
     else:
@@ -24,11 +25,12 @@ def tell(line: str, level: int = logging.INFO) -> None:
 
 
 def describe(view: View, before: View | None, step: int, norms: Mapping[str, float]) -> str:
-    """A sentence about a view that has begun. Workers have their launcher's names, by slot.
+    """Return a sentence about a view that has begun. It names workers by their slots.
 
-    :param before: the last view that this process was in; None: there was none
-    :param step: the last one that is complete
-    :param norms: the 2-norms of residuals when they were last compared, by the members' ids
+    Args:
+        before: last view that this process was in, or None
+        step: last complete step
+        norms: 2-norms of residuals at their last comparison, by the members' ids
     """
     one = len(view.members) == 1
     does = ("begins" if one else "begin") if not step else ("goes on" if one else "go on")

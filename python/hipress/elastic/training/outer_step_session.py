@@ -198,8 +198,8 @@ class OuterStepSession(session.Session):
         """Make a last outer step of fewer inner steps, if any member has inner steps.
 
         A member that copied the last result has none; other members may have made some during the
-        delay. If no member has any, but some kept a share of their own weights in the last outer
-        step, all members get the mean of the weights.
+        delay. If no member has any, some may have kept a share of their own weights in the last
+        outer step. Then all members get the mean of the weights.
         """
         steps = self._state.outer_steps
         self.trains_alone = False

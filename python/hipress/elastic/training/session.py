@@ -1,4 +1,17 @@
-"""One view of an elastic job: how its workers meet, copy, compare and end, and its steps."""
+"""One view of an elastic job: how its workers meet, copy state, compare weights and end.
+
+A failure may interrupt a step when some workers have its result and others do not. The step counts
+if any member of the next view has the result::
+
+    step s fails in view v
+      ├─ this worker has applied the result: the step counts, and its residuals stay
+      └─ this worker has no result: its compression is ``undecided`` until view v+1
+           ├─ a member has the result: copy it, and commit (what was sent stays sent)
+           └─ no member has it: roll back (residuals as before step s), and repeat step s
+
+The decision waits for the next view, because a worker that has the result may die before other
+workers copy it.
+"""
 
 from __future__ import annotations
 
@@ -21,20 +34,20 @@ from hipress.elastic.training.state import State
 from hipress.errors import HipressError
 
 _MIN_SETUP_SECONDS = 2.0
-"""Timeout of operations that set a view up, at least: a busy machine may need so long."""
+"""Minimum timeout of operations that set up a view, in seconds, for a busy host."""
 _log = logging.getLogger("hipress")
 
 
 class ViewChange(Exception):
-    """The workers change at this step or outer step, which all of them have completed."""
+    """Signal that the view ends at this step or outer step, which all workers have completed."""
 
 
 class WeightsDiffer(Exception):
-    """Workers have different weights: a defect, or memory that fails; training ends."""
+    """Error: workers have different weights, by a defect or a memory failure. Training ends."""
 
 
 class Compression(Protocol):
-    """What encodes the gradients of one view, in steps that can be put back."""
+    """Encoder of the gradients of one view, in steps that can be rolled back."""
 
     def begin_transaction(self) -> None: ...
 
@@ -44,40 +57,45 @@ class Compression(Protocol):
 
 
 class Carried(Protocol):
-    """What error feedback takes along from one view to the next. A worker that joins has no
-    residual; one that is gone takes its own along."""
+    """State of error feedback that passes from one view to the next.
+
+    A worker that joins has no residual. The residual of a departed worker is discarded.
+    """
 
     undecided: Any
-    """A compression whose last step counts if this worker can copy its result, and else is to be
-    put back: whoever has the result may be gone before it is copied."""
+    """Compression whose last step counts if this worker can copy its result, otherwise None.
+
+    If no member has the result, the step is rolled back. See the module's docstring.
+    """
     choice: Mapping[str, Any] | None
-    """What type "auto" has chosen, if anything."""
+    """Choice of type "auto", if there is one."""
 
     def take_from(self, compression: Any) -> None:
-        """Takes over the states of a compression whose view is over."""
+        """Adopt the states of a compression whose view has ended."""
 
     def give_to(self, compression: Any) -> None:
-        """Gives a new compression its states, before its first step."""
+        """Give a new compression its states, before its first step."""
 
     def to_copy(self) -> dict[str, Any]:
-        """What a worker that joins is to have, too."""
+        """Return what a worker that joins must also have."""
 
     def copy(self, found: Mapping[str, Any]) -> None:
-        """Takes over what another worker's :meth:`to_copy` returned; residuals are this one's."""
+        """Adopt another worker's :meth:`to_copy`, but keep this worker's residuals."""
 
     def norm(self, compression: Any) -> float:
-        """The 2-norm of all residuals that this worker has, also those that no task uses yet."""
+        """Return the 2-norm of this worker's residuals, including those that no task uses yet."""
 
 
 class Session(abc.ABC):
-    """This worker's part of one view. What is abstract is the framework's.
+    """Part of this worker in one view. Frameworks implement the abstract methods.
 
-    :param carried: what error feedback remembers of the view before
+    Args:
+        carried: state of error feedback from the previous view
     """
 
     Carried: ClassVar[type[Carried]]
     errors: ClassVar[tuple[type[Exception], ...]] = (HipressError,)
-    """What a step raises if a member has died or is silent."""
+    """Errors that a step raises if a member has died or is silent."""
 
     def __init__(
         self, state: State, agent: Agent, view: View, carried: Carried, journal: Journal
@@ -92,57 +110,65 @@ class Session(abc.ABC):
         self._waking = threading.Lock()
         self._interrupted = ""
         self._all_done = False
-        # All have said that they are here: whoever is late then is silent, and nothing else would
-        # end what the others wait for.
+        # All members have reported that they are here. Only this timeout ends the wait for one
+        # that then is silent.
         self._setup_seconds = max(_MIN_SETUP_SECONDS, agent.heartbeat_timeout)
         self.norms: dict[str, float] = {}
-        """The norms of the members' residuals when they were last compared, by id."""
+        """Norms of the members' residuals at their last comparison, by id."""
 
     @staticmethod
     def environment(timeout: float) -> Mapping[str, str]:
-        """The variables that tell this process of its job.
+        """Return the environment variables that describe this process's job.
 
-        :param timeout: seconds to wait for others
+        Args:
+            timeout: seconds to wait for other processes
         """
         return os.environ
 
-    # What the framework does.
+    # Methods of the framework.
 
     @abc.abstractmethod
     def meet(self) -> None:
-        """Waits for all members, and makes a way to copy."""
+        """Wait for all members, and set up a way to copy state."""
 
     @abc.abstractmethod
     def transfer(
         self, source: int, behind: Sequence[int], what: Mapping[str, Any] | None
     ) -> Mapping[str, Any]:
-        """Brings ``what``, which ``source`` gives, to those that are behind, whose result it is;
-        called by all members. Those that are behind say how far they are (:meth:`has_copied`), and
-        the others wait for that (:meth:`await_copy`)."""
+        """Copy ``what`` from rank ``source`` to the ranks that are behind, and return it there.
+
+        All members call this. Ranks that are behind report their progress (:meth:`has_copied`), and
+        other ranks wait for that (:meth:`await_copy`).
+        """
 
     @abc.abstractmethod
     def connect(self) -> None:
-        """Has :meth:`begin` called with a compression of all members, which all call this."""
+        """Call :meth:`begin` with a compression of all members. All members call this."""
 
     @abc.abstractmethod
     def fail(self, why: str) -> None:
-        """Ends what this worker waits for in the engine, if there is one."""
+        """Fail operations in the engine that this worker waits for."""
 
     @abc.abstractmethod
     def disconnect(self, in_peace: bool) -> None:
-        """Leaves the engine; :param in_peace: nobody waits for anything any more."""
+        """Leave the engine.
+
+        Args:
+            in_peace: whether no member waits for anything any more
+        """
 
     def is_of_others(self, error: Exception) -> bool:
-        """Whether an error may come of an operation of the script's own with other workers."""
+        """Return whether an error may come from a script's own operation with other workers."""
         return False
 
     # Beginning.
 
     def open(self) -> None:
-        """Connects the members, which all call this; returns when all have the same weights.
+        """Connect the members, and return when all have the same weights. All members call this.
 
-        :raises HipressError: if one of them dies meanwhile, as other operations do
-        :raises RuntimeError: likewise
+        Raises:
+            HipressError: if a member dies meanwhile
+            RuntimeError: if a member dies meanwhile
         """
         state = self._state
         state.rank, state.size, state.epoch = self.rank, self.size, self.view.epoch
@@ -152,9 +178,10 @@ class Session(abc.ABC):
         self._compare(self._digest())
 
     def put_back(self, completed: int) -> None:
-        """Puts back the step that was under way in the view before, if no member has its result.
+        """Roll back the previous view's unfinished step, if no member has its result.
 
-        :param completed: by the member that is farthest
+        Args:
+            completed: highest number of completed steps of any member
         """
         undecided = self.carried.undecided
         if undecided is not None and self._state.completed == completed:
@@ -163,25 +190,29 @@ class Session(abc.ABC):
             self.carried.take_from(undecided)
 
     def begin(self, compression: Compression) -> None:
-        """Begins the steps of a compression, which the framework has made."""
+        """Start the steps of a compression that the framework has created."""
         self.compression = compression
         self.carried.give_to(compression)
         compression.begin_transaction()
         self.check()
 
     def check(self) -> None:
-        """Fails if the view has ended: to be called when there is something new to wait for, which
-        :meth:`fail` could not end before."""
+        """Raise an error if the view has ended.
+
+        Call this before a new wait that an earlier :meth:`fail` could not have ended.
+        """
         if why := self._interrupted or self._agent.ended(self.view.epoch):
             raise self.errors[0](why)
 
     def exchange(self, what: str, value: str = "", timeout: float | None = None) -> list[str]:
-        """Gives all members a short text of each, by rank, when all have come to this point. Unlike
-        operations of a process group this ends when a member dies, and may take as long as a slow
-        step does.
+        """Exchange a short text with all members, by rank, when all have reached this point.
 
-        :param what: names the point; each time another one
-        :param timeout: seconds to wait for each; the state's, if left out
+        Unlike an operation of a process group, this ends when a member dies, and may take as long
+        as a slow step does.
+
+        Args:
+            what: name of the point, different each time
+            timeout: seconds to wait for each member; by default, the state's timeout
         """
         self._agent.share(self.view.epoch, f"{what}/{self.rank}", value)
         return [
@@ -190,32 +221,35 @@ class Session(abc.ABC):
         ]
 
     def fetch(self, key: str, rank: int, timeout: float | None = None) -> str:
-        """Waits for a text that a member of this rank shares.
+        """Wait for a text that the member of this rank shares.
 
-        :param timeout: seconds. The state's, if left out; then the next view is without a member
-            that does not come so far in time
+        Args:
+            timeout: seconds. By default it is the state's, and a member that does not reach this
+                point in time is excluded from the next view.
         """
         seconds = self._state.timeout if timeout is None else timeout
         return self._agent.fetch(self.view.epoch, key, seconds, rank, required=timeout is None)
 
     def copies(self) -> tuple[int, list[int]]:
-        """The rank whose state counts, and those that are behind."""
+        """Return the rank whose state counts, and the ranks that are behind."""
         source = self._ids.index(self.view.source)
         behind = [r for r, i in enumerate(self._ids) if i in self.view.behind and r != source]
         return source, behind
 
     def has_copied(self, part: int) -> None:
-        """Says that this worker, which is behind, has a part of the state, so that the others know
-        that it does not hang."""
+        """Report that this worker, which is behind, has copied a part of the state.
+
+        It shows that the worker does not hang.
+        """
         self._agent.share(self.view.epoch, f"has/{self.rank}/{part}", "")
 
     def await_copy(self, rank: int, parts: int) -> None:
-        """Waits for all parts of a copy; each may take as long as the state's timeout."""
+        """Wait for all parts of a copy. Each part may take as long as the state's timeout."""
         for part in range(parts):
             self.fetch(f"has/{rank}/{part}", rank)
 
     def _copy_state(self, source: int, behind: Sequence[int]) -> None:
-        """Has members that are behind copy the source's state."""
+        """Copy the source's state to the members that are behind."""
         state, epoch = self._state, self.view.epoch
         if behind:
             what = None
@@ -237,7 +271,7 @@ class Session(abc.ABC):
                 self.carried.copy(found["carried"])
                 self._journal.write("copied", epoch=epoch, step=state.step)
         state.is_part = True
-        # At once: if the source dies while others copy, this member has the step.
+        # At once: if the source dies while other members copy, this member has the step.
         self._agent.completed(state.completed, True, epoch)
         if behind:
             self.exchange("copied")
@@ -245,21 +279,24 @@ class Session(abc.ABC):
     # Steps.
 
     def applied(self) -> None:
-        """Notes that the optimizer has made its step, before it is committed."""
+        """Record that the optimizer has made its step, before it is committed."""
         self._agent.completed(self._state.step + 1, False, self.view.epoch)
 
     def end_step(self, figures: Mapping[str, float]) -> None:
-        """Ends a step of this view.
+        """End a step of this view.
 
-        :raises ViewChange: if the next view begins here
+        Raises:
+            ViewChange: if the next view begins here
         """
         self._go_on(self._complete("step", figures))
 
     def _complete(self, event: str, figures: Mapping[str, float]) -> str | None:
-        """Notes that this worker has completed what the workers complete together; returns a digest
-        of the weights if they are to be compared."""
+        """Record a completed step or outer step.
+
+        Return a digest of the weights if they must be compared now.
+        """
         state = self._state
-        self.compression.begin_transaction()  # what is committed is not put back
+        self.compression.begin_transaction()  # a committed step is not rolled back
         self._agent.completed(state.completed, True, self.view.epoch)
         digest = self._digest() if state.completed % state.check_every == 0 else None
         self._write(event, {"digest": digest, **figures})
@@ -273,12 +310,13 @@ class Session(abc.ABC):
             "size": self.size,
             "rank": self.rank,
         }
-        self._journal.write(**{**figures, **own})  # a script's figures may have such names, too
+        self._journal.write(**{**figures, **own})  # a script's figures may have the same names
 
     def _go_on(self, digest: str | None) -> None:
-        """Compares the members' weights, if there is a digest.
+        """Compare the members' weights, if there is a digest.
 
-        :raises ViewChange: if the next view begins here
+        Raises:
+            ViewChange: if the next view begins here
         """
         state = self._state
         if digest is not None:
@@ -299,9 +337,10 @@ class Session(abc.ABC):
         return digest(itertools.chain(own, outer))
 
     def _compare(self, digest: str) -> None:
-        """Compares the members' weights, and exchanges the norms of their residuals.
+        """Compare the members' weights, and exchange the norms of their residuals.
 
-        :raises WeightsDiffer: on all members
+        Raises:
+            WeightsDiffer: on all members
         """
         step = self._state.step
         mine = json.dumps([digest, step, self.carried.norm(self.compression)])
@@ -320,51 +359,52 @@ class Session(abc.ABC):
     # Ending.
 
     def await_end(self) -> None:
-        """Waits until all members have come to the end of training, or one knows that they have."""
+        """Wait until all members have reached the end of training, or one has recorded that."""
         try:
             self.exchange("end")
-        except ElasticError:  # one that left since, perhaps
+        except ElasticError:  # perhaps a member has left since
             self._agent.fetch(self.view.epoch, OVER, 0.0)
         self._agent.share(self.view.epoch, OVER, "1")
         self._all_done = True
 
     def end_for_all(self, timeout: float) -> None:
-        """Ends training for all members, also for those that joined later and would go on.
+        """End training for all members, including workers that joined later and would continue.
 
-        :param timeout: seconds to wait for others, so that they have the last step's result
+        Args:
+            timeout: seconds to wait for other members, so that they get the last step's result
         """
         self._agent.share(self.view.epoch, OVER, "1")
         try:
             self.exchange("end", timeout=timeout)
             self._all_done = True
-        except ElasticError:  # others are at a sum, which fails when this worker leaves
+        except ElasticError:  # other workers are in a sum, which fails when this worker leaves
             pass
 
     def is_over(self) -> bool:
-        """Whether a member has ended training for all."""
+        """Return whether a member has ended training for all."""
         try:
             return bool(self._agent.fetch(self.view.epoch, OVER, 0.0))
         except ElasticError:
             return False
 
     def interrupt(self, why: str) -> None:
-        """Ends what this worker waits for, from another thread."""
+        """Fail what this worker waits for, from another thread."""
         with self._waking:
             if not self._interrupted:
                 self.fail(why)
             self._interrupted = why
 
     def close(self) -> None:
-        """Leaves the view; gradients of a step that is not complete are dropped."""
+        """Leave the view, and drop the gradients of an incomplete step."""
         with self._waking:
             self._interrupted = "this view is over"
-        # Where nobody waits for anything any more, nobody need take this for a death.
+        # If no member waits for anything, this end must not look like a failure.
         self.disconnect(in_peace=self._all_done)
         self._state.drop_gradients()
 
 
 def digest(weights: Iterable[tuple[str, memoryview]]) -> str:
-    """A hash of weights, equal for equal bits: 16 hexadecimal digits."""
+    """Return a hash of weights as 16 hexadecimal digits. Equal bits give equal hashes."""
     found = hashlib.blake2b(digest_size=8)
     for name, data in weights:
         found.update(name.encode())

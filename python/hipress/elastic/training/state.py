@@ -1,4 +1,4 @@
-"""What elastic training consists of, whatever the framework."""
+"""State of a training job in elastic training, in any framework."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PLAIN = (bool, int, float, str, type(None))
 
 
 class Steps(Protocol):
-    """The steps of one view, see :class:`hipress.elastic.training.session.Session`."""
+    """Steps of one view, see :class:`hipress.elastic.training.session.Session`."""
 
     def applied(self) -> None: ...
 
@@ -21,41 +21,48 @@ class Steps(Protocol):
 
 
 class State(abc.ABC):
-    """The state of a training job whose workers come and go.
+    """State of a training job whose workers come and go.
 
-    :param check_every: steps, or outer steps, between comparisons of all workers' weights, bit by
-        bit
-    :param timeout: seconds to wait for enough workers, and for one that lives but is far behind
-    :raises ValueError: for what cannot be
+    Args:
+        check_every: steps, or outer steps, between bitwise comparisons of all workers' weights
+        timeout: seconds to wait for enough workers, and for a worker that lives but is far behind
+
+    Raises:
+        ValueError: for a wrong argument
     """
 
     module = ""
-    """Where users find ``run``."""
+    """Module that has ``run`` for users."""
 
     def __init__(self, check_every: int, timeout: float) -> None:
         if check_every < 1:
             raise ValueError(f"check_every must be 1 or more, not {check_every!r}")
         self.check_every, self.timeout = check_every, timeout
         self.step = 0
-        """Steps that are complete, of all workers together."""
+        """Number of steps that all workers have completed together."""
         self.rank, self.size, self.epoch = 0, 1, 0
-        """This worker's rank in the present view, the number of its workers, and its number."""
+        """This worker's rank in the present view, the view's size, and its epoch."""
         self.applied = False
-        """True between the optimizer's step and ``commit()``."""
+        """Whether the optimizer has made its step and ``commit()`` has not been called."""
         self.is_part = False
-        """Whether this process has trained with the others, or copied their state: what it has
-        loaded by itself is no result of theirs."""
+        """Whether this process has trained in the job, or copied its state.
+
+        A state that it loaded by itself is not a result of the job.
+        """
         self.session: Steps | None = None
         self.outer_steps: OuterSteps | None = None
-        """Outer steps after ``sync_every`` inner steps; None without."""
+        """Outer steps after ``sync_every`` inner steps, or None."""
         self._kept: tuple[str, ...] = ()
         self._callbacks: list[Callable[[], None]] = []
 
     def keep(self, kept: Mapping[str, Any]) -> None:
-        """Makes attributes of more that a worker which joins copies: objects with ``state_dict()``
-        and ``load_state_dict()``, and plain values.
+        """Add attributes that a worker which joins copies.
 
-        :raises ValueError: for what cannot be kept
+        Args:
+            kept: objects with ``state_dict()`` and ``load_state_dict()``, or plain values, by name
+
+        Raises:
+            ValueError: for a value of another kind, or a name in use
         """
         for name, value in kept.items():
             if hasattr(self, name):
@@ -69,7 +76,7 @@ class State(abc.ABC):
         self._kept = tuple(kept)
 
     def register_reset_callback(self, callback: Callable[[], None]) -> None:
-        """Has ``callback`` called in each new view, before ``train`` is: to share data out anew."""
+        """Register a function to call in each new view before ``train``, such as to split data."""
         self._callbacks.append(callback)
 
     @property
@@ -78,7 +85,7 @@ class State(abc.ABC):
         return self.step if self.outer_steps is None else self.outer_steps.completed
 
     def begin(self) -> None:
-        """Begin the outer steps; called once, before the first view."""
+        """Start the outer steps. Called once, before the first view."""
         if self.outer_steps is not None:
             self.outer_steps.begin()
 
@@ -91,17 +98,20 @@ class State(abc.ABC):
             self.outer_steps.reset_weights()
 
     def call_back(self) -> None:
-        """Calls what was registered."""
+        """Call the registered functions."""
         for callback in self._callbacks:
             callback()
 
     def commit(self, **figures: float) -> None:
-        """Ends a step, after the optimizer's and all that belongs to the step.
+        """End a step, after the optimizer's step and everything that belongs to it.
 
-        May not return, if the workers change now: then ``train`` is called again.
+        If the workers change now, this may not return, and ``train`` is called again.
 
-        :param figures: such as the loss, for the journal
-        :raises RuntimeError: if workers have different weights
+        Args:
+            figures: values for the journal, such as the loss
+
+        Raises:
+            RuntimeError: if workers have different weights
         """
         if self.session is None:
             raise RuntimeError(f"state.commit() {self.belongs}")
@@ -110,19 +120,20 @@ class State(abc.ABC):
 
     @property
     def belongs(self) -> str:
-        """The end of a sentence about what is called elsewhere."""
+        """End of an error message for a call outside of a training function."""
         return f"belongs into a function that {self.module}.run runs"
 
     def settings(self) -> dict[str, str]:
-        """Texts that must be the same on all workers, by name."""
+        """Return texts that must be the same on all workers, by name."""
         outer_steps = {} if self.outer_steps is None else self.outer_steps.settings()
         kept = {"check_every": str(self.check_every), "what is kept": ", ".join(self._kept)}
         return {"sync_every": "", **outer_steps, **kept}
 
     def check(self, settings: Mapping[str, str]) -> None:
-        """Compares another worker's :meth:`settings` with these.
+        """Compare another worker's :meth:`settings` with these.
 
-        :raises ValueError: saying how they differ
+        Raises:
+            ValueError: if they differ; the message lists the differences
         """
         mine = self.settings()
         for name, value in settings.items():
@@ -133,14 +144,14 @@ class State(abc.ABC):
                 )
 
     def state_dict(self) -> dict[str, Any]:
-        """All but the compression's part, for a checkpoint."""
+        """Return everything except the compression's state, for a checkpoint."""
         kept = {name: getattr(self, name) for name in self._kept}
         plain = {n: v if isinstance(v, _PLAIN) else v.state_dict() for n, v in kept.items()}
         steps = {} if self.outer_steps is None else {"rounds": self.outer_steps.state_dict()}
         return {"step": self.step, "kept": plain, **steps}
 
     def load_state_dict(self, saved: Mapping[str, Any]) -> None:
-        """Goes on from what :meth:`state_dict` returned."""
+        """Restore what :meth:`state_dict` returned."""
         for name, value in saved["kept"].items():
             present = getattr(self, name)
             if isinstance(present, _PLAIN):
@@ -182,4 +193,4 @@ class State(abc.ABC):
 
     @abc.abstractmethod
     def drop_gradients(self) -> None:
-        """Forgets the gradients of a step that is not complete."""
+        """Drop the gradients of an incomplete step."""

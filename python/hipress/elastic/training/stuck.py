@@ -1,5 +1,7 @@
-"""A worker whose training function hangs while its process lives: it says where it hangs, and ends,
-so that its launcher can start it again. So does one in which a thread holds Python's global lock.
+"""Watchdogs for a worker that lives but hangs.
+
+A worker whose training function hangs, or in which a thread holds Python's global lock, reports
+where it hangs. Then it exits, so that its launcher can restart it.
 """
 
 from __future__ import annotations
@@ -18,54 +20,58 @@ from hipress.elastic.training import news
 from hipress.native.library import lib
 
 EXIT_STATUS = 75
-"""Of a process that ends because it hangs: EX_TEMPFAIL of sysexits.h, as it may work once more."""
+"""Exit status of a worker that hangs: EX_TEMPFAIL of sysexits.h, because a restart may help."""
 _LOOK_SECONDS = 0.25
 _WRITE_SECONDS = 2.0
-"""For the last words: what they are written to may be what hangs."""
+"""Maximum seconds for the last message. Its destination may be the cause of the hang."""
 _LOCK_SECONDS = 10.0
-"""A call into C or an import may hold the interpreter's lock for seconds, and all is well."""
+"""Minimum seconds before the lock counts as held: an import or a call into C may take long."""
 
 _DEBUGGERS = ("pydevd", "debugpy")
 
 
 class LockWatch:
-    """Ends the process if a thread holds Python's global lock, so that not even the agent's runs.
-    Native, for nothing in Python can do that then (``common/life_watch.h``).
+    """Watchdog that ends the process if a thread holds Python's global lock for too long.
 
-    :param seconds: after which it does, or 10 if these are fewer; those in which the process is
-        stopped do not count. Never under debuggers that stop all threads
+    Then not even the agent's thread runs. The watchdog is native code, because no Python code can
+    run (``common/life_watch.h``).
+
+    Args:
+        seconds: time after which the process ends, at least 10. Time in which the process is
+            stopped does not count. The watchdog is off under debuggers that stop all threads.
     """
 
     def __init__(self, seconds: float) -> None:
         self._seconds = max(seconds, _LOCK_SECONDS)
         self._signal = signal.SIGRTMAX - 2
         try:
-            faulthandler.register(self._signal)  # which writes where all threads are
+            faulthandler.register(self._signal)  # the signal writes the stacks of all threads
         except (OSError, RuntimeError, ValueError, AttributeError):
-            self._signal = 0  # stderr is no file, say
+            self._signal = 0  # for example, stderr is no file
         self._words = (
             f"hipress: no thread of Python has run in this worker for {self._seconds:g} s, as one "
             "holds the interpreter's lock: it ends, so that it can be started again\n"
         ).encode()
 
     def renew(self) -> None:
-        """Is to be called again and again, by a thread of Python."""
+        """Show that Python runs. A Python thread calls this repeatedly."""
         if not sys.modules.keys().isdisjoint(_DEBUGGERS):
             return self.end()  # they stop all threads of Python
-        # If there is no thread for it just now, there may be the next time.
+        # If the library cannot start its thread now, it tries again at the next call.
         lib.HipressKeepAlive(self._seconds, self._signal, EXIT_STATUS, self._words)
 
     def end(self) -> None:
-        """Ends the watch."""
+        """Stop the watchdog."""
         lib.HipressKeepAlive(0.0, 0, 0, b"")
 
 
 class Watch:
-    """Watches the thread that makes it, while the others go on without it.
+    """Watchdog for the thread that creates it, while the job continues without this worker.
 
-    :param seconds: after which the process ends, unless the thread has come back
-    :param waits_for: says when it may do so with status 0, where the end of one process is the end
-        of all; None: at once
+    Args:
+        seconds: time after which the process ends if :meth:`end` was not called
+        waits_for: function that returns whether the process may end. Its exit status is 0 then,
+            because the end of one process is the end of all there. None: it may end at once.
     """
 
     def __init__(self, seconds: float, waits_for: Callable[[], bool] | None = None) -> None:
@@ -75,7 +81,7 @@ class Watch:
         self._lock = threading.Lock()
 
     def begin(self, why: str) -> None:
-        """Begins, if it has not begun. May be called from any thread, and waits for nothing."""
+        """Start the watchdog if it does not run. Any thread may call this. It does not wait."""
         with self._lock:
             if self._back is None:
                 self._back = threading.Event()
@@ -84,7 +90,7 @@ class Watch:
                 ).start()
 
     def end(self) -> None:
-        """The thread has come back."""
+        """Stop the watchdog, because the thread runs again."""
         with self._lock:
             if self._back is not None:
                 self._back.set()

@@ -1,7 +1,7 @@
-"""Compressed sums of gradients in NumPy arrays, in steps that can be put back.
+"""Compressed sums of gradients in NumPy arrays, in steps that can be rolled back.
 
-What compression remembers is kept by gradient and task, and taken along to the next view's sums:
-a residual is in units of a gradient, whatever was encoded, as results are sums and not means.
+States of compression are kept by gradient and task, and move to the next view's sums. A residual is
+in units of a gradient, whatever was encoded, because results are sums and not means.
 """
 
 from __future__ import annotations
@@ -25,34 +25,36 @@ from hipress.topology.origins import first_encoders
 from hipress.topology.program import flatten
 
 MIN_SIZE = 1024
-"""Gradients of fewer elements go uncompressed, a bucket's together, unless min_size is given."""
+"""Minimum elements of a compressed gradient by default. Smaller ones of a bucket travel together.
+"""
 _BUCKET_BYTES = 25 << 20
-"""Size of a bucket, at most, unless one gradient alone has more."""
+"""Maximum size of a bucket in bytes, unless one gradient has more."""
 _MESSAGE_ELEMENTS = 1024
-"""Uncompressed elements that are worth a message of their own: 4 KiB of float32."""
+"""Minimum uncompressed elements for a separate message: 4 KiB of float32."""
 
 
 def min_size(config: CompressionConfig) -> int:
-    """Elements of the smallest gradient that is compressed."""
+    """Return the elements of the smallest gradient that is compressed."""
     return MIN_SIZE if config.min_size is None else config.min_size
 
 
 class Remembered:
-    """A worker's own state of one gradient: float32 arrays of its size, and encodes so far."""
+    """State of one gradient on one worker: float32 arrays of its size, and a count of encodes."""
 
     def __init__(self, size: int) -> None:
         self.size, self.step = size, 0
         self.states: dict[str, np.ndarray] = {}
 
     def add(self, name: str, span: slice, values: np.ndarray) -> None:
-        """Adds a task's state of these elements."""
+        """Add a task's state of these elements."""
         self.states.setdefault(name, np.zeros(self.size, np.float32))[span] += values
 
     def move_to(self, codec: Compressor, span: slice, own: bool) -> None:
-        """Moves these elements' states to a task's fresh codec.
+        """Move these elements' states to a task's new codec.
 
-        :param own: whether it encodes the worker's own gradient by itself: else it gets the
-            residual alone
+        Args:
+            own: whether the task encodes the worker's own gradient alone. Otherwise it gets only
+                the residual.
         """
         states = {n: np.zeros(span.stop - span.start, np.float32) for n in codec.state_names}
         for name, whole in self.states.items():
@@ -65,10 +67,11 @@ class Remembered:
 
 
 class Gradients:
-    """Gradients of one type that travel together, one behind the other.
+    """Gradients of one type that travel together in one flat array.
 
-    :param sizes: elements, by name
-    :param dtype: by name, "float32"
+    Args:
+        sizes: elements, by name
+        dtype: by name, "float32"
     """
 
     def __init__(self, sizes: Mapping[str, int], dtype: str) -> None:
@@ -81,10 +84,11 @@ class Gradients:
 
 
 def buckets(sizes: Mapping[str, tuple[int, str]], most: float = _BUCKET_BYTES) -> list[Gradients]:
-    """Groups gradients, with the last layer's first, as they come in the backward pass.
+    """Group gradients into buckets. The last layer's come first, as in the backward pass.
 
-    :param sizes: elements and type by name, in the order of the layers
-    :param most: bytes of a group, unless one gradient alone has more
+    Args:
+        sizes: elements and type by name, in the order of the layers
+        most: maximum bytes of a group, unless one gradient has more
     """
     found, names, used, kind = [], {}, 0, ""
     for name, (size, dtype) in reversed(sizes.items()):
@@ -98,11 +102,13 @@ def buckets(sizes: Mapping[str, tuple[int, str]], most: float = _BUCKET_BYTES) -
 
 
 class Sums:
-    """The sums of one view; all its workers make it with the same arguments.
+    """Sums of one view. All its workers construct it with the same arguments.
 
-    :param config: of the compression
-    :param sizes, most: see :func:`buckets`
-    :param uncompressed: steps from now on that are the rest of a warm-up
+    Args:
+        config: configuration of the compression
+        sizes: see :func:`buckets`
+        most: see :func:`buckets`
+        uncompressed: remaining steps of a warm-up
     """
 
     def __init__(
@@ -128,11 +134,13 @@ class Sums:
         self._codecs = Codecs(config.type, warm.codec_params, average=False)
 
     def replace(self, config: CompressionConfig) -> None:
-        """Goes on with another compression, on all workers at the same step, before its first
-        bucket. It takes over what is remembered. If the step is put back, that is; the compression
-        stays.
+        """Continue with another compression, on all workers before the same step's first bucket.
 
-        :raises HipressError: if the job has failed
+        The states of the present compression move to it. If the step is rolled back, the states are
+        also, but the compression stays.
+
+        Raises:
+            HipressError: if the job has failed
         """
         self.engine.await_encodes()
         self._waiting = self.remembered()
@@ -141,9 +149,10 @@ class Sums:
             gradients.bucket = None
 
     def prepare(self, remembered: dict[str, Remembered]) -> None:
-        """Makes all keys, together with the other workers, with what was remembered.
+        """Create all keys together with the other workers, with the states of an earlier view.
 
-        :raises HipressError: if one of them is missing
+        Raises:
+            HipressError: if a worker is missing
         """
         self._waiting = remembered
         for gradients in self.buckets:
@@ -171,7 +180,7 @@ class Sums:
         return Bucket(self.engine, of.dtype, whole, keys, fusion, spans, own_keys=own)
 
     def compresses(self, name: str, size: int) -> bool:
-        """Whether a gradient of so many elements is compressed, but for a warm-up."""
+        """Return whether a gradient of so many elements is compressed after a warm-up."""
         return self.config.type != "none" and size > 0 and self._is_large(name, size)
 
     def _is_large(self, name: str, size: int) -> bool:
@@ -210,8 +219,11 @@ class Sums:
     def _keep(
         self, name: str, index: int, codec: Compressor, part: Partition, own: bool, first: bool
     ) -> None:
-        """Keeps a task's codec, and gives it what was remembered: to the first that encodes
-        something with the worker's own gradient all, to others the step."""
+        """Keep a task's codec, and restore its state.
+
+        The first task that encodes something with the worker's own gradient gets the whole state.
+        Other tasks get the step only.
+        """
         span = slice(part.offset, part.offset + part.count)
         codec.stream = random_stream(name, index, self.engine.rank)
         codec._size = part.count  # the engine encodes without Compressor.encode
@@ -225,35 +237,41 @@ class Sums:
     # Steps.
 
     def begin_step(self) -> None:
-        """To be called on all workers before a step's first bucket is filled.
+        """Prepare a step. All workers call this before its first bucket is filled.
 
-        :raises HipressError: if a worker dies or is silent meanwhile
+        Raises:
+            HipressError: if a worker dies or is silent meanwhile
         """
 
     def before_round(self, step: int, steps: int, seconds: float) -> None:
-        """To be called on all workers before a round's sums.
+        """Prepare the sums of an outer step. All workers call this before them.
 
-        :param step: the number of inner steps made, in all
-        :param steps: inner steps of the round
-        :param seconds: of one, in the mean
-        :raises HipressError: if a worker dies or is silent meanwhile
+        Args:
+            step: number of inner steps so far
+            steps: inner steps of the outer step
+            seconds: mean duration of an inner step
+
+        Raises:
+            HipressError: if a worker dies or is silent meanwhile
         """
 
     def took(self, seconds: float) -> None:
-        """Takes how long a round's sums were on their way."""
+        """Record how long the sums of an outer step took."""
 
     def make_keys(self, of: Gradients) -> None:
-        """Makes a bucket's keys, together with the other workers, if it has none.
+        """Create a bucket's keys together with the other workers, if it has none.
 
-        :raises HipressError: if one of them is missing
+        Raises:
+            HipressError: if a worker is missing
         """
         if of.bucket is None:
             of.bucket = self._bucket(of)
 
     def start(self, of: Gradients) -> Future[None]:
-        """Starts to replace a bucket's gradients by their sums; the same order on all workers.
+        """Start to replace a bucket's gradients by their sums, in the same order on all workers.
 
-        :raises HipressError: if keys must be made for that, and a worker is missing
+        Raises:
+            HipressError: if new keys are needed, and a worker is missing
         """
         self.make_keys(of)
         what = f"the bucket of {next(iter(of.slices))}"
@@ -262,17 +280,20 @@ class Sums:
         return future
 
     def begin_transaction(self) -> None:
-        """Begins a step that :meth:`roll_back` can put back, when the one before is over."""
+        """Start a step that :meth:`roll_back` can undo, after the previous step has ended."""
         if self._transaction:
             self._made += 1
-            if self._made == self._uncompressed:  # the warm-up is over: other keys from now on
+            if self._made == self._uncompressed:  # after the warm-up, other keys are needed
                 for gradients in self.buckets:
                     gradients.bucket = None
         self._steps, self._transaction = [], next(transactions)
 
     def roll_back(self) -> None:
-        """Puts what compression remembers back, bit for bit, to before this step, whether that has
-        failed, is under way or is over. The worker may have to leave the job for that."""
+        """Restore the states of compression, bit for bit, from before this step.
+
+        The step may have failed, be in progress or be complete. The worker may have to leave the
+        job for that.
+        """
         self.engine.settle(self._steps)
         if self._transaction:
             for codec, _, _ in self._states.values():
@@ -280,12 +301,12 @@ class Sums:
         self._transaction = 0
 
     def commit(self) -> None:
-        """Ends a step whose result other workers have: what was sent stays sent."""
+        """End a step whose result other workers have: what was sent stays sent."""
         self.engine.settle(self._steps)
         self._transaction = 0
 
     def remembered(self) -> dict[str, Remembered]:
-        """What this worker is to take along, when no step is under way."""
+        """Return and remove the states of this worker, when no step is in progress."""
         found = self._waiting
         for (name, _), (codec, span, own) in self._states.items():
             whole = found.setdefault(name, Remembered(self.sizes[name][0]))
@@ -298,11 +319,11 @@ class Sums:
         return found
 
     def choice(self) -> Mapping[str, Any] | None:
-        """What type "auto" has chosen, as JSON; None of other types, and before it has."""
+        """Return the choice of type "auto" as JSON, or None if there is none."""
         return None
 
     def norm(self) -> float:
-        """The 2-norm of all residuals, also those that no task has taken."""
+        """Return the 2-norm of all residuals, including those that no task has taken."""
         found = [codec.state_dict()["states"] for codec, _, _ in self._states.values()]
         found += [whole.states for whole in self._waiting.values()]
         residuals = [each["residual"] for each in found if "residual" in each]
@@ -310,7 +331,7 @@ class Sums:
 
 
 class Carried:
-    """What one view's sums leave for the next: see :class:`.session.Carried`."""
+    """State that one view's sums leave for the next view, see :class:`.session.Carried`."""
 
     def __init__(self) -> None:
         self._found: dict[str, Remembered] = {}
@@ -318,21 +339,21 @@ class Carried:
         self.choice: Mapping[str, Any] | None = None
 
     def take_from(self, compression: Sums) -> None:
-        """Takes over the states of sums whose view is over."""
+        """Adopt the states of sums whose view has ended."""
         self.undecided, self._found = None, compression.remembered()
         self.choice = compression.choice()
 
     def give_to(self, compression: Sums) -> None:
-        """Has new sums begin with these."""
+        """Give these states to new sums."""
         compression.prepare(self._found)
 
     def to_copy(self) -> dict[str, Any]:
-        """What a worker that joins is to have, too."""
+        """Return what a worker that joins must also have."""
         sizes = {name: (whole.size, whole.step) for name, whole in self._found.items()}
         return {"encoded": sizes, "choice": self.choice}
 
     def copy(self, found: Mapping[str, Any]) -> None:
-        """Takes over what another worker's :meth:`to_copy` returned; residuals are this one's."""
+        """Adopt another worker's :meth:`to_copy`, but keep this worker's residuals."""
         if self.undecided is not None:
             self.undecided.commit()
             self.take_from(self.undecided)
@@ -341,5 +362,5 @@ class Carried:
             self._found.setdefault(name, Remembered(size)).step = step
 
     def norm(self, compression: Sums) -> float:
-        """The 2-norm of all residuals that this worker has."""
+        """Return the 2-norm of all residuals of this worker."""
         return compression.norm()

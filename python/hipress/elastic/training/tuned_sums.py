@@ -1,9 +1,9 @@
-"""The autotuner's front end for sums in NumPy arrays: the workers of a view choose how gradients,
-or pseudo-gradients, are compressed.
+"""Front end of the autotuner for sums in NumPy arrays.
 
-The workers of the first view measure in their first step, or outer step. Those of later views
-continue with that choice, which a joining worker copies. All numbers are compared by the engine,
-whose operations end as soon as a worker's failure is known.
+The workers of a view choose how gradients or pseudo-gradients are compressed. The workers of the
+first view measure in their first step, or outer step. Those of later views continue with that
+choice, which a joining worker copies. All numbers are compared by the engine, whose operations end
+as soon as a worker's failure is known.
 """
 
 from __future__ import annotations
@@ -161,8 +161,10 @@ class TunedSums(Sums, TuningFrontend):
             self._size, self._samples = size, {}
 
     def _new_sample(self, method: Method, size: int) -> Sums:
-        """Return sums of every second (third, ...) gradient in order of size. Gradients that are
-        larger than the sample are cut to its size."""
+        """Return sums of every second (third, ...) gradient in order of size.
+
+        Gradients that are larger than the sample are cut to its size.
+        """
         every = max(1, math.ceil(self.elements / size))
         by_size = sorted(self._shapes.items(), key=lambda item: -math.prod(item[1]))
         prefix = f"{MEASURING}{method.name}/{size}"
@@ -245,8 +247,10 @@ class TunedGradients(TunedSums, StepFrontend):
         return self._known if self._controller is None else self._controller.state_dict()
 
     def start(self, of: Gradients) -> Future[None]:
-        """See :meth:`Sums.start`. Gradients and sums are timed, and observed if a guard needs
-        it."""
+        """See :meth:`Sums.start`.
+
+        Gradients and sums are timed, and observed if a guard needs it.
+        """
         controller = self._controller
         if controller is None:
             return super().start(of)
@@ -267,8 +271,10 @@ class TunedGradients(TunedSums, StepFrontend):
         return done
 
     def _observe(self, of: Gradients) -> Callable[[], None] | None:
-        """Observe gradients before they are summed, and return what observes their sums, if that is
-        needed."""
+        """Observe gradients before they are summed.
+
+        Return a function that observes their sums, or None if that is not needed.
+        """
         observer = self._controller.observer
         spans = {n: s for n, s in of.slices.items() if self.compresses(n, s.stop - s.start)}
         if observer is None or not spans:

@@ -1,8 +1,8 @@
-"""Choices of a process group before its first step: the method (type "auto"), the topology, and the
-size from which on gradients are compressed (``plan="auto"``).
+"""Choices of a process group before its first step.
 
-All ranks of the group call these functions together. The slowest rank's seconds count, as in
-training.
+The choices are the method (type "auto"), the topology, and the size from which on gradients are
+compressed (``plan="auto"``). All ranks of the group call these functions together. The slowest
+rank's seconds count, as in training.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ def choose_method(
         reductions: Compares numbers; by the group if it is None.
         known: ``state_dict()`` of an earlier choice, equal on all ranks. It replaces the
             measurement.
-        later: Shapes of gradients that may come later and are not measured, as of frozen
-        parameters.
+        later: Shapes of gradients that may come later, such as those of frozen parameters. They are
+            not measured.
 
     Returns:
         The front end, with its choice.
@@ -94,8 +94,10 @@ def choose_method(
 
 
 def _choose_topology(frontend: GroupFrontend) -> str:
-    """Set the fastest topology between hosts that several ranks share in the front end's settings,
-    and return the reason. If each rank has a host of its own, return an empty string."""
+    """Set the fastest topology in the front end's settings, if several ranks share hosts.
+
+    Return the reason, or an empty string if no ranks share a host.
+    """
     settings = frontend.auto_settings
     count = settings.devices_per_host
     if count == 1:
@@ -132,8 +134,10 @@ def choose_settings(
     sizes: Mapping[str, int],
     dtypes: Mapping[str, torch.dtype],
 ) -> Settings:
-    """Return settings of another type than "auto" with the fastest topology if they do not name
-    one, and with ``plan="auto"`` the ``min_size`` from which on compression pays.
+    """Return settings with measured choices, for another type than "auto".
+
+    If the settings name no topology, it is the fastest. With ``plan="auto"`` they have the
+    ``min_size`` from which on compression pays.
 
     For a plan all ranks synchronize gradients of a few sizes, several in a bucket, uncompressed and
     compressed (:mod:`hipress.autotune.threshold`). Compression must save 3% of the time. Then they

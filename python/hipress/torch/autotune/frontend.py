@@ -38,9 +38,9 @@ from hipress.torch.settings import Settings
 from hipress.torch.synchronizer import Synchronizer
 
 MIN_CONCURRENT = 2
-"""Gradients in a bucket of one size, at least."""
+"""Minimum number of gradients in a bucket of one size."""
 BUCKET_ELEMENTS = 25 << 18
-"""Elements of a bucket, about: DDP's 25 MiB of float32."""
+"""Approximate elements of a bucket: DDP's 25 MiB of float32."""
 
 Shape = tuple[int, ...]
 Named = Sequence[tuple[str, torch.nn.Parameter]]
@@ -106,7 +106,7 @@ class GroupFrontend(StepFrontend, SizeFrontend):
         self.elements = sum(map(math.prod, shapes.values()))
         self.first_elements = max(FIRST_ELEMENTS, settings.min_size)
         self.all_shapes = shapes
-        """Shapes of all gradients, also those that are not measured."""
+        """Shapes of all gradients, including those that are not measured."""
         self.choice: MethodChoice | None = None
         self._shapes = shapes
         self._samples: dict[tuple[str, int], Sample] = {}
@@ -299,8 +299,7 @@ class Sample:
         return scattered(shapes, peers), peers * sum(chunk_of(s, peers) for s in shapes.values())
 
     def seconds(self) -> float:
-        """Synchronize the gradients, and return this rank's seconds from the time at which all
-        ranks begin."""
+        """Synchronize the gradients, and return this rank's seconds after all ranks have begun."""
         flats = [values.clone() for values in self._values]
         self._frontend.reductions.max(0.0)  # a barrier
         began = time.perf_counter()
@@ -354,11 +353,12 @@ def most_frequent_dtype(sizes: Mapping[str, int], dtypes: Mapping[str, torch.dty
 
 
 def sample_buckets(shapes: Mapping[str, Shape], most: int = MAX_ELEMENTS) -> list[list[Shape]]:
-    """Return shapes of a model's gradients in buckets, or of some of a large model's, from the last
-    gradient on.
+    """Return the shapes of a model's gradients in buckets, from the last gradient on.
+
+    Of a large model only some gradients are included.
 
     Args:
-        most: Elements in all, about.
+        most: Approximate number of elements in all.
     """
     sizes = {name: math.prod(shape) for name, shape in shapes.items()}
     every = max(1, math.ceil(sum(sizes.values()) / most))

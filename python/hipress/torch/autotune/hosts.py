@@ -1,4 +1,4 @@
-"""Detects ranks of a process group that share a host."""
+"""Detection of ranks of a process group that share a host."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ from hipress.torch import exchange
 
 
 def this_host() -> str:
-    """Return a text that is equal in processes that share a kernel and its network interfaces:
-    those of one machine, except containers with a network of their own. If Linux does not provide
-    it, each process has a text of its own."""
+    """Return a text that is equal in processes that share a kernel and its network interfaces.
+
+    These are the processes of one host, except containers with separate networks. If Linux does not
+    provide the text, each process has a different one.
+    """
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         return f"{boot} {os.stat('/proc/self/ns/net').st_ino}"
@@ -25,9 +27,12 @@ def this_host() -> str:
 
 
 def ranks_per_host(group: dist.ProcessGroup) -> int:
-    """Return the number of consecutive ranks on each host. It is 1 if hosts have different numbers
-    (the last one may have fewer), if the ranks of a host are not consecutive, or if there is one
-    host. All ranks of the group call it together."""
+    """Return the number of consecutive ranks on each host.
+
+    It is 1 if there is one host, or if the ranks of a host are not consecutive. It is also 1 if
+    hosts have different numbers, except that the last one may have fewer. All ranks of the group
+    call this together.
+    """
     return block_length(
         exchange.gather(group, this_host(), "host names", lambda host: typed(host, str, "host"))
     )

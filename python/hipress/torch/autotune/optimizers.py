@@ -1,4 +1,4 @@
-"""Detects whether a model's optimizer supports error feedback."""
+"""Detection of whether a model's optimizer supports error feedback."""
 
 from __future__ import annotations
 

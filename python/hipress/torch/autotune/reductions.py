@@ -24,7 +24,7 @@ from hipress.torch.synchronizer import Synchronizer
 
 @contextlib.contextmanager
 def failing(engine: Engine) -> Iterator[None]:
-    """Have an error end all later steps on all ranks."""
+    """Make an error in this context end all later steps on all ranks."""
     try:
         yield
     except HipressError as error:

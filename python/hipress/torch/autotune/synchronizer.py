@@ -1,4 +1,4 @@
-"""A synchronizer whose method the autotuner chooses, on one rank of a process group."""
+"""Synchronizer whose method the autotuner chooses, on one rank of a process group."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from hipress.torch.synchronizer import Synchronizer
 
 
 class TunedSynchronizer(Synchronizer):
-    """A synchronizer that uses a chosen method, if there is one."""
+    """Synchronizer that uses a chosen method, if there is one."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -143,15 +143,17 @@ class TunedSynchronizer(Synchronizer):
         return future
 
     def timer(self) -> Callable[[], None]:
-        """Start to time a bucket of this step, and return what ends it."""
+        """Start to time a bucket of this step, and return a function that ends it."""
         began, seconds = time.perf_counter(), self._controller.seconds
         return lambda: seconds.append(time.perf_counter() - began)
 
     def _observe(
         self, flat: torch.Tensor, gradients: Sequence[Gradient]
     ) -> Callable[[torch.Tensor], None] | None:
-        """Observe a bucket of this step before it is compressed, and return what observes its
-        results, if that is needed."""
+        """Observe a bucket of this step before compression.
+
+        Return a function that observes its results, or None if that is not needed.
+        """
         observer = None if self._controller is None else self._controller.observer
         if observer is None:
             return None
@@ -167,12 +169,15 @@ class TunedSynchronizer(Synchronizer):
         return after
 
     def before_load(self, world_size: int, type: str) -> None:
-        """See :class:`hipress.torch.state.saved.Stateful`. Use the method of the saved state, so
-        that this rank's own state is sufficient if type "auto" chose another method."""
+        """See :class:`hipress.torch.state.saved.Stateful`.
+
+        Use the method of the saved state, so that this rank's own state is sufficient if type
+        "auto" chose another method.
+        """
         if self._controller is not None and world_size == self.world_size:
             self._controller.prepare_for(type)
 
     def after_load(self) -> None:
-        """Have the next step check whether any rank has residuals to send."""
+        """Make the next step check whether any rank has residuals to send."""
         super().after_load()
         self._may_be_loaded = True

@@ -1,4 +1,4 @@
-"""Training that goes on when a worker dies, leaves or joins, with compressed gradients.
+"""Training that continues when a worker dies, leaves or joins, with compressed gradients.
 
 >>> import hipress.torch.elastic as elastic
 >>> state = elastic.State(model, optimizer, "onebit", scheduler=scheduler)
@@ -15,11 +15,11 @@
 
 Started by ``hipress launch --elastic -n 4 python train.py``, or by torchrun, which restarts all
 workers together when one dies. The workers of the present *view* make a process group and a job of
-the native engine. When one of them is gone, the others agree on the next view, put back what error
-feedback remembers of the step that failed, and ``train`` is called again for that same step. A
-process that joins copies weights, optimizer and step from another one.
+the native engine. When a worker fails, the remaining workers agree on the next view. They roll back
+the state of error feedback to before the failed step, and ``train`` repeats that step. A
+process that joins copies weights, optimizer and step from another worker.
 
-With ``State(..., sync_every=H, outer_optimizer=outer)`` the workers synchronise weights every H
+With ``State(..., sync_every=H, outer_optimizer=outer)`` the workers synchronize weights every H
 steps (:class:`hipress.torch.DiLoCo`), and views change only then.
 """
 
@@ -36,13 +36,18 @@ __all__ = ["State", "run"]
 
 
 def run(train: Callable[..., Any]) -> Callable[..., Any]:
-    """Makes a training function go on when workers die, leave or join.
+    """Make a training function continue when workers die, leave or join.
 
-    :param train: takes a :class:`State` first. It is called anew in each view, and goes on from
-        ``state.step``: what it has of its own is to depend on that, ``state.rank`` and
-        ``state.size``
-    :returns: a function with the same arguments and result
-    :raises hipress.elastic.ElasticError: if too few workers are left, for too long, or this process
-        has taken part in such training before
+    Args:
+        train: Function whose first argument is a :class:`State`. It is called again in each view
+            and continues from ``state.step``. Its other values must depend only on that,
+            ``state.rank`` and ``state.size``.
+
+    Returns:
+        A function with the same arguments and result.
+
+    Raises:
+        hipress.elastic.ElasticError: if too few workers are left for too long, or this process has
+            taken part in elastic training before
     """
     return loop.run(train, Session)

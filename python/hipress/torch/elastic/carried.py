@@ -1,4 +1,4 @@
-"""What error feedback takes along from one view to the next."""
+"""State of error feedback that passes from one view to the next."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from hipress.torch.synchronizer import Synchronizer
 
 
 class Carried:
-    """A worker's residuals, and what all workers have alike: momentum and steps.
+    """Residuals of one worker, and state that is the same on all workers: momentum and steps.
 
-    A worker that joins has no residual; one that is gone takes its own along.
+    A worker that joins has no residual. The residual of a departed worker is discarded.
     """
 
     def __init__(self) -> None:
@@ -25,13 +25,16 @@ class Carried:
         self._momentum: dict[str, tuple[int, torch.Tensor]] = {}
         self._step = 0
         self.choice: Mapping[str, Any] | None = None
-        """Of type "auto", see :class:`hipress.torch.elastic.tuned.ViewSynchronizer`."""
+        """Choice of type "auto", see :class:`hipress.torch.elastic.tuned.ViewSynchronizer`."""
         self.undecided: Synchronizer | None = None
-        """A compression whose last step counts if this worker can copy its result, and else is to
-        be put back: whoever has the result may be gone before it is copied."""
+        """Compression whose last step counts if this worker can copy its result, otherwise None.
+
+        If no member has the result, the step is rolled back. A worker that has the result may die
+        before other workers copy it.
+        """
 
     def take_from(self, compression: Synchronizer) -> None:
-        """Takes over the states of a compression whose view is over."""
+        """Adopt the states of a compression whose view has ended."""
         self.undecided = None
         self._states = carry_over(compression)
         self._momentum = dict(compression.shared.state()) if compression.shared else {}
@@ -40,7 +43,7 @@ class Carried:
             self.choice = compression.choice()
 
     def give_to(self, compression: Synchronizer) -> None:
-        """Gives a new compression its states, before its first step."""
+        """Give a new compression its states, before its first step."""
         compression.step = self._step
         compression.reshard(self._states)
         if compression.shared:
@@ -48,14 +51,14 @@ class Carried:
                 compression.shared.load(name, offset, values)
 
     def to_copy(self) -> dict[str, Any]:
-        """What a worker that joins is to have, too."""
+        """Return what a worker that joins must also have."""
         momentum = {n: [offset, values.cpu()] for n, (offset, values) in self._momentum.items()}
         sizes = {n: [state.size, state.step] for n, state in self._states.items()}
         found = {"step": self._step, "momentum": momentum, "encoded": sizes}
         return {**found, "choice": self.choice}
 
     def copy(self, found: Mapping[str, Any]) -> None:
-        """Takes over what another worker's :meth:`to_copy` returned; residuals are this one's."""
+        """Adopt another worker's :meth:`to_copy`, but keep this worker's residuals."""
         if self.undecided is not None:
             self.undecided.commit()
             self.take_from(self.undecided)
@@ -67,7 +70,7 @@ class Carried:
 
     @staticmethod
     def norm(compression: Synchronizer) -> float:
-        """The 2-norm of all residuals that this worker has, also those that no task uses yet."""
+        """Return the 2-norm of this worker's residuals, including those that no task uses yet."""
         feedback, total = compression.error_feedback, 0.0
         tasks = [state.state_dict()["states"] for state in feedback.states.values()]
         for states in (*tasks, *(state.states for state in feedback.to_reshard.values())):

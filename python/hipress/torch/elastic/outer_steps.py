@@ -54,7 +54,7 @@ class TensorOuterSteps(outer_steps.OuterSteps):
         )
 
     def connect(self, group: dist.ProcessGroup, timeout: float, **options: Any) -> InnerOptimizer:
-        """Connect the workers of a group, which all call this.
+        """Connect the workers of a group. All of them call this.
 
         Args:
             group: Process group of the view, or of ranks that repeat an outer step.

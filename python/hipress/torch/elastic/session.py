@@ -1,4 +1,4 @@
-"""One view of an elastic job of PyTorch's: its process group, and its job of the engine."""
+"""One view of an elastic job in PyTorch: its process group, and its job of the native engine."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from hipress.torch.executors.engine import HipressError, close_all
 from hipress.torch.integrations.optimizer import DistributedOptimizer
 
 _GROUP_SECONDS = 10.0
-"""Timeout of the operations of the user's script on the process group."""
+"""Timeout of the user script's operations on the process group, in seconds."""
 
 
 class Session(OuterStepSession):
-    """This worker's part of one view."""
+    """Part of this worker in one view."""
 
     _state: State
     Carried = Carried
@@ -49,18 +49,18 @@ class Session(OuterStepSession):
         self._setup_timeout = datetime.timedelta(seconds=self._setup_seconds)
 
     def is_of_others(self, error: Exception) -> bool:
-        """Whether an error may come of an operation on the process group."""
+        """Return whether an error may come from an operation on the process group."""
         return is_process_group_error(error)
 
     # Beginning.
 
     def connect(self) -> None:
-        """Connects the workers, unless a synchronisation did."""
+        """Connect the workers, unless a synchronization has connected them."""
         super().connect()
         private.set_timeout(dist.group.WORLD, datetime.timedelta(seconds=_GROUP_SECONDS))
 
     def connect_ranks(self, ranks: Sequence[int]) -> None:
-        """Has :meth:`begin` called on these ranks with a compression of theirs."""
+        """Call :meth:`begin` on these ranks with a new compression of these ranks."""
         group = dist.group.WORLD
         if len(ranks) < self.size:
             group = dist.new_group(list(ranks), self._setup_timeout)  # on all ranks together
@@ -78,12 +78,12 @@ class Session(OuterStepSession):
                 self.optimizer.prepare()
 
     def leave_ranks(self) -> None:
-        """Ends in peace, on the ranks that were connected, what :meth:`connect_ranks` has made."""
+        """Close, on the connected ranks, what :meth:`connect_ranks` made, without a failure."""
         self.compression.engine.close(in_peace=True)
         self.optimizer = None
 
     def gather(self) -> None:
-        """Make the view's process group.
+        """Create the view's process group.
 
         Gloo finds its network interface in GLOO_SOCKET_IFNAME only. If the user has not set that
         variable, it names the interface with the agent's address until the view ends.
@@ -119,7 +119,7 @@ class Session(OuterStepSession):
     def transfer(
         self, source: int, behind: Sequence[int], what: Mapping[str, Any] | None
     ) -> Mapping[str, Any]:
-        """Brings a state to those that are behind, by the process group, one after the other."""
+        """Copy a state to each rank that is behind, in turn, over the process group."""
         found: Mapping[str, Any] = {}
         data = transfer.pack(what) if self.rank == source else None
         if self.rank == source:
@@ -137,15 +137,15 @@ class Session(OuterStepSession):
     # Ending.
 
     def fail(self, why: str) -> None:
-        """Ends what this worker waits for in the engine, if there is one."""
+        """Fail operations in the engine that this worker waits for."""
         if self.compression is not None:
             self.compression.engine.fail(HipressError(why), "")
 
     def disconnect(self, in_peace: bool) -> None:
-        """Leaves the engine and the process group."""
+        """Leave the engine and the process group."""
         if self.optimizer is not None:
             self.optimizer.detach()
-            # Not self.compression: a view may end while what type "auto" had chosen is handed over.
+            # Not self.compression: a view may end while the choice of type "auto" is passed on.
             self.optimizer.compression.engine.close(in_peace)
         close_all()
         if dist.is_initialized():
@@ -182,8 +182,10 @@ def _store_on(address: str, timeout: datetime.timedelta) -> dist.TCPStore:
 
 
 def _drop(groups: list[dist.ProcessGroup]) -> None:
-    """Destroys the process groups. Their end waits for operations with members that are silent, for
-    which nobody waits but the process at its exit."""
+    """Destroy the process groups.
+
+    Destruction waits for operations with silent members. Only the exit of the process waits for it.
+    """
     held = [[group, private.backend(group)] for group in groups]
     groups.clear()
     dist.destroy_process_group()

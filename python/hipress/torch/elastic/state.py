@@ -1,4 +1,4 @@
-"""What elastic training consists of: model, optimizer, step, and what the user adds."""
+"""State of a training job in PyTorch: model, optimizer, step, and what the user adds."""
 
 from __future__ import annotations
 
@@ -23,26 +23,29 @@ from hipress.torch.settings import MIN_SIZE, Settings
 
 
 class State(state.State):
-    """The state of a training job whose workers come and go.
+    """State of a training job whose workers come and go.
 
-    :param model: on its device; all its parameters that require a gradient are averaged
-    :param optimizer: of its parameters; use ``state.optimizer`` in its place, which averages first.
-        With ``sync_every`` it is the inner optimizer, which averages nothing
-    :param compression: see :class:`hipress.torch.DistributedOptimizer`, as the next
-    :param topology, min_size, warmup_steps, plan, shared_momentum, backward_passes_per_step: also
-    :param sync_every: H, to synchronise weights every H steps instead of gradients in each, see
-        :class:`hipress.torch.DiLoCo`. A worker that dies or joins costs the other workers none of
-        the H steps
-    :param outer_optimizer: over the same parameters, with ``sync_every``
-    :param early_steps, early_sync_every, fragment_sync_delay, fragment_update_alpha: with
-        ``sync_every``; see :class:`hipress.torch.DiLoCo`
-    :param check_every: steps between comparisons of all workers' weights, bit by bit; with
-        ``sync_every`` this and warmup_steps count outer steps
-    :param timeout: seconds to wait for enough workers, and for one that lives but is far behind;
-        with ``sync_every`` longer than three outer steps take
-    :param kept: more that a worker which joins copies: objects with ``state_dict()`` and
-        ``load_state_dict()``, such as a scheduler, and plain values, which become attributes
-    :raises ValueError: for what cannot be kept
+    Args:
+        model: Model on its device. All its parameters that require a gradient are averaged.
+        optimizer: Optimizer of its parameters. Use ``state.optimizer`` instead, which averages
+            first. With ``sync_every`` it is the inner optimizer, which does not average.
+        compression: see :class:`hipress.torch.DistributedOptimizer`, also for the next arguments
+        topology, min_size, warmup_steps, plan, shared_momentum, backward_passes_per_step: see there
+        sync_every: H, to synchronize weights every H steps instead of gradients in each step; see
+            :class:`hipress.torch.DiLoCo`. If a worker dies or joins, the other workers lose none of
+            the H steps.
+        outer_optimizer: optimizer of the same parameters, with ``sync_every``
+        early_steps, early_sync_every, fragment_sync_delay, fragment_update_alpha: with
+            ``sync_every``; see :class:`hipress.torch.DiLoCo`
+        check_every: steps between bitwise comparisons of all workers' weights. With ``sync_every``,
+            this and warmup_steps count outer steps.
+        timeout: seconds to wait for enough workers, and for a worker that lives but is far behind.
+            With ``sync_every`` it must be longer than three outer steps.
+        kept: more values that a worker which joins copies: objects with ``state_dict()`` and
+            ``load_state_dict()``, such as a scheduler, and plain values. They become attributes.
+
+    Raises:
+        ValueError: for a value that cannot be kept
     """
 
     module = "hipress.torch.elastic"
@@ -100,10 +103,10 @@ class State(state.State):
                 )
             self.outer_steps = TensorOuterSteps(self._named(), optimizer, outer_optimizer, schedule)
         self.keep(kept)
-        self.settings()  # what is wrong is said before anybody waits for this worker
+        self.settings()  # errors are raised before any worker waits for this one
 
     def connect(self, group: dist.ProcessGroup) -> DistributedOptimizer | InnerOptimizer:
-        """The optimizer of one view, whose workers make this group and all call this."""
+        """Return the optimizer of one view. All workers of this group call this."""
         if self.outer_steps is not None:
             return self.outer_steps.connect(group, self.timeout, **self.options)
         return ViewOptimizer(
@@ -116,9 +119,10 @@ class State(state.State):
         )
 
     def settings(self) -> dict[str, str]:
-        """Texts that must be the same on all workers, by name.
+        """Return texts that must be the same on all workers, by name.
 
-        :raises ValueError: if a setting of the compression is wrong
+        Raises:
+            ValueError: if a setting of the compression is wrong
         """
         wanted = Settings.of(**self.options, encode_on="host")
         wanted.refuse_auto_topology()
@@ -131,8 +135,7 @@ class State(state.State):
         }
 
     def explain(self) -> Explanation:
-        """Return a printable explanation of this view's compression of gradients or
-        pseudo-gradients: the reasons for the choice, and the measurements."""
+        """Return the reasons for this view's compression, with the measurements, to be printed."""
         if self.session is not None and self.session.compression is not None:
             return self.session.compression.explain()
         wanted = Settings.of(**self.options, encode_on="host")
@@ -144,13 +147,13 @@ class State(state.State):
         return [(n, p) for n, p in self.model.named_parameters() if p.requires_grad]
 
     def state_dict(self) -> dict[str, Any]:
-        """All but the compression's part, for a checkpoint."""
+        """Return everything except the compression's state, for a checkpoint."""
         found = super().state_dict()
         found.update(model=self.model.state_dict(), optimizer=self.optimizer.state_dict())
         return found
 
     def load_state_dict(self, saved: Mapping[str, Any]) -> None:
-        """Goes on from what :meth:`state_dict` returned."""
+        """Restore what :meth:`state_dict` returned."""
         self.model.load_state_dict(saved["model"])
         self.optimizer.load_state_dict(saved["optimizer"])
         super().load_state_dict(saved)
@@ -164,35 +167,34 @@ class State(state.State):
         return found
 
     def copy(self, found: Mapping[str, Any]) -> None:
-        """Takes over what another worker's :meth:`to_copy` returned."""
+        """Restore what another worker's :meth:`to_copy` returned."""
         super().copy({**found, "model": {**self.model.state_dict(), **found["model"]}})
 
     def weights(self) -> Iterable[tuple[str, memoryview]]:
-        """The bytes of the model's parameters."""
+        """Return the bytes of the model's parameters."""
         return transfer.as_bytes(self.model.named_parameters())
 
     def drop_gradients(self) -> None:
-        """Forgets the gradients of a step that is not complete."""
+        """Drop the gradients of an incomplete step."""
         for parameter in self.model.parameters():
             parameter.grad = None
 
 
 class ElasticOptimizer(Forwarding):
-    """The user's optimizer, whose ``step()`` first averages the gradients over the present view,
-    unless it is an inner one.
+    """The user's optimizer with a ``step()`` that first averages gradients over the present view.
 
-    Every other attribute is the wrapped optimizer's.
+    An inner optimizer does not average. Every other attribute is the wrapped optimizer's.
     """
 
     def __init__(self, state: State, optimizer: torch.optim.Optimizer) -> None:
         self._state, self._optimizer = state, optimizer
 
     def synchronize(self) -> None:
-        """Waits until all gradients are averaged, e.g. to clip them before ``step()``."""
+        """Wait until all gradients are averaged, for example to clip them before ``step()``."""
         self._distributed().synchronize()
 
     def step(self, closure: Any = None) -> Any:
-        """Waits for the averages, and makes the optimizer's step."""
+        """Wait for the averages, and make the optimizer's step."""
         if self._state.applied:
             raise RuntimeError("call state.commit() after each optimizer.step()")
         session = self._state.session
@@ -202,7 +204,7 @@ class ElasticOptimizer(Forwarding):
         return result
 
     def add_param_group(self, group: dict[str, Any]) -> None:
-        """The optimizer's, before training begins."""
+        """Add a group of parameters to the optimizer. Only allowed before training begins."""
         if self._state.session is not None:
             raise RuntimeError(
                 "workers have begun to train with the parameters that the optimizer has: call "
@@ -211,7 +213,7 @@ class ElasticOptimizer(Forwarding):
         self._optimizer.add_param_group(group)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """The optimizer's; refused while gradients are on their way."""
+        """Reset the gradients. Refused while they are being averaged."""
         self._distributed().zero_grad(set_to_none)
 
     def _distributed(self) -> DistributedOptimizer | InnerOptimizer:

@@ -1,4 +1,4 @@
-"""Elastic training under torchrun alone, which tells its processes of one store for all of them."""
+"""Elastic training under torchrun alone, which gives its processes one store for all of them."""
 
 from __future__ import annotations
 
@@ -20,17 +20,20 @@ from hipress.torch.executors.job import own_host
 
 _NAMES = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 _jobs = itertools.count()
-_stores: list[dist.Store] = []  # rank 0 may serve the store to the others
+_stores: list[dist.Store] = []  # rank 0 may serve the store to the other ranks
 
 
 def environment(timeout: float) -> Mapping[str, str]:
-    """This process's variables, with HIPRESS_ELASTIC_* of torchrun's, if nobody has set them.
+    """Return this process's environment, with HIPRESS_ELASTIC_* from torchrun's if not set.
 
-    torchrun ends and starts all processes of a node together, and those of others, too. So these
-    are always the first ones of a job, with addresses and a secret of its own.
+    torchrun ends and starts the processes of all its nodes together. So these are always the first
+    processes of a job, with new addresses and a new secret.
 
-    :param timeout: seconds to wait for the others' addresses
-    :raises ElasticError: they did not come
+    Args:
+        timeout: seconds to wait for the addresses of other processes
+
+    Raises:
+        ElasticError: the addresses did not arrive
     """
     given = dict(os.environ)
     if given.get("HIPRESS_ELASTIC_AGENTS") or not all(given.get(name) for name in _NAMES):
@@ -53,7 +56,7 @@ def environment(timeout: float) -> Mapping[str, str]:
 
 
 def _exchange(timeout: float) -> tuple[list[str], str]:
-    """The address of each rank's agent, and the job's secret: of the user, or rank 0's."""
+    """Return the address of each rank's agent, and the job's secret: the user's, or rank 0's."""
     within = timedelta(seconds=timeout)
     store, rank, size = next(dist.rendezvous("env://", timeout=within))
     store.set_timeout(within)
@@ -75,12 +78,12 @@ def _exchange(timeout: float) -> tuple[list[str], str]:
     return agents, os.environ.get("HIPRESS_SECRET") or roster["secret"]
 
 
-# torchrun's store outlives the processes: what is found there may be of those before a restart. So
-# rank 0 shows everybody whom it has found, until each has found itself there, and said so.
+# torchrun's store outlives the processes, so its entries may be from processes before a restart.
+# Therefore rank 0 publishes a roster until each rank has found its entry there and confirmed it.
 
 
 def _call_the_roll(store: dist.Store, size: int, deadline: float) -> dict[str, Any]:
-    """Rank 0's part; returns once all have answered to the same roster."""
+    """Publish a roster as rank 0, and return it when all ranks have confirmed the same one."""
     own = os.environ.get("HIPRESS_SECRET")
     roster: dict[str, Any] = {"ranks": []}
     while True:
@@ -96,7 +99,10 @@ def _call_the_roll(store: dist.Store, size: int, deadline: float) -> dict[str, A
 
 
 def _answer(store: dist.Store, rank: int, token: str) -> dict[str, Any] | None:
-    """Another rank's part; returns the roster once all have answered to it."""
+    """Confirm the roster as another rank.
+
+    Return it when all ranks have confirmed it, otherwise None.
+    """
     roster = json.loads(_read(store, "roster") or "{}")
     if not roster or len(roster["ranks"]) <= rank or roster["ranks"][rank]["token"] != token:
         return None

@@ -1,4 +1,4 @@
-"""What a worker that joins, or is a step behind, copies from another one."""
+"""Copy of state to a worker that joins or is a step behind."""
 
 from __future__ import annotations
 
@@ -10,34 +10,35 @@ import torch
 import torch.distributed as dist
 
 _PART = 1 << 20
-"""Bytes of a message: each has the process group's timeout for itself, also on a slow link."""
+"""Bytes of a message. Each has the process group's timeout, also on a slow link."""
 _REPORTED_PARTS, _MAX_REPORTS = 16, 50
-"""Messages for which there is one report of how far a copy is, and the most reports of a copy."""
+"""Messages for which there is one report of a copy's progress, and the most reports of a copy."""
 
 
 def pack(state: Mapping[str, Any]) -> torch.Tensor:
-    """Serialises tensors, numbers, texts and containers of them: uint8, in host memory."""
+    """Serialize tensors, numbers, texts and containers of them: uint8, in host memory."""
     stream = io.BytesIO()
     torch.save(dict(state), stream)
     return torch.frombuffer(bytearray(stream.getvalue()), dtype=torch.uint8)
 
 
 def unpack(data: torch.Tensor) -> dict[str, Any]:
-    """Reads what :func:`pack` made; nothing in it can run code.
+    """Read what :func:`pack` made; nothing in it can run code.
 
-    :raises pickle.UnpicklingError: if it holds anything but tensors and plain values
+    Raises:
+        pickle.UnpicklingError: if it holds anything but tensors and plain values
     """
     return torch.load(io.BytesIO(data.numpy().tobytes()), map_location="cpu", weights_only=True)
 
 
 def send(data: torch.Tensor, rank: int) -> None:
-    """Sends bytes to another rank of the default process group, which must :func:`receive`."""
+    """Send bytes to another rank of the default process group, which must :func:`receive`."""
     for part in data.split(_PART):
         dist.send(part, rank)
 
 
 def reports(size: int) -> int:
-    """How often :func:`receive` of so many bytes says how far it is."""
+    """Return how often :func:`receive` of so many bytes reports its progress."""
     parts = -(-size // _PART)
     return -(-parts // _parts_of_a_report(parts))
 
@@ -47,9 +48,10 @@ def _parts_of_a_report(parts: int) -> int:
 
 
 def receive(size: int, rank: int, report: Callable[[int], None]) -> torch.Tensor:
-    """Receives ``size`` bytes that another rank sends: uint8.
+    """Receive ``size`` bytes that another rank sends: uint8.
 
-    :param report: called with 0, 1, ... as parts of it are there
+    Args:
+        report: called with 0, 1, ... when the part of that number has arrived
     """
     data = torch.empty(size, dtype=torch.uint8, device="cpu")
     parts = data.split(_PART)
@@ -62,7 +64,7 @@ def receive(size: int, rank: int, report: Callable[[int], None]) -> torch.Tensor
 
 
 def as_bytes(parameters: Iterable[tuple[str, torch.Tensor]]) -> Iterator[tuple[str, memoryview]]:
-    """The bytes of parameters, in host memory."""
+    """Yield the bytes of parameters, in host memory, by name."""
     for name, parameter in parameters:
         values = parameter.detach().cpu().contiguous().view(-1)
         yield name, memoryview(values.view(torch.uint8).numpy())

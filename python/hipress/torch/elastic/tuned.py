@@ -33,18 +33,18 @@ from hipress.torch.settings import Settings
 
 
 class ViewSynchronizer(TunedSynchronizer):
-    """A synchronizer of one view, whose choice the next view continues."""
+    """Synchronizer of one view, whose choice the next view continues."""
 
     known: Mapping[str, Any] | None = None
     """Choice of the last view, equal on all workers. It is set before the first step."""
 
     def choice(self) -> Mapping[str, Any] | None:
-        """Return :attr:`known` of the next view."""
+        """Return :attr:`known` for the next view."""
         return self.known
 
 
 class ViewOptimizer(DistributedOptimizer):
-    """The optimizer that averages gradients in one view."""
+    """Optimizer that averages gradients in one view."""
 
     _prepares_when_made = False  # when the view can be ended
     _measures_topology = False  # the ranks of a host differ between views

@@ -14,25 +14,28 @@ from hipress.torch.gradient import Gradient
 from hipress.torch.settings import Settings
 
 MESSAGE_ELEMENTS = 1024
-"""Uncompressed elements that are worth a message of their own: 4 KiB of float32."""
+"""Minimum uncompressed elements for a separate message: 4 KiB of float32."""
 
 RING_ELEMENTS = 64 * 1024
-"""Elements a rank from which on uncompressed sums go round a ring by default: it takes more steps,
-and never has two ranks send to the same one."""
+"""Minimum elements per rank for which uncompressed sums use a ring by default.
+
+A ring takes more steps, but two ranks never send to the same one.
+"""
 
 PARTITION_ELEMENTS = 256 * 1024
-"""Elements of a reduce-scatter's partition, unless a plan says how many there are."""
+"""Elements of a reduce-scatter's partition, unless a plan gives their number."""
 
 
 class AllReduce:
-    """Gives all ranks the sum, or the mean, of every gradient, by the topology of the settings.
+    """All-reduce of every gradient to all ranks, as a sum or mean, by the topology of the settings.
 
-    :param names: of the parameters, in an order that is the same on all ranks
-    :param average: whether results are means
+    Args:
+        names: names of the parameters, in an order that is the same on all ranks
+        average: whether results are means
     """
 
     fuses_small = True
-    """True if small gradients may travel packed in a fusion buffer."""
+    """Whether small gradients may travel packed in a fusion buffer."""
 
     def __init__(
         self,
@@ -44,48 +47,54 @@ class AllReduce:
     ) -> None:
         self.world_size, self.average = world_size, average
         self.topology = settings.topology
-        """The name in checkpoints of how ranks divide the work."""
+        """Name in checkpoints of how ranks divide the work."""
         self._settings, self.group = settings, group
         self._owners = {name: owner for owner, name in enumerate(names)}
 
     def owner(self, gradient: Gradient) -> int:
-        """A number that says, modulo the ranks, which rank sums what is not cut, or the first part.
+        """Return the number of a gradient's owner, modulo the ranks.
 
-        It differs between gradients, so that not all of them are summed on the same rank.
+        The owner sums a gradient that is not partitioned, or its first part. It differs between
+        gradients, so that not all of them are summed on the same rank.
         """
         return self._owners.setdefault(gradient.name, len(self._owners))
 
     def graph(self, gradient: Gradient) -> Graph:
-        """The graph of a gradient that is compressed."""
+        """Return the graph of a compressed gradient."""
         owner = self.owner(gradient)
         return self._settings.graph(gradient.count, self.world_size, owner, gradient.name)
 
     def uncompressed_graph(self, gradient: Gradient) -> Graph:
-        """The graph of what goes uncompressed as it lies: a ring if that is long and the topology
-        is "ps", else by the topology."""
+        """Return the graph of an uncompressed gradient that travels in place.
+
+        It is a ring if the gradient is long and the topology is "ps", otherwise the topology's
+        graph.
+        """
         long = gradient.count >= self.world_size * RING_ELEMENTS
         topology = "ring" if long and self._settings.topology == "colocated" else None
         owner = self.owner(gradient)
         return self._settings.graph(gradient.count, self.world_size, owner, topology=topology)
 
     def fused_graph(self, count: int, owner: int) -> Graph:
-        """The graph of a fusion buffer of ``count`` elements, cut for all ranks to sum a part."""
+        """Return the graph of a fusion buffer of ``count`` elements. Each rank sums a part."""
         # Topologies do so by themselves if there are many.
         long = count >= self.world_size * MIN_PARTITION_ELEMENTS
         partitions = None if long else max(1, min(self.world_size, count // MESSAGE_ELEMENTS))
         return self._settings.graph(count, self.world_size, owner, partitions=partitions)
 
     def on_user_group(self, gradients: Sequence[Gradient]) -> GroupAllReduce | GroupReduceScatter:
-        """The same operation by the user's process group, uncompressed."""
+        """Return the same operation on the user's process group, uncompressed."""
         divisor = self.world_size if self.average else 1
         return GroupAllReduce(self.group, gradients, divisor)
 
 
 class ReduceScatter(AllReduce):
-    """Gives every rank the means of its own chunks of FSDP's gradients; with a shared momentum
-    those of all ranks, which it adds to its next gradients."""
+    """Reduce-scatter of FSDP's gradients: every rank gets the means of its chunks.
 
-    fuses_small = False  # of small gradients, too, a rank needs its own chunks only
+    With a shared momentum every rank gets those of all ranks, and adds them to its next gradients.
+    """
+
+    fuses_small = False  # a rank needs only its own chunks of small gradients also
 
     def __init__(
         self, settings: Settings, group: dist.ProcessGroup, world_size: int, names: Iterable[str]
@@ -95,7 +104,7 @@ class ReduceScatter(AllReduce):
         self.topology = "reduce-scatter to all" if self._to_all else "reduce-scatter"
 
     def graph(self, gradient: Gradient) -> Graph:
-        """The graph of a gradient, compressed or not."""
+        """Return the graph of a gradient, compressed or not."""
         decision = self._settings.decisions.get(gradient.name)
         partitions = decision.partitions if decision else None
         return reduce_scatter(
@@ -105,7 +114,7 @@ class ReduceScatter(AllReduce):
     uncompressed_graph = graph
 
     def on_user_group(self, gradients: Sequence[Gradient]) -> GroupAllReduce | GroupReduceScatter:
-        """The same operation by the user's process group, uncompressed."""
+        """Return the same operation on the user's process group, uncompressed."""
         if self._to_all:
             return super().on_user_group(gradients)
         return GroupReduceScatter(self.group, gradients)
@@ -114,13 +123,14 @@ class ReduceScatter(AllReduce):
 def reduce_scatter(
     count: int, part: int, num_workers: int, partitions: int | None = None, to_all: bool = False
 ) -> Graph:
-    """The graph that leaves worker r with the sum of its part, the r-th of ``part`` elements: every
-    worker encodes all parts, each for its owner, who merges them in rank order.
+    """Return the graph that leaves worker r with the sum of the r-th part of ``part`` elements.
 
-    :param count: elements in all; the last parts may have fewer than the others, or none
-    :param partitions: about how many to cut all parts into; default: by size
-    :param to_all: whether the owner then encodes the sum, and all workers get that: twice as much
-        to send
+    Every worker encodes all parts, each for its owner, which merges them in rank order.
+
+    Args:
+        count: elements in all; the last parts may be shorter or empty
+        partitions: approximate number of partitions of all parts; default: by size
+        to_all: whether the owner then encodes the sum for all workers, which sends twice as much
     """
     size = PARTITION_ELEMENTS if partitions is None else -(-count // max(partitions, 1))
     cuts: list[tuple[int, Partition]] = [

@@ -1,4 +1,4 @@
-"""The native engine as the ranks of a process group use it: names, momentum, GPU staging."""
+"""Native engine for the ranks of a process group: names, momentum, GPU staging."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from hipress.torch.executors.staging import Host, staging
 from hipress.torch.private import backend
 
 _REPORT_SECONDS = 2.0
-"""Time in which the engine learns of a death that another connection has shown."""
+"""Seconds in which the engine learns of a failure that another connection has shown."""
 
 _JOB_NAME = re.compile("[0-9a-f]{32}")
 
@@ -36,13 +36,16 @@ _BEHIND = (
 
 
 class Engine(native.Engine):
-    """This rank's part of the job that the ranks of a process group make.
+    """This rank's part of the job that the ranks of a process group form.
 
-    To be made on all ranks together; :func:`engine_of` does.
+    All ranks construct it together; :func:`engine_of` does that.
 
-    :param name: of the job, the same on all ranks, and no other job's
-    :param timeout: seconds that a step waits for another rank
-    :raises HipressError: if a rank is missing
+    Args:
+        name: unique name of the job, the same on all ranks
+        timeout: seconds that a step waits for another rank
+
+    Raises:
+        HipressError: if a rank is missing
     """
 
     Error = HipressError
@@ -70,7 +73,7 @@ class Engine(native.Engine):
         self._stagings.clear()
 
     def use(self, group: dist.ProcessGroup) -> None:
-        """Makes this the user's own group from now on; it has the same ranks."""
+        """Use this user's group from now on. It has the same ranks."""
         self._user_group = group
 
     def explained(self, error: NodeError) -> NodeError:
@@ -78,33 +81,35 @@ class Engine(native.Engine):
         late = error.cause == Cause.TIMED_OUT
         explained = error.as_kind(NodeError, f"{error}; {_BEHIND}" if late else str(error))
         if error.rank is not None:
-            # The scheduler is a thread of the first rank's process, and goes with it.
+            # The scheduler is a thread of the first rank's process, and ends with it.
             explained.rank = self._ranks[error.rank if error.role == "worker" else 0]
             explained.role = "worker"
         return explained
 
     def momentum(self, key: int, count: int) -> torch.Tensor:
-        """The last result of a key with a shared momentum, float32[count]."""
+        """Return the last result of a key with a shared momentum, float32[count]."""
         values = torch.empty(count, dtype=torch.float32, device="cpu")
         self.check(lib.HipressGetMomentum(self.member.handle, key, values.data_ptr()))
         return values
 
     def set_momentum(self, key: int, values: torch.Tensor) -> None:
-        """Sets the last result of a key with a shared momentum: float32 in host memory."""
+        """Set the last result of a key with a shared momentum: float32 in host memory."""
         values = values.contiguous()
         self.check(lib.HipressSetMomentum(self.member.handle, key, values.data_ptr()))
 
     def roll_back_momentum(self, key: int, transaction: int) -> None:
-        """Puts a key's last result back to what it was before a transaction."""
+        """Restore a key's last result from before a transaction."""
         self.check(lib.HipressMomentumRollBack(self.member.handle, key, transaction))
 
-    # What goes by the user's own group.
+    # Operations on the user's own group.
 
     def wait(self, work: dist.Work, what: str, device: torch.device) -> None:
-        """Waits for a collective operation of the user's group that all ranks take part in; NCCL's
-        are waited for by the current stream, and NCCL watches them.
+        """Wait for a collective operation of the user's group, in which all ranks take part.
 
-        :raises HipressError: if it fails, or takes longer than the timeout
+        For operations of NCCL the current stream waits, and NCCL watches them.
+
+        Raises:
+            HipressError: if it fails, or takes longer than the timeout
         """
         if backend(self._user_group, device).name() == "nccl":
             work.wait()
@@ -115,7 +120,7 @@ class Engine(native.Engine):
             raise HipressError(self.lost(error, what)) from error
 
     def lost(self, error: Exception, what: str) -> str:
-        """The sentence about a collective operation of the user's group that has failed."""
+        """Return a sentence about a failed collective operation of the user's group."""
         why = self.failure(_REPORT_SECONDS) or "a rank has died or is too far behind"
         first = str(error).splitlines()[0]
         return f"{what}: {why}: the all-reduce of what goes uncompressed failed ({first})"
@@ -123,15 +128,14 @@ class Engine(native.Engine):
     # Gradients on a GPU.
 
     def staging(self, device: torch.device) -> Host:
-        """The staging of tensors on ``device``."""
+        """Return the staging of tensors on ``device``."""
         if device not in self._stagings:
             self._stagings[device] = staging(device)
         return self._stagings[device]
 
     def submit(self, job: Callable[[], None]) -> None:
-        """Runs ``job``, which waits for a GPU or for the user's group, in a thread; jobs run one by
-        one."""
-        if self._closed:  # what still fails then, in a thread that ends with it
+        """Run ``job`` in a thread, after earlier ones. It waits for a GPU or the user's group."""
+        if self._closed:  # jobs after close() run in a thread that ends with each
             jobs, _ = _start_thread()
             jobs.put(job)
             jobs.put(None)
@@ -157,7 +161,7 @@ def _work(jobs: queue.SimpleQueue) -> None:
 
 
 def _end(jobs: queue.SimpleQueue, thread: threading.Thread) -> None:
-    # A thread that comes back from PyTorch's C++ when Python has ended takes the process along.
+    # A thread that returns from PyTorch's C++ after Python has ended crashes the process.
     jobs.put(None)
     if thread is not threading.current_thread():
         thread.join(_REPORT_SECONDS)
@@ -167,18 +171,20 @@ _engines: dict[tuple, Engine] = {}
 
 
 def close_all() -> None:
-    """Closes all engines of this process, before their process groups are destroyed."""
+    """Close all engines of this process, before their process groups are destroyed."""
     for engine in list(_engines.values()):
         engine.close()
 
 
 def engine_of(group: dist.ProcessGroup, timeout: float) -> Engine:
-    """The group's engine for this timeout, on all ranks together: a new one if there is none yet,
-    or the last one has failed.
+    """Return the group's engine for this timeout, on all ranks together.
 
-    :raises HipressError: if a rank is missing
+    It is a new one if there is none yet, or the last one has failed.
+
+    Raises:
+        HipressError: if a rank is missing
     """
-    # A group that is made anew may have the name of one that was destroyed, and other ranks.
+    # A new group may have the name of one that was destroyed, and other ranks.
     ranks = tuple(dist.get_process_group_ranks(group))
     about = (group.group_name, ranks, dist.get_rank(group), timeout)
     known = _engines.get(about)

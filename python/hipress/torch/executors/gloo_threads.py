@@ -1,10 +1,10 @@
-"""What Gloo's threads do for this process: an interpreter that ends waits until that is over.
+"""Wait for Gloo's threads when the interpreter ends.
 
-A thread of Gloo's needs Python's lock to run a callback of a future's, to free the callback after
-that, and to give up tensors that Python knows, too. Whoever waits for the future may be told first,
-and end. Before Python 3.14, a thread of C++ that asks an interpreter that is ending for its lock
-ends the process: "terminate called without an active exception". PyTorch waits for its threads only
-when the last that holds the process group is gone, which may be the module of a script.
+A thread of Gloo needs Python's lock to run a callback of a future and to free it. It also needs the
+lock to release tensors that Python knows. The waiter for the future may continue earlier, and end.
+Before Python 3.14, a C++ thread that requests the lock of an ending interpreter ends the process:
+"terminate called without an active exception". PyTorch waits for its threads only when the last
+owner of the process group has been freed, which may be the module of a script.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ import torch
 import torch.distributed as dist
 
 MAX_SECONDS = 2.0
-"""For which a process waits at its end, at most: the other ranks may be gone."""
+"""Maximum seconds for which a process waits at its end, because other ranks may have ended."""
 _POLL_SECONDS = 0.001
 _NAME = "pt_gloo"
-"""What the names of Gloo's threads, which PyTorch gives them, begin with."""
+"""Prefix of the names that PyTorch gives to Gloo's threads."""
 
 
 class _Held:
-    """A callback of a future's; there are weak references to it."""
+    """Callback of a future that supports weak references."""
 
     __slots__ = ("__weakref__", "_call")
 
@@ -45,20 +45,24 @@ _held: set[weakref.ref[_Held]] = set()
 def awaited(
     call: Callable[[torch.futures.Future], Any],
 ) -> Callable[[torch.futures.Future], Any]:
-    """The same callback, for which this process waits at its end: until it has run and its thread
-    has freed it."""
+    """Return the same callback, but make the end of this process wait for it.
+
+    The process waits until the callback has run and its thread has freed it.
+    """
     held = _Held(call)
     # A function without bytecode, in which the thread that frees it cannot lose Python's lock.
     _held.add(weakref.ref(held, _held.discard))
     return held
 
 
-_works: list[dist.Work] = []  # else nothing of Python's may hold one that is under way
+_works: list[dist.Work] = []  # otherwise Python may hold no reference to a pending one
 
 
 def completed(work: dist.Work) -> dist.Work:
-    """The same operation, which may be under way when a job is over: this process waits for it at
-    its end."""
+    """Return the same operation, but make the end of this process wait for its completion.
+
+    It may be in progress when a job ends.
+    """
     _works[:] = [each for each in _works if not _is_over(each)]
     _works.append(work)
     return work
@@ -72,8 +76,10 @@ def _is_over(work: dist.Work) -> bool:
 
 
 def _any_runs() -> bool:
-    """Whether one of Gloo's threads is on a processor or waits for one, as it does that is to have
-    Python's lock. Those of other systems than Linux are not known."""
+    """Return whether one of Gloo's threads runs or is ready to run.
+
+    A thread that will get Python's lock is. This is known on Linux only.
+    """
     for task in Path("/proc/self/task").glob("*"):
         try:
             name, state = task.joinpath("stat").read_text().split("(", 1)[1].rsplit(")", 1)
@@ -85,7 +91,7 @@ def _any_runs() -> bool:
 
 
 def settle() -> None:
-    """Waits until Gloo's threads do nothing that needs Python's lock, or for a while."""
+    """Wait until no thread of Gloo needs Python's lock, for at most MAX_SECONDS."""
     until, idle = time.monotonic() + MAX_SECONDS, 0
     while idle < 2 and time.monotonic() < until:
         time.sleep(_POLL_SECONDS)  # without Python's lock

@@ -1,7 +1,7 @@
-"""The executor of buckets in host memory, by the native engine.
+"""Executor of buckets in host memory, by the native engine.
 
-A gradient is a key of the engine's, which stays when DDP puts the gradient into another bucket.
-What goes uncompressed has keys of the bucket's own.
+A gradient is a key of the engine, which stays when DDP moves the gradient to another bucket.
+Uncompressed gradients have keys of the bucket.
 """
 
 from __future__ import annotations
@@ -25,13 +25,15 @@ from hipress.torch.state.momentum import MomentumAccess, SharedMomentum
 
 
 class HostExecutor:
-    """Makes buckets, and their keys when they are first needed: all ranks do that together and in
-    the same order.
+    """Executor that creates buckets, and their keys when they are first needed.
 
-    :param collective: says by which graphs gradients travel
-    :param error_feedback: of compressed gradients
-    :param shared: momentum of compressed gradients, if there is one
-    :param shapes: of gradients as they lie in flat tensors, by name
+    All ranks do that together and in the same order.
+
+    Args:
+        collective: graphs by which gradients travel
+        error_feedback: states of compressed gradients
+        shared: momentum of compressed gradients, if there is one
+        shapes: shapes of gradients in flat tensors, by name
     """
 
     def __init__(
@@ -47,33 +49,33 @@ class HostExecutor:
         self._settings, self._collective = settings, collective
         self._error_feedback = error_feedback
         self._keys: dict[tuple, int] = {}
-        """The keys of compressed gradients."""
+        """Keys of compressed gradients."""
         self._to_move: dict[str, MomentumAccess] = {}
-        """Where the momentum of gradients goes whose keys have had no step."""
+        """Destinations of the momentum of gradients whose keys have had no step."""
 
     def __del__(self) -> None:
         self.engine.retire_keys(self._keys.values())
 
     @property
     def transaction(self) -> int:
-        """The number by which steps that begin now can be put back; 0: they cannot."""
+        """Number with which new steps can be rolled back, or 0 if they cannot."""
         return self._error_feedback.transaction
 
     def codecs_warm_up(self, step: int) -> bool:
-        """False: buckets are the same while a codec warms up."""
+        """Return False, because buckets do not change after a codec's warm-up."""
         return False
 
     def tasks(self) -> dict[str, tuple[Graph, list[Task]]]:
-        """The graphs of compressed gradients that have a key, and this rank's tasks of them."""
+        """Return the graphs of compressed gradients with a key, and this rank's tasks of them."""
         node = worker(self.engine.rank)
         graphs = {each.name: self._collective.graph(each) for each, _ in self._keys}
         return {name: (graph, graph.tasks.get(node, [])) for name, graph in graphs.items()}
 
     def poll(self) -> None:
-        """Does nothing: what goes wrong reaches the future of a step."""
+        """Do nothing, because errors reach the future of a step."""
 
     def join(self) -> None:
-        """Does nothing: a step is over when its future is."""
+        """Do nothing, because a step ends with its future."""
 
     def bucket(
         self,
@@ -82,11 +84,14 @@ class HostExecutor:
         uncompressed: Sequence[Gradient],
         codecs_warm_up: bool = False,
     ) -> HostSteps:
-        """Prepares the steps of a bucket, on all ranks together.
+        """Prepare the steps of a bucket, on all ranks together.
 
-        :param flat: a tensor like those of the steps
-        :param codecs_warm_up: makes no difference here
-        :raises hipress.HipressError: if ranks differ, or one is missing
+        Args:
+            flat: tensor of the same form as in the steps
+            codecs_warm_up: not used here
+
+        Raises:
+            hipress.HipressError: if ranks differ, or one is missing
         """
         if self._needs_user_group(flat):
             native = self._native(flat.dtype, compressed, (), ()) if compressed else None
@@ -100,8 +105,10 @@ class HostExecutor:
         return HostSteps(self, native, group, compressed, uncompressed)
 
     def _needs_user_group(self, flat: torch.Tensor) -> bool:
-        """Checks whether the engine cannot take what goes uncompressed: other dtypes, and what is
-        on a GPU whose process group is NCCL's."""
+        """Return whether the engine cannot send the uncompressed gradients.
+
+        These are other dtypes, and gradients on a GPU whose process group is NCCL's.
+        """
         if flat.dtype not in FLAGS:
             return True
         staged = isinstance(self.engine.staging(flat.device), Staged)
@@ -114,10 +121,11 @@ class HostExecutor:
         fused: Sequence[Gradient],
         in_place: Sequence[Gradient],
     ) -> HostBucket:
-        """The engine's part of a bucket.
+        """Return the engine's part of a bucket.
 
-        :param fused: gradients that travel packed in a fusion buffer
-        :param in_place: uncompressed gradients that travel as they lie
+        Args:
+            fused: gradients that travel packed in a fusion buffer
+            in_place: uncompressed gradients that travel in place
         """
         rank, keys, own = self._settings.rank if compressed else 0, [], []
         if rank:
@@ -168,8 +176,10 @@ class HostExecutor:
         return self._keys[about]
 
     def move_momentum(self, gradients: Sequence[Gradient]) -> None:
-        """Leaves the shared momentum of these to their keys, from their first step on: until then,
-        in a warm-up perhaps, they have one as they go uncompressed."""
+        """Move the shared momentum of these gradients to their keys, in their first step.
+
+        Until then, for example in a warm-up, they have the momentum of uncompressed gradients.
+        """
         for gradient in gradients if self._to_move else ():
             access = self._to_move.pop(gradient.name, None)
             if access is not None:
@@ -178,10 +188,11 @@ class HostExecutor:
     def _fused_key(
         self, what: str, count: int, dtype: torch.dtype, of: Sequence[Gradient], owner: int
     ) -> int:
-        """The key of ``count`` uncompressed elements in a fusion buffer.
+        """Return the key of ``count`` uncompressed elements in a fusion buffer.
 
-        :param of: the gradients that they come from
-        :param owner: see :meth:`AllReduce.owner`
+        Args:
+            of: gradients of these elements
+            owner: see :meth:`AllReduce.owner`
         """
         whole = Gradient(f"{what} of {summarize([g.name for g in of])}", 0, count)
         graph = self._collective.fused_graph(count, owner)
@@ -200,11 +211,13 @@ class HostExecutor:
 
 
 class HostSteps:
-    """The steps of one bucket, through host memory.
+    """Steps of one bucket, through host memory.
 
-    :param native: the engine's part; None if it has none
-    :param group_sum: what goes by the user's process group, if anything does
-    :param compressed, uncompressed: gradients
+    Args:
+        native: the engine's part; None if it has none
+        group_sum: the part of the user's process group, if it has any
+        compressed: compressed gradients
+        uncompressed: uncompressed gradients
     """
 
     def __init__(
@@ -219,9 +232,10 @@ class HostSteps:
         self._compressed, self._uncompressed = compressed, uncompressed
 
     def start(self, flat: torch.Tensor, what: str) -> torch.futures.Future:
-        """Starts a step, and returns the future of ``flat``.
+        """Start a step, and return the future of ``flat``.
 
-        :param what: names the bucket in errors
+        Args:
+            what: name of the bucket in errors
         """
         engine = self._executor.engine
         self._executor.move_momentum(self._compressed)

@@ -1,7 +1,7 @@
 """Calls of the native engine for a bucket of gradients in host memory.
 
-What a key does on this rank is its graph's program; how each encode of it is done, with which
-codec, state and scale, is bound to it here (``src/casync/binding.h``).
+The work of a key on this rank is its graph's program. Codec, state and scale of each encode are
+bound to it here (``src/casync/binding.h``).
 """
 
 from __future__ import annotations
@@ -35,13 +35,14 @@ def add_key(
     momentum: float = 0.0,
     wide: bool = True,
 ) -> int:
-    """Begins to make the key of a gradient, on all ranks together; returns its number.
+    """Start to create the key of a gradient on all ranks together, and return its number.
 
-    :param error_feedback: says how this rank's tasks encode, and keeps their states
-    :param about: settings that must be the same on all ranks
-    :param momentum: see :meth:`Engine.add_key`
-    :param wide: whether uncompressed sums on their way through others are float32, whatever the
-        gradient's type; what all ranks get at the end has that type
+    Args:
+        error_feedback: codecs and states of this rank's tasks
+        about: settings that must be the same on all ranks
+        momentum: see :meth:`Engine.add_key`
+        wide: whether partial sums of uncompressed gradients are float32 in messages, whatever the
+            gradient's type; the final result has that type
     """
     node, codecs = worker(engine.rank), error_feedback.codecs
     mean = 1.0 / engine.world_size if codecs.average else 1.0
@@ -66,11 +67,12 @@ def _spans(gradients: Iterable[Gradient]) -> list[tuple[int, int]]:
 
 
 class HostBucket(Bucket):
-    """A bucket of PyTorch's; see :class:`hipress.runtime.engine.Bucket`.
+    """Bucket of PyTorch; see :class:`hipress.runtime.engine.Bucket`.
 
-    :param dtype: of the flat tensor
-    :param gradients: all of the bucket's
-    :param fused: gradients that travel in a fusion buffer, by the key ``fusion``
+    Args:
+        dtype: type of the flat tensor
+        gradients: all gradients of the bucket
+        fused: gradients that travel in a fusion buffer, by the key ``fusion``
     """
 
     def __init__(
@@ -91,10 +93,12 @@ class HostBucket(Bucket):
     def set_low_rank(
         self, p: int, q: int, factors: Sequence[Factors], matrices: Sequence[Gradient]
     ) -> None:
-        """Makes matrices travel as factors: all P, and the fused gradients, by one key; all Q by
-        another.
+        """Send matrices as low-rank factors.
 
-        :param factors: the states of the matrices
+        All P and the fused gradients use one key, and all Q another one.
+
+        Args:
+            factors: the states of the matrices
         """
         self._factors = list(factors)
         addresses = np.array([ctypes.addressof(f.matrix) for f in factors], np.uint64)
@@ -114,11 +118,12 @@ class HostBucket(Bucket):
     def run(
         self, host: torch.Tensor, done: Callable[[HipressError | None], None], transaction: int = 0
     ) -> None:
-        """Starts a step; all that it needs must stay until it is over.
+        """Start a step. Its memory must stay valid until the step has ended.
 
-        :param host: the flat tensor
-        :param done: called in any thread when the step is over, with its error
-        :param transaction: by whose number it can be put back; 0: it cannot
+        Args:
+            host: the flat tensor
+            done: called in any thread when the step has ended, with its error
+            transaction: number with which the step can be rolled back, or 0 if it cannot
         """
 
         def on_done(error: HipressError | None, nonfinite: bool) -> None:

@@ -1,10 +1,10 @@
-"""Jobs of the native engine, whose workers are the ranks of a process group.
+"""Jobs of the native engine whose workers are the ranks of a process group.
 
-They meet through the process group's store: the group's first rank starts the job's scheduler in
-the background of its process, and leaves its address and a fresh secret there. Where the user has
-given all ranks a secret (``HIPRESS_SECRET``), that one counts, and never goes through the store.
-From then on the ranks talk over the engine's own connections, which know the secret and are
-encrypted between machines.
+The ranks meet through the process group's store. The group's first rank starts the job's scheduler
+in the background of its process, and writes its address and a new secret to the store. If the user
+has given all ranks a secret (``HIPRESS_SECRET``), that one is used, and never written to the store.
+From then on the ranks communicate over the engine's own connections, which are authenticated with
+the secret and encrypted between hosts.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from hipress.torch import private
 _views: weakref.WeakKeyDictionary[dist.ProcessGroup, ElasticView] = weakref.WeakKeyDictionary()
 """View of each process group that :func:`assign_view` has been called with."""
 _timelines: set[str] = set()
-"""Files that this process's schedulers are to write."""
+"""Files that this process's schedulers will write."""
 
 
 @dataclass(frozen=True)
@@ -49,17 +49,22 @@ _NO_VIEW = ElasticView(0, "", "")
 
 
 def assign_view(group: dist.ProcessGroup, view: ElasticView) -> None:
-    """Make all jobs of a process group, from now on, jobs of a view of an elastic job."""
+    """Assign a view of an elastic job to a process group, for its later jobs."""
     _views[group] = view
 
 
 def join(group: dist.ProcessGroup, name: str, timeout: float) -> tuple[Member, Scheduler | None]:
-    """Makes this rank a worker of a job of the group's ranks, which all call this together.
+    """Make this rank a worker of a job of the group's ranks, which all call this together.
 
-    :param name: of the job, which no other job of the store has
-    :param timeout: seconds to wait for another rank, now and in every step
-    :returns: the worker, and the job's scheduler if it is in this process
-    :raises HipressError: if a rank is missing, or an option in the environment is wrong
+    Args:
+        name: name of the job, unique in the store
+        timeout: seconds to wait for another rank, now and in every step
+
+    Returns:
+        The worker, and the job's scheduler if it is in this process.
+
+    Raises:
+        HipressError: if a rank is missing, or an option in the environment is wrong
     """
     store = dist.PrefixStore(f"hipress/{name}", private.default_store())
     seconds = max(1, math.ceil(min(timeout, 86400)))
@@ -80,7 +85,7 @@ def join(group: dist.ProcessGroup, name: str, timeout: float) -> tuple[Member, S
     def get() -> str:
         try:
             return store.get("scheduler")
-        except RuntimeError as error:  # it is silent, or gone, maybe with the store
+        except RuntimeError as error:  # it is silent or has ended, maybe with the store
             why = str(error).splitlines()[0]
             first = dist.get_process_group_ranks(group)[0]
             raise HipressError(f"rank {first} did not start this job: {why}") from error
@@ -98,7 +103,7 @@ def join(group: dist.ProcessGroup, name: str, timeout: float) -> tuple[Member, S
 
 
 def _timeline(group: dist.ProcessGroup, name: str, view: int) -> str:
-    """Return the file for the timeline of a group's job; empty for none.
+    """Return the file for the timeline of a group's job, or an empty string.
 
     The first job of all ranks writes the file that HIPRESS_TIMELINE names. For other jobs a part of
     their name is added. In an elastic job the view's number is added first, because its processes
@@ -115,13 +120,13 @@ def _timeline(group: dist.ProcessGroup, name: str, view: int) -> str:
 
 
 def named_interface() -> str:
-    """The network interface that the user has named for us, or for Gloo."""
+    """Return the network interface that the user has named for HiPress, or for Gloo."""
     named = os.environ.get("DMLC_INTERFACE") or os.environ.get("GLOO_SOCKET_IFNAME", "")
     return named.split(",")[0]
 
 
 def own_host() -> str:
-    """Finds the address by which other ranks reach this one."""
+    """Return the address at which other ranks reach this one."""
     if os.environ.get("DMLC_NODE_HOST"):
         return addresses.without_brackets(os.environ["DMLC_NODE_HOST"])
     master = os.environ.get("MASTER_ADDR") or socket.gethostname()

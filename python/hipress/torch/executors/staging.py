@@ -1,13 +1,13 @@
-"""Gradients in a GPU's memory: a bucket goes to host memory, where it is synchronised, and back.
+"""Staging of gradients in a GPU's memory: a bucket is copied to host memory and back.
 
-The training thread only queues work. The copy to page-locked memory, on a stream of its own, waits
-on the device for what computes the bucket. One thread waits for such copies; it then starts the
-bucket's step, as of any tensor in host memory. The library's thread that ends the step queues the
-copy back, on a second stream, so that a bucket on its way back does not wait for one that is still
-being computed. The future makes the stream of whoever waits for it wait for that copy, so nobody
-waits for the device as a whole.
+It is synchronized in host memory. The training thread only queues work. The copy to page-locked
+memory, on a separate stream, waits on the device for the computation of the bucket. One thread
+waits for such copies. It then starts the bucket's step, as for any tensor in host memory. The
+library's thread that ends the step queues the copy back on a second stream. So this copy does not
+wait for a bucket that is still being computed. A stream that waits for the future waits for that
+copy only, so no stream waits for the whole device.
 
-At 1 to 10 Gbit/s the way over PCIe is at least ten times faster than the network.
+At 1 to 10 Gbit/s, PCIe is at least ten times faster than the network.
 """
 
 from __future__ import annotations
@@ -21,44 +21,45 @@ from typing import Any
 import torch
 
 _POLL_SECONDS = 0.0005
-"""Time between polls of whether a copy is complete."""
+"""Seconds between polls of whether a copy is complete."""
 
 
 class Fetched:
-    """A bucket's copy in host memory: for tensors that are there, they themselves."""
+    """A bucket's copy in host memory. For tensors in host memory, it is the bucket itself."""
 
     def __init__(self, flat: torch.Tensor) -> None:
         self._flat = flat
 
     def host(self, timeout: float) -> torch.Tensor:
-        """The copy, once it is complete.
+        """Return the copy when it is complete.
 
-        :raises TimeoutError: if it is not, after so many seconds
+        Raises:
+            TimeoutError: if it is not, after so many seconds
         """
         return self._flat
 
     def copy_back(self) -> None:
-        """Queues that the bucket becomes what the copy is now; the copy is then no longer valid."""
+        """Queue a copy back to the bucket. This copy is not valid after that."""
 
 
 class Host:
-    """Synchronises tensors in host memory where they are."""
+    """Staging of tensors in host memory, without a copy."""
 
     def future(self) -> torch.futures.Future:
-        """Makes the future of a bucket that is synchronised."""
+        """Return a new future for a bucket."""
         return torch.futures.Future()
 
     def fetch(self, flat: torch.Tensor) -> Fetched:
-        """Starts to copy ``flat``; called on its stream, when all that computes it is queued."""
+        """Start to copy ``flat``. Call this on its stream, when all its computation is queued."""
         return Fetched(flat)
 
     def returning(self) -> contextlib.AbstractContextManager:
-        """The context in which the thread that ends a step queues copies and sets the future."""
+        """Return the context in which the thread that ends a step copies and sets the future."""
         return contextlib.nullcontext()
 
 
 class Cuda:
-    """The parts of torch.cuda that staging needs. Tests put a device of their own in its place.
+    """Parts of torch.cuda that staging needs. Tests replace them by those of a test device.
 
     Streams have ``record_event()`` and ``wait_event(event)``, events ``query()``, as torch.cuda's.
     """
@@ -79,18 +80,21 @@ class Cuda:
         return torch.empty(size, dtype=torch.uint8, device="cpu", pin_memory=True)
 
     def copy(self, target: torch.Tensor, source: torch.Tensor, stream: Any) -> None:
-        """Queues a copy between host and device memory; the latter stays allocated until then."""
+        """Queue a copy between host and device memory. Device memory stays allocated until then."""
         with torch.cuda.stream(stream):
             target.copy_(source, non_blocking=True)
         (target if target.is_cuda else source).record_stream(stream)
 
     def upload(self, data: bytes) -> torch.Tensor:
-        """Copies to uint8 in device memory, before what the current stream does next."""
+        """Copy data to uint8 in device memory, before the next work of the current stream."""
         memory = torch.frombuffer(bytearray(data), dtype=torch.uint8).pin_memory()
         return memory.to(self._device, non_blocking=True)
 
     def run(self, stream: Any, work: Callable[[], None], tensors: Sequence[torch.Tensor]) -> None:
-        """Queues what ``work`` queues on ``stream``; ``tensors`` stay allocated until then."""
+        """Call ``work``, which queues work on ``stream``.
+
+        ``tensors`` stay allocated until that is done.
+        """
         with torch.cuda.stream(stream), torch.no_grad():
             work()
         for tensor in tensors:
@@ -101,9 +105,9 @@ class Cuda:
 
 
 class Staged(Host):
-    """Synchronises tensors of one device by way of host memory.
+    """Staging of tensors of one device through host memory.
 
-    Host memory is kept for the next step; there is as much as is on its way at a time.
+    Host memory is kept for the next step. Its size is that of all buckets in progress at a time.
     """
 
     def __init__(self, device: Cuda) -> None:
@@ -132,7 +136,7 @@ class Staged(Host):
                 best = min(fitting, key=lambda each: each[0].numel())
                 self._free = [each for each in self._free if each is not best]
                 return best
-            if self._free:  # of buckets that are no more: DDP makes others after its first step
+            if self._free:  # of former buckets: DDP makes other ones after its first step
                 self._free.pop(0)
         return self.device.host_memory(size), None
 
@@ -140,7 +144,7 @@ class Staged(Host):
         return self.device.use(self.up)
 
     def give_back(self, memory: torch.Tensor) -> None:
-        """Keeps host memory for another bucket, after the copies from it that are queued now."""
+        """Keep host memory for another bucket, which uses it after the copies queued now."""
         with self._lock:
             self._free.append((memory, self.up.record_event()))
 
@@ -169,15 +173,15 @@ class _StagedCopy(Fetched):
 
 
 def staging(device: torch.device) -> Host:
-    """Makes the staging of tensors on ``device``."""
+    """Return a new staging of tensors on ``device``."""
     return Staged(Cuda(device)) if device.type == "cuda" else Host()
 
 
 def current(device: torch.device) -> contextlib.AbstractContextManager:
-    """The context in which NCCL exchanges objects on ``device``."""
+    """Return the context in which NCCL exchanges objects on ``device``."""
     return torch.cuda.device(device) if device.type == "cuda" else contextlib.nullcontext()
 
 
 def device_of(tensors: list[torch.Tensor]) -> torch.device:
-    """The device of a model; the first one, if it is on several."""
+    """Return the device of a model, or its first one."""
     return tensors[0].device if tensors else torch.device("cpu")

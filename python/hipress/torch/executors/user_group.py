@@ -1,4 +1,4 @@
-"""Sums on the user's own process group, of what the engine cannot take."""
+"""Sums on the user's own process group, of gradients that the engine does not support."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from hipress.torch.gradient import Gradient
 
 
 class PendingSum(NamedTuple):
-    """A collective operation under way; ``unpack()`` copies its results to the gradients."""
+    """Pending collective operation. ``unpack()`` copies its results to the gradients."""
 
     work: dist.Work
     unpack: Callable[[], None]
 
 
 class GroupAllReduce:
-    """The all-reduce of some gradients of a bucket, packed into one buffer.
+    """All-reduce of some gradients of a bucket, packed into one buffer.
 
-    :param divisor: of the summands: the number of ranks, if results are means
+    Args:
+        divisor: divisor of the summands: the number of ranks, if results are means
     """
 
     def __init__(
@@ -32,8 +33,10 @@ class GroupAllReduce:
         self._buffer: torch.Tensor | None = None
 
     def start(self, flat: torch.Tensor) -> PendingSum:
-        """Starts the operation, in the training thread: a group's collectives must begin in the
-        same order on all ranks."""
+        """Start the operation in the training thread.
+
+        A group's collective operations must start in the same order on all ranks.
+        """
         pieces = [flat[piece] for piece in self._slices]
         packed = self._pack(flat, pieces)
         if self._divisor > 1:
@@ -48,7 +51,7 @@ class GroupAllReduce:
         return PendingSum(work, unpack)
 
     def _pack(self, flat: torch.Tensor, pieces: Sequence[torch.Tensor]) -> torch.Tensor:
-        """The pieces one behind the other: ``flat`` itself if they are all of it."""
+        """Return the pieces in one tensor: ``flat`` itself if they are all of it."""
         count = sum(len(piece) for piece in pieces)
         if count == len(flat):
             return flat
@@ -58,14 +61,14 @@ class GroupAllReduce:
 
 
 class GroupReduceScatter:
-    """The reduce-scatter of some gradients of a bucket with a row for each rank: means."""
+    """Reduce-scatter of some gradients of a bucket with a row for each rank: means."""
 
     def __init__(self, group: dist.ProcessGroup, gradients: Sequence[Gradient]) -> None:
         self._group, self._gradients = group, gradients
         self._buffer: torch.Tensor | None = None
 
     def start(self, flat: torch.Tensor) -> PendingSum:
-        """Starts the operation, in the training thread, see :meth:`GroupAllReduce.start`."""
+        """Start the operation, in the training thread, see :meth:`GroupAllReduce.start`."""
         rank, rows = dist.get_rank(self._group), dist.get_world_size(self._group)
         table = flat.view(rows, -1)
         chunks = [g.chunk for g in self._gradients]

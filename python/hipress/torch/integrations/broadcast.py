@@ -1,4 +1,4 @@
-"""Makes weights, and optimizers' states, those of one rank on all ranks."""
+"""Broadcast of one rank's weights and optimizer states to all ranks."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ def broadcast_parameters(
     root_rank: int = 0,
     group: dist.ProcessGroup | None = None,
 ) -> None:
-    """Copies tensors in place from a rank to all others: ``model.state_dict()``, for example.
+    """Copy tensors in place from a rank to all other ranks, for example ``model.state_dict()``.
 
-    Elements go in their logical order, so views and other memory formats may be among them. Ranks
-    outside ``group`` may also call this, as torch.distributed.broadcast(): it does nothing there.
+    Elements are sent in their logical order, so views and other memory formats are allowed. Ranks
+    outside ``group`` may also call this, as in torch.distributed.broadcast(). It does nothing
+    there.
     """
     group = initialized_group(group, "broadcast_parameters()")
     if dist.get_rank(group) < 0:
@@ -31,7 +32,7 @@ def broadcast_parameters(
     for _, value in pairs(items, "broadcast_parameters", "model.state_dict()"):
         if isinstance(value, torch.Tensor):
             tensor = value.detach()
-            # Gloo takes the elements that follow the first one in memory, whatever the strides.
+            # Gloo sends the elements that follow the first one in memory, and ignores strides.
             whole = tensor.contiguous()
             dist.broadcast(whole, root_rank, group=group)
             if whole is not tensor:
@@ -45,7 +46,7 @@ def broadcast_optimizer_state(
 ) -> None:
     """Copy the optimizer state of ``root_rank``, with its learning rates, to every rank.
 
-    Ranks outside ``group`` may also call this: it does nothing there.
+    Ranks outside ``group`` may also call this. It does nothing there.
 
     Raises:
         ValueError: on all ranks, if it holds anything but tensors, numbers and texts

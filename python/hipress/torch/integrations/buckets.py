@@ -1,4 +1,4 @@
-"""The buckets of a DistributedOptimizer: gradients that travel together in one flat tensor."""
+"""Buckets of a DistributedOptimizer: gradients that travel together in one flat tensor."""
 
 from __future__ import annotations
 
@@ -18,25 +18,27 @@ class Bucket:
         self.named = named
         self.gradients = packed((name, parameter.numel()) for name, parameter in named)
         self.dtype = of_gradient(named[0][1])
-        """Of the flat tensor."""
+        """Type of the flat tensor."""
         self._flat: torch.Tensor | None = None
         self._packed: list[tuple[torch.Tensor, int] | None] = []
-        """The gradients, and their versions, when they were packed; None of a frozen parameter."""
+        """Gradients with their versions when they were packed; None for frozen parameters."""
 
     def like(self) -> torch.Tensor:
-        """An empty tensor of the flat one's dtype, on its device."""
+        """Return an empty tensor of the flat one's dtype, on its device."""
         return torch.empty(0, dtype=self.dtype, device=self.named[0][1].device)
 
     def pack(self) -> torch.Tensor:
-        """Packs the gradients into one flat tensor; a contiguous one alone stays as it is. Of
-        parameters that were frozen it has zeros.
+        """Pack the gradients into one flat tensor. A single contiguous gradient is used unchanged.
 
-        :raises HipressError: for a gradient that cannot lie there
+        Frozen parameters get zeros.
+
+        Raises:
+            HipressError: for a gradient that cannot be packed
         """
         self._packed, flat = [], []
         for name, parameter in self.named:
             if parameter.requires_grad:
-                if parameter.grad is None:  # unused on this rank; others may have used it
+                if parameter.grad is None:  # unused on this rank; other ranks may have used it
                     parameter.grad = _zeros(parameter)
                 gradient = parameter.grad
                 if gradient.layout != torch.strided:
@@ -61,9 +63,10 @@ class Bucket:
         return self._flat
 
     def check_unchanged(self) -> None:
-        """Checks that gradients are as they were packed.
+        """Check that gradients have not changed since they were packed.
 
-        :raises RuntimeError: if one was changed since :meth:`pack`
+        Raises:
+            RuntimeError: if one was changed since :meth:`pack`
         """
         for (name, parameter), was in zip(self.named, self._packed):
             now = parameter.grad
@@ -75,8 +78,10 @@ class Bucket:
                 )
 
     def unpack(self) -> None:
-        """Copies the flat tensor's values to the gradients, but for parameters that were frozen,
-        which an optimizer would move if they had any."""
+        """Copy the flat tensor's values to the gradients, except those of frozen parameters.
+
+        An optimizer would move frozen parameters if they had gradients.
+        """
         packed, self._packed = list(zip(self.named, self._packed)), []
         sizes = [gradient.count for gradient in self.gradients]
         for values, ((name, parameter), was) in zip(self._flat.split(sizes), packed):
@@ -85,11 +90,11 @@ class Bucket:
                 gradient.copy_(self._restored(name, values.view_as(gradient)))
 
     def _flattened(self, name: str, gradient: torch.Tensor) -> torch.Tensor:
-        """What travels of a gradient."""
+        """Return the part of a gradient that travels, as a flat tensor."""
         return gradient.reshape(-1)
 
     def _restored(self, name: str, values: torch.Tensor) -> torch.Tensor:
-        """The gradient of what has come back, in its shape."""
+        """Return a gradient in its shape from its received values."""
         return values
 
 
@@ -98,8 +103,10 @@ def buckets_of(
     new: Callable[[list[tuple[str, torch.nn.Parameter]]], Bucket],
     most: int,
 ) -> list[Bucket]:
-    """Groups gradients of one dtype, in this order, into buckets of at most ``most`` bytes, unless
-    one gradient alone has more."""
+    """Group gradients of one dtype, in this order, into buckets of at most ``most`` bytes.
+
+    A gradient with more bytes has a separate bucket.
+    """
     found, bucket, size = [], [], 0
     for name, parameter in named:
         dtype = of_gradient(parameter)

@@ -90,14 +90,15 @@ def only_makes_state(optimizer: torch.optim.Optimizer) -> bool:
 
 
 def parameters_of(groups: Iterable[Mapping[str, Any]]) -> list[torch.nn.Parameter]:
-    """All parameters of an optimizer's groups."""
+    """Return all parameters of an optimizer's groups."""
     return [p for group in groups for p in group["params"]]
 
 
 def pairs(given: Any, who: str, what: str = "model.named_parameters()") -> list[tuple[str, Any]]:
-    """The names and values that a user gave.
+    """Return the names and values that a user gave.
 
-    :raises TypeError: if it is anything else, in a sentence that begins with ``who``
+    Raises:
+        TypeError: if it is anything else; the message begins with ``who``
     """
     found = [given] if isinstance(given, torch.nn.Module) else list(given)
     for each in found:
@@ -113,10 +114,13 @@ def check(
     passes: int,
     op: str,
 ) -> None:
-    """Checks what a DistributedOptimizer was given.
+    """Check the arguments of a DistributedOptimizer.
 
-    :param named: the parameters that require a gradient
-    :raises ValueError: if something is wrong
+    Args:
+        named: the parameters that require a gradient
+
+    Raises:
+        ValueError: if something is wrong
     """
     if op not in ("average", "sum"):
         raise ValueError(f"op must be 'average' or 'sum', not {op!r}")

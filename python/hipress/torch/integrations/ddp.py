@@ -48,46 +48,51 @@ def compress(
     optimizer: torch.optim.Optimizer | None = None,
     **params: object,
 ) -> Compression:
-    """Makes ``model`` synchronise compressed gradients, averaged over the ranks as before.
+    """Make ``model`` synchronize compressed gradients, averaged over the ranks as before.
 
     >>> model = DistributedDataParallel(network)
     >>> hipress.torch.compress(model)
     >>> hipress.torch.compress(model, "dgc", ratio=0.001, warmup_steps=500)  # or by name
 
-    To be called on every rank, before the first backward pass.
+    Call this on every rank, before the first backward pass.
 
-    :param type: "auto": the ranks measure, for some seconds, and choose what is safe with the
-        optimizer and fast on this network, which may be no compression
-        (:meth:`Compression.explain`). A codec's name, see :func:`hipress.codecs`; "powersgd" (with
-        ``rank=``), see :mod:`hipress.torch.low_rank`; or a :class:`hipress.CompressionConfig`,
-        which then says all but the timeout
-    :param topology: a name in :data:`hipress.topology.TOPOLOGIES`, such as "ring" (2(N-1) steps,
-        one neighbor to send to); default: "ps" (every rank serves a part of each gradient: 2
-        steps),
-        or with type "auto" what "auto" does, too: where hosts have several ranks each, the ranks
-        measure whether "hierarchical" is faster
-    :param min_size: gradients of fewer elements go uncompressed
-    :param warmup_steps: steps in which gradients go uncompressed; with dgc, in which its ratio
-        falls from 1/4 to ``ratio`` (with ``warmup=0`` dgc's, too, go uncompressed)
-    :param devices_per_host: for a topology that tells hosts apart ("hierarchical"): ranks on each
-        host, which have consecutive numbers; topology "auto" finds that out
-    :param plan: a file that ``hipress plan`` wrote: which gradients to compress, and into how many
-        parts to cut them; what it does not name goes by min_size. "auto": the ranks measure now,
-        for some seconds, from which size on (min_size or more) compression pays on this network,
-        and try that with gradients of the model's sizes: it must not be slower than none
-    :param timeout: seconds to wait for another rank; default: the process group's timeout.
-        With ``encode_on="device"`` a step that hangs is ended by NCCL's own timeout instead
-    :param encode_on: for a model on a GPU: "host" encodes gradients on the CPU and sends them over
-        HiPress's own connections; "device" encodes them on the GPU and sends them over the model's
-        process group of NCCL
-    :param shared_momentum: gradients come as their running sum, so many times the sum before plus
-        the new mean, and it is that which is compressed; for an optimizer without momentum (SGD
-        with momentum=0), or for ``FrozenAdamW(..., compression=...)``, whose beta 1 it must be.
-        Accumulate gradients under ``no_sync()``, or they have momentum more than once
-    :param optimizer: for type "auto": what the gradients are for; else it is known from its first
-        step on. With SGD error feedback is among the choices
-    :param params: the codec's own parameters
-    :raises ValueError: on every rank, if any rank's model or setting is wrong or they differ
+    Args:
+        type: "auto": the ranks measure for some seconds, and choose a method that is safe with the
+            optimizer and fast on this network. It may be no compression
+            (:meth:`Compression.explain`). Otherwise a codec's name, see :func:`hipress.codecs`;
+            "powersgd" (with ``rank=``), see :mod:`hipress.torch.low_rank`; or a
+            :class:`hipress.CompressionConfig`, which then sets everything except the timeout
+        topology: a name in :data:`hipress.topology.TOPOLOGIES`, such as "ring" (2(N-1) steps, one
+            neighbor to send to). Default: "ps" (every rank sums a part of each gradient: 2 steps),
+            or with type "auto" the same as "auto": where hosts have several ranks each, the ranks
+            measure whether "hierarchical" is faster
+        min_size: gradients of fewer elements are not compressed
+        warmup_steps: steps in which gradients are not compressed. With dgc, its ratio falls from
+            1/4 to ``ratio`` in these steps (with ``warmup=0`` dgc's gradients are also not
+            compressed).
+        devices_per_host: for a topology that distinguishes hosts ("hierarchical"): ranks on each
+            host, which have consecutive numbers; topology "auto" detects it
+        plan: a file that ``hipress plan`` wrote: which gradients to compress, and into how many
+            parts to partition them; min_size applies to gradients that it does not name. "auto":
+            the ranks measure for some seconds from which size on (min_size or more) compression
+            pays on this network. Then they try that with gradients of the model's sizes: it must
+            not be slower than no compression
+        timeout: seconds to wait for another rank; default: the process group's timeout. With
+            ``encode_on="device"``, NCCL's own timeout ends a step that hangs instead
+        encode_on: for a model on a GPU: "host" encodes gradients on the CPU and sends them over
+            HiPress's own connections; "device" encodes them on the GPU and sends them over the
+            model's process group of NCCL
+        shared_momentum: factor of a running sum. Gradients come as that sum: the factor times the
+            previous sum plus the new mean. The sum is what is compressed. Use it for an optimizer
+            without momentum (SGD with momentum=0), or for ``FrozenAdamW(..., compression=...)``
+            with the value of its beta 1. Accumulate gradients under ``no_sync()``, otherwise
+            momentum is applied repeatedly.
+        optimizer: for type "auto": the optimizer of the gradients. By default it is detected in its
+            first step. With SGD, methods with error feedback are also considered.
+        params: the codec's own parameters
+
+    Raises:
+        ValueError: on every rank, if any rank's model or setting is wrong or they differ
     """
     refuse_replicate([model], "compress()")
     if not isinstance(model, DistributedDataParallel):
@@ -145,7 +150,7 @@ def compress(
 
 
 def _parameters(model: DistributedDataParallel) -> list[tuple[str, torch.nn.Parameter]]:
-    """The parameters that are in DDP's buckets, also those that were frozen since."""
+    """Return the parameters that are in DDP's buckets, including those that were frozen since."""
     named = [
         (name, p)
         for name, p in model.module.named_parameters()
@@ -171,7 +176,7 @@ def _check_model(model: DistributedDataParallel) -> None:
 
 
 def _check_modes(model: DistributedDataParallel) -> None:
-    """Refuses modes of DDP in which communication hooks are DDP's own, or never called."""
+    """Refuse modes in which DDP uses its own communication hooks, or never calls a hook."""
     if model.mixed_precision is not None:
         raise ValueError(
             "this model has DDP's mixed_precision, which has a communication hook of its own: "
@@ -199,12 +204,15 @@ def _name(value: object) -> str:
 
 
 class Detached:
-    """The mark in a copy of a model that the original's gradients are compressed. The copy's are
-    not, until compress() is called with it, as DDP does not copy a communication hook."""
+    """Mark in a copy of a model that the original's gradients are compressed.
+
+    The copy's gradients are not, until compress() is called with it, because DDP does not copy a
+    communication hook.
+    """
 
 
 class Compression(TunedSynchronizer):
-    """A model's compression, with its state: what :func:`compress` returns.
+    """Compression of a model, with its state. :func:`compress` returns it.
 
     ``state_dict()`` and ``load_state_dict()`` keep residuals, momentum and step; see
     :mod:`hipress.torch.state.checkpoint`.
@@ -214,7 +222,10 @@ class Compression(TunedSynchronizer):
         super().__init__(*args)
         self._waiting: list[torch.futures.Future] = []
         self._counted: dict[tuple[int, int, int], tuple[Gradient, ...]] = {}
-        """The gradients of buckets that go by DDP's own ways: their number, memory and length."""
+        """Gradients of buckets that DDP synchronizes by its own methods.
+
+        Keys are the bucket's index, address and length.
+        """
 
     def count_steps_of(
         self,
@@ -253,19 +264,21 @@ class Compression(TunedSynchronizer):
         return Detached, ()
 
     def _shape(self, parameter: torch.nn.Parameter) -> tuple[int, ...]:
-        # In DDP's buckets gradients have their parameters' strides: w.t() lies there as w does.
+        # In DDP's buckets gradients have their parameters' strides: w.t() is stored there as w is.
         strides = zip(parameter.stride(), parameter.shape)
         return tuple(size for _, size in sorted(strides, key=lambda of: -of[0]))
 
     def hook(self, bucket: dist.GradBucket) -> torch.futures.Future:
-        """Starts to synchronise a bucket; called by DDP in the backward pass when its gradients
-        have been computed."""
+        """Start to synchronize a bucket.
+
+        DDP calls this in the backward pass when its gradients are ready.
+        """
         flat = bucket.buffer()
         if flat.is_sparse:
             error = HipressError("sparse gradients cannot be compressed: use sparse=False")
             raise self.engine.fail(error, f"bucket {bucket.index()}")
         if bucket.index() == 0:  # the first one of this backward pass
-            self._waiting = []  # of one that another error ended
+            self._waiting = []  # futures of a backward pass that another error ended
             if self.step < 2:  # DDP makes new buckets after its first step
                 self._counted = {}
             self.begin_step()
@@ -285,7 +298,7 @@ class Compression(TunedSynchronizer):
 
     def _start_bucket(self, bucket: dist.GradBucket, flat: torch.Tensor) -> torch.futures.Future:
         if self.framework_method:
-            # What runs anyway is not to be slowed down by counting: a bucket keeps its gradients.
+            # Counting must not slow down DDP's own methods, so a bucket keeps its gradients.
             key = bucket.index(), flat.data_ptr(), flat.numel()
             if key not in self._counted:
                 self._counted[key] = self._gradients(bucket, flat)
@@ -296,7 +309,7 @@ class Compression(TunedSynchronizer):
         return future
 
     def _finish(self) -> None:
-        """Waits for all buckets, and raises what went wrong in words that DDP would swallow."""
+        """Wait for all buckets, and raise the original error, which DDP would hide."""
         waiting, self._waiting = self._waiting, []
         for future in waiting:
             self.wait(future)
@@ -304,6 +317,6 @@ class Compression(TunedSynchronizer):
 
 
 def hipress_hook(compression, bucket):
-    """Runs the hook; DDP calls this, and has its name in the logging data."""
+    """Run the hook. DDP calls this, and shows its name in the logging data."""
     # Without annotations: DDP compares them with classes, and ours are strings.
     return compression.hook(bucket)

@@ -1,13 +1,13 @@
-"""Decoupled momentum: ranks send the largest cosine coefficients of their own momenta.
+"""Decoupled momentum: ranks send the largest cosine coefficients of their momenta.
 
 Peng, Quesnelle and Kingma, "DeMo: Decoupled momentum optimization", 2024 (arXiv:2411.19870). Each
-rank keeps a momentum of its own gradients, m = decay * m + g. What is common to all is taken to be
-in few cosine coefficients of blocks of m: in each step a rank sends the largest of them and takes
-them out of m, and all ranks step by the sign of the mean of what was sent.
+rank keeps a momentum m of its gradients: m = decay * m + g. The method assumes that few cosine
+coefficients of blocks of m contain what is common to all ranks. In each step a rank sends the
+largest of them and subtracts them from m. All ranks step by the sign of the mean of what was sent.
 
 The transform is linear and keeps lengths, so m may be kept as coefficients. It then is the residual
-of a codec that sends the largest elements and multiplies what it leaves by ``decay``, which is what
-``sparseloco`` does: values of 2 bits, and positions in fewer bits than an index has.
+of a codec that sends the largest elements and multiplies the rest by ``decay``. That codec is
+``sparseloco``: values of 2 bits, and positions in fewer bits than an index has.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from hipress.torch.integrations.optimizer import DistributedOptimizer
 from hipress.torch.optim.by_parameter import ByParameter
 
 _MIN_SIZE = 4096
-"""Gradients of fewer elements are averaged as they are: one block of the usual size."""
+"""Minimum elements of a compressed gradient: one block of the usual size."""
 
 
 class DeMo(DistributedOptimizer):
@@ -41,21 +41,24 @@ class DeMo(DistributedOptimizer):
 
     Do not wrap the model in DistributedDataParallel. A step sends compression_topk values for every
     compression_chunk ** 2 elements, some 350 times fewer bytes than float32 gradients at the
-    defaults. A parameter's gradient of fewer than ``min_size`` elements goes as it is, and its step
-    has no momentum. Momenta are in ``.compression.state_dict()``.
+    defaults. A parameter's gradient of fewer than ``min_size`` elements is averaged uncompressed,
+    and its step has no momentum. Momenta are in ``.compression.state_dict()``.
 
-    Ranks compute the step from the same bits, each by itself. Where their processors differ, so may
-    the sign of a sum close to 0: send the first rank's weights to all now and then.
+    Each rank computes the step from the same bits. Where processors differ, the sign of a sum close
+    to 0 may also differ. Therefore broadcast the first rank's weights at intervals.
 
-    :param named_parameters: as of ``model.named_parameters()``
-    :param lr: by how much every weight moves in a step
-    :param compression_decay: of the momentum from one step to the next, in [0, 1]
-    :param compression_topk: how many coefficients of a block are sent, in the mean
-    :param compression_chunk: blocks have this many rows and columns, at most: in each dimension the
-        largest number that divides it. Dimensions from the second on count as one
-    :param weight_decay: share of its weights that a step of length 1 takes off
-    :param group, topology, min_size, timeout: see :class:`DistributedOptimizer`
-    :raises ValueError: on every rank, if any rank's setting is wrong or they differ
+    Args:
+        named_parameters: as from ``model.named_parameters()``
+        lr: amount by which every weight moves in a step
+        compression_decay: factor of the momentum from one step to the next, in [0, 1]
+        compression_topk: mean number of coefficients of a block that are sent
+        compression_chunk: maximum rows and columns of a block: in each dimension the largest number
+            that divides it. Dimensions from the second on count as one
+        weight_decay: share of its weights that a step of length 1 subtracts
+        group, topology, min_size, timeout: see :class:`DistributedOptimizer`
+
+    Raises:
+        ValueError: on every rank, if any rank's setting is wrong or they differ
     """
 
     def __init__(
@@ -80,7 +83,7 @@ class DeMo(DistributedOptimizer):
         self._rates = {"lr": lr, "weight_decay": weight_decay}
         try:
             ratio = min(compression_topk / compression_chunk**2, 1.0)
-        except (TypeError, ArithmeticError):  # all ranks are told what is wrong
+        except (TypeError, ArithmeticError):  # all ranks receive the error
             ratio = 1.0
         codec = {"type": "sparseloco", "ratio": ratio, "decay": compression_decay}
         signs = _SignDescent([p for _, p in named], lr, weight_decay)
@@ -107,8 +110,10 @@ class DeMo(DistributedOptimizer):
 
 
 class _SignDescent(ByParameter):
-    """Moves each weight by ``lr`` against the sign of its gradient (Bernstein et al., signSGD, ICML
-    2018, arXiv:1802.04434)."""
+    """Optimizer that moves each weight by ``lr`` against the sign of its gradient.
+
+    The method is signSGD (Bernstein et al., ICML 2018, arXiv:1802.04434).
+    """
 
     def __init__(self, parameters: list[torch.nn.Parameter], lr: float, weight_decay: float):
         super().__init__(parameters, {"lr": lr, "weight_decay": weight_decay})
@@ -119,9 +124,10 @@ class _SignDescent(ByParameter):
 
 
 class _CosineBucket(Bucket):
-    """A bucket whose large gradients travel as cosine coefficients.
+    """Bucket whose large gradients travel as cosine coefficients.
 
-    :param blocks: of the gradients that do
+    Args:
+        blocks: transforms of these gradients, by name
     """
 
     def __init__(
@@ -142,10 +148,12 @@ class _CosineBucket(Bucket):
 
 
 class Blocks:
-    """The cosine transform (DCT-II, orthonormal) of a tensor's blocks.
+    """Cosine transform (DCT-II, orthonormal) of a tensor's blocks.
 
-    :param shape: of the tensor; dimensions from the second on count as one, and a vector is a row
-    :param chunk: rows and columns of a block, at most
+    Args:
+        shape: shape of the tensor; dimensions from the second on count as one, and a vector is a
+            row
+        chunk: maximum rows and columns of a block
     """
 
     def __init__(self, shape: Iterable[int], chunk: int) -> None:
@@ -153,15 +161,15 @@ class Blocks:
         rows = shape[0] if len(shape) > 1 else 1
         self._columns = math.prod(shape) // rows
         self.rows, self.columns = _divisor(rows, chunk), _divisor(self._columns, chunk)
-        """Of a block."""
+        """Rows and columns of a block."""
 
     def coefficients(self, values: torch.Tensor) -> torch.Tensor:
-        """The coefficients of ``values``, float32, in the same shape: of a block where it lies."""
+        """Return the coefficients of ``values``, float32, in the same shape and block by block."""
         down, across = self._bases(values.device)
         return self._transform(values, down, across.T)
 
     def values(self, coefficients: torch.Tensor) -> torch.Tensor:
-        """The inverse of :meth:`coefficients`."""
+        """Return the inverse of :meth:`coefficients`."""
         down, across = self._bases(coefficients.device)
         return self._transform(coefficients, down.T, across)
 
@@ -176,7 +184,7 @@ class Blocks:
 
 @functools.cache
 def _basis(size: int, device: torch.device) -> torch.Tensor:
-    """float32[size, size] whose row k is the cosine of frequency k, of length 1."""
+    """Return float32[size, size] whose row k is the cosine of frequency k, of length 1."""
     k = i = torch.arange(size, dtype=torch.float64, device="cpu")
     rows = torch.cos(math.pi * torch.outer(k, 2 * i + 1) / (2 * size)) * math.sqrt(2 / size)
     rows[0] *= math.sqrt(0.5)
@@ -184,5 +192,5 @@ def _basis(size: int, device: torch.device) -> torch.Tensor:
 
 
 def _divisor(count: int, limit: int) -> int:
-    """The largest number up to ``limit`` that divides ``count``."""
+    """Return the largest number up to ``limit`` that divides ``count``."""
     return next(n for n in range(min(limit, count), 0, -1) if count % n == 0)

@@ -41,11 +41,11 @@ from hipress.torch.integrations.outer import (
 from hipress.torch.settings import MIN_SIZE, Settings
 
 _owners: weakref.WeakValueDictionary[int, DiLoCo] = weakref.WeakValueDictionary()
-"""The DiLoCo that counts an inner optimizer's steps, by the optimizer's id."""
+"""DiLoCo that counts an inner optimizer's steps, by the optimizer's id."""
 
 
 class DiLoCo(DiLoCoMethods):
-    """Synchronises a model's weights every ``sync_every`` steps of the inner optimizer.
+    """Synchronization of weights every ``sync_every`` steps of the inner optimizer (DiLoCo).
 
     >>> inner = torch.optim.AdamW(model.parameters(), lr=4e-4)
     >>> outer = torch.optim.SGD(model.parameters(), lr=0.7, momentum=0.9, nesterov=True)
@@ -61,39 +61,43 @@ class DiLoCo(DiLoCoMethods):
     optimizer or :meth:`detach` is called. As a context manager, ``with DiLoCo(...):``, it calls
     :meth:`finish` and :meth:`detach` at the end of the block.
 
-    All ranks begin with the first rank's parameters. Buffers, such as batch normalisation's running
-    means, stay each rank's own. Parameters that are frozen on all ranks become the ranks' mean at
-    their next synchronisation, and stay so; what is unfrozen later is refused.
+    All ranks begin with the first rank's parameters. Buffers, such as batch normalization's running
+    means, remain separate on each rank. Parameters that are frozen on all ranks become the ranks'
+    mean at their next synchronization, and do not change after that. Parameters that are unfrozen
+    later are refused.
 
-    Where the ranks of a site average gradients in each step, by DistributedDataParallel on the
-    site's process group, ``group`` is one rank of each site. Parameters are whole: FSDP2's are
-    refused.
+    If the ranks of a site average gradients in each step, by DistributedDataParallel on the site's
+    process group, ``group`` has one rank of each site. Parameters are whole: FSDP2's are refused.
 
-    :param model_fragments: the model; or modules that together are what is synchronised, each of
-        which travels at a step of its own
-    :param inner_optimizer: makes the steps that count; of any class. Or several, each over some of
-        the parameters, such as Muon for matrices and AdamW for the others: a step is when all have
-        made theirs
-    :param outer_optimizer: over the same parameters, or one for each fragment. It gets float32
-        copies of the parameters instead, which are the same on all ranks
-    :param sync_every: H, inner steps between two synchronisations of the same weights
-    :param fragments: into how many parts of about equal size a model is cut; default: 1, or by
-        type "auto"
-    :param fragment_sync_delay: inner steps that a fragment may travel, fewer than ``sync_every``;
-        with 0 training waits for it; default: 0, or by type "auto"
-    :param fragment_update_alpha: the share of a rank's own weights that stays when a fragment is
-        back, in [0, 1)
-    :param early_steps: inner steps in the beginning, such as a fifth of all, in which all weights
-        become the mean of the ranks' every ``early_sync_every`` steps (Lin et al., post-local SGD,
-        arXiv:1808.07217)
-    :param backup_device: where the float32 copies are; default: in host memory
-    :param compression: "auto" (where ``group`` is all ranks), which after some inner steps
-        measures, chooses and says why in ``compression.explain()``; a codec's name, a mapping with
-        its name as "type" and its parameters, or a :class:`hipress.CompressionConfig`
-    :param group: process group; default: all ranks
-    :param topology, min_size: see :func:`hipress.torch.compress`
-    :param timeout: seconds to wait for another rank; default: the group's
-    :raises ValueError: on every rank, if any rank's setting is wrong or they differ
+    Args:
+        model_fragments: the model, or modules that together are synchronized. Each module then
+            travels at a separate step.
+        inner_optimizer: optimizer of any class, whose steps are counted. Or several, each for some
+            of the parameters, such as Muon for matrices and AdamW for the remaining ones. A step
+            ends when all have made theirs.
+        outer_optimizer: optimizer of the same parameters, or one for each fragment. It gets float32
+            copies of the parameters instead, which are the same on all ranks
+        sync_every: H, inner steps between two synchronizations of the same weights
+        fragments: number of parts of about equal size into which the model is divided; default: 1,
+            or the choice of type "auto"
+        fragment_sync_delay: inner steps that a fragment may travel, fewer than ``sync_every``; with
+            0 training waits for it; default: 0, or the choice of type "auto"
+        fragment_update_alpha: share of a rank's own weights that remains when a fragment has
+            returned, in [0, 1)
+        early_steps: inner steps in the beginning, such as a fifth of all. In these, all weights
+            become the ranks' mean every ``early_sync_every`` steps (Lin et al., post-local SGD,
+            arXiv:1808.07217)
+        early_sync_every: inner steps between two of these means
+        backup_device: device of the float32 copies; default: host memory
+        compression: "auto" (if ``group`` is all ranks), which measures after some inner steps,
+            chooses, and gives its reasons in ``compression.explain()``; a codec's name; a mapping
+            with its name as "type" and its parameters; or a :class:`hipress.CompressionConfig`
+        group: process group; default: all ranks
+        topology, min_size: see :func:`hipress.torch.compress`
+        timeout: seconds to wait for another rank; default: the group's
+
+    Raises:
+        ValueError: on every rank, if any rank's setting is wrong or they differ
     """
 
     def __init__(
@@ -180,7 +184,7 @@ class DiLoCo(DiLoCoMethods):
         self._attach()
 
     def _cut(self, fragments: int) -> list[Named]:
-        """The parts of the model, if these are so many."""
+        """Return the parts of the model, if these are so many."""
         return parts_of(self._model, fragments)
 
     @property
@@ -199,11 +203,12 @@ class DiLoCo(DiLoCoMethods):
         inner_optimizer: torch.optim.Optimizer | Sequence[torch.optim.Optimizer],
         **more: Any,
     ) -> DiLoCo:
-        """By the settings of Sarfi et al., "Communication efficient LLM pre-training with
-        SparseLoCo", 2025 (arXiv:2508.15706): H = 30, 64 elements of 4096 in 2 bits each, error
-        feedback that decays by 0.95, and an outer step of length 1 without momentum, whose place
-        error feedback takes. Covenant-72B had the same H, share and decay (Lidin et al., 2026,
-        arXiv:2603.08163).
+        """Return a DiLoCo with the settings of SparseLoCo.
+
+        Sarfi et al., "Communication efficient LLM pre-training with SparseLoCo", 2025
+        (arXiv:2508.15706): H = 30, 64 elements of 4096 in 2 bits each, and error feedback that
+        decays by 0.95. The outer step has length 1 and no momentum, which error feedback replaces.
+        Covenant-72B had the same H, share and decay (Lidin et al., 2026, arXiv:2603.08163).
 
         >>> with hipress.torch.DiLoCo.sparseloco(model, inner):
         ...     train()
@@ -212,7 +217,8 @@ class DiLoCo(DiLoCoMethods):
         elements and more are compressed: uncompressed, the biases and norms of a GPT of width 512
         would add half of the bytes.
 
-        :param more: arguments of :class:`DiLoCo` that are to be others
+        Args:
+            more: other arguments of :class:`DiLoCo`
         """
         compression = {"type": "sparseloco", "ratio": 64 / 4096, "decay": 0.95}
         own = {"sync_every": 30, "compression": compression, "min_size": 64, **more}
@@ -224,16 +230,20 @@ class DiLoCo(DiLoCoMethods):
         inner_optimizer: torch.optim.Optimizer | Sequence[torch.optim.Optimizer],
         **more: Any,
     ) -> DiLoCo:
-        """By the settings of Douillard et al., "Streaming DiLoCo with overlapping communication",
-        2025 (arXiv:2501.18512): H = 100, fragments that travel while one inner step is made, half
-        of a rank's own weights kept (alpha = 0.5), and 4 bits an element. The paper's 24 layers are
-        eight fragments, of three layers each; give ``fragments``, or a list of modules, for others.
+        """Return a DiLoCo with the settings of Streaming DiLoCo.
 
-        Its 4 bits are floats, here they are the levels of ``maxmin``; its fragments take every
-        eighth layer, here they are neighbours. The outer step is that of DiLoCo
+        Douillard et al., "Streaming DiLoCo with overlapping communication", 2025
+        (arXiv:2501.18512): H = 100, fragments that travel during one inner step, half of a rank's
+        own weights kept (alpha = 0.5), and 4 bits per element. The paper's 24 layers are eight
+        fragments of three layers each. For another number, set ``fragments`` or pass a list of
+        modules.
+
+        The paper's 4 bits are floats; here they are the levels of ``maxmin``. Its fragments have
+        every eighth layer; here they are neighbors. The outer step is that of DiLoCo
         (arXiv:2311.08105), of length 0.7 with Nesterov momentum of 0.9.
 
-        :param more: arguments of :class:`DiLoCo` that are to be others
+        Args:
+            more: other arguments of :class:`DiLoCo`
         """
         own = {
             "sync_every": 100,
@@ -261,7 +271,7 @@ class DiLoCo(DiLoCoMethods):
             self._tuner.resume()
 
     def detach(self) -> None:
-        """Stop counting the inner optimizer's steps: training then goes on without synchronization.
+        """Stop counting inner steps. Training then continues without synchronization.
 
         Synchronizations of fragments that have begun are not stopped; see :meth:`finish`.
         """
@@ -376,7 +386,7 @@ class LocalSGD(DiLoCo):
         **more: Any,
     ) -> None:
         parameters = [p for part in parts_of(model, 1) for _, p in part]
-        # A step of length 1 against the mean of (before - now) ends at the mean of now.
+        # A step of length 1 against the mean of (old - new weights) ends at the new weights' mean.
         super().__init__(model, optimizer, torch.optim.SGD(parameters, lr=1.0), sync_every, **more)
 
 

@@ -1,4 +1,4 @@
-"""What stands in the place of a user's optimizer."""
+"""Base class of wrappers that replace a user's optimizer."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 
 
 def _attribute(name: str) -> property:
-    """A property that is an attribute of the optimizer: read, set and deleted there."""
+    """Return a property that reads, sets and deletes an attribute of the wrapped optimizer."""
 
     def fget(self: Forwarding) -> Any:
         return getattr(self._optimizer, name)
@@ -23,7 +23,10 @@ def _attribute(name: str) -> property:
 
 
 class Forwarding:
-    """Has every attribute of an optimizer that it has not itself, and is one to isinstance()."""
+    """Wrapper with every attribute of an optimizer that it lacks, and the optimizer's class.
+
+    To isinstance() it has the same class.
+    """
 
     _optimizer: torch.optim.Optimizer
 
@@ -36,5 +39,5 @@ class Forwarding:
 
     @property
     def __class__(self) -> type:
-        # Learning rate schedulers and others take what is an Optimizer to isinstance(), only.
+        # Learning rate schedulers and other tools accept only instances of Optimizer.
         return type(self._optimizer)

@@ -45,13 +45,14 @@ from hipress.torch.synchronizer import Shards
 
 
 class Unit:
-    """The parameters of one FSDP module, whose gradients are reduced together.
+    """Parameters of one FSDP module, whose gradients are reduced together.
 
-    FSDP2 hands them over in one flat tensor: a row for each rank, with a chunk of each gradient,
-    the same rows of its dimension 0. It fills up the last chunks with zeros, which belong to no
-    gradient here, so no codec sees them.
+    FSDP2 passes them in one flat tensor. It has a row for each rank, with a chunk of each gradient,
+    the same rows of its dimension 0. FSDP2 pads the last chunks with zeros. They belong to no
+    gradient here, so no codec encodes them.
 
-    :param shards: ranks among which the parameters are divided
+    Args:
+        shards: number of ranks among which the parameters are divided
     """
 
     def __init__(self, module: str, managed: Sequence, names: Mapping[int, str], shards: int):
@@ -60,7 +61,7 @@ class Unit:
         self.shards = shards
 
     def gradients(self) -> tuple[Gradient, ...]:
-        """The gradients in the input of a reduce-scatter."""
+        """Return the gradients in the input of a reduce-scatter."""
         trained = [
             (name, each.sharded_param.shape)
             for name, each in self._managed
@@ -70,46 +71,49 @@ class Unit:
 
 
 class ShardedCompression(TunedSynchronizer):
-    """A model's compression, with its state: what :func:`compress_fsdp` returns.
+    """Compression of a model, with its state. :func:`compress_fsdp` returns it.
 
     ``state_dict()`` and ``load_state_dict()`` keep residuals, momentum and step; see
     :mod:`hipress.torch.state.checkpoint`.
     """
 
     _backward: weakref.ref | None = None
-    """What autograd calls when the outermost backward pass ends."""
+    """Callback that autograd calls when the outermost backward pass ends."""
     _begun = False
 
     def enter(self) -> None:
-        """Has a step counted when this backward pass ends, or the outermost one that it is inside:
-        a reentrant checkpoint's are inside another."""
+        """Count a step when the outermost backward pass ends.
+
+        A reentrant checkpoint's backward passes run inside another one.
+        """
         if self._backward is None or self._backward() is None:
-            end = self._end  # a new object, which autograd frees with the pass, by an error, too
+            end = self._end  # a new object, which autograd frees with the pass, also after an error
             self._backward, self._begun = weakref.ref(end), False
             queue_callback(end)
 
     def begin(self) -> None:
-        """To be called before each module's gradients are reduced."""
+        """Start a step, if needed. Called before each module's gradients are reduced."""
         self.enter()
         if not self._begun:  # the first module of this step
             self._begun = True
             self.begin_step()
 
     def reduce(self, unit: Unit, flat: torch.Tensor, gradients: Sequence[Gradient]) -> None:
-        """Synchronises a module's gradients, and waits: FSDP needs the results at once."""
+        """Synchronize a module's gradients, and wait: FSDP needs the results at once."""
         self.wait(self.start_bucket(flat, gradients, unit.what))
 
     def reduce_own(self, unit: Unit, row: torch.Tensor, flat: torch.Tensor) -> None:
-        """Sums a module's gradients by PyTorch's own reduce-scatter, and waits."""
+        """Sum a module's gradients by PyTorch's own reduce-scatter, and wait."""
         ended = self.timer()
         work = dist.reduce_scatter_tensor(row, flat, group=self.collective.group, async_op=True)
         self.engine.wait(work, unit.what, flat.device)
         ended()
 
     def gradients(self, unit: Unit, size: int, rows: int) -> tuple[Gradient, ...]:
-        """A module's gradients in a flat tensor of ``size`` elements in ``rows`` rows.
+        """Return a module's gradients in a flat tensor of ``size`` elements in ``rows`` rows.
 
-        :raises HipressError: if the tensor has not just these
+        Raises:
+            HipressError: if the tensor does not have exactly these
         """
         found = unit.gradients()
         for name, _, count, *_ in found:
@@ -135,14 +139,15 @@ class ShardedCompression(TunedSynchronizer):
         return found
 
     def refuse(self, unit: Unit, problem: str) -> None:
-        """Ends the step on all ranks.
+        """End the step on all ranks.
 
-        :raises HipressError: always
+        Raises:
+            HipressError: always
         """
         raise self.engine.fail(HipressError(f"{unit.what}: {problem}"), unit.what)
 
     def _end(self) -> None:
-        # FSDP reduces what is left in a callback of its own, which may come after this one.
+        # FSDP reduces the remaining gradients in its own callback, which may come after this one.
         queue_callback(self._count)
 
     def _count(self) -> None:
@@ -152,13 +157,13 @@ class ShardedCompression(TunedSynchronizer):
             self.poll()
 
     def _shape(self, parameter: DTensor) -> tuple[int, ...]:
-        # A reduce-scatter is of whole gradients, an all-reduce of this rank's shards.
+        # A reduce-scatter has whole gradients, an all-reduce this rank's shards.
         whole = isinstance(self.collective, ReduceScatter)
         return tuple((parameter if whole else parameter.to_local()).shape)
 
 
 class _ReduceScatter(FsdpReduceScatter):
-    """FSDP2's reduce-scatter of one module's gradients."""
+    """Reduce-scatter of one FSDP2 module's gradients."""
 
     def __init__(self, unit: Unit, compression: ShardedCompression) -> None:
         self._unit, self._compression = unit, compression
@@ -199,10 +204,7 @@ class _ReduceScatter(FsdpReduceScatter):
 
 
 class _AllReduce:
-    """HSDP's all-reduce of one module's shards, which lie in one row.
-
-    FSDP2 does not pass the operation to an all-reduce hook. As in its own all-reduce, shards are
-    summed if the module has a gradient divide factor, and averaged otherwise.
+    """All-reduce of one HSDP module's shards, which are in one row.
 
     Args:
         unit: Parameters of the module.
@@ -252,35 +254,37 @@ def compress_fsdp(
     optimizer: torch.optim.Optimizer | None = None,
     **params: object,
 ) -> ShardedCompression:
-    """Makes a ``fully_shard``-ed model reduce-scatter compressed gradients.
+    """Make a ``fully_shard``-ed model reduce-scatter compressed gradients.
 
     >>> for layer in model.layers: fully_shard(layer)
     >>> hipress.torch.compress_fsdp(fully_shard(model))
     >>> hipress.torch.compress_fsdp(fully_shard(model), "maxmin", bits=8)  # or by name
 
-    Every rank's chunk of every parameter's gradient is encoded by itself. To be called on every
-    rank, before the first backward pass. A parameter that has no gradient, because the forward pass
-    did not use it, takes part with one of zeros. One that is frozen may be unfrozen later, on all
-    ranks at one step.
+    Every rank's chunk of every parameter's gradient is encoded separately. Call this on every rank,
+    before the first backward pass. If the forward pass does not use a parameter, zeros are used for
+    its gradient. A frozen parameter may be unfrozen later, on all ranks at one step.
 
-    :param type: "auto", a codec's name or a configuration, see :func:`hipress.torch.compress`
-    :param min_size: parameters of fewer elements (with ``replicate_group``: whose shards have
-        fewer) go uncompressed; a module's neighbours travel together
-    :param warmup_steps: see :func:`hipress.torch.compress`
-    :param plan: see :func:`hipress.torch.compress`; "auto" measures all-reduces
-    :param replicate_group: for hybrid sharding over slow links: the model is sharded inside each
-        host, uncompressed, and this group's ranks, one per host with the same shard, average
-        compressed shards
-    :param replicate_topology: of that average, see :func:`hipress.torch.compress`
-    :param timeout: seconds to wait for another rank; default: the process group's
-    :param encode_on: see :func:`hipress.torch.compress`; messages of "device" go over the mesh's
-        process group, or ``replicate_group``
-    :param shared_momentum: see :func:`hipress.torch.compress`. Without ``replicate_group`` every
-        rank gets all ranks' results for it, compressed: twice as much is sent
-    :param optimizer: see :func:`hipress.torch.compress`
-    :param params: the codec's own parameters
-    :raises ValueError: on every rank, if any rank's model or setting is wrong or they differ
-    :raises TypeError: if the model is not a fully_shard-ed one
+    Args:
+        type: "auto", a codec's name or a configuration, see :func:`hipress.torch.compress`
+        min_size: parameters of fewer elements (with ``replicate_group``: with smaller shards) are
+            not compressed; a module's neighboring ones travel together
+        warmup_steps: see :func:`hipress.torch.compress`
+        plan: see :func:`hipress.torch.compress`; "auto" measures all-reduces
+        replicate_group: for hybrid sharding over slow links: the model is sharded inside each host,
+            uncompressed, and this group's ranks, one per host with the same shard, average
+            compressed shards
+        replicate_topology: topology of that average, see :func:`hipress.torch.compress`
+        timeout: seconds to wait for another rank; default: the process group's
+        encode_on: see :func:`hipress.torch.compress`; messages of "device" travel over the mesh's
+            process group, or ``replicate_group``
+        shared_momentum: see :func:`hipress.torch.compress`. Without ``replicate_group`` every rank
+            gets all ranks' results for it, compressed: twice as much is sent
+        optimizer: see :func:`hipress.torch.compress`
+        params: the codec's own parameters
+
+    Raises:
+        ValueError: on every rank, if any rank's model or setting is wrong or they differ
+        TypeError: if the model is not a fully_shard-ed one
     """
     if isinstance(model, torch.nn.Module):
         refuse_replicate(model.modules(), "compress_fsdp()")
@@ -329,12 +333,12 @@ def compress_fsdp(
     same = {"shard": str(shard)} if replicate_group else {}
     same["frozen parameters"] = ", ".join(n for n, p in parameters if not p.requires_grad)
     shapes = {n: tuple((p.to_local() if replicate_group else p).shape) for n, p in parameters}
-    now = {n: shapes[n] for n, _ in trained}  # what is measured: the others may stay frozen
+    now = {n: shapes[n] for n, _ in trained}  # only these are measured, not frozen ones
     sizes = {n: math.prod(shape) for n, shape in now.items()}
     dtypes = {
         names[id(each.sharded_param)]: reduce_dtype(module, each)
         for module in modules.values()
-        if num_groups(module) < 2  # what has more is refused below
+        if num_groups(module) < 2  # modules with more groups are refused below
         for each in managed(module)
     }
     settings, engine = start(

@@ -1,4 +1,4 @@
-"""The parameters of an FSDP2 model whose gradients can be compressed, and what is refused."""
+"""Parameters of an FSDP2 model whose gradients can be compressed, and models that are refused."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from hipress.torch.private_fsdp import managed, num_groups
 def parameters_of(
     model: FSDPModule, modules: Mapping[str, FSDPModule]
 ) -> tuple[list[tuple[str, DTensor]], list[tuple[str, DTensor]]]:
-    """The parameters that are trained, and these with those that are frozen now and may be trained
-    later, in the model's order.
+    """Return the trained parameters, and those with the parameters that may be trained later.
 
-    A frozen one that would be refused if it were trained is not among them.
+    The latter are frozen now. A frozen parameter that would be refused if it were trained is left
+    out. Both results are in the model's order.
 
-    :param modules: the model's that FSDP manages
+    Args:
+        modules: the model's modules that FSDP manages
     """
     named = [(name, p) for name, p in model.named_parameters() if isinstance(p, DTensor)]
     trained = [(name, p) for name, p in named if p.requires_grad]
@@ -37,13 +38,17 @@ def parameters_of(
 
 
 def _may_be_trained(p: DTensor, first: DTensor) -> bool:
-    """Whether a frozen parameter's gradient could be compressed beside that of ``first``."""
+    """Return whether a frozen parameter's gradient could be compressed with ``first``'s."""
     shards = p.device_mesh == first.device_mesh and p.placements == (Shard(0),)
     return bool(shards and p.numel() and p.device == first.device and of_gradient(p) in FLAGS)
 
 
 def check_groups(modules: Mapping[str, FSDPModule]) -> None:
-    """:raises ValueError: if a module's parameters are sharded over different meshes"""
+    """Check that a module's parameters are sharded over one mesh.
+
+    Raises:
+        ValueError: if they are sharded over different meshes
+    """
     for name, module in modules.items():
         if num_groups(module) > 1:
             raise ValueError(
@@ -56,9 +61,10 @@ def check_groups(modules: Mapping[str, FSDPModule]) -> None:
 def check_sharding(
     parameters: Sequence[tuple[str, DTensor]], mesh: Any, replicate_group: dist.ProcessGroup | None
 ) -> None:
-    """Checks how the parameters that are trained are sharded.
+    """Check how the trained parameters are sharded.
 
-    :raises ValueError: if their gradients cannot be compressed
+    Raises:
+        ValueError: if their gradients cannot be compressed
     """
     for name, p in parameters:
         if not p.numel():

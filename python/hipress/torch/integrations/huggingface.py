@@ -28,24 +28,25 @@ if TYPE_CHECKING:
     from transformers import Trainer, TrainerControl, TrainerState, TrainingArguments
 
 FOLDER = "hipress"
-"""The folder in each of the Trainer's checkpoints that has the residuals of all ranks."""
+"""Folder in each of the Trainer's checkpoints with the residuals of all ranks."""
 _log = logging.getLogger("hipress")
 
 
 def compress_trainer(trainer: Trainer, type: str = AUTO, **settings: object) -> CompressionCallback:
-    """Makes a Trainer synchronise compressed gradients; to be called before ``trainer.train()``.
+    """Make a Trainer synchronize compressed gradients. Call this before ``trainer.train()``.
 
     >>> trainer = Trainer(model=model, args=args, train_dataset=dataset)
     >>> compress_trainer(trainer, "maxmin", bits=4)
 
-    Each checkpoint of the Trainer gets the residuals of all ranks, and ``train()`` with
-    ``resume_from_checkpoint`` goes on from them, also with another number of ranks. What an earlier
-    ``train()`` of this Trainer has left over is dropped then, as its weights are; without
-    ``resume_from_checkpoint`` both stay.
+    Each checkpoint of the Trainer gets the residuals of all ranks. ``train()`` with
+    ``resume_from_checkpoint`` continues with them, also with another number of ranks. It drops
+    residuals of an earlier ``train()`` of this Trainer, as it drops the weights. Without
+    ``resume_from_checkpoint`` both remain.
 
-    :param type: "auto", which chooses, or a name, see :func:`hipress.torch.compress`
-    :param settings: all others of :func:`hipress.torch.compress`, which raises what is wrong with
-        them when training begins
+    Args:
+        type: "auto", which chooses, or a name, see :func:`hipress.torch.compress`
+        settings: other arguments of :func:`hipress.torch.compress`. Errors are raised when training
+            begins.
     """
     callback = CompressionCallback(trainer, type, settings)
     trainer.add_callback(callback)
@@ -53,22 +54,22 @@ def compress_trainer(trainer: Trainer, type: str = AUTO, **settings: object) -> 
 
 
 class CompressionCallback(TrainerCallback):
-    """The callback that :func:`compress_trainer` adds to a Trainer.
+    """Callback that :func:`compress_trainer` adds to a Trainer.
 
-    ``compression`` is the :class:`hipress.torch.Compression`, from the beginning of the training
-    on; None where there is one process only, and so nothing to compress.
+    ``compression`` is the :class:`hipress.torch.Compression` from the beginning of training on. It
+    is None if there is only one process, and so nothing to compress.
     """
 
     def __init__(self, trainer: Trainer, type: str, settings: dict) -> None:
         self._trainer, self._type, self._settings = trainer, type, settings
         self._compressed: DistributedDataParallel | None = None
         self._checkpoint: str | None = None
-        """What the Trainer has resumed from, if a training is about to begin."""
+        """Checkpoint from which the Trainer has resumed, if training is about to begin."""
         self.compression: Compression | None = None
         self._watch_loading()
 
     def _watch_loading(self) -> None:
-        """Has the Trainer tell which checkpoint it loads: callbacks are told a step only."""
+        """Record which checkpoint the Trainer loads, because callbacks receive only a step."""
         load = getattr(self._trainer, "_load_optimizer_and_scheduler", None)
         if load is None:
             return
@@ -96,7 +97,7 @@ class CompressionCallback(TrainerCallback):
         if model is not self._compressed:
             self.compression = compress(model, self._type, **self._settings)
             self._compressed = model
-            if args.max_grad_norm > 0:  # clipping would throw away what residuals saved up
+            if args.max_grad_norm > 0:  # clipping would discard a part of the residuals
                 self.compression.forbid_feedback()
         elif resumes:  # train() may be called repeatedly
             _forget(self.compression)
@@ -105,9 +106,10 @@ class CompressionCallback(TrainerCallback):
             self._resume(model, os.path.join(folder, FOLDER), args.process_index == 0)
 
     def _resume(self, model: DistributedDataParallel, folder: str, speaks: bool) -> None:
-        """Loads the residuals, if every rank can: a rank that did so alone would count other steps.
+        """Load the residuals if every rank can. A rank that did so alone would count other steps.
 
-        :param speaks: whether this rank says so if they are lost
+        Args:
+            speaks: whether this rank logs a warning if they are lost
         """
         device = next(model.parameters()).device
         everywhere = torch.tensor(int(is_complete(folder)), device=device)
@@ -129,7 +131,7 @@ class CompressionCallback(TrainerCallback):
         folder = os.path.join(self._saved_to(state), FOLDER)
         partial = f"{folder}.partial"
         first = args.process_index == 0
-        if first:  # before anybody writes: they wait for the first rank's plan
+        if first:  # before any rank writes: all wait for the first rank's plan
             shutil.rmtree(partial, ignore_errors=True)
         if dist.is_initialized():
             authenticate()  # to plan a checkpoint, PyTorch's ranks send each other pickles
@@ -143,8 +145,10 @@ class CompressionCallback(TrainerCallback):
             raise
 
     def _saved_to(self, state: TrainerState) -> str:
-        """The checkpoint that the Trainer saves at this step; each trial of a search for
-        hyperparameters has a folder of its own."""
+        """Return the checkpoint that the Trainer saves at this step.
+
+        Each trial of a search for hyperparameters has a separate folder.
+        """
         trainer = self._trainer
         folder = trainer.args.output_dir
         if hasattr(trainer, "_get_output_dir"):
@@ -172,11 +176,14 @@ def _replace_folder(new: str, folder: str) -> None:
 
 
 def _forget(compression: Compression) -> None:
-    """Puts a compression back to before its first step, when the state of a job of another size can
-    be loaded; and nothing is to stay where there is none to load."""
+    """Reset a compression to before its first step.
+
+    Then the state of a job of another size can be loaded. If there is none, no old state may
+    remain.
+    """
     compression.replace_codec(compression.settings)
     compression.reshard({})
-    if compression.shared is not None:  # its sums are with keys that are no longer
+    if compression.shared is not None:  # its sums belong to keys that do not exist any more
         shared = SharedMomentum(compression.shared.factor)
         shared.compressed_only = compression.shared.compressed_only
         compression.shared = shared

@@ -37,40 +37,45 @@ from hipress.torch.start import start
 
 _log = logging.getLogger("hipress")
 BUCKET_BYTES = 25 << 20
-"""Size of a bucket, at most, unless one gradient alone has more."""
+"""Maximum size of a bucket in bytes, unless one gradient has more."""
 _owners: weakref.WeakValueDictionary[int, DistributedOptimizer] = weakref.WeakValueDictionary()
-"""Who averages the gradient of a parameter, by its id: which stays that one's, as who averages
-holds it."""
+"""DistributedOptimizer that averages a parameter's gradient, by the parameter's id.
+
+An id stays valid, because the DistributedOptimizer holds the parameter.
+"""
 
 
 class DistributedOptimizer(Forwarding):
-    """Averages gradients over the ranks, compressed, before ``optimizer`` uses them.
+    """Optimizer wrapper that averages compressed gradients before ``optimizer`` uses them.
 
     >>> optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     >>> optimizer = hipress.torch.DistributedOptimizer(
     ...     optimizer, named_parameters=model.named_parameters(), compression="onebit")
     >>> hipress.torch.broadcast_parameters(model.state_dict(), root_rank=0)
 
-    Gradients travel in buckets of 25 MB, as in DDP, each as soon as the backward pass has all of
-    it; ``step()`` waits for them. Who clips or unscales gradients calls ``synchronize()`` first,
-    also before ``GradScaler.step()``. A new one takes the place of one that has any of its
-    parameters, see :meth:`detach`. Every other attribute is the wrapped optimizer's, and to
-    isinstance() it is one of the same class.
+    Gradients travel in buckets of 25 MB, as in DDP. A bucket starts as soon as the backward pass
+    has computed it, and ``step()`` waits for all. To clip or unscale gradients, call
+    ``synchronize()`` first, also before ``GradScaler.step()``. A new DistributedOptimizer replaces
+    one that has any of its parameters, see :meth:`detach`. Every other attribute is the wrapped
+    optimizer's, and to isinstance() it is one of the same class.
 
-    :param named_parameters: as of ``model.named_parameters()``; all that the optimizer has
-    :param compression: "auto", which chooses as :func:`hipress.torch.compress` does and says why
-        in ``optimizer.compression.explain()``; a codec's name; a mapping with its name as "type"
-        and its parameters; or a :class:`hipress.CompressionConfig`, which then says all of the
-        compression
-    :param warmup_steps: see :func:`hipress.torch.compress`; a :class:`FrozenAdamW` with as many as
-        freeze_step leaves the first moment to the codec, if that has a momentum
-    :param backward_passes_per_step: gradients of so many backward passes are added up first
-    :param op: "average" or "sum"
-    :param group: process group; default: all ranks
-    :param timeout: seconds to wait for another rank; default: the group's. With
-        ``encode_on="device"`` a step that hangs is ended by NCCL's own timeout instead
-    :param topology, min_size, plan, encode_on, shared_momentum: see :func:`hipress.torch.compress`
-    :raises ValueError: on every rank, if any rank's setting is wrong or they differ
+    Args:
+        named_parameters: as from ``model.named_parameters()``; all parameters of the optimizer
+        compression: "auto", which chooses as :func:`hipress.torch.compress` does and gives its
+            reasons in ``optimizer.compression.explain()``; a codec's name; a mapping with its name
+            as "type" and its parameters; or a :class:`hipress.CompressionConfig`, which then sets
+            the whole compression
+        warmup_steps: see :func:`hipress.torch.compress`. A :class:`FrozenAdamW` with the same
+            freeze_step leaves the first moment to the codec, if that has a momentum
+        backward_passes_per_step: number of backward passes whose gradients are added up first
+        op: "average" or "sum"
+        group: process group; default: all ranks
+        timeout: seconds to wait for another rank; default: the group's. With
+            ``encode_on="device"``, NCCL's own timeout ends a step that hangs instead
+        topology, min_size, plan, encode_on, shared_momentum: see :func:`hipress.torch.compress`
+
+    Raises:
+        ValueError: on every rank, if any rank's setting is wrong or they differ
     """
 
     _measures_topology = True
@@ -129,7 +134,7 @@ class DistributedOptimizer(Forwarding):
         every = parameters_of(optimizer.param_groups)
         self._unknown = [p for p in every if id(p) not in self._known]
         self.compression = self._new_compression(settings, engine, group, named, op == "average")
-        # The last layer's gradients come first. All ranks send in this order, whatever their own.
+        # The last layer's gradients come first. All ranks send in this order, not in their own.
         self._buckets = buckets_of(list(reversed(named)), self._new_bucket, BUCKET_BYTES)
         self._chooses = settings.type == AUTO
         if self._prepares_when_made:
@@ -158,8 +163,11 @@ class DistributedOptimizer(Forwarding):
     _prepares_when_made = True
 
     def prepare(self) -> None:
-        """Prepares all buckets, while all ranks are here: a backward pass must not wait for other
-        ranks' to come to the same bucket, which may be in step() only."""
+        """Prepare all buckets while all ranks are here.
+
+        Otherwise a backward pass could wait for other ranks to reach the same bucket, perhaps in
+        step() only.
+        """
         if not self._chooses:
             self.compression.prepare(
                 [(b.like(), b.gradients, f"bucket {i}") for i, b in enumerate(self._buckets)]
@@ -173,7 +181,7 @@ class DistributedOptimizer(Forwarding):
         named: list[tuple[str, torch.nn.Parameter]],
         average: bool,
     ) -> TunedSynchronizer:
-        """The compression of the settings; of type "auto" one that the ranks choose."""
+        """Return the compression of the settings. With type "auto" the ranks choose it."""
         if settings.type != AUTO:
             return TunedSynchronizer(settings, engine, group, named, average=average)
         shapes = {name: tuple(p.shape) for name, p in named}
@@ -192,9 +200,10 @@ class DistributedOptimizer(Forwarding):
         return compression
 
     def _check_options(self) -> None:
-        """Checks what a subclass was given, so that all ranks hear of it.
+        """Check the arguments of a subclass. An error is raised on all ranks.
 
-        :raises ValueError: if something is wrong
+        Raises:
+            ValueError: if something is wrong
         """
 
     def _new_bucket(self, named: list[tuple[str, torch.nn.Parameter]]) -> Bucket:
@@ -207,8 +216,10 @@ class DistributedOptimizer(Forwarding):
         )
 
     def detach(self) -> None:
-        """Takes this off the gradients: the next backward pass is no longer averaged, and this
-        one's ``step()`` is refused. A new one does so with those that have any of its parameters.
+        """Stop averaging gradients, from the next backward pass on.
+
+        ``step()`` of the present one is refused. A new DistributedOptimizer calls this on those
+        that have any of its parameters.
         """
         _remove(self._hooks)
         self._is_detached = True
@@ -219,7 +230,7 @@ class DistributedOptimizer(Forwarding):
     _is_detached = False
 
     def _register(self, name: str, parameter: torch.nn.Parameter) -> RemovableHandle:
-        found = weakref.ref(self)  # parameters outlive this, whose user may have dropped it
+        found = weakref.ref(self)  # parameters outlive it, and the user may have dropped it
 
         def hook(parameter: torch.Tensor) -> None:
             owner = found()
@@ -251,9 +262,10 @@ class DistributedOptimizer(Forwarding):
         return bool(self._waiting) or any(left < self._passes for left in self._left.values())
 
     def _accumulated(self, name: str, parameter: torch.Tensor, hook: int) -> None:
-        """Takes note that a backward pass has added to a gradient.
+        """Record that a backward pass has added to a gradient.
 
-        :param hook: the id of the hook's handle
+        Args:
+            hook: the id of the hook's handle
         """
         self._settle()
         if parameter.grad is None:
@@ -264,17 +276,17 @@ class DistributedOptimizer(Forwarding):
         if last_gradient_hook(parameter) == hook:
             self._ready(name)
             return
-        self._pending = name  # until the user's own hooks after this one have seen it, too
+        self._pending = name  # until the user's own hooks after this one have also run
         queue_callback(self._settle)
 
     def _settle(self) -> None:
-        """Counts the gradient whose hooks had not all been called."""
+        """Count the gradient whose hooks had not all been called."""
         name, self._pending = self._pending, None
         if name is not None:
             self._ready(name)
 
     def _ready(self, name: str) -> None:
-        """Counts a backward pass of this gradient, and starts buckets that are complete."""
+        """Count a backward pass of this gradient, and start buckets that are complete."""
         self._synchronized = False  # also if a GradScaler has left the step out
         self._has_had_gradients = True
         if self._bucket_of[name] < self._next:
@@ -299,7 +311,7 @@ class DistributedOptimizer(Forwarding):
         compression = self.compression
         try:
             flat = bucket.pack()
-        except HipressError as error:  # all ranks are to hear of it
+        except HipressError as error:  # all ranks must receive the error
             raise compression.engine.fail(error, what) from None
         if not self._began:
             self._began = True
@@ -313,11 +325,12 @@ class DistributedOptimizer(Forwarding):
         self._waiting.append((bucket, future))
 
     def synchronize(self) -> None:
-        """Waits until all gradients are averaged, e.g. to clip them before ``step()``.
+        """Wait until all gradients are averaged, for example to clip them before ``step()``.
 
-        :raises HipressError: if a rank has died or is silent
-        :raises RuntimeError: if gradients are not those of the backward pass any more, or some are
-            not averaged; or after :meth:`detach`
+        Raises:
+            HipressError: if a rank has died or is silent
+            RuntimeError: if gradients are not those of the backward pass any more, or some are not
+                averaged; or after :meth:`detach`
         """
         self._used.add("synchronize")
         if self._is_detached:
@@ -327,7 +340,7 @@ class DistributedOptimizer(Forwarding):
             )
         if not self._synchronized:
             self._average()
-        # Only now: a new one must not begin while gradients are on their way.
+        # Only now: a new step must not begin while gradients are being averaged.
         strangers = [p for p in self._unknown if p.requires_grad and p.grad is not None]
         if strangers:
             raise RuntimeError(
@@ -337,9 +350,9 @@ class DistributedOptimizer(Forwarding):
             )
 
     def _average(self) -> None:
-        """Starts the buckets that are left, and waits for all."""
+        """Start the remaining buckets, and wait for all."""
         waiting, self._waiting = self._waiting, []
-        for bucket, _ in waiting:  # first: a change of what is being sent as it lies ends the job
+        for bucket, _ in waiting:  # first: changes of gradients that are sent in place end the job
             bucket.check_unchanged()
         while self._next < len(self._buckets):
             self._start()
@@ -355,9 +368,10 @@ class DistributedOptimizer(Forwarding):
     _synchronized = False
 
     def step(self, closure: Any = None) -> Any:
-        """Waits for the averages, unless ``synchronize()`` did, and makes the optimizer's step.
+        """Wait for the averages, unless ``synchronize()`` did, and make the optimizer's step.
 
-        :param closure: computes the gradients anew, and returns the loss
+        Args:
+            closure: computes the gradients again, and returns the loss
         """
         if closure is None:
             if not self._only_makes_state():
@@ -378,21 +392,26 @@ class DistributedOptimizer(Forwarding):
             self._steps_now = False
 
     def _only_makes_state(self) -> bool:
-        """Return whether ``step()`` only makes the optimizer's state, before the first backward
-        pass. Ranks need not make such a step together, and it must not consume residuals."""
+        """Return whether ``step()`` only creates the optimizer's state before training.
+
+        Ranks need not make such a step together, and it must not consume residuals.
+        """
         inner = self._optimizer
         if self._has_had_gradients or self._synchronized or inner.state:
             return False
         return only_makes_state(inner)
 
     def add_param_group(self, group: dict[str, Any]) -> None:
-        """The optimizer's, of parameters that are among ``named_parameters``.
+        """Add a group of parameters to the optimizer.
 
-        :raises ValueError: if others are among them that require a gradient
+        Those that require a gradient must be among ``named_parameters``.
+
+        Raises:
+            ValueError: if some are not
         """
         given = group["params"]
         params = [given] if isinstance(given, torch.Tensor) else list(given)
-        if not isinstance(given, set):  # of which torch.optim says what is wrong
+        if not isinstance(given, set):  # torch.optim raises the error
             group["params"] = params
         added = [p[1] if isinstance(p, tuple) else p for p in params]  # or with their names
         lacking = [p for p in added if p.requires_grad and id(p) not in self._known]
@@ -406,7 +425,7 @@ class DistributedOptimizer(Forwarding):
         self._optimizer.add_param_group(group)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """The optimizer's; refused while gradients are on their way."""
+        """Reset the gradients. Refused while they are being averaged."""
         if self._waiting:
             raise RuntimeError(
                 "zero_grad() between backward() and step() would lose gradients that are on their "
@@ -417,7 +436,11 @@ class DistributedOptimizer(Forwarding):
 
 
 def _check_before(named: list[tuple[str, torch.nn.Parameter]]) -> None:
-    """:raises ValueError: if gradients are on their way by another one, whose place is taken"""
+    """Refuse parameters whose gradients another DistributedOptimizer is averaging.
+
+    Raises:
+        ValueError: if there are any
+    """
     for name, parameter in named:
         before = _owners.get(id(parameter))
         if before is not None and before._waiting and not before.compression.engine.error:

@@ -242,7 +242,7 @@ def frozen_that_differ(
 ) -> Named:
     """Return the frozen parameters, if they differ between the ranks of the group.
 
-    All ranks call this together. Where all have loaded the same values, nothing need be sent.
+    All ranks call this together. If all have loaded the same values, nothing must be sent.
     """
     modules = [model] if isinstance(model, torch.nn.Module) else model
     named = [(f"{i}.{name}", p) for i, m in enumerate(modules) for name, p in m.named_parameters()]

@@ -1,21 +1,22 @@
-"""The process group backend "hipress": Gloo, but with compressed all-reduces.
+"""Process group backend "hipress": Gloo with compressed all-reduces.
 
 >>> import hipress.torch
 >>> torch.distributed.init_process_group("hipress")
 
-All-reduces (sum, average) of floating tensors of at least HIPRESS_MIN_SIZE elements go compressed,
-over HiPress's own connections; all else is Gloo's, and ``group.stats()`` says how much of what was
-reduced that was, and why.
-Because an all-reduce does not say whose gradient it is, nothing can be carried over to the next
-one, so the codec must not keep a residual. From the environment, the same on all ranks:
+All-reduces (sum, average) of floating tensors of at least HIPRESS_MIN_SIZE elements are compressed,
+over HiPress's own connections. All other operations are Gloo's. ``group.stats()`` reports how much
+of the reduced data was compressed, and why.
+
+An all-reduce does not identify its gradient, so no residual can be kept for the next one, and the
+codec must not use one. Settings are in the environment, the same on all ranks:
 
 - HIPRESS_COMPRESSION: maxmin (default), terngrad, natural, fp16, bf16, lossless
 - HIPRESS_BITS, HIPRESS_BUCKET_SIZE (or QNCCL's names BITS and bucket_size): of maxmin
-- HIPRESS_ENTROPY: 0 (default), or 1: an entropy coder behind the codec
+- HIPRESS_ENTROPY: 0 (default), or 1: an entropy coder after the codec
 - HIPRESS_TOPOLOGY: ps (default), or another topology's name
 - HIPRESS_MIN_SIZE: default 16384
 - HIPRESS_ENCODE_ON: host (default), or device: tensors on a GPU are encoded there, and their
-  messages go over NCCL. All tensors that large must then be on a GPU
+  messages travel over NCCL. All tensors that large must then be on a GPU
 """
 
 from __future__ import annotations
@@ -47,9 +48,10 @@ def _environment(name: str, other: str = "", default: str = "") -> str:
 
 
 def settings_from_environment() -> Settings:
-    """Reads the settings from the environment's variables.
+    """Read the settings from the environment's variables.
 
-    :raises ValueError: for a value that is not allowed, or a codec that keeps a residual
+    Raises:
+        ValueError: for a value that is not allowed, or a codec that keeps a residual
     """
     type = _environment("HIPRESS_COMPRESSION", default="maxmin")
     params = {}
@@ -77,13 +79,13 @@ def settings_from_environment() -> Settings:
 
 
 class HipressProcessGroup(dist.ProcessGroup):
-    """A process group whose large all-reduces are compressed.
+    """Process group whose large all-reduces are compressed.
 
     All other operations run on an inner process group of Gloo. They must not fall through to the
-    methods of this class's base: PyTorch calls these through C++ overrides that hold Python's
-    lock while they wait for Gloo's lock. A thread of Gloo holds Gloo's lock while it frees tensors,
-    for which it needs Python's lock, so the process would deadlock. `_passed_on` derives the
-    operations from the installed PyTorch, because its versions override different ones.
+    methods of this class's base: PyTorch calls these through C++ overrides that hold Python's lock
+    while they wait for Gloo's lock. A thread of Gloo holds Gloo's lock while it frees tensors, for
+    which it needs Python's lock, so the process would deadlock. `_passed_on` derives the operations
+    from the installed PyTorch, because its versions override different ones.
     """
 
     def __init__(self, store: dist.Store, rank: int, size: int, timeout: timedelta) -> None:
@@ -164,12 +166,12 @@ class HipressProcessGroup(dist.ProcessGroup):
         )
 
     def _synchronizer(self, tensor: torch.Tensor, average: bool) -> Synchronizer:
-        """The synchronizer of such tensors; all ranks ask for one of a kind together."""
+        """Return the synchronizer of such tensors. All ranks request one of a kind together."""
         device = tensor.device if self._settings.encode_on == "device" else None
         if (device, average) not in self._synchronizers:
             group, about = self, []
-            if device is not None:  # whose messages Gloo would carry through host memory
-                check_type(device)  # before there is a group that none would use
+            if device is not None:  # Gloo would send its messages through host memory
+                check_type(device)  # before an unused group is created
                 group, about = (
                     dist.new_group(
                         dist.get_process_group_ranks(self),
@@ -186,8 +188,10 @@ class HipressProcessGroup(dist.ProcessGroup):
         return self._synchronizers[device, average]
 
     def stats(self) -> Stats:
-        """Bytes of this rank's tensors that were reduced compressed and uncompressed, by kind and
-        size of operation, and why."""
+        """Return the compressed and uncompressed bytes of this rank's tensors, with reasons.
+
+        They are counted by kind and size of operation.
+        """
         with self._counting:
             return copy.deepcopy(self._stats)
 
@@ -198,7 +202,7 @@ class HipressProcessGroup(dist.ProcessGroup):
             self._stats.count(f"{kind} of {elements} elements", size, why)
 
     def _uncompressed(self, tensors: Sequence[torch.Tensor], op: dist.ReduceOp.RedOpType) -> str:
-        """The reason why an all-reduce is Gloo's; empty if it is compressed."""
+        """Return the reason why an all-reduce is Gloo's, or "" if it is compressed."""
         if self.size() == 1:
             return "of one rank alone"
         if len(tensors) != 1:
@@ -243,7 +247,7 @@ class HipressProcessGroup(dist.ProcessGroup):
 
         Gloo itself has no averages in PyTorch's older versions, and none of integers. Lightning
         therefore asks Gloo for sums, but it recognizes Gloo by its name, and asks every other
-        backend for averages. NCCL rounds averages of integers likewise.
+        backend for averages. NCCL also rounds averages of integers so.
 
         Floating and complex tensors are divided before the sum. This happens in the caller's
         thread, whose grad mode, inference mode and CUDA stream apply, and a sum of large float16
@@ -322,13 +326,13 @@ def _create(store: dist.Store, rank: int, size: int, timeout: timedelta) -> Hipr
 
 @functools.cache
 def _leave_uncompiled() -> None:
-    """torch.compile() would follow a compiled model's calls into these, which it cannot."""
+    """Exclude these methods from torch.compile(), which cannot compile them."""
     for name in ("allreduce", "barrier", *_passed_on()):
         method = torch.compiler.disable(getattr(HipressProcessGroup, name))
         setattr(HipressProcessGroup, name, method)
 
 
 def register() -> None:
-    """Makes "hipress" a name for init_process_group and new_group."""
+    """Register "hipress" as a name for init_process_group and new_group."""
     if "hipress" not in dist.Backend.backend_list:
         dist.Backend.register_backend("hipress", _create, devices=["cpu", "cuda"])

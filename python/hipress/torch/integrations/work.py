@@ -33,7 +33,7 @@ class FutureWork(dist.Work):
         """Wait until the operation is done, and raise its error if it failed.
 
         Raises:
-            RuntimeError: If the operation is not done within ``timeout``. It then goes on, and
+            RuntimeError: If the operation is not done within ``timeout``. It then continues, and
                 ``wait()`` may be called again.
         """
         timeout = timeout or self._timeout  # C++ passes a timedelta of 0 for "no limit"

@@ -12,46 +12,49 @@ from hipress.torch.synchronizer import Synchronizer
 
 
 class FrozenAdamW(ByParameter):
-    """AdamW whose second moment stays as it is after ``freeze_step`` steps.
+    """AdamW whose second moment is frozen after ``freeze_step`` steps.
 
-    Adam divides by the size of past gradients. What error feedback delays comes later in larger
-    lumps, which Adam then divides by their own size, so part of them is lost. With a denominator
-    that no longer changes, the step is linear in the gradients and nothing is (1-bit Adam, Tang et
-    al., ICML 2021, arXiv:2102.02888, freezes it so). Let the gradients of these first steps go
-    uncompressed:
+    Adam divides by the size of past gradients. What error feedback delays arrives later in larger
+    amounts. Adam then divides these by their own size, so part of them is lost. With a constant
+    denominator, the step is linear in the gradients and nothing is lost. 1-bit Adam does the same
+    (Tang et al., ICML 2021, arXiv:2102.02888). Do not compress the gradients of these first steps:
 
     >>> hipress.torch.compress(model, "onebit", warmup_steps=500)
     >>> optimizer = hipress.torch.FrozenAdamW(model.parameters(), lr=1e-3, freeze_step=500)
 
-    Until then it is torch.optim.AdamW, whose state it loads and whose state it saves.
+    Until then it is torch.optim.AdamW. It loads and saves the state of that class.
 
-    With ``compression``, the first moment is what is compressed, where it has a momentum; what
-    arrives is divided by the denominators, and that is the step. This is 1-bit Adam:
+    With ``compression`` that has a momentum, the first moment is compressed. The result is divided
+    by the denominators, and that is the step. This is 1-bit Adam:
 
     >>> compression = hipress.torch.compress(
     ...     model, "onebit", shared_momentum=0.9, warmup_steps=500)
     >>> optimizer = hipress.torch.FrozenAdamW(
     ...     model.parameters(), lr=1e-3, freeze_step=500, compression=compression)
 
-    With a codec's own ``momentum`` instead (ternary, dgc) every rank compresses the running sum of
-    its own gradients and never learns the others', as in DGC (Lin et al., ICLR 2018,
-    arXiv:1712.01887; with ``dgc`` what is sent is taken out of it). Parameters that are too small
-    to be compressed keep their first moment here.
+    With a codec's own ``momentum`` instead (ternary, dgc), every rank compresses the running sum of
+    its own gradients. It never receives those of other ranks, as in DGC (Lin et al., ICLR 2018,
+    arXiv:1712.01887; with ``dgc`` what is sent is subtracted from it). Parameters that are too
+    small to be compressed keep their first moment here.
 
-    The compression's steps count, and not this optimizer's, so all freeze when its warm-up ends,
-    also if a GradScaler has skipped steps: but for a parameter with fewer than half of freeze_step
-    updates by then (it was not used), which freezes when it has had that half.
+    The compression's steps count, not this optimizer's. So all parameters freeze when its warm-up
+    ends, also if a GradScaler has skipped steps. A parameter with fewer than half of freeze_step
+    updates by then, because it was not used, freezes when it has had that half.
 
-    :param freeze_step: updates of a parameter's second moment; a seventh of all steps is enough
-    :param floor: from then on no denominator is below this share of its tensor's root mean square;
-        else elements whose gradient was 0 all along (rare words) would be divided by 0
-    :param compression: what ``compress()`` or ``compress_fsdp()`` returned, with ``warmup_steps``
-        as freeze_step, and with ``shared_momentum`` (or the codec's momentum, in a topology in
-        which every rank's gradient is encoded by itself: ps, star, hierarchical with one device for
-        each host) 0 or beta 1. A :class:`DistributedOptimizer` around this one gives it its own
-    :raises ValueError: for a value out of range, or that is not the compression's; also in
-        ``add_param_group()`` and ``load_state_dict()``, which then change nothing
-    :raises TypeError: for another kind of compression
+    Args:
+        freeze_step: updates of a parameter's second moment; a seventh of all steps is enough
+        floor: minimum denominator after that, as a share of its tensor's root mean square.
+            Otherwise elements whose gradient has always been 0 (rare words) would be divided by 0.
+        compression: result of ``compress()`` or ``compress_fsdp()``, with ``warmup_steps`` as
+            freeze_step. Its ``shared_momentum`` must be 0 or beta 1. So must the codec's momentum,
+            in a topology that encodes every rank's gradient separately: ps, star, or hierarchical
+            with one device for each host. A :class:`DistributedOptimizer` around this one sets its
+            own.
+
+    Raises:
+        ValueError: for a value out of range, or that is not the compression's; also in
+            ``add_param_group()`` and ``load_state_dict()``, which then change nothing
+        TypeError: for another kind of compression
     """
 
     def __init__(
@@ -88,9 +91,10 @@ class FrozenAdamW(ByParameter):
             self.attach(compression)
 
     def __getstate__(self) -> dict:
-        """What a copy has: all but a compression, without which it would step otherwise.
+        """Return the state of a copy, which cannot include a compression.
 
-        :raises TypeError: with a compression
+        Raises:
+            TypeError: with a compression
         """
         if self.compression is not None:
             raise TypeError(
@@ -100,24 +104,28 @@ class FrozenAdamW(ByParameter):
         return super().__getstate__()
 
     def __setstate__(self, state: dict) -> None:
-        """Of a copy that is made, and in ``load_state_dict()``."""
+        """Set the state of a copy, also in ``load_state_dict()``."""
         super().__setstate__(state)
         self.__dict__.setdefault("compression", None)
-        self._denominators = {}  # which follow from the state
+        self._denominators = {}  # computed from the state
 
     def check(self, settings: Settings) -> None:
-        """:raises ValueError: if a compression with these settings is none for this optimizer"""
+        """Check that a compression with these settings suits this optimizer.
+
+        Raises:
+            ValueError: if it does not
+        """
         for group in self.param_groups:
             self._fits(group, settings)
 
     def attach(self, compression: Synchronizer) -> None:
-        """Takes a compression whose settings were checked; :class:`DistributedOptimizer` does."""
+        """Use a compression with checked settings. :class:`DistributedOptimizer` calls this."""
         self.compression = compression
-        if compression.shared is not None:  # the second moment is of gradients as they are
+        if compression.shared is not None:  # the second moment has no momentum
             compression.shared.compressed_only = True
 
     def add_param_group(self, param_group) -> None:
-        """Adds a group of parameters, as in torch.optim."""
+        """Add a group of parameters, as in torch.optim."""
         if isinstance(param_group, dict):
             self._check({**self.defaults, **param_group})
         super().add_param_group(param_group)
@@ -151,7 +159,7 @@ class FrozenAdamW(ByParameter):
         settings.check_momentum()
 
     def load_state_dict(self, state_dict) -> None:
-        """Goes on from a state of this class, or of torch.optim.AdamW."""
+        """Load a state of this class, or of torch.optim.AdamW."""
         ours = [{name: g[name] for name in ("freeze_step", "floor")} for g in self.param_groups]
         for group, more in zip(state_dict["param_groups"], ours):  # super() compares their numbers
             self._check({**self.defaults, **more, **group})
@@ -185,7 +193,7 @@ class FrozenAdamW(ByParameter):
         if self.compression is not None and self.compression.compresses_now:
             enough /= 2
             inside = self.compression.momentum(whole) != 0
-        if inside:  # what came before fades here, what comes now has the codec's momentum
+        if inside:  # earlier gradients fade here, new ones have the codec's momentum
             average.mul_(beta1)
         else:
             average.lerp_(gradient, 1 - beta1)
@@ -212,7 +220,7 @@ class FrozenAdamW(ByParameter):
 
 
 def _root_mean_square(values: torch.Tensor, parameter: torch.Tensor) -> float:
-    """The root mean square of a parameter, of which ``values`` may be this rank's shard."""
+    """Return the root mean square of a parameter. ``values`` may be this rank's shard of it."""
     if is_dtensor(parameter):
         total = values.square().sum()
         for dim in range(parameter.device_mesh.ndim):

@@ -9,11 +9,11 @@ import torch
 
 
 class ByParameter(torch.optim.Optimizer, abc.ABC):
-    """An optimizer whose step updates each parameter that has a gradient, by itself."""
+    """Optimizer whose step updates each parameter that has a gradient separately."""
 
     @torch.no_grad()
     def step(self, closure: Callable[[], torch.Tensor] | None = None) -> torch.Tensor | None:
-        """One step; ``closure`` computes loss and gradients anew, as in torch.optim."""
+        """Make one step. ``closure`` computes loss and gradients again, as in torch.optim."""
         loss = None
         if closure is not None:
             with torch.enable_grad():
@@ -26,4 +26,4 @@ class ByParameter(torch.optim.Optimizer, abc.ABC):
 
     @abc.abstractmethod
     def _update(self, parameter: torch.Tensor, group: dict) -> None:
-        """Updates a parameter, by the options of its group."""
+        """Update a parameter with the options of its group."""

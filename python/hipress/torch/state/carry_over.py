@@ -1,15 +1,19 @@
-"""What one rank remembers, taken along to other ranks or another topology without asking anybody.
+"""Move of one rank's state to other ranks or another topology, without communication.
 
-When ranks die, or new ones join, those that go on do so in a new job with their own residuals:
-nobody can ask the dead, and no rank waits for all others' states, as resharding does. So do the
-ranks of a job that starts again with another topology, plan or codec. What a rank has computed and
-not yet sent stays its own, and counts like its next gradient:
+When ranks fail or new ones join, the remaining ranks continue in a new job with their own
+residuals. No rank can request the state of a failed rank, and none waits for the states of all
+ranks, as in resharding. The same applies to a job that starts again with another topology, plan or
+codec. A residual of a rank counts like a part of its next gradient::
 
-    residual of its own gradient, or of a partial sum   as it is: both are in units of a gradient
+    4 ranks                       3 ranks
+    rank 0: r0 ─────────────────► rank 0: r0
+    rank 1: r1, fails             r1 is discarded
+    rank 2: r2 ─────────────────► rank 1: r2
+    rank 3: r3 ─────────────────► rank 2: r3        a new rank begins with zeros
+
+    residual of a gradient, or of a partial sum         unchanged: both are in units of a gradient
     residual of a mean, on the rank that encoded it     times the new number of ranks, so that the
-                                                        mean over them gets just that
-
-A new rank begins with zeros. What only dead ranks remembered is lost with them.
+                                                        mean over them contains it once
 """
 
 from __future__ import annotations
@@ -29,14 +33,14 @@ from hipress.torch.state.saved import RankState, Stateful, TaskState
 
 _MEAN = "mean"
 _SAVED = {-1: ("residual", OWN), -2: (_MEAN, "1")}
-"""The numbers, like those of tasks, under which an OwnState is saved: of which state, and kind."""
+"""Numbers, like those of tasks, under which an OwnState is saved, with its state and kind."""
 
 
 class OwnState(GlobalState):
     """One rank's own state of a gradient, for its tasks in a job of another size.
 
-    ``states["residual"]`` is in units of the rank's gradient, ``states["mean"]`` in those of a mean
-    over ranks; other states are as its codec has them. What a task has taken is here no more.
+    ``states["residual"]`` is in units of the rank's gradient, ``states["mean"]`` in units of a mean
+    over ranks. Other states are in the codec's units. Parts that a task has taken are removed.
     """
 
     def __init__(self, size: int) -> None:
@@ -45,8 +49,10 @@ class OwnState(GlobalState):
         self._first: dict[int, int] = {}
 
     def carries(self, graph: Graph, index: int, task: Task) -> bool:
-        """Checks whether ``task`` is the one that takes this rank's state of its partition: the
-        first to encode its own gradient, by itself or in a sum."""
+        """Return whether ``task`` takes this rank's state of its partition.
+
+        It does if it is the first to encode the rank's own gradient, alone or in a sum.
+        """
         if index >= len(self._tasks) or self._tasks[index] is not task:
             self._tasks = next(
                 each for each in graph.tasks.values() if index < len(each) and each[index] is task
@@ -55,7 +61,7 @@ class OwnState(GlobalState):
         return self._first.get(task.partition) == index
 
     def save(self, name: str, put: Callable[..., None]) -> None:
-        """Saves it like states of tasks, for it is this rank's."""
+        """Save this state like states of tasks, because it belongs to this rank."""
         for index, (field, kind) in _SAVED.items():
             states = {"residual": self.states[field]} if field in self.states else {}
             if kind == OWN:
@@ -67,11 +73,12 @@ class OwnState(GlobalState):
     def move_to(
         self, compressor: Any, partition: Partition, own: bool, of_mean: bool, ranks: int
     ) -> None:
-        """Gives a fresh compressor its part of these.
+        """Restore a new compressor's part of these states.
 
-        :param own: whether it encodes the rank's own gradient by itself
-        :param of_mean: whether it encodes a mean
-        :param ranks: over whose number of gradients results are means; 1 if they are sums
+        Args:
+            own: whether it encodes the rank's own gradient alone
+            of_mean: whether it encodes a mean
+            ranks: number of gradients in a mean; 1 if results are sums
         """
         span = slice(partition.offset, partition.offset + partition.count)
         taken = {name: whole[span].clone() for name, whole in self.states.items()}
@@ -90,7 +97,7 @@ class OwnState(GlobalState):
 
 
 def taken_out(tasks: dict[tuple[str, int], TaskState]) -> dict[str, OwnState]:
-    """Takes what OwnStates have saved out of a checkpoint's tasks."""
+    """Return the OwnStates that were saved among a checkpoint's tasks, and remove them there."""
     found: dict[str, OwnState] = {}
     for name, index in [key for key in tasks if key[1] in _SAVED]:
         task, (field, _) = tasks.pop((name, index)), _SAVED[index]
@@ -102,10 +109,11 @@ def taken_out(tasks: dict[tuple[str, int], TaskState]) -> dict[str, OwnState]:
 
 
 class _Own:
-    """Adds up one rank's states by gradient, as OwnStates.
+    """Sum of one rank's states by gradient, as OwnStates.
 
-    :param sizes: of the gradients; what is of others is left out
-    :param means: whether results are means over several ranks
+    Args:
+        sizes: elements of the gradients; other gradients are ignored
+        means: whether results are means over several ranks
     """
 
     def __init__(self, sizes: Mapping[str, int], means: bool) -> None:
@@ -121,10 +129,11 @@ class _Own:
         states: Mapping[str, Any],
         vectors: bool = True,
     ) -> None:
-        """Adds a task's.
+        """Add a task's state.
 
-        :param kind: of the task, see :mod:`hipress.runtime.encodes`
-        :param vectors: whether also what its codec has beside a residual
+        Args:
+            kind: kind of the task, see :mod:`hipress.runtime.encodes`
+            vectors: whether to add states other than residuals
         """
         if name not in self._sizes:
             return
@@ -137,7 +146,7 @@ class _Own:
                 state.add(field, span, values, 1.0)
 
     def add_own(self, name: str, waiting: OwnState) -> None:
-        """Adds what no task has taken yet of a change of ranks before."""
+        """Add state from an earlier change of ranks that no task has taken yet."""
         state = self._state_of(name, waiting.step)
         for field, values in waiting.states.items():
             state.add(field, slice(0, waiting.size), values, 1.0)
@@ -145,7 +154,7 @@ class _Own:
     def add_share(
         self, name: str, step: int, states: Mapping[str, Any], peers: int, vectors: bool = True
     ) -> None:
-        """Adds this rank's share of what so many ranks have alike, that no task has taken yet."""
+        """Add this rank's share of state that ``peers`` ranks have in common and no task took."""
         if name not in self._sizes:
             return
         state = self._state_of(name, step)
@@ -163,13 +172,15 @@ class _Own:
 
 
 def carry_over(old: Stateful) -> dict[str, OwnState]:
-    """This rank's own states, by gradient, for ``Synchronizer.reshard()`` of a job of the same
-    parameters and settings on other ranks. It talks to nobody.
+    """Return this rank's own states by gradient, for ``Synchronizer.reshard()`` of another job.
 
-    Residuals are kept to the bit where a task encodes this rank's own gradient; steps are the
-    highest of a gradient's tasks. The Q of low rank, which all ranks must have, begins anew.
+    That job has the same parameters and settings on other ranks. There is no communication.
+    Residuals are kept bit for bit where a task encodes this rank's own gradient. A step is the
+    highest one of a gradient's tasks. The Q of low rank, which must be equal on all ranks, starts
+    again.
 
-    :param old: a compression whose last step is over, or has been put back
+    Args:
+        old: compression whose last step has ended or was rolled back
     """
     feedback, peers = old.error_feedback, old.engine.world_size
     own = _Own(old.sizes, old.average and peers > 1)
@@ -189,10 +200,13 @@ def carry_over(old: Stateful) -> dict[str, OwnState]:
 
 
 def carry_over_saved(of: Stateful, mine: RankState) -> dict[str, OwnState]:
-    """The same of this rank's state in a checkpoint, for a job ``of`` as many ranks with another
-    topology, plan or type. Of another type it has the residuals only.
+    """Return the same of this rank's state in a checkpoint.
 
-    :raises ValueError: if the state has more elements of a gradient than there are
+    The new job ``of`` has as many ranks, but another topology, plan or type. Of another type only
+    the residuals are used.
+
+    Raises:
+        ValueError: if the state has more elements of a gradient than there are
     """
     peers, vectors = mine.fields["peers"], mine.fields["type"] == of.settings.type
     own = _Own(of.sizes, of.average and peers > 1)

@@ -1,13 +1,16 @@
 """Residuals, momentum and step in checkpoints: loaded exactly by the same job, or resharded.
 
-In a job of as many ranks, a rank's own state is enough, whatever the topology, type or plan
-(:mod:`hipress.torch.state.carry_over`). In one of another size, or one that shards in another way,
-all ranks' residuals are added up and dealt to the new tasks. Where rank 0 alone has saved its part,
-the other ranks begin without residuals, and a warning says so. Every rank's state differs,
-so its keys begin with the rank: ``"rank0/step"``, ``"rank0/state/layer.weight/3/states/residual"``
-(of task 3). The states of all ranks thus fit into one dictionary, and torch.distributed.checkpoint,
-which takes equal keys for equal values, keeps all of them. Residuals say which elements of the
-whole parameter they are of, so DDP's can be resharded to FSDP's ranks.
+In a job of as many ranks, a rank's own state suffices, for any topology, type or plan
+(:mod:`hipress.torch.state.carry_over`). Otherwise, in a job of another size or one that shards
+differently, the residuals of all ranks are added up. They are divided among the new tasks
+(:mod:`hipress.torch.state.global_state`). If only rank 0 has saved its part, the other ranks begin
+without residuals, and a warning reports that.
+
+Every rank's state differs, so its keys begin with the rank: ``"rank0/step"``,
+``"rank0/state/layer.weight/3/states/residual"`` (of task 3). So the states of all ranks fit into
+one dictionary, and torch.distributed.checkpoint, which treats equal keys as equal values, keeps all
+of them. Residuals contain their position in the whole parameter, so DDP's can be resharded to
+FSDP's ranks.
 """
 
 from __future__ import annotations
@@ -41,7 +44,7 @@ _log = logging.getLogger("hipress")
 
 
 def state_dict(of: Stateful) -> dict[str, Any]:
-    """This rank's state: tensors, numbers and texts by key."""
+    """Return this rank's state: tensors, numbers and texts by key."""
     prefix = f"rank{of.rank}"
     found: dict[str, Any] = {
         f"{prefix}/version": VERSION,
@@ -53,7 +56,7 @@ def state_dict(of: Stateful) -> dict[str, Any]:
         f"{prefix}/layout": of.layout,
     }
 
-    # What is prepared for the time after it has nothing to say yet; but before the first step of a
+    # State prepared for the time after it is empty so far; but before the first step of a
     # job without one, torch.distributed.checkpoint.load() fills what there is.
     in_warm_up = of.step < of.settings.warmup_steps
 
@@ -70,7 +73,7 @@ def state_dict(of: Stateful) -> dict[str, Any]:
         if in_warm_up and _is_untouched(state):
             continue
         put(f"state/{name}/{index}", fields, state["states"])
-    # What was loaded and no task has taken yet is not to be lost.
+    # State that was loaded and that no task has taken yet must be kept.
     for (name, index), loaded in of.error_feedback.loaded.items():
         put(f"state/{name}/{index}", loaded.fields, loaded.states)
     for name, state in of.error_feedback.to_reshard.items():
@@ -83,8 +86,10 @@ def state_dict(of: Stateful) -> dict[str, Any]:
 
 
 def _is_untouched(state: Mapping[str, Any]) -> bool:
-    """Whether a task is as it was made, before it has encoded or been given anything, such as one
-    of after a warm-up: a state that lacks it says the same."""
+    """Return whether a task has neither encoded nor loaded anything.
+
+    This applies to tasks for the time after a warm-up. A state without such a task means the same.
+    """
     remembered = [values for name, values in state["states"].items() if name != START]
     return state["step"] == 0 and not any(np.any(values) for values in remembered)
 
@@ -127,7 +132,7 @@ def _load(of: Stateful, saved: Saved, complete: bool = False) -> None:
     exact = same and some["layout"] == of.layout
     missing = sorted(set(range(some["world_size"])) - set(saved.ranks))
     is_missing = of.rank in missing
-    # All-reduces, whose tasks are of whole parameters on every rank.
+    # All-reduces: their tasks belong to whole parameters on every rank.
     whole = {some["topology"], of.topology} <= TOPOLOGIES.keys()
     own = exact or (whole and some["world_size"] == of.world_size)
     # In hybrid sharding, ranks of different shards have different layouts. The ranks of an
@@ -206,9 +211,10 @@ def _is_partial(saved: Saved) -> bool:
 
 
 def _check_names(of: Stateful, names: Collection[str]) -> None:
-    """Logs of which of these gradients residuals are dropped, for this model has not got them.
+    """Log for which of these gradients residuals are dropped, because this model lacks them.
 
-    :raises ValueError: if it has none of them
+    Raises:
+        ValueError: if it has none of them
     """
     unknown = sorted(set(names) - set(of.sizes))
     if unknown and len(unknown) == len(names):
@@ -218,12 +224,17 @@ def _check_names(of: Stateful, names: Collection[str]) -> None:
 
 
 def load_checkpoint(of: Stateful, path: str | os.PathLike, key: str = "hipress") -> None:
-    """Loads what ``torch.distributed.checkpoint.save({key: compression, ...})`` saved, whatever the
-    number of ranks was then. To be called on every rank, before the first step. In a job of as many
-    ranks a rank reads its own state only, else those of all ranks, one by one.
+    """Load what ``torch.distributed.checkpoint.save({key: compression, ...})`` saved.
 
-    :param path: the checkpoint's folder
-    :raises ValueError: if the checkpoint has no such key, or is not complete
+    The number of ranks may have changed. Call this on every rank, before the first step. In a job
+    of as many ranks, a rank reads only its own state. Otherwise it reads those of all ranks, one by
+    one.
+
+    Args:
+        path: the checkpoint's folder
+
+    Raises:
+        ValueError: if the checkpoint has no such key, or is not complete
     """
     from torch.distributed import checkpoint
     from torch.distributed.checkpoint.metadata import TensorStorageMetadata
@@ -254,7 +265,7 @@ def load_checkpoint(of: Stateful, path: str | os.PathLike, key: str = "hipress")
                 if tensor
                 else None
             )
-        with warnings.catch_warnings():  # of having no group, as is wanted
+        with warnings.catch_warnings():  # about the missing process group, which is intended
             warnings.filterwarnings("ignore", "torch.distributed is", UserWarning)
             warnings.simplefilter("ignore", FutureWarning)
             load(wanted, storage_reader=checkpoint.FileSystemReader(path), no_dist=True)
@@ -264,7 +275,7 @@ def load_checkpoint(of: Stateful, path: str | os.PathLike, key: str = "hipress")
 
 
 def is_complete(path: str | os.PathLike[str]) -> bool:
-    """Checks whether a folder is a torch.distributed.checkpoint that was saved to its end."""
+    """Return whether a folder is a complete torch.distributed.checkpoint."""
     from torch.distributed import checkpoint
 
     try:
@@ -275,7 +286,7 @@ def is_complete(path: str | os.PathLike[str]) -> bool:
 
 
 def _load_shared(of: Stateful, saved: Saved, ranks: Iterable[int]) -> None:
-    """Loads shared momentum as these ranks have it: all the same, or each that of its shard."""
+    """Load shared momentum in the form of these ranks: equal on all, or each that of its shard."""
     of.shared.clear()
     unknown = set()
     for rank in ranks:
@@ -296,18 +307,18 @@ def _load_shared(of: Stateful, saved: Saved, ranks: Iterable[int]) -> None:
 
 
 def _unsharded(of: Stateful, name: str, saved: TaskState) -> GlobalState:
-    """A global state that no task had taken its part of, as it was."""
+    """Return a saved global state of which no task had taken its part."""
     state = GlobalState(of.sizes[name])
     _add_unsharded(state, saved, of.settings.type, of.settings.type)
     return state
 
 
 def _gathered(of: Stateful, saved: Saved) -> dict[str, GlobalState]:
-    """The states of all ranks, added up by gradient, but for gradients that are unknown here."""
+    """Return the sums of all ranks' states by gradient, without unknown gradients."""
     states: dict[str, GlobalState] = {}
     for number in saved.ranks:
         rank = saved.rank(number)
-        peers = rank.fields["peers"]  # of which each gave a share to a mean
+        peers = rank.fields["peers"]  # each of which gave a share to a mean
         for (name, _), task in rank.tasks.items():
             if name not in of.sizes:
                 continue
@@ -322,7 +333,7 @@ def _gathered(of: Stateful, saved: Saved) -> dict[str, GlobalState]:
                 if field == "residual":
                     state.add(field, task.span, values, share)
                 elif field == START:
-                    continue  # of a power iteration, which begins anew
+                    continue  # belongs to a power iteration, which starts again
                 elif own and rank.fields["type"] == of.settings.type:
                     state.add(field, task.span, values, 1.0 / peers)
         # Every rank has the same of these, so one rank's are all.

@@ -1,4 +1,4 @@
-"""A warning about gradients that come with momentum to an optimizer that has one, too."""
+"""Warning about gradients that come with momentum to an optimizer that also has one."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ _log = logging.getLogger("hipress")
 
 
 class Compressing(Protocol):
-    """A compression of gradients of which some come with momentum."""
+    """Compression of gradients of which some come with momentum."""
 
     settings: Settings
     rank: int
     names: Container[int]
-    """id() of each parameter."""
+    """The ids, by id(), of the parameters."""
     shared: SharedMomentum | None
 
     def momentum(self, parameter: torch.nn.Parameter) -> float: ...
 
 
 def watch(compression: Compressing) -> None:
-    """Checks once, in the first step of the optimizer of these gradients, whether it has a momentum
-    of its own besides the compression's, and warns on rank 0 if so.
+    """Check whether the optimizer of these gradients also has a momentum, and warn on rank 0 if so.
 
-    ``compress()`` cannot check it: the optimizer is often made later.
+    The check runs once, in the optimizer's first step. ``compress()`` cannot do it, because the
+    optimizer is often made later.
     """
     optimizer_steps.watch(compression, _check)
 
@@ -54,8 +54,7 @@ def _gets_momentum(compression: Compressing, parameter: torch.nn.Parameter) -> b
 
 
 def doubled(compression: Compressing, optimizer: torch.optim.Optimizer, group: dict) -> str:
-    """The warning about an optimizer's group of parameters whose gradients come with momentum;
-    empty if the group has none of its own."""
+    """Return a warning if an optimizer's group also has a momentum, otherwise an empty string."""
     if getattr(optimizer, "compression", None) is compression:  # a FrozenAdamW, which knows
         return ""
     settings, name = compression.settings, type(optimizer).__name__

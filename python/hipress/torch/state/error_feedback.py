@@ -1,4 +1,16 @@
-"""Error feedback: the codec of every task that encodes, and the residual that it keeps."""
+"""Error feedback: the codec of every encoding task, and the residual that it keeps.
+
+A task encodes the gradient g plus the residual r. What the codec does not send becomes the next
+residual::
+
+    step k     g + r(k) ── encode ──► payload (sent);   r(k+1) = g + r(k) - decoded payload
+
+If step k fails on some rank, its payloads may have reached other ranks or not. A transaction
+decides::
+
+    no rank has the result     roll back: r(k) is restored bit for bit, and step k is repeated
+    a rank has the result      commit: r(k+1) stays, because the result contains the payload
+"""
 
 from __future__ import annotations
 
@@ -24,10 +36,12 @@ _log = logging.getLogger("hipress")
 
 
 class DeviceState:
-    """The state of one task on a GPU, with the state_dict() of a Compressor.
+    """State of one task on a GPU, with the state_dict() of a Compressor.
 
-    :param codecs, kind: of its codec
-    :param count: elements that it encodes
+    Args:
+        codecs: codecs of the job
+        kind: the task's kind of codec
+        count: elements that it encodes
     """
 
     def __init__(self, codecs: Codecs, kind: object, count: int, device: torch.device) -> None:
@@ -40,12 +54,11 @@ class DeviceState:
         }
         self.step = self.stream = 0
         self.carried: torch.Tensor | None = None
-        """The residual that a codec without one has taken over of another codec's, until it is
-        encoded."""
+        """Residual from another codec, if this one keeps none, until it is encoded."""
         self._device = device
 
     def state_dict(self) -> dict[str, Any]:
-        """The state in host memory; waits for the device."""
+        """Return the state in host memory, after waiting for the device."""
         states = {name: values.cpu().numpy() for name, values in self.states.items()}
         if self.carried is not None and bool(self.carried.any()):
             states["residual"] = self.carried.cpu().numpy()
@@ -53,9 +66,10 @@ class DeviceState:
         return {**about, "step": self.step, "stream": self.stream, "states": states}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Loads what :meth:`state_dict` of this class or of a Compressor has returned.
+        """Load the result of :meth:`state_dict`, of this class or of a Compressor.
 
-        :raises ValueError: if it is not such a state
+        Raises:
+            ValueError: if it is not such a state
         """
         host = self._make()
         host.load_state_dict(dict(state))
@@ -71,13 +85,14 @@ class DeviceState:
 
 
 class ErrorFeedback:
-    """The state of every task of one rank that encodes, by gradient name and task.
+    """State of every encoding task of one rank, by gradient name and task.
 
-    States stay when DDP puts gradients into other buckets, because they know nothing of buckets.
+    States stay when DDP moves gradients to other buckets, because they are independent of buckets.
     Those of gradients that are encoded on a GPU are :class:`DeviceState`, once ``device`` is set.
 
-    :param world_size: ranks that synchronise these gradients together
-    :param shard_offsets: of gradients that are a part of a parameter's, its first element by name
+    Args:
+        world_size: number of ranks that synchronize these gradients together
+        shard_offsets: for gradients of a part of a parameter, the part's first element by name
     """
 
     def __init__(
@@ -94,19 +109,19 @@ class ErrorFeedback:
         self.partitions: dict[tuple[str, int], Partition] = {}
         self.kinds: dict[tuple[str, int], object] = {}
         self._steps: dict[tuple[str, int], int] = {}
-        """The steps of states when they were made, or loaded."""
+        """Steps of states when they were created or loaded."""
         self.loaded: dict[tuple[str, int], TaskState] = {}
-        """States that were loaded for tasks which have none yet."""
+        """States that were loaded for tasks that have no state yet."""
         self.to_reshard: dict[str, GlobalState] = {}
-        """States that were loaded for gradients which are yet to be compressed."""
+        """States that were loaded for gradients that have not been compressed yet."""
         self.transaction = 0
-        """The number by which what steps change can be put back; 0: it cannot."""
+        """Number with which changes of steps can be rolled back, or 0 if they cannot."""
         self._warned: set[str] = set()
 
     def state_of(
         self, name: str, graph: Graph, index: int, task: Task, kind: object
     ) -> Compressor | DeviceState:
-        """The state of task ``index`` of this rank in ``name``'s graph, made when it is new."""
+        """Return the state of this rank's task ``index`` in a gradient's graph, or create it."""
         key = (name, index)
         if key not in self.states:
             partition = graph.partitions[task.partition]
@@ -118,8 +133,11 @@ class ErrorFeedback:
         return self.states[key]
 
     def _takers(self, name: str, graph: Graph, index: int, task: Task) -> int:
-        """How many tasks of all ranks take parts of what was loaded for a gradient's partition, if
-        this one does, else 0; of an OwnState 1, for it is this rank's."""
+        """Return the number of tasks of all ranks that take parts of a gradient's loaded state.
+
+        It counts tasks of the same partition, and is 0 if this task takes none. An OwnState is this
+        rank's, so the number is 0 or 1 then.
+        """
         waiting = self.to_reshard.get(name)
         if isinstance(waiting, OwnState):
             return int(waiting.carries(graph, index, task))
@@ -127,7 +145,7 @@ class ErrorFeedback:
         return len(tasks) if any(each is task for each in tasks) else 0
 
     def factors(self, name: str, shape: Sequence[int], rank: int) -> Factors:
-        """The state of a whole gradient that goes by factors of this rank."""
+        """Return the state of a whole gradient that this rank sends as low-rank factors."""
         key = (name, 0)
         if key not in self.states:
             made = Factors(shape, rank)
@@ -137,15 +155,16 @@ class ErrorFeedback:
     def _add(
         self, key: tuple[str, int], state: Any, partition: Partition, kind: object, takers: int
     ) -> None:
-        """Adds a new state, and gives it what was loaded for it.
+        """Add a new state, and restore what was loaded for it.
 
-        :param takers: see :meth:`_takers`
+        Args:
+            takers: see :meth:`_takers`
         """
         self.states[key], self.partitions[key], self.kinds[key] = state, partition, kind
         self._give(key, takers)
 
     def _give(self, key: tuple[str, int], takers: int) -> None:
-        """Gives a state that is as it was made what was loaded for it."""
+        """Restore an unused state from what was loaded for it."""
         name, _ = key
         state, partition, kind = self.states[key], self.partitions[key], self.kinds[key]
         waiting = self.to_reshard.get(name)
@@ -170,10 +189,12 @@ class ErrorFeedback:
     def load(
         self, states: Mapping[tuple[str, int], TaskState], to_reshard: dict[str, GlobalState]
     ) -> None:
-        """Sets the states of tasks, also of those that have none yet. Tasks that have one, of which
-        there is none here, are as if they had encoded nothing.
+        """Set the states of tasks, including those of tasks that have no state yet.
 
-        :param to_reshard: what was to be resharded in the saved job, and had not been
+        Existing states without a saved one become zero.
+
+        Args:
+            to_reshard: states that the saved job had loaded for resharding and not used
         """
         states = dict(states)
         self.to_reshard = {**to_reshard, **carry_over.taken_out(states)}
@@ -193,10 +214,13 @@ class ErrorFeedback:
         states: dict[str, GlobalState],
         tasks: Mapping[str, tuple[Graph, Sequence[Task]]] | None = None,
     ) -> None:
-        """Takes the states of another job, of which each task gets its part when it is set up.
+        """Adopt the states of another job. Each task gets its part when it is set up.
 
-        :param tasks: of gradients that are set up: their graphs, and this rank's tasks of them
-        :raises ValueError: after the first step, when tasks have residuals of their own
+        Args:
+            tasks: graphs of gradients that are set up, and this rank's tasks of them, by name
+
+        Raises:
+            ValueError: after the first step, when tasks have residuals of this job
         """
         tasks = tasks or {}
         for key, state in self.states.items():
@@ -214,30 +238,32 @@ class ErrorFeedback:
         self.finish_reshard({name for name, _ in self.states}.union(tasks))
 
     def begin_transaction(self) -> None:
-        """Makes what steps change from now on part of a transaction, which ends the one before."""
+        """Start a transaction of all later changes. It ends the previous one."""
         self.transaction = next(transactions)
 
     def roll_back(self) -> None:
-        """Puts all states in host memory back, bit for bit, to what they were before the
-        transaction, and ends it. States that were made in it stay, as they were made."""
+        """Restore all states in host memory, bit for bit, from before the transaction, and end it.
+
+        States that were created in the transaction stay, but without its changes.
+        """
         for state in self.states.values():
             state.roll_back(self.transaction)
         self.transaction = 0
 
     def commit(self) -> None:
-        """Ends the transaction: what other ranks, which have completed it, have got stays sent."""
+        """End the transaction: what other ranks have received stays sent."""
         for state in self.states.values():
             if isinstance(state, Factors):
                 state.commit(self.transaction)
         self.transaction = 0
 
     def finish_reshard(self, names: Iterable[str]) -> None:
-        """Forgets what was resharded to these gradients, whose tasks all ranks have set up."""
+        """Drop states for resharding of these gradients, whose tasks all ranks have set up."""
         for name in names:
             self.to_reshard.pop(name, None)
 
     def warn_unused(self, names: Iterable[str]) -> None:
-        """Logs which of these gradients, that are not compressed, a residual was loaded for."""
+        """Log which of these uncompressed gradients have a loaded residual."""
         loaded = {name for (name, _), task in self.loaded.items() if task.states}
         loaded.update(name for name, waiting in self.to_reshard.items() if waiting.states)
         unused = sorted(loaded.intersection(names) - self._warned)
@@ -256,8 +282,8 @@ def _load(state: Compressor | DeviceState | Factors, saved: TaskState) -> None:
 
 
 def _clear(state: Compressor | DeviceState | Factors) -> None:
-    """Makes a state what it is before it has encoded anything."""
+    """Reset a state to the one before its first encode."""
     found = state.state_dict()
-    # Factors without a Q to begin with have a new one.
+    # Factors without an initial Q get a new one.
     zeros = {name: np.zeros_like(v) for name, v in found["states"].items() if name != START}
     state.load_state_dict({**found, "step": 0, "states": zeros})

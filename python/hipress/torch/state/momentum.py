@@ -1,4 +1,4 @@
-"""Momentum that all ranks share, and that is what they compress."""
+"""Momentum that is the same on all ranks, and that every rank compresses."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from hipress.torch.gradient import Gradient
 
 
 class MomentumAccess(NamedTuple):
-    """Access to a result that the engine keeps, with the gradient's key: float32, host memory.
+    """Access to a result that the engine keeps with the gradient's key: float32, host memory.
 
-    ``roll_back`` puts it back to what it was before a transaction.
+    ``roll_back`` restores it from before a transaction.
     """
 
     get: Callable[[], torch.Tensor]
@@ -24,51 +24,52 @@ class MomentumAccess(NamedTuple):
 
 
 class SharedMomentum:
-    """The running sum of gradients, of which every rank compresses its next value.
+    """Running sum of gradients, of which every rank compresses the next value.
 
-    A rank's gradient is mostly noise, which a codec of few bits must encode, too, and what it
-    cannot stays in the residual. So every rank encodes ``factor`` times the last step's result,
-    which all have, plus its own gradient; the mean of that over the ranks is the next result. The
-    new gradient is a small part of it, and the residual the smaller. This is the momentum of 1-bit
-    Adam (Tang et al., ICML 2021, arXiv:2102.02888, algorithm 1). Where nothing is lost it is that
-    of torch.optim.SGD.
+    A rank's gradient is mostly noise. A codec of few bits must also encode the noise, and the rest
+    stays in the residual. Therefore every rank encodes ``factor`` times the last step's result,
+    which all ranks have, plus its own gradient. The mean of that over the ranks is the next result.
+    The new gradient is a small part of it, so the residual is smaller. This is the momentum of
+    1-bit Adam (Tang et al., ICML 2021, arXiv:2102.02888, algorithm 1). With a lossless codec it is
+    that of torch.optim.SGD.
 
     A result with a NaN or Inf, whose step a GradScaler skips, is not kept.
 
-    :param shard_offsets: of gradients that are a part of a parameter's, its first element by name
-    :param share: the part of the last result that each rank adds, if all do: 1 where results are
-        means, else one by the number of ranks
+    Args:
+        shard_offsets: for gradients of a part of a parameter, the part's first element by name
+        share: part of the last result that each rank adds if all do: 1 where results are means,
+            otherwise one divided by the number of ranks
     """
 
     compressed_only = False
-    """True if gradients that go uncompressed come as they are; else they get momentum, too."""
+    """Whether uncompressed gradients come without momentum. Otherwise they also get momentum."""
 
     def __init__(
         self, factor: float, shard_offsets: Mapping[str, int] | None = None, share: float = 1.0
     ) -> None:
         self.factor, self._shard_offsets, self._share = factor, shard_offsets or {}, share
         self.sums: dict[str, torch.Tensor] = {}
-        """Last results by gradient: float32, on the gradient's device; of a shard, if it is one."""
+        """Last results by gradient: float32 on the gradient's device; of a shard, if it is one."""
         self.loaded: dict[str, tuple[int, torch.Tensor]] = {}
-        """Loaded results that no step has used yet: the first element in the parameter, values."""
+        """Loaded results that no step has used: their first element in the parameter, and values.
+        """
         self._in_keys: dict[str, MomentumAccess] = {}
         """Results that the engine's keys keep, so that they are not in ``sums``."""
         self._before: dict[str, tuple] | None = None
-        """What this transaction has changed, as it was: sum, loaded, access; None without one."""
+        """Results from before this transaction: sum, loaded, access. None without a transaction."""
 
     @property
     def weight(self) -> float:
-        """The factor by which each rank multiplies the last result, if all ranks add it."""
+        """Factor by which each rank multiplies the last result, if all ranks add it."""
         return self.factor * self._share
 
     def add(self, flat: torch.Tensor, gradients: Sequence[Gradient]) -> None:
-        """Adds ``weight`` times the last results to this rank's gradients, before they are
-        compressed."""
+        """Add ``weight`` times the last results to this rank's gradients, before compression."""
         for pieces, last in self._pieces(flat, gradients):
             _add(pieces, last, self.weight)
 
     def keep(self, flat: torch.Tensor, results: Sequence[Gradient]) -> None:
-        """Keeps results for the next step; none of a gradient whose result has a NaN or Inf."""
+        """Keep results for the next step, except those with a NaN or Inf."""
         for pieces, last in self._pieces(flat, results):
             total = sum(piece.sum(dtype=torch.float32) for piece in pieces)  # on the device
             on_device = total.device.type != "cpu"
@@ -78,7 +79,7 @@ class SharedMomentum:
                 kept.copy_(torch.where(total.isfinite(), piece, kept) if on_device else piece)
 
     def add_uncompressed(self, flat: torch.Tensor, results: Sequence[Gradient]) -> None:
-        """Gives results that went uncompressed their momentum, and keeps them for the next step."""
+        """Add momentum to uncompressed results, and keep them for the next step."""
         if not self.compressed_only:
             for pieces, last in self._pieces(flat, results):
                 _add(pieces, last, self.factor)
@@ -87,23 +88,25 @@ class SharedMomentum:
     def _pieces(
         self, flat: torch.Tensor, gradients: Sequence[Gradient]
     ) -> Iterator[tuple[list[torch.Tensor], list[torch.Tensor]]]:
-        """The pieces of each gradient, and the same pieces of its last result."""
+        """Yield the pieces of each gradient, and the same pieces of its last result."""
         for gradient in gradients:
             pieces = [flat[piece] for piece in gradient.slices()]
             last = self._last_result(gradient.name, flat.device, gradient.count)
             yield pieces, list(last.split([len(piece) for piece in pieces]))
 
     def begin_transaction(self) -> None:
-        """Keeps from now on what is changed, as it is now, for :meth:`roll_back`."""
+        """Start to save results before they change, for :meth:`roll_back`."""
         self._before = {}
 
     def commit(self) -> None:
-        """Leaves what has been changed."""
+        """Keep all changes of the transaction."""
         self._before = None
 
     def roll_back(self, transaction: int) -> None:
-        """Puts all results back to what they were when the transaction began; a key that the engine
-        has got since keeps its gradient's."""
+        """Restore all results from before the transaction.
+
+        A key that the engine created since keeps its gradient's result.
+        """
         for access in self._in_keys.values():
             access.roll_back(transaction)
         for name, (values, loaded, access) in (self._before or {}).items():
@@ -126,7 +129,7 @@ class SharedMomentum:
             self._before[name] = values, self.loaded.get(name), self._in_keys.get(name)
 
     def move_to_key(self, name: str, count: int, access: MomentumAccess) -> None:
-        """Leaves a gradient's last result to the engine from now on, with its present value."""
+        """Move a gradient's last result to the engine's key, which keeps it from now on."""
         self._save(name)
         if name in self.sums or name in self.loaded or name in self._in_keys:
             access.set(self._last_result(name, torch.device("cpu"), count))
@@ -134,7 +137,7 @@ class SharedMomentum:
         self._in_keys[name] = access
 
     def state(self) -> dict[str, tuple[int, torch.Tensor]]:
-        """Last results by gradient: the first element in the parameter, values in host memory."""
+        """Return last results by gradient: first element in the parameter, values on the host."""
         found = dict(self.loaded)
         here = {name: values.to("cpu", copy=True) for name, values in self.sums.items()}
         in_keys = {name: access.get() for name, access in self._in_keys.items()}
@@ -143,15 +146,17 @@ class SharedMomentum:
         return found
 
     def clear(self) -> None:
-        """Forgets all results."""
+        """Reset all results."""
         self.sums.clear()
         self.loaded.clear()
         for access in self._in_keys.values():
             access.set(torch.zeros_like(access.get()))
 
     def load(self, name: str, offset: int, values: torch.Tensor) -> None:
-        """Goes on from these elements of a parameter, and from those loaded before. Ranks that had
-        the same ones may give them again."""
+        """Load these elements of a parameter, in addition to those loaded before.
+
+        Ranks that had the same elements may load them again.
+        """
         first, known = self.loaded.get(name, (offset, values[:0]))
         end = offset + values.numel()
         if known.numel() and first <= offset and end <= first + known.numel():
@@ -163,13 +168,13 @@ class SharedMomentum:
         self.loaded[name] = (low, both)
 
     def load_keys(self) -> None:
-        """Gives the engine's keys what was loaded for them, once all is loaded."""
+        """Move loaded results to the engine's keys, after everything is loaded."""
         for name in set(self.loaded).intersection(self._in_keys):
             access = self._in_keys.pop(name)
             self.move_to_key(name, access.get().numel(), access)
 
     def _last_result(self, name: str, device: torch.device, count: int) -> torch.Tensor:
-        """The last result of a gradient of ``count`` elements, float32[count] on ``device``."""
+        """Return the last result of a gradient, float32[count] on ``device``."""
         self._save(name)
         access = self._in_keys.pop(name, None)
         if access is not None:

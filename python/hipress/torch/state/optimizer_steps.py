@@ -1,6 +1,6 @@
-"""The first step of each optimizer, by PyTorch's hook of all optimizers.
+"""Detection of each optimizer's first step, by PyTorch's hook for all optimizers.
 
-Whoever compresses gradients often has to know the optimizer, which users mostly make later.
+A compression often has to know the optimizer, which users mostly create later.
 """
 
 from __future__ import annotations
@@ -17,15 +17,17 @@ Seen = Callable[[Any, torch.optim.Optimizer], None]
 _watching: weakref.WeakKeyDictionary[Any, tuple[Seen, weakref.WeakSet]] = (
     weakref.WeakKeyDictionary()
 )
-"""What each owner does, and the optimizers that it has seen."""
+"""Callback of each owner, and the optimizers that it has seen."""
 _registered = False
 
 
 def watch(owner: Any, seen: Seen) -> None:
-    """Calls ``seen(owner, optimizer)`` in the first step of every optimizer of this process from
-    now on, as long as the owner lives.
+    """Call ``seen(owner, optimizer)`` in the first step of every optimizer of this process.
 
-    :param seen: must not hold the owner
+    It applies from now on, as long as the owner lives.
+
+    Args:
+        seen: function that must not hold a reference to the owner
     """
     global _registered
     _watching[owner] = seen, weakref.WeakSet()

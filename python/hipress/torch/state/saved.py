@@ -1,4 +1,4 @@
-"""What :mod:`hipress.torch.state.checkpoint` has saved, read by rank and task."""
+"""Reader of what :mod:`hipress.torch.state.checkpoint` has saved, by rank and task."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _KEY = re.compile(r"rank(\d+)/(.+)")
 
 
 def is_tensor(key: str) -> bool:
-    """Whether a key of a state is that of a tensor."""
+    """Return whether a key of a state belongs to a tensor."""
     return "/states/" in key
 
 
 class Stateful(Protocol):
-    """A compression whose state is saved and loaded."""
+    """Compression whose state is saved and loaded."""
 
     settings: Settings
     rank: int
@@ -38,17 +38,17 @@ class Stateful(Protocol):
     shared: SharedMomentum | None
 
     def before_load(self, world_size: int, type: str) -> None:
-        """Prepares for the state of a job of so many ranks, whose compression had this type."""
+        """Prepare for the state of a job of so many ranks, whose compression had this type."""
 
     def reshard(self, states: dict[str, GlobalState]) -> None:
-        """Takes the states of another job, before the first step."""
+        """Adopt the states of another job, before the first step."""
 
     def after_load(self) -> None:
-        """Takes note that a state was loaded."""
+        """Handle the end of loading a state."""
 
 
 class TaskState:
-    """The state of one task in a checkpoint, or of one gradient."""
+    """State of one task in a checkpoint, or of one gradient."""
 
     def __init__(self) -> None:
         self.fields: dict[str, Any] = {}
@@ -56,12 +56,12 @@ class TaskState:
 
     @property
     def span(self) -> slice:
-        """The elements of the whole parameter that it is of."""
+        """Elements of the whole parameter to which the state belongs."""
         return slice(self.fields["offset"], self.fields["offset"] + self.fields["count"])
 
 
 class RankState:
-    """One rank's state in a checkpoint."""
+    """State of one rank in a checkpoint."""
 
     def __init__(self) -> None:
         self.fields: dict[str, Any] = {}
@@ -71,10 +71,11 @@ class RankState:
 
 
 class Saved:
-    """A state of several ranks, of which no more is read at a time than is needed.
+    """State of several ranks that reads only what is needed at a time.
 
-    :param keys: all there are
-    :param read: the values of some
+    Args:
+        keys: all keys of the state
+        read: function that returns the values of some keys
     """
 
     def __init__(self, keys: Iterable[str], read: Callable[[list[str]], Mapping[str, Any]]) -> None:
@@ -95,16 +96,16 @@ class Saved:
         self.ranks = sorted(self._keys)
 
     def fields(self, rank: int) -> dict[str, Any]:
-        """Reads a rank's own fields, without its tasks."""
+        """Read a rank's own fields, without its tasks."""
         return self._parsed(rank, [key for key in self._keys[rank] if key.count("/") == 1]).fields
 
     def rank(self, rank: int) -> RankState:
-        """A rank's state, but for its shared momentum."""
+        """Return a rank's state without its shared momentum."""
         shared = self._shared(rank)
         return self._parsed(rank, [key for key in self._keys[rank] if key not in shared])
 
     def shared(self, rank: int) -> dict[str, TaskState]:
-        """A rank's shared momentum."""
+        """Return a rank's shared momentum."""
         shared = self._shared(rank)
         keys = [key for key in self._keys[rank] if key.count("/") == 1 or key in shared]
         return self._parsed(rank, keys).shared
@@ -131,17 +132,17 @@ class Saved:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing but counts of steps: no residual, no momentum."""
+        """Whether there are only counts of steps: no residual, no momentum."""
         return not any(is_tensor(key) for keys in self._keys.values() for key in keys)
 
     def names(self) -> set[str]:
-        """The gradients that any rank has a state of."""
+        """Return the names of gradients for which any rank has a state."""
         found = _parse({key: None for keys in self._keys.values() for key in keys})
         return {name for name, _ in found.tasks} | set(found.to_reshard)
 
 
 def _parse(state: Mapping[str, Any]) -> RankState:
-    """The state of the rank that has these keys."""
+    """Return the state of the rank that has these keys."""
     rank = RankState()
     for key, value in state.items():
         rest = _KEY.fullmatch(key)[2]

@@ -12,12 +12,14 @@ from hipress.torch.state.error_feedback import DeviceState
 
 
 class Input:
-    """The input of an ENCODE task.
+    """Input of an ENCODE task.
 
-    :param span: of the flat tensor, for a rank's own gradient; None: what ``dense`` holds by then
-    :param dense: float32 of the partition's size, to compute in
-    :param scale: the input's factor
-    :param flag: int64[1] on the device: not 0 if nothing is encoded after all
+    Args:
+        span: elements of the flat tensor, for a rank's own gradient; None: the content of ``dense``
+            at that time
+        dense: float32 memory of the partition's size, to compute in
+        scale: factor of the input
+        flag: int64[1] on the device, not 0 if nothing is encoded in the end
     """
 
     def __init__(
@@ -33,7 +35,7 @@ class Input:
 
     @property
     def direct(self) -> bool:
-        """True if it lies in the flat tensor as it is."""
+        """Whether the input is a part of the flat tensor, unchanged."""
         return self._span is not None and self.state.carried is None
 
     def tensor(self, flat: torch.Tensor) -> torch.Tensor:
@@ -46,12 +48,12 @@ class Input:
         carried = self.state.carried
         if carried is not None:
             self._dense.add_(carried)
-            carried.mul_(self._flag != 0)  # said now
+            carried.mul_(self._flag != 0)  # it has been encoded unless the flag is set
         return self._dense
 
 
 class Copy:
-    """An ENCODE whose payload is the elements as they are."""
+    """An ENCODE whose payload is the unchanged elements."""
 
     def __init__(self, given: Input, payload: torch.Tensor) -> None:
         self._input, self._payload = given, payload
@@ -64,7 +66,8 @@ class Copy:
 class Encoder:
     """An ENCODE by a kernel.
 
-    :param call: lacks the input's address, the step and the workspace, of ``space`` bytes
+    Args:
+        call: call without the input's address, the step and the workspace of ``space`` bytes
     """
 
     def __init__(
@@ -82,7 +85,7 @@ class Encoder:
         return self._input.state.step
 
     def prepare(self, flat: torch.Tensor, step: int) -> None:
-        """Completes the call."""
+        """Complete the call."""
         self.call.gradient, self.call.step = self._input.tensor(flat).data_ptr(), step
 
     def done(self) -> None:
@@ -126,9 +129,10 @@ class Decoder:
 
 
 class Batch:
-    """Encoders, or decoders, of one algorithm in one launch: a block of threads for each.
+    """Encoders or decoders of one algorithm in one launch, with a block of threads for each.
 
-    The list of calls is copied to the device when addresses change: when DDP makes other buckets.
+    The list of calls is copied to the device when addresses change, because DDP makes other
+    buckets.
     """
 
     def __init__(

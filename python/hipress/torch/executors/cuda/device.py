@@ -1,10 +1,11 @@
-"""Buckets that are synchronised on their GPU: kernels and messages on a stream, no thread.
+"""GPU on which buckets are synchronized: kernels and messages on a stream, without threads.
 
-The training thread queues everything that a bucket needs on one stream, in DDP's order of buckets,
-which is the same on all ranks, as NCCL requires. That stream waits for the one that computes the
-bucket, and whoever waits for the future for that stream; the host waits for neither. What the host
-has to know, whether a payload was refused, is copied to page-locked memory behind the bucket's work
-and polled later: at the next bucket, or when a step waits.
+The training thread queues all work of a bucket on one stream, in DDP's order of buckets. That order
+is the same on all ranks, as NCCL requires. The stream waits for the stream that computes the
+bucket. A stream that waits for the future waits for this stream. The host waits for neither.
+
+The host must know whether a payload was refused. This result is copied to page-locked memory after
+the bucket's work, and polled later: at the next bucket, or when a step waits.
 """
 
 from __future__ import annotations
@@ -25,10 +26,11 @@ from hipress.torch.settings import Settings
 
 
 class Device:
-    """A GPU on which buckets are synchronised.
+    """GPU on which buckets are synchronized.
 
-    :param cuda: streams, events and copies
-    :param kernels: of the codecs
+    Args:
+        cuda: streams, events and copies
+        kernels: kernels of the codecs
     """
 
     def __init__(self, device: torch.device, cuda: Cuda, kernels: CudaKernels) -> None:
@@ -39,24 +41,27 @@ class Device:
         self._scratch: torch.Tensor | None = None
 
     def algorithm(self, config: str) -> Algorithm:
-        """The kernels of a codec's configuration."""
+        """Return the kernels of a codec's configuration."""
         return self.kernels.algorithm(config)
 
     def handle(self) -> int:
-        """The stream that a kernel goes to which is launched now."""
+        """Return the stream on which a kernel is launched now."""
         return self.kernels.handle(self.device)
 
     def scratch(self, count: int) -> torch.Tensor:
-        """float32[count] for what is queued now, and overwritten by the next bucket's work."""
+        """Return float32[count] for the work queued now. The next bucket's work overwrites it."""
         if self._scratch is None or self._scratch.numel() < count:
             self._scratch = torch.empty(count, dtype=torch.float32, device=self.device)
         return self._scratch[:count]
 
     def enqueue(self, flat: torch.Tensor, work: Callable[[], None]) -> torch.futures.Future:
-        """Queues ``work`` behind what the caller has queued so far.
+        """Queue ``work`` after the caller's work queued so far.
 
-        :param work: queues kernels that read and write ``flat``
-        :returns: of ``flat``; whose waiter's stream waits for the work
+        Args:
+            work: queues kernels that read and write ``flat``
+
+        Returns:
+            A future of ``flat``. The stream that waits for it waits for the work.
         """
         future = self.cuda.future()
         self.side.wait_event(self.cuda.current_stream().record_event())
@@ -66,13 +71,14 @@ class Device:
         return future
 
     def join(self) -> None:
-        """Makes the caller's stream wait for all that is queued."""
+        """Make the caller's stream wait for all that is queued."""
         self.cuda.current_stream().wait_event(self.side.record_event())
 
     def report(self, numbers: torch.Tensor, problem: Callable[[torch.Tensor], str]) -> None:
-        """Queues a report behind the work queued so far: a copy of ``numbers`` to host memory.
+        """Queue a report after the work queued so far: a copy of ``numbers`` to host memory.
 
-        :param problem: says of the copy what is wrong, or nothing
+        Args:
+            problem: function that returns the error in the copy, or an empty string
         """
         size = numbers.numel() * numbers.element_size()
         fitting = [memory for memory in self._free if memory.numel() == size]
@@ -84,7 +90,7 @@ class Device:
         self._reports.append((self.side.record_event(), memory, lambda: problem(copy)))
 
     def poll(self) -> str:
-        """Judges the reports that have come meanwhile: what is wrong with the first bad one."""
+        """Check the reports that have arrived, and return the error of the first bad one, or ""."""
         found = ""
         while self._reports and self._reports[0][0].query():
             _, memory, problem = self._reports.popleft()
@@ -94,7 +100,7 @@ class Device:
 
 
 def exchange(each: Exchange, group: dist.ProcessGroup) -> Callable[[], None]:
-    """Makes the function that sends and receives a round's messages; NCCL only queues that."""
+    """Return a function that sends and receives a round's messages. It only queues NCCL's work."""
     ops = [
         dist.P2POp(call, message.tensor, group=group, group_peer=peer)
         for call, messages in ((dist.isend, each.send), (dist.irecv, each.receive))
@@ -113,11 +119,15 @@ def _cuda(device: torch.device) -> Device:
 
 
 DEVICES: dict[str, Callable[[torch.device], Device]] = {"cuda": _cuda}
-"""Constructors by type of device. Tests add a CPU that plays the GPU."""
+"""Constructors by type of device. Tests add a CPU in place of the GPU."""
 
 
 def check_type(device: torch.device) -> None:
-    """:raises ValueError: for a device that gradients cannot be encoded on"""
+    """Check that gradients can be encoded on a device.
+
+    Raises:
+        ValueError: if they cannot
+    """
     if device.type not in DEVICES:
         raise ValueError(
             f"encode_on='device' is for gradients on a GPU, and these are on {device}: leave it "
@@ -126,9 +136,10 @@ def check_type(device: torch.device) -> None:
 
 
 def check(device: torch.device, group: dist.ProcessGroup, settings: Settings) -> None:
-    """Refuses what cannot be synchronised on its device, and compiles the kernels of what can.
+    """Refuse gradients that cannot be synchronized on their device, and compile the kernels.
 
-    :raises ValueError: saying what to do instead
+    Raises:
+        ValueError: if they cannot; the message suggests an alternative
     """
     check_type(device)
     name = backend(group, device).name()

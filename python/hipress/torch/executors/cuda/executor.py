@@ -1,4 +1,4 @@
-"""The executor of buckets that are encoded on their GPU."""
+"""Executor of buckets that are encoded on their GPU."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ from hipress.torch.state.momentum import SharedMomentum
 
 
 class CudaExecutor:
-    """Makes buckets on one GPU. Parameters are those of a :class:`HostExecutor`, and the device."""
+    """Executor that creates buckets on one GPU.
+
+    Its parameters are those of a :class:`HostExecutor`, and the device.
+    """
 
     def __init__(
         self,
@@ -36,19 +39,20 @@ class CudaExecutor:
         error_feedback.device = device
 
     def codecs_warm_up(self, step: int) -> bool:
-        """Checks whether payloads may be longer than they will be after the codec's own warm-up."""
+        """Return whether payloads may be longer than after the codec's own warm-up."""
         steps = int(self._settings.params.get("warmup", 0))
         # Codecs count what they encode.
         return bool(steps) and step < self._settings.warmup_steps + steps
 
     def tasks(self) -> dict:
-        """Nothing: a gradient has none before its first step."""
+        """Return nothing, because a gradient has no tasks before its first step."""
         return {}
 
     def poll(self) -> None:
-        """Raises a failure that has become known; waits for nothing.
+        """Raise a failure that is known by now, without waiting.
 
-        :raises HipressError: which all later calls raise, too
+        Raises:
+            HipressError: error that all later calls also raise
         """
         problem = self.device.poll()
         if problem:
@@ -59,7 +63,7 @@ class CudaExecutor:
             raise self.engine.error
 
     def join(self) -> None:
-        """Makes the caller's stream wait for all that is queued."""
+        """Make the caller's stream wait for all that is queued."""
         self.device.join()
 
     def bucket(
@@ -69,9 +73,10 @@ class CudaExecutor:
         uncompressed: Sequence[Gradient],
         codecs_warm_up: bool,
     ) -> CudaSteps:
-        """Prepares the steps of a bucket.
+        """Prepare the steps of a bucket.
 
-        :param flat: a tensor like those of the steps
+        Args:
+            flat: tensor of the same form as in the steps
         """
         group = self._collective.on_user_group(uncompressed) if uncompressed else None
         program = self._program(compressed, flat.dtype, codecs_warm_up) if compressed else None
@@ -83,7 +88,7 @@ class CudaExecutor:
         graphs = [self._collective.graph(gradient) for gradient in gradients]
         settings, codecs = self._settings, self._error_feedback.codecs
         if not codecs_warm_up and settings.params.get("warmup"):
-            # From here on payloads are shorter, and the room for them is what is sent.
+            # From here on payloads are shorter, and their whole memory is sent.
             codecs = Codecs(settings.type, {**settings.params, "warmup": 0}, codecs.average)
         about = digest(f"{settings.describe()} {list(gradients)} {dtype}")
         return CudaProgram(
@@ -101,10 +106,11 @@ class CudaExecutor:
 
 
 class CudaSteps:
-    """The steps of one bucket, which are only queued on the GPU.
+    """Steps of one bucket, which are only queued on the GPU.
 
-    :param program: of compressed gradients, if there are any
-    :param group_sum: of uncompressed ones, by the user's process group
+    Args:
+        program: program of compressed gradients, if there are any
+        group_sum: sum of uncompressed ones, on the user's process group
     """
 
     def __init__(
@@ -119,10 +125,13 @@ class CudaSteps:
         self._compressed, self._uncompressed = compressed, uncompressed
 
     def start(self, flat: torch.Tensor, what: str) -> torch.futures.Future:
-        """Queues a step, and returns the future of ``flat``.
+        """Queue a step, and return the future of ``flat``.
 
-        :param what: names the bucket in errors
-        :raises HipressError: if an earlier step was found to have failed
+        Args:
+            what: name of the bucket in errors
+
+        Raises:
+            HipressError: if an earlier step was found to have failed
         """
         executor, program = self._executor, self.program
         engine, device, shared = executor.engine, executor.device, executor.shared

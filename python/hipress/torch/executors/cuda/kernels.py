@@ -1,8 +1,8 @@
 """CUDA kernels of hipress.torch.ops: CompLL's CUDA code on tensors' memory and torch's stream.
 
-Encoding neither waits for the device nor copies. Decoding waits once, to say what is wrong with a
-payload. Code is that of libhipress_cuda.so; what is not there is compiled by nvcc when a codec is
-first used, and kept (hipress.compression.compiler.cuda).
+Encoding neither waits for the device nor copies. Decoding waits once, to report a malformed
+payload. The code is in libhipress_cuda.so. Code that is not there is compiled by nvcc when a codec
+is first used, and kept (hipress.compression.compiler.cuda).
 """
 
 from __future__ import annotations
@@ -106,11 +106,11 @@ class CudaKernels:
             )
 
     def handle(self, device: torch.device) -> int:
-        """The current stream, as kernels are launched on it."""
+        """Return the current stream, on which kernels are launched."""
         return torch.cuda.current_stream(device).cuda_stream
 
     def _algorithm(self, config: str) -> Algorithm:
-        """The code of a codec's configuration."""
+        """Return the code of a codec's configuration."""
         pairs = dict(word.split("=", 1) for word in config.split())
         type_, spec = pairs.pop("type"), pairs.pop("spec", None)
         path = compiler.loaded_sources.get(type_, compiler.SPECS / f"{type_}.cll")

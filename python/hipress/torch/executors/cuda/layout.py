@@ -1,7 +1,7 @@
-"""The messages and the memory of one rank's part in synchronising a bucket on its GPU.
+"""Messages and memory of one rank that synchronizes a bucket on its GPU.
 
-A bucket is a flat tensor with several gradients in it. Each has its own graph and is encoded by
-itself; what goes to the same peer at the same time goes in one message.
+A bucket is a flat tensor of several gradients. Each has its own graph and is encoded separately.
+Payloads that go to the same peer at the same time share one message.
 """
 
 from __future__ import annotations
@@ -26,17 +26,18 @@ _HEAD_WORDS = 2  # int64: digest, flags
 
 
 def aligned(size: int) -> int:
-    """The next multiple of 64 bytes."""
+    """Return the next multiple of 64 bytes."""
     return -(-size // _ALIGNMENT_BYTES) * _ALIGNMENT_BYTES
 
 
 class Message:
     """Payloads of at most ``capacities`` bytes, in device memory.
 
-    Layout: int64 digest and flags; int64 size of each payload; the payloads, each at a multiple of
-    64 bytes that follows from the capacities, so that both ends know it.
+    Layout: int64 digest and flags; int64 size of each payload; the payloads. Each payload is at a
+    multiple of 64 bytes that follows from the capacities, so both ends know it.
 
-    :param digest: what both ends must agree on
+    Args:
+        digest: digest on which both ends must agree
     """
 
     def __init__(self, capacities: Sequence[int], digest: int, device: torch.device) -> None:
@@ -53,23 +54,23 @@ class Message:
         self.capacities = list(capacities)
 
     def payload(self, index: int) -> torch.Tensor:
-        """All the room of a payload."""
+        """Return the memory of a payload."""
         return self.tensor[self.offsets[index] :][: self.capacities[index]]
 
     def size(self, index: int) -> int:
-        """The address of a payload's size."""
+        """Return the address of a payload's size."""
         return self.sizes.data_ptr() + 8 * index
 
 
 class Slot(NamedTuple):
-    """The place of a payload: number ``index`` of a message."""
+    """Place of a payload: number ``index`` of a message."""
 
     message: Message
     index: int
 
 
 class PassedOn(NamedTuple):
-    """A payload that a message has, and another gets, too."""
+    """Payload of one message that is also sent in another one."""
 
     value: Value
     source: Slot
@@ -78,7 +79,7 @@ class PassedOn(NamedTuple):
 
 @dataclass
 class Exchange:
-    """The messages after one round of computing, by peer, and payloads to copy into them first."""
+    """Messages after one round of computing, by peer, and payloads to copy into them first."""
 
     send: dict[int, Message] = field(default_factory=dict)
     receive: dict[int, Message] = field(default_factory=dict)
@@ -88,7 +89,8 @@ class Exchange:
 class Layout:
     """A bucket's tasks in rounds, its messages and its memory.
 
-    :param digest: of what both ends of a message must agree on
+    Args:
+        digest: digest on which both ends of a message must agree
     """
 
     def __init__(
@@ -115,25 +117,25 @@ class Layout:
         self._final: set[Value] = set()
         self.rounds = schedule(graphs, rank)
         self.kinds = self._find_kinds()
-        """The codec of each payload, see :meth:`Codecs.kind`."""
+        """Codec of each payload, see :meth:`Codecs.kind`."""
         self.exchanges = self._lay_out()
         self._share_scratch()
 
     def _message(self, values: Sequence[Value]) -> Message:
-        """Makes a message with room for these payloads."""
+        """Make a message with room for these payloads."""
         return Message([self._capacity(value) for value in values], self.digest, self._device)
 
     def task(self, value: Value) -> Task:
-        """The task that makes a value."""
+        """Return the task that makes a value."""
         return self._tasks[value.graph][value.task]
 
     def span(self, value: Value) -> tuple[int, int]:
-        """The first element in the flat tensor of a task's partition, and its element count."""
+        """Return the first element of a task's partition in the flat tensor, and its size."""
         partition = self.graphs[value.graph].partitions[self.task(value).partition]
         return self.gradients[value.graph].at(partition.offset), partition.count
 
     def _find_kinds(self) -> dict[Value, object]:
-        """The kind of each payload that this rank holds; records the results among them."""
+        """Return the kind of each payload of this rank, and record the final results."""
         kinds: dict[Value, object] = {}
         for g, graph in enumerate(self.graphs):
             final = results(graph)
@@ -146,7 +148,10 @@ class Layout:
         return kinds
 
     def _wire(self, kind: object) -> int:
-        """The type flag that a payload was encoded from; only uncompressed ones depend on it."""
+        """Return the type flag that a payload was encoded from.
+
+        Only uncompressed ones depend on it.
+        """
         return FLAGS[self._dtype] if kind == OWN else FLOAT32
 
     def _capacity(self, value: Value) -> int:
@@ -155,9 +160,9 @@ class Layout:
         return max(codec.max_bytes(count, "float32"), codec.max_bytes(count, NAMES[self._dtype]))
 
     def _lay_out(self) -> list[Exchange]:
-        """Makes the messages, and gives every payload its slot.
+        """Create the messages, and assign a slot to every payload.
 
-        Peers that get the same payloads share a message; one that passes on exactly what it
+        Peers that get the same payloads share a message. A rank that forwards exactly what it
         received sends the received message itself.
         """
         made: dict[tuple[Value, ...], Message] = {}
@@ -194,7 +199,7 @@ class Layout:
         return torch.empty(count, dtype=torch.float32, device=self._device)
 
     def _share_scratch(self) -> None:
-        """Gives merged values memory, and the same again once they have been used."""
+        """Assign memory to merged values, and reuse it after their last use."""
         uses = Counter(
             Value(g, i)
             for g, tasks in enumerate(self._tasks)
@@ -221,18 +226,20 @@ class Layout:
         """float32 memory for one summand."""
 
     def _config(self, value: Value) -> tuple | None:
-        """The codec of payloads and the type they were made from, by which they are alike."""
+        """Return a key that is equal for payloads of the same codec and source type, or None."""
         kind = self.kinds.get(value)
         return kind if kind is None else (self._codecs.decoder(kind).config, self._wire(kind))
 
     def summands(self, value: Value, task: Task) -> tuple[list[Value], bool]:
-        """The summands of a MERGE, and whether all are payloads that are alike: their sum is one
-        fused pass, which is its definition."""
+        """Return the summands of a MERGE, and whether all are payloads of the same form.
+
+        The sum of such payloads is one fused pass, which is its definition.
+        """
         sources = [Value(value.graph, i) for i in task.inputs]
         codecs = {self._config(source) for source in sources}
         return sources, len(codecs) == 1 and None not in codecs
 
     def factor(self, value: Value, task: Task) -> float:
-        """The factor of an ENCODE's input: that of a sum whose mean is the result, or 1."""
+        """Return the factor of an ENCODE's input: that of a sum whose mean is the result, or 1."""
         ends = value in self._final and task.inputs != (GRADIENT,)
         return self.mean_factor if ends else 1.0

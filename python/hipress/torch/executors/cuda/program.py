@@ -1,9 +1,9 @@
-"""One rank's part in synchronising one bucket on a GPU, which a step only queues.
+"""One rank's program that synchronizes one bucket on a GPU. A step only queues it.
 
-Nothing here depends on what is in the device's memory. Payloads have room for their greatest
-length, and messages always go whole; a payload's size lies in front of it, where kernels write and
-read it. A NaN or Inf, or a payload that a kernel refuses, raises a flag on the device, which
-travels with the messages: encoders then change nothing, and the results become NaN.
+Nothing here depends on the content of the device's memory. Payloads have memory for their maximum
+length, and messages are always sent whole. A payload's size precedes it, where kernels write and
+read it. A NaN or Inf, or a payload that a kernel refuses, sets a flag on the device, which travels
+with the messages. Encoders then change nothing, and the results become NaN.
 """
 
 from __future__ import annotations
@@ -23,28 +23,30 @@ from hipress.torch.gradient import Gradient, contiguous_slices
 from hipress.torch.state.error_feedback import OWN, Codecs, ErrorFeedback
 
 BATCHED_ELEMENTS = 64 * 1024
-"""Elements of the largest partition that one block of threads encodes or decodes, while others do
-with others. A guess: no GPU has measured it."""
+"""Maximum elements of a partition that one block of threads encodes or decodes.
+
+Other blocks work on other partitions meanwhile. The number is a guess, not measured on a GPU.
+"""
 
 OVERFLOW = 1
 """Flag: a gradient of some rank has a NaN or an Inf, so the result is NaN everywhere."""
 
 REFUSED = 2
-"""Flag: a payload or a message was refused. Greater than OVERFLOW, so that of two the worse holds.
-"""
+"""Flag: a payload or a message was refused. It is greater than OVERFLOW, so it wins of both."""
 
 Run = Callable[[torch.Tensor], None]
-"""Does a task, on the flat tensor."""
+"""Function that runs a task on the flat tensor."""
 
 Summand = Callable[[torch.Tensor, torch.Tensor], None]
-"""Writes a summand, of the flat tensor perhaps, to its second argument."""
+"""Function that writes a summand, perhaps of the flat tensor, to its second argument."""
 
 
 class CudaProgram:
     """A bucket's graphs, compiled to kernels.
 
-    :param group: over which the messages go
-    :param codecs: those of ``error_feedback``, or ones that need less room after a warm-up
+    Args:
+        group: process group of the messages
+        codecs: those of ``error_feedback``, or ones that need less memory after a warm-up
     """
 
     def __init__(
@@ -92,8 +94,10 @@ class CudaProgram:
     # Made once.
 
     def _compile_all(self, values: Sequence[Value]) -> list[Run]:
-        """Compiles the tasks of a round. Small encodes of gradients, for which nothing has to be
-        done before, and small decodes of results, which nothing waits for, are launched together.
+        """Compile the tasks of a round.
+
+        Small encodes of gradients, which depend on nothing, are launched together. So are small
+        decodes of results, on which nothing depends.
         """
         layout = self._layout
         first = self._rows
@@ -127,12 +131,12 @@ class CudaProgram:
         ]
 
     def _take_rows(self, count: int) -> slice:
-        """Takes the next rows of the report."""
+        """Reserve the next rows of the report."""
         first, self._rows = self._rows, self._rows + count
         return slice(first, self._rows)
 
     def _give_workspace(self) -> None:
-        """Gives all launches the same memory: the stream makes one after the other."""
+        """Assign the same memory to all launches, because the stream runs one after the other."""
         spans = [sum(aligned(each.space) for each in launch) for launch in self._together]
         device = self._device.device
         self._workspace = torch.empty(max(spans, default=0), dtype=torch.uint8, device=device)
@@ -143,7 +147,7 @@ class CudaProgram:
                 at += aligned(each.space)
 
     def _compile(self, value: Value) -> Run:
-        """Compiles one task to a function of the flat tensor."""
+        """Compile one task to a function of the flat tensor."""
         task = self._layout.task(value)
         if task.op == Op.ENCODE:
             return self._encode(value, task)
@@ -199,14 +203,14 @@ class CudaProgram:
         return self._device.algorithm(self._codecs.decoder(kind).config)
 
     def _elements(self, value: Value) -> torch.Tensor:
-        """The payload that is elements as they are."""
+        """Return the memory of a payload that is unchanged elements."""
         message, index = self._layout.slots[value]
         _, count = self._layout.span(value)
         dtype = self._dtype if self._layout.kinds[value] == OWN else torch.float32
         return message.payload(index)[: count * dtype.itemsize].view(dtype)
 
     def _reader(self, source: Value, count: int, offset: int) -> Decoder:
-        """Makes the decoder of a payload, whose status has a row of its own."""
+        """Return the decoder of a payload, with a separate row for its status."""
         message, index = self._layout.slots[source]
         algorithm = self._algorithm(self._layout.kinds[source])
         payload, row = message.payload(index), self._take_rows(1).start
@@ -284,7 +288,7 @@ class CudaProgram:
         return self._sum(self._layout.kinds[source], [source], count)
 
     def _copy(self, value: Value, source: Value) -> Run:
-        """Ends a reduce-scatter: the sum, or the mean, is the result as it is."""
+        """Return the end of a reduce-scatter, whose result is the sum or mean without encoding."""
         offset, count = self._layout.span(value)
         dense, factor = self._layout.dense[source][:count], self._layout.mean_factor
 
@@ -297,7 +301,7 @@ class CudaProgram:
     # Every step.
 
     def run(self, flat: torch.Tensor) -> None:
-        """Queues the synchronisation of a bucket on the current stream."""
+        """Queue the synchronization of a bucket on the current stream."""
         pieces, wide = [flat[span] for span in self._spans], flat
         if flat.dtype != torch.float32:
             wide = self._device.scratch(flat.numel())
@@ -329,12 +333,12 @@ class CudaProgram:
 
     def _raise_refused(self, statuses: slice) -> None:
         if statuses.stop > statuses.start:
-            # With a flag already, what was decoded was never meant to be.
+            # If a flag is set already, decoded payloads have no meaning.
             refused = self._report[statuses, 0].any() & (self._flag_word == 0)
             self._flag_word.add_(refused, alpha=REFUSED)
 
     def _take_over(self, rows: slice, messages: Sequence[Message]) -> None:
-        """Merges the flags of messages that have come; one about something else is refused."""
+        """Merge the flags of received messages, and refuse a message about something else."""
         heads = self._report[rows]
         torch.cat([message.head for message in messages], out=heads.view(-1))
         flags = torch.where(heads[:, 0] == self._layout.digest, heads[:, 1], REFUSED)
@@ -344,11 +348,11 @@ class CudaProgram:
 
     @property
     def numbers(self) -> torch.Tensor:
-        """The numbers on the device that :meth:`problem` judges."""
+        """Numbers on the device that :meth:`problem` checks."""
         return self._report
 
     def problem(self, numbers: torch.Tensor) -> str:
-        """Judges a copy of a step's numbers: the sentence about what was wrong, or nothing."""
+        """Check a copy of a step's numbers, and return a sentence about the error, or ""."""
         if int(numbers[0, 0]) < REFUSED:
             return ""
         for rows, senders in zip(self._heads, self._senders):

@@ -1,8 +1,8 @@
-"""Task graphs laid out in rounds, the form in which they run on point-to-point messages.
+"""Task graphs divided into rounds, the form in which they run on point-to-point messages.
 
-All tasks of all graphs of a bucket get a *level*: how many messages lie on the longest path to
-them. Level by level every rank computes, then exchanges one message with each peer that it has
-something for. Both ends derive the same messages from the same graphs, so nothing is negotiated.
+All tasks of all graphs of a bucket get a *level*: the number of messages on the longest path to
+them. In each level, every rank computes, and then exchanges one message with each peer that needs
+something. Both ends derive the same messages from the same graphs, so nothing is negotiated.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from hipress.topology.graph import GRADIENT, Graph, Node, Op, Role, worker
 
 
 class Value(NamedTuple):
-    """The result of task ``task`` of graph number ``graph`` on this rank."""
+    """Result of task ``task`` of graph number ``graph`` on this rank."""
 
     graph: int
     task: int
@@ -34,9 +34,10 @@ class Round:
 
 
 def levels(graph: Graph) -> dict[tuple[Node, int], int]:
-    """The level of every task, by node and index.
+    """Return the level of every task, by node and index.
 
-    :raises ValueError: if the graph has a server, which a process group lacks, or waits for itself
+    Raises:
+        ValueError: if the graph has a server, which a process group lacks, or waits for itself
     """
     for node in graph.tasks:
         if node.role != Role.WORKER:
@@ -71,8 +72,10 @@ def levels(graph: Graph) -> dict[tuple[Node, int], int]:
 
 
 def schedule(graphs: Sequence[Graph], rank: int) -> list[Round]:
-    """The rounds of ``rank`` for several gradients together, one for each level, as many on all
-    ranks."""
+    """Return the rounds of ``rank`` for several gradients together.
+
+    There is one round for each level, and as many rounds on all ranks.
+    """
     node, last = worker(rank), -1
     rounds: dict[int, Round] = {}
     order: dict[tuple, tuple] = {}
