@@ -1,4 +1,4 @@
-"""Training that goes on when a worker dies, leaves or joins, with compressed gradients.
+"""Training that continues when a worker dies, leaves or joins, with compressed gradients.
 
 >>> import hipress.torch.elastic as elastic
 >>> state = elastic.State(model, optimizer, "onebit", scheduler=scheduler)
@@ -13,15 +13,20 @@
 ...         state.commit()
 >>> train(state)
 
-Started by ``hipress launch --elastic -n 4 python train.py``, or by torchrun, which restarts all
-workers together when one dies. The workers of the present *view* make a process group and a job of
-the native engine. When one of them is gone, the others agree on the next view, put back what error
-feedback remembers of the step that failed, and ``train`` is called again for that same step. A
+Start it with ``hipress launch --elastic -n 4 python train.py``, or with torchrun, which restarts
+all workers together when one dies. The workers of the present *view* make a process group and a
+job of the native engine. When a worker fails, the other workers agree on the next view and roll
+back the residuals of the step that failed. Then ``train`` is called again for the same step. A
 process that joins copies weights, optimizer and step from another one.
 
-With ``State(..., sync_every=H, outer_optimizer=outer)`` the workers synchronise weights every H
+With ``State(..., sync_every=H, outer_optimizer=outer)`` the workers synchronize weights every H
 steps (:class:`hipress.torch.DiLoCo`), and views change only then.
 """
+
+# What belongs here: PyTorch's part of `hipress.elastic.training`. `session` makes and destroys
+# process groups, `transfer` copies a state over them, `carried` takes residuals to the next view,
+# `tuned` does so with the choice of type "auto", `outer_steps` makes outer steps, and `torchrun`
+# reads torchrun's environment.
 
 from __future__ import annotations
 

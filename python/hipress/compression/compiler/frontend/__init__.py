@@ -1,0 +1,1 @@
+"""From an algorithm's text to typed IR: grammar, syntax tree, names and types."""
