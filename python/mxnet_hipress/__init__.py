@@ -23,7 +23,7 @@ MXNet's words alone then gets MXNet's arithmetic (_stock.py). In a server or sch
 #                             encode and send to all workers; receive and decode into `total`
 #     server.py               on a server: MXNet's optimizer, between merge and encode
 #
-# A server's sum is encoded with a residual of its own, and the codec's parameters are scaled for a
+# A server's sum is encoded with the server's residual, and the codec's parameters are scaled for a
 # sum of N payloads. Weights (with an optimizer on the servers) travel uncompressed unless asked
 # for. With type `none` the path is the same: encode and decode do nothing.
 #

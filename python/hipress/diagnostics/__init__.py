@@ -1,4 +1,4 @@
-"""What a running or failed job was doing: dumps, the graph of waiting nodes, reports.
+"""Diagnosis of running and failed jobs: dumps, the graph of waiting nodes, reports.
 
 What belongs here: readers of what processes write. Training needs nothing of it. What does not: the
 writers, which are in the library (``src/common/debug_dumps.cc``, ``flight_recorder.h``)::

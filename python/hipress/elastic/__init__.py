@@ -1,7 +1,7 @@
 """Elastic training: workers join and leave while the job trains.
 
 A *view* is a numbered list of workers that train together. When a worker fails, leaves or joins,
-the others agree on the next view and continue in it::
+the remaining workers agree on the next view and continue in it::
 
     view 4: ranks 0 1 2 --- step 70 --- step 71 --X  worker 2 dies in step 72
                                                   |

@@ -1,4 +1,4 @@
-"""Which processes are members of an elastic job, in numbered views, while processes die and join.
+"""Membership of elastic jobs: the processes of each view, while processes die and join.
 
 >>> agent = Agent.from_environment(on_change=lambda view: engine.abort())
 >>> view = agent.join(timeout=60)

@@ -7,7 +7,7 @@ A framework provides a :class:`~hipress.elastic.training.state.State`, which say
 consists of, and a :class:`~hipress.elastic.training.session.Session`, which connects the workers of
 a view. :class:`~hipress.elastic.training.arrays.ArraySession` is one for gradients in NumPy arrays.
 
-**A step that failed here may count.** A worker that dies in an all-reduce leaves the others with
+**A step that failed here may count.** A worker that dies in an all-reduce leaves the rest with
 different results: some have the sum, some do not. A worker without the sum does not know which. So
 it keeps its compression as *undecided* (``Carried.undecided``) until the next view meets::
 

@@ -1,1 +1,1 @@
-"""From an algorithm's text to typed IR: grammar, syntax tree, names and types."""
+"""Frontend: reads an algorithm's text, and lowers it to typed IR."""
