@@ -32,5 +32,6 @@ after H inner steps, and is completed some inner steps later.
 **Gradients in NumPy arrays.** :mod:`.sums` synchronizes them for MXNet and TensorFlow, and keeps
 and rolls back residuals as PyTorch's synchronizer does. :mod:`.tuned_sums` chooses their method
 with type "auto". :mod:`.journal` writes a line of JSON for each event, :mod:`.news` the line that
-rank 0 prints, and :mod:`.stuck` ends a worker whose training function hangs.
+rank 0 prints, and :mod:`.stuck` ends a worker whose training function hangs, also if
+it holds Python's lock (``src/common/life_watch.cc``).
 """

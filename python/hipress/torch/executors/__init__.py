@@ -3,8 +3,10 @@
 What belongs here: how the gradients of a bucket travel. What does not: DDP, FSDP2 and optimizers
 (``integrations``), and what is kept from step to step (``state``).
 
-:mod:`.collectives` says by which graph each gradient travels: an all-reduce, a reduce-scatter, or a
-ring for long uncompressed gradients. Then one of three ways is used::
+:mod:`.collectives` chooses the graph of each gradient: an all-reduce, a reduce-scatter, or, with
+the default topology, a ring for long uncompressed gradients. A compressed gradient is a key, which
+stays when DDP moves the gradient to another bucket. Adjacent uncompressed gradients are one key,
+without a copy; small ones share the bucket's fusion buffer. Then one of three ways is used::
 
     host.py        native engine, host memory. host_bucket.py makes keys and binds codecs to them.
       staging.py   for GPUs: copies a bucket to host memory and back, on streams of its own. One
