@@ -1,4 +1,7 @@
-"""Starts the processes of a job on this machine or on many hosts, and ends all of them.
+"""Launcher: starts the processes of a job on one machine or many hosts, and ends all of them.
+
+What belongs here: processes, hosts, output and exit statuses. What does not: anything that happens
+inside a job's processes. The launcher imports no framework.
 
 What runs where::
 
