@@ -4,8 +4,8 @@ A *method* is a codec with its parameters, or the framework's own all-reduce (:m
 type "auto" the ranks go through these stages together:
 
 1. **Measurement** (:mod:`measurement`): before the first step, the front end synchronizes samples
-   of the model's gradients by each method. The choice (:mod:`choice`) is the least lossy method whose
-   time is within 10% of the fastest.
+   of the model's gradients by each method. The choice (:mod:`choice`) is the least lossy method
+   whose time is within 10% of the fastest.
 2. **Trial** (:mod:`trial`): the first steps of training take turns between the choice and methods
    that may be faster, because computation can hide communication.
 3. **Training** (:mod:`controller`): at the beginning of each step all ranks agree on its method.
