@@ -1,4 +1,22 @@
-"""Gradient compression for distributed training: codecs, synchronisation graphs, a kvstore."""
+"""Gradient compression for distributed training: codecs, task graphs, front ends."""
+
+# The packages, from top to bottom; each uses only those below it:
+#
+#     cli
+#     launch, torch, tensorflow, simulator
+#     elastic
+#     local_sgd
+#     diagnostics
+#     runtime
+#     autotune
+#     config.py
+#     planning        (SeCoPa)
+#     topology        (CaSync)
+#     compression     (CompLL)
+#     native
+#     base
+#
+# docs/contributing/architecture.md says what each of them decides.
 
 from __future__ import annotations
 

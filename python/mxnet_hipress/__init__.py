@@ -5,11 +5,36 @@
     kv = mx.kv.create("dist_sync_hipress")
     kv.set_gradient_compression({"type": "onebit"})
 
-Importing it registers the types dist_sync_hipress, dist_device_sync_hipress and dist_async_hipress
-with MXNet; install() makes MXNet's own names mean ours, and what a script asks for under them in
-MXNet's words alone is computed as MXNet does. In a server or scheduler of a job (as
-DMLC_ROLE says) the import serves until the job ends and then exits, as MXNet's own import does.
+The import registers the types dist_sync_hipress, dist_device_sync_hipress and dist_async_hipress
+with MXNet. install() makes MXNet's own names create these stores; a script that asks for them in
+MXNet's words alone then gets MXNet's arithmetic (_stock.py). In a server or scheduler of a job
+(DMLC_ROLE) the import serves until the job ends and then exits, as MXNet's own import does.
 """
+
+# What belongs here: MXNet's arrays, arguments, errors and optimizers. The path of
+# `kv.pushpull("weight", gradient, out=total)`, with servers:
+#
+#     kvstore.py, _keys.py    find the key; _arrays.py adds up the arrays of several devices
+#     src/mxnet/engine.cc     schedules an operation on MXNet's engine, which starts when the
+#                             gradient is computed. Operations of one key keep their order.
+#     src/mxnet/handover.cc   an operation that was followed by another within 1 ms last time
+#                             waits for that one: a Trainer's loop is one batch for the store
+#     src/kvstore, casync     flow of the key: encode and send; on a server receive, merge, update,
+#                             encode and send to all workers; receive and decode into `total`
+#     server.py               on a server: MXNet's optimizer, between merge and encode
+#
+# A server's sum is encoded with the server's residual, and the codec's parameters are scaled for a
+# sum of N payloads. Weights (with an optimizer on the servers) travel uncompressed unless asked
+# for. With type `none` the path is the same: encode and decode do nothing.
+#
+# **row_sparse keys.** A thread of _sparse.py carries out an operation of MXNet's engine: it sends
+# the rows as commands (_rows.py) to the tables of the servers (_sparse_server.py), where the
+# store's optimizer updates them. A command that must wait for other workers is asked again later.
+#
+# **Unmodified scripts in elastic jobs.** elastic_store.py recognizes a step by the keys that a
+# script pushes. It keeps the step's gradients until their sums exist, and sums the copies again in
+# the next view if the step fails. The learning rate of rank 0 travels in each step's sum
+# (_step_settings.py), because scripts of restarted workers are at another epoch.
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What every other package may use: files, addresses, the host's processes, checks of values.
+"""Files, addresses, processes of the host, and checks of values, for all other packages.
 
-Here belongs what knows nothing of jobs, codecs and frameworks, and needs no native library.
+What belongs here: code that does not know jobs, codecs and frameworks, and does not need the
+native library.
 """

@@ -1,7 +1,10 @@
-"""The commands of `hipress`, one module each; :mod:`hipress.cli.main` tells how they are found.
+"""The commands of `hipress`, one module each; :mod:`hipress.cli.main` finds them.
 
-Their parameters' annotations are not postponed (no ``from __future__ import annotations``): typer
-could not read them on Python 3.9.
+What belongs here: options, and output for people. What does not: the work itself, which is in the
+package that a command calls.
+
+Annotations of parameters are not postponed (no ``from __future__ import annotations``), because
+typer cannot read postponed ones on Python 3.9.
 """
 
 from __future__ import annotations

@@ -1,8 +1,14 @@
 """Codecs: the algorithms that encode a gradient as a payload, and the compiler that makes them.
 
-:mod:`~hipress.compression.compressor` calls a codec on an array. CompLL, the compiler of an
-algorithm's source to C++ and CUDA, is :mod:`~hipress.compression.compiler`. How payloads travel
-does not belong here.
+What belongs here: bytes. Gradient and residual become a payload, payloads become a sum. What does
+not: how payloads travel, and which gradients are compressed.
+
+:mod:`~hipress.compression.compressor` calls a codec on an array.
+:mod:`~hipress.compression.user_codecs` loads the files that HIPRESS_CODECS names. CompLL, the
+compiler of an algorithm's source to C++ and CUDA, is :mod:`~hipress.compression.compiler`; its
+built-in algorithms are in ``compiler/specs``, one file each. The native side is
+``src/operator/contrib``: the code that generated codecs call, and an entropy stage (entropy.cc),
+which is a codec around another one.
 """
 
 from __future__ import annotations

@@ -1,5 +1,16 @@
-"""What a running or failed job was doing: dumps, the graph of who waits for whom, reports.
+"""Diagnosis of running and failed jobs: dumps, the graph of waiting nodes, reports.
 
-`hipress debug` reads the dumps that processes write; `hipress report` reads measurements. Nothing
-here is needed to train.
+What belongs here: readers of what processes write. Training needs nothing of it. What does not: the
+writers, which are in the library (``src/common/debug_dumps.cc``, ``flight_recorder.h``)::
+
+    SIGUSR1 or a wait that is too long --> each process writes a dump: its last events, and
+                                           what its flows, store and membership wait for
+    hipress debug --> debug.py reads the dumps --> wait_graph.py: node A waits for node B, ...
+                  --> debug_report.py: the sentence that names the node to look at
+
+:mod:`~hipress.diagnostics.debug_now` sends the signal. In elastic jobs, the dumps also have what
+each agent knows (:mod:`~hipress.diagnostics.agent_dump`,
+:mod:`~hipress.diagnostics.elastic_job`): an agent leaves its status with the library, so that a
+dump has it even if Python hangs. :mod:`~hipress.diagnostics.report` reads timelines and prints
+where the time of a job went.
 """

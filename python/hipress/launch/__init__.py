@@ -1,6 +1,9 @@
-"""Launcher that starts and ends the processes of a job, on this machine or on many hosts.
+"""Launcher: starts the processes of a job on one machine or many hosts, and ends all of them.
 
-Processes and their machines::
+What belongs here: processes, hosts, output and exit statuses. What does not: anything that happens
+inside a job's processes. The launcher imports no framework.
+
+What runs where::
 
     launcher's machine                                  each host (may be the same machine)
     ------------------                                  -----------------------------------
@@ -15,20 +18,20 @@ Processes and their machines::
 * ``runner`` starts a supervisor for each task, prints the output with the process's name before
   each line (``output``), and handles signals and time limits.
 * A policy decides what the end of a process means: ``failures`` stops the job at the first failure
-  and names its cause; ``restarts`` (elastic jobs) restarts workers in their ``slots``.
+  and names its cause; ``restarts`` (elastic jobs) starts workers again in their ``slots``.
 * ``supervisor`` runs one command on its host. It gets its program and the command's environment,
   the secret included, over standard input (``bootstrap``), never in arguments.
 
-Order in which a job ends:
+In which order a job ends:
 
 1. A process ends. Its supervisor ends all processes that the command left, reports the status, and
    exits. ``StopAtFailure`` waits until the cause of a failure is visible: 0.25 s for a crash or an
-   error, and 3 s if only servers or the scheduler have exited with 1. A worker's connections close
-   before the worker has ended. ``RestartWorkers`` starts the worker again, or ends the job when one
-   worker has finished or too few are left.
+   error, 3 s if only servers or the scheduler have exited with 1, because a worker's connections
+   close before the worker has ended. ``RestartWorkers`` starts the worker again, or ends the job
+   when one worker has finished or too few are left.
 2. Survivors have 3 s to report the failure and end by themselves.
-3. Remaining processes get SIGTERM, and SIGKILL after ``--grace`` seconds. Ctrl-C, SIGTERM and
-   ``--timeout`` begin here; a second Ctrl-C sends SIGKILL at once.
+3. SIGTERM to the others, and after ``--grace`` seconds SIGKILL. Ctrl-C, SIGTERM and ``--timeout``
+   begin here; a second Ctrl-C sends SIGKILL at once.
 4. A connection that does not react for 5 s is closed.
 
 If the launcher is killed or a connection breaks, standard input of the supervisors ends, and they

@@ -1,6 +1,12 @@
-"""SeCoPa: per gradient, whether to compress it and into how many partitions to cut it.
+"""SeCoPa: which gradients to compress, and into how many partitions to cut each of them.
 
-:mod:`~hipress.planning.sosp21` is the published cost model, :mod:`~hipress.planning.model` the one
-for measured clusters; :mod:`~hipress.planning.profiles` holds what is known of a cluster,
-:mod:`~hipress.planning.planner` decides, and :mod:`~hipress.planning.plan` reads and writes plans.
+What belongs here: models of cost, and plans made before training. What does not: measurements in
+a running job (:mod:`hipress.autotune`), and simulated jobs (:mod:`hipress.simulator`)::
+
+    profile of a cluster ---> cost of a gradient, both ways, for each K ---> plan: name,size,y|n,K
+
+:mod:`profiles` holds what is known of a cluster, :mod:`cluster` the speeds of its hosts and links,
+:mod:`curve` and :mod:`fitting` fit curves to measurements. :mod:`model` is the cost model for
+measured clusters, :mod:`sosp21` the published one. :mod:`sharing` has the engine's limits for
+messages that small gradients share. :mod:`planner` decides; :mod:`plan` reads and writes plans.
 """

@@ -1,8 +1,12 @@
-"""Predicts how long a training step takes on a cluster that need not be there.
+"""Predicted time of a training step on a cluster that you do not have.
 
-:mod:`~hipress.simulator.engine` runs tasks on hosts with processors and links, event by event;
-:mod:`~hipress.simulator.lower` makes such tasks of the graphs that real jobs run;
-:mod:`~hipress.simulator.symmetric` makes them for thousands of nodes, of which one stands for all;
-:mod:`~hipress.simulator.models` knows networks' gradients, and :mod:`~hipress.simulator.step` puts
-a training step together.
+What belongs here: the graphs and messages of real jobs, with time in the place of work. What does
+not: the decision what to compress (:mod:`hipress.planning`).
+
+:mod:`~hipress.simulator.engine` runs tasks on hosts with processors and links, event by event.
+:mod:`~hipress.simulator.lower` makes such tasks of the graphs that real jobs run.
+:mod:`~hipress.simulator.symmetric` simulates thousands of nodes: one host stands for all.
+:mod:`~hipress.simulator.models` has the gradients of well-known networks.
+:mod:`~hipress.simulator.step` puts a training step together, and :mod:`~hipress.simulator.rounds`
+the steps of DiLoCo.
 """

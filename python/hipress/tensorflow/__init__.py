@@ -1,13 +1,18 @@
-"""Compressed gradients for TensorFlow and Keras, over the same nodes as MXNet's kvstore.
+"""Compressed gradients for TensorFlow and Keras, over the same nodes as MXNet's store.
 
 >>> import hipress.tensorflow as hvd
 >>> optimizer = hvd.DistributedOptimizer(keras.optimizers.SGD(0.1), "onebit")
 >>> model.compile(optimizer, loss, jit_compile=False)
 >>> hvd.broadcast_variables(model.variables)
 
-Import it first: in a server or scheduler of a job (as DMLC_ROLE says) the import serves until the
-job ends and then exits.
+Import it first: in a server or scheduler of a job (DMLC_ROLE) the import serves until the job ends,
+and then exits.
 """
+
+# What belongs here: Keras optimizers and gradient tapes. `gradients` gives each variable a key of
+# `hipress.runtime.node.Node`, and copies a step's gradients into a group's memory, inside a
+# `tf.function` through `tf.numpy_function`. From there on the path is the store's. In elastic jobs
+# (`elastic`), one graph of TensorFlow serves all views.
 
 from __future__ import annotations
 

@@ -4,6 +4,24 @@
 >>> hipress.torch.compress(model, "onebit")
 """
 
+# What belongs here: adapters. They move tensors, and call hooks and optimizers. What does not:
+# tuning, elastic training and DiLoCo themselves, which all front ends share:
+#
+#     integrations   DDP, FSDP2, optimizers, process groups: where gradients come from
+#     synchronizer   a set of named gradients in flat tensors: what every integration calls
+#     executors      how a bucket travels: native engine, GPU, or the user's process group
+#     state          residuals, momentum, checkpoints
+#     autotune, elastic, optim   type "auto"; elastic jobs; optimizers
+#
+# `start.py` begins a compression before the first step. If the ranks have a secret,
+# `authentication.py` makes each of them prove it. `settings.py` compares the settings and models
+# of all ranks, which `exchange.py` sends as JSON: bytes of a process group that any process may
+# have joined are never unpickled. Parts of PyTorch without a public name are looked up in
+# `private.py` and `private_fsdp.py` only. `low_rank.py` is PowerSGD, and `stats.py` counts what
+# was compressed.
+#
+# docs/contributing/architecture.md follows one bucket of DDP through the files.
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any

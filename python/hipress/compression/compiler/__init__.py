@@ -4,8 +4,15 @@
 >>> name = compll.load("my_algorithm.cll")     # from now on a type like any other
 >>> compressor = hipress.Compressor(name)
 
-The pipeline is the folders: frontend (text to typed IR), ir, passes, backends (C++, CUDA, NumPy),
-runtime (compiles what they print, and calls it).
+What belongs here: from an algorithm's text to code. What does not: calls of a codec in training.
+The folders are the pipeline::
+
+    specs/*.cll --> frontend --> ir --> passes --> backends/cpp, cuda --> runtime: compile, call
+                    text to      the    fewer      +-- common: one emitter for the C family
+                    typed IR     form   loops      backends/numpy: the reference for all bits
+
+``emit.py`` and ``build_builtins.py`` join them. Frontend and passes do not know the backends. The
+page docs/concepts/compll.md explains what each part does.
 """
 
 from __future__ import annotations

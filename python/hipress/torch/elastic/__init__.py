@@ -13,15 +13,20 @@
 ...         state.commit()
 >>> train(state)
 
-Started by ``hipress launch --elastic -n 4 python train.py``, or by torchrun, which restarts all
-workers together when one dies. The workers of the present *view* make a process group and a job of
-the native engine. When a worker fails, the remaining workers agree on the next view. They roll back
-the state of error feedback to before the failed step, and ``train`` repeats that step. A
-process that joins copies weights, optimizer and step from another worker.
+Start it with ``hipress launch --elastic -n 4 python train.py``, or with torchrun, which restarts
+all workers together when one dies. The workers of the present *view* make a process group and a
+job of the native engine. When a worker fails, the other workers agree on the next view and roll
+back the residuals of the step that failed. Then ``train`` is called again for the same step. A
+process that joins copies weights, optimizer and step from another one.
 
 With ``State(..., sync_every=H, outer_optimizer=outer)`` the workers synchronize weights every H
 steps (:class:`hipress.torch.DiLoCo`), and views change only then.
 """
+
+# What belongs here: PyTorch's part of `hipress.elastic.training`. `session` makes and destroys
+# process groups, `transfer` copies a state over them, `carried` takes residuals to the next view,
+# `tuned` does so with the choice of type "auto", `outer_steps` makes outer steps, and `torchrun`
+# reads torchrun's environment.
 
 from __future__ import annotations
 
@@ -36,18 +41,13 @@ __all__ = ["State", "run"]
 
 
 def run(train: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a training function continue when workers die, leave or join.
+    """Makes a training function go on when workers die, leave or join.
 
-    Args:
-        train: Function whose first argument is a :class:`State`. It is called again in each view
-            and continues from ``state.step``. Its other values must depend only on that,
-            ``state.rank`` and ``state.size``.
-
-    Returns:
-        A function with the same arguments and result.
-
-    Raises:
-        hipress.elastic.ElasticError: if too few workers are left for too long, or this process has
-            taken part in elastic training before
+    :param train: takes a :class:`State` first. It is called anew in each view, and goes on from
+        ``state.step``: what it has of its own is to depend on that, ``state.rank`` and
+        ``state.size``
+    :returns: a function with the same arguments and result
+    :raises hipress.elastic.ElasticError: if too few workers are left, for too long, or this process
+        has taken part in such training before
     """
     return loop.run(train, Session)

@@ -1,1 +1,16 @@
-"""Integrations with PyTorch's data-parallel wrappers, which hand their gradients over."""
+"""Integrations with PyTorch's data-parallel wrappers, which hand their gradients over.
+
+What belongs here: when a wrapper has a gradient, and where the result goes. What does not: how it
+travels (``executors``)::
+
+    ddp.py               DDP's communication hook: compress()
+    fsdp.py              FSDP2: compress_fsdp(), in the reduce-scatter, and in HSDP's all-reduce
+    optimizer.py         DistributedOptimizer, in Horovod's form; buckets.py are its buckets
+    process_group.py     the backend "hipress": Gloo with compressed all-reduces
+    demo.py              DeMo: buckets of cosine coefficients; the momentum is the codec's residual
+    diloco.py, outer.py  DiLoCo and Local SGD on tensors
+    huggingface.py       checkpoints and settings of a Hugging Face Trainer
+
+With FSDP2 each sum stays on the rank that owns a chunk. A gradient lies in chunks of FSDP's flat
+tensor, and ``hipress.topology.program`` places the partitions of a program there.
+"""

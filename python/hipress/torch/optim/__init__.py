@@ -1,1 +1,1 @@
-"""Optimizers for compressed gradients."""
+"""Optimizers for compressed gradients: AdamW whose denominators stay fixed after a warm-up."""

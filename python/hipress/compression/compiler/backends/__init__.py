@@ -1,0 +1,1 @@
+"""Writers of code: C++, CUDA, the frameworks' operators, and the NumPy interpreter."""

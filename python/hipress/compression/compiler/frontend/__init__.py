@@ -1,0 +1,1 @@
+"""Frontend: reads an algorithm's text, and lowers it to typed IR."""

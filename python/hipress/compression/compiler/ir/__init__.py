@@ -1,0 +1,1 @@
+"""The compiler's intermediate form (SSA): its nodes, printer and verifier."""

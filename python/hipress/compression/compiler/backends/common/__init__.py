@@ -1,0 +1,1 @@
+"""The emitter of the C family, whose dialects are C++ and CUDA."""

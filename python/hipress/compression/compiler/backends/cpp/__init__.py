@@ -1,0 +1,1 @@
+"""C++ for CPUs: blocks of elements, in code for each instruction set."""

@@ -1,0 +1,1 @@
+"""CUDA kernels, with the bits of the C++ code."""

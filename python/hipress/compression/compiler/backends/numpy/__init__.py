@@ -1,0 +1,1 @@
+"""The interpreter in NumPy: what compiled code must equal, bit for bit."""
