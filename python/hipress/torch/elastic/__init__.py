@@ -41,13 +41,18 @@ __all__ = ["State", "run"]
 
 
 def run(train: Callable[..., Any]) -> Callable[..., Any]:
-    """Makes a training function go on when workers die, leave or join.
+    """Make a training function continue when workers die, leave or join.
 
-    :param train: takes a :class:`State` first. It is called anew in each view, and goes on from
-        ``state.step``: what it has of its own is to depend on that, ``state.rank`` and
-        ``state.size``
-    :returns: a function with the same arguments and result
-    :raises hipress.elastic.ElasticError: if too few workers are left, for too long, or this process
-        has taken part in such training before
+    Args:
+        train: Function whose first argument is a :class:`State`. It is called again in each view
+            and continues from ``state.step``. Its other values must depend only on that,
+            ``state.rank`` and ``state.size``.
+
+    Returns:
+        A function with the same arguments and result.
+
+    Raises:
+        hipress.elastic.ElasticError: if too few workers are left for too long, or this process has
+            taken part in elastic training before
     """
     return loop.run(train, Session)
