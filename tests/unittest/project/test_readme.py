@@ -76,13 +76,18 @@ def test_tensorflow_example_runs_on_two_workers(tmp_path: Path, pages: list[str]
 
 
 @pytest.mark.slow
-def test_pytorch_example_runs_on_two_ranks(tmp_path: Path):
-    """The README's PyTorch example runs as printed.
+@pytest.mark.parametrize(
+    ("pages", "expected"),
+    [([README], r"loss \d+\.\d+\n"), (START, r"auto: (?s:.*)gradients, ms  measured(?s:.*)")],
+    ids=["README", "start"],
+)
+def test_pytorch_example_runs_on_two_ranks(tmp_path: Path, pages: list[str], expected: str):
+    """The documentation's PyTorch example runs as printed.
 
     Cost: torchrun and its two ranks each import PyTorch, as a user's do.
     """
     pytest.importorskip("torch")
-    (tmp_path / "train.py").write_text(example("hipress.torch.compress(", [README]))
+    (tmp_path / "train.py").write_text(example("hipress.torch.compress(", pages))
     # A file for each rank: in one pipe the lines of two processes may lie in each other.
     command = [
         "-m",
@@ -107,7 +112,7 @@ def test_pytorch_example_runs_on_two_ranks(tmp_path: Path):
     output = said(done.returncode, "\n".join(printed), "\n".join([done.stderr, *errors]))
     assert done.returncode == 0, output
     assert len(printed) == 2, output
-    assert all(re.fullmatch(r"loss \d+\.\d+\n", text) for text in printed), output
+    assert all(re.fullmatch(expected, text) for text in printed), output
 
 
 def test_options_are_the_launchers():
