@@ -28,6 +28,21 @@ def example(text: str, pages: list[str]) -> str:
     return found
 
 
+def example_with_named_codec(pages: list[str]) -> str:
+    """Return the PyTorch script after the replacements that the page describes."""
+    script = example("hipress.torch.compress(", pages)
+    lines = re.findall(r"```python\n(compression = .*|print\(.*)\n```", "".join(pages))
+    assert [line.split("(")[0] for line in lines] == [
+        "compression = hipress.torch.compress",
+        "print",
+    ]
+    for line in lines:
+        start = re.escape(line.split("(")[0])
+        script, count = re.subn(rf"^{start}\(.*$", line, script, flags=re.MULTILINE)
+        assert count == 1
+    return script
+
+
 def said(status: object, out: str, err: str) -> str:
     """What a process said, for the message of an assertion."""
     return f"exit status {status}\n--- its output:\n{out}\n--- its errors:\n{err}"
@@ -75,14 +90,26 @@ def test_tensorflow_example_runs_on_two_workers(tmp_path: Path, pages: list[str]
     assert len(re.findall(r"loss \d+\.\d+\n", launch.out)) == 2, output
 
 
+PYTORCH = "hipress.torch.compress("
+
+
 @pytest.mark.slow
-def test_pytorch_example_runs_on_two_ranks(tmp_path: Path):
-    """The README's PyTorch example runs as printed.
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        (example(PYTORCH, [README]), r"loss \d+\.\d+\n"),
+        (example(PYTORCH, START), r"auto: (?s:.*)gradients, ms  measured(?s:.*)"),
+        (example_with_named_codec(START), r"800000 bytes of gradients went compressed(?s:.*)"),
+    ],
+    ids=["README", "start", "named"],
+)
+def test_pytorch_example_runs_on_two_ranks(tmp_path: Path, script: str, expected: str):
+    """The documentation's PyTorch example runs as printed.
 
     Cost: torchrun and its two ranks each import PyTorch, as a user's do.
     """
     pytest.importorskip("torch")
-    (tmp_path / "train.py").write_text(example("hipress.torch.compress(", [README]))
+    (tmp_path / "train.py").write_text(script)
     # A file for each rank: in one pipe the lines of two processes may lie in each other.
     command = [
         "-m",
@@ -107,7 +134,7 @@ def test_pytorch_example_runs_on_two_ranks(tmp_path: Path):
     output = said(done.returncode, "\n".join(printed), "\n".join([done.stderr, *errors]))
     assert done.returncode == 0, output
     assert len(printed) == 2, output
-    assert all(re.fullmatch(r"loss \d+\.\d+\n", text) for text in printed), output
+    assert all(re.fullmatch(expected, text) for text in printed), output
 
 
 def test_options_are_the_launchers():
