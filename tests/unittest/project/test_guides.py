@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from harness import ROOT
+from harness.launch import run
 
 GUIDES = ROOT / "docs" / "guides"
 
@@ -62,3 +63,40 @@ def test_scripts_of_guide_run_on_two_ranks(tmp_path: Path, page: str, number: in
         output = run_with_torchrun(tmp_path, code)
         losses = [float(loss) for loss in re.findall(r"step \d+: loss (\d+\.\d+)", output)]
         assert len(losses) >= 2 and losses[-1] < losses[0], output
+
+
+@pytest.mark.slow
+def test_script_of_checkpoints_continues(tmp_path: Path):
+    """The second job of the guide's script continues where the first one ended.
+
+    Cost: Two jobs, whose two ranks each import PyTorch.
+    """
+    pytest.importorskip("torch")
+    (code,) = scripts("checkpoints.md", "dcp.save(")
+    first, second = (run_with_torchrun(tmp_path, code) for _ in range(2))
+    losses = re.findall(r"step (\d+): loss (\d+\.\d+)", first + second)
+    assert [step for step, _ in losses] == ["20", "40", "60", "80"]
+    values = [float(loss) for _, loss in losses]
+    assert values == sorted(values, reverse=True)
+
+
+@pytest.mark.slow
+def test_script_of_survive_failures_trains(tmp_path: Path):
+    """The elastic script of the guide runs with two workers; fewer steps than printed.
+
+    Cost: Two workers import PyTorch, as a user's do.
+    """
+    pytest.importorskip("torch")
+    (code,) = scripts("survive-failures.md", "elastic.State(")
+    assert "STEPS, BATCH = 10_000, 240" in code
+    (tmp_path / "train.py").write_text(code.replace("10_000", "500"))
+    command = ["--elastic", "-n", "2", "--timeout", "120", sys.executable, "train.py"]
+    launch = run(command, cwd=tmp_path)
+    assert launch.process.returncode == 0, f"{launch.out}\n{launch.err}"
+    assert "step 500: 2 workers, loss" in launch.out
+
+
+@pytest.mark.parametrize("page", sorted(path.name for path in GUIDES.glob("*.md")))
+def test_python_blocks_can_be_compiled(page: str):
+    for code in code_blocks(page):
+        compile(code, page, "exec")
