@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,8 @@ GUIDES = ROOT / "docs" / "guides"
 def code_blocks(page: str) -> list[str]:
     """Return the Python blocks of a guide."""
     text = (GUIDES / page).read_text(encoding="utf-8")
-    return re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    found = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    return [textwrap.dedent(code) for code in found]  # blocks in lists are indented
 
 
 def scripts(page: str, text: str = "dist.init_process_group(") -> list[str]:
