@@ -139,3 +139,20 @@ def test_blocks_call_functions_that_exist(page: str):
             if "state = elastic.State(\n    net" in code:  # those of Gluon and Keras
                 elastic = mock.MagicMock()
             exec(compiled, {}, Names(hipress=fake, elastic=elastic, torch=mock.MagicMock(torch)))
+
+
+def test_guide_lists_the_methods_of_type_auto():
+    from hipress.autotune.methods import METHODS
+
+    text = (GUIDES / "choose-a-compression.md").read_text(encoding="utf-8")
+    (sgd,) = re.findall(r"^\| `torch\.optim\.SGD`.*\| (.*) \|$", text, re.MULTILINE)
+    (adam,) = re.findall(r"^\| Adam, AdamW, every other.*\| (.*) \|$", text, re.MULTILINE)
+
+    def listed(row: str) -> list[tuple[str, int]]:
+        found = re.findall(r"`(\w+)` with ((?:rank )?[\d, or]+)", row)
+        return [(name, int(number)) for name, text in found for number in re.findall(r"\d+", text)]
+
+    codecs = [each for each in METHODS if each.params]
+    expected = [(each.type, next(iter(each.params.values())), each.feedback) for each in codecs]
+    assert listed(sgd) == [(name, number) for name, number, _ in expected]
+    assert listed(adam) == [(name, number) for name, number, feedback in expected if not feedback]
