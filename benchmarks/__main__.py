@@ -55,7 +55,7 @@ SUBJECTS = {
 
 
 def summary(module: str) -> str:
-    """The first line of a module's docstring, without importing what it imports."""
+    """Return the first line of a module's docstring, without importing what it imports."""
     path = Path(__file__).parent.joinpath(*module.split(".")).with_suffix(".py")
     return (ast.get_docstring(ast.parse(path.read_text())) or "").splitlines()[0]
 

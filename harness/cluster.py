@@ -22,7 +22,7 @@ TEST_HEARTBEAT = {"HIPRESS_HEARTBEAT_TIMEOUT_MS": "3500"}
 
 
 def own_nodes(role: str, rank: int) -> int:
-    """Places the scheduler and the servers on node 0, worker i on node 1 + i."""
+    """Place the scheduler and the servers on node 0, worker i on node 1 + i."""
     return 1 + rank if role == "worker" else 0
 
 
@@ -113,7 +113,7 @@ def run_cluster(
     check: bool = True,
     **options: object,
 ) -> list[Result]:
-    """Runs a job to its end; arguments as of Cluster.
+    """Run a job to its end; arguments as of Cluster.
 
     :param timeout: seconds until the job must have ended
     :param check: fail unless every process exits with 0
@@ -128,5 +128,5 @@ def run_cluster(
 
 
 def worker_outputs(results: Sequence[Result]) -> list[str]:
-    """The outputs of the workers alone, by rank."""
+    """Return the outputs of the workers alone, by rank."""
     return [result.output for result in results if result.name.startswith("worker")]

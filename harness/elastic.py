@@ -64,20 +64,20 @@ class ElasticJob(Processes):
         self.start(name, command, {**self._env, **own}, slot if self._network else 0)
 
     def present(self, slot: int) -> str:
-        """The name of a slot's present process."""
+        """Return the name of a slot's present process."""
         return self._latest[f"worker {slot}"]
 
     def kill(self, slot: int, number: int = signal.SIGKILL) -> None:
-        """Sends a signal to the present process of a slot."""
+        """Send a signal to the present process of a slot."""
         self.signal(self.present(slot), number)
 
     def restart(self, slot: int, command: Sequence[str] | None = None) -> None:
-        """Starts a slot's process anew, whose last one has ended; with another command, maybe."""
+        """Start a slot's process anew, whose last one has ended; with another command, maybe."""
         self._restarts[slot] += 1
         self._launch(slot, command)
 
     def journal(self, slot: int) -> list[dict]:
-        """The events that a slot's processes have written."""
+        """Return the events that a slot's processes have written."""
         path = self.path / "journal" / f"worker-{slot}.jsonl"
         if not path.exists():
             return []
@@ -89,5 +89,5 @@ class ElasticJob(Processes):
         return sum(event["event"] == "copied" for event in self.journal(slot))
 
     def step(self, slot: int) -> int:
-        """The last step that a slot's processes have completed."""
+        """Return the last step that a slot's processes have completed."""
         return max((e["step"] for e in self.journal(slot) if e["event"] == "step"), default=0)

@@ -69,24 +69,24 @@ class Launch:
         self.out = self.err = ""
 
     def finish(self, timeout: float = 60.0) -> int:
-        """Waits for the end; the output is in ``out`` and ``err``."""
+        """Wait for the end; the output is in ``out`` and ``err``."""
         out, err = self.process.communicate(timeout=timeout)
         self.out, self.err = (out or b"").decode(), (err or b"").decode()
         return self.process.returncode
 
     def read_lines(self, count: int, text: str) -> None:
-        """Waits for lines on stdout that hold a text."""
+        """Wait for lines on stdout that hold a text."""
         while count:
             line = self.process.stdout.readline().decode()
             assert line, "the launcher ended early"
             count -= text in line
 
     def processes(self) -> list[int]:
-        """The job's processes and the supervisors; not the launcher."""
+        """Return the job's processes and the supervisors; not the launcher."""
         return [pid for pid in marked(self.mark) if pid != self.process.pid]
 
     def gone(self, seconds: float = 8.0) -> None:
-        """Asserts that nothing of the job is left after at most this long."""
+        """Assert that nothing of the job is left after at most this long."""
         wait_until(lambda: not marked(self.mark), seconds, "the job's processes to be gone")
 
 
@@ -111,7 +111,7 @@ def launched(arguments: list[str], **options) -> Iterator[Launch]:
 
 
 def run(arguments: list[str], seconds: float = 170.0, **options) -> Launch:
-    """Runs the launcher to its end and checks that it left nothing.
+    """Run the launcher to its end and check that it left nothing.
 
     :param seconds: until it must have ended; a test as a whole has 180
     """
@@ -131,7 +131,7 @@ class Sshd:
         self.process: subprocess.Popen | None = None
 
     def start(self) -> None:
-        """Configures and starts it."""
+        """Configure and starts it."""
         from hipress.launch.job import free_port
 
         for name in ("host_key", "id"):
@@ -157,7 +157,7 @@ class Sshd:
         self.serve()
 
     def serve(self) -> None:
-        """Starts it, perhaps again, and waits until it answers."""
+        """Start it, perhaps again, and wait until it answers."""
         with open(self.directory / "log", "ab") as log:
             self.process = subprocess.Popen(
                 [self.path, "-D", "-e", "-f", str(self.directory / "sshd_config")],
@@ -187,7 +187,7 @@ class Sshd:
         return ["-H", str(hostfile), "--ssh", f"ssh -F {self.directory}/ssh_config"]
 
     def stop(self) -> None:
-        """Ends it."""
+        """End it."""
         if self.process is not None:
             self.process.terminate()
             self.process.wait(timeout=10.0)

@@ -18,7 +18,7 @@ FINISHES_FIRST = SCRIPTS / "elastic_finish.py"
 
 
 def arguments(n: int, *options: str) -> list[str]:
-    """The launcher's, for a job of n workers."""
+    """Return the launcher's, for a job of n workers."""
     return ["--elastic", "-n", str(n), "--grace", "1", *options]
 
 
@@ -43,7 +43,7 @@ def ups(launch: Launch, count: int) -> list[tuple[int, int, int, str]]:
 
 
 def alive(pid: int) -> bool:
-    """Whether a process runs, and is no zombie."""
+    """Return whether a process runs, and is no zombie."""
     try:
         return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
     except OSError:

@@ -54,7 +54,7 @@ def available() -> str:
 
 
 def require() -> None:
-    """Ends the program with a sentence if namespaces cannot be made here."""
+    """End the program with a sentence if namespaces cannot be made here."""
     reason = available()
     if reason:
         sys.exit(f"a shaped network is needed, but {reason}")
@@ -77,7 +77,7 @@ def _namespaces() -> list[str]:
 
 
 def _delete(name: str) -> None:
-    """Ends what still runs in a namespace, then removes it with its links."""
+    """End what still runs in a namespace, then removes it with its links."""
     for pid in _run("ip", "netns", "pids", name, check=False).split():
         try:
             os.kill(int(pid), signal.SIGKILL)
@@ -87,7 +87,7 @@ def _delete(name: str) -> None:
 
 
 def remove_stale() -> list[str]:
-    """Removes namespaces whose maker has died without doing so; returns their names."""
+    """Remove namespaces whose maker has died without doing so; return their names."""
     removed = []
     for name in _namespaces():
         match = _NAME.match(name)
@@ -139,7 +139,7 @@ class ShapedNetwork:
         return self._switch
 
     def namespace(self, node: int) -> str:
-        """The name of a node's namespace."""
+        """Return the name of a node's namespace."""
         return f"{self._id}-n{node}"
 
     def address(self, node: int) -> str:
@@ -147,7 +147,7 @@ class ShapedNetwork:
         return f"fd77::{node + 1:x}" if self.ipv6 else f"10.77.0.{node + 1}"
 
     def command(self, node: int, command: Sequence[str]) -> list[str]:
-        """The command that runs `command` on a node."""
+        """Return the command that runs `command` on a node."""
         return ["ip", "netns", "exec", self.namespace(node), *command]
 
     def popen(
@@ -157,15 +157,15 @@ class ShapedNetwork:
         env: Mapping[str, str] | None = None,
         **keywords: Any,
     ) -> subprocess.Popen:
-        """Starts a process on a node; `keywords` go to subprocess.Popen."""
+        """Start a process on a node; `keywords` go to subprocess.Popen."""
         return subprocess.Popen(self.command(node, command), env=env, **keywords)
 
     def cut(self, node: int) -> None:
-        """Pulls a node's cable at the switch: nothing gets through, and neither end is told."""
+        """Pull a node's cable at the switch: nothing gets through, and neither end is told."""
         _run("ip", "-n", self._switch, "link", "set", f"port{node}", "down")
 
     def mend(self, node: int) -> None:
-        """Puts the cable back."""
+        """Put the cable back."""
         _run("ip", "-n", self._switch, "link", "set", f"port{node}", "up")
 
     def seconds(self, measured: float) -> float:
@@ -190,7 +190,7 @@ class ShapedNetwork:
         self.close()
 
     def close(self) -> None:
-        """Kills what runs in the namespaces and removes them. Idempotent."""
+        """Kill what runs in the namespaces and remove them. Idempotent."""
         mine = f"{self._id}-"
         for name in _namespaces():
             if name.startswith(mine):
@@ -230,7 +230,7 @@ class ShapedNetwork:
                 self._shape(node, self.rate)
 
     def _shape(self, node: int, rate: str) -> None:
-        """Shapes both ends of a node's link, for the first time or anew."""
+        """Shape both ends of a node's link, for the first time or anew."""
         rate = f"{bits_per_second(rate) / self.dilation:.0f}bit"
         latency = f"{self.latency * self.dilation:g}s"
         for where, device in ((self._switch, f"port{node}"), (self.namespace(node), "eth0")):
@@ -253,7 +253,7 @@ class ShapedNetwork:
             )
 
     def reshape(self, rate: str) -> None:
-        """Gives all links another rate, while processes use them."""
+        """Give all links another rate, while processes use them."""
         self.rate = rate
         for node in range(self.nodes):
             self._shape(node, rate)
@@ -273,7 +273,8 @@ class ShapedNetwork:
         )
 
     def measure(self, source: int, target: int, size: int) -> float:
-        """Bits per second of one TCP stream of `size` bytes between two nodes, not dilated."""
+        """Return the bits per second of one TCP stream of `size` bytes between two nodes, not
+        dilated."""
         quiet = {"stdout": subprocess.PIPE, "text": True}
         receiver = self.popen(
             target, [sys.executable, str(_RECEIVER), self.address(target)], **quiet

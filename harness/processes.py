@@ -52,9 +52,9 @@ class JobTimeout(JobError):
 
 
 def free_port() -> int:
-    """A TCP port that nobody listens on, and whose successor is free, too. They are below those
-    that jobs choose for themselves; each worker of pytest-xdist has its own, and takes them in
-    turn, as a port is used only some time after it was found free."""
+    """Return a TCP port that nobody listens on, and whose successor is free, too. They are below
+    those that jobs choose for themselves; each worker of pytest-xdist has its own, and takes them
+    in turn, as a port is used only some time after it was found free."""
     from hipress.launch import job
 
     for _ in range(100):
@@ -100,7 +100,7 @@ def base_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
 
 
 def clean_up_when_terminated() -> None:
-    """Makes SIGTERM, and SIGINT even in a background job, end this process as Ctrl-C would."""
+    """Make SIGTERM, and SIGINT even in a background job, end this process as Ctrl-C would."""
 
     def end(*unused: object) -> None:
         raise KeyboardInterrupt
@@ -110,7 +110,7 @@ def clean_up_when_terminated() -> None:
 
 
 def wait_until(condition: Callable[[], Any], seconds: float, what: str) -> Any:
-    """Polls until the condition's value is true; returns it."""
+    """Poll until the condition's value is true; returns it."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         value = condition()
@@ -144,7 +144,7 @@ class Processes:
         self._ended: dict[str, float] = {}
 
     def address(self, node: int) -> str:
-        """The address of a node of the network; loopback without one."""
+        """Return the address of a node of the network; loopback without one."""
         return self._network.address(node) if self._network else self._loopback
 
     @property
@@ -197,18 +197,18 @@ class Processes:
         return self._log(name).read_text(errors="replace")
 
     def running(self) -> list[str]:
-        """Names of the processes that have not ended."""
+        """Return the names of the processes that have not ended."""
         for name, process in self.processes.items():
             if process.poll() is not None:
                 self._ended.setdefault(name, time.monotonic() - self._started)
         return [name for name, process in self.processes.items() if process.returncode is None]
 
     def signal(self, name: str, number: int = signal.SIGKILL) -> None:
-        """Sends a signal to one process."""
+        """Send a signal to one process."""
         self.processes[name].send_signal(number)
 
     def wait_for(self, name: str, text: str, timeout: float = 90) -> None:
-        """Waits until this process has written `text`.
+        """Wait until this process has written `text`.
 
         :raises AssertionError: if it has not, within `timeout` seconds or before its end
         """
@@ -222,7 +222,7 @@ class Processes:
             time.sleep(0.02)
 
     def wait(self, timeout: float = 120, succeed: bool = False) -> list[Result]:
-        """Waits for all processes to end.
+        """Wait for all processes to end.
 
         :param succeed: raise as soon as a process fails
         :return: one Result each, in the order of their starts
@@ -256,7 +256,7 @@ class Processes:
         )
 
     def close(self) -> None:
-        """Kills what still runs, waits for it, and removes the files."""
+        """Kill what still runs, wait for it, and remove the files."""
         for process in self.processes.values():
             if process.poll() is None:
                 process.kill()

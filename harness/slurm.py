@@ -61,7 +61,7 @@ def missing() -> str:
 
 @contextlib.contextmanager
 def running(timeout: float = 30) -> Iterator[dict[str, str]]:
-    """Starts it and waits for its node; ends its processes at the end.
+    """Start it and wait for its node; end its processes at the end.
 
     Yields the environment in which srun finds it.
     """
@@ -127,7 +127,7 @@ def running(timeout: float = 30) -> Iterator[dict[str, str]]:
 def allocation(
     slurm: dict[str, str], *options: str, timeout: float = 30
 ) -> Iterator[dict[str, str]]:
-    """Allocates a node of a running Slurm; gives it back at the end.
+    """Allocate a node of a running Slurm; gives it back at the end.
 
     Yields the environment of a command inside the allocation.
     """

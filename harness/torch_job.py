@@ -10,7 +10,7 @@ from harness.processes import Processes, free_port
 def environment_of(
     rank: int, world_size: int, port: int, address: str = "127.0.0.1", interface: str = "lo"
 ) -> dict[str, str]:
-    """The variables by which a rank finds the others, as torchrun sets them."""
+    """Return the variables by which a rank finds the others, as torchrun sets them."""
     return {
         "MASTER_ADDR": address,
         "MASTER_PORT": str(port),

@@ -32,9 +32,9 @@ def run_ranks(
     gpu: bool = False,
     when_done: Callable[[int, object], None] = lambda rank, value: None,
 ) -> list:
-    """Runs ``function(rank, *args)`` on every rank, and returns their results.
+    """Run ``function(rank, *args)`` on every rank, and return their results.
 
-    With ``join``, ranks are in an initialised Gloo group; without, only its environment is there.
+    With ``join``, ranks are in an initialized Gloo group; without, only its environment is there.
     Without ``gpu`` they see no GPU: FSDP2 would take it, where more ranks than GPUs are an error.
 
     A rank that raises gives its exception instead, as text: "ValueError: ...". Ranks are forked

@@ -51,7 +51,7 @@ class Link:
     queue_in_bytes: bool = False
 
     def line(self, dilation: float) -> str:
-        """The router's words for it, in this machine's time."""
+        """Return the router's words for it, in this machine's time."""
         queues = [self.queue * (1 if self.queue_in_bytes else r) for r in (self.up, self.down)]
         values = [
             self.up / dilation,
@@ -93,7 +93,7 @@ class Wan:
 
 
 def _link(text: str, link: Link, whole: dict[str, object]) -> Link:
-    """The link with changes; what is not a link's goes into ``whole``."""
+    """Return the link with changes; what is not a link's goes into ``whole``."""
     changes: dict[str, object] = {}
     for word in filter(None, (word.strip() for word in text.split(","))):
         name, _, value = word.partition("=")
@@ -146,7 +146,7 @@ class WideAreaNetwork(ShapedNetwork):
         self._router: subprocess.Popen | None = None
 
     def link(self, node: int) -> Link:
-        """A node's link, in dilated time."""
+        """Return a node's link, in dilated time."""
         return self.wan.others.get(node, self.wan.link)
 
     def cut(self, node: int) -> None:
@@ -154,7 +154,7 @@ class WideAreaNetwork(ShapedNetwork):
         self._ask(f"cut {node}", 1)
 
     def mend(self, node: int) -> None:
-        """Puts the cable back."""
+        """Put the cable back."""
         self._ask(f"mend {node}", 1)
 
     def counts(self) -> list[dict[str, int]]:
@@ -165,14 +165,14 @@ class WideAreaNetwork(ShapedNetwork):
         return [dict(zip(names, map(int, line.split()))) for line in lines]
 
     def allow_buffers(self, size: int) -> None:
-        """Lets the buffers of TCP grow to so many bytes, as who administers a node may."""
+        """Let the buffers of TCP grow to so many bytes, as who administers a node may."""
         for node in range(self.nodes):
             for kind in ("wmem", "rmem"):
                 setting = f"net.ipv4.tcp_{kind}=4096 131072 {size}"
                 _run(*self.command(node, ["sysctl", "-q", "-w", setting]))
 
     def close(self) -> None:
-        """Ends the router, kills what runs in the namespaces and removes them. Idempotent."""
+        """End the router, kill what runs in the namespaces and remove them. Idempotent."""
         super().close()
         if self._router is not None:
             self._router.kill()
@@ -214,7 +214,7 @@ class WideAreaNetwork(ShapedNetwork):
             _run("ip", "-n", name, "link", "set", "lo", "up")
 
     def _ask(self, text: str, lines: int) -> list[str]:
-        """Gives the router a command; returns its answer."""
+        """Give the router a command; return its answer."""
         router, answer = self._router, b""
         deadline = time.monotonic() + 20
         try:
@@ -232,7 +232,7 @@ class WideAreaNetwork(ShapedNetwork):
 
 
 def linked(nodes: int, links: str, dilation: float = 1.0) -> ShapedNetwork:
-    """The network of a benchmark: ``links`` is a rate, or describes a wide-area network."""
+    """Return the network of a benchmark: ``links`` is a rate, or describes a wide-area network."""
     if "=" in links:
         return WideAreaNetwork(nodes, links, dilation)
     return ShapedNetwork(nodes, links, verify=False, dilation=dilation)

@@ -62,7 +62,7 @@ class WarmProcess:
         self._status = status  # a pipe on which the server tells how the process ended
 
     def wait(self, timeout: float | None = None) -> int:
-        """Waits for its end; returns the exit status.
+        """Wait for its end; return the exit status.
 
         :param timeout: seconds; None: for ever
         :raises subprocess.TimeoutExpired: if it still runs then
@@ -77,19 +77,19 @@ class WarmProcess:
         return self.returncode
 
     def poll(self) -> int | None:
-        """The exit status, or None if it runs."""
+        """Return the exit status, or None if it runs."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.wait(0)
         return self.returncode
 
     def send_signal(self, number: int) -> None:
-        """Sends a signal, unless it has ended."""
+        """Send a signal, unless it has ended."""
         if self.poll() is None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, number)
 
     def kill(self) -> None:
-        """Sends SIGKILL, unless it has ended."""
+        """Send SIGKILL, unless it has ended."""
         self.send_signal(signal.SIGKILL)
 
 
@@ -152,7 +152,7 @@ def _close() -> None:
 
 
 def _program(command: Sequence[str], folder: Path) -> str:
-    """The text of a Python program; empty: it is not one."""
+    """Return the text of a Python program; empty: it is not one."""
     if len(command) < 2 or command[0] != sys.executable:
         return ""
     text = command[2] if command[1] == "-c" else ""
@@ -164,7 +164,7 @@ def _program(command: Sequence[str], folder: Path) -> str:
 
 
 def _framework(program: str, env: Mapping[str, str]) -> str | None:
-    """The framework that a program imports, unless it matters to it when that happens."""
+    """Return the framework that a program imports, unless it matters to it when that happens."""
     if any(name.startswith("HIPRESS_DEBUG") for name in env):
         return None
     if "DMLC_ROLE" in env:
@@ -187,7 +187,7 @@ def start(
     namespace: str | None = None,
     framework: str | None = None,
 ) -> WarmProcess | None:
-    """Forks a process for a command, if it is a Python program with a framework.
+    """Fork a process for a command, if it is a Python program with a framework.
 
     :param env: its environment
     :param folder: its working directory

@@ -25,7 +25,7 @@ _length = struct.Struct("<I")
 
 
 def _receive(control: socket.socket) -> tuple[dict, list[int]] | None:
-    """A request with its two file descriptors; None when there are no more."""
+    """Return a request with its two file descriptors; None when there are no more."""
     head, fds, *_ = socket.recv_fds(control, _length.size, 2)
     if not head:
         return None
@@ -36,7 +36,7 @@ def _receive(control: socket.socket) -> tuple[dict, list[int]] | None:
 
 
 def _serve(control: socket.socket) -> tuple[dict, int] | None:
-    """Forks for every request.
+    """Fork for every request.
 
     :return: in a fork, the request and the file descriptor of its output; in this process None,
         when the other end has closed
@@ -89,7 +89,7 @@ def _reap(pipes: dict[int, int]) -> None:
 
 
 def _become(request: dict, log: int) -> None:
-    """Makes this process what exec would have made of it."""
+    """Make this process what exec would have made of it."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     os.setsid()
@@ -111,7 +111,7 @@ def _become(request: dict, log: int) -> None:
 
 
 def _run(arguments: list[str]) -> None:
-    """Runs a script, code after -c or a module after -m, as this process's __main__."""
+    """Run a script, code after -c or a module after -m, as this process's __main__."""
     first, *others = arguments
     if first == "-m":
         sys.path[0] = os.getcwd()

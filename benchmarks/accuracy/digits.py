@@ -24,7 +24,8 @@ def train(
     network: ShapedNetwork | None = None,
     priority: bool = False,
 ) -> tuple[list[dict[str, Any]], int]:
-    """One run of 4 workers: its records, and how many different weights the workers ended with."""
+    """Return one run of 4 workers: its records, and how many different weights the workers ended
+    with."""
     with tempfile.TemporaryDirectory(prefix="hipress-digits-") as folder:
         output = Path(folder) / "run.jsonl"
         command = [sys.executable, str(DIGITS / "train.py"), *options, "--output", str(output)]

@@ -43,7 +43,8 @@ STYLE = {
 
 
 def measured(name: str) -> dict[str, Any]:
-    """A benchmark's published results, of 4 nodes at 1 Gbit/s, each with processors of its own."""
+    """Return a benchmark's published results, of 4 nodes at 1 Gbit/s, each with processors of its
+    own."""
     return json.loads((PUBLISHED / f"{name}-{setting('1gbit', 4)}.json").read_text())
 
 

@@ -80,7 +80,8 @@ def trained(
 
 
 def shares_of(vectors: list, ratio: float) -> list[float]:
-    """The shares of the elements, of the coefficients of BLOCKS, and of DeMo's, all parameters."""
+    """Return the shares of the elements, of the coefficients of BLOCKS, and of DeMo's, all
+    parameters."""
     from hipress.torch.integrations.demo import Blocks
 
     kept, total = np.zeros(len(BLOCKS) + 2), 0.0

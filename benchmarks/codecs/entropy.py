@@ -73,7 +73,7 @@ def compressor(codec: str, **more: object) -> hipress.Compressor:
 
 
 def bits(codec: str, steps: list[list[np.ndarray]], counted: set[int]) -> tuple[float, float]:
-    """Bits of an element without the stage, and with it."""
+    """Return the bits of an element without the stage, and with it."""
     found = []
     for entropy in (0, 1):
         each = [compressor(codec, entropy=entropy) for _ in steps[0]]

@@ -83,7 +83,7 @@ def main(
 
 
 def looked_at(steps: int, looks: int) -> set[int]:
-    """The numbers of so many steps, spread over all, of which the last is one."""
+    """Return the numbers of so many steps, spread over all, of which the last is one."""
     return {steps * (k + 1) // looks - 1 for k in range(looks)}
 
 
@@ -136,7 +136,8 @@ def task(model: str, seed: int) -> tuple[object, Callable]:
 
 
 def measured(gradients: list[np.ndarray], dtype: str, seconds: float) -> dict[str, float]:
-    """Bytes of gradients, of their payloads and of zlib's; GB/s of the codec and of zlib."""
+    """Return the bytes of gradients, of their payloads and of zlib's; GB/s of the codec and of
+    zlib."""
     codec = hipress.Compressor("lossless")
     sent = by_zlib = 0
     for x in gradients:
@@ -168,5 +169,5 @@ def measured(gradients: list[np.ndarray], dtype: str, seconds: float) -> dict[st
 
 
 def planes(x: np.ndarray) -> bytes:
-    """The elements' bytes, all first ones, all second ones, and so on."""
+    """Return the elements' bytes, all first ones, all second ones, and so on."""
     return np.ascontiguousarray(x.view(np.uint8).reshape(-1, x.itemsize).T).tobytes()

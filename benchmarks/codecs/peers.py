@@ -86,7 +86,7 @@ def hivemind_uniform(torch, x):
 
 
 def torch_quantizer(torch, x):
-    """What terngrad does: finds the range, then quantises."""
+    """What terngrad does: finds the range, then quantizes."""
     low, high = (float(value) for value in torch.aminmax(x))
     scale = (high - low) / 255
     return torch.quantize_per_tensor(x, scale, round(-low / scale), torch.quint8)

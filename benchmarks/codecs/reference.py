@@ -26,6 +26,6 @@ WANTED = 0.85
 
 
 def share(codec: str, operation: str) -> float | None:
-    """The reference's share of the copy bandwidth, or None where there is no measurement."""
+    """Return the reference's share of the copy bandwidth, or None where there is no measurement."""
     found = MEASURED.get((codec, operation))
     return None if found is None else found[0] * found[1] / 4 / COPY_GB_PER_S

@@ -24,7 +24,7 @@ from benchmarks.common.results import Record
 
 
 def native(seconds: float, all_tables: bool, progress: Progress) -> list[dict]:
-    """Builds and runs codec_bench; one dict per measurement."""
+    """Build and run codec_bench; one dict per measurement."""
     task = progress.add_task("building the benchmark", total=None)
     command = [str(built("codec_bench")), str(seconds), *(["all"] if all_tables else [])]
     rows = []

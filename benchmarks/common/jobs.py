@@ -26,7 +26,7 @@ MALLOC = {"MALLOC_MMAP_THRESHOLD_": str(1 << 32), "MALLOC_TRIM_THRESHOLD_": str(
 
 
 def node(module: str, **options: Any) -> list[str]:
-    """The command of a measured process: a module of this package and its options."""
+    """Return the command of a measured process: a module of this package and its options."""
     return [sys.executable, "-m", f"benchmarks.{module}", json.dumps(options)]
 
 
@@ -37,7 +37,7 @@ def reports(results: Sequence[Result]) -> Reports:
 
 
 def built(target: str) -> Path:
-    """Builds a native program of the benchmarks; returns its path."""
+    """Build a native program of the benchmarks; return its path."""
     command = [str(ROOT / "tools" / "setup.sh"), "native", target]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
@@ -60,7 +60,7 @@ def kvstore_job(
     boot: bool = True,
     priority: bool = False,
 ) -> Reports:
-    """Runs a command as the workers of a job, and the servers it needs; returns the reports.
+    """Run a command as the workers of a job, and the servers it needs; return the reports.
 
     Worker i and server i share node i of the network, the scheduler sits on node 0.
 
@@ -86,7 +86,7 @@ def kvstore_job(
 def separate_job(
     command: Sequence[str], count: int, env: Mapping[str, str], timeout: float, priority: bool
 ) -> Reports:
-    """Runs processes that do not know of each other; returns their reports."""
+    """Run processes that do not know of each other; return their reports."""
     with Processes(priority=priority) as job:
         for rank in range(count):
             job.start(f"worker {rank}", command, {**environment(), **env})
@@ -100,7 +100,7 @@ def torch_job(
     timeout: float = 120.0,
     priority: bool = False,
 ) -> list[Result]:
-    """Runs a command as the ranks of a torch.distributed job on Gloo; returns how they ended."""
+    """Run a command as the ranks of a torch.distributed job on Gloo; return how they ended."""
     with TorchJob(
         command, ranks, {**environment(), **MALLOC}, network=network, priority=priority
     ) as job:
@@ -110,7 +110,8 @@ def torch_job(
 def slowest(
     found: Reports, name: str = "seconds", network: netns.ShapedNetwork | None = None
 ) -> list[float]:
-    """Seconds of each iteration (or block of them) of a job: those of its slowest worker.
+    """Return the seconds of each iteration (or block of them) of a job: those of its slowest
+    worker.
 
     In the dilated time of `network`, if the job ran on one.
     """
@@ -134,12 +135,12 @@ class Variant:
 
 
 def matches(only: str, row: Variant) -> bool:
-    """Whether a row is one of those that the option `--only` asks for."""
+    """Return whether a row is one of those that the option `--only` asks for."""
     return re.search(only, row.name) is not None
 
 
 def take_turns(rounds: int, rows: Sequence[Any], run: Callable[[Any], None]) -> bool:
-    """Runs variants in turns, so that noise meets them all; returns whether all went well.
+    """Run variants in turns, so that noise meets them all; return whether all went well.
 
     One whose job fails keeps the error, and is left out from then on.
     """

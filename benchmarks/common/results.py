@@ -79,7 +79,7 @@ class Record(dict):
     def table(
         self, heads: Sequence[str], rows: Sequence[Sequence[object]], title: str = "", key: str = ""
     ) -> None:
-        """Prints a table and keeps it; the first column is of names."""
+        """Print a table and keeps it; the first column is of names."""
         cells = [[str(cell) for cell in row] for row in rows]
         self["tables"][key] = {"title": title, "heads": list(heads), "rows": cells}
         shown = Table(title=title, title_justify="left")
@@ -90,7 +90,7 @@ class Record(dict):
         console.print(shown)
 
     def save(self) -> Path:
-        """Writes it to a file and says where."""
+        """Write it to a file and say where."""
         WRITTEN.mkdir(parents=True, exist_ok=True)
         path = WRITTEN / f"{self['name']}.json"
         path.write_text(text_of(self), encoding="utf-8")
@@ -104,5 +104,5 @@ def setting(rate: str, dilation: float) -> str:
 
 
 def verdict(holds: bool, text: str) -> None:
-    """Says whether a claim holds."""
+    """Say whether a claim holds."""
     console.print(f"{'[green]holds' if holds else '[red]missed'}[/]: {text}", highlight=False)

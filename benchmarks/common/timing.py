@@ -18,7 +18,7 @@ def options(**defaults: Any) -> SimpleNamespace:
 
 
 def report(**values: Any) -> None:
-    """Hands `values` to whoever waits for the job."""
+    """Hand `values` to whoever waits for the job."""
     print(RESULT + json.dumps(values), flush=True)
 
 
@@ -29,7 +29,7 @@ def time_blocks(
     steps: int = 1,
     reset: Callable[[], None] | None = None,
 ) -> list[float]:
-    """Seconds of a step in each of some blocks of `steps` steps.
+    """Return the seconds of a step in each of some blocks of `steps` steps.
 
     A barrier comes before each block, and no other inside it: as in training, a worker begins the
     next step when it has all results of the last. With one step a block, the time includes what
@@ -51,7 +51,7 @@ def time_blocks(
 
 
 def best_seconds(run: Callable[[], object], seconds: float) -> float:
-    """The fastest of as many runs as fit into the given time, and at least two."""
+    """Return the fastest of as many runs as fit into the given time, and at least two."""
     run()
     best, end = float("inf"), time.perf_counter() + seconds
     while True:

@@ -31,7 +31,7 @@ SPARSE = ["dgc", "graddrop", "topk", "randomk"]
 
 
 def traffic(function: Function, params: dict) -> float:
-    """Bytes an element that the passes over whole gradients read and write."""
+    """Return the bytes an element that the passes over whole gradients read and write."""
     total = 0.0
     for node in function.body:
         if not isinstance(node, Loop) or node.domain.op != "n" or node.guard is not None:
@@ -88,7 +88,7 @@ class Bench:
         self.library.check(self.library.handle.hipress_cuda_wait(None), "waiting")
 
     def copy_bandwidth(self) -> float:
-        """Bytes a second that a device-to-device copy reads and writes."""
+        """Return the bytes a second that a device-to-device copy reads and writes."""
         size, keep = 4 * self.elements, len(self.owned)
         targets = [self.room(size) for _ in range(SETS)]
         copy = self.library.handle.hipress_cuda_copy

@@ -23,7 +23,7 @@ MIN_SIZE = 1024  # smaller gradients are not compressed
 
 
 def split(compression: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """A codec's name and parameters out of what set_gradient_compression takes."""
+    """Return a codec's name and parameters out of what set_gradient_compression takes."""
     params = dict(compression)
     for name in ("pull", "min_size"):
         params.pop(name, None)
@@ -123,13 +123,13 @@ class Speeds:
         self._random.standard_normal(dtype=np.float32, out=self._data)
 
     def measure(self) -> None:
-        """Measures each once more."""
+        """Measure each once more."""
         for speed in self._speeds.values():
             self._fill()
             speed.measure()
 
     def of(self, compression: dict[str, Any]) -> Speed:
-        """A codec's."""
+        """Return a codec's."""
         return self._speeds[json.dumps(compression)]
 
 
@@ -141,7 +141,8 @@ def bounds(
     speeds: Speeds,
     bits: float,
 ) -> tuple[float, float]:
-    """Seconds that the busiest link needs, and that the codecs of all nodes need on these cores.
+    """Return the seconds that the busiest link needs, and that the codecs of all nodes need on
+    these cores.
 
     Args:
         sizes: elements of each gradient.

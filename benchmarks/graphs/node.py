@@ -1,4 +1,4 @@
-"""One worker of a measured job of the plain node API: synchronises a model's gradients.
+"""One worker of a measured job of the plain node API: synchronizes a model's gradients.
 
 It plays a training step: gradients of ``sizes`` elements become ready from the last layer to the
 first, ``backward`` seconds in all, of which ``compute`` gives each its share, and the next forward
@@ -95,7 +95,7 @@ def main() -> None:
                 sleep(time.perf_counter() + args.forward * shares[key])
 
     def servers_cpu() -> float:
-        """Seconds that servers have computed so far; worker 0 speaks for all."""
+        """Return the seconds that servers have computed so far; worker 0 speaks for all."""
         if node.rank > 0 or not args.servers_cpu:
             return 0.0
         return sum(float(node.command(i, 0, b"cpu")) for i in range(node.num_servers))

@@ -1,4 +1,4 @@
-"""Synchronising vgg19's gradients over every topology on a slow network, beside Gloo's all-reduce.
+"""Synchronizing vgg19's gradients over every topology on a slow network, beside Gloo's all-reduce.
 
 4 nodes in network namespaces whose links carry 1 Gbit/s (needs root); the gradients of vgg19, 575
 MB, scaled down ten times. Two parts:
@@ -42,8 +42,9 @@ WITHIN = 1.3  # of the larger bound
 
 
 def vgg19(scale: int) -> tuple[list[int], list[float]]:
-    """Elements of each gradient in layer order, large ones divided by `scale`; and each one's share
-    of the time to compute it: convolutions take nearly all, equally, dense layers 1% each."""
+    """Return the elements of each gradient in layer order, large ones divided by `scale`; and each
+    one's share of the time to compute it: convolutions take nearly all, equally, dense layers 1%
+    each."""
     sizes, shares = [], []
     layers = [(*layer, 1.0) for layer in zip(CONVOLUTIONS, CHANNELS, strict=True)]
     layers += [(*layer, 0.16) for layer in DENSE]

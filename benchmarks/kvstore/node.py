@@ -30,7 +30,7 @@ def processor_seconds() -> float:
 
 
 def load_mxnet(kvstore: str):
-    """Imports mxnet, and ours beside it if the kvstore is ours; servers do not return from it."""
+    """Import mxnet, and ours beside it if the kvstore is ours; servers do not return from it."""
     if "hipress" in kvstore:
         import mxnet_hipress  # noqa: F401
     import mxnet
@@ -136,7 +136,7 @@ def time_trainer(mx, shapes: list[tuple], compression: dict, args: SimpleNamespa
 
 
 def count_wrong(outs, gradient, num_workers, compression, np) -> int:
-    """Elements of the first pull that cannot be right.
+    """Return the elements of the first pull that cannot be right.
 
     An uncompressed gradient's sum must be right to rounding. A compressed one must hold no more
     different values than its format can say (each partition of a large one has its own), and point

@@ -34,7 +34,7 @@ CLAIMS += [
 
 @dataclass
 class Variant(jobs.Variant):
-    """One row: who synchronises the gradient ("hipress", "mxnet" or "gloo"), and how."""
+    """One row: who synchronizes the gradient ("hipress", "mxnet" or "gloo"), and how."""
 
     system: str = ""
     compression: dict[str, Any] = field(default_factory=dict)
@@ -86,7 +86,7 @@ class Variant(jobs.Variant):
 
 
 def variants(setup: str, only: str) -> list[Variant]:
-    """All rows. Thresholds suit gradients of standard deviation 1, as the workers push."""
+    """Return all rows. Thresholds suit gradients of standard deviation 1, as the workers push."""
     two_bit, onebit = {"type": "2bit", "threshold": 0.5}, {"type": "onebit"}
     rows = [
         Variant("MXNet", system="mxnet"),

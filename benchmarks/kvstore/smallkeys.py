@@ -25,7 +25,7 @@ CODECS: dict[str, dict[str, Any]] = {
 
 
 def best(turns: list[dict[str, float]]) -> dict[str, float]:
-    """The least of each figure."""
+    """Return the least of each figure."""
     return {what: min(turn[what] for turn in turns) for what in turns[0]}
 
 

@@ -44,7 +44,7 @@ ASSUMPTIONS = f"""\
 
 
 def codec(profile, kind: str, slowdown: float = 1.0) -> Codec:
-    """The published curves for a codec of another ratio, slowed down."""
+    """Return the published curves for a codec of another ratio, slowed down."""
     ratio = RATIO[kind]
     scaled = replace(profile, ratio=ratio)
     base = scaled.costs().compressed

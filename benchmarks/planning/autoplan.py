@@ -27,7 +27,7 @@ from hipress.simulator import models
 
 @dataclass
 class Variant(jobs.Variant):
-    """How a model is synchronised: compression parameters, and what auto found."""
+    """How a model is synchronized: compression parameters, and what auto found."""
 
     params: dict[str, Any] = field(default_factory=dict)
     plans: list[Any] = field(default_factory=list)
@@ -35,7 +35,7 @@ class Variant(jobs.Variant):
 
 
 def sizes() -> dict[str, dict[str, int]]:
-    """Elements by gradient, by model."""
+    """Return the elements by gradient, by model."""
     vgg = {layer.name: max(1, layer.size // 10) for layer in models.load("vgg19").layers}
     mixed = {f"small{i}": 1000 for i in range(150)}
     return {

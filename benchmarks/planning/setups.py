@@ -5,7 +5,7 @@ Four networks on 2 to 64 nodes with links of 100 Mbit/s to 100 Gbit/s and codecs
 writes at 2 TB/s, 20 us to start). In each the autotuner (hipress.autotune) is given what the
 simulator says of gradients alone, and of steps by DDP's own ways where it wants to try these. The
 best of an exhaustive search is the fastest simulated step over all ways, round a ring and by
-co-located servers. Neighbouring gradients are one of 25 MiB or more, like DDP's buckets. The
+co-located servers. Neighboring gradients are one of 25 MiB or more, like DDP's buckets. The
 networks but the GPT, which has Adam, train with SGD; powersgd is not simulated. Needs no root,
 nothing but a core for some minutes.
 """
@@ -41,7 +41,7 @@ MERGED = 8
 
 @dataclass(frozen=True)
 class Way:
-    """A way to synchronise gradients, as hipress.autotune.methods has them."""
+    """A way to synchronize gradients, as hipress.autotune.methods has them."""
 
     name: str
     bytes: float
@@ -82,7 +82,7 @@ def gpt2() -> Model:
 
 
 def bucketed(model: Model) -> Model:
-    """The same network with neighbouring gradients in buckets."""
+    """Return the same network with neighboring gradients in buckets."""
     layers: list[Layer] = []
     forward, backward = [], []
     for layer, ahead, back in zip(model.layers, model.forward, model.backward):
@@ -99,7 +99,7 @@ def bucketed(model: Model) -> Model:
 
 
 def codecs(where: str) -> dict[str, Codec]:
-    """The codecs of all ways, on a CPU or a GPU."""
+    """Return the codecs of all ways, on a CPU or a GPU."""
     found = {}
     (table,) = json.loads((PUBLISHED / "codecs-speed.json").read_text())["tables"].values()
     speeds = {row[0]: row for row in table["rows"]}
@@ -138,7 +138,7 @@ class Setup:
         self._known: dict[tuple, float] = {}
 
     def seconds(self, way: Way, topology: str = "", alone: bool = False) -> float:
-        """Seconds of a step, or of its gradients alone.
+        """Return the seconds of a step, or of its gradients alone.
 
         :param topology: default: that of jobs
         """
@@ -155,7 +155,7 @@ class Setup:
         return simulate(model, Costs(codec, codec), self._cluster, options).seconds
 
     def chosen(self) -> int:
-        """The way that the chooser comes to."""
+        """Return the way that the chooser comes to."""
         alone = [self.seconds(way, alone=True) for way in self.ways]
         number = least_lossy(alone)
         if not number:
@@ -171,7 +171,7 @@ class Setup:
         return trial.index
 
     def search(self) -> dict[str, float]:
-        """Seconds of a step by every way and topology."""
+        """Return the seconds of a step by every way and topology."""
         return {
             f"{way.name}, {topology}": self.seconds(way, topology)
             for way in self.ways

@@ -49,7 +49,7 @@ SHAPE = {"burst": "64kb", "latency": 0.2, "verify": False}
 
 
 def measure_profile(rate: str, folder: Path) -> Path:
-    """Runs `hipress profile` on two nodes."""
+    """Run `hipress profile` on two nodes."""
     path = folder / "profile.json"
     command = [sys.executable, "-m", "hipress", "profile", "--output", str(path)]
     for name in TYPES:
@@ -65,7 +65,7 @@ def measure_profile(rate: str, folder: Path) -> Path:
 def measured_seconds(
     network: netns.ShapedNetwork, model: str, topology: str, kind: str, iterations: int
 ) -> float:
-    """Seconds of the fastest of some steps: others may use this machine, too."""
+    """Return the seconds of the fastest of some steps: others may use this machine, too."""
     params = {"type": kind, "topology": topology, "min_size": 0, **TYPES[kind]}
     if kind == "none":  # takes long, and depends on the network alone
         iterations = min(iterations, 3)

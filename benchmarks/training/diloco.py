@@ -34,7 +34,7 @@ METHODS = (
     "diloco maxmin:bits=4,fragments=4; diloco maxmin:bits=4,fragments=4,delay=5"
 )
 BYTES = {"none": 4.0, "maxmin": 0.5 + 8 / 1024}
-"""Of an element of types whose synchronisation is simulated, `maxmin` with 4 bits."""
+"""Of an element of types whose synchronization is simulated, `maxmin` with 4 bits."""
 MIN_SIZE = 16 * 1024
 
 

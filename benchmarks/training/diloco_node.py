@@ -3,7 +3,7 @@
 Forward and backward pass of a GPU are played by sleeping, ``compute`` seconds in all, before each
 block's own pass on a short text. A method is "alone" (nothing is sent), "diloco TYPE:NAME=VALUE,"
 with DiLoCo's ``fragments`` and ``delay`` among the values, "torchft NAME=VALUE," (torchft's DiLoCo,
-with these two values), or one of node.py's, which synchronise in each step.
+with these two values), or one of node.py's, which synchronize in each step.
 """
 
 from __future__ import annotations

@@ -179,12 +179,12 @@ def _choice(report: dict[str, Any]) -> dict[str, Any]:
 
 
 def _median(of: dict[str, Any]) -> float:
-    """Milliseconds of a step."""
+    """Return the milliseconds of a step."""
     return 1e3 * statistics.median(sum(of["turns"], []))
 
 
 def row_of(setup: dict[str, Any]) -> list[str]:
-    """A line of the table."""
+    """Return a line of the table."""
     found = setup["methods"]
     ms = {name: _median(of) for name, of in found.items()}
     peer = min((name for name in ms if name in PEERS[setup["framework"]]), key=ms.get)
@@ -201,7 +201,7 @@ def row_of(setup: dict[str, Any]) -> list[str]:
 
 
 def predicted(setups: Sequence[dict[str, Any]]) -> list[list[object]]:
-    """The second table's lines."""
+    """Return the second table's lines."""
     rows: list[list[object]] = []
     for framework, name in NAMES.items():
         of = [setup for setup in setups if setup["framework"] == framework]

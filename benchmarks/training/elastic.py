@@ -2,7 +2,7 @@
 
 PyTorch: the workers of an elastic job train two copies of a model in turn, step by step, one of
 them with DistributedOptimizer on the same process group. So both meet the same machine, and the
-difference is that of neighbouring steps. MXNet: the same script as the workers of a job without
+difference is that of neighboring steps. MXNet: the same script as the workers of a job without
 servers and as those of an elastic job, in turn. A step's time is its slowest worker's.
 """
 
@@ -57,7 +57,7 @@ def main(
 
 
 def _cells(found: list[dict[str, jobs.Reports]], what: str, paired: bool) -> list[str]:
-    """The two medians and the difference.
+    """Return the two medians and the difference.
 
     :param found: reports of each job, by mode
     :param paired: whether the steps of the modes were made in turn

@@ -1,7 +1,7 @@
 """One worker of elastic.py: its steps are elastic and not, in turn, and it reports both.
 
 Two models of one kind train in one process of an elastic job, on the same processors and memory
-and with the same neighbours: one as the elastic job's model, one with DistributedOptimizer on the
+and with the same neighbors: one as the elastic job's model, one with DistributedOptimizer on the
 job's process group. What differs is what being elastic costs.
 """
 
@@ -62,7 +62,7 @@ def main() -> None:
 
 
 def timed(step: Callable[[], None]) -> tuple[float, float]:
-    """Seconds of the clock and of this process, from when all workers begin."""
+    """Return the seconds of the clock and of this process, from when all workers begin."""
     dist.barrier()
     wall, used = time.perf_counter(), time.process_time()
     step()

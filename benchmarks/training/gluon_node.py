@@ -66,7 +66,7 @@ def main() -> None:
 
 
 def compression(method: str) -> dict[str, object]:
-    """A method as compression parameters."""
+    """Return a method as compression parameters."""
     kind, _, rest = method.partition(":")
     return {"type": kind} | dict(item.split("=") for item in filter(None, rest.split(",")))
 

@@ -54,7 +54,7 @@ def main() -> None:
 
 
 def take_turns(trainings: list[Training], args: SimpleNamespace) -> None:
-    """Makes the steps of all, ``block`` at a time, or all at once; reports what was measured.
+    """Make the steps of all, ``block`` at a time, or all at once; report what was measured.
 
     In turns, one that takes LAGGING times as long as the fastest makes those of two turns.
     """
@@ -111,7 +111,7 @@ class Training:
         return loss
 
     def make(self, first: int, end: int) -> None:
-        """Makes the steps from ``first`` to ``end``, each timed."""
+        """Make the steps from ``first`` to ``end``, each timed."""
         import torch.distributed as dist
 
         for step in range(first, end):
@@ -128,7 +128,7 @@ class Training:
             self._losses.append(loss.detach())
 
     def seconds(self) -> float:
-        """The median of a step so far, of the slowest rank."""
+        """Return the median of a step so far, of the slowest rank."""
         import torch
         import torch.distributed as dist
 
@@ -175,8 +175,8 @@ def explained(compression, attached: float, settled: float, steps: int) -> dict:
 
 
 def chosen(explanation) -> dict:
-    """The way that type "auto" goes by, and why; milliseconds that gradients alone take by each way
-    that had all samples."""
+    """Return the way that type "auto" goes by, and why; milliseconds that gradients alone take by
+    each way that had all samples."""
     from hipress.autotune.choice import SLOWER
 
     way = next((row.way for row in explanation.rows if row.chosen), "")
@@ -218,7 +218,7 @@ def workload(args: SimpleNamespace, seed: int):
 
 
 def learning_vgg():
-    """VGG19, which has no normalisation, so that it learns its few images in 100 steps: He et al.'s
+    """VGG19, which has no normalization, so that it learns its few images in 100 steps: He et al.'s
     weights (2015), a small last layer, no dropout."""
     import torch
     from models import vgg
@@ -261,7 +261,7 @@ def replicated(model, method: str):
 
 
 def attach(ddp, method: str, late: int):
-    """Gives the model the method's communication hook, which compresses after ``late`` steps.
+    """Give the model the method's communication hook, which compresses after ``late`` steps.
 
     :returns: the compression, if it is HiPress's
     """

@@ -134,12 +134,12 @@ def changes(runs: list[dict], own: list[dict]) -> list[float]:
 
 
 def worst(task: str, found: Iterable[float]) -> float:
-    """The change to the worse that is largest."""
+    """Return the change to the worse that is largest."""
     return min(found) if TASKS[task].figure == "accuracy" else max(found)
 
 
 def keeps(task: str, found: Collection[float]) -> bool:
-    """Whether these changes, by seed, are as allowed."""
+    """Return whether these changes, by seed, are as allowed."""
     sign = -1 if TASKS[task].figure == "accuracy" else 1
     return sign * statistics.fmean(found) <= MEAN and sign * worst(task, found) <= WORST
 
@@ -204,12 +204,12 @@ def show(record: Record, runs: list[dict]) -> None:
 
 
 def spread(figures: list[float]) -> str:
-    """The mean, and between what the figures are."""
+    """Return the mean, and between what the figures are."""
     return f"{statistics.fmean(figures):.4f} ({min(figures):.4f} to {max(figures):.4f})"
 
 
 def ways(steps: dict[str, int]) -> str:
-    """The ways of a run, by the first step of each, and how many steps went by them."""
+    """Return the ways of a run, by the first step of each, and how many steps went by them."""
     return ", then ".join(f"{way} {count}" for way, count in steps.items())
 
 

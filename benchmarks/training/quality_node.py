@@ -51,7 +51,7 @@ def main() -> None:
 
 
 def train(name: str, method: str, seed: int, steps: int, batch_size: int) -> dict:
-    """Trains a task once.
+    """Train a task once.
 
     :param batch_size: per rank
     """
@@ -104,13 +104,13 @@ def train(name: str, method: str, seed: int, steps: int, batch_size: int) -> dic
 
 
 def loss_of(model: torch.nn.Module, batch: quality_tasks.Batch) -> torch.Tensor:
-    """The mean cross-entropy, in nats."""
+    """Return the mean cross-entropy, in nats."""
     return F.cross_entropy(model(batch[0]).flatten(0, -2), batch[1].flatten())
 
 
 @torch.no_grad()
 def test(model: torch.nn.Module, data: quality_tasks.Batch) -> tuple[float, float]:
-    """The mean cross-entropy in nats, and the share that is guessed right."""
+    """Return the mean cross-entropy in nats, and the share that is guessed right."""
     model.eval()
     loss = right = 0.0
     for inputs, classes in zip(data[0].split(CHUNK), data[1].split(CHUNK)):
@@ -121,7 +121,7 @@ def test(model: torch.nn.Module, data: quality_tasks.Batch) -> tuple[float, floa
 
 
 def bytes_sent() -> int:
-    """Bytes that this network namespace has sent so far, on the wire and on loopback."""
+    """Return the bytes that this network namespace has sent so far, on the wire and on loopback."""
     lines = Path("/proc/self/net/dev").read_text().splitlines()[2:]
     return sum(int(line.split(":")[1].split()[8]) for line in lines)
 

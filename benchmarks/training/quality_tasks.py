@@ -57,14 +57,14 @@ def logistic() -> Task:
 
 
 def lstm() -> Task:
-    """The LSTM of the text example; SGD."""
+    """Return the LSTM of the text example; SGD."""
     data = text.Text()
     model = text.make("lstm", len(data.characters), width=96, layers=2)
     return _of_text(data, model, _sgd(model, 0.5), _next_characters)
 
 
 def gpt() -> Task:
-    """The GPT of the text example; AdamW."""
+    """Return the GPT of the text example; AdamW."""
     data = text.Text()
     model = text.make("gpt", len(data.characters), width=128, layers=2)
     optimizer = torch.optim.AdamW(model.parameters(), lr=2e-3, betas=(0.9, 0.98))
@@ -72,7 +72,7 @@ def gpt() -> Task:
 
 
 def cnn() -> Task:
-    """The CNN of the digits example, which sees scans as they are; AdamW."""
+    """Return the CNN of the digits example, which sees scans as they are; AdamW."""
     train, test = digits.load()
     model = models.small_cnn()
 
@@ -83,7 +83,7 @@ def cnn() -> Task:
 
 
 def resnet() -> Task:
-    """A network of ResNet50's blocks, which finds digits in noise; SGD."""
+    """Return a network of ResNet50's blocks, which finds digits in noise; SGD."""
     blocks, channels = [], 32
     for inner, stride in ((64, 2), (128, 2), (128, 1)):
         blocks.append(models.Bottleneck(channels, inner, stride))
@@ -101,7 +101,7 @@ def resnet() -> Task:
 
 
 def vgg() -> Task:
-    """VGG11 with batch normalisation and a quarter of its channels, which does the same; SGD."""
+    """VGG11 with batch normalization and a quarter of its channels, which does the same; SGD."""
     model = models.vgg(SIDE, 10, 256, 0.25, models.VGG11, batch_norm=True)
     for module in model:
         if isinstance(module, nn.Dropout):
@@ -144,7 +144,7 @@ def _drawn(data: Batch, size: int, generator: torch.Generator) -> Batch:
 
 
 def scattered(scans: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    """Scans in noise, each twice as large, at a random place and of a random colour.
+    """Return the scans in noise, each twice as large, at a random place and of a random color.
 
     :param scans: float32[n, 1, 8, 8]
     :returns: float32[n, 3, SIDE, SIDE]

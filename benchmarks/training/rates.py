@@ -132,7 +132,7 @@ class Jobs:
         yield self.step
 
     def advance(self, tokens: torch.Tensor) -> None:
-        """Makes one step of all jobs.
+        """Make one step of all jobs.
 
         :param tokens: int64[jobs, ranks, samples, length + 1]
         """
@@ -221,7 +221,7 @@ class Search:
         self.model = Batched(*self.shape, self.device)
 
     def run(self, jobs: Sequence[tuple[Setting, int]]) -> list[float]:
-        """The loss on held-out text of (setting, seed) each."""
+        """Return the loss on held-out text of (setting, seed) each."""
         seeds = sorted({seed for _, seed in jobs})
         of = torch.tensor([seeds.index(seed) for _, seed in jobs], device=self.device)
         first = [self._first(seed) for seed in seeds]

@@ -61,7 +61,7 @@ def spreads_of(
     batch_size: int,
     seed: int,
 ) -> list[float]:
-    """The error with one bit in some steps of training."""
+    """Return the error with one bit in some steps of training."""
     import text
     import torch
 

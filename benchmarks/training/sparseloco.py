@@ -1,4 +1,4 @@
-"""Bytes of a synchronisation by SparseLoCo's setting with headers, and how positions are coded.
+"""Bytes of a synchronization by SparseLoCo's setting with headers, and how positions are coded.
 
 A GPT on two ranks, `DiLoCo.sparseloco` in a star: one of them only sends its pseudo-gradients, so
 what it sends is what one costs. All its pseudo-gradients are encoded once more beside the job, to

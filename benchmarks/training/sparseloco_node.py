@@ -23,9 +23,9 @@ import text
 
 
 class Mirror:
-    """Encodes all that this rank synchronises once more.
+    """Encodes all that this rank synchronizes once more.
 
-    :ivar payloads: bytes of each synchronisation's payloads
+    :ivar payloads: bytes of each synchronization's payloads
     :ivar bits: of all positions so far, by how they are coded
     """
 

@@ -102,12 +102,13 @@ def main(
 
 
 def sending(args: SimpleNamespace) -> list[str]:
-    """The methods that have losses to compare."""
+    """Return the methods that have losses to compare."""
     return [method for method in args.methods if method != ALONE]
 
 
 def curves_of(args: SimpleNamespace, late: int) -> dict[str, dict[str, list[float]]]:
-    """The losses of each method by seed: of an earlier run, if it has them, or on free links."""
+    """Return the losses of each method by seed: of an earlier run, if it has them, or on free
+    links."""
     steps = int(MORE * args.target)
     earlier = json.loads(args.losses.read_text())["losses"] if args.losses else {}
     curves = {}
@@ -137,7 +138,7 @@ def steps_to_target(
 def steps_of_mean(
     args: SimpleNamespace, curves: dict[str, dict[str, list[float]]]
 ) -> dict[str, int | None]:
-    """The same for the mean of the seeds' losses, of which chance is a smaller part."""
+    """Return the same for the mean of the seeds' losses, of which chance is a smaller part."""
     mean = {
         method: [statistics.fmean(now) for now in zip(*(of[method] for of in curves.values()))]
         for method in sending(args)
@@ -146,7 +147,8 @@ def steps_of_mean(
 
 
 def times(rows: dict[str, Any], method: str, count: int, late: int) -> float:
-    """Seconds of ``count`` steps of a method, the first ones those of float32 if it is late."""
+    """Return the seconds of ``count`` steps of a method, the first ones those of float32 if it is
+    late."""
     first = min(count, late) if method.endswith(LATE) else 0
     return (first * rows["float32"]["ms"] + (count - first) * rows[method]["ms"]) / 1e3
 
@@ -196,7 +198,7 @@ def measure(
 
 
 def smooth(losses: list[float]) -> list[float]:
-    """The mean of the last SMOOTH steps at each step, infinite where there are fewer."""
+    """Return the mean of the last SMOOTH steps at each step, infinite where there are fewer."""
     return [
         statistics.fmean(losses[i + 1 - SMOOTH : i + 1]) if i + 1 >= SMOOTH else float("inf")
         for i in range(len(losses))

@@ -2,7 +2,7 @@
 
 Four workers train a small network on real digits (examples/torch/elastic.py). In the disturbed jobs
 a random worker is killed every few seconds, and its successor joins as soon as it has started. With
---sync-every they synchronise weights every so many steps (DiLoCo), and with --sync-delay these
+--sync-every they synchronize weights every so many steps (DiLoCo), and with --sync-delay these
 travel while so many further steps are made.
 """
 
@@ -73,7 +73,7 @@ def main(
 
 
 def _span(values: list[float], form: str) -> str:
-    """The mean of values, and their range."""
+    """Return the mean of values, and their range."""
     mean, low, high = (form.format(f(values)) for f in (statistics.mean, min, max))
     return f"{mean} ({low} to {high})"
 
@@ -87,7 +87,7 @@ def _train(
     sync_every: int,
     sync_delay: int,
 ) -> dict:
-    """Trains once.
+    """Train once.
 
     :param every: seconds between two kills; 0: nobody is killed
     :param sync_every: steps of a round; 0: without rounds

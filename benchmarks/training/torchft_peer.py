@@ -24,7 +24,7 @@ WHEELS = ["torchft-nightly==2026.10.26", "opentelemetry-exporter-otlp-proto-http
 
 
 def install() -> None:
-    """Puts the wheels into FOLDER, unless they are there."""
+    """Put the wheels into FOLDER, unless they are there."""
     if (FOLDER / "torchft").is_dir():
         return
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(FOLDER)]
@@ -34,7 +34,7 @@ def install() -> None:
 
 
 def manager(host: str, name: str, members: int, seconds: float, **options: Any) -> Manager:
-    """Makes the manager of a replica group of one process, with an uncompressed Gloo group.
+    """Make the manager of a replica group of one process, with an uncompressed Gloo group.
 
     :param host: this process's address, by which the others reach it
     :param members: replica groups, at least
@@ -67,7 +67,7 @@ def manager(host: str, name: str, members: int, seconds: float, **options: Any) 
 
 
 def lighthouse(host: str) -> str:
-    """Starts torchft's coordinator in the first rank's process, once; returns its address.
+    """Start torchft's coordinator in the first rank's process, once; return its address.
 
     Called by all ranks of the default process group.
 

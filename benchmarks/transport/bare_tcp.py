@@ -61,13 +61,13 @@ def _dialled(address: tuple[str, int]) -> socket.socket:
 
 
 def send(to: socket.socket, size: int) -> None:
-    """Sends so many bytes."""
+    """Send so many bytes."""
     for begin in range(0, size, len(PIECE)):
         to.sendall(memoryview(PIECE)[: size - begin])
 
 
 def receive(of: socket.socket, size: int) -> None:
-    """Receives so many bytes, and drops them.
+    """Receive so many bytes, and drop them.
 
     :raises ConnectionError: if the other process has ended
     """

@@ -102,7 +102,7 @@ def run(args: SimpleNamespace, row: Variant, sent: int) -> None:
 def bare_job(
     args: SimpleNamespace, row: Variant, sent: int, network: WideAreaNetwork
 ) -> jobs.Reports:
-    """The same bytes without ours."""
+    """Return the same bytes without ours."""
     command = jobs.node(
         "transport.bare_tcp",
         bytes=sent,
@@ -114,7 +114,7 @@ def bare_job(
 
 
 def job(args: SimpleNamespace, row: Variant, sent: int, network: WideAreaNetwork) -> jobs.Reports:
-    """Sums of keys."""
+    """Return the sums of keys."""
     command = jobs.node(
         "graphs.node",
         sizes=[args.elements] * args.keys,

@@ -30,12 +30,12 @@ def rate_text(bits_per_second: float) -> str:
 
 
 def wire_bytes(record: Record) -> int:
-    """Bytes on one worker's wire until the end of this epoch, both directions."""
+    """Return the bytes on one worker's wire until the end of this epoch, both directions."""
     return record["pushed_bytes"] + record["pulled_bytes"]
 
 
 def seconds_to(records: Sequence[Record], target: float) -> float | None:
-    """Seconds of training until a test accuracy; None if it was not reached."""
+    """Return the seconds of training until a test accuracy; None if it was not reached."""
     return next((r["seconds"] for r in records if r["accuracy"] >= target), None)
 
 
@@ -46,7 +46,8 @@ def times_as_fast(runs: Runs, name: str, target: float) -> float | None:
 
 
 def summary(local: Runs, linked: Result, target: float) -> Table:
-    """One row for each type: bytes, steps and seconds to the accuracy, on loopback and on links."""
+    """Return one row for each type: bytes, steps and seconds to the accuracy, on loopback and on
+    links."""
     where = f"at {linked.links}"
     table = Table(
         title=f"Handwritten digits until {100 * target:g}% of the test images are right",
@@ -75,7 +76,7 @@ def summary(local: Runs, linked: Result, target: float) -> Table:
 
 
 def plot(linked: Result, target: float, path: Path) -> None:
-    """Saves a PNG: seconds to the accuracy as bars, and accuracy against time, side by side."""
+    """Save a PNG: seconds to the accuracy as bars, and accuracy against time, side by side."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -140,7 +141,7 @@ def plot(linked: Result, target: float, path: Path) -> None:
 
 
 def headline(linked: Result, target: float) -> str:
-    """One sentence about the type that was soonest, beside 16-bit gradients."""
+    """Return one sentence about the type that was soonest, beside 16-bit gradients."""
     gains = {
         name: gain
         for name in linked.runs

@@ -65,7 +65,7 @@ class Result:
 
 
 def available_types() -> list[str]:
-    """All compression types of the library, those that the demo shows first."""
+    """Return all compression types of the library, those that the demo shows first."""
     import hipress
 
     known = list(hipress.codecs())
@@ -74,7 +74,7 @@ def available_types() -> list[str]:
 
 
 def read_records(path: Path) -> Records:
-    """The JSON lines that are complete so far."""
+    """Return the JSON lines that are complete so far."""
     if not path.exists():
         return []
     lines = path.read_text().split("\n")[:-1]
@@ -82,7 +82,7 @@ def read_records(path: Path) -> Records:
 
 
 def read_weights(path: Path, workers: int) -> list[str]:
-    """The hash of each worker's final weights."""
+    """Return the hash of each worker's final weights."""
     files = [Path(f"{path}.rank{rank}") for rank in range(workers)]
     return [json.loads(file.read_text())["weights"] for file in files]
 
@@ -94,7 +94,7 @@ def train(
     progress: Progress,
     task: TaskID,
 ) -> Records:
-    """Runs one job until the target accuracy, or its last epoch; returns its epochs.
+    """Run one job until the target accuracy, or its last epoch; return its epochs.
 
     :param network: worker and server i run on its node i; None: all on loopback
     :raises RunError: it failed, took longer than the limit, or the workers' weights differ
@@ -143,7 +143,7 @@ def train_all(
     network: netns.ShapedNetwork | None,
     console: Console,
 ) -> dict[str, Records]:
-    """One job for each type, one after the other, with a progress bar each."""
+    """Return one job for each type, one after the other, with a progress bar each."""
     columns = (
         TextColumn("[bold]{task.fields[kind]:<8}"),
         BarColumn(),
@@ -162,7 +162,8 @@ def train_all(
 def over_links(
     local: Result, types: list[str], args: argparse.Namespace, console: Console
 ) -> Result:
-    """The same training over shaped links; where there can be none, what the simulator predicts."""
+    """Return the same training over shaped links; where there can be none, what the simulator
+    predicts."""
     links = chart.rate_text(netns.bits_per_second(args.rate))
     try:
         with netns.ShapedNetwork(args.workers, rate=args.rate, verify=False) as network:
@@ -193,7 +194,7 @@ def arguments() -> argparse.Namespace:
 
 
 def end_when_terminated() -> None:
-    """Makes SIGTERM end this process as Ctrl-C does, so that nothing is left behind."""
+    """Make SIGTERM end this process as Ctrl-C does, so that nothing is left behind."""
 
     def end(*unused: object) -> None:
         raise KeyboardInterrupt

@@ -17,21 +17,21 @@ Records = list[dict[str, Any]]
 
 
 def layers(hidden: int) -> list[int]:
-    """Elements of the gradients of train.py's network, first layer first."""
+    """Return the elements of the gradients of train.py's network, first layer first."""
     convolutions = [(1, 32), (32, 48), (48, 64)]
     sizes = [size for before, after in convolutions for size in (9 * before * after, after)]
     return [*sizes, 1024 * hidden, hidden, 10 * hidden, 10]
 
 
 def elements(hidden: int) -> int:
-    """The number of weights of train.py's network."""
+    """Return the number of weights of train.py's network."""
     return sum(layers(hidden))
 
 
 def predict(
     runs: Mapping[str, Records], nodes: int, bandwidth: float, hidden: int
 ) -> dict[str, Records]:
-    """The epochs of each run with the seconds that they would take over such links.
+    """Return the epochs of each run with the seconds that they would take over such links.
 
     :param runs: epochs on this host, by compression type
     :param nodes: hosts, each with a worker and a server

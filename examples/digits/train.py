@@ -149,7 +149,7 @@ class Exchange:
         kv.init(self._names, self._sums)
 
     def __call__(self) -> None:
-        """Replaces this worker's gradients by the sums over all workers."""
+        """Replace this worker's gradients by the sums over all workers."""
         triples = list(enumerate(zip(self._names, self._gradients, self._sums)))
         for index, (name, gradient, total) in reversed(triples):
             self._kv.push(name, gradient.astype(self._dtype, copy=False), priority=-index)
@@ -164,7 +164,7 @@ def accuracy(net, images, labels) -> float:
 
 
 def digest(net) -> str:
-    """A hash of all weights: equal on two workers only if they are bit-identical."""
+    """Return a hash of all weights: equal on two workers only if they are bit-identical."""
     state = hashlib.sha256()
     for _, value in sorted(net.collect_params().items()):
         state.update(value.data().asnumpy().tobytes())

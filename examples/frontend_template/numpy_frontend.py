@@ -50,7 +50,7 @@ class Averager:
         self._group, self._addresses = None, None
 
     def average(self, gradients: Mapping[str, np.ndarray]) -> None:
-        """Replaces gradients by their means over all workers; all workers call it equally often."""
+        """Replace gradients by their means over all workers; all workers call it equally often."""
         arrays = [gradients[name] for name in self._keys]
         addresses = [array.ctypes.data for array in arrays]
         if addresses != self._addresses:  # a group looks at its arrays once, and is used again

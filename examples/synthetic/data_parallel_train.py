@@ -94,7 +94,7 @@ def _positive(text: str) -> int:
 
 
 def launch(args: argparse.Namespace) -> int:
-    """Runs this script as a job; returns the launcher's status."""
+    """Run this script as a job; return the launcher's status."""
     form = re.compile(r"(\[.+\]|[^:]+)(?::(\d*))?")  # an IPv6 address is in brackets
     pairs = [form.fullmatch(pair) for pair in args.servers.split(",") if pair]
     if not all(pairs):

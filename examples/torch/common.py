@@ -17,7 +17,7 @@ import hipress.torch
 
 
 def parser(description: str, **defaults: Any) -> argparse.ArgumentParser:
-    """The arguments that all examples take."""
+    """Return the arguments that all examples take."""
     parser = argparse.ArgumentParser(description=description)
     add = parser.add_argument
     add("--compression", default="", metavar="TYPE", help="auto, onebit, dgc, ...; none if empty")
@@ -73,7 +73,7 @@ def parser(description: str, **defaults: Any) -> argparse.ArgumentParser:
 
 
 def params(args: argparse.Namespace) -> dict[str, float | str]:
-    """The compression's parameters, numbers where they look like numbers."""
+    """Return the compression's parameters, numbers where they look like numbers."""
     found: dict[str, float | str] = {}
     for item in args.param:
         name, _, value = item.partition("=")
@@ -82,7 +82,7 @@ def params(args: argparse.Namespace) -> dict[str, float | str]:
 
 
 def number(text: str) -> float | str:
-    """A number, where the text looks like one."""
+    """Return a number, where the text looks like one."""
     try:
         return int(text) if text.lstrip("-").isdigit() else float(text)
     except ValueError:
@@ -90,7 +90,7 @@ def number(text: str) -> float | str:
 
 
 def start(args: argparse.Namespace) -> None:
-    """Joins the job that torchrun started; alone, without torchrun, a job of one."""
+    """Join the job that torchrun started; alone, without torchrun, a job of one."""
     if "RANK" not in os.environ:
         os.environ.update(RANK="0", WORLD_SIZE="1", MASTER_ADDR="127.0.0.1", MASTER_PORT="29500")
     dist.init_process_group("gloo")
@@ -101,8 +101,8 @@ def start(args: argparse.Namespace) -> None:
 def distribute(
     model: torch.nn.Module, args: argparse.Namespace
 ) -> tuple[torch.nn.Module, hipress.torch.Compression | None]:
-    """The model under DDP, with the compression that was asked for; itself where DiLoCo or DeMo
-    synchronizes."""
+    """Return the model under DDP, with the compression that was asked for; itself where DiLoCo or
+    DeMo synchronizes."""
     if args.sync_every or args.optimizer == "demo":
         return model, None
     model, compression = DistributedDataParallel(model), None
@@ -123,7 +123,7 @@ def distribute(
 
 
 def may_clip(args: argparse.Namespace, step: int) -> bool:
-    """Whether what arrives in this step are gradients, uncompressed and without momentum."""
+    """Return whether what arrives in this step are gradients, uncompressed and without momentum."""
     if args.sync_every:  # they are this rank's own
         return True
     if args.optimizer == "demo":  # only signs count
@@ -203,7 +203,7 @@ def optimizer_of(
 def synchronizing(
     model: torch.nn.Module, optimizer: torch.optim.Optimizer | Several, args: argparse.Namespace
 ) -> contextlib.AbstractContextManager:
-    """Synchronizes the ranks' weights every --sync-every steps within it, if that is given."""
+    """Synchronize the ranks' weights every --sync-every steps within it, if that is given."""
     if not args.sync_every:
         return contextlib.nullcontext()
     momentum = args.outer_momentum

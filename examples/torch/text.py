@@ -42,7 +42,7 @@ class Text:
 
 
 def loss_of(model: torch.nn.Module, text: torch.Tensor) -> torch.Tensor:
-    """The mean cross-entropy of the next character, in nats."""
+    """Return the mean cross-entropy of the next character, in nats."""
     return F.cross_entropy(model(text[:, :-1]).flatten(0, 1), text[:, 1:].flatten())
 
 
@@ -70,7 +70,7 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
 
 
 def train(args: argparse.Namespace, report: Callable[..., None]) -> None:
-    """Trains a model, and reports the loss on the way and on held-out text in the end."""
+    """Train a model, and report the loss on the way and on held-out text in the end."""
     torch.manual_seed(args.seed)
     text = Text()
     model = make(args.model, len(text.characters), args.width, args.layers)

@@ -1,4 +1,4 @@
-"""Gradient compression for distributed training: codecs, synchronisation graphs, a kvstore."""
+"""Gradient compression for distributed training: codecs, synchronization graphs, a kvstore."""
 
 from __future__ import annotations
 

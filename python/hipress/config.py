@@ -86,7 +86,7 @@ class CompressionConfig:
         self._set(decisions=self._load_plan())
 
     def _set(self, **values: object) -> None:
-        """Sets attributes while the object is being made."""
+        """Set attributes while the object is being made."""
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
@@ -161,7 +161,7 @@ class CompressionConfig:
     def of(
         cls, compression: str | Mapping[str, object] | CompressionConfig, **settings: object
     ) -> Self:
-        """The configuration that a user's argument describes.
+        """Return the configuration that a user's argument describes.
 
         :param compression: a type's name; a mapping with "type", the codec's parameters, and any
             other field of this class; or a configuration
@@ -191,8 +191,9 @@ class CompressionConfig:
         return cls(**{"params": params, **said, **given})
 
     def warm_up(self) -> tuple[dict[str, object], int]:
-        """The codec's own parameters, and the steps in which gradients go uncompressed. A codec
-        with a warm-up of its own (dgc) takes these over, unless its parameters say how long."""
+        """Return the codec's own parameters, and the steps in which gradients go uncompressed. A
+        codec with a warm-up of its own (dgc) takes these over, unless its parameters say how
+        long."""
         params, steps = dict(self.params), self.warmup_steps
         if steps and "warmup" in codecs()[self.type].params and "warmup" not in params:
             params, steps = {**params, "warmup": steps}, 0
@@ -233,7 +234,7 @@ class CompressionConfig:
         return params
 
     def check_sums(self, names: Collection[str]) -> None:
-        """Refuses what workers that sum gradients of these names among themselves do not have.
+        """Refuse what workers that sum gradients of these names among themselves do not have.
 
         :raises ValueError: in one sentence
         """
@@ -258,12 +259,12 @@ class CompressionConfig:
 
 
 def _default(name: str) -> object:
-    """The default of a setting; not of params, whose default is made."""
+    """Return the default of a setting; not of params, whose default is made."""
     return CompressionConfig.__dataclass_fields__[name].default
 
 
 def _truth(name: str, value: object) -> bool:
-    """A truth value, which may come as text, as compression parameters do."""
+    """Return a truth value, which may come as text, as compression parameters do."""
     for truth, words in ((True, ("1", "true")), (False, ("0", "false"))):
         if str(value).lower() in words:
             return truth
@@ -271,7 +272,7 @@ def _truth(name: str, value: object) -> bool:
 
 
 def _whole(name: str, value: object) -> int:
-    """A whole number of 0 or more, which may come as text, as compression parameters do."""
+    """Return a whole number of 0 or more, which may come as text, as compression parameters do."""
     try:
         if isinstance(value, bool) or (isinstance(value, str) and not value.isdecimal()):
             raise TypeError

@@ -59,7 +59,7 @@ def _register(names: tuple[str, ...]) -> None:
 
 
 def install() -> None:
-    """Makes mx.kv.create("dist_sync") and MXNet's other distributed types create ours."""
+    """Make mx.kv.create("dist_sync") and MXNet's other distributed types create ours."""
     _register(STOCK_NAMES)
 
 

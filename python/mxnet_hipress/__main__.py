@@ -12,7 +12,7 @@ from mxnet_hipress import _job, elastic_store
 
 
 def main() -> None:
-    """Runs the script named on the command line as __main__, with the arguments that follow."""
+    """Run the script named on the command line as __main__, with the arguments that follow."""
     arguments = sys.argv[1:]
     as_module = arguments[:1] == ["-m"]
     if as_module:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def check(key: Key, arrays: list[mx.nd.NDArray], verb: str) -> None:
-    """Refuses what has not the dtype and size that the key was initialised with.
+    """Refuse what has not the dtype and size that the key was initialized with.
 
     :param verb: what is to be done with them: "push"
     :raises MXNetError: naming both
@@ -37,7 +37,7 @@ def check(key: Key, arrays: list[mx.nd.NDArray], verb: str) -> None:
 
 
 def check_dense(key: Key, arrays: list[mx.nd.NDArray]) -> None:
-    """Refuses arrays that a dense key cannot be pulled into.
+    """Refuse arrays that a dense key cannot be pulled into.
 
     :raises MXNetError: as :func:`check` does, or naming the storage type
     """
@@ -48,7 +48,7 @@ def check_dense(key: Key, arrays: list[mx.nd.NDArray]) -> None:
 
 
 def total(key: Key, arrays: list[mx.nd.NDArray]) -> mx.nd.NDArray:
-    """The sum over devices: the array itself if it is the only one and on the CPU."""
+    """Return the sum over devices: the array itself if it is the only one and on the CPU."""
     check(key, arrays, "push")
     arrays = [a if a.stype == "default" else a.tostype("default") for a in arrays]
     if len(arrays) == 1 and on_cpu(arrays[0]):
@@ -61,7 +61,7 @@ def total(key: Key, arrays: list[mx.nd.NDArray]) -> mx.nd.NDArray:
 
 
 def spread(source: mx.nd.NDArray, arrays: list[mx.nd.NDArray]) -> None:
-    """Copies an array into all others of a list that may hold it, too."""
+    """Copy an array into all others of a list that may hold it, too."""
     source = source.as_nd_ndarray()
     for array in arrays:
         target = array.as_nd_ndarray()
@@ -70,5 +70,5 @@ def spread(source: mx.nd.NDArray, arrays: list[mx.nd.NDArray]) -> None:
 
 
 def on_cpu(array: mx.nd.NDArray) -> bool:
-    """Whether native code can read it in place."""
+    """Return whether native code can read it in place."""
     return array.context.device_type != "gpu"

@@ -38,12 +38,12 @@ class Head(enum.IntEnum):
 
 
 def pack(store: int, body: bytes) -> bytes:
-    """The body of a command about a store."""
+    """Return the body of a command about a store."""
     return _STORE.pack(store) + body
 
 
 def unpack(body: bytes) -> tuple[int, bytes]:
-    """The store's number, and what `pack` was given.
+    """Return the store's number, and what `pack` was given.
 
     :raises ValueError: if the body is too short to come from `pack`
     """

@@ -13,7 +13,7 @@ _ALIASES = ("bool", "int", "float", "complex", "object", "str")
 
 
 def restore_numpy_aliases() -> None:
-    """Gives NumPy 1.24 and later the aliases (np.bool, ...) that MXNet uses while it is imported.
+    """Give NumPy 1.24 and later the aliases (np.bool, ...) that MXNet uses while it is imported.
 
     :raises ImportError: with NumPy 2, which MXNet 1.9 cannot work with
     """

@@ -20,7 +20,7 @@ _ERROR_SECONDS = 5.0
 
 
 def bind() -> None:
-    """Connects the native library with the MXNet of this process.
+    """Connect the native library with the MXNet of this process.
 
     :raises MXNetError: if this MXNet lacks a function that is needed
     """
@@ -66,7 +66,7 @@ def _scheduled(code: int) -> bool:
 
 
 def _first_error() -> MXNetError | None:
-    """The first error of all that was scheduled; None if MXNet does not tell it soon: other
+    """Return the first error of all that was scheduled; None if MXNet does not tell it soon: other
     operations may wait for other workers."""
     errors = []
 
@@ -83,13 +83,13 @@ def _first_error() -> MXNetError | None:
 
 
 def key_handle(node, key: int, name: bytes, n: int, dtype: int) -> ctypes.c_void_p:
-    """A key for the calls below; see HipressMXKeyCreate."""
+    """Return a key for the calls below; see HipressMXKeyCreate."""
     what = key, name, n, dtype
     return ctypes.c_void_p(call(lib.HipressMXKeyCreate, node, *what, kind=MXNetError))
 
 
 def push(key: ctypes.c_void_p, array: mx.nd.NDArray, priority: int) -> bool:
-    """Schedules a push; see HipressMXPush.
+    """Schedule a push; see HipressMXPush.
 
     :return: False, and nothing is scheduled, if the array is sparse, on a GPU or not of the key's
         size and dtype
@@ -98,14 +98,14 @@ def push(key: ctypes.c_void_p, array: mx.nd.NDArray, priority: int) -> bool:
 
 
 def pull(key: ctypes.c_void_p, array: mx.nd.NDArray, priority: int) -> bool:
-    """Schedules a pull into an array, as :func:`push` does."""
+    """Schedule a pull into an array, as :func:`push` does."""
     return _scheduled(lib.HipressMXPull(key, array.handle, priority))
 
 
 def push_pull(
     key: ctypes.c_void_p, array: mx.nd.NDArray, out: mx.nd.NDArray, priority: int
 ) -> bool:
-    """Schedules a push of one array and the pull into the same or another one, as :func:`push`."""
+    """Schedule a push of one array and the pull into the same or another one, as :func:`push`."""
     return _scheduled(lib.HipressMXPushPull(key, array.handle, out.handle, priority))
 
 
@@ -128,7 +128,7 @@ def schedule(
     priority: int,
     start: Callable[[Callable[[str], None]], None],
 ) -> None:
-    """Schedules an operation that the caller carries out; see HipressMXSchedule.
+    """Schedule an operation that the caller carries out; see HipressMXSchedule.
 
     :param array: of any kind, that nobody else changes
     :param start: called on any thread when the array is ready, with a function to be called, with
@@ -145,10 +145,10 @@ def schedule(
 
 
 def flush(node) -> None:
-    """Lets what is ready enter the store now; see HipressMXFlush."""
+    """Let what is ready enter the store now; see HipressMXFlush."""
     check_call(lib.HipressMXFlush(node), MXNetError)
 
 
 def close(node) -> None:
-    """Lets later operations fail; before the node stops."""
+    """Let later operations fail; before the node stops."""
     check_call(lib.HipressMXClose(node), MXNetError)

@@ -12,7 +12,7 @@ from hipress.errors import HipressError
 
 @contextlib.contextmanager
 def sentences() -> Iterator[None]:
-    """Turns our errors into MXNet's."""
+    """Turn our errors into MXNet's."""
     try:
         yield
     except (HipressError, ValueError) as error:

@@ -32,20 +32,21 @@ class WorkerNode(Node):
         """Those of the servers, or of all workers alike without servers, by store, if known."""
 
     def allows_feedback(self) -> bool | None:
-        """Whether the optimizers of all stores bear error feedback; None: one is not known."""
+        """Return whether the optimizers of all stores bear error feedback; None: one is not
+        known."""
         if not all(map(bears_feedback, self.optimizers.values())):
             return False
         stores = {key >> STORE_SHIFT for key in self.known_keys if key < FIRST_KEY}
         return True if stores and stores <= set(self.optimizers) else None
 
     def settle(self) -> None:
-        """Blocks until MXNet has computed everything, and the stores have sent it."""
+        """Block until MXNet has computed everything, and the stores have sent it."""
         mx.nd.waitall()
         super().settle()
         self.sparse.close()
 
     def disconnect(self) -> None:
-        """Takes MXNet's engine off the node."""
+        """Take MXNet's engine off the node."""
         _engine.close(self.handle)
 
 
@@ -64,7 +65,7 @@ class Job:
 
 
 def join(sync: bool) -> Job:
-    """The job of this process; joins it if this is the first call.
+    """Return the job of this process; joins it if this is the first call.
 
     :raises MXNetError: if it cannot be joined, or was joined in the other mode
     """
@@ -83,5 +84,5 @@ def join(sync: bool) -> Job:
 
 
 def current() -> Job | None:
-    """The job, if this process has joined one."""
+    """Return the job, if this process has joined one."""
     return _job

@@ -44,7 +44,7 @@ class JobStore(Store):
         return self._node.stats()
 
     def _send_command_to_servers(self, head: int, body: str | bytes) -> list[bytes]:
-        """Sends a command to all servers; returns their answers. Blocks."""
+        """Send a command to all servers; return their answers. Blocks."""
         body = body.encode() if isinstance(body, str) else body
         return [self._command(server, head, body) for server in range(self.num_servers)]
 

@@ -21,7 +21,7 @@ UserKey = Union[int, str]
 
 @dataclass
 class Key:
-    """One initialised key."""
+    """One initialized key."""
 
     store: int
     """Number of the store it is in."""
@@ -36,7 +36,7 @@ class Key:
     size: int = field(init=False)
     name: bytes = field(init=False)
     handle: c_void_p | None = field(init=False, default=None)
-    """The handle for :mod:`mxnet_hipress._engine`, once the key is initialised."""
+    """The handle for :mod:`mxnet_hipress._engine`, once the key is initialized."""
     _buffer: mx.nd.NDArray | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
@@ -57,7 +57,7 @@ class Key:
 
 
 class KeyTable:
-    """All keys of one store, in the order of their initialisation.
+    """All keys of one store, in the order of their initialization.
 
     Integer keys are their own numbers. String keys are numbered in that order over dense and
     sparse ones alike, which is what optimizers expect of their `idx2name`.
@@ -69,10 +69,10 @@ class KeyTable:
         self._type: type | None = None
 
     def get(self, user_key: UserKey, verb: str) -> Key:
-        """An initialised key.
+        """Return an initialized key.
 
         :param verb: what the caller is about to do, for the error
-        :raises MXNetError: if it is not initialised, or of another type than the others
+        :raises MXNetError: if it is not initialized, or of another type than the others
         """
         key = self._keys.get(user_key)
         if key is None:
@@ -81,7 +81,7 @@ class KeyTable:
         return key
 
     def new(self, user_key: UserKey, value: mx.nd.NDArray) -> Key:
-        """A key for `value`, not yet in the table.
+        """Return a key for `value`, not yet in the table.
 
         :raises MXNetError: for a key that exists, of another type than the others, negative, or
             of a dtype that cannot be summed
@@ -102,7 +102,7 @@ class KeyTable:
         return Key(self._store, index, user_key, value.shape, flag, sparse)
 
     def add(self, key: Key) -> None:
-        """Enters a key that is initialised now."""
+        """Enter a key that is initialized now."""
         self._keys[key.user_key] = key
         self._type = type(key.user_key)
 

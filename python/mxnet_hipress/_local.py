@@ -34,7 +34,7 @@ class LocalOptimizer:
         self._weights: dict[int, mx.nd.NDArray] = {}
 
     def weight(self, key: Key) -> mx.nd.NDArray:
-        """A key's weight; at first the store's value of it."""
+        """Return a key's weight; at first the store's value of it."""
         weight = self._weights.get(key.number)
         if weight is None:
             weight = mx.nd.empty(key.shape, mx.cpu(), _DTYPE_MX_TO_NP[key.dtype])
@@ -43,7 +43,7 @@ class LocalOptimizer:
         return weight
 
     def push(self, key: Key, gradient: mx.nd.NDArray, priority: int) -> None:
-        """Sums ``gradient`` over the workers and updates the weight; ``gradient`` stays."""
+        """Sum ``gradient`` over the workers and update the weight; ``gradient`` stays."""
         weight = self.weight(key)
         total = key.buffer
         if gradient is not total:
@@ -52,11 +52,11 @@ class LocalOptimizer:
         self.update(key.index, total, weight)
 
     def states(self, dump_optimizer: bool) -> bytes:
-        """The optimizer's states, as mxnet.optimizer.Updater gives them."""
+        """Return the optimizer's states, as mxnet.optimizer.Updater gives them."""
         return self._updater().get_states(dump_optimizer)
 
     def set_states(self, states: bytes) -> None:
-        """Takes what :meth:`states` gave, on this worker or another."""
+        """Take what :meth:`states` gave, on this worker or another."""
         self._updater().set_states(states)
 
     def _updater(self) -> opt.Updater:

@@ -8,8 +8,8 @@ from hipress.autotune.methods import MAX_MOMENTUM
 
 
 def bears_feedback(optimizer: opt.Optimizer) -> bool:
-    """Whether training bears error feedback: SGD does, as it adds gradients up, unless it clips
-    what residuals have saved up; of subclasses nothing is known."""
+    """Return whether training bears error feedback: SGD does, as it adds gradients up, unless it
+    clips what residuals have saved up; of subclasses nothing is known."""
     return (
         type(optimizer) is opt.SGD
         and 0 <= optimizer.momentum <= MAX_MOMENTUM

@@ -37,7 +37,7 @@ def check_values(parameter: gluon.Parameter) -> None:
 
 
 def array_of(values: np.ndarray, dtype: object) -> mx.nd.NDArray:
-    """An array of the kind that parameters have: with npx.set_np() NumPy's."""
+    """Return an array of the kind that parameters have: with npx.set_np() NumPy's."""
     array = mx.nd.array(values, dtype=dtype)
     return array.as_np_ndarray() if mx.util.is_np_array() else array
 

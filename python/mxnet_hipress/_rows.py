@@ -38,7 +38,7 @@ class TableShape:
     """Whether a push counts when all workers have pushed; else at once."""
 
     def pack(self, index: int) -> bytes:
-        """The body of INIT_ROWS.
+        """Return the body of INIT_ROWS.
 
         :param index: what the store's optimizer knows the key by
         """
@@ -46,7 +46,7 @@ class TableShape:
 
     @classmethod
     def unpack(cls, body: bytes) -> tuple[int, TableShape]:
-        """The index and the shape that :meth:`pack` was given.
+        """Return the index and the shape that :meth:`pack` was given.
 
         :raises ValueError: for anything else
         """
@@ -85,7 +85,7 @@ class Rows:
     """Whether no more messages of the same push follow."""
 
     def pack(self) -> bytes:
-        """The body of VALUE_OF_ROWS, PUSH_ROWS or PULL_ROWS."""
+        """Return the body of VALUE_OF_ROWS, PUSH_ROWS or PULL_ROWS."""
         header = _HEADER.pack(self.index, self.last, self.pushes, len(self.ids))
         values = b"" if self.values is None else np.ascontiguousarray(self.values).tobytes()
         return header + self.ids.astype(_INDEX).tobytes() + values
@@ -101,7 +101,7 @@ class Rows:
 
 
 def index_of(body: bytes) -> int:
-    """The key that a body of :meth:`Rows.pack` is about.
+    """Return the key that a body of :meth:`Rows.pack` is about.
 
     :raises ValueError: if it is too short to be one
     """
@@ -111,7 +111,7 @@ def index_of(body: bytes) -> int:
 
 
 def unpack(body: bytes, shape: TableShape, with_values: bool) -> Rows:
-    """Reads what :meth:`Rows.pack` wrote, and checks it against the table.
+    """Read what :meth:`Rows.pack` wrote, and checks it against the table.
 
     :raises ValueError: a sentence, for sizes that do not fit each other, and for indices that are
         not in the table or do not ascend
@@ -137,7 +137,7 @@ def unpack(body: bytes, shape: TableShape, with_values: bool) -> Rows:
 
 
 def joined(pieces: list[Rows]) -> Rows:
-    """One of several with values, in the order of their indices."""
+    """Return one of several with values, in the order of their indices."""
     if len(pieces) == 1:
         return pieces[0]
     ids = np.concatenate([piece.ids for piece in pieces])
@@ -147,7 +147,7 @@ def joined(pieces: list[Rows]) -> Rows:
 
 
 def total(pushes: list[Rows]) -> Rows:
-    """The float32 sum of what all workers pushed, in the order of the list."""
+    """Return the float32 sum of what all workers pushed, in the order of the list."""
     ids = np.unique(np.concatenate([push.ids for push in pushes]))
     values = np.zeros((len(ids), pushes[0].values.shape[1]), np.float32)
     for push in pushes:
@@ -156,7 +156,7 @@ def total(pushes: list[Rows]) -> Rows:
 
 
 def memory(mx: ModuleType, array: object, shape: tuple[int, int], dtype: np.dtype) -> np.ndarray:
-    """The memory of a row_sparse array's values, which must not be computed at the moment.
+    """Return the memory of a row_sparse array's values, which must not be computed at the moment.
 
     :param shape: rows that the array stores, and columns
     """

@@ -19,11 +19,11 @@ class SavedStore(JobStore):
     """
 
     def _settle(self) -> None:
-        """Blocks until all that was pushed and pulled is over."""
+        """Block until all that was pushed and pulled is over."""
         raise NotImplementedError
 
     def save_compression_states(self, fname: str) -> None:
-        """Saves what compression remembers: residuals, momentum of codecs, counts of random ones.
+        """Save what compression remembers: residuals, momentum of codecs, counts of random ones.
 
         Every worker calls it, after the same step. Each writes `fname`.worker-RANK; worker 0's
         holds the servers' part, too. Nothing is written where there is nothing to save. Blocks.
@@ -35,8 +35,8 @@ class SavedStore(JobStore):
             states.save(self._node, fname, *self._range())
 
     def load_compression_states(self, fname: str) -> None:
-        """Loads what save_compression_states saved in a job of the same shape, which this one then
-        continues bit for bit. Every worker calls it, when all keys are initialised. Blocks.
+        """Load what save_compression_states saved in a job of the same shape, which this one then
+        continues bit for bit. Every worker calls it, when all keys are initialized. Blocks.
 
         :raises MXNetError: for no file, one that is not whole, or another shape of job or keys;
             then this worker's states are as before
@@ -46,8 +46,8 @@ class SavedStore(JobStore):
             raise MXNetError(f"cannot read the compression states {path}: there is no such file")
 
     def resume_compression(self, fname: str) -> None:
-        """Loads what save_compression_states saved, if it is there and fits this job; a warning
-        says so if not. Blocks."""
+        """Load what save_compression_states saved, if it is there and fits this job; a warning says
+        so if not. Blocks."""
         try:
             lost = not self._load_compression(fname) and self._job.compresses
             why = f"there is no {states.path_of(fname, self.rank)}" if lost else ""
@@ -67,5 +67,5 @@ class SavedStore(JobStore):
         return parts is not None
 
     def _range(self) -> tuple[int, int]:
-        """The numbers of this store's keys."""
+        """Return the numbers of this store's keys."""
         return self._number << STORE_SHIFT, (self._number + 1 << STORE_SHIFT) - 1

@@ -15,7 +15,7 @@ from mxnet_hipress.kvstore import KVStore
 
 
 def extend() -> None:
-    """Makes their files of optimizer states come with those of compression.
+    """Make their files of optimizer states come with those of compression.
 
     With the optimizer on the servers they leave it all to the store.
     """

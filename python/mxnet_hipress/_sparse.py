@@ -43,7 +43,7 @@ class _Share:
     end: int
 
     def of(self, ids: np.ndarray) -> slice:
-        """The slice of ascending indices that is this server's."""
+        """Return the slice of ascending indices that is this server's."""
         return slice(*np.searchsorted(ids, (self.begin, self.end)))
 
 
@@ -62,7 +62,7 @@ class SparseStore:
         self._pullers: dict[int, _Lane] = {}
 
     def init(self, key: Key, value: mx.nd.NDArray) -> None:
-        """Initialises a key with rank 0's value; all workers do, in the same order. Blocks.
+        """Initialize a key with rank 0's value; all workers do, in the same order. Blocks.
 
         :raises MXNetError: if it is neither float32 nor float16, or the workers disagree
         """
@@ -90,7 +90,7 @@ class SparseStore:
         )
 
     def push(self, key: Key, arrays: list[mx.nd.NDArray], priority: int) -> None:
-        """Pushes row_sparse gradients, one a device."""
+        """Push row_sparse gradients, one a device."""
         for array in arrays:
             if array.stype != "row_sparse":
                 raise MXNetError(
@@ -115,7 +115,7 @@ class SparseStore:
     def pull_rows(
         self, key: Key, arrays: list[mx.nd.NDArray], row_ids: mx.nd.NDArray, priority: int
     ) -> None:
-        """Pulls the rows `row_ids`, of any order, into every array. Waits for `row_ids` alone."""
+        """Pull the rows `row_ids`, of any order, into every array. Waits for `row_ids` alone."""
         for array in arrays:
             if array.shape != key.shape:  # of another dtype it may be, as in MXNet's stores
                 raise MXNetError(
@@ -143,7 +143,7 @@ class SparseStore:
                 result.copyto(array)
 
     def await_pushes(self, key: Key) -> None:
-        """Blocks until servers have applied what this worker has pushed and sent."""
+        """Block until servers have applied what this worker has pushed and sent."""
         with sentences():
             for share in self._shares(key):
                 none = Rows(key.index, np.empty(0, np.int64), pushes=self._pushes[key.number])
@@ -151,7 +151,7 @@ class SparseStore:
                     self._command(key, share, Head.PULL_ROWS, piece.pack())
 
     def close(self) -> None:
-        """Ends the threads; nothing is to be scheduled any more."""
+        """End the threads; nothing is to be scheduled any more."""
         for lane in (*self._pushers.values(), *self._pullers.values()):
             lane.close()
 
@@ -193,7 +193,7 @@ class SparseStore:
         return self._node.command(share.server, head, pack(key.store, body))
 
     def _shares(self, key: Key) -> list[_Share]:
-        """Cuts keys as MXNet does."""
+        """Cut keys as MXNet does."""
         rows, servers = key.shape[0], self._node.num_servers
         if key.size < int(os.environ.get("MXNET_KVSTORE_BIGARRAY_BOUND", _LARGE)):
             return [_Share(key.index % servers, 0, rows)]
@@ -208,7 +208,7 @@ class SparseStore:
         work: Callable[[_Share], None],
         end: Callable[[str], None],
     ) -> None:
-        """Does the work for all of a key's servers at the same time; `end` when all is done."""
+        """Do the work for all of a key's servers at the same time; `end` when all is done."""
         shares = self._shares(key)
         together = _Together(len(shares), end)
         for share in shares:
@@ -228,7 +228,7 @@ class _Gradient:
         self._rows: Rows | None = None
 
     def rows(self) -> Rows:
-        """All of them."""
+        """Return all of them."""
         with self._lock:
             if self._rows is None:
                 self._rows = _rows_of(self._key, self.array)
@@ -245,7 +245,7 @@ class _Together:
         self._error = ""
 
     def run(self, work: Callable[[], None]) -> None:
-        """Runs one part."""
+        """Run one part."""
         error = ""
         try:
             work()
@@ -267,11 +267,11 @@ class _Lane:
         threading.Thread(target=self._run, name="hipress rows", daemon=True).start()
 
     def add(self, work: Callable[[], None]) -> None:
-        """Does this when all before it is done; it must not raise."""
+        """Do this when all before it is done; it must not raise."""
         self._work.put(work)
 
     def close(self) -> None:
-        """Ends the thread, after what it was given before."""
+        """End the thread, after what it was given before."""
         self._work.put(None)
 
     def _run(self) -> None:

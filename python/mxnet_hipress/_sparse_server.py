@@ -79,7 +79,7 @@ class _Table:
 
 
 class _Init:
-    """A key that not all workers have initialised yet, or not all have been told about."""
+    """A key that not all workers have initialized yet, or not all have been told about."""
 
     def __init__(self) -> None:
         self.value: list[Rows] = []
@@ -110,7 +110,7 @@ class SparseServer:
         self._tables: dict[tuple[int, int], _Table] = {}
 
     def control(self, worker: int, store: int, head: int, body: bytes) -> bytes | Later:
-        """Answers a command about rows.
+        """Answer a command about rows.
 
         :raises HipressError: with the sentence that the worker gets
         """
@@ -151,7 +151,7 @@ class SparseServer:
         return b""
 
     def _make(self, key: tuple[int, int], init: _Init) -> str:
-        """Makes the table, unless the workers disagree: then a sentence."""
+        """Make the table, unless the workers disagree: then a sentence."""
         messages, first = self._values.pop(key, []), init.shapes[0]
         for worker, shape in sorted(init.shapes.items()):
             if shape != first:
@@ -206,7 +206,7 @@ class SparseServer:
         return table.values()[rows.ids].astype(table.shape.dtype, copy=False).tobytes()
 
     def _check_progress(self, table: _Table, pushes: int) -> None:
-        """Fails the job if those who have not pushed never will, as far as can be known."""
+        """Fail the job if those who have not pushed never will, as far as can be known."""
         name, push = table.shape.name, table.completed + 1
         missing = {w for w in range(self._node.num_workers) if table.pushed[w] < pushes}
         self._check_left(

@@ -17,7 +17,8 @@ _FORMAT = "hipress optimizer states 1"
 
 
 def portable(optimizer: opt.Optimizer) -> opt.Optimizer:
-    """An optimizer as the servers need it: pickling drops the Gluon parameters' multipliers."""
+    """Return an optimizer as the servers need it: pickling drops the Gluon parameters'
+    multipliers."""
     copy = pickle.loads(pickle.dumps(optimizer))
     for index, param in (optimizer.param_dict or {}).items():
         copy.lr_mult[index] = param.lr_mult
@@ -30,7 +31,7 @@ SERVERS, WORKERS = "servers", "workers"
 
 
 def write(path: str, states: list[bytes], with_optimizer: bool, of: str = WORKERS) -> None:
-    """Replaces a file at once.
+    """Replace a file at once.
 
     :param states: from mxnet.optimizer.Updater.get_states: one a server, or that of all workers
     :param with_optimizer: whether these hold the optimizer itself
@@ -45,7 +46,7 @@ def write(path: str, states: list[bytes], with_optimizer: bool, of: str = WORKER
 
 
 def read(path: str, of: str = WORKERS) -> tuple[list[bytes], bool]:
-    """Reads what :func:`write` was given.
+    """Read what :func:`write` was given.
 
     :raises MXNetError: if there is no such file, it cannot be read, or holds something else, or
         states of the other kind of job
@@ -81,7 +82,7 @@ def _foreign(path: str) -> str:
 
 
 def load_trainer(trainer: gluon.Trainer, states: bytes) -> None:
-    """Makes a Trainer's optimizer what its updater's get_states(dump_optimizer=True) gave, with its
+    """Make a Trainer's optimizer what its updater's get_states(dump_optimizer=True) gave, with its
     schedule and counts. Both stay the objects that they are: the script may have them, too."""
     load_optimizer(trainer.optimizer, trainer._updaters, states)
 

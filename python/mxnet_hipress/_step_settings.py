@@ -18,8 +18,8 @@ SIZE = 8 * len(_ATTRIBUTES)
 
 
 def pack(optimizer: opt.Optimizer) -> np.ndarray:
-    """The settings as float32[SIZE], the bytes of a float64 each: float16, too, holds 0 to 255
-    exactly, so that a sum with zeros brings all bits."""
+    """Return the settings as float32[SIZE], the bytes of a float64 each: float16, too, holds 0 to
+    255 exactly, so that a sum with zeros brings all bits."""
     data = b""
     for name in _ATTRIBUTES:
         value = getattr(optimizer, name, None)  # with a schedule, the rate may be None
@@ -28,7 +28,7 @@ def pack(optimizer: opt.Optimizer) -> np.ndarray:
 
 
 def unpack(total: np.ndarray, optimizer: opt.Optimizer) -> None:
-    """Gives an optimizer the settings that :func:`pack` made. The worker whose they are does so,
+    """Give an optimizer the settings that :func:`pack` made. The worker whose they are does so,
     too: a NumPy number can count otherwise than a Python one."""
     data = total.astype(np.uint8).tobytes()
     for at, name in enumerate(_ATTRIBUTES):

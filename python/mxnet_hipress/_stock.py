@@ -1,4 +1,4 @@
-"""Behaviour of MXNet's own names: a script written for MXNet gets MXNet's results, bit for bit."""
+"""Behavior of MXNet's own names: a script written for MXNet gets MXNet's results, bit for bit."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PARAMETERS = {"type", "threshold"}
 
 
 def compression(store: str, params: Mapping[str, object] | CompressionConfig) -> CompressionConfig:
-    """The compression that a store of that name is asked for.
+    """Return the compression that a store of that name is asked for.
 
     MXNet compresses gradients of every size, and never what is pulled. So does a store with one
     of its names whose parameters MXNet knows, too. A type or parameter of ours, or a store with a

@@ -37,7 +37,7 @@ class Store(MXNetKVStore):
         self.pull(key, out=out, priority=priority)
 
     def is_capable(self, capability: str) -> bool:
-        """Whether the store can run an optimizer ("optimizer"): always."""
+        """Return whether the store can run an optimizer ("optimizer"): always."""
         if capability.lower() == self.OPTIMIZER:
             return True
         raise ValueError(f"unknown capability {capability!r}: the only one is {self.OPTIMIZER!r}")

@@ -39,7 +39,7 @@ class StoreState(ArrayState):
         self._slots, self._sums = slots, SumArrays()
 
     def make_step(self) -> None:
-        """Sums the gradients and makes the optimizer's step, with rank 0's learning rate.
+        """Sum the gradients and makes the optimizer's step, with rank 0's learning rate.
 
         :raises hipress.HipressError: if a worker has died or is silent; weights have not changed
         """
@@ -60,7 +60,8 @@ class StoreState(ArrayState):
         self.commit()
 
     def sizes(self) -> dict[str, tuple[int, str]]:
-        """Elements and type of each gradient, and of the optimizer's settings, by name."""
+        """Return the elements and type of each gradient, and of the optimizer's settings, by
+        name."""
         found = {
             self.names[index]: (gradient.size, np.dtype(gradient.dtype).name)
             for index, gradient in self.gradients.items()
@@ -77,12 +78,12 @@ class StoreState(ArrayState):
         return np.dtype(list(self.gradients.values())[-1].dtype).name
 
     def summed_config(self) -> CompressionConfig:
-        """The compression, but for the optimizer's settings."""
+        """Return the compression, but for the optimizer's settings."""
         as_it_is = {_step_settings.NAME: Decision(False, 1)}
         return replace(self.config, plan={**self.config.decisions, **as_it_is})
 
     def allows_feedback(self) -> bool:
-        """Whether the optimizer bears error feedback."""
+        """Return whether the optimizer bears error feedback."""
         return bears_feedback(self.updater.optimizer)
 
     def settings(self) -> dict[str, str]:
@@ -98,7 +99,7 @@ class StoreState(ArrayState):
         return {**super().state_dict(), "weights": weights, "optimizer": states}
 
     def load_state_dict(self, saved: Mapping[str, Any]) -> None:
-        """Takes over what another worker's :meth:`state_dict` returned."""
+        """Take over what another worker's :meth:`state_dict` returned."""
         for index, value in saved["weights"].items():
             self.weights_of[index][:] = mx.nd.array(value, dtype=value.dtype)
         _states.load_optimizer(self.updater.optimizer, [self.updater], saved["optimizer"])
@@ -110,4 +111,4 @@ class StoreState(ArrayState):
             yield name, memoryview(self.weights_of[index].asnumpy()).cast("B")
 
     def drop_gradients(self) -> None:
-        """Keeps them: they are summed again."""
+        """Keep them: they are summed again."""

@@ -19,7 +19,7 @@ class SumArrays:
     def reduce(
         self, sums: Sums, gradients: Mapping[str, mx.nd.NDArray]
     ) -> Iterator[tuple[str, mx.nd.NDArray]]:
-        """Sums gradients over the workers.
+        """Sum gradients over the workers.
 
         :param sums: the present view's
         :param gradients: on the CPU, by name; they stay as they are

@@ -9,7 +9,7 @@ import sys
 
 
 def main() -> int:
-    """Serves until the job ends.
+    """Serve until the job ends.
 
     :return: exit status: 0 if all workers left in peace, 1 with a line on stderr if not
     """
@@ -45,7 +45,7 @@ def main() -> int:
 
 
 def exit_with(status: int) -> None:
-    """Ends the process at once: native threads may still be at work, and are no longer needed."""
+    """End the process at once: native threads may still be at work, and are no longer needed."""
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(status)

@@ -1,4 +1,4 @@
-"""Gluon training that synchronises weights every H steps instead of gradients in each (DiLoCo)."""
+"""Gluon training that synchronizes weights every H steps instead of gradients in each (DiLoCo)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _INNER = "inner"
 
 
 class DiLoCoTrainer(DiLoCoMethods, gluon.Trainer):
-    """A Trainer whose steps are this worker's own, but for one synchronisation every
+    """A Trainer whose steps are this worker's own, but for one synchronization every
     ``sync_every`` steps.
 
     >>> trainer = mxnet_hipress.DiLoCoTrainer(
@@ -95,7 +95,7 @@ class DiLoCoTrainer(DiLoCoMethods, gluon.Trainer):
         weights = Weights([p for p in in_order if p.grad_req != "null"], self)
         outer = Outer(self._optimizer, outer_optimizer, outer_optimizer_params, weights)
         self.store = _store(kvstore)
-        """The store of the synchronisations, for its ``stats()``, say."""
+        """The store of the synchronizations, for its ``stats()``, say."""
         if compression_params:
             self.store.set_gradient_compression(compression_params)
         keys = itertools.count(self.store._number << STORE_SHIFT)
@@ -103,7 +103,7 @@ class DiLoCoTrainer(DiLoCoMethods, gluon.Trainer):
         self._scheduler = self._diloco.scheduler
 
     def step(self, batch_size: int, ignore_stale_grad: bool = False) -> None:
-        """Makes an inner step, and a synchronisation if it is time.
+        """Make an inner step, and a synchronization if it is time.
 
         :param batch_size: of this worker's own batch
         :raises MXNetError: if a worker has died or is silent
@@ -117,10 +117,10 @@ class DiLoCoTrainer(DiLoCoMethods, gluon.Trainer):
         self._scheduler.advance()
 
     def save_states(self, fname: str) -> None:
-        """Saves the inner optimizer, outer weights and optimizer, what is under way, and residuals.
+        """Save the inner optimizer, outer weights and optimizer, what is under way, and residuals.
 
         Every worker calls it, after the same step, and saves its own parameters beside it: between
-        synchronisations they differ. Each writes ``fname.diloco-RANK``, and residuals to
+        synchronizations they differ. Each writes ``fname.diloco-RANK``, and residuals to
         ``fname.worker-RANK``. Blocks.
 
         :raises MXNetError: if it cannot be written; what was there is there still
@@ -130,8 +130,8 @@ class DiLoCoTrainer(DiLoCoMethods, gluon.Trainer):
             self._diloco.save(fname, {_INNER: inner})
 
     def load_states(self, fname: str) -> None:
-        """Goes on from what :meth:`save_states` saved in a job of the same shape, bit for bit.
-        Every worker calls it, and loads its parameters before. Blocks.
+        """Go on from what :meth:`save_states` saved in a job of the same shape, bit for bit. Every
+        worker calls it, and load its parameters before. Blocks.
 
         :raises MXNetError: for no file, one that is not whole, or another job's or model's
         """
@@ -141,7 +141,7 @@ class DiLoCoTrainer(DiLoCoMethods, gluon.Trainer):
 
 
 def _store(kvstore: str | KVStore) -> KVStore:
-    """A store for keys of its own.
+    """Return a store for keys of its own.
 
     :raises ValueError: if it is none of ours, or an asynchronous one; in an elastic job
     """

@@ -19,7 +19,7 @@ the others agree on the next view, put back what error feedback remembers of the
 and ``train`` is called again for that same step. A process that joins copies the parameters, the
 Trainer with its optimizer's states and schedule, and the step from another one.
 
-With ``State(..., sync_every=H, outer_optimizer="nag")`` the workers synchronise weights every H
+With ``State(..., sync_every=H, outer_optimizer="nag")`` the workers synchronize weights every H
 steps (:class:`mxnet_hipress.DiLoCoTrainer`), and views change only then.
 """
 
@@ -48,7 +48,7 @@ __all__ = ["State", "Trainer", "run"]
 
 
 def run(train: Callable[..., Any]) -> Callable[..., Any]:
-    """Makes a training function go on when workers die, leave or join.
+    """Make a training function go on when workers die, leave or join.
 
     :param train: takes a :class:`State` first. It is called anew in each view, and goes on from
         ``state.step``: what it has of its own is to depend on that, ``state.rank`` and
@@ -71,7 +71,7 @@ class State(ArrayState):
     :param compression_params: as a Trainer takes them: type, its parameters, min_size (1024),
         topology, plan, warmup_steps; "auto" chooses by itself, see :meth:`explain`; None: gradients
         go uncompressed
-    :param sync_every: H, to synchronise weights every H steps instead of gradients in each, see
+    :param sync_every: H, to synchronize weights every H steps instead of gradients in each, see
         :class:`mxnet_hipress.DiLoCoTrainer`. A worker that dies or joins costs
         the other workers none of the H steps
     :param outer_optimizer, outer_optimizer_params: with ``sync_every``; a new Optimizer, or a name.
@@ -137,7 +137,7 @@ class State(ArrayState):
         self.keep(kept)
 
     def sizes(self) -> dict[str, tuple[int, str]]:
-        """Elements and type of each gradient that is summed, by name."""
+        """Return the elements and type of each gradient that is summed, by name."""
         return {n: (p.grad().size, np.dtype(p.dtype).name) for n, p in self._trained.items()}
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -145,7 +145,7 @@ class State(ArrayState):
         return {name: parameter.shape for name, parameter in self._trained.items()}
 
     def allows_feedback(self) -> bool:
-        """Whether the Trainer's optimizer bears error feedback."""
+        """Return whether the Trainer's optimizer bears error feedback."""
         return bears_feedback(self.trainer.wrapped.optimizer)
 
     def settings(self) -> dict[str, str]:
@@ -155,14 +155,15 @@ class State(ArrayState):
         return {**super().settings(), "optimizer": optimizer, "model": "; ".join(about)}
 
     def state_dict(self) -> dict[str, Any]:
-        """All but the compression's part, for a checkpoint: NumPy arrays by the parameters' names,
-        the Trainer's states as :meth:`mxnet.gluon.Trainer.save_states` writes them, and more."""
+        """Return all but the compression's part, for a checkpoint: NumPy arrays by the parameters'
+        names, the Trainer's states as :meth:`mxnet.gluon.Trainer.save_states` writes them, and
+        more."""
         parameters = {name: p.data().asnumpy() for name, p in self._parameters.items()}
         states = self.trainer.wrapped._updaters[0].get_states(dump_optimizer=True)
         return {**super().state_dict(), "parameters": parameters, "trainer": states}
 
     def load_state_dict(self, saved: Mapping[str, Any]) -> None:
-        """Goes on from what :meth:`state_dict` returned, in a process that has the same model."""
+        """Go on from what :meth:`state_dict` returned, in a process that has the same model."""
         for name, value in saved["parameters"].items():
             self._parameters[name].set_data(array_of(value, value.dtype))
         _states.load_trainer(self.trainer.wrapped, saved["trainer"])
@@ -207,7 +208,7 @@ class Trainer:
         object.__setattr__(self if own else self.wrapped, name, value)
 
     def step(self, batch_size: int) -> None:
-        """Sums the gradients and makes the optimizer's step.
+        """Sum the gradients and makes the optimizer's step.
 
         :param batch_size: by which sums are divided: the samples of this step of all workers; with
             ``sync_every`` of this one
@@ -217,7 +218,7 @@ class Trainer:
         self.update(batch_size)
 
     def allreduce_grads(self) -> None:
-        """Replaces the gradients by their sums over all workers, e.g. to clip them before
+        """Replace the gradients by their sums over all workers, e.g. to clip them before
         :meth:`update`. With ``sync_every`` they stay this worker's own."""
         if self._state.applied:
             raise RuntimeError("call state.commit() after each state.trainer.step()")
@@ -229,7 +230,7 @@ class Trainer:
             total.copyto(gradients[name])
 
     def update(self, batch_size: int) -> None:
-        """Makes the optimizer's step with the sums.
+        """Make the optimizer's step with the sums.
 
         :param batch_size: see :meth:`step`
         """
@@ -247,7 +248,7 @@ class Trainer:
 def _trained(
     trainer: gluon.Trainer, parameters: Mapping[str, gluon.Parameter]
 ) -> dict[str, gluon.Parameter]:
-    """The parameters whose gradients are summed, by name.
+    """Return the parameters whose gradients are summed, by name.
 
     :raises ValueError: for what cannot be
     """

@@ -43,7 +43,7 @@ _END_SECONDS = 5.0
 
 
 def is_asked_for() -> bool:
-    """Whether this process is a worker of an elastic job."""
+    """Return whether this process is a worker of an elastic job."""
     return bool(os.environ.get("HIPRESS_ELASTIC_AGENTS"))
 
 
@@ -75,7 +75,7 @@ class ElasticStore(Store):
     # ---- Values ----------------------------------------------------------------------------------
 
     def init(self, key: object, value: object) -> None:
-        """Initialises keys with this worker's values, until those of the job are known.
+        """Initialize keys with this worker's values, until those of the job are known.
 
         :raises MXNetError: for a key that exists, one that is not dense, another dtype, or after
             the first push
@@ -95,7 +95,7 @@ class ElasticStore(Store):
             self._keys.add(new)
 
     def push(self, key: object, value: object, priority: int = 0) -> None:
-        """Takes gradients, summed over devices; the last one of a step sums all over the workers.
+        """Take gradients, summed over devices; the last one of a step sums all over the workers.
 
         :raises MXNetError: for unknown keys, other shapes or dtypes than at init, a key that was
             pushed twice in a step, too few workers
@@ -106,7 +106,7 @@ class ElasticStore(Store):
     def pull(
         self, key: object, out: object = None, priority: int = 0, ignore_sparse: bool = True
     ) -> None:
-        """Pulls weights into every array of `out`: of a key that this step has pushed already, when
+        """Pull weights into every array of `out`: of a key that this step has pushed already, when
         the step is complete."""
         if out is None:
             raise MXNetError("pull needs out, the arrays to pull into")
@@ -168,7 +168,7 @@ class ElasticStore(Store):
             )
 
     def _begin(self) -> None:
-        """Joins the job, as the first step is over: its keys are those of every step."""
+        """Join the job, as the first step is over: its keys are those of every step."""
         state = self._state
         if state.updater is None:
             raise MXNetError(
@@ -186,7 +186,7 @@ class ElasticStore(Store):
         self._steps = 1
 
     def _complete(self) -> None:
-        """Ends a step: brings the weights to where all workers have them, and to who pulls."""
+        """End a step: brings the weights to where all workers have them, and to who pulls."""
         if not self._over and self._steps > 1:
             with sentences():
                 self._go_on_to(self._state.step + 1)
@@ -197,7 +197,7 @@ class ElasticStore(Store):
             _arrays.spread(self._state.weights_of[key.index], arrays)
 
     def _go_on_to(self, step: int) -> None:
-        """Makes the step, again where a worker dies, until this worker has its result and is in a
+        """Make the step, again where a worker dies, until this worker has its result and is in a
         view."""
         state, job = self._state, self._job
         while state.step < step or state.session is None:
@@ -227,7 +227,7 @@ class ElasticStore(Store):
     def set_gradient_compression(
         self, compression_params: Mapping[str, object] | CompressionConfig
     ) -> None:
-        """Compresses gradients and their sums.
+        """Compress gradients and their sums.
 
         :param compression_params: as the other stores take them, but for plan "auto" and servers;
             before the second step
@@ -251,11 +251,11 @@ class ElasticStore(Store):
         self._state.updater = self._updater = opt.get_updater(optimizer)
 
     def save_optimizer_states(self, fname: str, dump_optimizer: bool = False) -> None:
-        """Saves the optimizer's states, as stores without servers do. Residuals are not saved."""
+        """Save the optimizer's states, as stores without servers do. Residuals are not saved."""
         _states.write(fname, [self._optimizer().get_states(dump_optimizer)], dump_optimizer)
 
     def load_optimizer_states(self, fname: str) -> None:
-        """Loads what save_optimizer_states saved; in a new job, slot 0's are everybody's."""
+        """Load what save_optimizer_states saved; in a new job, slot 0's are everybody's."""
         (states, *_), _ = _states.read(fname)
         self._optimizer().set_states(states)
 
@@ -277,7 +277,7 @@ class ElasticStore(Store):
         return len(self._settings.agents)
 
     def barrier(self) -> None:
-        """Returns at once."""
+        """Return at once."""
 
     _barrier = barrier
 
@@ -286,7 +286,8 @@ class ElasticStore(Store):
         return self.num_workers - self._state.size if self._job and node_id & 4 else 0
 
     def stats(self) -> dict[str, int]:
-        """The number of this view, of its workers, and of the steps that the job has made."""
+        """Return the number of this view, of its workers, and of the steps that the job has
+        made."""
         state = self._state
         return {"epoch": state.epoch, "workers": state.size, "steps": state.step}
 
@@ -294,7 +295,7 @@ class ElasticStore(Store):
         raise MXNetError("an elastic job has no servers")
 
     def leave(self) -> None:
-        """Ends training for all, as this worker's script has ended."""
+        """End training for all, as this worker's script has ended."""
         if not self._end.leave() or self._job is None or self._over:
             return
         if self._state.session is not None:
@@ -303,7 +304,7 @@ class ElasticStore(Store):
         self._job.close()
 
     def abort(self, status: int = 1) -> None:
-        """Leaves the job as a worker that has failed, without which the others go on."""
+        """Leave the job as a worker that has failed, without which the others go on."""
         if self._end.leave(status) and self._job is not None:
             self._job.close()
 
@@ -312,6 +313,6 @@ _stores: list[ElasticStore] = []
 
 
 def abort(status: int) -> None:
-    """Leaves the job with this process's stores, as its script ends with an error."""
+    """Leave the job with this process's stores, as its script ends with an error."""
     for store in _stores:
         store.abort(status)

@@ -42,7 +42,7 @@ class KVStore(SavedStore):
     # ---- Values ----------------------------------------------------------------------------------
 
     def init(self, key: object, value: object) -> None:
-        """Initialises keys with rank 0's values; all workers call it in the same order. Blocks.
+        """Initialize keys with rank 0's values; all workers call it in the same order. Blocks.
 
         Values are float32, float16 or bfloat16, and never compressed. row_sparse ones are
         float32 or float16.
@@ -82,7 +82,7 @@ class KVStore(SavedStore):
         self._keys.add(key)
 
     def push(self, key: object, value: object, priority: int = 0) -> None:
-        """Pushes gradients, summed over devices and, on the servers, over workers.
+        """Push gradients, summed over devices and, on the servers, over workers.
 
         row_sparse gradients of dense keys are pushed as dense ones.
 
@@ -106,7 +106,7 @@ class KVStore(SavedStore):
     def pull(
         self, key: object, out: object = None, priority: int = 0, ignore_sparse: bool = True
     ) -> None:
-        """Pulls values into every array of `out`: the result of this worker's latest push.
+        """Pull values into every array of `out`: the result of this worker's latest push.
 
         :param ignore_sparse: skip row_sparse arrays instead of refusing them
         :raises MXNetError: for unknown keys, other shapes or dtypes than at init, a failed job
@@ -163,7 +163,7 @@ class KVStore(SavedStore):
     def row_sparse_pull(
         self, key: object, out: object = None, priority: int = 0, row_ids: object = None
     ) -> None:
-        """Pulls the rows `row_ids` of row_sparse keys, with this worker's latest push in them.
+        """Pull the rows `row_ids` of row_sparse keys, with this worker's latest push in them.
 
         :param out: row_sparse arrays; all other rows of theirs are zero afterwards
         :param row_ids: for each array, or one for all; in any order, repeated or not
@@ -185,7 +185,7 @@ class KVStore(SavedStore):
     def set_gradient_compression(
         self, compression_params: Mapping[str, object] | CompressionConfig
     ) -> None:
-        """Compresses the gradients of all later pushes, and the sums that come back.
+        """Compress the gradients of all later pushes, and the sums that come back.
 
         A store with one of MXNet's names that is told nothing MXNet does not know, such as
         {"type": "2bit", "threshold": 0.5}, does what MXNet does: gradients of every size are
@@ -209,7 +209,7 @@ class KVStore(SavedStore):
         self._job.compresses = config.type != "none"
 
     def explain(self) -> Explanation:
-        """Why gradients are synchronised as they are, and what was measured; to be printed."""
+        """Why gradients are synchronized as they are, and what was measured; to be printed."""
         return self._node.explain()
 
     @property
@@ -218,7 +218,7 @@ class KVStore(SavedStore):
         return self._node.is_settled
 
     def set_optimizer(self, optimizer: opt.Optimizer) -> None:
-        """Runs `optimizer` on the servers from now on; pulls then return weights. Blocks.
+        """Run `optimizer` on the servers from now on; pulls then return weights. Blocks.
 
         Steps of what was pushed before are made by the optimizer that was there before.
         Without servers each worker runs it, which leads to the same weights everywhere as long as
@@ -242,7 +242,7 @@ class KVStore(SavedStore):
             self._node.auto.values_change()
 
     def _heed_learning_rate(self) -> None:
-        """Tells servers of another rate, as Trainer.set_learning_rate sets it: from the next step
+        """Tell servers of another rate, as Trainer.set_learning_rate sets it: from the next step
         on, which none of them makes before worker 0 has pushed."""
         rate = self._rate
         if rate is None or self._updater.optimizer.lr == rate:
@@ -263,7 +263,7 @@ class KVStore(SavedStore):
         self._local.update = updater
 
     def save_optimizer_states(self, fname: str, dump_optimizer: bool = False) -> None:
-        """Saves all servers' optimizer states in one file, and this worker's residuals beside it.
+        """Save all servers' optimizer states in one file, and this worker's residuals beside it.
 
         Every worker calls it, after the same step: the optimizer's states, which are everybody's,
         go to `fname`, and what compression remembers as save_compression_states says. Blocks.
@@ -281,9 +281,9 @@ class KVStore(SavedStore):
         self.save_compression_states(fname)
 
     def load_optimizer_states(self, fname: str) -> None:
-        """Loads what save_optimizer_states saved, from a job with as many servers. Blocks.
+        """Load what save_optimizer_states saved, from a job with as many servers. Blocks.
 
-        Every worker calls it, when all keys are initialised. If what compression remembered is not
+        Every worker calls it, when all keys are initialized. If what compression remembered is not
         there, or does not fit this job, a warning says so, and compression starts afresh.
 
         :raises MXNetError: for no file, another kind of file, or one from another number of
@@ -312,7 +312,7 @@ class KVStore(SavedStore):
         return self._local
 
     def _settle(self) -> None:
-        """Blocks until all that was pushed and pulled is over."""
+        """Block until all that was pushed and pulled is over."""
         mx.nd.waitall()
         self._node.wait_all()
         if not self._job.sync:
@@ -323,7 +323,7 @@ class KVStore(SavedStore):
         return _states.WORKERS if self._node.serverless else _states.SERVERS
 
     def _await_answers(self) -> None:
-        """Blocks until servers have applied what was pushed: a push is over when it is sent, and
+        """Block until servers have applied what was pushed: a push is over when it is sent, and
         nothing but a pull is answered."""
         unanswered, self._unanswered = self._unanswered, {}
         sparse = [key for key in unanswered.values() if key.sparse]
@@ -338,7 +338,7 @@ class KVStore(SavedStore):
     # ---- The job ---------------------------------------------------------------------------------
 
     def barrier(self) -> None:
-        """Blocks until every worker is here.
+        """Block until every worker is here.
 
         In an asynchronous job the servers have then applied all that was pushed before.
         """
@@ -381,5 +381,5 @@ class KVStore(SavedStore):
 
 
 def _rate_of(optimizer: opt.Optimizer) -> float | None:
-    """The learning rate, unless a schedule sets it."""
+    """Return the learning rate, unless a schedule sets it."""
     return None if optimizer.lr_scheduler is not None else optimizer.lr

@@ -71,12 +71,12 @@ def new_states(type_: str, gradient: mx.nd.NDArray) -> list[mx.nd.NDArray]:
 
 
 def operator_name(kind: str, type_: str) -> str:
-    """The name in mx.nd.contrib: operator_name("encode", "2bit") is "encode_2bit"."""
+    """Return the name in mx.nd.contrib: operator_name("encode", "2bit") is "encode_2bit"."""
     return f"{kind}_{re.sub(r'[^0-9a-zA-Z]', '_', type_)}"
 
 
 def _guard_symbol(name: str, states: int) -> None:
-    """Makes mx.sym.contrib.<name> refuse states of unknown shape.
+    """Make mx.sym.contrib.<name> refuse states of unknown shape.
 
     MXNet 1.9 overruns a buffer when an extension's operator has inputs of known and of unknown
     shape (it adds up numbers of dimensions, in which unknown is -1), so they must not get there.

@@ -46,7 +46,7 @@ class Server:
         self._sparse = SparseServer(node, self._import, self._update_rows)
 
     def control(self, worker: int, head: int, body: bytes) -> bytes | Later:
-        """Answers a command of a worker.
+        """Answer a command of a worker.
 
         :raises HipressError: with the sentence that the worker gets
         """

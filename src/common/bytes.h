@@ -1,6 +1,6 @@
 /*!
  * \file bytes.h
- * \brief Serialises numbers and texts into a string of bytes, for saved states.
+ * \brief Serializes numbers and texts into a string of bytes, for saved states.
  */
 #pragma once
 

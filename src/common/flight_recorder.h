@@ -110,7 +110,7 @@ class FlightRecorder {
   std::shared_ptr<Ring> NewRing();
 
   /// The recorder that this thread has written to last, and its ring. (No thread_local: that asks each
-  /// time whether it is to be initialised.)
+  /// time whether it is to be initialized.)
   struct Last {
     uint64_t number;
     Ring* ring;

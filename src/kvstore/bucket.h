@@ -1,6 +1,6 @@
 /*!
  * \file bucket.h
- * \brief Synchronises the gradients of one flat tensor in one call.
+ * \brief Synchronizes the gradients of one flat tensor in one call.
  *
  * Large gradients travel in place, each by its own key. Small ones are packed into a fusion buffer, which
  * is one key. Matrices may travel as their two factors (PowerSGD), one after the other. A step ends for

@@ -44,7 +44,7 @@ class GradientCompression {
   /// Keys with fewer elements go uncompressed.
   size_t min_size() const { return min_size_; }
   Pull pull() const { return pull_; }
-  /// Canonical text with every parameter; equal texts mean equal behaviour.
+  /// Canonical text with every parameter; equal texts mean equal behavior.
   const std::string& Text() const { return text_; }
 
   /// The codec for pushes of a key of n elements: codec(), or the identity.

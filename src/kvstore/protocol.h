@@ -82,7 +82,7 @@ struct InitKeyBody {
   static InitKeyBody Unpack(const Buffer& payload);
 };
 
-/// Announcement of a key that a worker initialises.
+/// Announcement of a key that a worker initializes.
 struct InitRequest {
   NodeId from;
   uint32_t request;  ///< id to answer to

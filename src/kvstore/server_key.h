@@ -107,7 +107,7 @@ class ServerKey : public FlowHost, public std::enable_shared_from_this<ServerKey
   int64_t elements_ = 0;
   DType dtype_ = DType::kFloat32;
 
-  // Initialisation; on the van's thread.
+  // Initialization; on the van's thread.
   std::vector<InitRequest> init_requests_;
   std::shared_ptr<const Program> program_;  ///< from rank 0, as the initial value
   size_t init_partitions_ = 0;

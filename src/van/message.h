@@ -40,7 +40,7 @@ enum class MessageKind : uint16_t {
   kCodecConfig = 16,  ///< payload: Codec::Config() text; `config` its digest
   kInitKey = 17,      ///< worker -> server: size, dtype, program of the key
   kInitData = 18,     ///< rank 0 -> server: initial value of a partition, never compressed
-  kData = 19,         ///< an encoded partition travelling along the graph
+  kData = 19,         ///< an encoded partition traveling along the graph
   kFetch = 20,        ///< worker -> server: send me this key's current value
   kFetched = 21,      ///< server -> worker: one partition of it
   kCommand = 22,      ///< worker -> server: set_optimizer and the like

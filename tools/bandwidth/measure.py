@@ -64,7 +64,7 @@ def compression(kind: str, ours: bool, args: argparse.Namespace) -> dict[str, An
 def run(
     kind: str, ours: bool, network: list[tuple[int, ...]], args: argparse.Namespace
 ) -> tuple[list[float], int]:
-    """One cluster: seconds of each iteration, and how many pulled values were wrong."""
+    """Return one cluster: seconds of each iteration, and how many pulled values were wrong."""
     command = jobs.node(
         "kvstore.node",
         shapes=network,

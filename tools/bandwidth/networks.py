@@ -68,7 +68,7 @@ NETWORKS = {
 
 
 def shapes(network: str, scale: float = 1.0) -> list[Shape]:
-    """The shapes of a network's parameters.
+    """Return the shapes of a network's parameters.
 
     Args:
         network: a name in NETWORKS.

@@ -70,7 +70,7 @@ def family_of(host: str) -> socket.AddressFamily:
 
 
 def towards(target: str) -> str:
-    """The address on the route to ``target``. Sends nothing."""
+    """Return the address on the route to ``target``. Sends nothing."""
     family = socket.AF_INET6 if ":" in target else socket.AF_INET
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as probe:
@@ -115,19 +115,21 @@ def _has_route(entry: tuple[Any, ...]) -> bool:
 
 
 def _unmapped(address: str) -> str:
-    """The IPv4 address that an IPv4-mapped IPv6 address contains; any other address unchanged."""
+    """Return the IPv4 address that an IPv4-mapped IPv6 address contains; any other address
+    unchanged."""
     parsed = ipaddress.ip_address(address.partition("%")[0])
     mapped = getattr(parsed, "ipv4_mapped", None)
     return address if mapped is None else str(mapped)
 
 
 def is_loopback(address: str) -> bool:
-    """Whether an address as :func:`resolve` gives it stays on its machine."""
+    """Return whether an address as :func:`resolve` gives it stays on its machine."""
     return ipaddress.ip_address(_unmapped(address).partition("%")[0]).is_loopback
 
 
 def is_link_local(address: str) -> bool:
-    """Whether a text is a link-local IPv6 address, with or without a zone (``fe80::1%eth0``)."""
+    """Return whether a text is a link-local IPv6 address, with or without a zone
+    (``fe80::1%eth0``)."""
     try:
         return ipaddress.IPv6Address(without_brackets(address).partition("%")[0]).is_link_local
     except ValueError:  # a name, or an IPv4 address
@@ -135,8 +137,8 @@ def is_link_local(address: str) -> bool:
 
 
 def behind_loopback(host: str, hosts: Iterable[str]) -> str | None:
-    """The address by which ``hosts`` reach this machine, if ``host`` means loopback here, as a
-    machine's own name does under Debian, and some of them are other machines; else None."""
+    """Return the address by which ``hosts`` reach this machine, if ``host`` means loopback here, as
+    a machine's own name does under Debian, and some of them are other machines; else None."""
     address = resolve(host)
     if address is None or not is_loopback(address):
         return None
@@ -146,8 +148,8 @@ def behind_loopback(host: str, hosts: Iterable[str]) -> str | None:
 
 
 def is_unclear(host: str, hosts: Iterable[str]) -> bool:
-    """Whether ``host`` means loopback here, and it is not known by which address the others, which
-    are not all on this machine, reach it: their names are not known, or there is no route."""
+    """Return whether ``host`` means loopback here, and it is not known by which address the others,
+    which are not all on this machine, reach it: their names are not known, or there is no route."""
     address = resolve(host)
     if address is None or not is_loopback(address) or behind_loopback(host, hosts):
         return False
@@ -155,8 +157,8 @@ def is_unclear(host: str, hosts: Iterable[str]) -> bool:
 
 
 def of_this_machine() -> str:
-    """An address by which other machines may reach this one: the one on a default route, otherwise
-    the first one of an interface; loopback if it has no other. Sends nothing."""
+    """Return an address by which other machines may reach this one: the one on a default route,
+    otherwise the first one of an interface; loopback if it has no other. Sends nothing."""
     interfaces = _of_interfaces()
     v4 = [found[0] for found in interfaces.values() if ":" not in found[0]]
     v6 = [found[-1] for found in interfaces.values() if ":" in found[-1]]
@@ -185,13 +187,13 @@ def of_interface(name: str, family: int = socket.AF_INET) -> str:
 
 
 def interface_with(address: str) -> str:
-    """The network interface with this address; empty if there is none."""
+    """Return the network interface with this address; empty if there is none."""
     address = _unmapped(address)
     return next((name for name, found in _of_interfaces().items() if address in found), "")
 
 
 def _of_interfaces() -> dict[str, list[str]]:
-    """The addresses of each network interface that has one, by name: IPv4 first."""
+    """Return the addresses of each network interface that has one, by name: IPv4 first."""
     found: dict[str, list[str]] = {}
     v6 = _v6_of_interfaces()
     for _, name in socket.if_nameindex():

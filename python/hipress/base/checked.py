@@ -10,7 +10,7 @@ DAMAGED = (ValueError, OverflowError, KeyError, TypeError, AttributeError, Index
 
 
 def typed(value: object, kind: type, what: str) -> object:
-    """A value of the right type; numbers must be finite, and whole ones do for float.
+    """Return a value of the right type; numbers must be finite, and whole ones do for float.
 
     :raises TypeError: if it is not
     """
@@ -23,7 +23,7 @@ def typed(value: object, kind: type, what: str) -> object:
 
 
 def get(values: Mapping, name: str, kind: type, default: object = None) -> object:
-    """A value of the right type; of one that is left out the default.
+    """Return a value of the right type; of one that is left out the default.
 
     :raises KeyError: if it is missing, and there is no default
     :raises TypeError: if it is of another type
@@ -34,7 +34,7 @@ def get(values: Mapping, name: str, kind: type, default: object = None) -> objec
 
 
 def texts(values: Iterable, what: str) -> list[str]:
-    """A list of texts.
+    """Return a list of texts.
 
     :raises TypeError: if something else is among them
     """

@@ -45,7 +45,7 @@ def anonymous(name: str, content: bytes) -> BinaryIO:
 
 
 def read(path: str | os.PathLike[str], what: str) -> str:
-    """The text of a file.
+    """Return the text of a file.
 
     :param what: what it holds, for the error: "plan", "algorithm"
     :raises FileError: if there is no such file, it cannot be read, or is no text in UTF-8
@@ -59,7 +59,7 @@ def read(path: str | os.PathLike[str], what: str) -> str:
 
 
 def read_json(path: str | os.PathLike[str], what: str) -> dict:
-    """The JSON object that a file holds.
+    """Return the JSON object that a file holds.
 
     :param what: as in :func:`read`
     :raises FileError: as :func:`read`, or if the text is not JSON, nests too deeply for Python's
@@ -96,7 +96,7 @@ def read_private(path: str | os.PathLike[str]) -> str:
 
 
 def write(path: str | os.PathLike[str], what: str, content: str | bytes) -> None:
-    """Replaces a file's content, as :func:`replacing` does; a text is written in UTF-8.
+    """Replace a file's content, as :func:`replacing` does; a text is written in UTF-8.
 
     :raises FileError: if it cannot be written
     """
@@ -194,8 +194,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 
 def _new_beside(target: Path) -> tuple[Path, BinaryIO]:
-    """A new file in the same folder. A process that was killed may have left one of any name: in
-    containers every run has the same process ids.
+    """Return a new file in the same folder. A process that was killed may have left one of any
+    name: in containers every run has the same process ids.
 
     :raises OSError: if it cannot be made
     """
@@ -206,7 +206,7 @@ def _new_beside(target: Path) -> tuple[Path, BinaryIO]:
 
 
 def replace(new: str | os.PathLike[str], target: str | os.PathLike[str]) -> None:
-    """Gives a file or folder the name ``target``, so that not even a power cut leaves half of it.
+    """Give a file or folder the name ``target``, so that not even a power cut leaves half of it.
 
     :raises OSError: if it cannot be done; both are then as they were
     """
@@ -216,7 +216,7 @@ def replace(new: str | os.PathLike[str], target: str | os.PathLike[str]) -> None
 
 
 def sync(path: str | os.PathLike[str]) -> None:
-    """Waits until a file's content, or a folder's list of names, is on the disk."""
+    """Wait until a file's content, or a folder's list of names, is on the disk."""
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(handle)

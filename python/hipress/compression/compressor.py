@@ -40,7 +40,7 @@ class CodecInfo(NamedTuple):
     """A line per parameter: name, type, default, allowed values, meaning."""
 
     def typed_params(self) -> list[Param]:
-        """The parameters with types and defaults."""
+        """Return the parameters with types and defaults."""
         found = []
         for name, kind, default in _PARAM.findall(self.doc):
             number = float if kind == "float" else int
@@ -49,7 +49,7 @@ class CodecInfo(NamedTuple):
 
 
 def codecs() -> dict[str, CodecInfo]:
-    """All registered codecs by name."""
+    """Return all registered codecs by name."""
     found = json.loads(library.call(library.lib.HipressListCodecs))
     return {info["name"]: CodecInfo(**info) for info in found}
 
@@ -112,7 +112,8 @@ class Compressor:
         )
 
     def for_sum_of(self, count: int) -> Compressor:
-        """A compressor for sums of ``count`` gradients, as whoever merges them encodes the sum.
+        """Return a compressor for sums of ``count`` gradients, as whoever merges them encodes the
+        sum.
 
         The same algorithm with its scale adapted (2bit: the threshold times ``count``), and no
         residual yet.
@@ -129,7 +130,7 @@ class Compressor:
         return size.value
 
     def encode(self, gradient: Any, dtype: str | None = None, *, out: Any = None) -> Any:
-        """Encodes gradient + residual, and keeps what the payload does not say as new residual.
+        """Encode gradient + residual, and keep what the payload does not say as new residual.
 
         :param gradient: array of any shape
         :param dtype: needed only to call a uint16 array "bfloat16"
@@ -175,7 +176,7 @@ class Compressor:
         *,
         out: Any = None,
     ) -> Any:
-        """The decoded gradient, a new NumPy array or `out`.
+        """Return the decoded gradient, a new NumPy array or `out`.
 
         :param payload: bytes-like, or an array of uint8
         :param shape: of the gradient; may be left out if `out` is given
@@ -200,7 +201,8 @@ class Compressor:
         *,
         out: Any = None,
     ) -> Any:
-        """The float32 sum of the decoded payloads, added in the order given, as a server merges.
+        """Return the float32 sum of the decoded payloads, added in the order given, as a server
+        merges.
 
         :param dtype: of the encoded gradients; only "none" and "lossless" look at it
         :param out: writable contiguous float32 array for the sum
@@ -242,7 +244,7 @@ class Compressor:
         self._set_steps(self.step, value)
 
     def state_dict(self) -> dict[str, Any]:
-        """All that the next encode depends on, for a checkpoint.
+        """Return all that the next encode depends on, for a checkpoint.
 
         :returns: type, config, step, stream, and states: float32[n] by name, empty before the
             first encode
@@ -263,7 +265,7 @@ class Compressor:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Goes on where the compressor that `state` is from stood; parameters may differ.
+        """Go on where the compressor that `state` is from stood; parameters may differ.
 
         :raises ValueError: if it is not the state of a compressor of this type
         """
@@ -290,8 +292,8 @@ class Compressor:
         self._set_steps(state["step"], state["stream"])
 
     def roll_back(self, transaction: int) -> None:
-        """Puts the states and the step back to what they were before this transaction of the
-        engine's, or a later one; does nothing if no encode has changed them since.
+        """Put the states and the step back to what they were before this transaction of the
+        engine's, or a later one; do nothing if no encode has changed them since.
 
         Only encodes by the engine, in steps of buckets, are part of transactions.
         """
@@ -324,7 +326,8 @@ def _flag(dtype: Any) -> int:
 
 
 def _name(dtype: Any) -> str:
-    """The name of an element type: of a string, a NumPy type, or torch.float16 and the like."""
+    """Return the name of an element type: of a string, a NumPy type, or torch.float16 and the
+    like."""
     name = str(dtype).rpartition(".")[2] if not isinstance(dtype, type) else np.dtype(dtype).name
     if name not in FLAGS:
         raise ValueError(f"a gradient must be float32, float16 or bfloat16, not {name}")
@@ -334,7 +337,7 @@ def _name(dtype: Any) -> str:
 def _gradient(
     data: Any, what: str, dtype: Any = None, writable: bool = False
 ) -> tuple[np.ndarray, str]:
-    """A view of a gradient's memory, and its element type by name."""
+    """Return a view of a gradient's memory, and its element type by name."""
     array, found = view(data, what, writable)
     if dtype is None:
         return array, _name(found)

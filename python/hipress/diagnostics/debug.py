@@ -129,7 +129,7 @@ class Dump(msgspec.Struct, frozen=True, kw_only=True):
     events: list[Event] = []
 
     def label(self, node: str) -> str:
-        """The name that users know of a node: "rank 3" for a worker of PyTorch's."""
+        """Return the name that users know of a node: "rank 3" for a worker of PyTorch's."""
         role, _, number = node.partition(" ")
         if role == "worker" and number.isdigit() and int(number) < len(self.ranks):
             return f"rank {self.ranks[int(number)]}"
@@ -142,7 +142,7 @@ class Dump(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def default_folder() -> Path:
-    """The folder of this user's dumps: HIPRESS_DEBUG_DIR, or a folder of its own."""
+    """Return the folder of this user's dumps: HIPRESS_DEBUG_DIR, or a folder of its own."""
     chosen = os.environ.get("HIPRESS_DEBUG_DIR")
     if chosen:
         return Path(chosen)
@@ -150,7 +150,7 @@ def default_folder() -> Path:
 
 
 def load(path: Union[str, os.PathLike[str]]) -> Union[Dump, AgentDump]:
-    """Reads a dump, of a node or of an elastic job's agent.
+    """Read a dump, of a node or of an elastic job's agent.
 
     :raises DebugError: if it is none
     """
@@ -205,7 +205,7 @@ def _dump(path: str, values: Mapping) -> Dump:
 
 
 def load_all(places: Iterable[Union[str, os.PathLike[str]]]) -> list[Union[Dump, AgentDump]]:
-    """Reads files, and all dumps that folders have.
+    """Read files, and all dumps that folders have.
 
     :raises DebugError: if there is none, or a file is damaged
     """
@@ -229,8 +229,8 @@ def load_all(places: Iterable[Union[str, os.PathLike[str]]]) -> list[Union[Dump,
 
 
 def latest_jobs(dumps: Iterable[Dump], newest: float) -> list[dict[str, Dump]]:
-    """The newest dumps, by job and node; of jobs that were not dumped about when the last one was,
-    nothing.
+    """Return the newest dumps, by job and node; of jobs that were not dumped about when the last
+    one was, nothing.
 
     :param newest: when the last one was, in seconds since 1970
     """

@@ -69,7 +69,7 @@ def _process(entry: Path) -> Process:
 
 
 def _number(text: str) -> int:
-    """The signal that HIPRESS_DEBUG_SIGNAL names."""
+    """Return the signal that HIPRESS_DEBUG_SIGNAL names."""
     if text.isdigit():
         return int(text)
     if text == "none":
@@ -79,7 +79,7 @@ def _number(text: str) -> int:
 
 
 def ask(timeout: float = 10.0) -> tuple[list[Dump | AgentDump], list[str]]:
-    """Asks all of them; returns their dumps, and a sentence about each that gave none.
+    """Ask all of them; return their dumps, and a sentence about each that gave none.
 
     :raises DebugError: if there is no such process
     """
@@ -117,7 +117,7 @@ def ask(timeout: float = 10.0) -> tuple[list[Dump | AgentDump], list[str]]:
 
 
 def _answer(process: Process, began: float) -> list[Dump | AgentDump]:
-    """Dumps of a process, when all are there."""
+    """Return the dumps of a process, when all are there."""
     dumps = []
     with contextlib.suppress(OSError):
         for path in process.folder.glob(f"*.{process.pid}.*.json"):

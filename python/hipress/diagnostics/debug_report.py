@@ -29,7 +29,7 @@ def _console() -> Console:
 
 
 def show(nodes: Mapping[str, Dump], now: float, rows: int, events: int) -> None:
-    """Prints it.
+    """Print it.
 
     :param nodes: a job's dumps
     :param now: seconds since 1970
@@ -52,7 +52,7 @@ def show(nodes: Mapping[str, Dump], now: float, rows: int, events: int) -> None:
 
 
 def show_elastic(job: ElasticJob, now: float, rows: int, events: int) -> None:
-    """Prints an elastic job, and then the native job of its present view, as :func:`show` does."""
+    """Print an elastic job, and then the native job of its present view, as :func:`show` does."""
     console = _console()
     for line in (job.headline(now), *job.sentences()):
         console.print(escape(line), soft_wrap=True)
@@ -72,7 +72,7 @@ def show_elastic(job: ElasticJob, now: float, rows: int, events: int) -> None:
 
 
 def lines(graph: WaitGraph, now: float) -> list[str]:
-    """The sentences that come before the tables."""
+    """Return the sentences that come before the tables."""
     dumps = list(graph.nodes.values())
     times = [dump.time for dump in dumps]
     any_dump = dumps[0]
@@ -111,7 +111,8 @@ def _table(title: str, *columns: str) -> Table:
 
 
 def _waits(graph: WaitGraph, rows: int) -> tuple[Table, int]:
-    """A row for each key and iteration, or call, and how many rows there would be without limit."""
+    """Return a row for each key and iteration, or call, and how many rows there would be without
+    limit."""
     table = _table("waits", "in", "iteration", "seconds", "who for whom", "because")
     together: dict[tuple[str, int], list[Wait]] = {}
     for wait in graph.waits:

@@ -73,7 +73,7 @@ class ElasticJob:
         return agent if agent is not None and agent.id == seat.id else None
 
     def rows(self) -> list[Row]:
-        """The members by rank, and then the others by slot."""
+        """Return the members by rank, and then the others by slot."""
         found = []
         for rank, seat in enumerate(self.members):
             agent = self._agent_of(seat)
@@ -238,7 +238,8 @@ def _call(call: AgentCall) -> str:
 
 
 def gather(dumps: Iterable[Dump | AgentDump], newest: float) -> tuple[list[ElasticJob], list[Dump]]:
-    """The elastic jobs that were dumped about when the last one was, and the other jobs' nodes.
+    """Return the elastic jobs that were dumped about when the last one was, and the other jobs'
+    nodes.
 
     :param newest: when the last one was, in seconds since 1970
     """

@@ -107,7 +107,7 @@ class Timeline:
                     step, pushed = step + 1, StepDetector()
 
     def middle_step(self) -> int:
-        """The iteration of median duration, the first one aside if there are others."""
+        """Return the iteration of median duration, the first one aside if there are others."""
         steps = self.steps()
         if not steps:
             raise ReportError(f"{self.path} holds no gradient that was synchronised")
@@ -160,9 +160,9 @@ def _read(path: str | os.PathLike[str]) -> Timeline:
 
 
 def load_all(place: str | os.PathLike[str]) -> list[Timeline]:
-    """The timelines that belong to a path, in the order of views: a file's own; or, of an elastic
-    job, which HIPRESS_TIMELINE gave this path, those of all views, as no file has that very name.
-    Files of one job are put together.
+    """Return the timelines that belong to a path, in the order of views: a file's own; or, of an
+    elastic job, which HIPRESS_TIMELINE gave this path, those of all views, as no file has that very
+    name. Files of one job are put together.
 
     :raises ReportError: if one of them is not a timeline of ours
     """
@@ -183,7 +183,7 @@ def _of_views(path: Path) -> str:
 
 
 def _together(parts: Sequence[Timeline]) -> Timeline:
-    """One timeline of a job's parts, whose nodes have written a file each."""
+    """Return one timeline of a job's parts, whose nodes have written a file each."""
     first = min(parts, key=lambda part: len(part.path))
     begin = min(part.begin for part in parts)
 
@@ -202,7 +202,7 @@ def _together(parts: Sequence[Timeline]) -> Timeline:
 
 
 def covered(intervals: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """The union of intervals, in order and apart."""
+    """Return the union of intervals, in order and apart."""
     union: list[list[float]] = []
     for begin, end in sorted(intervals):
         if union and begin <= union[-1][1]:
@@ -248,7 +248,7 @@ def shares(timeline: Timeline, step: int) -> dict[str, Shares]:
 
 
 def summary(timeline: Timeline) -> str:
-    """The report as text."""
+    """Return the report as text."""
     steps, step = timeline.steps(), timeline.middle_step()
     lengths = [end - begin for begin, end in list(steps.values())[1:] or list(steps.values())]
     nodes = {span.node for span in timeline.spans}
@@ -307,7 +307,7 @@ def _slowest_keys(timeline: Timeline) -> list[tuple[str, float]]:
 
 
 def totals(timeline: Timeline, step: int) -> dict[str, float]:
-    """Seconds of each operation in a step, over all nodes and tasks."""
+    """Return the seconds of each operation in a step, over all nodes and tasks."""
     begin, end = timeline.steps()[step]
     found: dict[str, float] = defaultdict(float)
     for span in timeline.spans:

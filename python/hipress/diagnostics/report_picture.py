@@ -15,7 +15,7 @@ MAX_NODES = 8
 def draw(
     timeline: Timeline, path: str | os.PathLike[str], predicted: Timeline | None = None
 ) -> None:
-    """Writes the picture (PNG, SVG or PDF by its ending).
+    """Write the picture (PNG, SVG or PDF by its ending).
 
     :raises ImportError: without matplotlib
     """

@@ -75,7 +75,7 @@ class WaitGraph:
     # Names.
 
     def label(self, node: str) -> str:
-        """The name that users know of a node."""
+        """Return the name that users know of a node."""
         return self._any.label(node)
 
     def labels(self, nodes: Iterable[str]) -> str:
@@ -104,8 +104,8 @@ class WaitGraph:
         self.waits.append(Wait(node, key.name, iteration.number, iteration.seconds, peers, causes))
 
     def _causes(self, node: str, key: Key, iteration: Iteration, seen: set[str]) -> set[Cause]:
-        """Ends of the chains of waits that begin at a node; nothing of those that end in a
-        circle."""
+        """Return the ends of the chains of waits that begin at a node; nothing of those that end in
+        a circle."""
         if node in seen:
             return set()
         seen.add(node)
@@ -164,7 +164,8 @@ class WaitGraph:
         self.waits.append(Wait(node, about, 0, fetch.seconds, fetch.servers, frozenset(causes)))
 
     def _key_at(self, node: str, number: int, channel: int) -> Key | None:
-        """A node's own part of a key; servers of asynchronous jobs have one for each worker."""
+        """Return a node's own part of a key; servers of asynchronous jobs have one for each
+        worker."""
         keys = self._keys[node]
         return keys.get((number, channel)) or keys.get((number, 0))
 
@@ -201,7 +202,7 @@ class WaitGraph:
         }
 
     def _not_there(self, call: Call) -> list[str]:
-        """Finds who has not made a call that others are in."""
+        """Find who has not made a call that others are in."""
         scheduler = self.nodes.get("the scheduler")
         if scheduler and call.about in scheduler.barriers and call.kind == "barrier":
             return scheduler.barriers[call.about]
@@ -223,8 +224,8 @@ class WaitGraph:
     # Causes.
 
     def roots(self) -> list[set[str]]:
-        """The nodes that all others wait for, and that wait for nobody; or, as a set of some, those
-        that wait for one another. Those who most wait for come first."""
+        """Return the nodes that all others wait for, and that wait for nobody; or, as a set of
+        some, those that wait for one another. Those who most wait for come first."""
         after: dict[str, set[str]] = defaultdict(set)
         for wait in self.waits:
             after[wait.node] |= {c.node for c in wait.causes} - {wait.node}
@@ -257,7 +258,7 @@ class WaitGraph:
         return [(*about, nodes) for about, nodes in found.items()]
 
     def sentences(self) -> list[str]:
-        """Names who is to blame, in a sentence each; empty if nobody waits for anybody."""
+        """Name who is to blame, in a sentence each; empty if nobody waits for anybody."""
         found = []
         scheduler = self.nodes.get("the scheduler")
         if scheduler and scheduler.missing:
@@ -278,7 +279,7 @@ class WaitGraph:
         return found
 
     def _blame(self, node: str, among: Iterable[str] | None = None) -> str:
-        """A sentence of what a node has not done, and who waits for it."""
+        """Return a sentence of what a node has not done, and who waits for it."""
         waiting: dict[Cause, set[str]] = defaultdict(set)
         for wait in self.waits:
             if among is not None and wait.node not in among:
@@ -307,7 +308,7 @@ def listed(words: list[str]) -> str:
 
 
 def order(node: str) -> tuple[str, int]:
-    """A sort key of nodes' names: worker 2 comes before worker 10."""
+    """Return a sort key of nodes' names: worker 2 comes before worker 10."""
     role, _, number = node.rpartition(" ")
     return role, int(number) if number.isdigit() else 0
 

@@ -175,7 +175,7 @@ def string_pairs(params: dict[str, object]) -> tuple[int, ctypes.Array, ctypes.A
 
 
 def library_path() -> Path:
-    """The file of the native library."""
+    """Return the file of the native library."""
     return Path(lib._name)
 
 
@@ -184,7 +184,7 @@ codec_listeners: list[Callable[[], None]] = []
 
 
 def register_codec(library: str | os.PathLike[str]) -> str:
-    """Registers the algorithm of a compiled library; returns its type's name.
+    """Register the algorithm of a compiled library; return its type's name.
 
     :raises ValueError: if the library holds none, or its name is taken by another algorithm
     """
@@ -195,7 +195,7 @@ def register_codec(library: str | os.PathLike[str]) -> str:
 
 
 def version() -> str:
-    """The native library's version, e.g. "0.1.0"."""
+    """Return the native library's version, e.g. "0.1.0"."""
     return lib.HipressVersion().decode()
 
 

@@ -79,7 +79,7 @@ def _wrong_device(what: str, device: int) -> str:
 
 
 def view(data: object, what: str, writable: bool = False) -> tuple[np.ndarray, str]:
-    """A NumPy view of an array's memory, without a copy, and the name of its element type.
+    """Return a NumPy view of an array's memory, without a copy, and the name of its element type.
 
     bfloat16 is viewed as uint16, whatever library it comes from. The view keeps the memory alive.
 
@@ -116,7 +116,8 @@ def view(data: object, what: str, writable: bool = False) -> tuple[np.ndarray, s
 
 
 def _capsule(data: object, what: str, writable: bool) -> object:
-    """The array as an (unversioned) DLPack capsule. MXNet's waits for what is still running."""
+    """Return the array as an (unversioned) DLPack capsule. MXNet's waits for what is still
+    running."""
     if hasattr(data, "to_dlpack_for_read"):
         return data.to_dlpack_for_write() if writable else data.to_dlpack_for_read()
     try:
@@ -131,7 +132,7 @@ def _capsule(data: object, what: str, writable: bool) -> object:
 
 
 def payload_view(data: object, what: str = "payload", writable: bool = False) -> np.ndarray:
-    """A flat uint8 view of a payload: bytes-like, or an array of uint8.
+    """Return a flat uint8 view of a payload: bytes-like, or an array of uint8.
 
     :raises ValueError: for another element type, or memory that is not contiguous
     """

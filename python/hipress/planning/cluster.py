@@ -58,8 +58,8 @@ class Cluster:
         return min(self.threads / nodes, self.node_threads or self.threads)
 
     def alone(self, nodes: int) -> tuple[Cluster, float]:
-        """One node's part of a machine that ``nodes`` share, and how many times as long its tasks
-        take.
+        """Return one node's part of a machine that ``nodes`` share, and how many times as long its
+        tasks take.
 
         All nodes compute at the same time. Where threads do not divide evenly, a node has one more
         than its share, each of which is slower.
@@ -69,7 +69,8 @@ class Cluster:
         return replace(self, threads=threads), threads / share
 
     def device_seconds(self, elements: int) -> float:
-        """Seconds of a reduction over one host's devices; the copy back takes as long again.
+        """Return the seconds of a reduction over one host's devices; the copy back takes as long
+        again.
 
         A ring over d devices moves (d-1)/d of the gradient each way.
         """
@@ -94,11 +95,12 @@ class Codec:
     """``merge`` is by elements, and each payload costs it again (the published system)."""
 
     def payload(self, elements: int) -> float:
-        """Bytes of an encoded gradient, the message's header (64) included."""
+        """Return the bytes of an encoded gradient, the message's header (64) included."""
         return sharing.HEADER + self.fixed_bytes + self.bytes_per_element * elements
 
     def merge_seconds(self, elements: int, payloads: int, own: bool = False) -> float:
-        """Seconds of summing that many payloads of ``elements`` each, and the own gradient."""
+        """Return the seconds of summing that many payloads of ``elements`` each, and the own
+        gradient."""
         if own and self.add is not None:
             return self.add(elements * payloads)
         payloads += own and not self.merge_separately

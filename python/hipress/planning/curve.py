@@ -49,12 +49,12 @@ class Fit:
         return self.spread > GOOD_SPREAD
 
     def to_json(self) -> dict[str, float]:
-        """The fit's form in a profile's file."""
+        """Return the fit's form in a profile's file."""
         return {**asdict(self.curve), "r2": self.r2, "spread": self.spread}
 
 
 def fit(sizes: Sequence[float], seconds: Sequence[float]) -> Fit:
-    """Fits a curve to measurements: a floor for the small sizes, a line for the others.
+    """Fit a curve to measurements: a floor for the small sizes, a line for the others.
 
     Of all places to part the sizes the one with the least relative errors in sum is taken. The
     floor is the median of the sizes below. The line is a least squares fit of relative errors, so
@@ -83,7 +83,7 @@ def fit(sizes: Sequence[float], seconds: Sequence[float]) -> Fit:
 
 
 def fit_link(sizes: Sequence[float], seconds: Sequence[float]) -> Fit:
-    """Fits a curve to times of messages: the rate that holds in the long run, and a latency.
+    """Fit a curve to times of messages: the rate that holds in the long run, and a latency.
 
     The floor is the median of messages of at most 4 KiB. The slope is the median of the slopes
     between any two of the messages that take ten times as long at least, and have a sixteenth of

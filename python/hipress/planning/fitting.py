@@ -55,7 +55,7 @@ class _Samples:
 
 
 def check_place(machines: int, workers: int) -> None:
-    """Refuses a cluster of which some hops are between machines and others within one: one curve
+    """Refuse a cluster of which some hops are between machines and others within one: one curve
     cannot say what both take.
 
     :raises FittingError: in one sentence
@@ -68,7 +68,7 @@ def check_place(machines: int, workers: int) -> None:
 
 
 def profile(trace: str | os.PathLike[str], types: Mapping[str, Mapping[str, object]]) -> dict:
-    """The profile, as its file holds it (:mod:`hipress.planning.profiles`).
+    """Return the profile, as its file holds it (:mod:`hipress.planning.profiles`).
 
     :param trace: the timeline's file
     :param types: parameters by compression type, as they were measured
@@ -191,8 +191,8 @@ class _Trace:
         return row, {op: [list(r) for r in s.rows()] for op, s in curves.items()}
 
     def _message(self, link: Curve) -> float:
-        """Seconds between small messages that reach a node one after the other, beside those that
-        the link takes for their bytes."""
+        """Return the seconds between small messages that reach a node one after the other, beside
+        those that the link takes for their bytes."""
         arrivals: dict[tuple, list[float]] = defaultdict(list)
         start = f"ring/group/{BURST_SIZE}/{GROUPS[BURST_SIZE][-1]}/"
         for key, events in self._events.items():
@@ -212,8 +212,9 @@ class _Trace:
     def _one_more(
         self, elements: int, plain: Mapping[str, object], task: float = 0.0
     ) -> tuple[float, list[list[float]]]:
-        """Seconds of processor that both its nodes together take of one more message or, where
-        small gradients share messages, part; and what says so: seconds by gradients pushed at once.
+        """Return the seconds of processor that both its nodes together take of one more message or,
+        where small gradients share messages, part; and what says so: seconds by gradients pushed at
+        once.
 
         :param task: what each task of a gradient takes beside its codec
         """
@@ -252,7 +253,8 @@ class _Trace:
 
 
 def _gaps(events: Sequence[dict]) -> list[float]:
-    """Seconds between dependent tasks on one node: what the executor takes to hand them on."""
+    """Return the seconds between dependent tasks on one node: what the executor takes to hand them
+    on."""
     gaps = []
     by_node: dict[str, list[dict]] = defaultdict(list)
     for e in events:

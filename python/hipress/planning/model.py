@@ -34,7 +34,7 @@ from hipress.topology.topology import Prices, Topology
 
 @dataclass(frozen=True)
 class Needs:
-    """Seconds of a gradient's synchronisation."""
+    """Seconds of a gradient's synchronization."""
 
     path: float
     """One partition's way."""
@@ -48,7 +48,7 @@ class Needs:
 
     @property
     def seconds(self) -> float:
-        """Seconds from a gradient's being there to its being synchronised, on idle nodes."""
+        """Seconds from a gradient's being there to its being synchronized, on idle nodes."""
         waiting = max(self.threads - self.threads_in_path, self.link - self.link_in_path, 0.0)
         return self.path + waiting
 
@@ -60,7 +60,7 @@ Best = tuple[tuple[int, Needs], tuple[int, Needs]]
 def needs(
     topology: Topology, nodes: int, elements: int, partitions: int, codec: Codec, cluster: Cluster
 ) -> Needs:
-    """The formulas above, for a topology that says its cost."""
+    """Return the formulas above, for a topology that says its cost."""
     n, k = nodes, partitions
     c = -(-elements // k)
     size = codec.payload(c)
@@ -99,7 +99,8 @@ def needs(
 
 
 def partition_counts(elements: int, nodes: int) -> list[int]:
-    """Counts worth trying: 1, powers of two, and multiples of the nodes, to parts of 16 Ki."""
+    """Return the counts worth trying: 1, powers of two, and multiples of the nodes, to parts of 16
+    Ki."""
     most = max(1, min(64 * nodes, elements // 16384))
     counts = {1, most}
     counts |= {1 << i for i in range(most.bit_length())}
@@ -110,7 +111,8 @@ def partition_counts(elements: int, nodes: int) -> list[int]:
 def best(
     topology: Topology, nodes: int, elements: int, codec: Codec, cluster: Cluster
 ) -> tuple[int, Needs]:
-    """The least number of partitions that is at most 1% slower than the best, and its needs."""
+    """Return the least number of partitions that is at most 1% slower than the best, and its
+    needs."""
     rows = [
         (k, needs(topology, nodes, elements, k, codec, cluster))
         for k in partition_counts(elements, nodes)

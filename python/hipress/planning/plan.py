@@ -31,7 +31,7 @@ class Decision:
     """Elements of the gradient that was planned, where that is known."""
 
     def check(self, name: str, size: int) -> None:
-        """Checks that this is about a gradient of so many elements.
+        """Check that this is about a gradient of so many elements.
 
         :raises ValueError: in one sentence
         """
@@ -51,12 +51,12 @@ class Gradient:
 
 
 def some(names: Collection[str]) -> str:
-    """The first five names, for messages."""
+    """Return the first five names, for messages."""
     return ", ".join(list(names)[:5]) + ", ..." * (len(names) > 5)
 
 
 def check(decisions: Mapping[str, Decision], sizes: Mapping[str, int], what: str) -> None:
-    """Checks that a plan is of a model.
+    """Check that a plan is of a model.
 
     :param sizes: elements of the model's gradients, by name
     :param what: what the model has, for messages
@@ -73,7 +73,7 @@ def check(decisions: Mapping[str, Decision], sizes: Mapping[str, int], what: str
 
 
 def load(path: str | os.PathLike[str]) -> dict[str, Decision]:
-    """The decisions of a plan file, by gradient name in the order of the file.
+    """Return the decisions of a plan file, by gradient name in the order of the file.
 
     :raises PlanError: for a file that is missing or not a plan, with the line's number
     """
@@ -98,7 +98,7 @@ def load(path: str | os.PathLike[str]) -> dict[str, Decision]:
 
 
 def load_gradients(path: str | os.PathLike[str]) -> list[Gradient]:
-    """The gradients of an input file, lines of ``name,size``.
+    """Return the gradients of an input file, lines of ``name,size``.
 
     :raises PlanError: for a file that is missing or not such a list, with the line's number
     """
@@ -116,7 +116,7 @@ def load_gradients(path: str | os.PathLike[str]) -> list[Gradient]:
 
 
 def save(path: str | os.PathLike[str], decisions: Iterable[tuple[Gradient, Decision]]) -> None:
-    """Writes ``name,size,y|n,K`` lines; replaces the file at once."""
+    """Write ``name,size,y|n,K`` lines; replaces the file at once."""
     lines = [
         f"{gradient.name},{gradient.size},{'y' if decision.compress else 'n'},{decision.partitions}"
         for gradient, decision in decisions

@@ -49,7 +49,7 @@ def plannable(published: bool = False) -> list[Topology]:
 
 
 def topology_named(name: str, published: bool = False) -> Topology:
-    """The topology ``name``, in any capitals.
+    """Return the topology ``name``, in any capitals.
 
     :raises ValueError: if no plan can be made for it
     """

@@ -90,7 +90,7 @@ class MeasuredProfile:
         )
 
     def compressed_types(self) -> list[str]:
-        """The codecs measured, "none" aside."""
+        """Return the codecs measured, "none" aside."""
         return [name for name in self.codecs if name != "none"]
 
     def type_named(self, codec: str | None) -> str:
@@ -109,7 +109,7 @@ class MeasuredProfile:
 
 
 def load(name: str | os.PathLike[str]) -> PublishedProfile | MeasuredProfile:
-    """The profile of that name (``sosp21``) or in that file.
+    """Return the profile of that name (``sosp21``) or in that file.
 
     :raises ProfileError: if there is none, or it cannot be understood
     """

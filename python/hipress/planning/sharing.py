@@ -21,10 +21,11 @@ JOB_ELEMENTS = PARTITION_ELEMENTS
 
 
 def part_bytes(message: float) -> float:
-    """Bytes of what would be a message of ``message`` bytes, header included, in a shared one."""
+    """Return the bytes of what would be a message of ``message`` bytes, header included, in a
+    shared one."""
     return PART_HEADER + -(-(message - HEADER) // 8) * 8
 
 
 def is_small(message: float) -> bool:
-    """Whether a message of so many bytes, header included, may share one."""
+    """Return whether a message of so many bytes, header included, may share one."""
     return message - HEADER <= SHARED_PAYLOAD

@@ -103,12 +103,12 @@ class PublishedProfile:
 
 
 def load() -> PublishedProfile:
-    """The constants of the published cluster."""
+    """Return the constants of the published cluster."""
     return PublishedProfile.from_json(json.loads((DATA / "sosp21.json").read_text()))
 
 
 def at_nodes(curves: dict[int, Curve], n: int) -> Curve:
-    """The curve for ``n`` nodes, between or beyond those measured."""
+    """Return the curve for ``n`` nodes, between or beyond those measured."""
     if n in curves:
         return curves[n]
     known = {1: Curve(0.0, 0.0, 0.0), **curves}

@@ -38,7 +38,8 @@ class Codecs:
         self._lock = threading.Lock()
 
     def kind(self, task: Task, final: bool) -> object:
-        """The kind of an ENCODE task: PLAIN, OWN, or the number of summands in a sum's scale.
+        """Return the kind of an ENCODE task: PLAIN, OWN, or the number of summands in a sum's
+        scale.
 
         :param final: whether its payload is the result, see :func:`.origins.results`
         """
@@ -49,11 +50,11 @@ class Codecs:
         return 1 if final and self.average else task.num_summands
 
     def identity(self, kind: object) -> bool:
-        """Checks whether payloads of this kind are elements as they are."""
+        """Check whether payloads of this kind are elements as they are."""
         return kind == PLAIN or self._type == "none"
 
     def make(self, kind: object) -> Compressor:
-        """Makes a compressor with a residual of its own."""
+        """Make a compressor with a residual of its own."""
         if kind == PLAIN:
             return Compressor("none")
         if kind == OWN:
@@ -61,7 +62,7 @@ class Codecs:
         return self._own.for_sum_of(kind)
 
     def decoder(self, kind: object) -> Compressor:
-        """A compressor for decoding only, which any number of threads may share."""
+        """Return a compressor for decoding only, which any number of threads may share."""
         with self._lock:
             if kind not in self._shared:
                 self._shared[kind] = self.make(kind)
@@ -69,7 +70,7 @@ class Codecs:
 
 
 def random_stream(name: str, index: int, rank: int) -> int:
-    """The number that tells apart the random numbers of tasks that share a seed."""
+    """Return the number that tells apart the random numbers of tasks that share a seed."""
     return zlib.crc32(f"{name}/{index}/{rank}".encode())
 
 

@@ -1,6 +1,6 @@
 """The native engine for gradients in host memory, whose encodes the caller binds.
 
-A gradient that is synchronised is a key, a bucket of them one call. Everything between that call
+A gradient that is synchronized is a key, a bucket of them one call. Everything between that call
 and its end runs in the library's threads; no thread of Python's waits for the network.
 """
 
@@ -70,7 +70,7 @@ class Engine:
         self._retired_keys: collections.deque[int] = collections.deque()
 
     def close(self, in_peace: bool = False) -> None:
-        """Leaves the job. No thread of the engine's writes to a gradient or a state any more when
+        """Leave the job. No thread of the engine's writes to a gradient or a state any more when
         this returns, and the same ranks or others may make another engine.
 
         :param in_peace: all ranks have completed all steps, and close theirs now; else this one
@@ -102,8 +102,8 @@ class Engine:
         output_factor: float = 1.0,
         momentum: float = 0.0,
     ) -> int:
-        """Begins to make a key, on all ranks together and in the same order; returns its number.
-        Keys that were retired are dropped first.
+        """Begin to make a key, on all ranks together and in the same order; return its number. Keys
+        that were retired are dropped first.
 
         :param program: of this rank, see :func:`hipress.topology.program.flatten`
         :param size: elements from the gradient's first to behind its last
@@ -133,7 +133,7 @@ class Engine:
         return key
 
     def await_keys(self) -> None:
-        """Waits until all ranks have made the keys that this one has: one round trip for all.
+        """Wait until all ranks have made the keys that this one has: one round trip for all.
 
         :raises hipress.HipressError: if ranks differ, or one does not make these keys in time
         """
@@ -148,7 +148,7 @@ class Engine:
         self._retired_keys.extend(keys)
 
     def drop_retired_keys(self) -> None:
-        """Drops keys that were retired, with their memory; making a key does so, too."""
+        """Drop keys that were retired, with their memory; making a key does so, too."""
         while self._retired_keys:
             lib.HipressDropKey(self.member.handle, self._retired_keys.popleft())
 
@@ -168,7 +168,7 @@ class Engine:
         transaction: int,
         done: Callable[[HipressError | None, bool], None],
     ) -> None:
-        """Starts a step of a bucket whose flat tensor is at ``address``.
+        """Start a step of a bucket whose flat tensor is at ``address``.
 
         :param transaction: by whose number it can be put back; 0: it cannot
         :param done: called when it is over, in any thread, with its error and whether
@@ -185,14 +185,14 @@ class Engine:
             self.check(code)
 
     def await_encodes(self) -> None:
-        """Waits until all is encoded that steps of this rank, which are over, encode for others.
+        """Wait until all is encoded that steps of this rank, which are over, encode for others.
 
         :raises hipress.HipressError: if the job has failed
         """
         self.check(lib.HipressAwaitEncodes(self.member.handle))
 
     def settle(self, steps: Sequence[Step]) -> None:
-        """Returns when no thread works for a step that this rank has begun. Where that cannot be
+        """Return when no thread works for a step that this rank has begun. Where that cannot be
         waited for, as the job has failed or a step is not over, this rank leaves the job first.
 
         :param steps: all steps of this rank that may be under way
@@ -244,7 +244,7 @@ class Engine:
 
 
 class Bucket:
-    """Gradients of one type in one piece of memory, which are synchronised in one call.
+    """Gradients of one type in one piece of memory, which are synchronized in one call.
 
     :param dtype: type flag
     :param spans: (first element, elements) of all gradients, adjacent ones made one
@@ -297,12 +297,12 @@ class Bucket:
     def start(
         self, address: int, transaction: int, done: Callable[[HipressError | None, bool], None]
     ) -> None:
-        """Starts a step in this memory; see :meth:`Engine.run`. All that it needs must stay until
-        it is over."""
+        """Start a step in this memory; see :meth:`Engine.run`. All that it needs must stay until it
+        is over."""
         self._engine.run(self._handle, address, transaction, done)
 
     def begin(self, address: int, transaction: int, what: str) -> Future[None]:
-        """Starts a step, as :meth:`start` does; returns a future of its end.
+        """Start a step, as :meth:`start` does; return a future of its end.
 
         :param what: names the bucket in errors
         """

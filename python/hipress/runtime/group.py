@@ -75,9 +75,9 @@ class Group:
         self._pointers = [ctypes.c_void_p(array.ctypes.data) for array in self._arguments]
 
     def pushpull(self) -> Pending:
-        """Pushes all gradients and pulls into the outputs; the end of all of them.
+        """Push all gradients and pulls into the outputs; the end of all of them.
 
-        :raises HipressError: at once, and then nothing was pushed, if a key is not initialised or
+        :raises HipressError: at once, and then nothing was pushed, if a key is not initialized or
             has another size or dtype, or the job has failed
         """
         node = self._node

@@ -36,7 +36,7 @@ class KeyGraphs:
         """About the most elements of a part, for keys that a plan does not cut."""
         self._next_home = 0
         self.in_use = False
-        """Whether a key is initialised: the topology is settled then."""
+        """Whether a key is initialized: the topology is settled then."""
         self.sync = True
         """Whether updates are synchronous."""
         if os.environ.get("HIPRESS_PLAN", AUTO) not in ("", AUTO):
@@ -67,9 +67,9 @@ class KeyGraphs:
         self.sync = sync
 
     def configured(self, config: CompressionConfig) -> KeyGraphs:
-        """A copy with the topology, devices_per_host and plan of a compression.
+        """Return a copy with the topology, devices_per_host and plan of a compression.
 
-        They hold for keys that are initialised later; a topology that differs from that of keys
+        They hold for keys that are initialized later; a topology that differs from that of keys
         there are is an error.
         """
         new = copy.copy(self)
@@ -85,7 +85,7 @@ class KeyGraphs:
         return new
 
     def decision(self, name: str, n: int) -> plans.Decision | None:
-        """The plan's decision about a key of ``n`` elements, None if there is none.
+        """Return the plan's decision about a key of ``n`` elements, None if there is none.
 
         A key that is a number and not in the plan (Gluon's Trainer numbers parameters) is looked up
         by its position, or, as a Trainer sorts parameters, by its size: decisions go by size.
@@ -103,7 +103,7 @@ class KeyGraphs:
         return found
 
     def next(self, n: int, name: str = "", compress: bool = True) -> tuple[Graph, str]:
-        """The graph for the next key, of ``n`` elements, and a text that describes it.
+        """Return the graph for the next key, of ``n`` elements, and a text that describes it.
 
         :param compress: False: it is not compressed, whatever a plan says
         :raises ValueError: if the plan is of a model in which that key has another size

@@ -86,7 +86,7 @@ class Member:
 
     @contextlib.contextmanager
     def _sentences(self) -> Iterator[None]:
-        """Turns ValueErrors into this node's errors."""
+        """Turn ValueErrors into this node's errors."""
         try:
             yield
         except ValueError as error:
@@ -172,7 +172,7 @@ class Member:
         return json.loads(self._call(lib.HipressStats))
 
     def debug(self) -> dict[str, object]:
-        """Describes what this node does and waits for, and its last events, as ``hipress debug``
+        """Describe what this node does and wait for, and its last events, as ``hipress debug``
         reads of files (``docs/guides/debug-a-hang.md``)."""
         return json.loads(self._call(lib.HipressDebugDump))
 
@@ -184,7 +184,7 @@ class Member:
         return self._end.left
 
     def leave(self) -> None:
-        """Waits until all that this node has begun is over, then leaves in peace.
+        """Wait until all that this node has begun is over, then leave in peace.
 
         A forked child of the process that joined does nothing.
 
@@ -220,7 +220,7 @@ class Member:
             self._check(lib.HipressAbort(self._handle))
 
     def free(self) -> None:
-        """Frees the memory and the files of a node that has left; it cannot be used any more."""
+        """Free the memory and the files of a node that has left; it cannot be used any more."""
         if self._end.left and not self._end.forked and self._handle:
             with self._freeing:
                 handle, self._handle = self._handle, c_void_p()
@@ -234,4 +234,4 @@ class Member:
                 lib.HipressFailPending(self._handle, sentence.encode())
 
     def disconnect(self) -> None:
-        """Takes native front ends off the node, just before it leaves."""
+        """Take native front ends off the node, just before it leaves."""

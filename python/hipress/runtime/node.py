@@ -93,7 +93,7 @@ class Node(TunedNode, Member):
     def init(
         self, key: int, name: str, data: int | None, n: int, dtype: int, compress: bool = True
     ) -> Graph:
-        """Initialises ``key`` on all workers together with rank 0's ``data``.
+        """Initialize ``key`` on all workers together with rank 0's ``data``.
 
         Returns the graph that its gradients will travel along.
 
@@ -128,7 +128,7 @@ class Node(TunedNode, Member):
     def init_array(
         self, key: int, value: np.ndarray, name: str | None = None, compress: bool = True
     ) -> Graph:
-        """Initialises ``key`` with a C-contiguous float32 or float16 array, see :meth:`init`."""
+        """Initialize ``key`` with a C-contiguous float32 or float16 array, see :meth:`init`."""
         address, n, flag = memory_of(value)
         return self.init(key, name or str(key), address, n, flag, compress)
 
@@ -140,14 +140,14 @@ class Node(TunedNode, Member):
         return self.start(lib.HipressPush, gradient, key, memory, n, flag, priority)
 
     def pull(self, key: int, out: np.ndarray, priority: int = 0) -> Pending:
-        """Pulls into ``out`` the result of this worker's latest push of ``key``."""
+        """Pull into ``out`` the result of this worker's latest push of ``key``."""
         memory, n, flag = memory_of(out)
         return self.start(lib.HipressPull, out, key, memory, n, flag, priority)
 
     def pushpull(
         self, key: int, gradient: np.ndarray, out: np.ndarray | None = None, priority: int = 0
     ) -> Pending:
-        """Pushes ``gradient`` and pulls into ``out`` (``gradient`` itself by default)."""
+        """Push ``gradient`` and pulls into ``out`` (``gradient`` itself by default)."""
         self.before_push((key,))
         self.observe((key,), (gradient,))
         memory, n, flag = memory_of(gradient)
@@ -175,7 +175,7 @@ class Node(TunedNode, Member):
         return Group(self, keys, gradients, outs, priorities)
 
     def start(self, function: Callable[..., int], keeps: object, *what: int) -> Pending:
-        """Calls ``function`` for a push or pull; ``keeps`` is what its memory belongs to."""
+        """Call ``function`` for a push or pull; ``keeps`` is what its memory belongs to."""
         pending = Pending(self.Error, keeps)
         operations = self._operations
         operation = operations.add(pending)
@@ -188,10 +188,10 @@ class Node(TunedNode, Member):
     def set_gradient_compression(
         self, compression: str | Mapping[str, object] | CompressionConfig
     ) -> None:
-        """Compresses all later pushes, e.g. as ``{"type": "2bit", "threshold": 0.5}``.
+        """Compress all later pushes, e.g. as ``{"type": "2bit", "threshold": 0.5}``.
 
         ``topology``, ``devices_per_host`` and ``plan`` (a file) among them hold for keys that are
-        initialised later. With ``plan="auto"`` all workers call this together and find out by some
+        initialized later. With ``plan="auto"`` all workers call this together and find out by some
         seconds of measuring from which size on compression pays, and how to cut gradients; they
         check that again as they push, for which all must push their keys in the same order
         (:mod:`hipress.autotune.plan`). With type "auto" they choose the codec, too, before the
@@ -257,7 +257,7 @@ class Node(TunedNode, Member):
         self._graphs = graphs
 
     def command(self, server: int, head: int, body: bytes) -> bytes:
-        """Sends a command to one server and returns its answer.
+        """Send a command to one server and return its answer.
 
         :raises HipressError: with the server's sentence, if it refuses
         """
@@ -287,7 +287,7 @@ class Node(TunedNode, Member):
     def load_states(
         self, states: bytes, server: int | None = None, first: int = 0, last: int = LAST_KEY
     ) -> None:
-        """Loads what :meth:`save_states` gave, in a job of the same shape.
+        """Load what :meth:`save_states` gave, in a job of the same shape.
 
         :raises HipressError: if they do not fit; then everything is as before
         """
@@ -295,11 +295,11 @@ class Node(TunedNode, Member):
         self._check(lib.HipressLoadStates(self._handle, rank, first, last, states, len(states)))
 
     def barrier(self) -> None:
-        """Blocks until all workers have called it."""
+        """Block until all workers have called it."""
         self._check(lib.HipressBarrier(self._handle))
 
     def wait_all(self) -> None:
-        """Blocks until every push and pull so far is over."""
+        """Block until every push and pull so far is over."""
         self._check(lib.HipressWaitAll(self._handle))
 
     # ---- Serving ----
@@ -341,7 +341,7 @@ class Node(TunedNode, Member):
     def serve(
         self, controller: Callable[[int, int, bytes], bytes | Later | None] | None = None
     ) -> None:
-        """Serves until the job ends; ``controller(worker, head, body)`` answers commands.
+        """Serve until the job ends; ``controller(worker, head, body)`` answers commands.
 
         One that cannot answer yet returns :data:`LATER`: it is called again with the same command
         after the next one, and every second.
@@ -374,6 +374,6 @@ class Node(TunedNode, Member):
 
 
 def _sentence(error: BaseException) -> bytes:
-    """The user's text of an exception: our own are sentences, others need their type."""
+    """Return the user's text of an exception: our own are sentences, others need their type."""
     own = isinstance(error, HipressError)
     return (str(error) if own else f"{type(error).__name__}: {error}").encode()

@@ -46,7 +46,7 @@ class Pending:
             self._waiter.release()
 
     def wait(self, timeout: float | None = None) -> None:
-        """Blocks until the operation is over, at most ``timeout`` seconds.
+        """Block until the operation is over, at most ``timeout`` seconds.
 
         :raises HipressError: if it failed; the message names the node that died, if one did
         :raises TimeoutError: after ``timeout``
@@ -81,13 +81,13 @@ class Operations:
         """A HipressDoneTogether."""
 
     def add(self, pending: Pending) -> int:
-        """The context of a new operation, whose end is ``pending``."""
+        """Return the context of a new operation, whose end is ``pending``."""
         operation = next(self._numbers)
         self._under_way[operation] = pending
         return operation
 
     def forget(self, operation: int) -> None:
-        """Takes back one that could not be started."""
+        """Take back one that could not be started."""
         del self._under_way[operation]
 
     def _ended(self, operation: int, error: ctypes._Pointer) -> None:
@@ -105,7 +105,7 @@ _thread = threading.local()
 
 
 def _keep_thread_state() -> None:
-    """Lets this native thread keep its Python state after the callback.
+    """Let this native thread keep its Python state after the callback.
 
     Otherwise each callback makes one and frees it, which takes longer than all else that it does.
     """

@@ -57,7 +57,7 @@ class ProcessEnd:
         return os.getpid() != self._pid
 
     def leave(self, status: int | None = None) -> bool:
-        """Notes that the node leaves now.
+        """Note that the node leaves now.
 
         :param status: of a failure: what the process is to exit with
         :return: whether it was still in the job, and this is its process

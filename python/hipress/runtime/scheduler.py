@@ -37,7 +37,7 @@ class Scheduler:
         atexit.register(self.stop)
 
     def stop(self, at_once: bool = False) -> None:
-        """Ends it, when all workers have left or after some seconds."""
+        """End it, when all workers have left or after some seconds."""
         if os.getpid() != self._pid or not self._handle:
             return
         atexit.unregister(self.stop)
@@ -66,7 +66,7 @@ def join(
     view: int = 0,
     identity: str = "",
 ) -> tuple[Member, Scheduler | None]:
-    """Makes this process a worker of a job whose members all call this together.
+    """Make this process a worker of a job whose members all call this together.
 
     :param common: options of all members, by the environment's names
     :param host: finds the address by which others reach this process; called on rank 0
@@ -100,7 +100,7 @@ def _start(
     put: Callable[[str], None],
     identity: str,
 ) -> Scheduler:
-    """Starts the scheduler, and leaves its address, or what went wrong."""
+    """Start the scheduler, and leave its address, or what went wrong."""
     fresh = secrets.token_hex(32)
     secret = os.environ.get("HIPRESS_SECRET") or fresh
     try:

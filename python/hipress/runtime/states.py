@@ -22,12 +22,12 @@ _WHAT = "compression states"
 
 
 def path_of(path: str | os.PathLike[str], rank: int) -> Path:
-    """A worker's own file."""
+    """Return a worker's own file."""
     return Path(f"{os.fspath(path)}.worker-{rank}")
 
 
 def save(node: Node, path: str | os.PathLike[str], first: int = 0, last: int = LAST_KEY) -> None:
-    """Replaces this worker's file at once; does nothing without one and anything to save.
+    """Replace this worker's file at once; do nothing without one and anything to save.
 
     Every worker calls it, after the same step, when all that it has pulled is there.
 
@@ -53,7 +53,7 @@ def save(node: Node, path: str | os.PathLike[str], first: int = 0, last: int = L
 
 
 def read(node: Node, path: str | os.PathLike[str]) -> list[bytes] | None:
-    """Reads this worker's states, then those of servers that it is to load; None without a file.
+    """Read this worker's states, then those of servers that it is to load; None without a file.
 
     :raises HipressError: if it cannot be read, is not whole, or is that of another worker or of a
         job with other numbers of workers or servers
@@ -87,7 +87,7 @@ def read(node: Node, path: str | os.PathLike[str]) -> list[bytes] | None:
 
 
 def load(node: Node, parts: list[bytes], first: int = 0, last: int = LAST_KEY) -> None:
-    """Loads what :func:`read` gave, of keys that are initialised.
+    """Load what :func:`read` gave, of keys that are initialized.
 
     :raises HipressError: if they do not fit this job's keys
     """

@@ -54,7 +54,7 @@ class _Link:
         self._tokens, self._at = cluster.burst, 0.0
 
     def take(self, size: float, now: float) -> float:
-        """Seconds that ``size`` bytes take, from ``now`` on."""
+        """Return the seconds that ``size`` bytes take, from ``now`` on."""
         if not self._burst:
             return size / self._bandwidth
         idle = max(0.0, now - self._at)
@@ -107,7 +107,7 @@ def _shared(sends: Sequence[int], tasks: Tasks) -> list[_Message]:
 def run(
     tasks: Tasks, cluster: Cluster, hosts: int, record: bool = False, dilation: float = 1.0
 ) -> Result:
-    """Runs all tasks to their end.
+    """Run all tasks to their end.
 
     :param hosts: hosts are numbered 0 to hosts - 1
     :param record: keep what ran when, for a timeline
@@ -174,7 +174,7 @@ class _Run:
         self.spans: list[tuple[int, str, float, float, int]] = []
 
     def result(self) -> Result:
-        """Runs event after event, all of one time together."""
+        """Run event after event, all of one time together."""
         heap, pop = self.heap, heapq.heappop
         events = 0
         while True:
@@ -239,7 +239,7 @@ class _Run:
             self._finish(what[0])
 
     def _finish(self, done: Sequence[int]) -> None:
-        """Ends tasks; those whose last input they are become ready."""
+        """End tasks; those whose last input they are become ready."""
         missing, ready, consumers = self.missing, self.ready, self.tasks.consumers
         for task in done:
             self.end[task] = self.now
@@ -249,7 +249,7 @@ class _Run:
                     ready.append(consumer)
 
     def _start_ready(self) -> None:
-        """Hands what is ready to threads and links; what takes neither ends at once."""
+        """Hand what is ready to threads and links; what takes neither ends at once."""
         tasks, kind, cost, host = self.tasks, self.kind, self.cost, self.host
         parts: dict[Hashable, list[int]] = {}
         for task in self.ready:  # which grows meanwhile
@@ -277,7 +277,7 @@ class _Run:
     # Threads
 
     def _wait(self, urgency: int, elements: int, seconds: float, job: tuple[int, ...]) -> None:
-        """Lets a job wait for a thread of its host's pool."""
+        """Let a job wait for a thread of its host's pool."""
         host, turn = self.host[job[0]], next(self.order)
         pool = 0 if self.cluster.shared_hosts else host
         heapq.heappush(self.waiting[host], (urgency, turn, elements, seconds, job))
@@ -285,7 +285,7 @@ class _Run:
         self.idle.add(pool)
 
     def _begin_compute(self, pool: int) -> None:
-        """Gives free threads what waits for them."""
+        """Give free threads what waits for them."""
         pop, push, line = heapq.heappop, heapq.heappush, self.line[pool]
         while self.free[pool] and line:
             place = pop(line)
@@ -322,13 +322,13 @@ class _Run:
     # Links
 
     def _post(self, message: _Message) -> None:
-        """Lets a message wait for its host's link."""
+        """Let a message wait for its host's link."""
         priority = min(self.tasks.priority[t] for t in message.sends)
         outbox = self.outbox[self.host[message.sends[0]]]
         heapq.heappush(outbox, (priority, next(self.order), message))
 
     def _begin_send(self, host: int) -> None:
-        """Fills the link's buffer, and sends what is first in it unless the link is busy."""
+        """Fill the link's buffer, and sends what is first in it unless the link is busy."""
         cluster, now = self.cluster, self.now
         outbox, handed = self.outbox[host], self.handed[host]
         while outbox and self.buffered[host] <= cluster.buffer:

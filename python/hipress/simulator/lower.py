@@ -114,7 +114,7 @@ class _Lowering:
     def _task(
         self, node: Node, task: Task, inputs: list[int], came: Codec | None
     ) -> tuple[int, Codec | None]:
-        """The engine's task, and the codec of its value."""
+        """Return the engine's task, and the codec of its value."""
         key, tasks, host = self._key, self._tasks, self._place(node)
         elements = key.graph.partitions[task.partition].count
         if task.op == Op.ENCODE:

@@ -61,7 +61,7 @@ class Model:
         return sum(layer.size for layer in self.layers)
 
     def with_compute(self, seconds: float) -> Model:
-        """The same model with another time of forward and backward pass together."""
+        """Return the same model with another time of forward and backward pass together."""
         if not 0 <= seconds < math.inf:
             raise ValueError(f"the passes must take 0 seconds or more, not {seconds}")
         old = sum(self.forward) + sum(self.backward)
@@ -95,7 +95,7 @@ class _Net:
             self.layers.append(Layer(f"{name}_bias", nout))
 
     def vectors(self, name: str, size: int, *parts: str) -> None:
-        """Vectors of a normalisation."""
+        """Vectors of a normalization."""
         self.layers += [Layer(f"{name}_{part}", size) for part in parts]
 
 
@@ -237,7 +237,8 @@ def names() -> list[str]:
 
 
 def load(name: str, tflops: float | None = None) -> Model:
-    """A model that ships, or one of a file with lines ``name,size[,forward_ms,backward_ms]``.
+    """Return a model that ships, or one of a file with lines
+    ``name,size[,forward_ms,backward_ms]``.
 
     :param tflops: arithmetic speed of a device; by default TFLOPS of the model
     :raises ValueError: for a name that is neither, or a file that is not such a list

@@ -1,4 +1,4 @@
-"""Training that synchronises weights every H steps: how long an inner step takes in the mean.
+"""Training that synchronizes weights every H steps: how long an inner step takes in the mean.
 
 A round is H inner steps, in which nothing travels but what a *fragment*, a part of the model, sends
 after the step that is its turn (Douillard et al., Streaming DiLoCo, arXiv:2501.18512). With a delay
@@ -26,13 +26,13 @@ ROUNDS = 8
 
 @dataclass(frozen=True)
 class Rounds:
-    """How weights are synchronised, as in :class:`hipress.torch.DiLoCo`.
+    """How weights are synchronized, as in :class:`hipress.torch.DiLoCo`.
 
     :raises ValueError: in one sentence
     """
 
     sync_every: int
-    """Inner steps between two synchronisations of the same weights."""
+    """Inner steps between two synchronizations of the same weights."""
     fragments: int = 1
     delay: int = 0
     """Inner steps that a fragment may travel."""
@@ -52,7 +52,7 @@ class Rounds:
             )
 
     def turn(self, fragment: int) -> int:
-        """The step of a round, from 1 on, after which a fragment is synchronised."""
+        """Return the step of a round, from 1 on, after which a fragment is synchronized."""
         return start_step(fragment, self.fragments, self.sync_every)
 
 
@@ -65,7 +65,7 @@ class Mean:
     """The share of it that is computation."""
     bytes_per_host: float
     fragment_seconds: tuple[float, ...]
-    """What each fragment's synchronisation takes, alone on the links."""
+    """What each fragment's synchronization takes, alone on the links."""
 
 
 def mean_step(
@@ -76,7 +76,7 @@ def mean_step(
     rounds: Rounds,
     plan: Mapping[str, Decision] | None = None,
 ) -> Mean:
-    """Plays rounds of training; see :func:`hipress.simulator.step.simulate`."""
+    """Play rounds of training; see :func:`hipress.simulator.step.simulate`."""
     compute = sum(model.forward) + sum(model.backward)
     fragments = [
         simulate(part, costs, cluster, replace(options, overlap_forward=False), plan)
@@ -93,7 +93,7 @@ def mean_step(
 
 
 def cut(model: Model, fragments: int) -> list[Model]:
-    """Neighbouring layers in so many parts of about equal size, without computation, as DiLoCo cuts
+    """Neighboring layers in so many parts of about equal size, without computation, as DiLoCo cuts
     parameters; fewer if layers are large."""
     still = (0.0,) * len(model.layers)
     return [
@@ -108,7 +108,7 @@ def cut(model: Model, fragments: int) -> list[Model]:
 
 
 def _play(compute: float, takes: tuple[float, ...], rounds: Rounds) -> float:
-    """Seconds of a round."""
+    """Return the seconds of a round."""
     now = free = half = 0.0
     under_way: dict[int, tuple[int, float]] = {}  # by fragment: the step it is due after, its end
     for step in range(1, ROUNDS * rounds.sync_every + 1):

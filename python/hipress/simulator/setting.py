@@ -32,7 +32,7 @@ def read(
     nodes: int,
     changes: Mapping[str, object] | None = None,
 ) -> Setting:
-    """The setting that a command line describes.
+    """Return the setting that a command line describes.
 
     :param codec: compression type, "none", or "" for the profile's only one
     :param plan: a plan's file, "auto", or "" for none
@@ -57,7 +57,8 @@ def read(
 
 
 def predict(profile: MeasuredProfile, codec: str, elements: int) -> float:
-    """Seconds of one gradient that all nodes of the measured cluster synchronise, co-located."""
+    """Return the seconds of one gradient that all nodes of the measured cluster synchronize,
+    co-located."""
     one = Model("check", "", 1, (Layer("g", elements),), (0.0,), (0.0,))
     options = Options("colocated", profile.nodes)
     return simulate(one, profile.costs(codec), profile.cluster(), options).seconds

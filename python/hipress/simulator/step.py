@@ -1,7 +1,7 @@
-"""One training step: when gradients are ready, when they are synchronised, what that costs.
+"""One training step: when gradients are ready, when they are synchronized, what that costs.
 
 Time 0 is the start of the backward pass, which computes the gradients from the last layer to the
-first. The devices of a host then add theirs up, the hosts synchronise, the result is copied to the
+first. The devices of a host then add theirs up, the hosts synchronize, the result is copied to the
 devices. The next forward pass starts when the last gradient is there; or, with ``overlap_forward``,
 each layer when its own gradient is there, as in frameworks that give the first layers priority.
 """
@@ -26,7 +26,7 @@ GRAPH_TASKS = 400_000
 """Above about so many tasks, symmetry is used instead of the graph of all hosts."""
 
 FUSE_ELEMENTS = 1_000_000
-"""With symmetry, neighbouring gradients of fewer elements are fused, until they have as many."""
+"""With symmetry, neighboring gradients of fewer elements are fused, until they have as many."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Options:
     """Servers of a topology that needs some: 0 puts one beside each worker, else so many on
     hosts of their own."""
     overlap: bool = True
-    """Synchronise during the backward pass."""
+    """Synchronize during the backward pass."""
     priority: bool = True
     """First layers first; else in the order in which gradients become ready."""
     overlap_forward: bool = False
@@ -56,7 +56,7 @@ class Step:
     compute: float
     """Seconds of forward and backward pass alone."""
     synchronised: float
-    """Seconds, from the start of the backward pass, until the last gradient is synchronised."""
+    """Seconds, from the start of the backward pass, until the last gradient is synchronized."""
     exposed: float
     """Seconds that communication adds to computation."""
     efficiency: float
@@ -80,7 +80,7 @@ def simulate(
     options: Options,
     plan: Mapping[str, Decision] | None = None,
 ) -> Step:
-    """Runs one step.
+    """Run one step.
 
     :param plan: decisions by gradient name; None, or a gradient it does not name: compressed, and
         cut as jobs without a plan cut it
@@ -110,7 +110,7 @@ def simulate(
 
 
 def _ready(model: Model, cluster: Cluster, options: Options) -> list[float]:
-    """Seconds at which each gradient is there, summed over its host's devices."""
+    """Return the seconds at which each gradient is there, summed over its host's devices."""
     total = sum(model.backward)
     if not options.overlap:
         return [total + cluster.device_seconds(layer.size) for layer in model.layers]
@@ -177,7 +177,7 @@ _SYMMETRIC = {Symmetry.RING: symmetric.ring, Symmetry.EXCHANGE: symmetric.exchan
 
 
 def _one_for_all(options: Options) -> Callable[..., Lowered]:
-    """The function that makes one host's tasks for all.
+    """Return the function that makes one host's tasks for all.
 
     :raises ValueError: if there is no such form of the topology
     """
@@ -221,9 +221,9 @@ def _symmetric(
 def _fuse(
     model: Model, cluster: Cluster, options: Options, plan: Mapping[str, Decision] | None
 ) -> tuple[list[Layer], list[float]]:
-    """Neighbours with the same decision fused, in forward order, and when they are ready.
+    """Neighbors with the same decision fused, in forward order, and when they are ready.
 
-    A gradient of fewer partitions than nodes keeps only so many hosts busy, and its neighbours the
+    A gradient of fewer partitions than nodes keeps only so many hosts busy, and its neighbors the
     others. As many as have a partition for each host are one gradient with one partition per host:
     each of these stands for one real partition, with its message and its start of the codec.
     """

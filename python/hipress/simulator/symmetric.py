@@ -36,7 +36,8 @@ class SymmetricKey:
 
 
 def group_size(keys: Sequence[SymmetricKey], tasks_of_one: int, limit: int) -> int:
-    """The number of steps to run as one, so that all of them are at most about ``limit`` tasks."""
+    """Return the number of steps to run as one, so that all of them are at most about ``limit``
+    tasks."""
     total = sum(key.partitions for key in keys) * tasks_of_one
     return max(1, -(-total // limit))
 
@@ -55,7 +56,8 @@ def ring(
 def allgather(
     keys: Sequence[SymmetricKey], nodes: int, cluster: Cluster, limit: int = MAX_TASKS
 ) -> Lowered:
-    """A ring that gathers all payloads on all hosts, as systems do that cannot merge payloads.
+    """Return a ring that gathers all payloads on all hosts, as systems do that cannot merge
+    payloads.
 
     Every host encodes its whole gradient, N - 1 payloads come by, each is decoded. There is no such
     topology among those that jobs run: it stands for baselines.
@@ -67,7 +69,7 @@ def allgather(
 def exchange(
     keys: Sequence[SymmetricKey], nodes: int, cluster: Cluster, limit: int = MAX_TASKS
 ) -> Lowered:
-    """A server beside, or in, each of ``nodes`` workers; every gradient has a part on each.
+    """Return a server beside, or in, each of ``nodes`` workers; every gradient has a part on each.
 
     A host encodes and sends the parts of the N - 1 other servers, keeps its own; as a server it
     merges N payloads, encodes the sum, sends it N - 1 times. Hosts begin with different servers, so
@@ -112,19 +114,20 @@ class _Part:
         return self.tasks.compute(0, seconds, self.key.priority, inputs, self.labels[op], elements)
 
     def encode(self, *inputs: int, g: int = 1, work: int | None = None) -> int:
-        """Encodes what inputs give, or the gradient itself when that is ready."""
+        """Encode what inputs give, or the gradient itself when that is ready."""
         task = self.compute("encode", self.codec.encode(self.elements), inputs, g, work)
         if not inputs:
             self.tasks.start(self.key.ready, task)
         return task
 
     def decode(self, payload: int, g: int = 1, work: int | None = None) -> None:
-        """Decodes a payload into the result."""
+        """Decode a payload into the result."""
         seconds = self.codec.decode(self.elements)
         self.written.append(self.compute("decode", seconds, (payload,), g, work))
 
     def message(self, payload: int, g: int, peer: object) -> int:
-        """A receive of g messages, which may share them with others' of the same ``peer``."""
+        """Return a receive of g messages, which may share them with others' of the same
+        ``peer``."""
         tasks, priority = self.tasks, self.key.priority
         sent = tasks.send(0, self.size, priority, (payload,), self.labels["send"], g, peer)
         arrived = tasks.recv(0, priority, self.labels["receive"])

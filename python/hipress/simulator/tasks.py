@@ -62,7 +62,8 @@ class Tasks:
         label: object = None,
         elements: int = sharing.JOB_ELEMENTS,
     ) -> int:
-        """A computation; 0 seconds take no thread. Few ``elements`` share a job with others."""
+        """Return a computation; 0 seconds take no thread. Few ``elements`` share a job with
+        others."""
         return self._add(COMPUTE, host, seconds, priority, inputs, label, elements=elements)
 
     def send(
@@ -90,7 +91,7 @@ class Tasks:
         self.kind[send] = LOCAL
 
     def recv(self, host: int, priority: int, label=None) -> int:
-        """The arrival of a message."""
+        """Return the arrival of a message."""
         return self._add(RECV, host, 0.0, priority, (), label)
 
     def join(self, send: int, recv: int) -> None:

@@ -12,7 +12,7 @@ from hipress.tensorflow.job import join
 
 
 def broadcast_variables(variables: Iterable[tf.Variable], root_rank: int = 0) -> None:
-    """Makes variables of any dtype, TensorFlow's or Keras's, equal to rank 0's, bit for bit.
+    """Make variables of any dtype, TensorFlow's or Keras's, equal to rank 0's, bit for bit.
 
     Not within a ``tf.function``. The job keeps what was sent until it ends, in two bytes for each:
     meant for the start of training.

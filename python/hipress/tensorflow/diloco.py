@@ -1,4 +1,4 @@
-"""Keras training that synchronises weights every H steps instead of gradients in each (DiLoCo)."""
+"""Keras training that synchronizes weights every H steps instead of gradients in each (DiLoCo)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hipress.tensorflow.outer import Outer, Weights
 
 
 class DiLoCo(DiLoCoMethods, keras.callbacks.Callback):
-    """Synchronises a model's weights with those of the other workers every ``sync_every`` steps.
+    """Synchronizes a model's weights with those of the other workers every ``sync_every`` steps.
 
     >>> model.compile(keras.optimizers.AdamW(1e-3), loss)
     >>> diloco = hvd.DiLoCo(model, sync_every=30, compression={"type": "maxmin", "bits": 4})
@@ -85,10 +85,10 @@ class DiLoCo(DiLoCoMethods, keras.callbacks.Callback):
         self._scheduler.advance()
 
     def save_states(self, path: str | os.PathLike[str]) -> None:
-        """Saves outer weights and optimizer, what is under way, and residuals.
+        """Save outer weights and optimizer, what is under way, and residuals.
 
         Every worker calls it, after the same step, and saves its own model and optimizer beside it:
-        between synchronisations they differ. Each writes ``path.diloco-RANK``, and residuals to
+        between synchronizations they differ. Each writes ``path.diloco-RANK``, and residuals to
         ``path.worker-RANK``, as :func:`hipress.tensorflow.save_states` does.
 
         :raises HipressError: if it cannot be written; what was there is there still
@@ -96,8 +96,8 @@ class DiLoCo(DiLoCoMethods, keras.callbacks.Callback):
         self._diloco.save(path)
 
     def load_states(self, path: str | os.PathLike[str]) -> None:
-        """Goes on from what :meth:`save_states` saved in a job of the same shape, bit for bit.
-        Every worker calls it, and loads its model and optimizer before.
+        """Go on from what :meth:`save_states` saved in a job of the same shape, bit for bit. Every
+        worker calls it, and load its model and optimizer before.
 
         :raises HipressError: for no file, one that is not whole or another job's
         :raises ValueError: if it is of another model or outer optimizer

@@ -17,7 +17,7 @@ Or with ``model.compile(state.optimizer, loss, jit_compile=False)``, and ``model
 callbacks=[state.callback()])`` in the place of the loop, which then begins with the data of
 ``state.step``. Started by ``hipress launch --elastic -n 4 python train.py``.
 
-With ``State(..., sync_every=H, outer_optimizer=outer)`` the workers synchronise weights every H
+With ``State(..., sync_every=H, outer_optimizer=outer)`` the workers synchronize weights every H
 steps (:class:`hipress.tensorflow.DiLoCo`), and views change only then.
 """
 
@@ -45,7 +45,7 @@ __all__ = ["State", "run"]
 
 
 def run(train: Callable[..., Any]) -> Callable[..., Any]:
-    """Makes a training function go on when workers die, leave or join.
+    """Make a training function go on when workers die, leave or join.
 
     :param train: takes a :class:`State` first. It is called anew in each view, and goes on from
         ``state.step``: what it has of its own is to depend on that, ``state.rank`` and
@@ -77,7 +77,7 @@ class State(ArrayState):
     :param compression: a codec's name; "auto", which chooses by itself, see :meth:`explain`; a
         mapping with "type", its parameters, min_size (1024), topology, plan and warmup_steps; or a
         :class:`hipress.CompressionConfig`
-    :param sync_every: H, to synchronise weights every H steps instead of gradients in each, see
+    :param sync_every: H, to synchronize weights every H steps instead of gradients in each, see
         :class:`hipress.tensorflow.DiLoCo`. A worker that dies or joins costs the
         other workers none of the H steps
     :param outer_optimizer: of Keras 3, a new one, with ``sync_every``
@@ -139,11 +139,11 @@ class State(ArrayState):
         self.keep(kept)
 
     def callback(self) -> keras.callbacks.Callback:
-        """Commits each batch of ``model.fit`` as a step."""
+        """Commit each batch of ``model.fit`` as a step."""
         return _Commit(self)
 
     def sizes(self) -> dict[str, tuple[int, str]]:
-        """Elements and type of each gradient, by its variable's path."""
+        """Return the elements and type of each gradient, by its variable's path."""
         variables = self.model.trainable_variables
         return {name_of(v): (int(np.prod(v.shape)), v.dtype) for v in variables}
 
@@ -152,7 +152,7 @@ class State(ArrayState):
         return {name_of(v): tuple(v.shape) for v in self.model.trainable_variables}
 
     def allows_feedback(self) -> bool:
-        """Whether the optimizer bears error feedback."""
+        """Return whether the optimizer bears error feedback."""
         return self._bears_feedback
 
     def settings(self) -> dict[str, str]:
@@ -162,7 +162,7 @@ class State(ArrayState):
         return {**super().settings(), "optimizer": optimizer, "model": "; ".join(about)}
 
     def state_dict(self) -> dict[str, Any]:
-        """All but the compression's part, for a checkpoint: NumPy arrays in the order of the
+        """Return all but the compression's part, for a checkpoint: NumPy arrays in the order of the
         model's and the optimizer's variables, and more."""
         return {
             **super().state_dict(),
@@ -171,7 +171,7 @@ class State(ArrayState):
         }
 
     def load_state_dict(self, saved: Mapping[str, Any]) -> None:
-        """Goes on from what :meth:`state_dict` returned, in a process that has the same model."""
+        """Go on from what :meth:`state_dict` returned, in a process that has the same model."""
         for of in ("model", "optimizer"):
             for variable, value in zip(getattr(self, of).variables, saved[of]):
                 if value is not None:  # of to_copy
@@ -194,10 +194,10 @@ class State(ArrayState):
             yield name_of(variable), memoryview(np.array(variable).reshape(-1)).cast("B")
 
     def drop_gradients(self) -> None:
-        """Does nothing: gradients belong to the step that made them."""
+        """Do nothing: gradients belong to the step that made them."""
 
     def _averages(self, gradients: Sequence, variables: Sequence) -> list[tf.Tensor]:
-        """The averages over the present view; one ``tf.function`` serves all views."""
+        """Return the averages over the present view; one ``tf.function`` serves all views."""
         check_no_cond()
         check_not_compiled()
         names = [name_of(variable) for variable in variables]

@@ -44,7 +44,7 @@ class Average:
         self._op, self._sparse_as_dense = op, sparse_as_dense
 
     def __call__(self, gradients: Sequence, variables: Sequence) -> list:
-        """The averages (or sums), in the order of ``gradients``; None stays None.
+        """Return the averages (or sums), in the order of ``gradients``; None stays None.
 
         :raises ValueError: in one sentence, for a gradient that cannot be sent
         :raises HipressError: if a gradient is None on some workers only
@@ -74,7 +74,7 @@ class Average:
 
 
 def to_tensor(gradient, variable, sparse_as_dense: bool) -> tf.Tensor:
-    """A gradient as it is sent.
+    """Return a gradient as it is sent.
 
     :raises ValueError: in one sentence, for one that cannot be
     """
@@ -143,7 +143,8 @@ class _Group:
         self._group = job.node.group(keys, arrays)
 
     def exchange(self, divisor: int, *gradients: np.ndarray) -> list[np.ndarray]:
-        """The sums over all workers, divided, in new memory, as TensorFlow keeps what it is given.
+        """Return the sums over all workers, divided, in new memory, as TensorFlow keeps what it is
+        given.
 
         All are NaN if gradients may be compressed and a worker has a NaN or Inf in one.
 
@@ -165,7 +166,7 @@ class _Group:
 
 
 def _is_finite(values: np.ndarray) -> bool:
-    """Whether there is no NaN or Inf in float32 or float16."""
+    """Return whether there is no NaN or Inf in float32 or float16."""
     if values.dtype == np.float16:  # of which NumPy's isfinite takes five times as long
         return bool((values.view(np.uint16) & 0x7FFF).max() < 0x7C00)
     return bool(np.isfinite(values).all())
@@ -182,7 +183,8 @@ class _Groups:
         self._made: dict[tuple, _Group] = {}
 
     def of(self, gradients: list[tf.Tensor | None], variables: Sequence) -> _Group:
-        """The group of what is to be sent; all workers ask for new ones in the same order."""
+        """Return the group of what is to be sent; all workers ask for new ones in the same
+        order."""
         # A gradient that is None has a number, too: those of others depend on no gradient.
         keys = tuple(self._key(variable) for variable in variables)
         wanted = keys, tuple(gradient is None for gradient in gradients)
@@ -220,7 +222,8 @@ class _Groups:
 
 
 def _name_of_all(gradients: list, variables: Sequence) -> str:
-    """A text that must be the same on all workers: the number of gradients, and which are None."""
+    """Return a text that must be the same on all workers: the number of gradients, and which are
+    None."""
     without = [
         f"{i} {name_of(variable) if hasattr(variable, 'assign') else 'a tensor'}"
         for i, (gradient, variable) in enumerate(zip(gradients, variables))

@@ -46,7 +46,7 @@ class Job:
         return self._compression is not None and self._compression.type != "none"
 
     def initialised(self, keys: Sequence[int]) -> None:
-        """Notes keys of gradients, in their order; loads what was saved of them.
+        """Note keys of gradients, in their order; load what was saved of them.
 
         :raises HipressError: if that does not fit them
         """
@@ -76,7 +76,7 @@ class Job:
     def compress(
         self, wanted: str | Mapping[str, object] | CompressionConfig, feedback: bool = False
     ) -> None:
-        """Sets the job's compression, or checks that it is the one that is set.
+        """Set the job's compression, or checks that it is the one that is set.
 
         :param feedback: whether who asks bears error feedback
         :raises ValueError: if it is another one
@@ -108,7 +108,7 @@ _job: Job | None = None
 
 
 def join() -> Job:
-    """The job of this process; the first call joins it.
+    """Return the job of this process; the first call joins it.
 
     :raises HipressError: in one sentence, if the environment is wrong or somebody is missing
     """
@@ -119,7 +119,7 @@ def join() -> Job:
 
 
 def init() -> None:
-    """Joins the job and blocks until everybody is there; every other call does so, too.
+    """Join the job and block until everybody is there; every other call does so, too.
 
     :raises HipressError: in one sentence, if the environment is wrong or somebody is missing
     """
@@ -127,13 +127,13 @@ def init() -> None:
 
 
 def rank() -> int:
-    """The number of this worker, from 0."""
+    """Return the number of this worker, from 0."""
     node = join().node
     return 0 if node is None else node.rank
 
 
 def size() -> int:
-    """The number of workers in the job."""
+    """Return the number of workers in the job."""
     node = join().node
     return 1 if node is None else node.num_workers
 
@@ -145,13 +145,13 @@ def stats() -> dict[str, int]:
 
 
 def explain() -> Explanation:
-    """Why gradients are synchronised as they are, and what was measured; to be printed."""
+    """Why gradients are synchronized as they are, and what was measured; to be printed."""
     node = join().node
     return Explanation("uncompressed, for there is one worker") if node is None else node.explain()
 
 
 def save_states(path: str | os.PathLike[str]) -> None:
-    """Saves what compression remembers: residuals, momentum of codecs, counts of random ones.
+    """Save what compression remembers: residuals, momentum of codecs, counts of random ones.
 
     Every worker calls it, after the same step, beside its checkpoint of model and optimizer. Each
     writes ``path.worker-RANK``, at once; worker 0's holds the servers' part, too. Where nothing is
@@ -165,7 +165,7 @@ def save_states(path: str | os.PathLike[str]) -> None:
 
 
 def load_states(path: str | os.PathLike[str]) -> None:
-    """Loads what :func:`save_states` saved, in a job of the same shape.
+    """Load what :func:`save_states` saved, in a job of the same shape.
 
     The job then goes on with the same bits. Every worker calls it, before training; variables get
     theirs when they are first used.
@@ -176,5 +176,5 @@ def load_states(path: str | os.PathLike[str]) -> None:
 
 
 def shutdown() -> None:
-    """Leaves the job in peace, as the end of the process does; after it nothing can be sent."""
+    """Leave the job in peace, as the end of the process does; after it nothing can be sent."""
     join().leave()

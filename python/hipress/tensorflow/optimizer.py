@@ -18,7 +18,7 @@ class _Distributed:
 
     @classmethod
     def from_config(cls, *args, **kwargs):
-        """Makes one of the optimizer's own class, which averages nothing."""
+        """Make one of the optimizer's own class, which averages nothing."""
         return cls.__mro__[2].from_config(*args, **kwargs)
 
     def apply(self, grads, trainable_variables=None):
@@ -44,7 +44,7 @@ def DistributedOptimizer(  # Horovod's name
     op: str = "average",
     sparse_as_dense: bool = False,
 ) -> keras.optimizers.Optimizer:
-    """Makes ``optimizer`` average gradients over the workers, compressed, before it uses them.
+    """Make ``optimizer`` average gradients over the workers, compressed, before it uses them.
 
     >>> optimizer = hvd.DistributedOptimizer(keras.optimizers.SGD(0.1), {"type": "tbq"})
     >>> model.compile(optimizer, "sparse_categorical_crossentropy", jit_compile=False)
@@ -70,8 +70,8 @@ def DistributedOptimizer(  # Horovod's name
 
 
 def bears_feedback(optimizer: keras.optimizers.Optimizer) -> bool:
-    """Whether training bears residuals as it is: SGD does, as it adds gradients up, unless it clips
-    what residuals have saved up; of subclasses nothing is known."""
+    """Return whether training bears residuals as it is: SGD does, as it adds gradients up, unless
+    it clips what residuals have saved up; of subclasses nothing is known."""
     clips = (optimizer.clipnorm, optimizer.clipvalue, optimizer.global_clipnorm)
     return (
         type(optimizer) is keras.optimizers.SGD
@@ -83,7 +83,7 @@ def bears_feedback(optimizer: keras.optimizers.Optimizer) -> bool:
 def averaging(
     optimizer: keras.optimizers.Optimizer, average: Callable[[list, list], list]
 ) -> keras.optimizers.Optimizer:
-    """Makes ``optimizer`` use what ``average`` makes of gradients and their variables.
+    """Make ``optimizer`` use what ``average`` makes of gradients and their variables.
 
     :raises ValueError: for another optimizer
     """

@@ -150,5 +150,6 @@ class Outer:
 
 
 def _tensor(values: np.ndarray) -> tf.Tensor:
-    """A copy: TensorFlow may use the memory of an array that it is given, and ours changes."""
+    """Return a copy: TensorFlow may use the memory of an array that it is given, and ours
+    changes."""
     return tf.convert_to_tensor(values.copy())

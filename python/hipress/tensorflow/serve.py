@@ -10,7 +10,7 @@ from hipress.runtime.node import HipressError, Node
 
 
 def until_the_end() -> None:
-    """Serves until the job ends, then ends the process: 0 if all workers left in peace, else 1."""
+    """Serve until the job ends, then end the process: 0 if all workers left in peace, else 1."""
     # Waiting in native code, Python would not get to its own handler of Ctrl-C.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     name, status, node = os.environ["DMLC_ROLE"], 0, None

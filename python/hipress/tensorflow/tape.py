@@ -57,7 +57,8 @@ class DistributedGradientTape:
     batch_jacobian = jacobian
 
     def gradient(self, target: Any, sources: Any, *args: Any, **options: Any) -> Any:
-        """The tape's gradients, averaged, in the structure of ``sources``, which are variables.
+        """Return the tape's gradients, averaged, in the structure of ``sources``, which are
+        variables.
 
         :raises ValueError: in one sentence, for a gradient that cannot be sent
         """

@@ -5,11 +5,11 @@ in one bit, exchange the half of what they still sum that the other one is respo
 results return the way the sums came. Seen from one partition that is a binomial tree to its owner:
 each worker decodes what it received, adds its own gradient, and encodes the sum with a residual of
 its own. The owner's payload goes back unchanged. Each of the other N-P workers hands its gradients
-to a neighbour before, and gets the results after.
+to a neighbor before, and gets the results after.
 
 Cost per gradient of m bytes: 2·log2 P steps, and 2 more if N > P; with P partitions or more, each
-of the P sends and receives 2(P-1)/P·m, and m more if it has such a neighbour. A worker encodes m
-and decodes at most 2m (3m with a neighbour).
+of the P sends and receives 2(P-1)/P·m, and m more if it has such a neighbor. A worker encodes m
+and decodes at most 2m (3m with a neighbor).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ REDUCE, SHARE = 0, 1
 
 
 def fill(graph: Graph, request: GraphRequest) -> None:
-    """Adds the tasks; participant ``home + p`` owns partition p."""
+    """Add the tasks; participant ``home + p`` owns partition p."""
     size = 1 << request.num_workers.bit_length() - 1
     spare = request.num_workers - size
     # Ranks 0, 2, ... of the first 2·spare hand over to the rank after them.
@@ -31,8 +31,8 @@ def fill(graph: Graph, request: GraphRequest) -> None:
 
 
 def _binomial(graph: Graph, p: int, ranks: list[int], spare: int, owner: int) -> None:
-    """Adds partition ``p``'s tasks; ``ranks`` are the participants', the first ``spare`` of which
-    have the rank before theirs as a neighbour, ``owner`` is the number of one."""
+    """Add partition ``p``'s tasks; ``ranks`` are the participants', the first ``spare`` of which
+    have the rank before theirs as a neighbor, ``owner`` is the number of one."""
     inputs: dict[int, list[tuple[int, int]]] = {rank: [(rank, GRADIENT)] for rank in ranks}
     summands = dict.fromkeys(ranks, 1)
     edges: list[tuple[int, int]] = []  # (from, to) of the sums, in order of the steps

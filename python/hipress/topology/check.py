@@ -26,7 +26,7 @@ class _Value:
 
 
 def check(graph: Graph) -> None:
-    """Checks a synchronous graph.
+    """Check a synchronous graph.
 
     :raises GraphError: naming the node and partition where it goes wrong
     """

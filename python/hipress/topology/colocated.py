@@ -17,13 +17,13 @@ from hipress.topology.topology import Cost, GraphRequest, Prices, Symmetry, Term
 
 
 def fill(graph: Graph, request: GraphRequest) -> None:
-    """Adds the tasks; partition p's owner is worker ``home + p``."""
+    """Add the tasks; partition p's owner is worker ``home + p``."""
     owners = [(request.home + p) % request.num_workers for p in range(len(graph.partitions))]
     exchange(graph, request.num_workers, owners)
 
 
 def exchange(graph: Graph, num_workers: int, owners: list[int], spread: bool = True) -> None:
-    """Adds the tasks: every worker sends each partition to its owner, one of them, and back.
+    """Add the tasks: every worker sends each partition to its owner, one of them, and back.
 
     :param spread: each worker begins with the owner to its right, and each owner answers the worker
         to its right first, so that not all send to the same one at the same time; what that buys,
@@ -70,7 +70,7 @@ def cost(nodes: int, partitions: int, prices: Prices) -> Cost:
 
 
 def published(nodes: int, partitions: int) -> Terms:
-    """The published terms, which are those of parameter servers."""
+    """Return the published terms, which are those of parameter servers."""
     return Terms(
         encode=min(partitions + 1, nodes),
         decode=min(nodes - 1 + partitions, 2 * (nodes - 1)),

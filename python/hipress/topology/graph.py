@@ -1,4 +1,4 @@
-"""The task graph of one gradient: what every node does to synchronise it, and in which order.
+"""The task graph of one gradient: what every node does to synchronize it, and in which order.
 
 A gradient of ``n`` elements is cut into partitions. Each node has a list of tasks; a task's inputs
 are earlier tasks of the same node (their results) or :data:`GRADIENT`, what the user pushed. A send
@@ -141,7 +141,7 @@ class Graph:
         step: int = 0,
         num_summands: int = 1,
     ) -> int:
-        """Appends a task to ``node``'s list and returns its index there.
+        """Append a task to ``node``'s list and return its index there.
 
         Add a SEND before its RECV, so that it is known whether that has ``no_upstream``.
         """
@@ -161,7 +161,7 @@ class Graph:
 
 
 def cut(begin: int, end: int, size: int, granularity: int = 1) -> list[Partition]:
-    """Cuts elements ``begin`` to ``end`` into partitions of at most about ``size`` elements.
+    """Cut elements ``begin`` to ``end`` into partitions of at most about ``size`` elements.
 
     The pieces are as equal as multiples of ``granularity`` (the codec's block, in elements) allow;
     only the last may have another length.
@@ -176,5 +176,5 @@ def cut(begin: int, end: int, size: int, granularity: int = 1) -> list[Partition
 
 
 def cut_into(n: int, pieces: int) -> list[Partition]:
-    """Cuts ``n`` elements into ``pieces`` partitions, fewer if blocks of BLOCK do not suffice."""
+    """Cut ``n`` elements into ``pieces`` partitions, fewer if blocks of BLOCK do not suffice."""
     return cut(0, n, -(-n // max(pieces, 1)), BLOCK)

@@ -21,7 +21,7 @@ INSIDE, BETWEEN, RESULT, SHARE = 0, 1, 2, 3
 
 
 def fill(graph: Graph, request: GraphRequest) -> None:
-    """Adds the tasks, with ``devices_per_host`` workers on each host."""
+    """Add the tasks, with ``devices_per_host`` workers on each host."""
     num_workers, devices_per_host = request.num_workers, request.devices_per_host
     hosts = [
         list(range(first, min(first + devices_per_host, num_workers)))
@@ -38,7 +38,7 @@ def fill(graph: Graph, request: GraphRequest) -> None:
 
 
 def _collect(graph: Graph, p: int, host: list[int], collector: int) -> int:
-    """The collector's encode of its host's sum."""
+    """Return the collector's encode of its host's sum."""
     here = worker(collector)
     if len(host) == 1:
         return graph.add(here, Op.ENCODE, p, GRADIENT)
@@ -56,7 +56,7 @@ def _collect(graph: Graph, p: int, host: list[int], collector: int) -> int:
 def _between(
     graph: Graph, p: int, collectors: list[int], sums: list[int], owner: int, summands: int
 ) -> list[int]:
-    """Merges the hosts' sums at host ``owner``; returns each collector's task with the result."""
+    """Merge the hosts' sums at host ``owner``; return each collector's task with the result."""
     at = worker(collectors[owner])
     values = list(sums)
     for host, rank in enumerate(collectors):

@@ -8,7 +8,7 @@ from hipress.topology.graph import GRADIENT, PLAIN, Graph, Node, Op, Task
 
 
 def origins(graph: Graph) -> dict[tuple[Node, int], tuple[Node, int]]:
-    """The ENCODE, by node and index, that each payload of each node came out of."""
+    """Return the ENCODE, by node and index, that each payload of each node came out of."""
     sent = {
         (node, task.peer, task.partition, task.step): (node, task.inputs[0])
         for node, tasks in graph.tasks.items()
@@ -29,8 +29,8 @@ def origins(graph: Graph) -> dict[tuple[Node, int], tuple[Node, int]]:
 
 
 def results(graph: Graph) -> set[tuple[Node, int]]:
-    """The ENCODEs whose payloads are decoded as results (a reduce-scatter has none: its results
-    are sums that nobody else needs)."""
+    """Return the ENCODEs whose payloads are decoded as results (a reduce-scatter has none: its
+    results are sums that nobody else needs)."""
     origin = origins(graph)
     return {
         origin[node, task.inputs[0]]
@@ -41,7 +41,7 @@ def results(graph: Graph) -> set[tuple[Node, int]]:
 
 
 def first_encoders(tasks: Iterable[Task]) -> dict[int, int]:
-    """The first task of each partition that encodes something with this node's own gradient.
+    """Return the first task of each partition that encodes something with this node's own gradient.
 
     :param tasks: of one node
     """
@@ -56,7 +56,7 @@ def first_encoders(tasks: Iterable[Task]) -> dict[int, int]:
 
 
 def own_encoders(graph: Graph, partition: int) -> list[Task]:
-    """The ENCODEs of a partition that compress one node's own gradient by itself."""
+    """Return the ENCODEs of a partition that compress one node's own gradient by itself."""
     return [
         task
         for tasks in graph.tasks.values()
@@ -69,7 +69,7 @@ def own_encoders(graph: Graph, partition: int) -> list[Task]:
 
 
 def residual_takers(graph: Graph, partition: int) -> list[Task]:
-    """The ENCODEs of a partition among which a residual of all nodes is dealt out: those of
+    """Return the ENCODEs of a partition among which a residual of all nodes is dealt out: those of
     :func:`own_encoders`; where only sums are compressed, each node's first with its own gradient,
     which sends its share as it is."""
     own = own_encoders(graph, partition)

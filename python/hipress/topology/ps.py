@@ -28,7 +28,7 @@ from hipress.topology.topology import GraphRequest, Symmetry, Topology
 
 
 def place(request: GraphRequest) -> tuple[list[Partition], list[int]]:
-    """Partitions of a gradient, and the server of each.
+    """Return the partitions of a gradient, and the server of each.
 
     A small gradient goes whole to server ``home``; a big one is cut into one contiguous shard per
     server (an optimizer then sees one array per key and server), and each shard into partitions.
@@ -38,7 +38,7 @@ def place(request: GraphRequest) -> tuple[list[Partition], list[int]]:
     n, num_servers, home = request.n, request.num_servers, request.home
     if request.partitions is not None:
         cuts = cut_into(n, request.partitions)
-        used = min(len(cuts), num_servers)  # neighbours share a server: its shard is one array
+        used = min(len(cuts), num_servers)  # neighbors share a server: its shard is one array
         return cuts, [(home + p * used // len(cuts)) % num_servers for p in range(len(cuts))]
     if n < request.bigarray_bound or num_servers == 1:
         shards = {home % num_servers: Partition(0, n)}
@@ -55,7 +55,7 @@ def place(request: GraphRequest) -> tuple[list[Partition], list[int]]:
 
 
 def fill(graph: Graph, request: GraphRequest) -> None:
-    """Adds the tasks.
+    """Add the tasks.
 
     With ``sync=False`` a server applies each worker's push as it comes and sends no replies;
     workers fetch the weights when they pull.

@@ -19,7 +19,7 @@ from hipress.topology.graph import GRADIENT, PLAIN, Graph, Node, Op, Role, Task
 
 
 def compression(type: str, **params: object) -> Callable[[Node, Task], Compressor | None]:
-    """Makes compressors of compression parameters as a store does, one for each ENCODE.
+    """Make compressors of compression parameters as a store does, one for each ENCODE.
 
     >>> run = Reference(graph, compression("2bit", threshold=0.5))
     """
@@ -53,7 +53,7 @@ class Reference:
         }
 
     def step(self, gradients: dict[Node, np.ndarray]) -> dict[Node, np.ndarray]:
-        """One iteration: the synchronised gradient of every worker.
+        """Return one iteration: the synchronized gradient of every worker.
 
         :param gradients: float32 of shape (n,) per worker
         :raises RuntimeError: if the graph waits for itself (a deadlock)

@@ -17,7 +17,7 @@ HUB = 0
 
 
 def fill(graph: Graph, request: GraphRequest) -> None:
-    """Adds the tasks; ``home`` plays no part."""
+    """Add the tasks; ``home`` plays no part."""
     exchange(graph, request.num_workers, [HUB] * len(graph.partitions))
 
 

@@ -39,7 +39,7 @@ TOPOLOGIES: dict[str, Topology] = {}
 
 
 def register(topology: Topology) -> None:
-    """Makes a topology known by its name, wherever one can be chosen.
+    """Make a topology known by its name, wherever one can be chosen.
 
     :raises ValueError: if there is one of that name, or it is no name
     """
@@ -59,13 +59,13 @@ def names(servers: bool | None = None) -> list[str]:
 
 
 def either(choices: Iterable[str]) -> str:
-    """Names as a sentence has them: "ps, ring or tree"."""
+    """Return the names as a sentence has them: "ps, ring or tree"."""
     *others, last = choices
     return f"{', '.join(others)} or {last}" if others else last
 
 
 def named(topology: str) -> str:
-    """The registered name for ``topology``, however it is capitalised (``PS``, ``Ring``).
+    """Return the registered name for ``topology``, however it is capitalized (``PS``, ``Ring``).
 
     :raises ValueError: listing the names there are
     """
@@ -76,13 +76,13 @@ def named(topology: str) -> str:
 
 
 def default(num_servers: int) -> str:
-    """The topology of a job that does not choose one."""
+    """Return the topology of a job that does not choose one."""
     return names(servers=num_servers > 0)[0]
 
 
 def among_workers(topology: str) -> str:
-    """The name of ``topology`` in a job that never has servers: "ps" is "colocated" there, whose
-    workers are the servers.
+    """Return the name of ``topology`` in a job that never has servers: "ps" is "colocated" there,
+    whose workers are the servers.
 
     :raises ValueError: listing the names there are
     """
@@ -102,7 +102,7 @@ def that_encode_each() -> str:
 def build(
     topology: str, n: int, num_workers: int, num_servers: int = 0, **options: object
 ) -> Graph:
-    """The graph of one gradient of ``n`` elements.
+    """Return the graph of one gradient of ``n`` elements.
 
     :param options: the other fields of a :class:`.GraphRequest`: ``home``,
         ``partition_elements``, ``partitions``, ``bigarray_bound``, ``sync``,

@@ -66,14 +66,14 @@ class Prices:
     """Many small gradients are pushed at a time."""
 
     def owned(self, nodes: int, partitions: int) -> float:
-        """Partitions that the busiest node owns: of many gradients, whose owners differ, an equal
+        """Partition that the busiest node owns: of many gradients, whose owners differ, an equal
         share."""
         return partitions / nodes if self.together else -(-partitions // nodes)
 
 
 @dataclass(frozen=True)
 class Cost:
-    """The cost of synchronising a gradient, in codec time and messages of a partition each."""
+    """The cost of synchronizing a gradient, in codec time and messages of a partition each."""
 
     codec: float
     """Seconds of codecs on one partition's way, over all nodes that it leads through."""
@@ -106,7 +106,7 @@ def cuts_for(
     partition_elements: int = PARTITION_ELEMENTS,
     partitions: int | None = None,
 ) -> list[Partition]:
-    """Cuts ``n`` elements as a serverless topology does: into ``partitions``, or, if that is None,
+    """Cut ``n`` elements as a serverless topology does: into ``partitions``, or, if that is None,
     into equal parts for all workers of at most about ``partition_elements``."""
     if partitions is None:
         partitions = -(-n // max(partition_elements, 1))

@@ -146,7 +146,7 @@ struct CodecInfo {
 
 /// All registered codecs, in name order. A copy: others may be loaded meanwhile.
 std::vector<CodecInfo> Codecs();
-/// Adds a codec; done by static initialisers (HIPRESS_REGISTER_CODEC) or by a loaded library.
+/// Adds a codec; done by static initializers (HIPRESS_REGISTER_CODEC) or by a loaded library.
 bool RegisterCodec(CodecInfo info);
 
 /*!

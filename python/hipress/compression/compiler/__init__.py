@@ -40,7 +40,7 @@ loaded_sources: dict[str, Path] = {}
 
 
 def compile_file(path: str | os.PathLike[str]) -> Program:
-    """The optimised program of a source file.
+    """Return the optimized program of a source file.
 
     :raises CompileError: with line and column, for anything wrong in it
     :raises hipress.base.files.FileError: if it cannot be read

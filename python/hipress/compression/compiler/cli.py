@@ -64,7 +64,8 @@ def _fail(message: object) -> None:
 
 
 def _read_pair(source: Path) -> Program:
-    """The program of a file or, if that has only an encoder or a decoder, of it and its partner.
+    """Return the program of a file or, if that has only an encoder or a decoder, of it and its
+    partner.
 
     HiPress's compiler took one function a file: the partner of TernGradEncode.pse is
     TernGradDecode.pse in the same folder, and both are the algorithm TernGrad.
@@ -159,7 +160,8 @@ def _inputs(n: int) -> dict[str, np.ndarray]:
 
 
 def _same(one: Compiled, two: Interpreter, x: np.ndarray) -> bool:
-    """Whether two coders of an algorithm agree in every bit, of states after several steps, too."""
+    """Return whether two coders of an algorithm agree in every bit, of states after several steps,
+    too."""
     states: tuple[dict, dict] = ({}, {})
     for step in range(_STEPS):
         given = np.roll(x, step)  # what is NaN or Inf is in another place
@@ -176,7 +178,7 @@ def _same(one: Compiled, two: Interpreter, x: np.ndarray) -> bool:
 
 
 def _same_but_nan(one: np.ndarray, two: np.ndarray) -> bool:
-    """Whether the bits are the same, where any NaN is as good as another."""
+    """Return whether the bits are the same, where any NaN is as good as another."""
     nan = np.isnan(one) & np.isnan(two)
     return np.array_equal(one.view(np.uint32)[~nan], two.view(np.uint32)[~nan])
 

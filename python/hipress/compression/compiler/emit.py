@@ -19,7 +19,7 @@ from hipress.compression.compiler.runtime.native import COMMON_FLAGS, include_di
 
 
 def body(program: Program, target: str) -> dict[str, str]:
-    """The codec alone, by file name.
+    """Return the codec alone, by file name.
 
     :param target: cpu, cuda or numpy
     :raises CompileError: if the target cannot express it
@@ -33,7 +33,7 @@ def body(program: Program, target: str) -> dict[str, str]:
 
 
 def wrapper(program: Program, framework: str) -> dict[str, str]:
-    """The operators of a framework, by file name."""
+    """Return the operators of a framework, by file name."""
     return {f"{program.identifier}_{framework}.h": operators.wrapper(program, framework)}
 
 
@@ -46,7 +46,7 @@ def registration(program: Program, framework: str) -> dict[str, str]:
 
 
 def load_line(program: Program, framework: str, folder: Path) -> str:
-    """The Python that loads what build.sh made."""
+    """Return the Python that loads what build.sh made."""
     library = str(folder.resolve() / f"lib{program.identifier}_{framework}.so")
     return {
         "mxnet": f"mx.library.load({library!r})",

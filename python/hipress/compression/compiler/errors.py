@@ -39,7 +39,7 @@ class CompileError(ValueError):
         return f"{head}\n    {line}\n    {' ' * (self.pos.column - 1)}^"
 
     def located(self, source: str, path: str) -> CompileError:
-        """The same error with the text and the file it belongs to."""
+        """Return the same error with the text and the file it belongs to."""
         return CompileError(self.message, self.pos, source, path)
 
 

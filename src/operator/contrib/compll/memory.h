@@ -212,7 +212,7 @@ COMPLL_INLINE V Gather(const T* data, int64_t size, I index) {
 
 /// Consecutive elements in one run of a sample: 16 bytes.
 constexpr int kRun = 4;
-/// The same for the indices at `at`, which come in runs of neighbours, but for the last of all.
+/// The same for the indices at `at`, which come in runs of neighbors, but for the last of all.
 template <bool kTail, typename V, typename T>
 COMPLL_INLINE V GatherRuns(const T* data, int64_t size, const int32_t* at, I index) {
   if (kTail || at[kLanes - kRun] + kRun > size) return Gather<V>(data, size, index);

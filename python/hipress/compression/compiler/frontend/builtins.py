@@ -104,8 +104,8 @@ def _pointwise(x: Expressions, node: ast.Call, args: tuple[Instr, ...]) -> Instr
 
 
 def _in_memory(x: Expressions, node: ast.Node) -> Vec:
-    """A vector of float that is used as a whole: of a gradient of any type, or of what lies at any
-    address in a payload, a copy."""
+    """Return a vector of float that is used as a whole: of a gradient of any type, or of what lies
+    at any address in a payload, a copy."""
     value = x.floats(x.vector(node), node)
     if x.vectors[value.name].kind not in ("input", "field"):
         return value
@@ -114,7 +114,7 @@ def _in_memory(x: Expressions, node: ast.Node) -> Vec:
 
 
 def _is_of_payload(value: Instr) -> bool:
-    """Whether a number of a decoder depends on what a payload says."""
+    """Return whether a number of a decoder depends on what a payload says."""
     return value.op == "field" or bool(value.vec) or any(map(_is_of_payload, value.args))
 
 
@@ -177,7 +177,7 @@ def _reduce(x: Expressions, node: ast.Call, hint: str, elem_type: object) -> Sca
 
 
 def _combiner(x: Expressions, function: Closure, type_: str, node: ast.Call) -> Block:
-    """A lambda of two values as a block of its own; it may use constants only."""
+    """Return a lambda of two values as a block of its own; it may use constants only."""
     lanes, x.lanes = x.lanes, []
     params = [Instr("arg", [], type_, attrs={"number": number}) for number in (0, 1)]
     result = x.cast(x.call_lambda(function, params, node.pos), type_)

@@ -50,7 +50,7 @@ class Expressions(Emitter):
         self.inside: scope.Names | None = None
 
     def scalar(self, node: ast.Node) -> Instr:
-        """An expression that must be a number."""
+        """Return an expression that must be a number."""
         result = self.expr(node)
         if isinstance(result, Scalar):
             return self.uniform(result.value)
@@ -58,7 +58,7 @@ class Expressions(Emitter):
         raise CompileError(f"expected a number, but this is {what}", node.pos)
 
     def boolean(self, node: ast.Node) -> Instr:
-        """An expression that must be a number, as a condition."""
+        """Return an expression that must be a number, as a condition."""
         return self.truth(self.scalar(node))
 
     def expr(
@@ -155,7 +155,7 @@ class Expressions(Emitter):
         return Scalar(self.emit("load_at", [index], vector.value_type, [base.name]))
 
     def element_at(self, base: Vec, at: Instr, node: ast.Index) -> Instr:
-        """One element of a vector, outside of loops."""
+        """Return one element of a vector, outside of loops."""
         vector = self.vectors[base.name]
         if vector.packed:
             raise CompileError(
@@ -182,7 +182,7 @@ class Expressions(Emitter):
         return self.emit("element", [at], value_type, [base.name])
 
     def anywhere(self, vector: Vector, node: ast.Expr) -> None:
-        """Refuses reads of other elements than the lambda's own in a vector of narrow ones."""
+        """Refuse reads of other elements than the lambda's own in a vector of narrow ones."""
         if vector.elem not in ("f32", "i32", "u32"):
             raise CompileError(
                 "of a vector of elements of 16 bits or less a lambda reads its own element only: "
@@ -191,7 +191,7 @@ class Expressions(Emitter):
             )
 
     def bucket_of(self, at: Instr) -> Instr | None:
-        """The parameter b of an index i / b whose values are multiples of 64, else None."""
+        """Return the parameter b of an index i / b whose values are multiples of 64, else None."""
         if at.op != "div" or at.args[0].op != "index" or at.args[1].op != "cast":
             return None
         param = at.args[1].args[0]
@@ -263,7 +263,7 @@ class Expressions(Emitter):
     def elementwise(
         self, values: list, function, type_: ast.TypeName | None, hint: str, pos: Pos
     ) -> Vec:
-        """A new vector: function of the values' elements, which must be of one size."""
+        """Return a new vector: function of the values' elements, which must be of one size."""
         sources = [value for value in values if not isinstance(value, Scalar)]
         domain = self.size_of(sources[0])
         for source in sources[1:]:
@@ -371,7 +371,7 @@ class Expressions(Emitter):
     # Arguments of calls ----------------------------------------------------------------------
 
     def vector(self, node: ast.Node, ranges: bool = False) -> Vec | Range:
-        """An argument that must be a vector (or, if `ranges`, may be a range)."""
+        """Return an argument that must be a vector (or, if `ranges`, may be a range)."""
         value = self.expr(node)
         if isinstance(value, Vec) or (ranges and isinstance(value, Range)):
             return value

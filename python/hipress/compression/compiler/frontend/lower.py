@@ -45,7 +45,7 @@ class Lowerer:
             x.env.declare(name, Vec(name))
 
     def condition(self, name: str, node: ast.Node) -> Instr:
-        """Whether a state is kept: a bool of the parameters."""
+        """Return whether a state is kept: a bool of the parameters."""
         value = self.x.boolean(node)
         for instr in backward(value, self.x.body):
             if instr.vec or instr.op in ("n", "step"):
@@ -53,7 +53,7 @@ class Lowerer:
         return value
 
     def run(self) -> Function:
-        """The function's IR.
+        """Return the function's IR.
 
         :raises CompileError: for an error of the user's
         """
@@ -161,7 +161,7 @@ class Lowerer:
             self.store_into(node.name, node.value)
 
     def finish(self, pos: Pos) -> None:
-        """Notes that the output is assigned.
+        """Note that the output is assigned.
 
         :raises CompileError: if it was, or may not be
         """

@@ -107,7 +107,7 @@ def _text(token: lark.Token) -> str:
 
 
 def _parts(items: tuple) -> tuple[dict[str, object], list[lark.Token]]:
-    """The parts of a declaration that have names, and its tokens."""
+    """Return the parts of a declaration that have names, and its tokens."""
     parts = dict(item for item in items if isinstance(item, tuple))
     return parts, [item for item in items if isinstance(item, lark.Token)]
 
@@ -117,7 +117,7 @@ def _body(part: ast.Node | tuple) -> tuple[ast.Node, ...]:
 
 
 def _node(kind: type, at_child: bool = False) -> Callable:
-    """A rule whose children are the fields of a node, and where the node is."""
+    """Return a rule whose children are the fields of a node, and where the node is."""
 
     def build(self, meta, *children):
         pos = _pos(children[0] if at_child else meta)
@@ -127,7 +127,7 @@ def _node(kind: type, at_child: bool = False) -> Callable:
 
 
 def _part(name: str) -> Callable:
-    """A part of a declaration, for _parts()."""
+    """Return a part of a declaration, for _parts()."""
     return lambda self, meta, value: (name, value)
 
 

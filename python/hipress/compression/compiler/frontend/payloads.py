@@ -28,7 +28,7 @@ def _pack_of(x: Expressions, node: ast.Node) -> tuple[ast.Node, str, int]:
 
 
 def _pack_indices(x: Expressions, node: ast.Call) -> tuple[Instr | None, str]:
-    """The bytes of ascending indices, uint8, and for pack_gaps how many they are."""
+    """Return the bytes of ascending indices, uint8, and for pack_gaps how many they are."""
     expect_args(node, 1)
     index = x.vector(node.args[0])
     if not ascend(index.name, x.n, x.body, x.vectors):
@@ -48,7 +48,7 @@ def _pack_indices(x: Expressions, node: ast.Call) -> tuple[Instr | None, str]:
 
 
 def _new_packed(x: Expressions, of: str, elem: str, size: Instr, kind: str = "temp") -> str:
-    """A vector without a variable, with a name that no variable has."""
+    """Return a vector without a variable, with a name that no variable has."""
     name = f"{of}_packed"
     while name in x.vectors or name in x.env:
         name += "_"
@@ -158,7 +158,7 @@ def _field_type(x: Expressions, node: ast.Node, value: Scalar) -> str:
 
 
 def call_statement(x: Expressions, node: ast.Call) -> bool:
-    """An extract or a require; returns True if it has assigned the output."""
+    """Return an extract or a require; returns True if it has assigned the output."""
     if node.name == "require":
         if len(node.args) != 2 or not isinstance(node.args[1], ast.String):
             raise CompileError('require takes require(condition, "message")', node.pos)
@@ -246,7 +246,7 @@ def _extract_field(
 
 
 def _field_size(x: Expressions, node: ast.Name, declaration: ast.Declare) -> Instr:
-    """The elements of a vector in the payload: as many as the gradient's, or fewer."""
+    """Return the elements of a vector in the payload: as many as the gradient's, or fewer."""
     if declaration.size is None:
         return x.n
     size = x.whole(declaration.size)
@@ -257,7 +257,7 @@ def _field_size(x: Expressions, node: ast.Name, declaration: ast.Declare) -> Ins
 def _extract_indices(
     x: Expressions, form: str, node: ast.Name, declaration: ast.Declare
 ) -> tuple[list[Instr], str, str]:
-    """Takes the bytes of ascending indices from the payload; how many indices they are, for
+    """Take the bytes of ascending indices from the payload; how many indices they are, for
     pack_gaps how many bytes, and the names of the indices and of the bytes."""
     type_ = declaration.type
     if not declaration.vector or scope.storage(type_) != "i32":
@@ -279,7 +279,7 @@ def _extract_indices(
 def _extract_where(
     x: Expressions, node: ast.Name, declaration: ast.Declare, mask: ast.Node
 ) -> list[str]:
-    """Takes the bits under a mask from the payload; the names of the vector that they will be in
+    """Take the bits under a mask from the payload; the names of the vector that they will be in
     where they were, of these bits and of the mask."""
     type_ = declaration.type
     if not declaration.vector or declaration.size is not None or scope.storage(type_) != "u<1>":

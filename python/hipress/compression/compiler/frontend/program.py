@@ -68,7 +68,7 @@ class _Reader:
         return program
 
     def functions(self) -> tuple[ast.Function | None, ast.Function | None]:
-        """The encoder and the decoder, told apart by their signatures."""
+        """Return the encoder and the decoder, told apart by their signatures."""
         found: dict[str, ast.Function] = {}
         for function in self.file.functions:
             heads = [(f.type.base, f.vector) for f in function.formals[:2]]
@@ -217,7 +217,7 @@ def _check_optional(encode: Function) -> None:
 
 
 def _static_names(*functions: ast.Function | None) -> dict[str, ast.TypeName]:
-    """Names in uint<name>, with one of their uses."""
+    """Return the names in uint<name>, with one of their uses."""
     found: dict[str, ast.TypeName] = {}
 
     def visit(item: object) -> None:

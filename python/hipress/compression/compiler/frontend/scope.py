@@ -107,16 +107,16 @@ class Names:
         self._variables[name].value = value
 
     def declared_here(self, name: str) -> bool:
-        """Whether this block, and not one around it, has declared a name."""
+        """Return whether this block, and not one around it, has declared a name."""
         return name in self._own
 
     def same(self, name: str, other: Names) -> bool:
-        """Whether a name is the same variable elsewhere."""
+        """Return whether a name is the same variable elsewhere."""
         variable = self._variables.get(name)
         return variable is not None and variable is other._variables.get(name)
 
     def known(self) -> list[str]:
-        """The names that stand for something."""
+        """Return the names that stand for something."""
         return sorted(name for name, item in self._variables.items() if item.value is not None)
 
     def values(self) -> dict[str, object]:
@@ -139,7 +139,7 @@ FLOAT, INT = ast.TypeName("float", None, None), ast.TypeName("int", None, None)
 
 
 def storage(type_: ast.TypeName) -> str:
-    """The IR's storage type of a vector with such elements."""
+    """Return the IR's storage type of a vector with such elements."""
     simple = {
         "float": "f32",
         "int": "i32",

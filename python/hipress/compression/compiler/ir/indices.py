@@ -45,7 +45,7 @@ def counts_buckets(size: Instr, domain: Instr, bucket: Instr) -> bool:
 
 
 def _add_terms(value: Instr, times: int, terms: dict[int, int]) -> int:
-    """Counts how often values are in a sum; returns its constant."""
+    """Count how often values are in a sum; return its constant."""
     if value.op in ("add", "sub"):
         right = times if value.op == "add" else -times
         left = _add_terms(value.args[0], times, terms)

@@ -16,7 +16,7 @@ Of loop bodies only
     store v[i], reduce (its value is a scalar outside the loop), bucket_reduce (writes v)
 Of functions only
     compact (indices where a mask is 1; the value is their number), topk, sort, random_indices (in
-    runs of neighbours: 1 or RUN), scatter, element, field, field_vector, end_of_payload, require,
+    runs of neighbors: 1 or RUN), scatter, element, field, field_vector, end_of_payload, require,
     pack_ascending (indices to bytes; the value is their number), unpack_ascending (bytes to
     indices, or the payload is refused), ascending_bytes (of args[0] indices below args[1]),
     gaps_bytes (of indices packed by their gaps), pack_gaps and unpack_gaps (as of pack_ascending;
@@ -190,7 +190,7 @@ class Param:
         return above and below and (self.multiple == 1 or value % self.multiple == 0)
 
     def allowed(self) -> str:
-        """The allowed values in words."""
+        """Return the allowed values in words."""
         kind = "an integer" if self.integer else "a finite number"
         show = str if self.integer else lambda value: repr(value).removesuffix(".0")
         if self.choices:

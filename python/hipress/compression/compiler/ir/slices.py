@@ -6,7 +6,7 @@ from hipress.compression.compiler.ir.ir import Function, Instr, Loop
 
 
 def backward(value: Instr, body: list[Instr]) -> list[Instr]:
-    """The instructions of a body that `value` depends on, itself included, in order."""
+    """Return the instructions of a body that `value` depends on, itself included, in order."""
     inside = {instr.id for instr in body}
     wanted: set[int] = set()
     todo = [value]
@@ -19,7 +19,8 @@ def backward(value: Instr, body: list[Instr]) -> list[Instr]:
 
 
 def clone(instrs: list[Instr], mapping: dict[int, Instr]) -> list[Instr]:
-    """Copies of instructions, whose operands are replaced as `mapping` says; extends mapping."""
+    """Return the copies of instructions, whose operands are replaced as `mapping` says; extends
+    mapping."""
     copies = []
     for instr in instrs:
         args = [mapping.get(arg.id, arg) for arg in instr.args]

@@ -49,7 +49,7 @@ class IRError(AssertionError):
 
 
 def verify(program: Program, after: str = "lowering") -> None:
-    """Checks every function of a program.
+    """Check every function of a program.
 
     :param after: the pass that made this IR, for the message
     :raises IRError: if a value is used before it is made, a type is wrong, a vector is unknown or

@@ -52,7 +52,7 @@ def fits(value: Instr, bits: int | str, params: dict[str, Param]) -> bool:
 
 
 def wanted_bits(value: Instr, body: list[Instr], params: dict[str, Param]) -> int:
-    """The bits of an i32 of a loop's body that decide anything: a mask of 32 bits."""
+    """Return the bits of an i32 of a loop's body that decide anything: a mask of 32 bits."""
     found = 0
     for user in body:
         for position, arg in enumerate(user.args):
@@ -62,7 +62,7 @@ def wanted_bits(value: Instr, body: list[Instr], params: dict[str, Param]) -> in
 
 
 def _passed_on(user: Instr, position: int, body: list[Instr], params: dict[str, Param]) -> int:
-    """The bits of one operand that decide anything."""
+    """Return the bits of one operand that decide anything."""
     if user.type != "i32" or user.op not in ("add", "sub", "wrap", "select", "shr", "shl"):
         return _WORD
     wanted = wanted_bits(user, body, params)
@@ -85,7 +85,8 @@ def _passed_on(user: Instr, position: int, body: list[Instr], params: dict[str, 
 
 
 def _possible(value: Instr, params: dict[str, Param]) -> set[int] | None:
-    """The whole numbers that a value may be, of which there are few; None if that is not known."""
+    """Return the whole numbers that a value may be, of which there are few; None if that is not
+    known."""
     if value.op == "const":
         found = {value.attrs["value"]}
     elif value.op == "param":

@@ -15,14 +15,16 @@ from hipress.compression.compiler.passes.vector_uses import operations, spread_b
 
 
 def bucket_of(loop: Loop) -> Instr | None:
-    """The parameter that says the loop's blocks, if all its buckets are the same and allow it."""
+    """Return the parameter that says the loop's blocks, if all its buckets are the same and allow
+    it."""
     bucketed = [i.args[0] for i in loop.body if i.op in ("bucket_reduce", "bucket_load")]
     one = len({size.id for size in bucketed}) == 1
     return bucketed[0] if one and not loop.results else None
 
 
 def bucket_group(function: Function, position: int) -> list | None:
-    """A pass that reduces buckets, what is made of them, and a pass that reads that: or None."""
+    """Return a pass that reduces buckets, what is made of them, and a pass that reads that: or
+    None."""
     body = function.body
     first = body[position]
     made = {i.vec[0] for i in first.body if i.op == "bucket_reduce"}
@@ -49,7 +51,8 @@ def bucket_group(function: Function, position: int) -> list | None:
 
 
 def _needs_whole_tiles(function: Function, loop: Loop) -> bool:
-    """Whether its tiles must begin at multiples of their length: of packed codes, of draws."""
+    """Return whether its tiles must begin at multiples of their length: of packed codes, of
+    draws."""
     return any(
         instr.op in ("random", "random16")
         or any(function.vectors[name].packed for name in instr.vec)

@@ -31,7 +31,7 @@ def fuse(function: Function) -> None:
 
 
 def _partner(function: Function, later: int) -> int | None:
-    """Merges body[later] with an earlier loop, if there is one; its position, or None."""
+    """Merge body[later] with an earlier loop, if there is one; its position, or None."""
     body = function.body
     second = body[later]
     # A vector is allocated before the loop that writes it, so its size must be known there.

@@ -10,7 +10,7 @@ from hipress.compression.compiler.ir.ir import Function, Instr, Loop, has_effect
 
 
 def guard(function: Function) -> None:
-    """Sets the guards of one function's loops, in place."""
+    """Set the guards of one function's loops, in place."""
     known: set[int] = set()
     for node in function.body:
         if isinstance(node, Loop):
@@ -22,7 +22,7 @@ def guard(function: Function) -> None:
 
 
 def _guard_of(function: Function, loop: Loop, known: set[int]) -> Instr | None:
-    """A condition, made before the loop, without which nothing uses its results."""
+    """Return a condition, made before the loop, without which nothing uses its results."""
     if any(instr.op == "bucket_reduce" for instr in loop.body):
         return None
     for node in function.body:

@@ -25,7 +25,7 @@ _ROOTS = ("store", "reduce", "bucket_reduce")
 
 
 def keep(function: Function) -> None:
-    """Keeps values in states, in one function, in place."""
+    """Keep values in states, in one function, in place."""
     for name, vector in function.vectors.items():
         if vector.kind == "state" and vector.needs is None:
             _keep_in(function, name)
@@ -89,7 +89,7 @@ def _reaches_elsewhere(node: Instr | Loop, name: str) -> bool:
 
 
 def _copies(loop: Loop, first: Loop, x: Instr) -> set[int]:
-    """The values of a loop that are the first loop's x, made again."""
+    """Return the values of a loop that are the first loop's x, made again."""
     return {instr.id for instr in loop.body if same(x, instr, first.body)}
 
 

@@ -4,7 +4,7 @@ In general sum[i] = (d0[i] + d1[i]) + d2[i] ... in float32, in the payloads' ord
 adds only where it has an element. But a decoder that is one pass over a payload's fields, and ends
 in `gradient = unit * level`, `level` a vector of int and `unit` a number that no payload says, is
 merged as unit * (sum of the levels): the levels are added as int32, converted to float32 and
-multiplied once. Passes make one pass of several, so this is asked of an optimised program.
+multiplied once. Passes make one pass of several, so this is asked of an optimized program.
 """
 
 from __future__ import annotations

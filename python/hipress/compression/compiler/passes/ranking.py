@@ -75,7 +75,7 @@ def _scalars(value: Instr, between: list) -> list[Instr] | None:
 
 
 def _again(function: Function, loop: Loop, source: str) -> Loop | None:
-    """A loop that makes the values from what `loop` leaves behind, if it leaves enough."""
+    """Return a loop that makes the values from what `loop` leaves behind, if it leaves enough."""
     store = next(i for i in loop.body if i.op == "store" and i.vec[0] == source)
     written = {name for i in loop.body for name in i.vec[:1] if i.op in ("store", "bucket_reduce")}
     kept = {

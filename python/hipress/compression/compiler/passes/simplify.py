@@ -77,7 +77,7 @@ def _last(mapping: dict[int, Instr], value: Instr) -> Instr:
 
 
 def _folded(function: Function, instr: Instr) -> object:
-    """A number, an operand, or None."""
+    """Return a number, an operand, or None."""
     if instr.op == "select":
         condition, yes, no = instr.args
         if condition.op == "const":
@@ -135,7 +135,7 @@ def _constants(value: Instr) -> set | None:
 
 
 def _chosen(value: Instr, constant: int) -> Instr | None:
-    """The condition on which a select takes a constant that its other side is not."""
+    """Return the condition on which a select takes a constant that its other side is not."""
     if value.op != "select" or _constants(value.args[1]) != {constant}:
         return None
     other = _constants(value.args[2])
@@ -220,7 +220,7 @@ def _read_between(body: list[Instr], store: Instr) -> bool:
 
 
 def dce(function: Function) -> None:
-    """Removes what no result depends on: values, loops, temps."""
+    """Remove what no result depends on: values, loops, temps."""
     while True:
         read = {name for instr in function.instrs() for name in reads(instr)}
         live: set[int] = set()

@@ -7,7 +7,7 @@ from hipress.compression.compiler.ir.ir import Function, Instr, Loop, node_reads
 
 
 def operations(function: Function, *ops: str) -> list[Instr]:
-    """The function's instructions of these operations, outside of loops."""
+    """Return the function's instructions of these operations, outside of loops."""
     return [node for node in function.body if isinstance(node, Instr) and node.op in ops]
 
 
@@ -16,7 +16,7 @@ def num_readers(function: Function, name: str) -> int:
 
 
 def filter_masks(function: Function) -> dict[str, Instr]:
-    """The masks that only a filter reads, with that filter."""
+    """Return the masks that only a filter reads, with that filter."""
     filters = operations(function, "compact")
     return {node.vec[1]: node for node in filters if num_readers(function, node.vec[1]) == 1}
 
@@ -60,7 +60,7 @@ def scatters_output(function: Function) -> bool:
 
 
 def sampled_indices(function: Function) -> set[str]:
-    """Vectors of indices that come in runs of neighbours."""
+    """Vectors of indices that come in runs of neighbors."""
     return {n.vec[0] for n in operations(function, "random_indices") if n.attrs["run"] > 1}
 
 
@@ -70,8 +70,9 @@ def spread_bits(function: Function) -> dict[str, Instr]:
 
 
 def renewal(function: Function, state: str) -> Loop | None:
-    """The first node that writes a state, if it is a loop that writes all of it, and reads it, if
-    it does, before it writes: until then the old one can lie in other memory than the new."""
+    """Return the first node that writes a state, if it is a loop that writes all of it, and
+    reads it, if it does, before it writes: until then the old one can lie in other memory than
+    the new."""
     first = next((node for node in function.body if state in node_writes(node)), None)
     if not isinstance(first, Loop) or first.domain.op != "n" or first.guard is not None:
         return None
@@ -81,7 +82,8 @@ def renewal(function: Function, state: str) -> Loop | None:
 
 
 def used_after(function: Function, name: str, node: Loop, skipped: Loop | None) -> bool:
-    """Whether a node after this one reads or writes a vector, but for one that is skipped."""
+    """Return whether a node after this one reads or writes a vector, but for one that is
+    skipped."""
     later = function.body[function.body.index(node) + 1 :]
     return any(
         name in node_reads(each) | node_writes(each) for each in later if each is not skipped

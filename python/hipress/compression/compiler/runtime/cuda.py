@@ -93,7 +93,7 @@ class Library:
         self.check(self.handle.hipress_cuda_free(at), "giving memory back")
 
     def copy(self, to: int, source: int, size: int) -> None:
-        """Copies within and between host and device memory, and waits."""
+        """Copy within and between host and device memory, and wait."""
         self.check(self.handle.hipress_cuda_copy(to, source, size, None), f"copying {size} bytes")
         self.check(self.handle.hipress_cuda_wait(None), f"copying {size} bytes")
 
@@ -101,7 +101,7 @@ class Library:
 class Algorithm:
     """An algorithm's functions on device pointers. Nothing here waits for the device.
 
-    :param program: optimised
+    :param program: optimized
     :param library: a built library; None: build it (BuildError without nvcc)
     :raises BuildError, CudaError: without compiler, or without GPU or driver
     """
@@ -131,7 +131,7 @@ class Algorithm:
         return self.table.max_bytes(n, self.values)
 
     def encode_workspace(self, n: int) -> int:
-        """Bytes of workspace that encode() needs for n elements."""
+        """Return the bytes of workspace that encode() needs for n elements."""
         return self.table.encode_workspace(n, self.values)
 
     def decode_workspace(self, n: int) -> int:
@@ -155,7 +155,7 @@ class Algorithm:
         place: int = 0,
         skip: int | None = None,
     ) -> EncodeCall:
-        """A call, for encode() or for a list of calls in device memory.
+        """Return a call, for encode() or for a list of calls in device memory.
 
         :param gradient, states: device pointers of float32[n]
         :param payload: device pointer of `capacity` bytes, at least max_bytes(n)
@@ -235,8 +235,8 @@ def built_in_library() -> Path:
 
 
 def built_in(program: Program, library: Path) -> str | None:
-    """The entry, for Algorithm(), of just this program in libhipress_cuda.so; None without one, or
-    if the library cannot be loaded."""
+    """Return the entry, for Algorithm(), of just this program in libhipress_cuda.so; None without
+    one, or if the library cannot be loaded."""
     if not library.exists():
         return None
     try:

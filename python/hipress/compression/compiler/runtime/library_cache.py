@@ -34,7 +34,7 @@ def cache_directory() -> Path:
 
 
 def cxx() -> list[str]:
-    """The C++ compiler's command: CXX, or g++.
+    """Return the C++ compiler's command: CXX, or g++.
 
     :raises BuildError: if there is none
     """
@@ -130,7 +130,7 @@ def _temporary_folder(place: str | None) -> str:
 
 
 def check_private(path: Path) -> None:
-    """Refuses a file or folder that another user could have put there or could change.
+    """Refuse a file or folder that another user could have put there or could change.
 
     :raises BuildError: in a sentence that says who owns it, or how to close it to others
     :raises OSError: if it is not there

@@ -71,7 +71,7 @@ def available_isas() -> list[str]:
 
 
 def build(program: Program, isa: str | None = None) -> Path:
-    """Compiles an optimised program for one instruction set, unless the cache has it.
+    """Compiles an optimized program for one instruction set, unless the cache has it.
 
     :param isa: baseline, avx2 or avx512; None: what HIPRESS_SIMD says, or the best of this CPU
     :returns: path of the shared library
@@ -88,7 +88,7 @@ def build(program: Program, isa: str | None = None) -> Path:
 
 
 def compile_cached(name: str, source: str, flags: list[str], depends: Sequence[Path] = ()) -> Path:
-    """A shared library of C++ source, from the cache if it was compiled before.
+    """Return a shared library of C++ source, from the cache if it was compiled before.
 
     :param name: what its file's name begins with
     :param flags: options after those that all generated code has

@@ -29,12 +29,13 @@ def cosines(size: int) -> np.ndarray:
 
 
 def transforms(program: Program) -> bool:
-    """Whether a program has dct or idct."""
+    """Return whether a program has dct or idct."""
     return any(i.op in ("dct", "idct") for f in program.functions for i in f.instrs())
 
 
 def table(program: Program, declaration: str) -> list[str]:
-    """The table that generated code looks up: size s begins at s - 2. Empty if nothing needs it."""
+    """Return the table that generated code looks up: size s begins at s - 2. Empty if nothing needs
+    it."""
     if not transforms(program):
         return []
     sizes = [2**k for k in range(1, TRANSFORMS[-1].bit_length() - 1)]

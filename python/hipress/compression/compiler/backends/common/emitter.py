@@ -142,7 +142,7 @@ class CStyleEmitter:
         return self.dialect(instr, [self.value(arg) for arg in instr.args])
 
     def plain(self, name: str) -> str:
-        """A vector's name as a part of an identifier."""
+        """Return a vector's name as a part of an identifier."""
         return re.sub(r"[^0-9A-Za-z_]", "_", name)
 
     def count(self, name: str) -> Instr:

@@ -48,7 +48,7 @@ _CALLS = {
 
 
 def literal(value: float | int | bool, type_: str) -> str:
-    """A C++ constant that reads back exactly."""
+    """Return a C++ constant that reads back exactly."""
     if type_ == "bool":
         return "true" if value else "false"
     if type_ in ("f32", "f64"):
@@ -81,7 +81,7 @@ class Scalars:
     types = SCALAR
 
     def __call__(self, instr: Instr, args: list[str]) -> str:
-        """The expression of an operation on operands whose C++ is `args`."""
+        """Return the expression of an operation on operands whose C++ is `args`."""
         special = getattr(self, f"{instr.op}_", None)
         if special is not None:
             return special(instr, *args)
@@ -125,7 +125,7 @@ class Scalars:
         return f"({condition} ? {c_type}({yes}) : {c_type}({no}))"
 
     def join_body(self, function: object, declared: str = "") -> str:
-        """The body of a function of `a` and `b` that joins two values of a reduction.
+        """Return the body of a function of `a` and `b` that joins two values of a reduction.
 
         :param function: "sum", "max", "min" or a Block
         :param declared: what values are declared as; empty: their own types

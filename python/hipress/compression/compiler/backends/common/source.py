@@ -9,7 +9,7 @@ from hipress.compression.compiler.passes.payload_size import PayloadSize
 
 
 def source_file(program: Program, includes: list[str], body: list, table: str, entry: str) -> str:
-    """A file whose one exported function returns the table `kAlgorithm`.
+    """Return a file whose one exported function returns the table `kAlgorithm`.
 
     :param table: the type of the table
     :param entry: the function's name
@@ -69,7 +69,7 @@ def scalar_lines(body: list[Instr], result: Instr) -> list[str]:
 
 
 def max_bytes(program: Program) -> list[str]:
-    """The function MaxBytes."""
+    """Return the function MaxBytes."""
     lines = ["return 0;"]
     if program.encode is not None:
         size = PayloadSize(program.encode)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 
 def flat(parts: Iterable) -> list[str]:
-    """The lines of strings and of lists of lines, however nested."""
+    """Return the lines of strings and of lists of lines, however nested."""
     found = []
     for part in parts:
         found += [part] if isinstance(part, str) else flat(part)
@@ -24,5 +24,5 @@ def block(head: str, *parts: object, end: str = "}") -> list[str]:
 
 
 def quoted(text: str) -> str:
-    """A string literal of C++."""
+    """Return a string literal of C++."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'

@@ -96,8 +96,8 @@ class DenseLoop(CppLoop):
         self.body.append(f"total[v] = kFirst ? {value} : total[v] + {value};")
 
     def code_loads(self, part: list[Instr]) -> list[Instr]:
-        """The load of the codes that alone decide an element's value, if they are of few bits; or
-        the two loads, of one bit each."""
+        """Return the load of the codes that alone decide an element's value, if they are of few
+        bits; or the two loads, of one bit each."""
         elements = ("load", "load_at", "bucket_load", "index", "random", "random16")
         found = [instr for instr in part if instr.op in elements]
         if any(instr.op != "load" or instr is part[-1] for instr in found):
@@ -120,7 +120,7 @@ class DenseLoop(CppLoop):
         return f"bits_{name}"
 
     def by_table(self, loads: list[Instr], part: list[Instr]) -> str:
-        """A value that is looked up by the code: all values are computed at once."""
+        """Return a value that is looked up by the code: all values are computed at once."""
         name, pair = loads[0].vec[0], len(loads) == 2
         bits = 2 if pair else self.owner.function.vectors[name].bits
         outer, self.body, self.in_table = self.body, [], True
@@ -173,7 +173,7 @@ class DenseLoop(CppLoop):
         return self.looked_up(self.code_tile(name), "word", msb)
 
     def looked_up(self, tile: str, word: str, msb: str) -> str:
-        """The value of a vector of lanes, by the codes of a tile."""
+        """Return the value of a vector of lanes, by the codes of a tile."""
         codes = f"GetCodes<{msb}>({tile}, kBits, v)"
         self.body += [
             f"{self.lane} value;",
@@ -272,7 +272,7 @@ class DenseLoop(CppLoop):
         ]
 
     def by_bytes(self, otherwise: list[str]) -> list[str]:
-        """The sum of the levels of a whole tile, in bytes where they fit."""
+        """Return the sum of the levels of a whole tile, in bytes where they fit."""
         if self.bytes is None:
             return otherwise
         name, bits = self.bytes

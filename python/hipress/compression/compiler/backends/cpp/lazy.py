@@ -49,7 +49,7 @@ def save(values: list[str]) -> list[str]:
 
 
 def settle_function(lazy: LazyState) -> list[str]:
-    """The function that makes a lazy state plain."""
+    """Return the function that makes a lazy state plain."""
     return [
         *block(
             "void Settle(const CompllSettleCall* given)",

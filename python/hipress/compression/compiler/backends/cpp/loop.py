@@ -47,7 +47,7 @@ class CppLoop(CppLoopContext):
             self.instr(instr)
 
     def lines(self) -> list[str]:
-        """The C++ of the loop, results declared in the function's scope."""
+        """Return the C++ of the loop, results declared in the function's scope."""
         return blocks([self], self.guarded_domain)
 
     def section(self) -> list[str]:

@@ -77,7 +77,7 @@ class CppLoopContext(CStyleLoop):
         return vector.packed and vector.bits == 1
 
     def bit_word(self, name: str) -> str:
-        """The 64 codes of one bit of a tile."""
+        """Return the 64 codes of one bit of a tile."""
         self.once_before(
             f"const uint64_t bits_{name} = LoadBits<kTail, {self.owner.msb(name)}>("
             f"{self.owner.memory(name)}, i, {self.owner.packed_size(name)});"

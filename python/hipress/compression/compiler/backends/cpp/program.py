@@ -25,7 +25,7 @@ ENTRY = "hipress_compll_algorithm"
 
 
 def generate(program: Program, entry: str = ENTRY) -> str:
-    """The source file of an optimised program.
+    """Return the source file of an optimized program.
 
     :param entry: the name of its one exported function
     :raises CompileError: if a payload's size has no bound that follows from n and the parameters
@@ -77,17 +77,18 @@ class _ProgramWriter:
     # Functions ----------------------------------------------------------------------
 
     def function(self, head: str, *body: object, more: tuple[str, ...] = ()) -> list[str]:
-        """A function, and if there are static parameters or `more` arguments a template of it."""
+        """Return a function, and if there are static parameters or `more` arguments a template of
+        it."""
         arguments = [f"int {param.name}" for param in self.statics] + list(more)
         template = [f"template <{', '.join(arguments)}>"] if arguments else []
         return [*template, *block(head, *body), ""]
 
     def of_params(self, head: str, *body: object) -> list[str]:
-        """A function of the parameters alone, as they are given."""
+        """Return a function of the parameters alone, as they are given."""
         return [*block(head, "(void)params;", param_lines(self.program), *body), ""]
 
     def chosen(self) -> str:
-        """The template arguments inside of a template."""
+        """Return the template arguments inside of a template."""
         names = ", ".join(param.name for param in self.statics)
         return f"<{names}>" if names else ""
 
@@ -146,7 +147,7 @@ class _ProgramWriter:
         return self.of_params("int64_t UsedStates(const double* params)", lines, "return used;")
 
     def decode(self, function: Function) -> list[str]:
-        """A decoder that adds one payload after the other."""
+        """Return a decoder that adds one payload after the other."""
         return [
             *self.function(
                 "int DecodeOne(const CompllDecodeCall& call, const DecodePart& part)",
@@ -167,7 +168,7 @@ class _ProgramWriter:
         ]
 
     def dense_decode(self, function: Function) -> list[str]:
-        """A decoder that adds all payloads in one pass."""
+        """Return a decoder that adds all payloads in one pass."""
         if self.exact:
             head = "int DecodeImpl(const CompllDecodeCall& call)"
             return self.function(head, "return UnpackFloats(call);")
@@ -213,7 +214,7 @@ class _ProgramWriter:
         left: list[Param] | None = None,
         chosen: tuple[str, ...] = (),
     ) -> list[str]:
-        """Calls the instantiation for the static parameters' values, and for a variant."""
+        """Call the instantiation for the static parameters' values, and for a variant."""
         left = self.statics if left is None else left
         if left:
             position = self.program.params.index(left[0])

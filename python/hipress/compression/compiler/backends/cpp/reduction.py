@@ -46,7 +46,8 @@ def reduce(loop: CppLoopContext, instr: Instr) -> None:
 
 
 def _counted(loop: CppLoopContext, element: Instr) -> str | None:
-    """The masks of a tile if they are collected for a store and `element` is 1 or 0 by them."""
+    """Return the masks of a tile if they are collected for a store and `element` is 1 or 0 by
+    them."""
     if element.op != "cast" or element.args[0].type != "bool":
         return None
     for store in (i for i in loop.loop.body if i.op == "store" and i.args[0] is element):
@@ -80,5 +81,5 @@ def _start(loop: CppLoopContext, instr: Instr) -> str:
 
 
 def _combiner(function: object, name: str) -> str:
-    """A C++ lambda of two values, which may be lanes or scalars."""
+    """Return a C++ lambda of two values, which may be lanes or scalars."""
     return f"auto {name} = [](auto a, auto b) {{ {joined.join_body(function, 'auto')} }};"

@@ -163,7 +163,7 @@ class CudaContext(CStyleEmitter):
         self.values[instr.id] = SCALAR[instr.type]
 
     def new_step(self, domain: Instr | None = None, each: int = 8192) -> Step:
-        """Begins a step; what is written from now on belongs to it."""
+        """Begin a step; what is written from now on belongs to it."""
         self.current = Step(domain, each)
         self.steps.append(self.current)
         return self.current
@@ -219,7 +219,7 @@ class CudaContext(CStyleEmitter):
         return self.value(needs) if needs is not None else ""
 
     def memory(self, name: str) -> str:
-        """A pointer: to elements of four bytes where they are aligned, else to bytes."""
+        """Return a pointer: to elements of four bytes where they are aligned, else to bytes."""
         if name in self.program.states:
             return f"call.states[{self.program.states.index(name)}]"
         if name == self.function.input:

@@ -57,7 +57,7 @@ class CudaFunction(CudaContext):
     # Numbers of a step ----------------------------------------------------------------
 
     def closure(self, step: Step) -> list[Instr]:
-        """The numbers that a step needs, in order, with what they are computed from."""
+        """Return the numbers that a step needs, in order, with what they are computed from."""
         wanted: set[int] = set()
         todo = [self.instrs[id_] for id_ in step.needs if id_ in self.instrs]
         if self.is_decode:
@@ -188,7 +188,7 @@ class CudaFunction(CudaContext):
         ]
 
     def memory_text(self) -> list[str]:
-        """The struct of the workspace's parts; it is the same on host and device."""
+        """Return the struct of the workspace's parts; it is the same on host and device."""
         blocks, parts, numbers = [], [], []
         for step in self.steps:
             text = "1"

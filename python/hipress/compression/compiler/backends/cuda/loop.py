@@ -47,7 +47,7 @@ class CudaLoop(CStyleLoop):
         self.written: list[tuple[Instr, str]] = []
 
     def lines(self) -> list[str]:
-        """The step's parallel part."""
+        """Return the step's parallel part."""
         owner = self.owner
         buckets = [instr for instr in self.loop.body if instr.op == "bucket_reduce"]
         size = (
@@ -109,7 +109,7 @@ class CudaLoop(CStyleLoop):
         return f"in{number}[r]"
 
     def loaded(self, name: str, number: int) -> str:
-        """A load before all computation: of codes relative to the tile."""
+        """Return a load before all computation: of codes relative to the tile."""
         owner = self.owner
         if not owner.function.vectors[name].packed:
             return self.element(name, "from")
@@ -121,7 +121,7 @@ class CudaLoop(CStyleLoop):
         return f"codes{number}.Get<{owner.msb(name)}>({bits}, from)"
 
     def element(self, name: str, at: str) -> str:
-        """An element of the tile, to read or to write."""
+        """Return an element of the tile, to read or to write."""
         if not self.owner.aligned(name):
             return self.owner.get(name, f"first + {at}")
         pointer = f"tile_{self.owner.plain(name)}"
@@ -129,7 +129,7 @@ class CudaLoop(CStyleLoop):
         return f"{pointer}[{at}]"
 
     def once_in_tile(self, line: str) -> bool:
-        """Adds a line for each tile, unless it is there; returns whether it was added."""
+        """Add a line for each tile, unless it is there; return whether it was added."""
         if line in self.tile:
             return False
         self.tile.append(line)
@@ -249,7 +249,7 @@ class SumLoop(CudaLoop):
         self.body.append(f"sum[r] = p == 0 && !job.add ? {value} : {total};")
 
     def sum_lines(self, prologue: str) -> list[str]:
-        """One pass over the output; `prologue` is where each payload is read."""
+        """Return one pass over the output; `prologue` is where each payload is read."""
         for instr in self.loop.body:
             self.instr(instr)
         c_type, unit, old, result = "float", [], "sums[from]", "sum[r]"

@@ -11,7 +11,7 @@ _ARRAY = "uint32_t", "kMaxBlocks * 4"
 
 
 def _count(context: CudaContext, instr: Instr, mask: int, words: str) -> str:
-    """A step whose number is how many bits are set; what lies before each block's part.
+    """Return a step whose number is how many bits are set; what lies before each block's part.
 
     :param mask: its number among the instruction's vectors
     """
@@ -86,7 +86,7 @@ def _unpack_ascending(context: CudaContext, instr: Instr) -> None:
 
 
 def _gap_array(context: CudaContext, what: str, instr: Instr, index: str, elem: str) -> str:
-    """A number of each block of gaps."""
+    """Return a number of each block of gaps."""
     bound = context.bound(context.count(index))
     bytes_ = f"GapBlocks({bound}) * sizeof({elem})"
     return context.scratch(f"{what}{context.number(instr)}", elem, bytes_)

@@ -44,7 +44,7 @@ _FLOAT32, _FLOAT16 = 0, 1
 
 
 def most_bytes(n: int) -> int:
-    """The most bytes that n float32 take."""
+    """Return the most bytes that n float32 take."""
     return _table_bytes(n) + 4 * n + 7
 
 
@@ -57,7 +57,7 @@ def _up8(size: int) -> int:
 
 
 def _plane(bits: np.ndarray) -> bytes:
-    """A bit for each element, in whole words of 64."""
+    """Return a bit for each element, in whole words of 64."""
     data = np.packbits(bits != 0, bitorder="little").tobytes()
     return data.ljust(-(-bits.size // 64) * 8, b"\0")
 
@@ -68,7 +68,7 @@ def _padded(values: np.ndarray) -> bytes:
 
 
 def pack(gradient: np.ndarray) -> bytes:
-    """The payload of float32[n], float16[n], or uint16[n] that holds bfloat16."""
+    """Return the payload of float32[n], float16[n], or uint16[n] that holds bfloat16."""
     type_ = _TYPES[gradient.dtype.name]
     elements = gradient.view(_FORMATS[type_].element)
     blocks = [_pack_block(elements[i : i + BLOCK], type_) for i in range(0, gradient.size, BLOCK)]
@@ -77,7 +77,7 @@ def pack(gradient: np.ndarray) -> bytes:
 
 
 def _pack_block(x: np.ndarray, type_: int) -> tuple[int, bytes]:
-    """A block's number and bytes."""
+    """Return a block's number and bytes."""
     form = _FORMATS[type_]
     nonzero = np.count_nonzero(x)
     if nonzero == 0:
@@ -154,7 +154,7 @@ class _Block:
             raise PayloadError("the payload must have blocks that can be")
 
     def sizes(self) -> list[int]:
-        """Bytes of its parts."""
+        """Return the bytes of its parts."""
         if self.raw or self.zero:
             return [_up8(self.n * self.form.element().itemsize)] if self.raw else []
         plane = 8 * -(-self.kept // 64)

@@ -14,7 +14,7 @@ BLOCK, CHOICES = 32, 4
 
 
 def most_bytes(count: int, n: int) -> int:
-    """The most bytes of ``count`` or fewer ascending indices below ``n``."""
+    """Return the most bytes of ``count`` or fewer ascending indices below ``n``."""
     if count <= 0:
         return 0
     bits = min(n, *(count * (low + 1) + (n - count >> low) for low in range(1, 32)))
@@ -22,12 +22,12 @@ def most_bytes(count: int, n: int) -> int:
 
 
 def gaps_bytes(index: np.ndarray, n: int) -> int:
-    """Bytes of ascending indices below ``n``, packed."""
+    """Return the bytes of ascending indices below ``n``, packed."""
     return len(pack_gaps(index, n))
 
 
 def pack_gaps(index: np.ndarray, n: int) -> bytes:
-    """The bytes of ascending indices below ``n``."""
+    """Return the bytes of ascending indices below ``n``."""
     count = index.size
     if count == 0:
         return b""

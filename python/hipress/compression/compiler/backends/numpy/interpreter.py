@@ -37,7 +37,7 @@ def fill_states(
 
 
 def check_params(program: Program, given: dict[str, float | int]) -> dict[str, float | int]:
-    """All parameters, with defaults.
+    """Return all parameters, with defaults.
 
     :raises ValueError: for an unknown name, a missing one, or a value that is not allowed
     """
@@ -76,7 +76,8 @@ class Interpreter:
         step: int = 0,
         stream: int = 0,
     ) -> bytes:
-        """The payload of a gradient, float32 or (of an exact program) 16 bits; updates `states`."""
+        """Return the payload of a gradient, float32 or (of an exact program) 16 bits; updates
+        `states`."""
         states = fill_states(self.program, states, gradient.size)
         run = _Run(self.program.encode, self.params, gradient.size, step, stream)
         dtype = None if self.program.exact else np.float32
@@ -152,7 +153,7 @@ class _Run:
             self.values[instr.id] = self.lane(instr, index)
 
     def lane(self, instr: Instr, index: np.ndarray) -> object:
-        """An array with the values of all elements, or for a reduce its scalar."""
+        """Return an array with the values of all elements, or for a reduce its scalar."""
         op, count = instr.op, index.size
         args = [self.values[arg.id] for arg in instr.args]
         if op == "index":
@@ -272,7 +273,7 @@ class _Run:
     do_idct = do_dct
 
     def strata(self, size: int, k: int, site: int) -> np.ndarray:
-        """One random index of each of k parts of range(size)."""
+        """Return one random index of each of k parts of range(size)."""
         k = min(max(k, 0), size)
         j = np.arange(k, dtype=np.int64)
         low, high = j * size // max(k, 1), (j + 1) * size // max(k, 1)
@@ -369,7 +370,7 @@ class _Run:
         self.payload = b"".join(parts)
 
     def packed(self, name: str) -> bytes:
-        """A vector as a payload has it."""
+        """Return a vector as a payload has it."""
         vector, values = self.function.vectors[name], self.memory[name]
         if vector.packed:
             return packing.pack(values, self.bits(name), vector.order, vector.multiple)

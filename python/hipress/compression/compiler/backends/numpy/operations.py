@@ -25,7 +25,7 @@ EXTREMES = {
 
 
 def spread(value: object, count: int, type_: str) -> np.ndarray:
-    """A scalar for each of `count` elements; arrays stay."""
+    """Return a scalar for each of `count` elements; arrays stay."""
     if np.ndim(value):
         return value
     return np.full(count, value, _TYPES[type_])
@@ -46,7 +46,7 @@ def take(values: np.ndarray, index: object, count: int) -> np.ndarray:
 
 
 def fold_blocks(values: np.ndarray, block: int, start: object, combine: object) -> np.ndarray:
-    """One value for each block, in the order that defines a reduction.
+    """Return one value for each block, in the order that defines a reduction.
 
     Element i of a block goes to lane i % 32; lanes begin with `start` and take their elements in
     order; then lane j takes in lane j + 16, + 8, + 4, + 2, + 1.
@@ -69,7 +69,7 @@ def fold_blocks(values: np.ndarray, block: int, start: object, combine: object) 
 
 
 def compute(instr: Instr, args: list, params: dict, lane: bool) -> object:
-    """The value of an operation on scalars or on arrays of elements."""
+    """Return the value of an operation on scalars or on arrays of elements."""
     op = instr.op
     if op == "const":
         value = instr.attrs["value"]

@@ -8,7 +8,7 @@ _DENSE = {"f32": np.float32, "u32": np.uint32, "i32": np.int32, "u16": np.uint16
 
 
 def packed_bytes(count: int, bits: int, multiple: int) -> int:
-    """Bytes of `count` codes, padded to a multiple of `multiple` codes and to a byte."""
+    """Return the bytes of `count` codes, padded to a multiple of `multiple` codes and to a byte."""
     padded = -(-count // multiple) * multiple
     return -(-padded * bits // 8)
 
@@ -40,12 +40,12 @@ def unpack(data: bytes, count: int, bits: int, order: str) -> np.ndarray:
 
 
 def _low_bits(count: int, n: int) -> int:
-    """Bits of an index that are packed as they are; 0: the indices are a mask."""
+    """Return the bits of an index that are packed as they are; 0: the indices are a mask."""
     return (n // count).bit_length() - 1 if 0 < 4 * count < n else 0
 
 
 def ascending_bytes(count: int, n: int) -> int:
-    """Bytes of ``count`` ascending indices below ``n``, 0 <= count <= n."""
+    """Return the bytes of ``count`` ascending indices below ``n``, 0 <= count <= n."""
     if count <= 0:
         return 0
     low = _low_bits(count, n)
@@ -55,7 +55,8 @@ def ascending_bytes(count: int, n: int) -> int:
 
 
 def pack_ascending(index: np.ndarray, n: int) -> bytes:
-    """The bytes of ascending indices below ``n``: a mask, or unary parts and then lowest bits."""
+    """Return the bytes of ascending indices below ``n``: a mask, or unary parts and then lowest
+    bits."""
     count = index.size
     if count == 0:
         return b""
@@ -114,7 +115,7 @@ def from_bfloat16(halves: np.ndarray) -> np.ndarray:
 
 
 def to_storage(values: np.ndarray, elem: str) -> np.ndarray:
-    """Elements as memory of a storage type (not packed) holds them."""
+    """Return the elements as memory of a storage type (not packed) holds them."""
     values = np.ascontiguousarray(values)
     if elem == "f16":
         return to_float16(values)
@@ -124,7 +125,7 @@ def to_storage(values: np.ndarray, elem: str) -> np.ndarray:
 
 
 def from_storage(data: bytes, elem: str) -> np.ndarray:
-    """Elements of little-endian memory as the IR's values: float32, int32 or uint32."""
+    """Return the elements of little-endian memory as the IR's values: float32, int32 or uint32."""
     if elem == "f16":
         return from_float16(np.frombuffer(data, np.uint16))
     if elem == "bf16":

@@ -19,7 +19,7 @@ ROUNDS = 7
 
 
 def philox4x32(counter: np.ndarray, key: tuple[int, int], rounds: int = ROUNDS) -> np.ndarray:
-    """The random words of counters.
+    """Return the random words of counters.
 
     :param counter: uint32[..., 4]
     :param key: two 32-bit numbers
