@@ -5,10 +5,10 @@
     kv = mx.kv.create("dist_sync_hipress")
     kv.set_gradient_compression({"type": "onebit"})
 
-Importing it registers the types dist_sync_hipress, dist_device_sync_hipress and dist_async_hipress
-with MXNet; install() makes MXNet's own names mean ours, and what a script asks for under them in
-MXNet's words alone is computed as MXNet does. In a server or scheduler of a job (as
-DMLC_ROLE says) the import serves until the job ends and then exits, as MXNet's own import does.
+The import registers the types dist_sync_hipress, dist_device_sync_hipress and dist_async_hipress
+with MXNet. install() also redirects MXNet's own type names to HiPress; with MXNet's own parameters,
+results equal MXNet's. In a server or scheduler of a job (DMLC_ROLE), the import serves until the
+job ends and then exits, as MXNet's import does.
 """
 
 from __future__ import annotations
@@ -64,15 +64,18 @@ def install() -> None:
 
 
 def load_operators() -> None:
-    """Every codec as operators of MXNet: see mxnet_hipress.operators."""
+    """Register every codec as operators of MXNet; see mxnet_hipress.operators."""
     from mxnet_hipress import operators
 
     operators.register()
 
 
 def _guard(create: Callable[..., object]) -> Callable[..., object]:
-    """mx.kv.create, for workers: MXNet takes every name with "dist" in it for a store of its own,
-    which would wait for ever for servers that are not MXNet's."""
+    """Return mx.kv.create with a check of the store's name, for workers.
+
+    MXNet creates its own store for every name that contains "dist". That store would wait forever
+    for MXNet's servers.
+    """
 
     @functools.wraps(create)
     def checked(name: str = "local") -> object:

@@ -1,5 +1,7 @@
-"""`python -m mxnet_hipress SCRIPT ARGS` (or `-m MODULE ARGS`): runs an unmodified MXNet script
-whose distributed key-value stores are ours."""
+"""Runner of unmodified MXNet scripts, whose distributed key-value stores become HiPress's.
+
+Usage: `python -m mxnet_hipress SCRIPT ARGS`, or `python -m mxnet_hipress -m MODULE ARGS`.
+"""
 
 from __future__ import annotations
 
