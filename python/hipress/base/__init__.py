@@ -1,4 +1,4 @@
-"""What every other package may use: files, addresses, the host's processes, checks of values.
+"""Helpers for every other package: files, addresses, the host's processes, checks of values.
 
-Here belongs what knows nothing of jobs, codecs and frameworks, and needs no native library.
+Code that needs no jobs, codecs, frameworks or native library belongs here.
 """

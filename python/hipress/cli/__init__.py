@@ -1,7 +1,7 @@
-"""The commands of `hipress`, one module each; :mod:`hipress.cli.main` tells how they are found.
+"""Commands of `hipress`, one module each; :mod:`hipress.cli.main` describes how they are found.
 
-Their parameters' annotations are not postponed (no ``from __future__ import annotations``): typer
-could not read them on Python 3.9.
+Annotations of their parameters are not postponed (no ``from __future__ import annotations``),
+because typer could not read them on Python 3.9.
 """
 
 from __future__ import annotations
@@ -12,6 +12,6 @@ import typer
 
 
 def fail(message: object) -> NoReturn:
-    """Ends the command with a sentence on standard error and status 1."""
+    """End the command with a message on standard error and status 1."""
     typer.echo(f"hipress: {message}", err=True)
     raise typer.Exit(1)

@@ -1,5 +1,5 @@
-"""What a running or failed job was doing: dumps, the graph of who waits for whom, reports.
+"""Analysis of running or failed jobs: dumps, the graph of waiting nodes, reports.
 
-`hipress debug` reads the dumps that processes write; `hipress report` reads measurements. Nothing
-here is needed to train.
+`hipress debug` reads dumps that processes write, and `hipress report` reads measurements. Training
+needs nothing of this package.
 """
