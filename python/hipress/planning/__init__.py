@@ -1,6 +1,6 @@
-"""SeCoPa: per gradient, whether to compress it and into how many partitions to cut it.
+"""SeCoPa: per gradient, whether to compress it and how many partitions it gets.
 
-:mod:`~hipress.planning.sosp21` is the published cost model, :mod:`~hipress.planning.model` the one
-for measured clusters; :mod:`~hipress.planning.profiles` holds what is known of a cluster,
+:mod:`~hipress.planning.sosp21` is the published cost model, and :mod:`~hipress.planning.model` the
+one for measured clusters. :mod:`~hipress.planning.profiles` describes clusters,
 :mod:`~hipress.planning.planner` decides, and :mod:`~hipress.planning.plan` reads and writes plans.
 """

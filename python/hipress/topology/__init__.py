@@ -1,9 +1,9 @@
 """CaSync: gradient synchronization as a task graph.
 
 :mod:`.topologies` builds the :class:`~hipress.topology.graph.Graph` of one gradient for any
-topology (one file per topology). :mod:`.check` proves that a graph is right, :mod:`.reference` runs
-it in NumPy, and :mod:`.program` flattens each node's part for the native executor. Only the last
-two import NumPy, so that the launcher can list topologies without it.
+topology (one file per topology). :mod:`.check` proves that a graph is correct, :mod:`.reference`
+runs it in NumPy, and :mod:`.program` flattens each node's part for the native executor. Only the
+last two import NumPy, so that the launcher can list topologies without it.
 """
 
 from hipress.topology.graph import Graph, Node, Op, Partition, Role, Task
