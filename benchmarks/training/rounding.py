@@ -1,8 +1,8 @@
-"""The rounding error of maxmin beside the gradients of the text examples, which bounds type "auto".
+"""Rounding error of maxmin relative to gradients of the text examples, which bounds "auto".
 
-Trains the models of convergence.py uncompressed, in one process. Shows the norm of the error over
-that of the gradient, as ``hipress.autotune.quality_guard`` finds it, for the worst parameter: the
-median and the largest of the steps that are looked at.
+The benchmark trains the models of convergence.py uncompressed, in one process. It prints the norm
+of the error over that of the gradient, as ``hipress.autotune.quality_guard`` computes it, for the
+worst parameter: the median and the largest over some steps.
 """
 
 from __future__ import annotations
