@@ -112,18 +112,18 @@ class Compressor:
         )
 
     def for_sum_of(self, count: int) -> Compressor:
-        """Return a compressor for sums of ``count`` gradients, as whoever merges them encodes the
-        sum.
+        """Return a compressor for sums of ``count`` gradients.
 
-        The same algorithm with its scale adapted (2bit: the threshold times ``count``), and no
-        residual yet.
+        It has the same algorithm with an adapted scale (2bit: the threshold times ``count``), and
+        no residual yet.
         """
         scaled = object.__new__(Compressor)
         scaled._take(library.call(library.lib.HipressCodecForSumOf, self._handle, count))
         return scaled
 
     def max_bytes(self, n: int, dtype: str = "float32") -> int:
-        """Upper bound of the payload of n elements, in bytes (exact for fixed-size codecs)."""
+        """Return an upper bound of the bytes of n elements' payload, exact for fixed-size
+        codecs."""
         size = ctypes.c_int64()
         code = library.lib.HipressCodecMaxBytes(self._handle, n, _flag(dtype), ctypes.byref(size))
         library.check_call(code)
@@ -183,7 +183,7 @@ class Compressor:
         :param dtype: float32 (the default), float16 or bfloat16 (which comes as uint16)
         :param out: writable contiguous array of the gradient's type and size
         :raises ValueError: if the payload is not a well-formed one of that many elements; `out`
-            is left as it was
+            is then unchanged
         """
         name, array, result = _output(shape, dtype, out)
         data = payload_view(payload)
@@ -348,7 +348,7 @@ def _gradient(
 
 
 def _output(shape: Any, dtype: Any, out: Any) -> tuple[str, np.ndarray, Any]:
-    """Element type, memory, and result of a decode."""
+    """Return element type, memory, and result of a decode."""
     if out is None:
         if shape is None:
             raise ValueError("decoding needs the gradient's shape, or an array `out` of its size")

@@ -49,7 +49,7 @@ def compile_file(path: str | os.PathLike[str]) -> Program:
 
 
 def load(path: str | os.PathLike[str]) -> str:
-    """Compiles an algorithm (or takes it from the cache) and registers it in this process.
+    """Compile an algorithm, or take it from the cache, and register it in this process.
 
     Every worker and server of a job must load it: list the files in HIPRESS_CODECS, separated by
     ":", and each process does so when hipress is imported.

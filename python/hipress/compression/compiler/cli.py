@@ -39,11 +39,11 @@ generator = typer.Typer(add_completion=False, help="Generates code from a CompLL
 checker = typer.Typer(add_completion=False, help="Checks a CompLL algorithm.")
 console = Console(highlight=False)
 _STEPS = 3
-"""Encodes in a row that a check compares: what a state has of one shows in the next."""
+"""Number of consecutive encodes that a check compares. A wrong state shows in the next encode."""
 
 
 class Target(str, Enum):
-    """What code is generated for."""
+    """Target of generated code."""
 
     cpu = "cpu"
     numpy = "numpy"
@@ -51,7 +51,7 @@ class Target(str, Enum):
 
 
 class Framework(str, Enum):
-    """Whose operators are meant."""
+    """Framework of generated operators."""
 
     mxnet = "mxnet"
     torch = "torch"
@@ -184,7 +184,7 @@ def _same_but_nan(one: np.ndarray, two: np.ndarray) -> bool:
 
 
 def _speed(work: object, n: int) -> float:
-    """GB/s of float32 gradient, the best of five."""
+    """Return GB/s of float32 gradient, the best of five."""
     best = min(_seconds(work) for _ in range(5))
     return 4e-9 * n / best
 
@@ -201,7 +201,7 @@ def check(
     param: Annotated[list[str], typer.Option("-p", help="name=value; repeatable")] = (),
     n: Annotated[int, typer.Option("-n", min=1, help="elements of the test gradients")] = 100_003,
 ) -> None:
-    """Runs an algorithm compiled and interpreted, compares every bit, and measures it."""
+    """Run an algorithm compiled and interpreted, compare every bit, and measure it."""
     try:
         # Interpreted is what the text says, without the passes: so a check looks at them, too.
         written = read_program(files.read(source, "algorithm"), str(source))

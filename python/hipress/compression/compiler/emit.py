@@ -1,7 +1,7 @@
-"""What `compll -b -w -r` writes: a folder of sources that compiles and loads in a framework.
+"""Output of `compll -b -w -r`: a folder of sources that compiles and loads in a framework.
 
-The body is the codec, the wrapper its operators, the registration what makes the framework know
-them; build.sh compiles them to one library, which calls libhipress.so.
+The body is the codec, the wrapper its operators, and the registration their declaration to the
+framework. build.sh compiles them to one library, which calls libhipress.so.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def wrapper(program: Program, framework: str) -> dict[str, str]:
 
 
 def registration(program: Program, framework: str) -> dict[str, str]:
-    """What registers the operators, and build.sh, by file name."""
+    """Return the registration of the operators, and build.sh, by file name."""
     return {
         f"{program.identifier}_{framework}.cc": operators.registration(program, framework),
         "build.sh": _build_script(program, framework),

@@ -1,4 +1,4 @@
-"""What CompLL raises: errors in a source text, at compiling generated code, and of payloads."""
+"""Errors of CompLL: in source text, in the compilation of generated code, and in payloads."""
 
 from __future__ import annotations
 

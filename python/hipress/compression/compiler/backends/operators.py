@@ -122,7 +122,7 @@ def _camel(tag: str) -> str:
 
 
 def _tensorflow_name(operator: str) -> str:
-    """What TensorFlow calls an operator in Python: encode_tern_grad, if it is EncodeTernGrad."""
+    """Return TensorFlow's Python name of an operator: encode_tern_grad for EncodeTernGrad."""
     return re.sub("(?<=[a-z])(?=[A-Z])|(?<!^)(?=[A-Z][a-z])", "_", operator).lower()
 
 

@@ -26,7 +26,7 @@ def _whole(value: float | int, type_: str) -> int:
 
 
 class Emitter:
-    """Emits into the body of a function, or of the loop that is open.
+    """Emitter into the body of a function, or of the open loop.
 
     :ivar lanes: the open loop's body, or None
     :ivar domain: how many elements that loop has, or the last one had

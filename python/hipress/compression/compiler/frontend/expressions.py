@@ -64,7 +64,7 @@ class Expressions(Emitter):
     def expr(
         self, node: ast.Node, hint: str = "t", elem_type: ast.TypeName | None = None
     ) -> Scalar | Vec | Range | Closure:
-        """Evaluates an expression.
+        """Evaluate an expression.
 
         :param hint: name for a vector that comes of it
         :param elem_type: written type of such a vector's elements, if there is one
@@ -252,7 +252,7 @@ class Expressions(Emitter):
     def apply(
         self, values: list, function, pos: Pos, hint: str, elem_type: ast.TypeName | None
     ) -> Scalar | Vec:
-        """function(values), for each element if one of the values is a vector."""
+        """Return function(values), for each element if one of the values is a vector."""
         for value in values:
             if isinstance(value, Closure):
                 raise CompileError("a function is not a number; call it", pos)
@@ -295,7 +295,7 @@ class Expressions(Emitter):
             raise CompileError("these vectors are not known to have the same size", pos)
 
     def element(self, value: Vec | Range) -> Instr:
-        """Element i of a vector, in an open loop."""
+        """Return element i of a vector, in an open loop."""
         if isinstance(value, Range):
             return self.emit("index", [], "i32")
         vector = self.vectors[value.name]
@@ -305,7 +305,7 @@ class Expressions(Emitter):
         return loaded
 
     def call_lambda(self, closure: Closure, args: list[Instr], pos: Pos) -> Instr:
-        """Inlines a lambda."""
+        """Inline a lambda."""
         value = closure.value
         if len(args) != len(value.formals):
             raise CompileError(
@@ -324,7 +324,7 @@ class Expressions(Emitter):
         return self.convert(result, value.result, value.pos)
 
     def lambda_body(self, body: tuple[ast.Node, ...], *rest: tuple) -> Instr | None:
-        """Value of the return that a list of statements reaches; None if it reaches none.
+        """Return the value of the return that a list of statements reaches, or None.
 
         :param rest: (statements, names) of the blocks around it that follow, inner ones first
         """
@@ -348,7 +348,7 @@ class Expressions(Emitter):
         return self.lambda_body(body, *rest)
 
     def branch(self, body: tuple[ast.Node, ...], rest: tuple) -> Instr | None:
-        """As lambda_body(), of one side of an if; names stand for what they did before."""
+        """Evaluate one side of an if as lambda_body() does, and restore the names afterwards."""
         outer = self.env
         before = [env.state() for _, env in rest]
         self.env = scope.Names(outer)
@@ -359,13 +359,13 @@ class Expressions(Emitter):
         return value
 
     def returns(self, node: ast.Node) -> bool:
-        """True if a return lies somewhere inside a statement."""
+        """Return whether a statement contains a return."""
         if isinstance(node, ast.If):
             return any(self.returns(part) for part in node.yes + node.no)
         return isinstance(node, ast.Return)
 
     def store_each(self, name: str, element: Callable[[], Instr]) -> None:
-        """Assigns every element of a vector of the gradient's size."""
+        """Assign every element of a vector of the gradient's size."""
         self.loop(self.n, lambda: self.emit("store", [self.cast(element(), "f32")], vec=[name]))
 
     # Arguments of calls ----------------------------------------------------------------------

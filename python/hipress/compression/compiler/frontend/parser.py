@@ -45,7 +45,7 @@ def _parser() -> lark.Lark:
 
 
 def parse(source: str, path: str = "<text>") -> ast.File:
-    """Parses a whole file.
+    """Parse a whole file.
 
     :param path: the file's name, for messages
     :raises CompileError: with line, column and what was expected, if the text is not CompLL
@@ -133,7 +133,7 @@ def _part(name: str) -> Callable:
 
 @lark.v_args(meta=True, inline=True)
 class _Builder(lark.Transformer):
-    """Turns lark's tree into syntax nodes; a method's name is the rule's."""
+    """Transformer of lark's tree into syntax nodes. A method's name is the rule's."""
 
     default, multiple = _part("default"), _part("multiple")
     for_sum, condition = _part("for_sum"), _part("condition")

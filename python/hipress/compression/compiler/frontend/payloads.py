@@ -17,7 +17,7 @@ _NO_MASK = f"the mask of pack_where must be a field before it, {_PLANE}"
 
 
 def _pack_of(x: Expressions, node: ast.Node) -> tuple[ast.Node, str, int]:
-    """(vector, order, multiple) of pack_msb(v, m), pack_lsb(v, m) or v."""
+    """Return (vector, order, multiple) of pack_msb(v, m), pack_lsb(v, m) or v."""
     if isinstance(node, ast.Call) and node.name in ("pack_msb", "pack_lsb"):
         if len(node.args) != 2 or not isinstance(node.args[1], ast.Number):
             raise CompileError(f"{node.name} takes {node.name}(vector, multiple)", node.pos)
@@ -56,7 +56,7 @@ def _new_packed(x: Expressions, of: str, elem: str, size: Instr, kind: str = "te
 
 
 def _pack_where(x: Expressions, node: ast.Call, before: list[str], plain: set[str]) -> Vec:
-    """uint<1>: the bits under a mask, which is one of the fields before.
+    """Return uint<1>: the bits under a mask, which is one of the fields before.
 
     :param plain: gets the name of the vector with the bits
     """
@@ -72,14 +72,14 @@ def _pack_where(x: Expressions, node: ast.Call, before: list[str], plain: set[st
 
 
 def _is_plane(x: Expressions, name: str) -> bool:
-    """True if a vector has one bit for each element of the gradient, packed as by default."""
+    """Return whether a vector has one bit per element of the gradient, packed as by default."""
     vector = x.vectors[name]
     plain = (vector.order, vector.multiple) == ("lsb", 1)
     return plain and vector.elem == "u<1>" and vector.size is x.n
 
 
 def _pack_floats(x: Expressions, node: ast.Call) -> None:
-    """The whole payload: the gradient with all its bits."""
+    """Emit the whole payload: the gradient with all its bits."""
     expect_args(node, 1)
     inner = node.args[0]
     if not isinstance(inner, ast.Name) or inner.name != x.signature.input or x.signature.states:
@@ -97,7 +97,7 @@ def _is_floats(node: ast.Node) -> bool:
 
 
 def _alone(x: Expressions, args: tuple, node: ast.Node) -> None:
-    """pack_floats is all that a function does."""
+    """Check that a function contains only pack_floats."""
     if len(args) != 1 or any(isinstance(i, Loop) or i.op not in _NUMBERS for i in x.body):
         raise CompileError("pack_floats must be the only field, and nothing else done", node.pos)
 
@@ -140,7 +140,7 @@ def concat(x: Expressions, node: ast.Call) -> None:
 
 
 def _field_type(x: Expressions, node: ast.Node, value: Scalar) -> str:
-    """Storage of a scalar field: its declared type, or float."""
+    """Return the storage type of a scalar field: its declared type, or float."""
     type_ = node.type if isinstance(node, ast.Cast) else value.type
     if type_ is None:
         if value.value.type == "f32":
@@ -219,7 +219,7 @@ def _extract(x: Expressions, node: ast.Call) -> bool:
 
 
 def _expect_param(x: Expressions, node: ast.Name, target: Scalar) -> None:
-    """A parameter that travels in the payload must be the one we decode with."""
+    """Check that a parameter in the payload equals the decoder's."""
     elem = _field_type(x, node, target)
     value = x.emit("field", [], "f32" if elem == "f32" else "i64", elem=elem)
     same = x.emit("eq", [value, target.value], "bool")

@@ -1,4 +1,4 @@
-"""What names stand for while a function is lowered, and how written types map to the IR's."""
+"""Values of names while a function is lowered, and the IR's types of written types."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hipress.compression.compiler.ir.ir import Instr
 
 @dataclass(frozen=True)
 class Signature:
-    """What a function is called with.
+    """Signature of a function.
 
     :ivar kind: "encode" or "decode"
     :ivar input: name of the vector that it reads
@@ -76,7 +76,7 @@ class Output:
 
 @dataclass(eq=False)
 class _Variable:
-    """What a name stands for at present."""
+    """Present value of a name."""
 
     value: object
 
@@ -123,7 +123,7 @@ class Names:
         return {name: variable.value for name, variable in self._variables.items()}
 
     def state(self) -> dict[_Variable, object]:
-        """What all variables stand for, for restore()."""
+        """Return the values of all variables, for restore()."""
         return {variable: variable.value for variable in self._variables.values()}
 
 

@@ -1,6 +1,6 @@
-"""Text of the IR, for people, golden files and digests: values are numbered anew in order.
+"""Text of the IR, for people, golden files and digests. Values are numbered in order.
 
-Programs of the same text mean the same, so it has all that an instruction's result depends on.
+Programs of the same text mean the same, so it contains all inputs of an instruction's result.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ def clone(instrs: list[Instr], mapping: dict[int, Instr]) -> list[Instr]:
 
 
 def same(one: Instr, two: Instr, body: list[Instr]) -> bool:
-    """True if a value of `body`, and one of another loop, are the same computation."""
+    """Return whether a value of `body`, and one of another loop, are the same computation."""
     if one.id == two.id:
         return True
     if (one.op, one.type, one.vec, one.attrs) != (two.op, two.type, two.vec, two.attrs):
@@ -42,7 +42,7 @@ def same(one: Instr, two: Instr, body: list[Instr]) -> bool:
 
 
 def replace(function: Function, mapping: dict[int, Instr]) -> None:
-    """Every use of a value becomes a use of what mapping has for it."""
+    """Replace every use of a value by its entry in mapping."""
     if not mapping:
         return
 

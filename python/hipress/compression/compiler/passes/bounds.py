@@ -1,4 +1,4 @@
-"""How large a number can become, as constants and what is allowed say; which of its bits count."""
+"""Upper bounds of numbers from constants and allowed values, and the bits that affect results."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WORD = 2**32 - 1
 
 
 def upper(value: Instr, params: dict[str, Param]) -> float:
-    """What a float is never above, unless it is NaN; infinity if nothing is known.
+    """Return an upper bound of a float that is not NaN, or infinity if none is known.
 
     :param params: the program's parameters by name
     """
@@ -42,7 +42,8 @@ def upper(value: Instr, params: dict[str, Param]) -> float:
 
 
 def fits(value: Instr, bits: int | str, params: dict[str, Param]) -> bool:
-    """True if a float is never above the largest code of `bits` bits, an int or a parameter."""
+    """Return whether a float never exceeds the largest code of `bits` bits, an int or a
+    parameter."""
     if isinstance(bits, int):
         return upper(value, params) < 2**bits
     return all(

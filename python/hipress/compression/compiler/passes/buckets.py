@@ -61,8 +61,10 @@ def _needs_whole_tiles(function: Function, loop: Loop) -> bool:
 
 
 def is_dense(function: Function) -> bool:
-    """True if a decoder is one loop that writes the output, from fields and bits under masks, or
-    one operation that does."""
+    """Return whether a decoder is one loop that writes the output from fields and bits under masks.
+
+    One operation that does the same also counts.
+    """
     loops = [node for node in function.body if isinstance(node, Loop)]
     if operations(function, "unpack_floats"):
         return True

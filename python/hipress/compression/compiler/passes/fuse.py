@@ -19,7 +19,7 @@ from hipress.compression.compiler.ir.ir import (
 
 
 def fuse(function: Function) -> None:
-    """Fuses all that can be fused in one function, in place."""
+    """Fuse all loops that can be fused in one function, in place."""
     changed = True
     while changed:
         changed = False
@@ -61,7 +61,7 @@ def _partner(function: Function, later: int) -> int | None:
 
 
 def _left_out(function: Function, loop: Loop) -> bool:
-    """True for a loop that a decoder skips when it only checks, or adds to what is there."""
+    """Return whether a decoder skips a loop when it only checks, or adds to the output."""
     return function.kind == "decode" and function.output in node_writes(loop)
 
 
@@ -70,7 +70,7 @@ def _scatters(function: Function) -> bool:
 
 
 def _fusible(first: Loop, second: Loop) -> bool:
-    """True if element i of the second needs of the first no more than element i."""
+    """Return whether element i of the second loop needs only element i of the first."""
     if first.domain is not second.domain:
         return False
     if node_uses(second) & node_defines(first):
@@ -97,7 +97,7 @@ def _fusible(first: Loop, second: Loop) -> bool:
 
 
 def _depends(later: Instr | Loop, earlier: Instr | Loop) -> bool:
-    """True if `later` must stay after `earlier`."""
+    """Return whether `later` must stay after `earlier`."""
     if node_uses(later) & node_defines(earlier):
         return True
     writes_later, writes_earlier = node_writes(later), node_writes(earlier)

@@ -33,7 +33,7 @@ def _guard_of(function: Function, loop: Loop, known: set[int]) -> Instr | None:
 
 
 def _only_under(function: Function, results: set[int], condition: Instr) -> bool:
-    """True if all that depends on `results` ends in the first branch of selects by `condition`."""
+    """Return whether all uses of `results` end in the first branch of selects by `condition`."""
     tainted = set(results)
     if any(vector.size.id in tainted for vector in function.vectors.values()):
         return False

@@ -35,7 +35,7 @@ class LazyState:
 
 
 def lazy_state(program: Program) -> LazyState | None:
-    """How a program's encoder can leave its residual lazy, or None."""
+    """Return the way in which a program's encoder can leave its residual lazy, or None."""
     function = program.encode
     if function is None or "residual" not in program.states:
         return None
@@ -62,7 +62,7 @@ def lazy_state(program: Program) -> LazyState | None:
 
 
 def _uniforms(body: list[Instr], loop: Loop) -> list[Instr] | None:
-    """Numbers from outside of the loop that a body needs, if they can be saved as floats."""
+    """Return the numbers from outside of the loop that a body needs, if floats can hold them."""
     inside = {instr.id for instr in loop.body}
     found: dict[int, Instr] = {}
     for instr in body:

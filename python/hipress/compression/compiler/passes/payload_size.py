@@ -1,4 +1,4 @@
-"""How large a payload can become: a computation of n and the parameters alone."""
+"""Largest payload: a computation of n and the parameters alone."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ class PayloadSize:
         return None
 
     def is_pure(self, value: Instr) -> bool:
-        """True if a scalar depends on n and the parameters only."""
+        """Return whether a scalar depends on n and the parameters only."""
         return value.op in _PURE and all(self.is_pure(arg) for arg in value.args)
 
 

@@ -33,7 +33,7 @@ class Ranking:
 
 
 def rankings(function: Function, lazy: LazyState | None) -> dict[str, Ranking]:
-    """By the names of the vectors that need not be stored."""
+    """Return rankings by the names of the vectors that need not be stored."""
     found = {}
     for topk in operations(function, "topk"):
         source, position = topk.vec[1], function.body.index(topk)
@@ -66,7 +66,7 @@ def rankings(function: Function, lazy: LazyState | None) -> dict[str, Ranking]:
 
 
 def _scalars(value: Instr, between: list) -> list[Instr] | None:
-    """What a number needs of the nodes between; None if not all of it can be done before them."""
+    """Return the instructions between that a number needs; None if some cannot be moved up."""
     found = backward(value, [node for node in between if isinstance(node, Instr)])
     needed = {value.id} | {arg.id for instr in found for arg in instr.args}
     if any(isinstance(node, Loop) and needed & node_defines(node) for node in between):

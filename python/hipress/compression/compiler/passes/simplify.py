@@ -54,7 +54,7 @@ _WHOLE = {
 
 
 def fold(function: Function) -> None:
-    """Computes integers and comparisons of constants, in place; floats are left to the backends."""
+    """Compute integers and comparisons of constants, in place. Backends compute floats."""
     mapping: dict[int, Instr] = {}
     uses = Counter(arg.id for instr in function.instrs() for arg in instr.args)
     for node in function.body:
@@ -125,7 +125,7 @@ def _folded(function: Function, instr: Instr) -> object:
 
 
 def _constants(value: Instr) -> set | None:
-    """What a choice between constants may be; None if it may be anything."""
+    """Return the possible values of a choice between constants, or None if unknown."""
     if value.op == "const" and value.type == "i32":
         return {value.attrs["value"]}
     if value.op != "select":
@@ -143,7 +143,8 @@ def _chosen(value: Instr, constant: int) -> Instr | None:
 
 
 def _decided(outer: Instr, uses: Counter) -> None:
-    """c ? x : (code == 2) ? y : z, where code is c ? 3 : other, need not ask for c again."""
+    """Simplify c ? x : (code == 2) ? y : z, with code = c ? 3 : other, which need not test c
+    again."""
     condition, _, inner = outer.args
     if inner.op != "select" or uses[inner.id] != 1 or inner.args[0].op != "eq":
         return
@@ -156,7 +157,7 @@ def _decided(outer: Instr, uses: Counter) -> None:
 
 
 def cse(function: Function) -> None:
-    """One instruction for each value, loads after stores replaced, dead stores dropped."""
+    """Eliminate common subexpressions, loads after stores, and dead stores."""
     mapping: dict[int, Instr] = {}
     outer: dict[tuple, Instr] = {}
     for node in function.body:
@@ -209,7 +210,7 @@ def _cse_loop(function: Function, loop: Loop, mapping: dict[int, Instr]) -> None
 
 
 def _read_between(body: list[Instr], store: Instr) -> bool:
-    """True if a later instruction still loads what this store wrote."""
+    """Return whether a later instruction loads the result of this store."""
     after = body[body.index(store) + 1 :]
     for instr in after:
         if instr.op == "store" and instr.vec[0] == store.vec[0]:

@@ -1,4 +1,4 @@
-"""How a function uses its vectors, as far as a backend can do better for it."""
+"""Uses of vectors in a function, as far as a backend can optimize them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def filter_masks(function: Function) -> dict[str, Instr]:
 
 
 def single_elements(function: Function) -> dict[str, str]:
-    """Sorted vectors of which one element is all that is read, with what they are sorted from."""
+    """Return sorted vectors of which only one element is read, with their sources."""
     elements = {instr.vec[0] for instr in operations(function, "element")}
     return {
         node.vec[0]: node.vec[1]
@@ -32,7 +32,8 @@ def single_elements(function: Function) -> dict[str, str]:
 
 
 def only_elements(function: Function, sort: Instr) -> bool:
-    """True if of a sorted vector single elements are all that is read while its source stays."""
+    """Return whether only single elements of a sorted vector are read while its source is
+    unchanged."""
     target, source = sort.vec
     after = function.body[function.body.index(sort) + 1 :]
     users = [node for node in function.body if target in node_reads(node)]
@@ -43,8 +44,10 @@ def only_elements(function: Function, sort: Instr) -> bool:
 
 
 def unproven_indices(function: Function) -> list[str]:
-    """Vectors that scatter uses as indices, and of which it is not known that they ascend and are
-    below the gradient's size: a decoder checks them, an encoder each before it writes."""
+    """Return the vectors of indices for scatter that are not known to be ascending and in range.
+
+    A decoder checks them, and an encoder checks each before it writes.
+    """
     scatters = operations(function, "scatter")
     sizes = {node.vec[1]: function.vectors[node.vec[0]].size for node in scatters}
     return sorted(
@@ -55,17 +58,17 @@ def unproven_indices(function: Function) -> list[str]:
 
 
 def scatters_output(function: Function) -> bool:
-    """True if a payload may have some elements of the gradient only."""
+    """Return whether a payload may contain only some elements of the gradient."""
     return any(node.vec[0] == function.output for node in operations(function, "scatter"))
 
 
 def sampled_indices(function: Function) -> set[str]:
-    """Vectors of indices that come in runs of neighbors."""
+    """Return the vectors of indices that are runs of neighbors."""
     return {n.vec[0] for n in operations(function, "random_indices") if n.attrs["run"] > 1}
 
 
 def spread_bits(function: Function) -> dict[str, Instr]:
-    """Vectors of bits under masks, by name: the instructions that spread them."""
+    """Return the vectors of bits under masks, by name, with the instructions that spread them."""
     return {node.vec[0]: node for node in operations(function, "unpack_where")}
 
 

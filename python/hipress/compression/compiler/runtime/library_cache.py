@@ -26,7 +26,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 def cache_directory() -> Path:
-    """HIPRESS_CACHE, or hipress below the user's cache directory."""
+    """Return HIPRESS_CACHE, or hipress below the user's cache directory."""
     chosen = os.environ.get("HIPRESS_CACHE")
     if chosen:
         return Path(chosen)
@@ -153,7 +153,7 @@ def check_private(path: Path) -> None:
 def _compile(
     target: Path, source_name: str, source: str, command: Sequence[str], flags: Sequence[str]
 ) -> None:
-    """Compiles a library.
+    """Compile a library.
 
     :raises BuildError: if the compiler fails
     :raises OSError: if the folder cannot be written to; with ENOSPC if the compiler could not
@@ -171,5 +171,6 @@ def _compile(
         if result.returncode != 0:
             raise BuildError(f"{line[0]} refused generated code:\n{result.stderr[:4000]}")
         built.chmod(0o700)
-        # Processes that compile the same at once do not see half a file, nor does the next boot.
+        # Processes that compile the same code at once see no partial file; the same is true after a
+        # crash.
         files.replace(built, target)

@@ -19,10 +19,11 @@ HALF = float(np.float32(math.sqrt(0.5)))
 
 
 def cosines(size: int) -> np.ndarray:
-    """float32[size]: cos(pi (2 j + 1) / (4 size)) for each j; the sines, from the last one on.
+    """Return float32[size]: cos(pi (2 j + 1) / (4 size)) for each j; the sines from the last one
+    on.
 
-    Computed as doubles and rounded. None is as close to the middle of two floats as mathematical
-    libraries differ, so the table is the same wherever it is made.
+    Computed as doubles and rounded. No value is so close to the middle of two floats that libraries
+    of mathematics could round it differently, so the table is the same on every machine.
     """
     angles = [math.pi * (2 * j + 1) / (4 * size) for j in range(size)]
     return np.array([math.cos(angle) for angle in angles], np.float32)

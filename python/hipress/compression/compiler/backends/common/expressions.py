@@ -64,7 +64,7 @@ def literal(value: float | int | bool, type_: str) -> str:
 
 
 def known(instr: Instr) -> str | None:
-    """C++ of a constant, of n or of a parameter; None for what has to be computed."""
+    """Return the C++ of a constant, of n or of a parameter; None for a computed value."""
     if instr.op == "const":
         return literal(instr.attrs["value"], instr.type)
     if instr.op == "n":
@@ -73,7 +73,7 @@ def known(instr: Instr) -> str | None:
 
 
 class Scalars:
-    """The dialect of C++ scalars, and what the others have in common with it.
+    """Dialect of C++ scalars, and base of the other dialects.
 
     A method named after an operation, with an underscore, writes it from its operands' text.
     """
@@ -94,7 +94,7 @@ class Scalars:
         return f"({left} {_OPERATORS[instr.op] * (2 if logical else 1)} {right})"
 
     def width(self, bits: int | str) -> str:
-        """C++ of how many bits a code has: a number, or a template argument."""
+        """Return the C++ of a code's bits: a number, or a template argument."""
         return str(bits)
 
     def const_(self, instr: Instr) -> str:

@@ -14,12 +14,12 @@ def flat(parts: Iterable) -> list[str]:
 
 
 def indent(lines: Iterable[str], levels: int = 1) -> list[str]:
-    """Indented lines; those of the preprocessor stay."""
+    """Return indented lines, where those of the preprocessor are unchanged."""
     return [line if line.startswith("#") else "  " * levels + line for line in lines]
 
 
 def block(head: str, *parts: object, end: str = "}") -> list[str]:
-    """``head {``, the parts (lines, or lists of them) indented, and ``end``."""
+    """Return ``head {``, the parts (lines, or lists of them) indented, and ``end``."""
     return [f"{head} {{".lstrip(), *indent(flat(parts)), end]
 
 

@@ -13,7 +13,8 @@ from hipress.compression.compiler.ir.ir import COMPARE, Instr, node_reads
 
 
 def block_constant(loop: CppLoopContext, instr: Instr) -> str | None:
-    """C++ of a bool, or of what it is made of, if it is the same for a whole block or bucket."""
+    """Return the C++ of a bool, or of its operand, if it is the same for a whole block or
+    bucket."""
     if instr.op == "const":
         return literal(instr.attrs["value"], instr.type)
     if instr.id not in loop.inside:

@@ -29,7 +29,7 @@ def _count_where(context: DenseContext, instr: Instr) -> None:
 
 
 def _unpack_where(context: DenseContext, instr: Instr) -> None:
-    """Left to the loop, which has the mask's words anyway."""
+    """Do nothing: the loop itself unpacks the bits, because it has the mask's words."""
 
 
 class DenseContext(CppContext):
@@ -69,7 +69,7 @@ class DenseContext(CppContext):
         return f"fields.{name}"
 
     def before(self, name: str) -> str:
-        """Where it is counted, for each block, how far a vector of bits under a mask is read."""
+        """Return the array with each block's position in a vector of bits under a mask."""
         packed = self.function.vectors[self.spread[name].vec[1]]
         return self.member(f"before{self.number(packed.size)}", "int64_t*")
 
@@ -188,7 +188,8 @@ class DenseLoop(CppLoop):
         return "value"
 
     def section(self) -> list[str]:
-        """One payload into float32 is by far the most frequent call: it gets code of its own."""
+        """Return the section with separate code for its most frequent case: one payload into
+        float32."""
         total = "total" if self.levels is None else "sum"
         add_part = "add_part(tail, std::{}_type(), {}, i, rem, total);".format
 
@@ -260,7 +261,7 @@ class DenseLoop(CppLoop):
         ]
 
     def byte_table(self) -> list[str]:
-        """What summing levels as bytes needs to know, if it is possible."""
+        """Return the lines that prepare summing levels as bytes, if that is possible."""
         if self.bytes is None:
             return []
         fit = f"call.count > 1 && FitBytes(levels, {self.bytes[1]}, call.count)"
@@ -290,7 +291,7 @@ class DenseLoop(CppLoop):
 
 
 def write_dense(program: Program, function: Function) -> tuple[list[str], list[str], list[str]]:
-    """(the struct Fields, the parsing of a payload into it, the pass over all tiles)."""
+    """Return (the struct Fields, the parsing of a payload into it, the pass over all tiles)."""
     context = DenseContext(program, function)
     context.parsing = False
     loop = next(node for node in function.body if isinstance(node, Loop))

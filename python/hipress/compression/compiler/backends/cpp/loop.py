@@ -13,7 +13,7 @@ from hipress.compression.compiler.passes.bounds import fits, upper, wanted_bits
 
 
 class CppLoop(CppLoopContext):
-    """Writes a loop into the function around it.
+    """Writer of a loop into the function around it.
 
     Attributes:
         usual: C++ of conditions that are the same for a whole block or bucket, by their ids. Blocks
@@ -98,7 +98,7 @@ class CppLoop(CppLoopContext):
 
     def random(self, instr: Instr) -> str:
         site, half = instr.attrs["site"], instr.op == "random16"
-        # Each loop of a pass has a source of its own: one goes through the tiles in order.
+        # Each loop of a pass has its own source, which goes through the tiles in order.
         first = self.owner.drawn_in.setdefault(site, self.number)
         source = f"random{site}" if first == self.number else f"random{site}_{self.number}"
         self.shared.append(f"RandomSource<{16 if half else 'kTile'}> {source};")
@@ -112,7 +112,8 @@ class CppLoop(CppLoopContext):
     random16 = random
 
     def drawn_if(self, instr: Instr) -> str | None:
-        """C++ of a number's only user's condition, the same for all of a block, or None."""
+        """Return the C++ of the condition of a number's only user if it is constant in a block, or
+        None."""
         users = [other for other in self.loop.body if instr in other.args]
         if len(users) != 1 or users[0].op != "select" or users[0].args[2] is instr:
             return None

@@ -125,7 +125,7 @@ class _ProgramWriter:
         ]
 
     def variants(self) -> list[tuple[str, str]] | None:
-        """Conditions on an encode, and template arguments where they hold: the first that does."""
+        """Return conditions on an encode, with template arguments. The first that holds counts."""
         found = lazy.variants(self.lazy) if self.lazy is not None else [("", "")]
         for name in reversed(self.optional):
             used = f"(used >> {self.program.states.index(name)} & 1) != 0"
@@ -137,7 +137,8 @@ class _ProgramWriter:
         return None if found == [("", "")] else found
 
     def used_states(self) -> list[str]:
-        """Which states these parameters need, as bits: what is not needed is not allocated."""
+        """Return a C++ function for the states that parameters need, as bits. Others are not
+        allocated."""
         lines = [f"int64_t used = {(1 << len(self.program.states)) - 1};"]
         for name, needs in self.optional.items():
             scalars = [n for n in self.program.encode.body if isinstance(n, Instr)]
@@ -275,7 +276,7 @@ class _ProgramWriter:
     # The table ----------------------------------------------------------------------
 
     def param_row(self, param: Param) -> str:
-        """What the table says of a parameter."""
+        """Return a parameter's row of the table."""
         low = float("-inf") if param.low is None else float(param.low)
         high = float("inf") if param.high is None else float(param.high)
         default = 0.0 if param.default is None else float(param.default)

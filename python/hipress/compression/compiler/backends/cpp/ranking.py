@@ -98,7 +98,7 @@ class CandidatesLoop(CppLoop):
 
 
 def write_floor(context: CppContext, ranking: Ranking, number: int) -> None:
-    """k, room for the indices, and the key that candidates reach."""
+    """Write k, room for the indices, and the key that candidates reach."""
     for instr in ranking.first:
         context.instr(instr)
     topk, domain = ranking.topk, context.value(ranking.loop.domain)

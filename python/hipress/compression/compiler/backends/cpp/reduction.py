@@ -8,7 +8,7 @@ from hipress.compression.compiler.ir.ir import Instr
 
 
 def declare_partials(loop: CppLoopContext, instr: Instr) -> None:
-    """One value for each block."""
+    """Declare one value for each block."""
     c_type = SCALAR[instr.type]
     if instr.attrs["fn"] == "sum":
         c_type = "float" if instr.type == "f64" else "int64_t"
@@ -58,7 +58,7 @@ def _counted(loop: CppLoopContext, element: Instr) -> str | None:
 
 
 def _join(loop: CppLoopContext, instr: Instr, function: object) -> None:
-    """The blocks' results in order."""
+    """Join the blocks' results in order."""
     number, start = loop.owner.number(instr), _start(loop, instr)
     result, c_type = loop.owner.value(instr), SCALAR[instr.type]
     each = f"for (int64_t b = 0; b < ({loop.guarded_domain} + kBlock - 1) / kBlock; ++b) {result}"

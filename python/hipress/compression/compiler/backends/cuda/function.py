@@ -74,7 +74,8 @@ class CudaFunction(CudaContext):
         return [instr for instr in self.instrs.values() if instr.id in wanted]
 
     def readable(self, step: Step) -> list[Instr]:
-        """What a step reads of the payload: all, but for what follows the next mask to count."""
+        """Return the fields of the payload that a step can read: all up to the next uncounted
+        mask."""
         steps = self.steps[: self.steps.index(step) + 1] if step in self.steps else self.steps
         counted = {id_ for one in steps for id_ in one.defines}
         found = []
@@ -86,7 +87,7 @@ class CudaFunction(CudaContext):
         return found
 
     def prologue(self, step: Step) -> tuple[list[str], list[str]]:
-        """Numbers of a step, and for a decoder the reading of the payload.
+        """Return the numbers of a step, and for a decoder the reading of the payload.
 
         :returns: what all threads do first, and what the last block's first thread does once the
             bits of a mask are counted
@@ -153,7 +154,8 @@ class CudaFunction(CudaContext):
         ]
 
     def sums(self) -> tuple[str, list[str]]:
-        """(How payloads are merged, the text of it if that is one pass): see passes/merge.py."""
+        """Return (how payloads are merged, the text of it if that is one pass); see
+        passes/merge.py."""
         loops = [node for node in self.function.body if isinstance(node, Loop)]
         if len(self.steps) != 1 or len(loops) != 1 or self.stateful:
             return "kOneByOne", []

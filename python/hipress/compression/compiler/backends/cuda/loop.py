@@ -21,7 +21,7 @@ _LEFT = "const int left = static_cast<int>(Least(end - first, kTile));"
 
 
 class CudaLoop(CStyleLoop):
-    """Writes a loop as the body of a step, and what joins its reductions.
+    """Writer of a loop as the body of a step, with the code that joins its reductions.
 
     Attributes:
         unit: Lines at the start of a warp's unit. Then follow `tile` for each tile, `loads` for
@@ -238,7 +238,7 @@ class SumLoop(CudaLoop):
             self.body[-1] += f" (void){self.value(instr)};"
 
     def store(self, instr: Instr) -> None:
-        """The output's: the loop writes nothing else."""
+        """Store an element of the output, which is all that the loop writes."""
         value = self.value(instr.args[0])
         if self.levels is None:
             total = f"(sum[r] + {value})"

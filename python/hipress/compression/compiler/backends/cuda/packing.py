@@ -93,7 +93,7 @@ def _gap_array(context: CudaContext, what: str, instr: Instr, index: str, elem: 
 
 
 def _gaps_bytes(context: CudaContext, instr: Instr) -> None:
-    """Also leaves each block's choice, and what lies before it."""
+    """Write the number of bytes of gaps. Also store each block's choice and the sum before it."""
     index = instr.vec[0]
     lows, zeros = (_gap_array(context, n, instr, index, "uint32_t") for n in ("lows", "zeros"))
     choices = _gap_array(context, "choices", instr, index, "uint8_t")

@@ -20,8 +20,10 @@ _R = np.float32(HALF)
 
 
 def dct(values: np.ndarray, block: int) -> np.ndarray:
-    """float32[n]: the orthonormal DCT-II of each `block` elements, a power of two; what is left of
-    the last block as it is."""
+    """Return float32[n]: the orthonormal DCT-II of each `block` elements, a power of two.
+
+    The rest of the last block is unchanged.
+    """
     return _blocks(values, block, _dct2)
 
 

@@ -20,7 +20,7 @@ _MOST_ESCAPES, _MOST_WIDTH, _SAMPLED = 511, 5, 16
 
 
 class _Format(NamedTuple):
-    """Where an element type's bits are.
+    """Positions of an element type's bits.
 
     :ivar shift: of the exponent
     :ivar exponents: its largest value
@@ -105,7 +105,7 @@ def _pack_block(x: np.ndarray, type_: int) -> tuple[int, bytes]:
 
 
 def _window(sample: np.ndarray) -> tuple[int, int]:
-    """(base, width) that are the cheapest for a sample of exponents, the least of several."""
+    """Return (base, width), the cheapest for a sample of exponents, or the least of several."""
     counts = np.bincount(sample, minlength=256)
     low, high = int(sample.min()), int(sample.max())
     found = []
@@ -121,7 +121,7 @@ def _window(sample: np.ndarray) -> tuple[int, int]:
 
 
 def _byte(x: np.ndarray, type_: int) -> np.ndarray:
-    """uint8: the lower bits of a float16, else sign and upper bits of the mantissa."""
+    """Return uint8: the lower bits of a float16, otherwise sign and upper bits of the mantissa."""
     if type_ == _FLOAT16:
         return (x & 0xFF).astype(np.uint8)
     high = x >> (16 if type_ == _FLOAT32 else 0)
@@ -135,7 +135,7 @@ def _from_byte(byte: np.ndarray, type_: int) -> np.ndarray:
 
 
 class _Block:
-    """What a block's number says.
+    """Parameters of a block, from its number.
 
     :raises PayloadError: if no block of ``n`` elements has it
     """
@@ -168,7 +168,7 @@ class _Block:
         ]
 
     def unpack(self, data: bytes) -> np.ndarray:
-        """Its elements."""
+        """Return the block's elements."""
         element = self.form.element
         if self.raw or self.zero:
             whole = data if self.raw else bytes(self.n * element().itemsize)
@@ -199,7 +199,7 @@ def _bits(plane: np.ndarray, count: int) -> np.ndarray:
 
 
 def unpack_elements(payload: bytes, n: int) -> tuple[np.ndarray, int]:
-    """(elements, CompllType) of a payload of n floats.
+    """Return (elements, CompllType) of a payload of n floats.
 
     :returns: uint32[n] or uint16[n]
     :raises PayloadError: for a malformed payload
@@ -219,6 +219,6 @@ def unpack_elements(payload: bytes, n: int) -> tuple[np.ndarray, int]:
 
 
 def unpack(payload: bytes, n: int) -> np.ndarray:
-    """float32[n] of a payload, as :func:`unpack_elements`."""
+    """Return float32[n] of a payload, as :func:`unpack_elements`."""
     elements, type_ = unpack_elements(payload, n)
     return packing.from_storage(elements.tobytes(), ("f32", "f16", "bf16")[type_]).copy()

@@ -29,7 +29,7 @@ BLOCK = 4096
 def fill_states(
     program: Program, states: dict[str, np.ndarray] | None, n: int
 ) -> dict[str, np.ndarray]:
-    """`states` itself (a new dict if None), with float32[n] zeros for those that it lacks."""
+    """Return `states` itself, or a new dict, with float32[n] zeros for missing states."""
     states = states if states is not None else {}
     for name in program.states:
         states.setdefault(name, np.zeros(n, np.float32))
@@ -88,15 +88,16 @@ class Interpreter:
         return run.payload
 
     def decode(self, payload: bytes, n: int) -> np.ndarray:
-        """float32[n]. :raises PayloadError: for a malformed payload"""
+        """Return float32[n]. :raises PayloadError: for a malformed payload"""
         return self._run(payload, n).memory[self.program.decode.output]
 
     def decode_add(self, payload: bytes, total: np.ndarray) -> None:
-        """total += decoded; a sparse payload touches only the elements it names."""
+        """Add the decoded payload to total. A sparse payload changes only the elements it
+        contains."""
         total[:] = self._run(payload, total.size, total).memory[self.program.decode.output]
 
     def decode_sum(self, payloads: list[bytes], n: int) -> np.ndarray:
-        """float32[n]: how payloads are merged (passes/merge.py), in their order."""
+        """Return float32[n], the merged payloads (passes/merge.py) in their order."""
         if not self.program.optimized:
             program = optimize(copy.deepcopy(self.program))
             return Interpreter(program, **self.params).decode_sum(payloads, n)
@@ -254,7 +255,7 @@ class _Run:
         return found.size
 
     def do_topk(self, instr: Instr, args: list) -> int:
-        """Indices of the k largest, ascending; of equal ones the first."""
+        """Return the indices of the k largest, ascending. Of equal values the first count."""
         target, source = instr.vec
         values = self.memory[source]
         k = min(max(args[0], 0), values.size)

@@ -1,4 +1,4 @@
-"""What each scalar operation of the IR gives, in NumPy: the definition for every backend."""
+"""Definition of each scalar operation of the IR, in NumPy, for every backend."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def spread(value: object, count: int, type_: str) -> np.ndarray:
 
 
 def ordered(values: np.ndarray) -> np.ndarray:
-    """uint32 keys in the order of float32 values: -NaN < -Inf < ... < -0 < +0 < ... < Inf < NaN."""
+    """Return uint32 keys in the order of float32 values: -NaN < -Inf < -0 < +0 < Inf < NaN."""
     bits = np.ascontiguousarray(values, np.float32).view(np.uint32)
     return np.where(bits >> 31, ~bits, bits | np.uint32(0x80000000))
 
 
 def take(values: np.ndarray, index: object, count: int) -> np.ndarray:
-    """values[index], the index clamped into the vector; 0 from an empty one."""
+    """Return values[index], with the index clamped into the vector, and 0 from an empty one."""
     index = np.broadcast_to(np.asarray(index, np.int64), (count,))
     if values.size == 0:
         return np.zeros(count, values.dtype)
@@ -126,7 +126,7 @@ def _cast(value: object, source: str, target: str) -> object:
 
 
 def _divide(op: str, a: object, b: object) -> object:
-    """C's division, to zero; x / 0 and x % 0 are 0."""
+    """Divide as C does, toward zero; x / 0 and x % 0 are 0."""
     a, b = np.asarray(a, np.int64), np.asarray(b, np.int64)
     safe = np.where(b == 0, 1, b)
     quotient = np.abs(a) // np.abs(safe) * np.sign(a) * np.sign(safe)
@@ -134,7 +134,8 @@ def _divide(op: str, a: object, b: object) -> object:
 
 
 def _shift(op: str, value: object, by: object, type_: str) -> object:
-    """Shifts by the low five (i64: six) bits of `by`; to the right arithmetic for signed types."""
+    """Shift by the low five (i64: six) bits of `by`; to the right arithmetically for signed
+    types."""
     by = np.asarray(by, np.int64) & (63 if type_ == "i64" else 31)
     value = np.asarray(value, np.int64)
     return value << by if op == "shl" else value >> by

@@ -14,7 +14,7 @@ def packed_bytes(count: int, bits: int, multiple: int) -> int:
 
 
 def pack(codes: np.ndarray, bits: int, order: str, multiple: int) -> bytes:
-    """Codes (ints below 2^bits) to bytes; the first code is at the lsb or msb end of byte 0."""
+    """Return codes (ints below 2^bits) as bytes, the first at the lsb or msb end of byte 0."""
     size = packed_bytes(codes.size, bits, multiple)
     shifts = np.arange(bits) if order == "lsb" else np.arange(bits)[::-1]
     ones = ((codes.astype(np.int64)[:, None] >> shifts) & 1).astype(np.uint8).ravel()
@@ -24,7 +24,7 @@ def pack(codes: np.ndarray, bits: int, order: str, multiple: int) -> bytes:
 
 
 def unpack(data: bytes, count: int, bits: int, order: str) -> np.ndarray:
-    """int32[count] codes of packed bytes."""
+    """Return int32[count] codes of packed bytes."""
     raw = np.frombuffer(data, np.uint8)
     stream = np.unpackbits(raw, bitorder="little" if order == "lsb" else "big")
     ones = stream[: count * bits].reshape(count, bits).astype(np.int32)
@@ -69,7 +69,7 @@ def pack_ascending(index: np.ndarray, n: int) -> bytes:
 
 
 def unpack_ascending(data: bytes, count: int, n: int) -> np.ndarray | None:
-    """int32[count] indices, or None if these are not the bytes of so many below ``n``."""
+    """Return int32[count] indices, or None if these are not the bytes of so many below ``n``."""
     if count == 0:
         return np.zeros(0, np.int32)
     low = _low_bits(count, n)
@@ -88,7 +88,7 @@ def unpack_ascending(data: bytes, count: int, n: int) -> np.ndarray | None:
 
 
 def to_float16(values: np.ndarray) -> np.ndarray:
-    """float32 to float16 bits (uint16), to nearest even; NaNs become quiet, as in half.h."""
+    """Round float32 to float16 bits (uint16), to nearest even. NaNs become quiet, as in half.h."""
     bits = values.view(np.uint32)
     with np.errstate(all="ignore"):
         halves = values.astype(np.float16).view(np.uint16)
@@ -103,7 +103,7 @@ def from_float16(halves: np.ndarray) -> np.ndarray:
 
 
 def to_bfloat16(values: np.ndarray) -> np.ndarray:
-    """float32 to bfloat16 bits (uint16), to nearest even."""
+    """Round float32 to bfloat16 bits (uint16), to nearest even."""
     bits = values.view(np.uint32)
     with np.errstate(over="ignore"):
         rounded = (bits + np.uint32(0x7FFF) + ((bits >> 16) & 1)) >> 16
