@@ -13,7 +13,7 @@
 
 namespace hipress {
 
-/// Appends; numbers as they lie in memory (little-endian on all machines that this runs on).
+/// Appends numbers in memory order (little-endian on all supported machines).
 class ByteWriter {
  public:
   template <typename T>

@@ -82,7 +82,7 @@ class ServerKey : public FlowHost, public std::enable_shared_from_this<ServerKey
   void OnFailure(const Flow& flow, const std::string& sentence) override;
 
  private:
-  /// A partition's current value: a payload of its own, or (codec null) a part of the weight.
+  /// A partition's current value: a separate payload, or (codec null) a part of the weight.
   struct Published {
     Value value;
     uint64_t iteration = 0;

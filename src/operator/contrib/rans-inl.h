@@ -173,7 +173,7 @@ const uint8_t* RansDecode(const uint32_t* table, size_t odd, const uint8_t* word
       entry[v] = _mm256_and_si256(entry[v], All8(0xff));
     }
     for (int v = 0; v < 4; ++v) words = ReadWords8(&x[v], words);
-    // Packing goes by halves of a register, so fours of bytes come out of order.
+    // Packing works on halves of a register, so groups of four bytes are out of order.
     const Lanes bytes = _mm256_packus_epi16(_mm256_packus_epi32(entry[0], entry[1]),
                                             _mm256_packus_epi32(entry[2], entry[3]));
     const Lanes order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
