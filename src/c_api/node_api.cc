@@ -83,7 +83,8 @@ int HipressStartScheduler(int num, const char** names, const char** values, Hipr
           heard = true;
           scheduler->WaitForEnd();
         } catch (const std::exception& error) {
-          // Nodes that tried to join have received the error. If none has tried yet, none has connected.
+          // Nodes that tried to join have received the error. If Start fails before it listens, the caller gets
+          // it.
           if (!heard) {
             try {
               listening->set_exception(std::current_exception());

@@ -63,9 +63,9 @@ class Compressor:
     array([0.5, 0. ], dtype=float32)
 
     Gradients and payloads are arrays of NumPy (or ml_dtypes), of PyTorch, MXNet, and of whatever
-    else speaks DLPack or the buffer protocol, in CPU memory. They are used where they lie; only a
+    else speaks DLPack or the buffer protocol, in CPU memory. They are used in place; only a
     gradient or payload that is not C-contiguous is copied first. Gradients are float32, float16 or
-    bfloat16; a uint16 array holds bfloat16 if ``dtype="bfloat16"`` says so.
+    bfloat16; a uint16 array holds bfloat16 if ``dtype`` is ``"bfloat16"``.
 
     Not for use by several threads at a time.
 

@@ -164,7 +164,7 @@ def _same(one: Compiled, two: Interpreter, x: np.ndarray) -> bool:
     too."""
     states: tuple[dict, dict] = ({}, {})
     for step in range(_STEPS):
-        given = np.roll(x, step)  # what is NaN or Inf is in another place
+        given = np.roll(x, step)  # NaN and Inf are at other places
         payload = one.encode(given, states[0], step)
         if two.encode(given, states[1], step) != payload:
             return False
@@ -173,7 +173,7 @@ def _same(one: Compiled, two: Interpreter, x: np.ndarray) -> bool:
         if not all(map(_same_but_nan, states[0].values(), states[1].values())):
             return False
         if any(np.isnan(values).any() for values in states[1].values()):
-            break  # the next payload may say which NaN it is, and that is not defined
+            break  # the next payload may have another NaN, which is not defined
     return True
 
 
@@ -203,7 +203,7 @@ def check(
 ) -> None:
     """Run an algorithm compiled and interpreted, compare every bit, and measure it."""
     try:
-        # Interpreted is what the text says, without the passes: so a check looks at them, too.
+        # The interpreter runs the text without the passes, so a check also tests the passes.
         written = read_program(files.read(source, "algorithm"), str(source))
         program = compile_file(source)
         params = {}
@@ -251,11 +251,7 @@ def check(
 
 
 def main(arguments: Optional[Sequence[str]] = None, prog: str = "compll") -> None:  # noqa: UP045
-    """Entry of the `compll` command: `compll check FILE`, or `compll FILE` with flags.
-
-    :param arguments: default: the process's own
-    :param prog: what help calls the command
-    """
+    """Run the `compll` command: `compll check FILE`, or `compll FILE` with flags."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     if arguments[:1] == ["check"]:
         checker(args=arguments[1:], prog_name=f"{prog} check")

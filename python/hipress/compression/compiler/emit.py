@@ -46,7 +46,7 @@ def registration(program: Program, framework: str) -> dict[str, str]:
 
 
 def load_line(program: Program, framework: str, folder: Path) -> str:
-    """Return the Python that loads what build.sh made."""
+    """Return the Python code that loads the results of build.sh."""
     library = str(folder.resolve() / f"lib{program.identifier}_{framework}.so")
     return {
         "mxnet": f"mx.library.load({library!r})",

@@ -14,7 +14,7 @@ class Pos:
 
 
 class CompileError(ValueError):
-    """An error in a source text, with its line, a caret under the column and what was expected.
+    """Error in a source text, with its line, a caret under the column and the expected text.
 
     :param message: one clear sentence, without the place
     :param pos: where; None if the error belongs to the whole file

@@ -114,7 +114,7 @@ def _in_memory(x: Expressions, node: ast.Node) -> Vec:
 
 
 def _is_of_payload(value: Instr) -> bool:
-    """Return whether a number of a decoder depends on what a payload says."""
+    """Return whether a number of a decoder depends on the payload's content."""
     return value.op == "field" or bool(value.vec) or any(map(_is_of_payload, value.args))
 
 
@@ -344,7 +344,7 @@ def scatter(x: Expressions, node: ast.Call, target: str) -> None:
     x.emit("scatter", [], "none", [target, indices.name, values.name])
 
 
-# The functions, and how many arguments they take; 0: they say it themselves.
+# Functions, and their numbers of arguments; 0: they check it themselves.
 _SPECIAL = {
     "map": (_map, 0),
     "reduce": (_reduce, 3),

@@ -128,7 +128,7 @@ class Emitter:
         return result
 
     def limit(self, size: Instr, what: str) -> None:
-        """Refuse a payload that says more elements than the gradient has."""
+        """Refuse a payload with more elements than the gradient has."""
         if size is not self.n:
             fits = self.emit("le", [size, self.n], "bool")
             message = f"{what} must not have more elements than the gradient"

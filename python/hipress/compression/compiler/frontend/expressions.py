@@ -39,8 +39,8 @@ class Expressions(Emitter):
 
     :param call: evaluates a call: (these expressions, node, hint, elem_type) to a value
     :param statement: executes a statement of a lambda
-    :ivar env: what names stand for, see scope.py
-    :ivar inside: what they stood for outside of the lambda that is inlined, if one is
+    :ivar env: values of names, see scope.py
+    :ivar inside: their values outside of the inlined lambda, if any
     """
 
     def __init__(self, signature: scope.Signature, call: Callable, statement: Callable) -> None:
@@ -191,7 +191,8 @@ class Expressions(Emitter):
             )
 
     def bucket_of(self, at: Instr) -> Instr | None:
-        """Return the parameter b of an index i / b whose values are multiples of 64, else None."""
+        """Return the parameter b of an index i / b whose values are multiples of 64, otherwise
+        None."""
         if at.op != "div" or at.args[0].op != "index" or at.args[1].op != "cast":
             return None
         param = at.args[1].args[0]

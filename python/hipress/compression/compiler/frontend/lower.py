@@ -13,10 +13,7 @@ from hipress.compression.compiler.ir.slices import backward
 
 
 class Lowerer:
-    """Lowers one function.
-
-    :param function: the syntax
-    """
+    """Lowering of one function."""
 
     def __init__(self, function: ast.Function, signature: scope.Signature) -> None:
         self.syntax, self.signature = function, signature

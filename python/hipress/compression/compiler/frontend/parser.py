@@ -48,7 +48,7 @@ def parse(source: str, path: str = "<text>") -> ast.File:
     """Parse a whole file.
 
     :param path: the file's name, for messages
-    :raises CompileError: with line, column and what was expected, if the text is not CompLL
+    :raises CompileError: with line, column and the expected text, if the text is not CompLL
     """
     try:
         tree = _parser().parse(source)
@@ -117,7 +117,7 @@ def _body(part: ast.Node | tuple) -> tuple[ast.Node, ...]:
 
 
 def _node(kind: type, at_child: bool = False) -> Callable:
-    """Return a rule whose children are the fields of a node, and where the node is."""
+    """Return a rule whose children are a node's fields and position."""
 
     def build(self, meta, *children):
         pos = _pos(children[0] if at_child else meta)

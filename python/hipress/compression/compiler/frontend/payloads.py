@@ -1,4 +1,4 @@
-"""concat, extract and require: what a payload has, and what a decoder refuses."""
+"""Functions concat, extract and require: the content of payloads, and a decoder's checks."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def concat(x: Expressions, node: ast.Call) -> None:
         _alone(x, node.args, arg)
         return _pack_floats(x, arg)
     fields, args, vectors = [], [], []
-    plain: set[str] = set()  # what pack_where reads must stay packed as it is
+    plain: set[str] = set()  # operands of pack_where, which must stay packed
     for arg in node.args:
         inner, order, multiple = _pack_of(x, arg)
         if isinstance(arg, ast.Call) and arg.name in _INDICES:

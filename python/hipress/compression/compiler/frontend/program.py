@@ -22,7 +22,7 @@ _RANGES = {"uint8": 2**8 - 1, "uint16": 2**16 - 1, "uint32": 2**32 - 1}
 def read_program(source: str, path: str = "<text>") -> Program:
     """Parse and type-check a source text.
 
-    :param path: the file's name, for messages; its stem names the algorithm if nothing else does
+    :param path: the file's name, for messages; its stem is the algorithm's default name
     :raises CompileError: with line and column, for anything wrong in it
     """
     file = parse(source, path)
@@ -68,7 +68,7 @@ class _Reader:
         return program
 
     def functions(self) -> tuple[ast.Function | None, ast.Function | None]:
-        """Return the encoder and the decoder, told apart by their signatures."""
+        """Return the encoder and the decoder, which their signatures distinguish."""
         found: dict[str, ast.Function] = {}
         for function in self.file.functions:
             heads = [(f.type.base, f.vector) for f in function.formals[:2]]

@@ -48,7 +48,7 @@ class Range:
 
 @dataclass(frozen=True)
 class Closure:
-    """A lambda, and what names stand for where it is written."""
+    """Lambda, and the values of names where it is written."""
 
     value: ast.Lambda
     env: Names

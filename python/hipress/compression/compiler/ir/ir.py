@@ -84,7 +84,8 @@ class Instr:
     id: int = field(default_factory=lambda: next(_ids))
 
     def key(self) -> tuple:
-        """Key that is equal for instructions with the same value from the same operands."""
+        """Return a key that is equal for instructions with the same value from the same
+        operands."""
         args = tuple(arg.id for arg in self.args)
         return (self.op, args, self.type, tuple(self.vec), repr(sorted(self.attrs.items())))
 

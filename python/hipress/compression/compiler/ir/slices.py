@@ -1,4 +1,4 @@
-"""Copies of parts of a program: what several passes share."""
+"""Copies of parts of a program, which several passes share."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ class _Verifier:
             if instr.op not in ("load", "store", "bucket_load", "bucket_reduce"):
                 continue
             vector = self.function.vectors.get(instr.vec[0])
-            size = None if vector is None else vector.size  # an unknown one is found later
+            size = None if vector is None else vector.size  # an unknown one is reported later
             if instr.op in ("load", "store"):
                 fits = size is loop.domain
             else:

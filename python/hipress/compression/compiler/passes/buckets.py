@@ -76,7 +76,7 @@ def is_dense(function: Function) -> bool:
     loads = {name for instr in loops[0].body if instr.op != "store" for name in instr.vec}
     spread = spread_bits(function)
     if spread and bucket_of(loops[0]) is not None:
-        return False  # what is counted are blocks of the usual size
+        return False  # the counted blocks have the usual size
     return len(stores) == 1 and all(
         function.vectors[name].kind == "field" or name in spread for name in loads
     )

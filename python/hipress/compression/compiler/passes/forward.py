@@ -53,7 +53,7 @@ def _producer(function: Function, position: int, loop: Loop, name: str) -> tuple
     vector = function.vectors[name]
     if vector.kind != "temp" or vector.elem in ("f16", "bf16", "u16"):
         return None
-    between: set[str] = set()  # what the nodes after the producer and before the loop write
+    between: set[str] = set()  # written between the producer and the loop
     for earlier in reversed(function.body[:position]):
         changes = node_writes(earlier)
         if name in changes:

@@ -50,7 +50,7 @@ def _partner(function: Function, later: int) -> int | None:
         if sized and not any(_depends(second, node) for node in between):
             first.body += second.body
             del body[later]
-            # What lies between may define values that the second loop does not use: fine.
+            # Nodes in between may define values that the second loop does not use.
             return earlier
         if not any(_depends(node, first) for node in between):
             first.body += second.body

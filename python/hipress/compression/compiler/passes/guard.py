@@ -1,4 +1,4 @@
-"""Guards: a reduction whose result only one side of a `?:` uses need not run for the other.
+"""Guards: a reduction whose result only one side of a `?:` uses need not run for the other side.
 
 `clip > 0 ? clip / sqrt(sum(gradient * gradient)) : 1` computes both sides by definition. Where the
 condition is known before the loop, the loop gets it as its guard.

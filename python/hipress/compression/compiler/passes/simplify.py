@@ -190,7 +190,7 @@ def _cse_loop(function: Function, loop: Loop, mapping: dict[int, Instr]) -> None
             vector = function.vectors[instr.vec[0]]
             if vector.elem not in ("f16", "bf16") and vector.needs is None:
                 content[instr.vec[0]] = instr.args[0]
-            else:  # what is read from it later need not be what is written, nor what was there
+            else:  # later reads may differ from this value and from the old one
                 content.pop(instr.vec[0], None)
             known = {key: value for key, value in known.items() if instr.vec[0] not in value.vec}
         elif instr.op not in _SIDE:
@@ -221,7 +221,7 @@ def _read_between(body: list[Instr], store: Instr) -> bool:
 
 
 def dce(function: Function) -> None:
-    """Remove what no result depends on: values, loops, temps."""
+    """Remove nodes that affect no result: values, loops, temps."""
     while True:
         read = {name for instr in function.instrs() for name in reads(instr)}
         live: set[int] = set()

@@ -1,6 +1,6 @@
 """Compiled code, kept by content: loading a library runs it, so only its user may have written it.
 
-A folder or file that somebody else owns or may write to is refused, whatever its name. Root's are
+A folder or file that another user owns or may write to is refused, whatever its name. Root's are
 taken: root can change any file of this process anyway, and an image may come with a filled cache.
 """
 
@@ -55,12 +55,12 @@ def library(
     """Return a shared library, from the cache if it was compiled before. If the cache's disk is
     full, the library is compiled in a temporary folder of this process.
 
-    :param name: what its file's name begins with
-    :param source_name: what the compiler gets the source as, such as ``generated.cc``
+    :param name: prefix of its file's name
+    :param source_name: name of the source for the compiler, such as ``generated.cc``
     :param source: the program
     :param command: the compiler, which can be run, and its options
-    :param flags: options after the source: libraries must come after what needs them
-    :param depends: headers whose content makes a difference
+    :param flags: options after the source: libraries must come after their users
+    :param depends: headers whose content affects the result
     :raises BuildError: if the compiler fails, or the cache cannot be written or is not safe
     """
     digest = hashlib.sha256(" ".join([*command, *flags]).encode())
@@ -132,10 +132,10 @@ def _temporary_folder(place: str | None) -> str:
 def check_private(path: Path) -> None:
     """Refuse a file or folder that another user could have put there or could change.
 
-    :raises BuildError: in a sentence that says who owns it, or how to close it to others
+    :raises BuildError: with its owner, or how to make it private
     :raises OSError: if it is not there
     """
-    # A link is judged by its target: who may set links here is what the folder's mode says.
+    # A link is judged by its target: the folder's mode decides which users may set links here.
     found = os.stat(path)
     if found.st_uid not in (os.geteuid(), 0):
         raise BuildError(

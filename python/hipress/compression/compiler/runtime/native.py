@@ -73,7 +73,7 @@ def available_isas() -> list[str]:
 def build(program: Program, isa: str | None = None) -> Path:
     """Compile an optimized program for one instruction set, unless the cache has it.
 
-    :param isa: baseline, avx2 or avx512; None: what HIPRESS_SIMD says, or the best of this CPU
+    :param isa: baseline, avx2 or avx512; None: HIPRESS_SIMD, or the best of this CPU
     :returns: path of the shared library
     :raises BuildError: if there is no C++ compiler, or it fails
     """
@@ -90,9 +90,9 @@ def build(program: Program, isa: str | None = None) -> Path:
 def compile_cached(name: str, source: str, flags: list[str], depends: Sequence[Path] = ()) -> Path:
     """Return a shared library of C++ source, from the cache if it was compiled before.
 
-    :param name: what its file's name begins with
+    :param name: prefix of its file's name
     :param flags: options after those that all generated code has
-    :param depends: headers whose content makes a difference
+    :param depends: headers whose content affects the result
     :raises BuildError: if there is no C++ compiler, or it fails, or the cache cannot be used
     """
     return library(name, "generated.cc", source, [*cxx(), *COMMON_FLAGS], flags, depends)

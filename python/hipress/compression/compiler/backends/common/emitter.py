@@ -1,4 +1,4 @@
-"""The emitter of the C family: what C++ and CUDA share of writing a function and its loops.
+"""Emitter of the C family: the parts that C++ and CUDA share for a function and its loops.
 
 CStyleEmitter writes one encode or decode, CStyleLoop one fused loop of it. Their subclasses are the
 dialects: cpp/ computes with vectors of lanes (lanes.h), cuda/ with one element for each thread
@@ -126,7 +126,7 @@ class CStyleEmitter:
         """Return the C++ of an instruction from a template.
 
         Its fields are {a0} for the first operand, {m0}, {n0}, {b0} and {v0} for the first vector's
-        memory, elements, bytes, and memory and elements, {value}, and what `more` has.
+        memory, elements, bytes, and memory and elements, {value}, and those of `more`.
         """
         return template.format_map(_Texts(self, instr, more))
 

@@ -1,4 +1,4 @@
-"""C++ text of single operations. A dialect is what one kind of operand makes of them."""
+"""C++ text of single operations. A dialect writes them for one kind of operand."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ class Scalars:
         """Return the body of a function of `a` and `b` that joins two values of a reduction.
 
         :param function: "sum", "max", "min" or a Block
-        :param declared: what values are declared as; empty: their own types
+        :param declared: type of declared values; empty: their own types
         """
         if not isinstance(function, Block):
             joined = {"sum": "a + b", "max": "Larger(a, b)", "min": "Smaller(a, b)"}

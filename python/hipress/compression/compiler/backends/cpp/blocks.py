@@ -28,7 +28,7 @@ def block_constant(loop: CppLoopContext, instr: Instr) -> str | None:
 
 
 def bucket_value(loop: CppLoopContext, load: Instr, number: str) -> str:
-    """Return a bucket's number: it lies at any address, as a payload may, and the vectors in it."""
+    """Return a bucket's number. Its vectors may be at any address, as a payload may be."""
     at = f"{loop.owner.memory(load.vec[0])} + {number}"
     return f"ReadField<{SCALAR[load.type]}>(reinterpret_cast<const uint8_t*>({at}))"
 

@@ -109,7 +109,7 @@ class CppContext(CStyleEmitter):
         return {**self.pointers, **{name: self.target(name) for name in renewed}}
 
     def has(self, name: str) -> str:
-        """Return the template argument that says whether a state is kept; empty if it always is."""
+        """Return the template argument for whether a state is kept, or "" if it always is."""
         return f"kHas_{name}" if self.function.vectors[name].needs is not None else ""
 
     def packed_size(self, name: str) -> str:

@@ -1,7 +1,7 @@
 """C++ of a decoder that writes every element in one loop: any number of payloads in one pass.
 
 The scalars of each payload are parsed first, its table of values is made if it is looked up, and of
-masks is counted what comes before each block. Then each tile is summed over all payloads in
+masks are counted, for the position of each block. Then each tile is summed over all payloads in
 registers, in their order, and written once. See passes/merge.py for what the sum is.
 """
 

@@ -39,7 +39,7 @@ class CppLoop(CppLoopContext):
     def write_body(self) -> None:
         for instr in self.loop.body:
             if self.asks and instr.op == "select" and instr.args[0].op != "const":
-                # What is asked is the same for all elements of a block or bucket.
+                # The conditions are the same for all elements of a block or bucket.
                 text = block_constant(self, instr.args[0])
                 if text is not None:
                     self.usual[instr.args[0].id] = text

@@ -1,4 +1,4 @@
-"""C++ of a loop's loads and stores: floats, packed codes, what a filter collects."""
+"""C++ of a loop's loads and stores: floats, packed codes, results of filters."""
 
 from __future__ import annotations
 

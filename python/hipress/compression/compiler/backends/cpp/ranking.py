@@ -38,7 +38,7 @@ class SampleLoop(CppLoop):
 
 
 class CandidatesLoop(CppLoop):
-    """A loop that collects candidates of what it would otherwise store."""
+    """Loop that collects candidates instead of storing all values."""
 
     def store(self, instr: Instr) -> None:
         ranking = self.owner.ranked.get(instr.vec[0])

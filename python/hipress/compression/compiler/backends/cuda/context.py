@@ -62,7 +62,7 @@ MAX_STATES = 4
 class Step:
     """Work of all blocks in parallel, and of the last block afterwards.
 
-    :ivar domain: a number of elements that says how many blocks are of use
+    :ivar domain: number of elements, which limits the number of useful blocks
     :ivar each: elements of a block's share
     :ivar joins: of all threads of the last block
     :ivar serial: of its first thread
@@ -70,7 +70,7 @@ class Step:
     :ivar needs: ids of the numbers that it uses
     :ivar defines: ids of the numbers that it leaves in the workspace
     :ivar scatters: the vector of the indices that it scatters by
-    :ivar counts: it counts bits of a payload's mask, which say how large a later field is
+    :ivar counts: it counts bits of a payload's mask, which determine a later field's size
     """
 
     domain: Instr | None = None
@@ -164,7 +164,7 @@ class CudaContext(CStyleEmitter):
         self.values[instr.id] = SCALAR[instr.type]
 
     def new_step(self, domain: Instr | None = None, each: int = 8192) -> Step:
-        """Begin a step; what is written from now on belongs to it."""
+        """Begin a step, to which all later output belongs."""
         self.current = Step(domain, each)
         self.steps.append(self.current)
         return self.current
@@ -220,7 +220,7 @@ class CudaContext(CStyleEmitter):
         return self.value(needs) if needs is not None else ""
 
     def memory(self, name: str) -> str:
-        """Return a pointer: to elements of four bytes where they are aligned, else to bytes."""
+        """Return a pointer: to elements of four bytes if they are aligned, otherwise to bytes."""
         if name in self.program.states:
             return f"call.states[{self.program.states.index(name)}]"
         if name == self.function.input:

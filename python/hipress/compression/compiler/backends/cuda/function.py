@@ -57,7 +57,8 @@ class CudaFunction(CudaContext):
     # Numbers of a step ----------------------------------------------------------------
 
     def closure(self, step: Step) -> list[Instr]:
-        """Return the numbers that a step needs, in order, with what they are computed from."""
+        """Return the numbers that a step needs, in order, with the values they are computed
+        from."""
         wanted: set[int] = set()
         todo = [self.instrs[id_] for id_ in step.needs if id_ in self.instrs]
         if self.is_decode:

@@ -98,7 +98,7 @@ class CudaLoop(CStyleLoop):
 
     def load(self, instr: Instr) -> str:
         name, zero, owner = instr.vec[0], literal(0, instr.type), self.owner
-        if name in self.stored:  # what this thread has just written, rounded
+        if name in self.stored:  # the rounded value that this thread has just written
             text = self.element(name, "at")
             kept = owner.kept(name)
             return f"in{kept and f' && {kept}'} ? {text} : {zero}"

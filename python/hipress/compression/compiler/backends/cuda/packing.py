@@ -1,4 +1,4 @@
-"""CUDA of what is packed: masks, ascending indices, gaps, lossless floats (sparse.cuh)."""
+"""CUDA of packed data: masks, ascending indices, gaps, lossless floats (sparse.cuh)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CUDA of what ranks elements: the largest ones, and all in order (sparse.cuh)."""
+"""CUDA of rankings of elements: the largest ones, and all in order (sparse.cuh)."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ def _random_indices(context: CudaContext, instr: Instr) -> None:
 def _scatter(context: CudaContext, instr: Instr) -> None:
     target, index = instr.vec[:2]
     step = context.current
-    if step.scatters != index:  # else one pass over the indices for all states
+    if step.scatters != index:  # otherwise one pass over the indices for all states
         step = context.new_step(context.count(index))
         step.scatters = index
     if len(instr.vec) > 2:

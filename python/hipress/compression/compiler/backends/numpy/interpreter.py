@@ -297,7 +297,7 @@ class _Run:
         if self.function.kind == "decode" and index.size:
             if index[0] < 0 or index[-1] >= self.n or (np.diff(index) <= 0).any():
                 raise self.bad_indices()
-        there = (index >= 0) & (index < self.n)  # an encoder leaves out what is not
+        there = (index >= 0) & (index < self.n)  # an encoder leaves out other indices
         index, values = index[there], values[there]
         result = self.memory[target].copy()
         if vectors[target].kind == "output" and self.add_to is not None:

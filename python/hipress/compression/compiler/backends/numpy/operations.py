@@ -112,7 +112,7 @@ def _finish(value: object, type_: str) -> object:
 def _cast(value: object, source: str, target: str) -> object:
     if source in ("f32", "f64") and target in ("i32", "u32", "i64"):
         value = np.asarray(value)
-        # The largest float below 2^31, 2^32, 2^63: what does not fit saturates, NaN is 0.
+        # The largest float below 2^31, 2^32, 2^63. Larger values saturate, and NaN is 0.
         low, high = {
             "i32": (-(2.0**31), 2.0**31 - 128),
             "u32": (0.0, 2.0**32 - 256),
