@@ -1,4 +1,4 @@
-"""Runs one benchmark: python -m benchmarks NAME [options]; without a name, lists them."""
+"""Runner of one benchmark: python -m benchmarks NAME [options]. Without a name, it lists them."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ SUBJECTS = {
 
 
 def summary(module: str) -> str:
-    """The first line of a module's docstring, without importing what it imports."""
+    """Return the first line of a module's docstring, without importing the module."""
     path = Path(__file__).parent.joinpath(*module.split(".")).with_suffix(".py")
     return (ast.get_docstring(ast.parse(path.read_text())) or "").splitlines()[0]
 

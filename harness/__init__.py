@@ -1,4 +1,4 @@
-"""Runs jobs as processes, on loopback or on shaped links, for tests and benchmarks.
+"""Jobs of processes, on loopback or on shaped links, for tests and benchmarks.
 
 - ``processes``: starts processes, bounds them in time, reads what they write, ends them by id
 - ``cluster``: a job of scheduler, servers and workers
@@ -16,6 +16,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 SCRIPTS = ROOT / "harness" / "scripts"
-"""Programs that the modules of this package run."""
+"""Folder of programs that the modules of this package run."""
 if str(ROOT / "python") not in sys.path:
     sys.path.insert(0, str(ROOT / "python"))

@@ -1,4 +1,4 @@
-"""Captures everything that the nodes of an emulated network send each other.
+"""Capture of all frames that the nodes of an emulated network send each other.
 
 >>> with Capture(network) as capture:
 ...     run_a_job()
@@ -25,7 +25,7 @@ _STOP_SECONDS = 20
 
 
 class Capture:
-    """Context manager: records each frame that passes the network's switch."""
+    """Context manager that records each frame on the network's switch."""
 
     def __init__(self, network: ShapedNetwork) -> None:
         self._network = network
@@ -47,7 +47,7 @@ class Capture:
         return self
 
     def stop(self) -> bytes:
-        """End the capture. Return the bytes of all frames, concatenated."""
+        """End the capture and return the bytes of all frames, concatenated."""
         if self._data is None:
             self._process.send_signal(signal.SIGTERM)
             if self._process.wait(_STOP_SECONDS):

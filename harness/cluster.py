@@ -1,4 +1,4 @@
-"""Runs a real job (scheduler, servers, workers) as processes of this machine."""
+"""Real jobs (scheduler, servers, workers) as processes of this machine."""
 
 from __future__ import annotations
 
@@ -18,26 +18,28 @@ if TYPE_CHECKING:
 
 BOOT = (sys.executable, "-m", "mxnet_hipress.boot")
 TEST_HEARTBEAT = {"HIPRESS_HEARTBEAT_TIMEOUT_MS": "3500"}
-"""A stopped process is noticed by its silence, and tests need not wait for long."""
+"""Short timeout for silent processes, so that tests of stopped ones are fast."""
 
 
 def own_nodes(role: str, rank: int) -> int:
-    """Places the scheduler and the servers on node 0, worker i on node 1 + i."""
+    """Return the node of a process: 0 for scheduler and servers, 1 + i for worker i."""
     return 1 + rank if role == "worker" else 0
 
 
 class Cluster(Processes):
-    """A running job; use it in a `with` statement.
+    """Running job, for a `with` statement.
 
-    :param worker: the workers' program: Python source, the path of a script, a function without
-        arguments whose body is the program, or a whole command
-    :param worker_prefix: command that runs the script
-    :param server_command: command of the scheduler and of the servers
-    :param env: variables for all processes, `worker_env(rank)` more for one worker
-    :param args: arguments of the script
-    :param base: the environment that those are added to; None for a test's
-    :param node_of: the network's node of a role ("scheduler", "server", "worker") and rank
-    :param loopback: address of all processes without a network
+    Args:
+        worker: The workers' program: Python source, the path of a script, a function without
+            arguments whose body is the program, or a whole command.
+        worker_prefix: Command that runs the script.
+        server_command: Command of the scheduler and of the servers.
+        env: Variables for all processes; `worker_env(rank)` returns more for one worker.
+        args: Arguments of the script.
+        base: Environment to which those are added; None for a test's.
+        node_of: Function that returns the network's node of a role ("scheduler", "server",
+            "worker") and rank.
+        loopback: Address of all processes without a network.
     """
 
     def __init__(
@@ -72,8 +74,8 @@ class Cluster(Processes):
         command = self._command(worker, worker_prefix, args)
         roles = [("scheduler", 0), *(("server", rank) for rank in range(servers))]
         roles += [("worker", rank) for rank in range(workers)]
-        # Servers import MXNet for an optimizer. They can be forked like workers, because the module
-        # that they run imports it so that it does not take over the process.
+        # Servers import MXNet for an optimizer. They can be forked like workers, because their
+        # module imports it so that it does not take over the process.
         imports = warm.framework_of(command, {**common, "DMLC_ROLE": "worker"}, self.path)
         framework = imports if imports == "mxnet" and server_command == BOOT else None
         try:
@@ -113,12 +115,17 @@ def run_cluster(
     check: bool = True,
     **options: object,
 ) -> list[Result]:
-    """Runs a job to its end; arguments as of Cluster.
+    """Run a job to its end, with the arguments of Cluster.
 
-    :param timeout: seconds until the job must have ended
-    :param check: fail unless every process exits with 0
-    :return: one Result a process: the scheduler, servers by rank, workers by rank
-    :raises JobError: with everybody's output
+    Args:
+        timeout: Seconds until the job must have ended.
+        check: Fail unless every process exits with 0.
+
+    Returns:
+        One Result per process: the scheduler, servers by rank, workers by rank.
+
+    Raises:
+        JobError: With all outputs.
     """
     with Cluster(worker, workers, servers, **options) as cluster:
         results = cluster.wait(timeout)
@@ -128,5 +135,5 @@ def run_cluster(
 
 
 def worker_outputs(results: Sequence[Result]) -> list[str]:
-    """The outputs of the workers alone, by rank."""
+    """Return the workers' outputs, by rank."""
     return [result.output for result in results if result.name.startswith("worker")]

@@ -1,4 +1,4 @@
-"""The workers of an elastic torch job, started one by one, so that a test can end any of them."""
+"""Workers of an elastic torch job, started one by one, so that a test can end any of them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from harness.processes import Processes, base_environment, free_port
 
 
 class ElasticJob(Processes):
-    """Workers of a running elastic job; use it in a `with` statement. They are "worker 0", ...
+    """Workers of a running elastic job, for a `with` statement. They are "worker 0", ...
 
-    :param command: of each worker
-    :param min_workers: fewer than these wait for others
-    :param env: further variables
+    Args:
+        command: Command of each worker.
+        min_workers: Number of workers below which all wait for more.
+        env: Further variables.
     """
 
     def __init__(
@@ -43,7 +44,7 @@ class ElasticJob(Processes):
             "HIPRESS_HEARTBEAT_TIMEOUT_MS": str(heartbeat_ms),
             "HIPRESS_ELASTIC_LOG": str(self.path / "journal"),
         }
-        # Not after it: a PYTHONPATH in env must not hide this checkout's packages.
+        # Not after own: a PYTHONPATH in env must not hide this checkout's packages.
         self._env = base_environment({**own, **(env or {})})
         try:
             for slot in range(workers):
@@ -64,20 +65,20 @@ class ElasticJob(Processes):
         self.start(name, command, {**self._env, **own}, slot if self._network else 0)
 
     def present(self, slot: int) -> str:
-        """The name of a slot's present process."""
+        """Return the name of a slot's present process."""
         return self._latest[f"worker {slot}"]
 
     def kill(self, slot: int, number: int = signal.SIGKILL) -> None:
-        """Sends a signal to the present process of a slot."""
+        """Send a signal to the present process of a slot."""
         self.signal(self.present(slot), number)
 
     def restart(self, slot: int, command: Sequence[str] | None = None) -> None:
-        """Starts a slot's process anew, whose last one has ended; with another command, maybe."""
+        """Start a slot's process again after its end, optionally with another command."""
         self._restarts[slot] += 1
         self._launch(slot, command)
 
     def journal(self, slot: int) -> list[dict]:
-        """The events that a slot's processes have written."""
+        """Return the events in the journal of a slot's processes."""
         path = self.path / "journal" / f"worker-{slot}.jsonl"
         if not path.exists():
             return []
@@ -85,9 +86,10 @@ class ElasticJob(Processes):
         return [json.loads(line) for line in lines if line.endswith("\n")]
 
     def copies(self, slot: int) -> int:
-        """How often a slot's processes have copied others' state, at first and to join."""
+        """Return the number of state copies that a slot's processes made, at the start and to
+        join."""
         return sum(event["event"] == "copied" for event in self.journal(slot))
 
     def step(self, slot: int) -> int:
-        """The last step that a slot's processes have completed."""
+        """Return the last step that a slot's processes have completed."""
         return max((e["step"] for e in self.journal(slot) if e["event"] == "step"), default=0)

@@ -1,4 +1,4 @@
-"""Runs the launcher, and looks for what it left behind."""
+"""Runs of the launcher, with checks that nothing is left behind."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MARK = "HIPRESS_TEST_MARK"
 
 STUBBORN = SCRIPTS / "stubborn.py"
 
-#: Prints a process's environment and working directory, for reports().
+#: Program that prints a process's environment and working directory, for reports().
 REPORT = "import json, os; print(json.dumps(dict(os.environ, cwd=os.getcwd())))"
 
 
@@ -33,7 +33,7 @@ def python(program: str | Path) -> list[str]:
 
 
 def marked(mark: str) -> list[int]:
-    """Processes, other than this one, whose environment carries the mark."""
+    """Return the ids of other processes whose environment contains the mark."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and int(entry.name) != os.getpid():
@@ -47,7 +47,7 @@ def marked(mark: str) -> list[int]:
 
 
 class Launch:
-    """A running launcher."""
+    """Running launcher."""
 
     def __init__(self, arguments: list[str], env: dict[str, str] | None = None, **options) -> None:
         self.mark = uuid.uuid4().hex
@@ -69,30 +69,30 @@ class Launch:
         self.out = self.err = ""
 
     def finish(self, timeout: float = 60.0) -> int:
-        """Waits for the end; the output is in ``out`` and ``err``."""
+        """Wait for the launcher's end. The output is then in ``out`` and ``err``."""
         out, err = self.process.communicate(timeout=timeout)
         self.out, self.err = (out or b"").decode(), (err or b"").decode()
         return self.process.returncode
 
     def read_lines(self, count: int, text: str) -> None:
-        """Waits for lines on stdout that hold a text."""
+        """Wait for lines on stdout that contain a text."""
         while count:
             line = self.process.stdout.readline().decode()
             assert line, "the launcher ended early"
             count -= text in line
 
     def processes(self) -> list[int]:
-        """The job's processes and the supervisors; not the launcher."""
+        """Return the job's processes and the supervisors, without the launcher."""
         return [pid for pid in marked(self.mark) if pid != self.process.pid]
 
     def gone(self, seconds: float = 8.0) -> None:
-        """Asserts that nothing of the job is left after at most this long."""
+        """Assert that no process of the job exists after at most so many seconds."""
         wait_until(lambda: not marked(self.mark), seconds, "the job's processes to be gone")
 
 
 @contextmanager
 def launched(arguments: list[str], **options) -> Iterator[Launch]:
-    """A launcher that is cleaned up whatever the test does."""
+    """Start a launcher, and clean up after it whatever the test does."""
     launch = Launch(arguments, **options)
     try:
         yield launch
@@ -111,9 +111,10 @@ def launched(arguments: list[str], **options) -> Iterator[Launch]:
 
 
 def run(arguments: list[str], seconds: float = 170.0, **options) -> Launch:
-    """Runs the launcher to its end and checks that it left nothing.
+    """Run the launcher to its end and check that it left nothing.
 
-    :param seconds: until it must have ended; a test as a whole has 180
+    Args:
+        seconds: Seconds until it must have ended. A whole test has 180.
     """
     with launched(arguments, **options) as launch:
         launch.finish(seconds)
@@ -122,7 +123,7 @@ def run(arguments: list[str], seconds: float = 170.0, **options) -> Launch:
 
 
 class Sshd:
-    """An sshd of our own on loopback: own port, keys and configuration in a directory."""
+    """Separate sshd on loopback, with its port, keys and configuration in a directory."""
 
     def __init__(self, directory: Path, address: str = "127.0.0.1") -> None:
         self.directory, self.address = directory, address
@@ -131,7 +132,7 @@ class Sshd:
         self.process: subprocess.Popen | None = None
 
     def start(self) -> None:
-        """Configures and starts it."""
+        """Configure and start the sshd."""
         from hipress.launch.job import free_port
 
         for name in ("host_key", "id"):
@@ -157,7 +158,7 @@ class Sshd:
         self.serve()
 
     def serve(self) -> None:
-        """Starts it, perhaps again, and waits until it answers."""
+        """Start the sshd, perhaps again, and wait until it answers."""
         with open(self.directory / "log", "ab") as log:
             self.process = subprocess.Popen(
                 [self.path, "-D", "-e", "-f", str(self.directory / "sshd_config")],
@@ -179,7 +180,7 @@ class Sshd:
             return False
 
     def arguments(self, slots: int = 1) -> list[str]:
-        """Launcher options for a job on this host."""
+        """Return launcher options for a job on this host."""
         from hipress.base.addresses import join
 
         hostfile = self.directory / "hosts"
@@ -187,14 +188,14 @@ class Sshd:
         return ["-H", str(hostfile), "--ssh", f"ssh -F {self.directory}/ssh_config"]
 
     def stop(self) -> None:
-        """Ends it."""
+        """End the sshd."""
         if self.process is not None:
             self.process.terminate()
             self.process.wait(timeout=10.0)
 
 
 def reports(launch: Launch) -> dict[str, dict[str, str]]:
-    """Environment of each process, by its prefix, from a job that ran REPORT."""
+    """Return the environment of each process, by its prefix, from a job that ran REPORT."""
     found = {}
     for line in launch.out.splitlines():
         match = re.fullmatch(r"\[([a-z]+(?: \d+)?)\] (\{.*\})", line)
@@ -204,7 +205,7 @@ def reports(launch: Launch) -> dict[str, dict[str, str]]:
 
 
 def check_roles(seen: dict[str, dict[str, str]], workers: int, servers: int) -> None:
-    """Every role is there once, with what it needs to find the others."""
+    """Check that every role is there once, with the variables to find all other processes."""
     names = [
         "scheduler",
         *(f"server {i}" for i in range(servers)),

@@ -1,4 +1,4 @@
-"""Workers of an elastic job that do nothing but live and die, and how to find them."""
+"""Workers of an elastic job that only start and end, and functions to find them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FINISHES_FIRST = SCRIPTS / "elastic_finish.py"
 
 
 def arguments(n: int, *options: str) -> list[str]:
-    """The launcher's, for a job of n workers."""
+    """Return the launcher's arguments for a job of n workers."""
     return ["--elastic", "-n", str(n), "--grace", "1", *options]
 
 
@@ -30,7 +30,7 @@ def restart_policy(rules: Rules) -> RestartWorkers:
 
 
 def ups(launch: Launch, count: int) -> list[tuple[int, int, int, str]]:
-    """(slot, restart, process id, agent) of the next processes that say so."""
+    """Return (slot, restart, process id, agent) of the next processes that report their start."""
     found = []
     while len(found) < count:
         line = launch.process.stdout.readline().decode()
@@ -43,7 +43,7 @@ def ups(launch: Launch, count: int) -> list[tuple[int, int, int, str]]:
 
 
 def alive(pid: int) -> bool:
-    """Whether a process runs, and is no zombie."""
+    """Return whether a process runs and is no zombie."""
     try:
         return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
     except OSError:
@@ -51,7 +51,7 @@ def alive(pid: int) -> bool:
 
 
 def supervisor_of(pid: int) -> int:
-    """Its parent, which must be one."""
+    """Return the process's parent, which must be a supervisor."""
     parent = int(re.search(r"\nPPid:\t(\d+)", Path(f"/proc/{pid}/status").read_text())[1])
     text = Path(f"/proc/{parent}/cmdline").read_bytes()
     assert b"import os;r=lambda" in text

@@ -1,4 +1,4 @@
-"""Marks of tests that need what not every machine has."""
+"""Marks of tests with requirements that some machines do not meet."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from harness import netns
 
-# TensorFlow itself is imported by processes of their own.
+# TensorFlow itself is imported only by the tests' processes.
 needs_tensorflow = pytest.mark.skipif(
     importlib.util.find_spec("tensorflow") is None,
     reason="TensorFlow is not installed; make test-python installs it if the package index has it",

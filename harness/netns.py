@@ -1,15 +1,15 @@
-"""A small cluster's network on one machine: namespaces, veth pairs, a bridge, shaped links.
+"""Network of a small cluster on one machine: namespaces, veth pairs, a bridge, shaped links.
 
-Every node is a network namespace with one interface, ``eth0``; all of them meet on a bridge that
-lives in a namespace of its own, so nothing in the machine's own network is touched and deleting
-the namespaces deletes everything. Both ends of each link are shaped, so a node sends and receives
-at the given rate, as it would through a switch. Needs root and iproute2.
+Every node is a network namespace with one interface, ``eth0``. All of them are connected to a
+bridge in a separate namespace, so the machine's own network is unchanged, and deleting the
+namespaces deletes everything. Both ends of each link are shaped, so a node sends and receives at
+the given rate, as through a switch. Needs root and iproute2.
 
-All nodes share this machine's processors. *Time dilation* gives each as much as a machine of its
-own has: links are D times slower, and every measured time is divided by D, so that a node seems to
-compute D times as fast (Gupta et al., "To Infinity and Beyond: Time-Warped Network Emulation",
+All nodes share this machine's processors. *Time dilation* gives each node as much as a separate
+machine has: links are D times slower, and every measured time is divided by D, so that a node seems
+to compute D times as fast (Gupta et al., "To Infinity and Beyond: Time-Warped Network Emulation",
 NSDI 2006). With D nodes and dilation D, each has all of this machine's processors, and memory, to
-itself. What is divided with the rest is the latency of the links, some 50 us, and TCP's timers.
+itself. The latency of the links, some 50 us, and TCP's timers are also divided.
 
 >>> with ShapedNetwork(4, rate="1gbit") as network:
 ...     network.popen(0, ["python", "server.py"])
@@ -33,18 +33,18 @@ from harness import SCRIPTS
 PREFIX = "hipress-bench"
 _NAME = re.compile(rf"^{PREFIX}-(\d+)-\d+-\w+$")
 _COMMAND_TIMEOUT = 20  # seconds; `ip` and `tc` answer in milliseconds
-_numbers = itertools.count(1)  # of networks, which threads may make side by side
+_numbers = itertools.count(1)  # of networks, which several threads may make
 
 _RECEIVER = SCRIPTS / "receiver.py"
 _SENDER = SCRIPTS / "sender.py"
 
 
 class NetworkError(RuntimeError):
-    """A namespace, link or shaper could not be made, or does not behave as asked."""
+    """Namespace, link or shaper that could not be made, or does not work as requested."""
 
 
 def available() -> str:
-    """Empty if namespaces can be made here, else the sentence that says why not."""
+    """Return "" if namespaces can be made here, otherwise a sentence with the reason."""
     if os.geteuid() != 0:
         return "network namespaces need root"
     for tool in ("ip", "tc"):
@@ -54,7 +54,7 @@ def available() -> str:
 
 
 def require() -> None:
-    """Ends the program with a sentence if namespaces cannot be made here."""
+    """End the program with a message if namespaces cannot be made here."""
     reason = available()
     if reason:
         sys.exit(f"a shaped network is needed, but {reason}")
@@ -77,7 +77,7 @@ def _namespaces() -> list[str]:
 
 
 def _delete(name: str) -> None:
-    """Ends what still runs in a namespace, then removes it with its links."""
+    """End all processes in a namespace, then remove it with its links."""
     for pid in _run("ip", "netns", "pids", name, check=False).split():
         try:
             os.kill(int(pid), signal.SIGKILL)
@@ -87,7 +87,7 @@ def _delete(name: str) -> None:
 
 
 def remove_stale() -> list[str]:
-    """Removes namespaces whose maker has died without doing so; returns their names."""
+    """Remove namespaces whose maker has died without doing so, and return their names."""
     removed = []
     for name in _namespaces():
         match = _NAME.match(name)
@@ -98,19 +98,21 @@ def remove_stale() -> list[str]:
 
 
 class ShapedNetwork:
-    """Context manager: `nodes` namespaces on one bridge, each link shaped to `rate`.
+    """Context manager with `nodes` namespaces on one bridge, each link shaped to `rate`.
 
     Args:
-        nodes: how many namespaces, 1 to 250.
-        rate: as ``tc`` writes it, e.g. ``"1gbit"``; None leaves the links unshaped.
-        dilation: of time, at least 1; what this class takes and tells is in dilated time.
-        ipv6: gives the nodes IPv6 addresses only.
-        burst: of the token bucket filter, as ``tc`` writes it.
-        latency: seconds that a packet may wait in that filter.
-        verify: measure one link on entry, and raise NetworkError if it is off by more than 15%.
+        nodes: Number of namespaces, 1 to 250.
+        rate: Rate of each link, in tc's syntax, for example ``"1gbit"``; None: unshaped links.
+        dilation: Time dilation, at least 1. Arguments and results of this class are in dilated
+            time.
+        ipv6: Whether the nodes have IPv6 addresses only.
+        burst: Burst of the token bucket filter, in tc's syntax.
+        latency: Seconds that a packet may wait in that filter.
+        verify: Whether to measure one link on entry, and raise NetworkError if it is off by more
+            than 15%.
 
     Attributes:
-        measured_bits_per_second: what `verify` measured, or None.
+        measured_bits_per_second: Result of `verify`, or None.
     """
 
     def __init__(
@@ -135,11 +137,11 @@ class ShapedNetwork:
 
     @property
     def switch(self) -> str:
-        """The name of the bridge's namespace, through which all traffic between nodes passes."""
+        """Name of the bridge's namespace, through which all traffic between nodes passes."""
         return self._switch
 
     def namespace(self, node: int) -> str:
-        """The name of a node's namespace."""
+        """Return the name of a node's namespace."""
         return f"{self._id}-n{node}"
 
     def address(self, node: int) -> str:
@@ -147,7 +149,7 @@ class ShapedNetwork:
         return f"fd77::{node + 1:x}" if self.ipv6 else f"10.77.0.{node + 1}"
 
     def command(self, node: int, command: Sequence[str]) -> list[str]:
-        """The command that runs `command` on a node."""
+        """Return the command that runs `command` on a node."""
         return ["ip", "netns", "exec", self.namespace(node), *command]
 
     def popen(
@@ -157,19 +159,19 @@ class ShapedNetwork:
         env: Mapping[str, str] | None = None,
         **keywords: Any,
     ) -> subprocess.Popen:
-        """Starts a process on a node; `keywords` go to subprocess.Popen."""
+        """Start a process on a node. `keywords` are those of subprocess.Popen."""
         return subprocess.Popen(self.command(node, command), env=env, **keywords)
 
     def cut(self, node: int) -> None:
-        """Pulls a node's cable at the switch: nothing gets through, and neither end is told."""
+        """Disconnect a node at the switch. No packet passes, and neither end is notified."""
         _run("ip", "-n", self._switch, "link", "set", f"port{node}", "down")
 
     def mend(self, node: int) -> None:
-        """Puts the cable back."""
+        """Connect a node again."""
         _run("ip", "-n", self._switch, "link", "set", f"port{node}", "up")
 
     def seconds(self, measured: float) -> float:
-        """What so many seconds of this machine's clock are in dilated time."""
+        """Return seconds of this machine's clock in dilated time."""
         return measured / self.dilation
 
     def __enter__(self) -> ShapedNetwork:
@@ -190,7 +192,7 @@ class ShapedNetwork:
         self.close()
 
     def close(self) -> None:
-        """Kills what runs in the namespaces and removes them. Idempotent."""
+        """Kill all processes in the namespaces and remove these. Idempotent."""
         mine = f"{self._id}-"
         for name in _namespaces():
             if name.startswith(mine):
@@ -230,7 +232,7 @@ class ShapedNetwork:
                 self._shape(node, self.rate)
 
     def _shape(self, node: int, rate: str) -> None:
-        """Shapes both ends of a node's link, for the first time or anew."""
+        """Shape both ends of a node's link, also repeatedly."""
         rate = f"{bits_per_second(rate) / self.dilation:.0f}bit"
         latency = f"{self.latency * self.dilation:g}s"
         for where, device in ((self._switch, f"port{node}"), (self.namespace(node), "eth0")):
@@ -253,7 +255,7 @@ class ShapedNetwork:
             )
 
     def reshape(self, rate: str) -> None:
-        """Gives all links another rate, while processes use them."""
+        """Give all links another rate, while processes use them."""
         self.rate = rate
         for node in range(self.nodes):
             self._shape(node, rate)
@@ -261,8 +263,8 @@ class ShapedNetwork:
     def _verify(self) -> None:
         wanted = bits_per_second(self.rate)
         size = max(1 << 20, int(wanted / self.dilation / 8 * 0.5))
-        # A machine that does something else in that half second is measured wrongly, now and then;
-        # a link with another rate always.
+        # Other load in that half second sometimes disturbs the measurement. A link with a wrong
+        # rate fails every time.
         for _ in range(4):
             measured = self.measured_bits_per_second = self.measure(0, 1, size) * self.dilation
             if 0.8 * wanted < measured < 1.15 * wanted:
@@ -273,7 +275,10 @@ class ShapedNetwork:
         )
 
     def measure(self, source: int, target: int, size: int) -> float:
-        """Bits per second of one TCP stream of `size` bytes between two nodes, not dilated."""
+        """Return the bits per second of one TCP stream of `size` bytes between two nodes.
+
+        The result is not dilated.
+        """
         quiet = {"stdout": subprocess.PIPE, "text": True}
         receiver = self.popen(
             target, [sys.executable, str(_RECEIVER), self.address(target)], **quiet
@@ -301,7 +306,11 @@ class ShapedNetwork:
 
 
 def bits_per_second(rate: str) -> float:
-    """``"1gbit"`` -> 1e9. Raises ValueError for anything but a number and bit, kbit, mbit, gbit."""
+    """Convert a rate to bits per second: ``"1gbit"`` -> 1e9.
+
+    Raises:
+        ValueError: For anything but a number and bit, kbit, mbit, gbit.
+    """
     match = re.fullmatch(r"(\d+(?:\.\d+)?)([kmg]?)bit", rate.lower())
     if not match:
         raise ValueError(f"rate is {rate!r}; allowed are a number and bit, kbit, mbit or gbit")

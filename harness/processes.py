@@ -1,7 +1,8 @@
-"""Starts processes, bounds them in time, reads what they write, and ends them by process id.
+"""Processes with time limits, whose outputs are read and which are ended by process id.
 
-Every process gets its own session and a file for its output, every wait has a deadline, and leaving
-the `with` block kills what is left, so that a failing test or benchmark leaves nothing behind.
+Every process has its own session and a file for its output. Every wait has a deadline. At the end
+of the `with` block all remaining processes are killed, so that a failing test or benchmark leaves
+nothing behind.
 """
 
 from __future__ import annotations
@@ -25,36 +26,38 @@ if TYPE_CHECKING:
     from harness.netns import ShapedNetwork
 
 ENDS_WITH_THIS = ("setpriv", "--pdeathsig", "KILL")
-"""Has a command killed when this process is. (A preexec_fn would run Python in a fork of a process
-that has threads and frameworks, which can hang.)"""
+"""Prefix of a command that is killed with this process. (A preexec_fn would run Python in a fork of
+a process with threads and frameworks, which can hang.)"""
 
 
 @dataclass
 class Result:
-    """How one process ended."""
+    """End of one process."""
 
     name: str
-    """"scheduler", "server 1", "worker 0"."""
+    """Name of the process: "scheduler", "server 1", "worker 0"."""
     returncode: int
-    """Exit status; negative: killed by that signal."""
+    """Exit status. Negative: killed by that signal."""
     output: str
     """Standard output and standard error in the order written."""
     seconds: float
-    """From the start of the job to this process's end."""
+    """Seconds from the start of the job to this process's end."""
 
 
 class JobError(AssertionError):
-    """A process failed; the message says which, and what all wrote."""
+    """Failed process. The message has its name, and all outputs."""
 
 
 class JobTimeout(JobError):
-    """Processes were still running at the deadline; the message says which, and what they wrote."""
+    """Processes that still run at the deadline. The message has their names and outputs."""
 
 
 def free_port() -> int:
-    """A TCP port that nobody listens on, and whose successor is free, too. They are below those
-    that jobs choose for themselves; each worker of pytest-xdist has its own, and takes them in
-    turn, as a port is used only some time after it was found free."""
+    """Return a free TCP port whose successor is also free.
+
+    They are below those that jobs choose for themselves. Each worker of pytest-xdist has its own
+    ports, and takes them in turn, because a port is used only some time after it was found free.
+    """
     from hipress.launch import job
 
     for _ in range(100):
@@ -67,7 +70,7 @@ def free_port() -> int:
 def _own_ports() -> Iterator[int]:
     worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % 8
     ports = range(2000 + 1000 * worker, 3000 + 1000 * worker, 2)
-    at = random.randrange(len(ports))  # another run of the tests may be beside this one
+    at = random.randrange(len(ports))  # other runs of the tests may use these ports
     return itertools.cycle([*ports[at:], *ports[:at]])
 
 
@@ -75,10 +78,11 @@ _ports = _own_ports()
 
 
 def clean_environment(without: Sequence[str] = (), paths: Sequence[Path] = ()) -> dict[str, str]:
-    """This process's environment without DMLC_*, able to import the packages of this checkout.
+    """Return this process's environment without DMLC_*, with the packages of this checkout.
 
-    :param without: prefixes of further variables to leave out
-    :param paths: further folders to import from
+    Args:
+        without: Prefixes of further variables to leave out.
+        paths: Further folders to import from.
     """
     left_out = ("DMLC_", "PS_", *without)
     env = {k: v for k, v in os.environ.items() if not k.startswith(left_out)}
@@ -100,7 +104,7 @@ def base_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
 
 
 def clean_up_when_terminated() -> None:
-    """Makes SIGTERM, and SIGINT even in a background job, end this process as Ctrl-C would."""
+    """Make SIGTERM, and SIGINT even in a background job, end this process as Ctrl-C would."""
 
     def end(*unused: object) -> None:
         raise KeyboardInterrupt
@@ -110,7 +114,7 @@ def clean_up_when_terminated() -> None:
 
 
 def wait_until(condition: Callable[[], Any], seconds: float, what: str) -> Any:
-    """Polls until the condition's value is true; returns it."""
+    """Poll until the condition's value is true, and return it."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         value = condition()
@@ -121,13 +125,14 @@ def wait_until(condition: Callable[[], Any], seconds: float, what: str) -> Any:
 
 
 class Processes:
-    """Processes that end together; use it in a `with` statement.
+    """Processes that end together, for a `with` statement.
 
-    :param network: each process runs on a node of it instead of on this machine's loopback; time
-        limits are in its dilated time
-    :param priority: the processes go before all others of this machine (Linux, root): on a machine
-        with other work, as near as one gets to a machine without
-    :param loopback: address of all processes without a network, for example ``::1``
+    Args:
+        network: Network on whose nodes the processes run instead of on loopback. Time limits are in
+            its dilated time.
+        priority: Whether the processes precede all others of this machine (Linux, root). On a
+            machine with other load, this is the closest to an idle machine.
+        loopback: Address of all processes without a network, for example ``::1``.
     """
 
     def __init__(
@@ -144,12 +149,12 @@ class Processes:
         self._ended: dict[str, float] = {}
 
     def address(self, node: int) -> str:
-        """The address of a node of the network; loopback without one."""
+        """Return the address of a node of the network, or loopback without one."""
         return self._network.address(node) if self._network else self._loopback
 
     @property
     def interface(self) -> str:
-        """The network interface of each node."""
+        """Network interface of each node."""
         return "eth0" if self._network else "lo"
 
     def start(
@@ -193,24 +198,25 @@ class Processes:
         return self.path / (name.replace(" ", "-") + ".log")
 
     def output(self, name: str) -> str:
-        """What this process has written so far."""
+        """Return the process's output so far."""
         return self._log(name).read_text(errors="replace")
 
     def running(self) -> list[str]:
-        """Names of the processes that have not ended."""
+        """Return the names of the running processes."""
         for name, process in self.processes.items():
             if process.poll() is not None:
                 self._ended.setdefault(name, time.monotonic() - self._started)
         return [name for name, process in self.processes.items() if process.returncode is None]
 
     def signal(self, name: str, number: int = signal.SIGKILL) -> None:
-        """Sends a signal to one process."""
+        """Send a signal to one process."""
         self.processes[name].send_signal(number)
 
     def wait_for(self, name: str, text: str, timeout: float = 90) -> None:
-        """Waits until this process has written `text`.
+        """Wait until this process has written `text`.
 
-        :raises AssertionError: if it has not, within `timeout` seconds or before its end
+        Raises:
+            AssertionError: If it has not within `timeout` seconds or before its end.
         """
         deadline = time.monotonic() + timeout
         while text not in self.output(name):
@@ -222,12 +228,17 @@ class Processes:
             time.sleep(0.02)
 
     def wait(self, timeout: float = 120, succeed: bool = False) -> list[Result]:
-        """Waits for all processes to end.
+        """Wait for all processes to end.
 
-        :param succeed: raise as soon as a process fails
-        :return: one Result each, in the order of their starts
-        :raises JobTimeout: if some still run after `timeout` seconds
-        :raises JobError: with ``succeed``
+        Args:
+            succeed: Raise as soon as a process fails.
+
+        Returns:
+            One Result each, in the order of their starts.
+
+        Raises:
+            JobTimeout: If some still run after `timeout` seconds.
+            JobError: If one fails, with ``succeed``.
         """
         slower = self._network.dilation if self._network else 1.0
         deadline = time.monotonic() + timeout * slower
@@ -248,7 +259,7 @@ class Processes:
         ]
 
     def report(self) -> str:
-        """Every process's state and the end of its output, for a failure's message."""
+        """Return every process's state and the end of its output, for a failure's message."""
         self.running()
         return "\n".join(
             f"--- {name}: returncode {process.returncode}\n{self.output(name)[-4000:]}"
@@ -256,13 +267,13 @@ class Processes:
         )
 
     def close(self) -> None:
-        """Kills what still runs, waits for it, and removes the files."""
+        """Kill all running processes, wait for them, and remove the files."""
         for process in self.processes.values():
             if process.poll() is None:
                 process.kill()
         for process in self.processes.values():
             process.wait()
-            # A server may own a helper process; it is in the server's session, and only there.
+            # A server may own a helper process, which is in the server's session only.
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
         self._dir.cleanup()

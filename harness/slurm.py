@@ -1,4 +1,4 @@
-"""A Slurm of one node on this machine, for a test: munged, slurmctld and slurmd of its own."""
+"""Slurm of one node on this machine, for a test: separate munged, slurmctld and slurmd."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ PartitionName=all Nodes={host} Default=YES MaxTime=INFINITE State=UP OverSubscri
 
 
 def missing() -> str:
-    """Which of its programs is not installed, or that only root could start them; or nothing."""
+    """Return the missing program, or that root is needed, or "" if Slurm can run."""
     path = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
     lacking = [name for name in PROGRAMS if shutil.which(name, path=path) is None]
     if lacking:
@@ -61,7 +61,7 @@ def missing() -> str:
 
 @contextlib.contextmanager
 def running(timeout: float = 30) -> Iterator[dict[str, str]]:
-    """Starts it and waits for its node; ends its processes at the end.
+    """Start Slurm and wait for its node; end its processes at the end.
 
     Yields the environment in which srun finds it.
     """
@@ -127,7 +127,7 @@ def running(timeout: float = 30) -> Iterator[dict[str, str]]:
 def allocation(
     slurm: dict[str, str], *options: str, timeout: float = 30
 ) -> Iterator[dict[str, str]]:
-    """Allocates a node of a running Slurm; gives it back at the end.
+    """Allocate a node of a running Slurm, and release it at the end.
 
     Yields the environment of a command inside the allocation.
     """

@@ -1,4 +1,4 @@
-"""Runs a command as the ranks of a torch.distributed job."""
+"""Commands as the ranks of a torch.distributed job."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from harness.processes import Processes, free_port
 def environment_of(
     rank: int, world_size: int, port: int, address: str = "127.0.0.1", interface: str = "lo"
 ) -> dict[str, str]:
-    """The variables by which a rank finds the others, as torchrun sets them."""
+    """Return the variables by which ranks find each other, as torchrun sets them."""
     return {
         "MASTER_ADDR": address,
         "MASTER_PORT": str(port),
@@ -23,10 +23,10 @@ def environment_of(
 
 
 class TorchJob(Processes):
-    """A command as the ranks of a running job; use it in a `with` statement.
+    """Command as the ranks of a running job, for a `with` statement.
 
-    Their names are "rank 0", "rank 1", ...; with a network, they are on its nodes one after the
-    other, as torchrun places them: as many on each.
+    Their names are "rank 0", "rank 1", ... With a network, they are on its nodes in order, as
+    torchrun places them: equally many on each.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Runs a function as the ranks of a torch.distributed job, bounded in time."""
+"""Functions as the ranks of a torch.distributed job, with a time limit."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ from harness.torch_job import environment_of
 
 torch = pytest.importorskip("torch", reason="needs torch")
 
-TIMEOUT = 120  # seconds; for a whole job
+TIMEOUT = 120  # seconds for a whole job
 PRELOAD = ["torch", "torch._dynamo", "torch.distributed.checkpoint", "harness.torch_ranks"]
-"""DDP imports torch._dynamo when the first model is made, which takes seconds."""
+"""Modules to import in advance. DDP imports torch._dynamo with the first model, which takes
+seconds."""
 
 
 def run_ranks(
@@ -32,15 +33,16 @@ def run_ranks(
     gpu: bool = False,
     when_done: Callable[[int, object], None] = lambda rank, value: None,
 ) -> list:
-    """Runs ``function(rank, *args)`` on every rank, and returns their results.
+    """Run ``function(rank, *args)`` on every rank, and return their results.
 
-    With ``join``, ranks are in an initialised Gloo group; without, only its environment is there.
-    Without ``gpu`` they see no GPU: FSDP2 would take it, where more ranks than GPUs are an error.
+    With ``join``, ranks are in an initialized Gloo group; without, they only have its environment.
+    Without ``gpu`` they see no GPU: FSDP2 would use it, and more ranks than GPUs are an error.
 
-    A rank that raises gives its exception instead, as text: "ValueError: ...". Ranks are forked
-    from a server that has imported torch, so that a job starts in tenths of a second.
+    A rank that raises returns its exception as text: "ValueError: ...". Ranks are forked from a
+    server that has imported torch, so that a job starts in tenths of a second.
 
-    :raises AssertionError: if a rank dies or is not done in time; no rank outlives the call
+    Raises:
+        AssertionError: If a rank dies or exceeds the time limit. No rank outlives the call.
     """
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(PRELOAD)
@@ -74,7 +76,7 @@ def run_ranks(
     finally:
         for rank, process in enumerate(ranks):
             if rank not in found and process.is_alive():
-                os.kill(process.pid, signal.SIGUSR1)  # prints where it is
+                os.kill(process.pid, signal.SIGUSR1)  # prints its stack
                 time.sleep(0.5)
         for process in ranks:
             process.kill()
@@ -83,7 +85,7 @@ def run_ranks(
 
 
 def returned(results):
-    """The results of ranks, which may differ."""
+    """Return the results of ranks, which may differ."""
     assert not any(isinstance(found, str) for found in results), results
     return results
 
@@ -92,7 +94,7 @@ def _run(function, rank, world_size, port, queue, args, join, gpu) -> None:
     os.environ.update(environment_of(rank, world_size, port), OMP_NUM_THREADS="1")
     if not gpu:
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
-        # Else is_available() tells what the server found when it imported torch._dynamo.
+        # Otherwise is_available() reports the server's state when it imported torch._dynamo.
         os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
     faulthandler.register(signal.SIGUSR1)
     torch.set_num_threads(1)
@@ -109,7 +111,7 @@ def _run(function, rank, world_size, port, queue, args, join, gpu) -> None:
         value = f"{type(error).__name__}: {error}"
         failed = True
     queue.put((rank, value))
-    # An error ends a program; a rank that is done stays until it is killed, or another one, not
-    # done, would see it die.
+    # An error ends a program. A finished rank stays until it is killed, so that unfinished ranks do
+    # not see it die.
     time.sleep(0.2 if failed else 300)
     os._exit(0)

@@ -2,7 +2,7 @@
 
 Every node is a network namespace, as in :mod:`harness.netns`, whose ``eth0`` is a TUN device. One
 router process in user space (``wan_router.cc``, which `make native-tests` builds) carries packets
-between them. So it needs no kernel with netem. It carries some Gbit/s on one core.
+between them. It therefore needs no kernel with netem. It carries some Gbit/s on one core.
 
 >>> with WideAreaNetwork(4, "rate=100mbit,delay=20ms,loss=0.1%") as network:
 ...     network.popen(0, ["python", "server.py"])
@@ -32,14 +32,15 @@ SPEC = (
 
 @dataclass(frozen=True)
 class Link:
-    """A node's link. A path's delay, jitter and loss are the means of its two ends'.
+    """Link of a node. A path's delay, jitter and loss are the means of those of its two ends.
 
     Attributes:
-        up, down: bytes a second that leave and reach the node; 0 is no limit.
-        delay: seconds, one way: a round trip takes twice as long.
-        jitter: seconds by which the delay is more or less, at random.
-        loss: the probability, in [0, 1), that a packet is lost.
-        queue: what may wait at either end of the link, in seconds at its rate or in bytes.
+        up: Bytes per second that leave the node; 0: no limit.
+        down: Bytes per second that reach the node; 0: no limit.
+        delay: Seconds, one way. A round trip takes twice as long.
+        jitter: Seconds by which the delay varies at random.
+        loss: Probability, in [0, 1), that a packet is lost.
+        queue: Size of the queues at both ends of the link, in seconds at its rate or in bytes.
     """
 
     up: float = 0.0
@@ -51,7 +52,7 @@ class Link:
     queue_in_bytes: bool = False
 
     def line(self, dilation: float) -> str:
-        """The router's words for it, in this machine's time."""
+        """Return the router's description of the link, in this machine's time."""
         queues = [self.queue * (1 if self.queue_in_bytes else r) for r in (self.up, self.down)]
         values = [
             self.up / dilation,
@@ -66,20 +67,24 @@ class Link:
 
 @dataclass(frozen=True)
 class Wan:
-    """What a text like ``"rate=100mbit,delay=20ms;3:up=10mbit"`` describes."""
+    """Parsed description of a network, like ``"rate=100mbit,delay=20ms;3:up=10mbit"``."""
 
     link: Link
     others: Mapping[int, Link]
-    """Of nodes that differ."""
+    """Links of nodes that differ, by node."""
     seed: int = 1
-    """Of losses and jitter."""
+    """Seed of losses and jitter."""
     mtu: int = 1500
     reorder: bool = False
     """Whether jitter lets packets of a path overtake each other."""
 
     @classmethod
     def read(cls, text: str) -> Wan:
-        """:raises ValueError: in one sentence that says what is allowed"""
+        """Parse a description.
+
+        Raises:
+            ValueError: If it is malformed. The message lists what is allowed.
+        """
         first, *rest = text.split(";")
         whole: dict[str, object] = {}
         link = _link(first, Link(), whole)
@@ -93,7 +98,7 @@ class Wan:
 
 
 def _link(text: str, link: Link, whole: dict[str, object]) -> Link:
-    """The link with changes; what is not a link's goes into ``whole``."""
+    """Return the link with changes. Settings of the whole network go into ``whole``."""
     changes: dict[str, object] = {}
     for word in filter(None, (word.strip() for word in text.split(","))):
         name, _, value = word.partition("=")
@@ -130,12 +135,12 @@ def _percent(text: str) -> float:
 
 
 class WideAreaNetwork(ShapedNetwork):
-    """Context manager: `nodes` namespaces and a router between them.
+    """Context manager with `nodes` namespaces and a router between them.
 
     Args:
-        nodes: how many namespaces, 1 to 250.
-        wan: a :class:`Wan`, or its text.
-        dilation: as of ShapedNetwork: rates are divided by it, delays multiplied.
+        nodes: Number of namespaces, 1 to 250.
+        wan: A :class:`Wan`, or its text.
+        dilation: As for ShapedNetwork: rates are divided by it, delays multiplied.
     """
 
     def __init__(self, nodes: int, wan: Wan | str, dilation: float = 1.0) -> None:
@@ -146,33 +151,35 @@ class WideAreaNetwork(ShapedNetwork):
         self._router: subprocess.Popen | None = None
 
     def link(self, node: int) -> Link:
-        """A node's link, in dilated time."""
+        """Return a node's link, in dilated time."""
         return self.wan.others.get(node, self.wan.link)
 
     def cut(self, node: int) -> None:
-        """Nothing gets through from and to this node, and neither end is told."""
+        """Disconnect this node: no packet passes, and neither end is notified."""
         self._ask(f"cut {node}", 1)
 
     def mend(self, node: int) -> None:
-        """Puts the cable back."""
+        """Connect a node again."""
         self._ask(f"mend {node}", 1)
 
     def counts(self) -> list[dict[str, int]]:
-        """Packets so far, by node: sent by it, and of these lost; dropped by its full queues;
-        delivered to it."""
+        """Return packets so far, by node.
+
+        They are: sent by it, and of these lost; dropped by its full queues; delivered to it.
+        """
         names = ("sent", "lost", "dropped", "delivered")
         lines = self._ask("stats", self.nodes)
         return [dict(zip(names, map(int, line.split()))) for line in lines]
 
     def allow_buffers(self, size: int) -> None:
-        """Lets the buffers of TCP grow to so many bytes, as who administers a node may."""
+        """Let TCP's buffers grow to so many bytes, as a node's administrator may."""
         for node in range(self.nodes):
             for kind in ("wmem", "rmem"):
                 setting = f"net.ipv4.tcp_{kind}=4096 131072 {size}"
                 _run(*self.command(node, ["sysctl", "-q", "-w", setting]))
 
     def close(self) -> None:
-        """Ends the router, kills what runs in the namespaces and removes them. Idempotent."""
+        """End the router, kill all processes in the namespaces and remove these. Idempotent."""
         super().close()
         if self._router is not None:
             self._router.kill()
@@ -188,11 +195,11 @@ class WideAreaNetwork(ShapedNetwork):
         for node in range(self.nodes):
             _run("ip", "netns", "add", self.namespace(node))
             lines.append(f"{self.namespace(node)} {self.link(node).line(self.dilation)}")
-        # The end of its input, ours, ends it: even if this process is killed.
+        # The end of its input ends it, even if this process is killed.
         self._router = subprocess.Popen(
             [str(ROUTER)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
         )
-        # It stands for machines of its own: what else this one does must not delay packets.
+        # It represents separate machines, so this machine's load must not delay packets.
         os.sched_setscheduler(self._router.pid, os.SCHED_RR, os.sched_param(1))
         self._ask("\n".join([*lines, "start"]), 1)
         for node in range(self.nodes):
@@ -214,7 +221,7 @@ class WideAreaNetwork(ShapedNetwork):
             _run("ip", "-n", name, "link", "set", "lo", "up")
 
     def _ask(self, text: str, lines: int) -> list[str]:
-        """Gives the router a command; returns its answer."""
+        """Send the router a command and return its answer."""
         router, answer = self._router, b""
         deadline = time.monotonic() + 20
         try:
@@ -232,12 +239,12 @@ class WideAreaNetwork(ShapedNetwork):
 
 
 def linked(nodes: int, links: str, dilation: float = 1.0) -> ShapedNetwork:
-    """The network of a benchmark: ``links`` is a rate, or describes a wide-area network."""
+    """Return the network of a benchmark. ``links`` is a rate, or describes a wide-area network."""
     if "=" in links:
         return WideAreaNetwork(nodes, links, dilation)
     return ShapedNetwork(nodes, links, verify=False, dilation=dilation)
 
 
 def unavailable() -> str:
-    """Empty if such networks can be made here, else the sentence that says why not."""
+    """Return "" if such networks can be made here, otherwise a sentence with the reason."""
     return available() or ("" if ROUTER.exists() else f"there is no {ROUTER.name} in build")

@@ -2,13 +2,13 @@
  * \file wan_router.cc
  * \brief A wide-area network in user space: one router between TUN devices in network namespaces.
  *
- * A packet from node i to node j waits in i's queue for its link up, is lost or travels for the path's
- * delay, and waits in j's queue for its link down. A queue is a number of bytes: what finds it full is
- * dropped. Links are counted in bytes of IP.
+ * A packet from node i to node j waits in i's queue for its link up, is lost or delayed by the
+ * path's delay, and waits in j's queue for its link down. A queue has a number of bytes, and
+ * packets that do not fit are dropped. Links are counted in bytes of IP.
  *
- * TCP's packets come from the kernel, and go back to it, as super-packets of up to 64 KiB with their
- * checksums left open (virtio_net_hdr), which is what lets one core carry several Gbit/s. Losses and
- * full queues are those of the segments: a super-packet that loses some is cut there.
+ * TCP's packets arrive from the kernel, and return to it, as super-packets of up to 64 KiB with
+ * open checksums (virtio_net_hdr). Therefore one core carries several Gbit/s. Losses and full
+ * queues affect single segments: a super-packet that loses some is split there.
  *
  * Standard input: a line for the network, `SEED REORDER`; then one for each node, `NAMESPACE UP DOWN
  * DELAY JITTER LOSS QUEUE_UP QUEUE_DOWN` (bytes and seconds; a rate of 0 is no limit); `start`, which
@@ -46,7 +46,7 @@ namespace {
 using Bytes = std::vector<uint8_t>;
 using Nanoseconds = int64_t;
 
-/// The kernel's virtio_net_hdr, whose header C++ cannot read.
+/// The kernel's virtio_net_hdr, whose header is not valid C++.
 struct VnetHeader {
   uint8_t flags;
   uint8_t gso_type;  ///< 0: the packet is one segment
@@ -58,7 +58,7 @@ struct VnetHeader {
 static_assert(sizeof(VnetHeader) == 10, "as the kernel has it");
 
 constexpr size_t kVnet = sizeof(VnetHeader);
-/// Packets taken from one node before the others have their turn.
+/// Packets taken from one node before other nodes have their turn.
 constexpr int kTurn = 64;
 
 /// Ends the router with a sentence about errno.
@@ -96,11 +96,11 @@ class Packet {
   }
 
   size_t segments() const { return segments_; }
-  /// Bytes of IP that its segments are on a link.
+  /// Bytes of IP that its segments occupy on a link.
   double size() const {
     return static_cast<double>(bytes_.size() - kVnet + (segments_ - 1) * headers_);
   }
-  /// The node that it goes to: node 0's address ends with 1.
+  /// Number of the destination node: node 0's address ends with 1.
   int target() const { return bytes_[kVnet + 19] - 1; }
   const Bytes& bytes() const { return bytes_; }
 
@@ -131,7 +131,7 @@ class Packet {
     tcp->seq = htonl(static_cast<uint32_t>(ntohl(tcp->seq) + first * step));
     if (first > 0) tcp->res2 &= 1;  // CWR is the first one's
     if (first + count < segments_) tcp->fin = tcp->psh = 0;
-    // An open checksum is the sum of what is not in the segment: addresses, protocol, length.
+    // An open checksum is the sum of data outside of the segment: addresses, protocol, length.
     const size_t tcp_bytes = part.bytes_.size() - kVnet - ip_bytes;
     const auto rest = static_cast<uint32_t>(IPPROTO_TCP + tcp_bytes);
     tcp->check = htons(Fold(Sum(data + kVnet + 12, 8, rest)));
@@ -150,13 +150,13 @@ class Packet {
   size_t segments_ = 1;
 };
 
-/// One direction of a node's link: when what enters it has left it.
+/// One direction of a node's link: it computes when packets have left it.
 struct Link {
   double rate = 0;   ///< bytes a second; 0: no limit
   double queue = 0;  ///< bytes
   Nanoseconds free = 0;
 
-  /// How many of a packet's segments find room in the queue.
+  /// Number of a packet's segments that fit into the queue.
   size_t Room(const Packet& packet, Nanoseconds now) const {
     if (rate == 0) return packet.segments();
     const double waiting = static_cast<double>(std::max<Nanoseconds>(0, free - now)) * 1e-9 * rate;
@@ -182,10 +182,10 @@ struct Node {
 
 struct Event {
   Nanoseconds at;
-  uint64_t number;  ///< equals keep their order
+  uint64_t number;  ///< equal times keep their order
   bool leaves;      ///< the link down; else it comes to it
   Packet packet;
-  bool operator<(const Event& other) const {  // as a heap has it: the last comes first
+  bool operator<(const Event& other) const {  // the heap's order: the last is first
     return at != other.at ? at > other.at : number > other.number;
   }
 };
@@ -267,7 +267,7 @@ class Router {
     if (epoll_ctl(poll_, EPOLL_CTL_ADD, fd, &event) != 0) Fail("cannot watch a descriptor");
   }
 
-  /// Does what whoever started this asks for. \return false at the end of the input
+  /// Executes a command of the parent process. \return false at the end of the input
   bool Command() {
     char text[4096];
     const ssize_t n = read(STDIN_FILENO, text, sizeof(text));
@@ -305,7 +305,7 @@ class Router {
     }
   }
 
-  /// A packet comes from a node: through its link up, to where the path's delay ends.
+  /// Sends a packet of a node through its link up, to the end of the path's delay.
   void Enter(Node* node, const Packet& packet) {
     const auto target = static_cast<size_t>(packet.target());
     if (target >= nodes_.size() || node->cut || nodes_[target].cut) return;
@@ -325,7 +325,7 @@ class Router {
     last = at;
     const double loss = (node->loss + to.loss) / 2;
     if (loss == 0) return Push({at, 0, false, taken});
-    for (size_t begin = 0; begin < room;) {  // up to each segment that is lost
+    for (size_t begin = 0; begin < room;) {  // up to each lost segment
       const size_t kept = std::min(Survivors(loss), room - begin);
       if (kept > 0) Push({at, 0, false, taken.Slice(begin, kept)});
       begin += kept + 1;
@@ -333,7 +333,7 @@ class Router {
     }
   }
 
-  /// How many segments get through before one is lost.
+  /// Number of segments that pass before one is lost.
   size_t Survivors(double loss) {
     const double run = std::log(1 - uniform_(random_)) / std::log1p(-loss);
     return static_cast<size_t>(std::min(run, 1e9));
@@ -345,7 +345,7 @@ class Router {
     std::push_heap(events_.begin(), events_.end());
   }
 
-  /// Does all that is due, and sets the timer for the next.
+  /// Processes all due events, and sets the timer for the next.
   void RunEvents() {
     while (!events_.empty() && events_.front().at <= Now()) {
       std::pop_heap(events_.begin(), events_.end());
@@ -374,7 +374,7 @@ class Router {
 
   static void Deliver(Node* to, const Packet& packet) {
     if (to->cut) return;
-    // Fails before the device is up, and while its processes end.
+    // Fails before the device is up, and while the node's processes end.
     const ssize_t n = write(to->fd, packet.bytes().data(), packet.bytes().size());
     (n > 0 ? to->delivered : to->dropped) += packet.segments();
   }

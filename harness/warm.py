@@ -1,16 +1,16 @@
-"""Starts Python programs that have imported their framework already.
+"""Start of Python programs in processes that have already imported their framework.
 
-To import MXNet, PyTorch or TensorFlow takes a processor for seconds, and a test's job has many
+The import of MXNet, PyTorch or TensorFlow takes a processor for seconds, and a test's job has many
 processes. So one process imports each framework once (``warm_server.py``), and forks for every
-program that wants it. The fork is a process like others: its own session, environment, output and
-network namespace; what it runs is its ``__main__``. `hipress` and `mxnet_hipress` are imported by
-the program itself, from the environment that it was given.
+program that needs it. The fork is an ordinary process: it has its own session, environment, output
+and network namespace, and the program is its ``__main__``. The program itself imports `hipress` and
+`mxnet_hipress`, from its own environment.
 
 Programs whose environments differ in a variable that is read when a framework is loaded have
-different such processes. A program starts cold, by exec, where it matters when MXNet is imported:
-in a job without a launcher, and in a server that MXNet becomes at its import (not by
-``kvstore_server``). So it does where others read its environment, which stays the server's in
-/proc, as ``hipress debug --now`` does.
+different such processes. A program starts cold, by exec, if the time of MXNet's import matters: in
+a job without a launcher, and in a server that MXNet becomes at its import (not by
+``kvstore_server``). It also starts cold if other processes read its environment, which remains the
+server's in /proc, as ``hipress debug --now`` does.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ FRAMEWORKS = {
     ),
     "torch": re.compile(r"^\s*(?:import|from) (?:torch|hipress\.torch)\b", re.MULTILINE),
 }
-"""What a program that wants the framework has a line of."""
+"""Pattern of a line in programs that need the framework."""
 PRELOAD = {
     "mxnet": ["mxnet"],
     "tensorflow": ["tensorflow"],
@@ -48,53 +48,56 @@ PRELOAD = {
 LOADED_WITH = re.compile(
     r"PYTHON(?!PATH)|(OMP|MKL|KMP|LD|MALLOC|GLIBC|TORCH|TF|KERAS|CUDA)_|MXNET_(ENGINE|CPU|GPU)"
 )
-"""Names of variables that are read when Python or a framework is loaded."""
+"""Pattern of variables that are read when Python or a framework is loaded."""
 START_SECONDS = 60
 _status = struct.Struct("<i")
 
 
 class WarmProcess:
-    """A forked process; of subprocess.Popen's methods those that the harness uses."""
+    """Forked process with the methods of subprocess.Popen that the harness uses."""
 
     def __init__(self, pid: int, status: int) -> None:
         self.pid = pid
         self.returncode: int | None = None
-        self._status = status  # a pipe on which the server tells how the process ended
+        self._status = status  # a pipe on which the server reports the process's end
 
     def wait(self, timeout: float | None = None) -> int:
-        """Waits for its end; returns the exit status.
+        """Wait for the process's end and return the exit status.
 
-        :param timeout: seconds; None: for ever
-        :raises subprocess.TimeoutExpired: if it still runs then
+        Args:
+            timeout: Seconds; None: no limit.
+
+        Raises:
+            subprocess.TimeoutExpired: If it still runs then.
         """
         if self.returncode is None:
             if not select.select([self._status], [], [], timeout)[0]:
                 raise subprocess.TimeoutExpired(f"process {self.pid}", timeout or 0)
             found = os.read(self._status, _status.size)
             os.close(self._status)
-            # Without a word the server was killed, and its processes with it.
+            # Without a report the server was killed, and its processes with it.
             self.returncode = _status.unpack(found)[0] if found else -signal.SIGKILL
         return self.returncode
 
     def poll(self) -> int | None:
-        """The exit status, or None if it runs."""
+        """Return the exit status, or None while it runs."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.wait(0)
         return self.returncode
 
     def send_signal(self, number: int) -> None:
-        """Sends a signal, unless it has ended."""
+        """Send a signal, unless it has ended."""
         if self.poll() is None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, number)
 
     def kill(self) -> None:
-        """Sends SIGKILL, unless it has ended."""
+        """Send SIGKILL, unless it has ended."""
         self.send_signal(signal.SIGKILL)
 
 
 class _Server:
-    """A process that has imported one framework, and forks."""
+    """Process that has imported one framework, and forks."""
 
     def __init__(self, framework: str, env: Mapping[str, str]) -> None:
         self._lock = threading.Lock()
@@ -114,7 +117,7 @@ class _Server:
             raise RuntimeError(f"the server that imports {framework} has died")
 
     def close(self) -> None:
-        self._control.close()  # upon which the server ends
+        self._control.close()  # this ends the server
         self._process.wait()
 
     def start(self, request: Mapping[str, object], log: int) -> WarmProcess:
@@ -122,7 +125,7 @@ class _Server:
         try:
             with self._lock:
                 message = json.dumps(request).encode()
-                # The file descriptors go with the length.
+                # The file descriptors are sent with the length.
                 socket.send_fds(self._control, [struct.pack("<I", len(message))], [log, theirs])
                 self._control.sendall(message)
         finally:
@@ -139,7 +142,7 @@ _starting = threading.Lock()
 
 
 def enable() -> None:
-    """From now on start() starts warm what it can; until this process ends."""
+    """Make start() use warm processes until this process ends."""
     global _servers
     if _servers is None:
         _servers = {}
@@ -152,7 +155,7 @@ def _close() -> None:
 
 
 def _program(command: Sequence[str], folder: Path) -> str:
-    """The text of a Python program; empty: it is not one."""
+    """Return the text of a Python program, or "" if it is none."""
     if len(command) < 2 or command[0] != sys.executable:
         return ""
     text = command[2] if command[1] == "-c" else ""
@@ -164,7 +167,7 @@ def _program(command: Sequence[str], folder: Path) -> str:
 
 
 def _framework(program: str, env: Mapping[str, str]) -> str | None:
-    """The framework that a program imports, unless it matters to it when that happens."""
+    """Return the framework that a program imports, or None if the time of the import matters."""
     if any(name.startswith("HIPRESS_DEBUG") for name in env):
         return None
     if "DMLC_ROLE" in env:
@@ -187,14 +190,17 @@ def start(
     namespace: str | None = None,
     framework: str | None = None,
 ) -> WarmProcess | None:
-    """Forks a process for a command, if it is a Python program with a framework.
+    """Fork a process for a command, if it is a Python program with a framework.
 
-    :param env: its environment
-    :param folder: its working directory
-    :param log: file descriptor for stdout and stderr
-    :param namespace: a network namespace's name
-    :param framework: what it imports, where that is not in the command's script
-    :return: None: start it cold
+    Args:
+        env: Environment of the process.
+        folder: Working directory of the process.
+        log: File descriptor for stdout and stderr.
+        namespace: Name of a network namespace.
+        framework: The framework that it imports, if the command's script does not show it.
+
+    Returns:
+        The process, or None if it must start cold.
     """
     framework = framework or framework_of(command, env, folder)
     if framework is None or _servers is None:

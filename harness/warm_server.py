@@ -1,7 +1,7 @@
-"""Imports a framework, and forks a process for each program that wants it; see warm.py.
+"""Process that imports a framework, and forks for each program that needs it; see warm.py.
 
-``python warm_server.py CONTROL MODULE...``, where CONTROL is the file descriptor of a socket. Its
-end ends this process, and this process's end those that it has forked. It imports nothing of
+``python warm_server.py CONTROL MODULE...``, where CONTROL is the file descriptor of a socket. The
+socket's end ends this process, and this process's end ends its forks. It imports nothing of
 HiPress: programs do that themselves.
 """
 
@@ -25,7 +25,7 @@ _length = struct.Struct("<I")
 
 
 def _receive(control: socket.socket) -> tuple[dict, list[int]] | None:
-    """A request with its two file descriptors; None when there are no more."""
+    """Return a request with its two file descriptors, or None if there are no more."""
     head, fds, *_ = socket.recv_fds(control, _length.size, 2)
     if not head:
         return None
@@ -36,16 +36,17 @@ def _receive(control: socket.socket) -> tuple[dict, list[int]] | None:
 
 
 def _serve(control: socket.socket) -> tuple[dict, int] | None:
-    """Forks for every request.
+    """Fork for every request.
 
-    :return: in a fork, the request and the file descriptor of its output; in this process None,
-        when the other end has closed
+    Returns:
+        In a fork, the request and the file descriptor of its output. In this process None, when the
+        other end has closed.
     """
     woken, wake = os.pipe()
     os.set_blocking(wake, False)
     signal.set_wakeup_fd(wake)
     signal.signal(signal.SIGCHLD, lambda *unused: None)
-    pipes: dict[int, int] = {}  # of the processes that run
+    pipes: dict[int, int] = {}  # of the running processes
     selector = selectors.DefaultSelector()
     selector.register(control, selectors.EVENT_READ)
     selector.register(woken, selectors.EVENT_READ)
@@ -75,7 +76,7 @@ def _serve(control: socket.socket) -> tuple[dict, int] | None:
 
 
 def _reap(pipes: dict[int, int]) -> None:
-    """Tells of each process that has ended how."""
+    """Report how each finished process has ended."""
     while pipes:
         pid, status = os.waitpid(-1, os.WNOHANG)
         if pid == 0:
@@ -84,12 +85,12 @@ def _reap(pipes: dict[int, int]) -> None:
         try:
             os.write(pipe, _status.pack(os.waitstatus_to_exitcode(status)))
         except BrokenPipeError:
-            pass  # nobody wants to know
+            pass  # no process waits for the result
         os.close(pipe)
 
 
 def _become(request: dict, log: int) -> None:
-    """Makes this process what exec would have made of it."""
+    """Give this process the state that exec would have given it."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     os.setsid()
@@ -107,11 +108,11 @@ def _become(request: dict, log: int) -> None:
         del os.environ[name]
     os.environ.update(request["env"])
     if "numpy" in sys.modules:
-        sys.modules["numpy"].random.seed()  # else all forks had one state
+        sys.modules["numpy"].random.seed()  # otherwise all forks had one state
 
 
 def _run(arguments: list[str]) -> None:
-    """Runs a script, code after -c or a module after -m, as this process's __main__."""
+    """Run a script, code after -c or a module after -m, as this process's __main__."""
     first, *others = arguments
     if first == "-m":
         sys.path[0] = os.getcwd()

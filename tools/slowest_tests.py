@@ -38,7 +38,7 @@ tests' docstrings.
 
 
 class Test(NamedTuple):
-    """A test with the times of its cases."""
+    """Test with the times of its cases."""
 
     file: str
     name: str
@@ -46,7 +46,7 @@ class Test(NamedTuple):
 
 
 class Description(NamedTuple):
-    """What a test's source says of it."""
+    """Description of a test in its source."""
 
     tier: str
     proves: str
@@ -75,7 +75,7 @@ def tier_of(function: ast.FunctionDef) -> str:
 
 
 def describe(test: Test) -> Description:
-    """Return what the source of a test says of it."""
+    """Return the description of a test in its source."""
     tree = ast.parse((ROOT / test.file).read_text(encoding="utf-8"))
     function = next(
         (n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == test.name), None

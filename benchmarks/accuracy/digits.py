@@ -1,4 +1,4 @@
-"""Trains the demo's network as a measured job."""
+"""Training of the demo's network as a measured job."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def train(
     network: ShapedNetwork | None = None,
     priority: bool = False,
 ) -> tuple[list[dict[str, Any]], int]:
-    """One run of 4 workers: its records, and how many different weights the workers ended with."""
+    """Run one job of 4 workers; return its records, and the number of different final weights."""
     with tempfile.TemporaryDirectory(prefix="hipress-digits-") as folder:
         output = Path(folder) / "run.jsonl"
         command = [sys.executable, str(DIGITS / "train.py"), *options, "--output", str(output)]

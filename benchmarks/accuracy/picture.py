@@ -1,4 +1,4 @@
-"""Draws README's picture from the published results of pushpull and time-to-accuracy.
+"""README's picture of the published results of pushpull and time-to-accuracy.
 
 Left: the time to sum 64 MiB of gradients over 4 nodes at 1 Gbit/s. Right: test accuracy against
 seconds of training on such nodes, each seed a line, with a dot where a run reached its target.
@@ -43,12 +43,13 @@ STYLE = {
 
 
 def measured(name: str) -> dict[str, Any]:
-    """A benchmark's published results, of 4 nodes at 1 Gbit/s, each with processors of its own."""
+    """Return a benchmark's published results, of 4 nodes at 1 Gbit/s, each with its own
+    processors."""
     return json.loads((PUBLISHED / f"{name}-{setting('1gbit', 4)}.json").read_text())
 
 
 def draw_steps(axis: pyplot.Axes, result: dict[str, Any]) -> None:
-    """Bars: milliseconds of a push and pull."""
+    """Draw bars: milliseconds of a push and pull."""
     found = {
         row["name"]: 1e3 * statistics.median(row["seconds"])
         for row in result["rows"]
@@ -64,7 +65,7 @@ def draw_steps(axis: pyplot.Axes, result: dict[str, Any]) -> None:
 
 
 def draw_training(axis: pyplot.Axes, result: dict[str, Any]) -> None:
-    """Lines: accuracy against seconds."""
+    """Draw lines: accuracy against seconds."""
     found = {row["name"]: row["tests"] for row in result["rows"]}
     target = 100 * result["options"]["target"]
     for name, (label, color, style) in LINES.items():

@@ -1,8 +1,8 @@
 """Seconds of training until a test accuracy is reached, on 4 nodes with 1 Gbit/s links.
 
 The demo's network and data, with a dense layer of 2,048 units (2.2 million weights, 8.7 MB of
-gradients) so that the network matters, as it does for real models. HiPress and stock MXNet run the
-same script in the same namespaces; float16 gradients, the usual cheap remedy, are there too.
+gradients) so that the network matters, as for real models. HiPress and stock MXNet run the same
+script in the same namespaces. float16 gradients, the usual simple remedy, are included.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PEERS = ("MXNet", "MXNet 2bit", "HiPress float16")
 
 @dataclass
 class Row(jobs.Variant):
-    """One way to train: the script's arguments, and what the runs gave."""
+    """One way to train: the script's arguments, and the results of the runs."""
 
     options: list[str] = field(default_factory=list)
     steps: list[int] = field(default_factory=list)
@@ -35,7 +35,7 @@ class Row(jobs.Variant):
     def train(
         self, options: list[str], target: float, network: ShapedNetwork, priority: bool
     ) -> None:
-        """One run to the target; adds its time."""
+        """Run one job until the target, and add its time."""
         ours = self.name.startswith("HiPress")
         store = ["--kvstore", "dist_sync_hipress" if ours else "dist_sync"]
         tests, _ = digits.train([*self.options, *store, *options], 4, ours, network, priority)

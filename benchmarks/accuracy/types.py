@@ -1,7 +1,8 @@
-"""Does compression cost accuracy? Trains the demo's network with every type over several seeds.
+"""Accuracy with each compression type: the demo's network, trained with several seeds.
 
-Same data, network, learning rate and epochs for all types; 4 workers and 2 servers on loopback.
-The verdict: every compressed run must end within 1 point of the uncompressed run of its seed.
+Data, network, learning rate and epochs are the same for all types; 4 workers and 2 servers on
+loopback. The verdict: every compressed run must end within 1 point of the uncompressed run with its
+seed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""One rank of a torch.distributed job on Gloo: times all-reduce of one array.
+"""One rank of a torch.distributed job on Gloo, which times the all-reduce of one array.
 
-Steps are timed alone, as kvstore/node.py does, and in a row, as graphs/node.py does. ``cast``
-counts the casts from and to float32 gradients, too.
+Steps are timed alone, as in kvstore/node.py, and in a row, as in graphs/node.py. ``cast`` includes
+the casts from and to float32 gradients.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def main() -> None:
     wire = gradient.to(getattr(torch, args.dtype))
     first = gradient.clone()
 
-    def reset() -> None:  # sums of sums would end in infinity
+    def reset() -> None:  # repeated sums would end in infinity
         gradient.copy_(first)
         wire.copy_(first)
 

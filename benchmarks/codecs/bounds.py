@@ -1,10 +1,10 @@
-"""What computing alone costs: parts of codecs, written in CompLL and timed in the cache.
+"""Speed limits by computation alone: parts of codecs, written in CompLL and timed in the cache.
 
-A codec that computes much for each element cannot reach what memcpy moves in the cache. Each row
-compares a codec with parts of it that are programs of their own: random numbers alone, the range
-of each bucket alone, the codec without random numbers. "reached" is the time of the parts, one
-after the other, over the codec's. All are timed in turns, the fastest of many runs, on one thread
-with the best instruction set (HIPRESS_SIMD chooses another).
+A codec with much computation per element cannot reach memcpy's speed in the cache. Each row
+compares a codec with separate programs of its parts: random numbers alone, the range of each bucket
+alone, the codec without random numbers. "reached" is the time of the parts, one after the other,
+divided by the codec's. All are timed in turns, the fastest of many runs, on one thread with the
+best instruction set (HIPRESS_SIMD chooses another).
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ void Encode(float* gradient, uint8* compressed) {
 
 
 class Timed:
-    """An encoder, its inputs, and the fastest of its runs."""
+    """Encoder, its inputs, and the fastest of its runs."""
 
     def __init__(self, text: str, gradient: np.ndarray, **params: float) -> None:
         if text.endswith(".cll"):

@@ -6,7 +6,7 @@
  * Usage: codec_bench [seconds per measurement, default 0.3] [all: every instruction set] [CODEC...]
  * With names, only codecs of which the label has one of them. Codes of all widths (maxmin) that stay in
  * the cache are measured with every instruction set in any case.
- * run.py shows the result as a table, with NumPy and torch beside it.
+ * run.py shows the result as a table, with NumPy and torch.
  */
 #include <algorithm>
 #include <chrono>
@@ -34,7 +34,7 @@ bool IsWanted(const std::string& label) {
          });
 }
 
-/// Fastest of many runs: others share this machine, so the minimum is the honest time.
+/// Fastest of many runs. Other programs share this machine, so the minimum is the best estimate.
 double BestSeconds(const std::function<void()>& run) {
   using Clock = std::chrono::steady_clock;
   run();  // faults pages in, fills caches
@@ -48,7 +48,7 @@ double BestSeconds(const std::function<void()>& run) {
   return best;
 }
 
-/// Normal values, no two payloads' the same; in huge pages, which NumPy gives the peers, too.
+/// Normal values, different in each payload, in huge pages, as NumPy gives them to the peers.
 Buffer Gradient(size_t n, unsigned seed) {
   static const std::vector<float> values = [] {
     std::vector<float> all(size_t(16) << 20);
@@ -64,7 +64,7 @@ Buffer Gradient(size_t n, unsigned seed) {
 
 double copy_rate = 0;  // bytes read + written per second by one thread, for the size at hand
 
-/// \param bytes_moved per element: what a perfect kernel reads and writes
+/// \param bytes_moved per element: what a perfect kernel must read and write
 void Report(const char* table, int threads, const std::string& codec, const std::string& operation,
             size_t n, double bytes_moved, const std::function<void()>& run) {
   const double seconds = BestSeconds(run);
@@ -122,7 +122,7 @@ const Case kCases[] = {
 
 constexpr size_t kInCache = size_t(64) << 10;  ///< elements of a gradient that stays in the cache
 
-/// Return whether a case is maxmin with one of its widths and nothing else.
+/// Return whether a case is maxmin with one of its widths and no other parameter.
 bool IsWidth(const Case& what) {
   return std::strcmp(what.type, "maxmin") == 0 &&
          (what.params.empty() || (what.params.size() == 1 && what.params[0].first == "bits"));
@@ -160,7 +160,7 @@ void BenchmarkCodec(const Case& what, size_t n, int threads) {
   });
 }
 
-/// The loops one writes first, for comparison: 2bit as MXNet's CPU kernel does it, element by element.
+/// Straightforward loops for comparison: 2bit as MXNet's CPU kernel does it, element by element.
 void BenchmarkNaive(size_t n) {
   Buffer gradient = Gradient(n, 1), residual = Gradient(n, 2), out = AllocateState(n * 4);
   std::vector<uint8_t> payload((n + 15) / 16 * 4);
@@ -221,7 +221,7 @@ int main(int argc, char** argv) {
       for (const Case& what : kCases) {
         if (!IsWanted(what.label)) continue;
         if (!all && kernels != &best && !(IsWidth(what) && n == kInCache)) continue;
-        // Beside each codec, because others share this machine.
+        // Measured again for each codec, because other programs share this machine.
         copy_rate = n * 8 / BestSeconds([&] { std::memcpy(to.data, from.data, n * 4); });
         BenchmarkCodec(what, n, 1);
         if (kernels == &best) BenchmarkCodec(what, n, 2);

@@ -1,9 +1,10 @@
-"""How much energy the largest elements of gradients and momenta have, and the largest coefficients.
+"""Energy of the largest elements, and of the largest coefficients, of gradients and momenta.
 
-Trains the LSTM and the GPT of the text examples, uncompressed, in one process. Of some steps it
-looks at the gradients, and at their sums with a decay as momenta are, of which nothing is sent: at
-what share of the sum of squares the largest elements of each parameter have, the largest cosine
-coefficients of blocks of the flat vector, as the codec dct makes them, and of DeMo's blocks.
+The benchmark trains the LSTM and the GPT of the text examples, uncompressed, in one process. In
+some steps it takes the gradients, and their decayed sums, which are like a momentum without
+feedback. It prints the shares of the sum of squares in three sets: the largest elements of each
+parameter, the largest cosine coefficients of blocks of the flat vector (codec dct), and those of
+DeMo's blocks.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def main(
 def trained(
     name: str, steps: list[int], decay: float, width: int, layers: int, least: int, seed: int
 ) -> Iterator[tuple[int, str, list]]:
-    """(step, what it is, torch.float32 of each parameter's shape) of the steps to look at."""
+    """Yield (step, kind, torch.float32 of each parameter's shape) for the steps to analyze."""
     import text
     import torch
 
@@ -80,7 +81,10 @@ def trained(
 
 
 def shares_of(vectors: list, ratio: float) -> list[float]:
-    """The shares of the elements, of the coefficients of BLOCKS, and of DeMo's, all parameters."""
+    """Return the shares of the elements, of the coefficients of BLOCKS, and of DeMo's.
+
+    They are totals over all parameters.
+    """
     from hipress.torch.integrations.demo import Blocks
 
     kept, total = np.zeros(len(BLOCKS) + 2), 0.0

@@ -1,7 +1,7 @@
-"""Lines of code for each algorithm: its CompLL source, and other projects' files for the same.
+"""Lines of code of each algorithm: its CompLL source, and other projects' equivalent files.
 
-Without arguments, CompLL's specs; else files, or parts of them (FILE:FROM-TO). A line counts if
-something is on it besides blanks, comments and (Python) documentation strings.
+Without arguments, CompLL's specs; otherwise files, or parts of them (FILE:FROM-TO). A line counts
+if it contains more than blanks, comments and (Python) documentation strings.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SPECS = ROOT / "python/hipress/compression/compiler/specs"
 
 
 def count_c(text: str) -> int:
-    """Lines of C, C++, CUDA or CompLL; a text in quotes is code, whatever it looks like."""
+    """Return the number of lines of C, C++, CUDA or CompLL. Text in quotes is code."""
     pattern = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 
     def blank(match: re.Match[str]) -> str:
@@ -30,7 +30,7 @@ def count_c(text: str) -> int:
 
 
 def count_python(text: str) -> int:
-    """Lines of Python on which a token begins or goes on, documentation strings apart."""
+    """Return the number of lines of Python with a token, without documentation strings."""
     layout = {
         tokenize.COMMENT,
         tokenize.NL,
@@ -41,7 +41,7 @@ def count_python(text: str) -> int:
         tokenize.ENCODING,
     }
     lines: set[int] = set()
-    begins = True  # of a statement
+    begins = True  # at the start of a statement
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type in layout:
             begins = begins or token.type == tokenize.NEWLINE
@@ -53,7 +53,7 @@ def count_python(text: str) -> int:
 
 
 def count(name: str) -> int:
-    """Of a file, or of the lines FROM to TO of it."""
+    """Return the number of lines of a file, or of its lines FROM to TO."""
     path, _, span = name.partition(":")
     text = Path(path).read_text()
     if span:

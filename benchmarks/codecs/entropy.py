@@ -1,10 +1,10 @@
-"""The entropy stage behind each codec, on gradients of the examples' networks: bits and speed.
+"""Entropy stage behind each codec, on gradients of the examples' networks: bits and speed.
 
-Trains the GPT of the text examples on text (AdamW), and the small CNN on noisy pictures (SGD), in
-one process; of each step all gradients of 1024 elements and more are encoded, each as it lies, with
-the residual of the steps before, and those of some steps are counted. GB/s are of payload: how long
-the stage alone takes, the fastest of many runs on 256 Ki elements of the largest gradient. "decode"
-is one pass of the decoder; a job makes two of each payload, as it is checked before it is decoded.
+The benchmark trains the GPT of the text examples on text (AdamW), and the small CNN on noisy
+pictures (SGD), in one process. In each step it encodes all gradients of 1024 elements or more, with
+the residuals of previous steps, and counts those of some steps. GB/s are of payload: the time of
+the stage alone, the fastest of many runs on 256 Ki elements of the largest gradient. "decode" is
+one pass of the decoder; a job makes two of each payload, because it checks it before decoding.
 Times of payloads below 48 KiB are mostly chance, and left out.
 """
 
@@ -73,7 +73,7 @@ def compressor(codec: str, **more: object) -> hipress.Compressor:
 
 
 def bits(codec: str, steps: list[list[np.ndarray]], counted: set[int]) -> tuple[float, float]:
-    """Bits of an element without the stage, and with it."""
+    """Return the bits per element without the stage, and with it."""
     found = []
     for entropy in (0, 1):
         each = [compressor(codec, entropy=entropy) for _ in steps[0]]
@@ -88,8 +88,10 @@ def bits(codec: str, steps: list[list[np.ndarray]], counted: set[int]) -> tuple[
 
 
 def speed(codec: str, gradient: np.ndarray, seconds: float) -> tuple[float, float]:
-    """GB/s of the codec's payload that the stage encodes, and decodes once; 0 if that is not coded,
-    or short."""
+    """Return the stage's GB/s of payload, to encode and to decode once.
+
+    They are 0 if the payload is not coded, or short.
+    """
     x = gradient[:PARTITION]
     back, taken, size, coded = np.zeros_like(x), [], 0, False
     for entropy in (0, 1):

@@ -1,8 +1,8 @@
-"""The codec lossless on gradients of the examples' networks: bytes, speed on one thread, and zlib.
+"""Codec lossless on gradients of the examples' networks: bytes, speed on one thread, and zlib.
 
-Trains the GPT of the text examples on text, and the small CNN and a narrow VGG19 on noisy pictures,
-in one process, in float32 and with all numbers in bfloat16. Of some steps all gradients of 1024
-elements and more are encoded, each as it lies. "GB/s" are of gradient, the fastest of many runs on
+The benchmark trains the GPT of the text examples on text, and the small CNN and a narrow VGG19 on
+noisy pictures, in one process, in float32 and with all numbers in bfloat16. In some steps it
+encodes each gradient of 1024 elements or more. "GB/s" are of gradient, the fastest of many runs on
 partitions of at most 256 Ki elements; "sum of 4" reads four payloads of them. zlib (level 1) gets
 the elements' first bytes, then their second ones, and so on, which suits it best.
 """
@@ -26,7 +26,7 @@ from harness import ROOT
 sys.path.insert(0, str(ROOT / "examples" / "torch"))
 
 WANTED = {"bfloat16": 1.35, "float32": 1.1}
-"""How many times fewer bytes are to be sent."""
+"""Required factors by which payloads are smaller than gradients."""
 WANTED_GB_PER_S = 2.0
 PARTITION = 1 << 18
 LEAST = 1024
@@ -83,14 +83,14 @@ def main(
 
 
 def looked_at(steps: int, looks: int) -> set[int]:
-    """The numbers of so many steps, spread over all, of which the last is one."""
+    """Return the numbers of the steps to analyze, spread over all, with the last one."""
     return {steps * (k + 1) // looks - 1 for k in range(looks)}
 
 
 def trained(
     model: str, dtype: str, steps: int, looks: int, seed: int
 ) -> Iterator[list[np.ndarray]]:
-    """The gradients of some steps of training; of bfloat16 as uint16."""
+    """Yield the gradients of some steps of training; bfloat16 as uint16."""
     import torch
 
     torch.set_num_threads(1)
@@ -111,7 +111,7 @@ def trained(
 
 
 def task(model: str, seed: int) -> tuple[object, Callable]:
-    """(a network, what computes its loss of the next batch)."""
+    """Return (a network, a function that computes its loss of the next batch)."""
     import models
     import text
     import torch
@@ -136,7 +136,7 @@ def task(model: str, seed: int) -> tuple[object, Callable]:
 
 
 def measured(gradients: list[np.ndarray], dtype: str, seconds: float) -> dict[str, float]:
-    """Bytes of gradients, of their payloads and of zlib's; GB/s of the codec and of zlib."""
+    """Return bytes of gradients, their payloads and zlib's, and GB/s of the codec and of zlib."""
     codec = hipress.Compressor("lossless")
     sent = by_zlib = 0
     for x in gradients:
@@ -168,5 +168,5 @@ def measured(gradients: list[np.ndarray], dtype: str, seconds: float) -> dict[st
 
 
 def planes(x: np.ndarray) -> bytes:
-    """The elements' bytes, all first ones, all second ones, and so on."""
+    """Return the elements' bytes: all first ones, all second ones, and so on."""
     return np.ascontiguousarray(x.view(np.uint8).reshape(-1, x.itemsize).T).tobytes()

@@ -1,10 +1,11 @@
-"""What others do for the same, on one thread: NumPy, torch, and formulas of GRACE and hivemind.
+"""Peers on one thread: the same operations in NumPy, torch, and formulas of GRACE and hivemind.
 
-The formulas are written here, in a few lines of torch each, after the projects' published code;
-they are not the projects themselves. Each takes a float32 tensor and gives the payload's tensors.
+The formulas are a few lines of torch each, after the projects' published code; they are not the
+projects themselves. Each takes a float32 tensor and returns the payload's tensors.
 
-As a program it is the process that speed.py measures them in, with an allocator that keeps memory:
-else glibc gives large tensors back after each run, and what is timed are the kernel's empty pages.
+As a program it is the process in which speed.py measures them, with an allocator that keeps memory.
+Otherwise glibc returns large tensors to the kernel after each run, and the kernel's page faults are
+timed.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ THRESHOLD = np.float32(0.5)
 
 
 def numpy_two_bit(gradient: np.ndarray, residual: np.ndarray) -> np.ndarray:
-    """2bit encode as one writes it in NumPy."""
+    """Encode 2bit as one writes it in NumPy."""
     residual += gradient
     high, low = residual >= THRESHOLD, residual <= -THRESHOLD
     residual -= THRESHOLD * high
@@ -31,7 +32,7 @@ def numpy_two_bit(gradient: np.ndarray, residual: np.ndarray) -> np.ndarray:
 
 
 def numpy_onebit(gradient: np.ndarray, residual: np.ndarray) -> np.ndarray:
-    """onebit encode as one writes it in NumPy."""
+    """Encode onebit as one writes it in NumPy."""
     residual += gradient
     bits = residual >= 0
     above, below = residual[bits].mean(), residual[~bits].mean()
@@ -74,7 +75,7 @@ def grace_dgc(torch, x, ratio):
 
 
 def hivemind_uniform(torch, x):
-    """Uniform8BitQuantization: codes around the mean, and the mean of what fell into each."""
+    """Return Uniform8BitQuantization: codes around the mean, and the mean of each code's values."""
     mean = x.mean()
     centered = x - mean
     sigma = torch.norm(centered) / (x.numel() ** 0.5)
@@ -86,14 +87,15 @@ def hivemind_uniform(torch, x):
 
 
 def torch_quantizer(torch, x):
-    """What terngrad does: finds the range, then quantises."""
+    """Return terngrad's quantization: find the range, then quantize."""
     low, high = (float(value) for value in torch.aminmax(x))
     scale = (high - low) / 255
     return torch.quantize_per_tensor(x, scale, round(-low / scale), torch.quint8)
 
 
 def runs(elements: int) -> list[tuple[str, str, str, str, float | None, Callable[[], object]]]:
-    """(peer, our codec, our operation, what the peer does, wanted ratio, the peer)."""
+    """Return (peer, our codec, our operation, the peer's operation, required ratio, function)
+    rows."""
     gradient = np.random.default_rng(1).normal(0, 0.5, elements).astype(np.float32)
     residual = np.zeros_like(gradient)
     found: list = [

@@ -1,4 +1,4 @@
-"""The project's reference measurements: what hand-tuned kernels reach, as shares of the copy.
+"""Reference measurements of the project: speeds of hand-tuned kernels, as shares of the copy.
 
 One thread of a Zen 4 core, 16 Mi float32, memcpy reading + writing 37.7 GB/s. Each entry is (bytes
 moved for an element, GB/s of gradient); their product over 4 and 37.7 is the share of the copy.
@@ -20,12 +20,12 @@ MEASURED = {
     ("dgc, 1%", "encode"): (12.0, 11.2),
     ("graddrop, 1%", "encode"): (12.1, 14.4),
 }
-"""dgc was measured without the momentum, which moves 8 bytes more: shares of the copy compare."""
+"""Measurements. dgc was measured without the momentum's 8 bytes, but shares of the copy compare."""
 WANTED = 0.85
-"""Of the reference's share: what generated code is to reach."""
+"""Part of the reference's share that generated code must reach."""
 
 
 def share(codec: str, operation: str) -> float | None:
-    """The reference's share of the copy bandwidth, or None where there is no measurement."""
+    """Return the reference's share of the copy bandwidth, or None without a measurement."""
     found = MEASURED.get((codec, operation))
     return None if found is None else found[0] * found[1] / 4 / COPY_GB_PER_S

@@ -1,9 +1,9 @@
 """Speed of every codec: share of the copy bandwidth, two threads, and peers, all in one run.
 
 Figures are GB of float32 gradient per second, the fastest of many runs. "of copy" is the memory
-traffic that the operation cannot avoid, as a share of what memcpy moves on one thread in the same
-run. "reference" is that share in the project's reference measurements (reference.py), "reached"
-ours over it. Peers are in peers.py; torch is measured if it can be imported.
+traffic that the operation cannot avoid, as a share of memcpy's on one thread in the same run.
+"reference" is that share in the project's reference measurements (reference.py), and "reached" is
+our share divided by it. Peers are in peers.py; torch is measured if it can be imported.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from benchmarks.common.results import Record
 
 
 def native(seconds: float, all_tables: bool, progress: Progress) -> list[dict]:
-    """Builds and runs codec_bench; one dict per measurement."""
+    """Build and run codec_bench; return one dict per measurement."""
     task = progress.add_task("building the benchmark", total=None)
     command = [str(built("codec_bench")), str(seconds), *(["all"] if all_tables else [])]
     rows = []
@@ -41,7 +41,7 @@ def native(seconds: float, all_tables: bool, progress: Progress) -> list[dict]:
 
 
 def peer_rows(elements: int, seconds: float) -> list[dict]:
-    """What peers.py measures, in a process of its own that keeps its memory."""
+    """Return the measurements of peers.py, in a separate process that keeps its memory."""
     command = node("codecs.peers", elements=elements, seconds=seconds)
     timeout = 120 + 100 * seconds
     (found,) = separate_job(command, 1, MALLOC, timeout, priority=False)
@@ -49,7 +49,8 @@ def peer_rows(elements: int, seconds: float) -> list[dict]:
 
 
 def speed_table(record: Record, rows: list[dict], elements: int) -> None:
-    """Codecs with the best instruction set: one thread, its share of the copy, two threads."""
+    """Add the table of codecs with the best instruction set: one thread, share of the copy, two
+    threads."""
     chosen = [row for row in rows if row["elements"] == elements and "threads" in row]
     best = next(row["kernels"] for row in chosen if row["threads"] == 2)
     ours = {
@@ -88,7 +89,7 @@ def speed_table(record: Record, rows: list[dict], elements: int) -> None:
 
 
 def width_table(record: Record, rows: list[dict], elements: int) -> None:
-    """maxmin of each width with each instruction set, on one thread."""
+    """Add the table of maxmin with each width and instruction set, on one thread."""
     widths = {f"maxmin, {bits} bit{'s'[: bits > 1]}": bits for bits in range(1, 9)}
     rates = {
         (widths[row["codec"]], row["kernels"], row["operation"]): row["gb_per_s"]
@@ -113,7 +114,7 @@ def width_table(record: Record, rows: list[dict], elements: int) -> None:
 
 
 def peer_table(record: Record, rows: list[dict], elements: int) -> None:
-    """The best instruction set beside the peers, on one thread."""
+    """Add the table of the best instruction set and the peers, on one thread."""
     chosen = [row for row in rows if row["elements"] == elements]
     best = next(row["kernels"] for row in chosen if row.get("threads") == 2)
     ours = {

@@ -1,4 +1,4 @@
-"""The jobs that benchmarks measure: what starts and times them is the same, whatever the peer."""
+"""Jobs that benchmarks measure. The same code starts and times them for all peers."""
 
 from __future__ import annotations
 
@@ -22,22 +22,23 @@ from harness.torch_job import TorchJob
 Reports = list[dict[str, Any]]
 
 MALLOC = {"MALLOC_MMAP_THRESHOLD_": str(1 << 32), "MALLOC_TRIM_THRESHOLD_": str(1 << 32)}
-"""Else glibc gives large tensors back to the kernel and gets them again, empty, every step."""
+"""Settings of glibc to keep large tensors. Otherwise it returns them to the kernel in every
+step."""
 
 
 def node(module: str, **options: Any) -> list[str]:
-    """The command of a measured process: a module of this package and its options."""
+    """Return the command of a measured process: a module of this package and its options."""
     return [sys.executable, "-m", f"benchmarks.{module}", json.dumps(options)]
 
 
 def reports(results: Sequence[Result]) -> Reports:
-    """What processes handed over by `timing.report`, in the order they were started."""
+    """Return the values that processes passed to `timing.report`, in the order of their start."""
     lines = [line for result in results for line in result.output.splitlines()]
     return [json.loads(line[len(RESULT) :]) for line in lines if line.startswith(RESULT)]
 
 
 def built(target: str) -> Path:
-    """Builds a native program of the benchmarks; returns its path."""
+    """Build a native program of the benchmarks; return its path."""
     command = [str(ROOT / "tools" / "setup.sh"), "native", target]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
@@ -46,7 +47,7 @@ def built(target: str) -> Path:
 
 
 def environment() -> dict[str, str]:
-    """That of measured processes: no variable of the caller's changes what is measured."""
+    """Return the environment of measured processes, without the caller's HiPress variables."""
     return clean_environment(["HIPRESS_"], [ROOT])
 
 
@@ -60,13 +61,14 @@ def kvstore_job(
     boot: bool = True,
     priority: bool = False,
 ) -> Reports:
-    """Runs a command as the workers of a job, and the servers it needs; returns the reports.
+    """Run a command as the workers of a job, with the servers it needs, and return the reports.
 
-    Worker i and server i share node i of the network, the scheduler sits on node 0.
+    Worker i and server i share node i of the network. The scheduler is on node 0.
 
-    :param boot: scheduler and servers start through our boot module; else through the command, as
-        stock MXNet's do when they import mxnet
-    :param timeout: seconds, of the network's dilated time
+    Args:
+        boot: Whether scheduler and servers start through our boot module. Otherwise they start
+            through the command, as stock MXNet's do when they import mxnet.
+        timeout: Seconds of the network's dilated time.
     """
     nodes = network.nodes if network else 1
     with Cluster(
@@ -86,7 +88,7 @@ def kvstore_job(
 def separate_job(
     command: Sequence[str], count: int, env: Mapping[str, str], timeout: float, priority: bool
 ) -> Reports:
-    """Runs processes that do not know of each other; returns their reports."""
+    """Run processes that do not know of each other, and return their reports."""
     with Processes(priority=priority) as job:
         for rank in range(count):
             job.start(f"worker {rank}", command, {**environment(), **env})
@@ -100,7 +102,7 @@ def torch_job(
     timeout: float = 120.0,
     priority: bool = False,
 ) -> list[Result]:
-    """Runs a command as the ranks of a torch.distributed job on Gloo; returns how they ended."""
+    """Run a command as the ranks of a torch.distributed job on Gloo, and return their results."""
     with TorchJob(
         command, ranks, {**environment(), **MALLOC}, network=network, priority=priority
     ) as job:
@@ -110,9 +112,9 @@ def torch_job(
 def slowest(
     found: Reports, name: str = "seconds", network: netns.ShapedNetwork | None = None
 ) -> list[float]:
-    """Seconds of each iteration (or block of them) of a job: those of its slowest worker.
+    """Return the seconds of each iteration, or block, of a job: those of its slowest worker.
 
-    In the dilated time of `network`, if the job ran on one.
+    They are in the dilated time of `network`, if the job ran on one.
     """
     seconds = [max(times) for times in zip(*(report[name] for report in found))]
     return [network.seconds(time) for time in seconds] if network else seconds
@@ -120,28 +122,28 @@ def slowest(
 
 @dataclass
 class Variant:
-    """One row of a comparison, and what was measured of it."""
+    """Row of a comparison with its measurements."""
 
     name: str
     seconds: list[float] = field(default_factory=list)
-    """Of each step, or block."""
+    """Seconds of each step, or block."""
     error: str = ""
 
     @property
     def median(self) -> float:
-        """Seconds; NaN if nothing was measured."""
+        """Median seconds, or NaN without measurements."""
         return statistics.median(self.seconds or [float("nan")])
 
 
 def matches(only: str, row: Variant) -> bool:
-    """Whether a row is one of those that the option `--only` asks for."""
+    """Return whether the option `--only` selects a row."""
     return re.search(only, row.name) is not None
 
 
 def take_turns(rounds: int, rows: Sequence[Any], run: Callable[[Any], None]) -> bool:
-    """Runs variants in turns, so that noise meets them all; returns whether all went well.
+    """Run variants in turns, so that noise affects all alike; return whether all succeeded.
 
-    One whose job fails keeps the error, and is left out from then on.
+    A variant whose job fails keeps the error, and is left out from then on.
     """
     for round_ in range(rounds):
         for row in rows:

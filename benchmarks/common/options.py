@@ -1,4 +1,4 @@
-"""The options that benchmarks share. A list is one argument, its words separated by blanks."""
+"""Options that benchmarks share. A list is one argument with words separated by blanks."""
 
 from __future__ import annotations
 

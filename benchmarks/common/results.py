@@ -1,4 +1,4 @@
-"""Results as JSON, with what is needed to judge them, and their tables."""
+"""Results as JSON, with the data to judge them, and their tables."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from rich.table import Table
 from harness import ROOT
 
 WRITTEN = ROOT / "output" / "benchmarks"
-"""Where runs write."""
+"""Folder of the results of runs."""
 PUBLISHED = ROOT / "benchmarks" / "results"
-"""Results whose tables the docs show."""
+"""Folder of the results whose tables the docs show."""
 PACKAGES = ("numpy", "mxnet", "torch", "tensorflow")
 
 console = Console(width=None if sys.stdout.isatty() else 140)
 
 
 def machine() -> dict[str, Any]:
-    """What numbers are measured on: processor, cores, kernel, versions, time, load."""
+    """Return the conditions of a measurement: processor, cores, kernel, versions, time, load."""
 
     def version(package: str) -> str:
         try:
@@ -57,7 +57,7 @@ FLAT_LIST = re.compile(r'\[\n((?:"(?:\\.|[^"\\])*"|[^"\[\]{}])*)\]')
 
 
 def text_of(result: Mapping[str, Any]) -> str:
-    """As JSON, in which a list of numbers or texts is one line."""
+    """Return a result as JSON, with lists of numbers or texts on one line."""
     text = json.dumps(result, indent=1, ensure_ascii=False, default=str)
 
     def flat(found: re.Match[str]) -> str:
@@ -67,10 +67,11 @@ def text_of(result: Mapping[str, Any]) -> str:
 
 
 class Record(dict):
-    """What a run found: its machine and options, whatever it adds, and its tables.
+    """Result of a run: its machine, options, further values, and tables.
 
-    :param name: of the file
-    :param options: of the run; its `locals()` when it begins
+    Args:
+        name: Name of the file.
+        options: Options of the run: its `locals()` when it begins.
     """
 
     def __init__(self, name: str, options: Mapping[str, Any]) -> None:
@@ -79,7 +80,7 @@ class Record(dict):
     def table(
         self, heads: Sequence[str], rows: Sequence[Sequence[object]], title: str = "", key: str = ""
     ) -> None:
-        """Prints a table and keeps it; the first column is of names."""
+        """Print and store a table, whose first column has names."""
         cells = [[str(cell) for cell in row] for row in rows]
         self["tables"][key] = {"title": title, "heads": list(heads), "rows": cells}
         shown = Table(title=title, title_justify="left")
@@ -90,7 +91,7 @@ class Record(dict):
         console.print(shown)
 
     def save(self) -> Path:
-        """Writes it to a file and says where."""
+        """Write the result to a file and print its path."""
         WRITTEN.mkdir(parents=True, exist_ok=True)
         path = WRITTEN / f"{self['name']}.json"
         path.write_text(text_of(self), encoding="utf-8")
@@ -99,10 +100,10 @@ class Record(dict):
 
 
 def setting(rate: str, dilation: float) -> str:
-    """What the names of results measured on such links end with."""
+    """Return the suffix of names of results that were measured on such links."""
     return rate + (f"-dilation{dilation:g}" if dilation > 1 else "")
 
 
 def verdict(holds: bool, text: str) -> None:
-    """Says whether a claim holds."""
+    """Print whether a claim holds."""
     console.print(f"{'[green]holds' if holds else '[red]missed'}[/]: {text}", highlight=False)

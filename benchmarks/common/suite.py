@@ -1,4 +1,4 @@
-"""Runs all benchmarks one after the other; `make bench` calls it."""
+"""Runner of all benchmarks, one after the other; `make bench` calls it."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Writes the tables of README.md and docs/ from the results in benchmarks/results.
+"""Tables of README.md and docs/, written from the results in benchmarks/results.
 
-A table stands between `<!-- table: NAME -->` and `<!-- /table -->`, and is that of
+A table is between `<!-- table: NAME -->` and `<!-- /table -->`. It is that of
 benchmarks/results/NAME.json, or, as NAME/KEY, one of several there. A run's file, moved there from
-output/benchmarks, is such a result; its `tables` are what the run printed. A cell may take a number
-from another result, and round it: {NAME:ROW:COLUMN}.
+output/benchmarks, is such a result; its `tables` are those that the run printed. A cell may take a
+number from another result, and round it: {NAME:ROW:COLUMN}.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ TAKEN = re.compile(r"\{([^{}:]+):([^{}:]+):([^{}:]+)\}")
 
 
 def table(name: str) -> tuple[list[str], list[list[str]]]:
-    """The heads and rows of a result's table."""
+    """Return the heads and rows of a result's table."""
     file, _, key = name.partition("/")
     path = PUBLISHED / f"{file}.json"
     if not path.exists():
@@ -32,14 +32,14 @@ def table(name: str) -> tuple[list[str], list[list[str]]]:
 
 
 def taken(reference: re.Match[str]) -> str:
-    """A number of another result."""
+    """Return a number from another result."""
     heads, rows = table(reference[1])
     (row,) = (row for row in rows if row[0] == reference[2])
     return f"{float(row[heads.index(reference[3])]):.0f}"
 
 
 def markdown(name: str) -> str:
-    """A result's table."""
+    """Return a result's table as Markdown."""
     heads, rows = table(name)
     lines = [heads, ["---"] * len(heads), *rows]
     first, line, *rest = (
@@ -49,7 +49,7 @@ def markdown(name: str) -> str:
 
 
 def written(text: str) -> str:
-    """A page with its tables as the results say."""
+    """Return a page with the tables of the present results."""
     return MARKED.sub(lambda found: found[1] + markdown(found[2]) + found[3], text)
 
 

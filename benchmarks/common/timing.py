@@ -1,4 +1,4 @@
-"""What a measured process does inside a job: gets its options, times steps, reports."""
+"""Helpers of measured processes inside a job: options, timing of steps, reports."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-RESULT = "@result "  # a process hands a JSON object over by printing a line that starts so
+RESULT = "@result "  # a process reports a JSON object in a line that starts with this
 
 
 def options(**defaults: Any) -> SimpleNamespace:
-    """What :func:`benchmarks.common.jobs.node` was given, over the defaults."""
+    """Return the options passed to :func:`benchmarks.common.jobs.node`, over the defaults."""
     return SimpleNamespace(**{**defaults, **json.loads(sys.argv[1])})
 
 
 def report(**values: Any) -> None:
-    """Hands `values` to whoever waits for the job."""
+    """Report `values` to the process that waits for the job."""
     print(RESULT + json.dumps(values), flush=True)
 
 
@@ -29,14 +29,15 @@ def time_blocks(
     steps: int = 1,
     reset: Callable[[], None] | None = None,
 ) -> list[float]:
-    """Seconds of a step in each of some blocks of `steps` steps.
+    """Return the seconds of a step in each of some blocks of `steps` steps.
 
-    A barrier comes before each block, and no other inside it: as in training, a worker begins the
-    next step when it has all results of the last. With one step a block, the time includes what
-    the others leave the barrier later.
+    A barrier comes before each block, and none inside it: as in training, a worker begins the next
+    step when it has all results of the last. With one step per block, the time includes the delay
+    with which other workers leave the barrier.
 
-    :param step: makes one step, to its last result
-    :param reset: what to do before each block, not timed
+    Args:
+        step: Function that makes one step, to its last result.
+        reset: Function called before each block, which is not timed.
     """
     seconds = []
     for _ in range(blocks):
@@ -51,7 +52,7 @@ def time_blocks(
 
 
 def best_seconds(run: Callable[[], object], seconds: float) -> float:
-    """The fastest of as many runs as fit into the given time, and at least two."""
+    """Return the seconds of the fastest of at least two runs that fit into the given time."""
     run()
     best, end = float("inf"), time.perf_counter() + seconds
     while True:

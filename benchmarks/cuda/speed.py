@@ -1,10 +1,10 @@
-"""Speed of the CUDA codecs on a GPU, beside a copy of the device's memory in the same run.
+"""Speed of the CUDA codecs on a GPU, and of a copy of the device's memory in the same run.
 
-Figures are GB of float32 gradient per second, the median of many runs; in brackets the memory
-traffic that the program's passes cannot avoid, as a share of what a device-to-device copy moves in
-the same run. Buffers are far larger than the L2 cache, values are normal, and three sets of them
-take turns. Beside them: bfloat16 as the 16-bit baseline, dgc against torch.topk if torch sees the
-GPU, and 200 small gradients one by one and as a batch, with the kernels launched.
+Figures are GB of float32 gradient per second, the median of many runs. In brackets is the memory
+traffic that the program's passes cannot avoid, as a share of a device-to-device copy's in the same
+run. Buffers are far larger than the L2 cache, values are normal, and three sets of them take turns.
+Also measured: bfloat16 as the 16-bit baseline, dgc against torch.topk if torch sees the GPU, and
+200 small gradients one by one and as a batch, with the number of launched kernels.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SPARSE = ["dgc", "graddrop", "topk", "randomk"]
 
 
 def traffic(function: Function, params: dict) -> float:
-    """Bytes an element that the passes over whole gradients read and write."""
+    """Return the bytes per element that the passes over whole gradients read and write."""
     total = 0.0
     for node in function.body:
         if not isinstance(node, Loop) or node.domain.op != "n" or node.guard is not None:
@@ -44,10 +44,11 @@ def traffic(function: Function, params: dict) -> float:
 
 
 class Bench:
-    """Buffers of one library, and how long calls take.
+    """Buffers of one library, and the times of calls.
 
-    :param elements: of each gradient
-    :param repeat: runs of which the median is taken
+    Args:
+        elements: Elements of each gradient.
+        repeat: Number of runs of which the median is taken.
     """
 
     def __init__(self, library: Library, elements: int, repeat: int) -> None:
@@ -72,7 +73,8 @@ class Bench:
             self.library.free(self.owned.pop())
 
     def seconds(self, work: Callable[[int], None]) -> float:
-        """Of one call of work(k): the median over runs of SETS calls that follow each other."""
+        """Return the seconds of one call of work(k): the median over runs of SETS consecutive
+        calls."""
         times = []
         for run in range(self.repeat + 2):
             self.wait()
@@ -88,7 +90,7 @@ class Bench:
         self.library.check(self.library.handle.hipress_cuda_wait(None), "waiting")
 
     def copy_bandwidth(self) -> float:
-        """Bytes a second that a device-to-device copy reads and writes."""
+        """Return the bytes per second that a device-to-device copy reads and writes."""
         size, keep = 4 * self.elements, len(self.owned)
         targets = [self.room(size) for _ in range(SETS)]
         copy = self.library.handle.hipress_cuda_copy
@@ -97,7 +99,7 @@ class Bench:
         return 2 * size / seconds
 
     def codec(self, name: str, bandwidth: float) -> dict:
-        """GB/s of gradient and share of the bandwidth of encode, decode and decode-add."""
+        """Return GB/s of gradient and share of the bandwidth, of encode, decode and decode-add."""
         algorithm = self.algorithm(name)
         program = algorithm.program
         n, keep = self.elements, len(self.owned)
@@ -133,7 +135,7 @@ class Bench:
         return row
 
     def batch(self, name: str = "dgc", count: int = 200) -> dict:
-        """`count` small gradients, one by one and in one call."""
+        """Measure `count` small gradients, one by one and in one call."""
         algorithm = self.algorithm(name)
         calls = []
         for n in np.random.default_rng(1).integers(64, 16384, count):
@@ -168,7 +170,7 @@ class Bench:
 
 
 def topk_seconds(elements: int, repeat: int, ratio: float = 0.001) -> float | None:
-    """Of torch.topk on the magnitudes of a gradient; None if torch does not see the GPU."""
+    """Return the seconds of torch.topk on a gradient's magnitudes; None if torch sees no GPU."""
     try:
         import torch
     except ImportError:
@@ -188,7 +190,7 @@ def topk_seconds(elements: int, repeat: int, ratio: float = 0.001) -> float | No
 
 
 def gpu_name() -> str:
-    """Of the first GPU; empty where nvidia-smi does not say."""
+    """Return the name of the first GPU, or an empty string if nvidia-smi reports none."""
     command = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader", "--id=0"]
     try:
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()

@@ -1,4 +1,4 @@
-"""What a step takes at least: the busiest link's time, and the codecs' on this machine's cores."""
+"""Lower bounds of a step's time: the busiest link's, and the codecs' on this machine's cores."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from hipress.topology import TOPOLOGIES, Op, build
 from hipress.topology.graph import GRADIENT, PLAIN, Role
 
 ELEMENTS = 256 * 1024  # of a partition
-COUNT = 32  # partitions: more than the caches hold
+COUNT = 32  # more partitions than the caches hold
 MIN_SIZE = 1024  # smaller gradients are not compressed
 
 
 def split(compression: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """A codec's name and parameters out of what set_gradient_compression takes."""
+    """Return a codec's name and parameters from the argument of set_gradient_compression."""
     params = dict(compression)
     for name in ("pull", "min_size"):
         params.pop(name, None)
@@ -31,9 +31,10 @@ def split(compression: dict[str, Any]) -> tuple[str, dict[str, Any]]:
 
 
 class Speed:
-    """Processor seconds per element of a codec's operations, on partitions out of memory.
+    """Processor seconds per element of a codec's operations, on partitions that are not in the
+    cache.
 
-    Each is the median of its measurements, for a machine's speed changes from minute to minute.
+    Each is the median of its measurements, because a machine's speed changes from minute to minute.
     """
 
     def __init__(self, compression: dict[str, Any], data: np.ndarray) -> None:
@@ -46,18 +47,18 @@ class Speed:
         self._samples: dict[str, list[float]] = {}
 
     def __getitem__(self, operation: str) -> float:
-        """That of encode, decode, add, and of "merge 1" or "merge 4" payloads."""
+        """Return the seconds of encode, decode, add, or of "merge 1" or "merge 4" payloads."""
         return statistics.median(self._samples[operation])
 
     def bytes_of(self, count: int) -> int:
-        """Of a payload of so many elements: as in the sample where it depends on the values."""
+        """Return the bytes of a payload of so many elements, as in the sample if values matter."""
         codec, sample = self._codecs[0], self._payloads
         if codec.fixed_size:
             return codec.max_bytes(count)
         return round(statistics.mean(payload.size for payload in sample) * count / ELEMENTS)
 
     def measure(self) -> None:
-        """Once more."""
+        """Measure all operations again."""
         codecs, data = self._codecs, self._data
         calls: dict[str, Callable[[int], Any]] = {
             "encode": lambda i: codecs[i].encode(data[i]),
@@ -67,14 +68,14 @@ class Speed:
             "merge 4": lambda i: self._merge(i, 4),
         }
         for operation, call in calls.items():
-            free = self._identity and operation in ("encode", "decode")  # no pass of its own
+            free = self._identity and operation in ("encode", "decode")  # needs no separate pass
             seconds = 0.0 if free else self._best(call)
             self._samples.setdefault(operation, []).append(seconds)
 
     def _best(self, call: Callable[[int], Any]) -> float:
         best = float("inf")
         for _ in range(5):
-            began = time.process_time()  # others on this machine must not raise the bound
+            began = time.process_time()  # other programs must not raise the bound
             for i in range(COUNT):
                 call(i)
             best = min(best, time.process_time() - began)
@@ -111,7 +112,7 @@ class Speed:
 
 
 class Speeds:
-    """Those of each codec of a run, which measures them now and then."""
+    """Speeds of each codec of a run, which measures them from time to time."""
 
     def __init__(self, compressions: Sequence[dict[str, Any]]) -> None:
         self._random = np.random.default_rng(0)
@@ -123,13 +124,13 @@ class Speeds:
         self._random.standard_normal(dtype=np.float32, out=self._data)
 
     def measure(self) -> None:
-        """Measures each once more."""
+        """Measure each codec again."""
         for speed in self._speeds.values():
             self._fill()
             speed.measure()
 
     def of(self, compression: dict[str, Any]) -> Speed:
-        """A codec's."""
+        """Return the speed of a codec."""
         return self._speeds[json.dumps(compression)]
 
 
@@ -141,11 +142,11 @@ def bounds(
     speeds: Speeds,
     bits: float,
 ) -> tuple[float, float]:
-    """Seconds that the busiest link needs, and that the codecs of all nodes need on these cores.
+    """Return the seconds of the busiest link, and those of all nodes' codecs on these cores.
 
     Args:
-        sizes: elements of each gradient.
-        bits: that a link carries a second.
+        sizes: Elements of each gradient.
+        bits: Bits that a link carries per second.
     """
     speed = speeds.of(compression)
     sent, received, compute = [0.0] * nodes, [0.0] * nodes, 0.0

@@ -1,10 +1,10 @@
-"""What many-to-one collisions cost co-located servers, and what avoiding them buys.
+"""Cost of many-to-one collisions at co-located servers, and the gain of avoiding them.
 
-If all workers send to the same owner first, its link is the bottleneck while others idle. Graphs
-avoid that by order alone: each worker begins with the owner to its right. This simulates steps with
-that order (*spread*) and without it (*same*), and beside them the *bound*, which is all that any
-coordinator of sends could reach: the bytes of one node over the rate of its link, or, where that
-is more, the work of its codec threads.
+If all workers send to the same owner first, its link is the bottleneck while other links are idle.
+Graphs avoid that by order alone: each worker begins with the owner to its right. The benchmark
+simulates steps with that order (*spread*) and without it (*same*). The *bound* is the best that any
+coordinator of sends could reach: the bytes of one node over the rate of its link, or, if that is
+more, the work of its codec threads.
 """
 
 from __future__ import annotations

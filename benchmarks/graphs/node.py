@@ -1,15 +1,14 @@
-"""One worker of a measured job of the plain node API: synchronises a model's gradients.
+"""One worker of a measured job of the plain node API, which synchronizes a model's gradients.
 
-It plays a training step: gradients of ``sizes`` elements become ready from the last layer to the
-first, ``backward`` seconds in all, of which ``compute`` gives each its share, and the next forward
-pass, ``forward`` seconds in all, uses a layer's result when it has come. Compute is played by
+It simulates a training step. Gradients of ``sizes`` elements become ready from the last layer to
+the first, in ``backward`` seconds, of which ``compute`` gives each its share. The next forward pass
+takes ``forward`` seconds and uses a layer's result when it has arrived. Computation is simulated by
 sleeping, as for a GPU: it takes no core from the codecs. ``after_backward`` begins when all
-gradients are there, ``together`` pushes them in one call, ``servers_cpu`` asks servers that run
-this, too, for what they computed.
+gradients are ready, ``together`` pushes them in one call, and ``servers_cpu`` requests the
+processor time of servers, which also run this program.
 
-``iterations`` steps are timed alone, each from a barrier and after ``pause`` seconds, and
-``blocks`` times ``in_a_row`` without one, after ``warmup`` steps and those in which plan auto tries
-what it may do.
+``iterations`` steps are timed alone, each from a barrier and after ``pause`` seconds. ``blocks``
+times ``in_a_row`` steps are timed without one, after ``warmup`` steps and the trials of plan auto.
 """
 
 from __future__ import annotations
@@ -95,7 +94,7 @@ def main() -> None:
                 sleep(time.perf_counter() + args.forward * shares[key])
 
     def servers_cpu() -> float:
-        """Seconds that servers have computed so far; worker 0 speaks for all."""
+        """Return the seconds that servers have computed so far, which worker 0 requests for all."""
         if node.rank > 0 or not args.servers_cpu:
             return 0.0
         return sum(float(node.command(i, 0, b"cpu")) for i in range(node.num_servers))
@@ -105,7 +104,7 @@ def main() -> None:
         node.barrier()
 
     time_blocks(step, node.barrier, args.warmup)
-    while node.auto is not None and node.auto.trying:  # all workers alike
+    while node.auto is not None and node.auto.trying:  # the same on all workers
         step()
     before, cpu, theirs = node.stats(), sum(os.times()[:2]), servers_cpu()
     alone = time_blocks(step, rest, args.iterations)

@@ -1,4 +1,4 @@
-"""Synchronising vgg19's gradients over every topology on a slow network, beside Gloo's all-reduce.
+"""Synchronization of vgg19's gradients by every topology on a slow network, and Gloo's all-reduce.
 
 4 nodes in network namespaces whose links carry 1 Gbit/s (needs root); the gradients of vgg19, 575
 MB, scaled down ten times. Two parts:
@@ -42,8 +42,11 @@ WITHIN = 1.3  # of the larger bound
 
 
 def vgg19(scale: int) -> tuple[list[int], list[float]]:
-    """Elements of each gradient in layer order, large ones divided by `scale`; and each one's share
-    of the time to compute it: convolutions take nearly all, equally, dense layers 1% each."""
+    """Return the elements of each gradient in layer order, and each one's share of computation.
+
+    Large gradients are divided by `scale`. Convolutions take nearly all the time, equally, and
+    dense layers 1% each.
+    """
     sizes, shares = [], []
     layers = [(*layer, 1.0) for layer in zip(CONVOLUTIONS, CHANNELS, strict=True)]
     layers += [(*layer, 0.16) for layer in DENSE]
@@ -55,18 +58,18 @@ def vgg19(scale: int) -> tuple[list[int], list[float]]:
 
 @dataclass
 class Variant(jobs.Variant):
-    """One row."""
+    """Row of a table."""
 
     topology: str = ""
     compression: dict[str, Any] = field(default_factory=dict)
     env: dict[str, str] = field(default_factory=dict)
     options: dict[str, Any] = field(default_factory=dict)
-    """Of the process."""
+    """Options of the process."""
     alone: list[float] = field(default_factory=list)
     cpu: float = 0.0
 
     def run(self, args: SimpleNamespace, sizes: list[int], network: netns.ShapedNetwork) -> None:
-        """One round."""
+        """Run one repetition."""
         played = "compute" in self.options  # a forward and backward pass lies between the steps
         options = {
             "warmup": 2,
@@ -91,7 +94,7 @@ class Variant(jobs.Variant):
 
 
 def limits() -> list[Variant]:
-    """Rows of the first part."""
+    """Return the rows of the first part."""
     tbq, onebit = {"type": "tbq", "threshold": 0.5}, {"type": "onebit"}
     rows = [
         Variant(f"{t} {name}", topology=t, compression=codec)
@@ -113,7 +116,7 @@ def limits() -> list[Variant]:
 
 
 def overlap(args: SimpleNamespace, shares: list[float]) -> list[Variant]:
-    """Rows of the second part."""
+    """Return the rows of the second part."""
     tbq = {"type": "tbq", "threshold": 0.5}
     played = {
         "compute": shares,
@@ -151,7 +154,7 @@ def show_limits(
     network: netns.ShapedNetwork,
     speeds: Speeds,
 ) -> None:
-    """The first part."""
+    """Print the first part."""
     rows = [row for row in rows if row.seconds]
     gloo = {row.name: row.median for row in rows if not row.topology}
     bits = network.measured_bits_per_second or netns.bits_per_second(network.rate)
@@ -184,7 +187,7 @@ def show_limits(
 
 
 def show_overlap(record: Record, rows: Sequence[Variant], args: SimpleNamespace) -> None:
-    """The second part."""
+    """Print the second part."""
     exposed = {r.name: r.median - args.backward - args.forward for r in rows if r.seconds}
     cells = [
         [row.name, f"{row.median * 1e3:.1f}", f"{exposed[row.name] * 1e3:.1f}"]

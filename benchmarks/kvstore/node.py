@@ -1,9 +1,9 @@
-"""One node of a measured kvstore job: runs in every role, on stock MXNet or on ours.
+"""One node of a measured kvstore job, in every role, on stock MXNet or on HiPress.
 
 The two differ in the kvstore's name only. A worker times push+pull of the given float arrays, from
-barrier to the last byte pulled, and reports seconds per iteration and its transport's counters. Or,
-with ``trainer``, which says where the optimizer runs ("workers" or "kvstore"), steps of a Gluon
-Trainer that has these parameters; kvstore "none": without one.
+a barrier to the last byte pulled, and reports seconds per iteration and its transport's counters.
+With ``trainer``, which is the place of the optimizer ("workers" or "kvstore"), it times steps of a
+Gluon Trainer with these parameters. kvstore "none" is a Trainer without a kvstore.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from benchmarks.common.timing import options, report, time_blocks
 
 
 def processor_seconds() -> float:
-    """What all processes of this job have computed so far: all children of this one's parent."""
+    """Return the processor seconds of all processes of this job, which are its parent's
+    children."""
     ticks = 0
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -30,7 +31,7 @@ def processor_seconds() -> float:
 
 
 def load_mxnet(kvstore: str):
-    """Imports mxnet, and ours beside it if the kvstore is ours; servers do not return from it."""
+    """Import mxnet, and mxnet_hipress if the kvstore is HiPress's. Servers do not return."""
     if "hipress" in kvstore:
         import mxnet_hipress  # noqa: F401
     import mxnet
@@ -73,7 +74,7 @@ def main() -> None:
     barrier()
 
     def step() -> None:
-        # As Module and Trainer do it: layer by layer from the last, earlier layers more urgent.
+        # As Module and Trainer do: from the last layer, with earlier layers more urgent.
         for key in reversed(keys):
             kv.push(names[key], grads[key], priority=-key)
             kv.pull(names[key], out=outs[key], priority=-key)
@@ -98,9 +99,10 @@ def main() -> None:
 
 
 def time_trainer(mx, shapes: list[tuple], compression: dict, args: SimpleNamespace) -> dict:
-    """Steps of a Trainer, gradients there at once: seconds of a step by blocks, CPU seconds of one.
+    """Time steps of a Trainer whose gradients are all ready at once.
 
-    The CPU is that of the job's processes together; worker 0 asks for it.
+    Returns seconds of a step by block, and processor seconds of one step. The latter are those of
+    all the job's processes, which worker 0 reads.
     """
     kv = None if args.kvstore == "none" else mx.kv.create(args.kvstore)
     params = mx.gluon.ParameterDict()
@@ -136,12 +138,12 @@ def time_trainer(mx, shapes: list[tuple], compression: dict, args: SimpleNamespa
 
 
 def count_wrong(outs, gradient, num_workers, compression, np) -> int:
-    """Elements of the first pull that cannot be right.
+    """Return the number of elements of the first pull that cannot be right.
 
-    An uncompressed gradient's sum must be right to rounding. A compressed one must hold no more
-    different values than its format can say (each partition of a large one has its own), and point
-    the way the sum does; the exact values are the unit tests' business. Small gradients may go
-    uncompressed in a compressed job.
+    An uncompressed gradient's sum must be right except for rounding. A compressed one must have at
+    most as many different values as its format allows (each partition of a large one has its own),
+    and the sum's direction. Unit tests check exact values. Small gradients may be uncompressed in a
+    compressed job.
     """
     from hipress.topology.graph import PARTITION_ELEMENTS
 
@@ -153,7 +155,7 @@ def count_wrong(outs, gradient, num_workers, compression, np) -> int:
         tolerance = 1e-5 if out.dtype == np.float32 else 2e-2
         off = int((~(np.abs(found - want) <= tolerance * (1 + np.abs(want)))).sum())
         if kind != "none" and off:
-            # A few elements alone may all stay in the residuals.
+            # All of a few elements may remain in the residuals.
             along = float((found * want).sum())
             along_enough = along > 0 or (along == 0 and found.size < 64)
             partitions = -(-found.size // PARTITION_ELEMENTS)

@@ -22,8 +22,8 @@ from harness import netns
 ELEMENTS = 16 * 1024 * 1024  # 64 MiB of float32
 NODES = {"loopback": 2, "shaped": 4}
 PEERS = ("MXNet", "MXNet 2bit", "Gloo float32", "Gloo bfloat16")
-# What we claim: (set-up, ours, peer, at least this many times as fast). The peers do not encrypt,
-# so the comparison is without; the rows with TLS stand beside them.
+# Claims: (set-up, ours, peer, at least this many times as fast). The peers do not encrypt, so the
+# comparison is without TLS. Rows with TLS are also measured.
 CLAIMS = [("loopback", "HiPress", "MXNet", 3.0), ("loopback", "HiPress 2bit", "MXNet 2bit", 10.0)]
 CLAIMS += [
     ("shaped", f"HiPress {codec}, no TLS", peer, wanted)
@@ -34,7 +34,8 @@ CLAIMS += [
 
 @dataclass
 class Variant(jobs.Variant):
-    """One row: who synchronises the gradient ("hipress", "mxnet" or "gloo"), and how."""
+    """Row: the system that synchronizes the gradient ("hipress", "mxnet" or "gloo"), and its
+    options."""
 
     system: str = ""
     compression: dict[str, Any] = field(default_factory=dict)
@@ -42,7 +43,7 @@ class Variant(jobs.Variant):
     cast: bool = False
     tls: bool = True
     topology: str = ""
-    """Empty: as the store has it, by the servers."""
+    """Topology; empty: the store's default with servers."""
     wire_bytes: float | None = None
 
     def run(
@@ -53,7 +54,7 @@ class Variant(jobs.Variant):
         variables: dict[str, str],
         **counts: int,
     ) -> None:
-        """Measure one repetition. Processes of HiPress get the environment variables."""
+        """Measure one repetition. The environment variables apply to HiPress's processes."""
         if self.system == "gloo":
             elements = counts.pop("elements")
             command = jobs.node(
@@ -86,7 +87,8 @@ class Variant(jobs.Variant):
 
 
 def variants(setup: str, only: str) -> list[Variant]:
-    """All rows. Thresholds suit gradients of standard deviation 1, as the workers push."""
+    """Return all rows. Thresholds suit gradients of standard deviation 1, which the workers
+    push."""
     two_bit, onebit = {"type": "2bit", "threshold": 0.5}, {"type": "onebit"}
     rows = [
         Variant("MXNet", system="mxnet"),
@@ -112,7 +114,7 @@ def variants(setup: str, only: str) -> list[Variant]:
 
 
 def show(record: Record, rows: Sequence[Variant], setup: str, title: str) -> None:
-    """The table of times, and the ratios to the peers."""
+    """Add the table of times, and the ratios to the peers."""
     by_name = {row.name: row for row in rows if row.seconds}
     peers = [by_name[name] for name in PEERS if name in by_name]
     cells = [

@@ -1,8 +1,8 @@
-"""What many small gradients cost beside one of the same total size, in processor time and in time.
+"""Many small gradients and one of the same total size: processor time and elapsed time.
 
-A step pushes and pulls `--keys` gradients of `--elements` each, all there at once, or one gradient
+A step pushes and pulls `--keys` gradients of `--elements` each, all ready at once, or one gradient
 of their total size. Both run as jobs of `--nodes` workers on this machine's loopback, by topology
-and codec. *CPU* is what all workers and servers take together for a step; variants take turns.
+and codec. *CPU* is the time of all workers and servers for a step. Variants take turns.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ CODECS: dict[str, dict[str, Any]] = {
 
 
 def best(turns: list[dict[str, float]]) -> dict[str, float]:
-    """The least of each figure."""
+    """Return the minimum of each figure."""
     return {what: min(turn[what] for turn in turns) for what in turns[0]}
 
 
 def run(
     topology: str, codec: str, sizes: list[int], nodes: int, iterations: int, env: str
 ) -> dict[str, float]:
-    """CPU and elapsed milliseconds of a step, and the messages and writes of one worker."""
+    """Return CPU and elapsed milliseconds of a step, and one worker's messages and writes."""
     command = jobs.node(
         "graphs.node",
         sizes=sizes,

@@ -1,4 +1,4 @@
-"""Steps of MXNet's Gluon Trainer: on HiPress, on MXNet's own store, and without a store.
+"""Steps of MXNet's Gluon Trainer: with HiPress, with MXNet's store, and without a store.
 
 The last is what MXNet itself takes. The Trainer has `--keys` parameters of `--elements` each, or a
 `--model`'s; the optimizer runs on the workers or in the kvstore. On this machine's loopback.
@@ -28,7 +28,7 @@ def run(
     env: str,
     priority: bool,
 ) -> dict[str, float]:
-    """CPU of all processes and elapsed milliseconds of a step."""
+    """Return the processor milliseconds of all processes and the elapsed ones of a step."""
     command = jobs.node(
         "kvstore.node",
         kvstore=kvstore,

@@ -1,4 +1,4 @@
-"""The simulator against the paper: 16 hosts of 8 GPUs, and the published range of 17.2% to 69.5%.
+"""Simulator and paper: 16 hosts of 8 GPUs, and the published range of 17.2% to 69.5%.
 
 Bai et al. (SOSP 2021) report that HiPress trains six models 17.2% to 69.5% faster than the
 compression-enabled systems of the time: co-located parameter servers with onebit on the CPU
@@ -44,20 +44,20 @@ ASSUMPTIONS = f"""\
 
 
 def codec(profile, kind: str, slowdown: float = 1.0) -> Codec:
-    """The published curves for a codec of another ratio, slowed down."""
+    """Return the published curves for a codec of another ratio, slowed down."""
     ratio = RATIO[kind]
     scaled = replace(profile, ratio=ratio)
     base = scaled.costs().compressed
 
     def slow(curve: Curve) -> Curve:
-        return Curve(curve.w * slowdown, curve.b, curve.o)  # per element; starting costs the same
+        return Curve(curve.w * slowdown, curve.b, curve.o)  # per element; the start costs the same
 
     parts = {op: slow(getattr(base, op)) for op in ("encode", "decode", "merge")}
     return replace(base, name=kind, **parts)
 
 
 def seconds(model, topology: str, used: Codec, cluster, plan=None) -> float:
-    """Of one step."""
+    """Return the simulated seconds of one step."""
     plain = Codec("none", 4.0)
     return simulate(model, Costs(plain, used), cluster, Options(topology, NODES), plan).seconds
 

@@ -1,13 +1,12 @@
-"""``plan: 'auto'`` against compressing everything and nothing, in shaped networks (needs root).
+"""``plan: 'auto'`` and compression of all or no gradients, in shaped networks (needs root).
 
-Models: VGG19's gradients, each a tenth of its size (14 M elements); ResNet50's, of which those of
-more than 4,096 elements are a tenth of theirs (106 of its 161 are of BatchNorm layers); one of many
-small gradients and a few large ones; and one of many tiny ones, as of narrow layers' biases and
-scales. All gradients of a step are pushed in one call (`--apart`: each in one of its own).
-A time is that of a step in the fastest block of ten steps
-in a row, and in brackets in the median block. They begin when the plan has been tried, and lie
-between two of its checks of itself, which take longer than a step and come ever more rarely in
-training.
+Models: VGG19's gradients, each a tenth of its size (14 M elements); ResNet50's, where those of more
+than 4,096 elements have a tenth of their size (106 of its 161 are of BatchNorm layers); one of many
+small gradients and a few large ones; and one of many tiny ones, such as narrow layers' biases and
+scales. All gradients of a step are pushed in one call, or with `--apart` in one call each. A time
+is that of a step in the fastest block of ten steps in a row, and in brackets in the median block.
+Blocks begin when the plan has been tried, and are between two of its checks. A check takes longer
+than a step and is rare in training.
 """
 
 from __future__ import annotations
@@ -27,15 +26,16 @@ from hipress.simulator import models
 
 @dataclass
 class Variant(jobs.Variant):
-    """How a model is synchronised: compression parameters, and what auto found."""
+    """Setting of a model's synchronization: compression parameters, and the plan that auto
+    found."""
 
     params: dict[str, Any] = field(default_factory=dict)
     plans: list[Any] = field(default_factory=list)
-    """From how many elements on plan auto compressed."""
+    """Elements from which plan auto compressed."""
 
 
 def sizes() -> dict[str, dict[str, int]]:
-    """Elements by gradient, by model."""
+    """Return the elements of each gradient, by model."""
     vgg = {layer.name: max(1, layer.size // 10) for layer in models.load("vgg19").layers}
     mixed = {f"small{i}": 1000 for i in range(150)}
     return {

@@ -1,13 +1,12 @@
-"""How far type "auto" is from the best choice, in some 200 simulated setups.
+"""Difference between type "auto" and the best choice, in some 200 simulated setups.
 
 Four networks on 2 to 64 nodes with links of 100 Mbit/s to 100 Gbit/s and codecs as fast as on a CPU
-(benchmarks/results/codecs-speed.json, four threads) or on a GPU (assumed: what a codec reads and
-writes at 2 TB/s, 20 us to start). In each the autotuner (hipress.autotune) is given what the
-simulator says of gradients alone, and of steps by DDP's own ways where it wants to try these. The
-best of an exhaustive search is the fastest simulated step over all ways, round a ring and by
-co-located servers. Neighbouring gradients are one of 25 MiB or more, like DDP's buckets. The
-networks but the GPT, which has Adam, train with SGD; powersgd is not simulated. Needs no root,
-nothing but a core for some minutes.
+(benchmarks/results/codecs-speed.json, four threads) or on a GPU (assumed: memory traffic at 2 TB/s,
+20 us to start). In each the autotuner (hipress.autotune) gets the simulator's times of gradients
+alone, and of steps by DDP's own methods if it tries these. The best of an exhaustive search is the
+fastest simulated step over all methods, in a ring and with co-located servers. Neighboring
+gradients form buckets of 25 MiB or more, like DDP's. All networks except the GPT, which has Adam,
+train with SGD; powersgd is not simulated. It needs no root, only a core for some minutes.
 """
 
 from __future__ import annotations
@@ -32,26 +31,26 @@ from hipress.simulator.step import Options, simulate
 
 THREADS, START = 4, 5e-6
 GPU_BYTES, GPU_START = 2e12, 20e-6
-"""Bytes a second, and seconds to start, of a GPU's codec."""
+"""Bytes per second, and seconds to start, of a GPU's codec."""
 BUCKET = 25 << 18
-"""Elements of a bucket, at least."""
+"""Minimum elements of a bucket."""
 MERGED = 8
-"""Payloads of a merge that was timed."""
+"""Payloads of a timed merge."""
 
 
 @dataclass(frozen=True)
 class Way:
-    """A way to synchronise gradients, as hipress.autotune.methods has them."""
+    """Method of synchronization, as in hipress.autotune.methods."""
 
     name: str
     bytes: float
-    """Of a payload, by element."""
+    """Bytes of a payload, per element."""
     timed: str
-    """The codec whose CPU times it has."""
+    """Codec whose CPU times it has."""
     moved: float
-    """Bytes that encoding reads and writes, by element."""
+    """Bytes that encoding reads and writes, per element."""
     own: bool = False
-    """Whether it is DDP's own: round a ring, and tried in steps of training."""
+    """Whether it is DDP's own method: in a ring, and tried in steps of training."""
     feedback: bool = False
 
 
@@ -69,7 +68,7 @@ WAYS = (
 
 
 def gpt2() -> Model:
-    """GPT-2 small, 1024 tokens, at 40 of an A100's 312 TFLOP/s of 16 bits."""
+    """Return GPT-2 small, 1024 tokens, at 40 of an A100's 312 TFLOP/s of 16 bits."""
     tokens, width, layers = 1024, 768, [Layer("embedding", 50257 * 768, 2.0 * 50257 * 768 * 1024)]
     layers.append(Layer("position", 1024 * width))
     for i in range(12):
@@ -82,7 +81,7 @@ def gpt2() -> Model:
 
 
 def bucketed(model: Model) -> Model:
-    """The same network with neighbouring gradients in buckets."""
+    """Return the same network with neighboring gradients in buckets."""
     layers: list[Layer] = []
     forward, backward = [], []
     for layer, ahead, back in zip(model.layers, model.forward, model.backward):
@@ -99,7 +98,7 @@ def bucketed(model: Model) -> Model:
 
 
 def codecs(where: str) -> dict[str, Codec]:
-    """The codecs of all ways, on a CPU or a GPU."""
+    """Return the codecs of all methods, on a CPU or a GPU."""
     found = {}
     (table,) = json.loads((PUBLISHED / "codecs-speed.json").read_text())["tables"].values()
     speeds = {row[0]: row for row in table["rows"]}
@@ -125,7 +124,7 @@ def codecs(where: str) -> dict[str, Codec]:
 
 
 class Setup:
-    """A network on a cluster, of which steps are simulated."""
+    """Network on a cluster, for simulated steps."""
 
     def __init__(self, model: Model, nodes: int, rate: str, where: str) -> None:
         self.model, self.nodes, self.rate, self.where = model, nodes, rate, where
@@ -138,9 +137,12 @@ class Setup:
         self._known: dict[tuple, float] = {}
 
     def seconds(self, way: Way, topology: str = "", alone: bool = False) -> float:
-        """Seconds of a step, or of its gradients alone.
+        """Return the seconds of a step, or of its gradients alone.
 
-        :param topology: default: that of jobs
+        Args:
+            way: The method.
+            topology: By default that of jobs.
+            alone: Whether to simulate gradients alone.
         """
         codec = self._codecs[way.name]
         topology = topology or ("ring" if way.own else "colocated")
@@ -155,7 +157,7 @@ class Setup:
         return simulate(model, Costs(codec, codec), self._cluster, options).seconds
 
     def chosen(self) -> int:
-        """The way that the chooser comes to."""
+        """Return the method that the autotuner chooses."""
         alone = [self.seconds(way, alone=True) for way in self.ways]
         number = least_lossy(alone)
         if not number:
@@ -171,7 +173,7 @@ class Setup:
         return trial.index
 
     def search(self) -> dict[str, float]:
-        """Seconds of a step by every way and topology."""
+        """Return the seconds of a step by every method and topology."""
         return {
             f"{way.name}, {topology}": self.seconds(way, topology)
             for way in self.ways
@@ -218,7 +220,7 @@ def main(
 
 
 def show(record: Record, found: list[dict]) -> None:
-    """A table with a row for each value of each field, and one for all setups."""
+    """Add a table with a row for each value of each field, and one for all setups."""
     rows = []
     for name in ("", "model", "rate", "nodes", "codecs"):
         for value in dict.fromkeys(each.get(name, "all") for each in found):

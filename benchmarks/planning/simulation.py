@@ -1,9 +1,9 @@
-"""The simulator against reality: predicted beside measured step times in shaped networks.
+"""Simulator and reality: predicted and measured step times in shaped networks.
 
-`hipress profile` measures two nodes; from that profile the simulator predicts steps of 2, 4 and 8
-nodes, with parameter servers (one beside each worker) and as a ring, uncompressed and with two
-codecs. Each is then measured: real processes in network namespaces, whose links carry `--rate`.
-Needs root. All nodes share this machine's processors, which the simulation knows.
+`hipress profile` measures two nodes. From that profile the simulator predicts steps of 2, 4 and 8
+nodes, with parameter servers (one on each worker's host) and in a ring, uncompressed and with two
+codecs. Each step is then measured: real processes in network namespaces, whose links have the rate
+`--rate`. It needs root. All nodes share this machine's processors, which the simulation includes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from hipress.simulator.models import Layer, Model
 from hipress.simulator.step import Options, simulate
 
 PAUSE = 0.05
-"""Seconds before each step, in which shaped links come to let a burst pass, as is predicted."""
+"""Seconds before each step, so that shaped links let a burst pass, as predicted."""
 MODELS = {
     # Large and small gradients, 4.2 M float32 elements, pushed one by one.
     "mixed": {
@@ -36,20 +36,20 @@ MODELS = {
         "dense0": 2_000_000,
         "dense1": 500_000,
     },
-    # Mostly small ones, which share messages; all pushed in one call. The large ones make steps
-    # longer than what passes at once: how full the bucket is at a step's start is not simulated.
+    # Mostly small gradients, which share messages, all pushed in one call. The large ones make
+    # steps longer than a burst, because the bucket's level at a step's start is not simulated.
     "small": {
         **{f"scale{i}": 1_000 for i in range(200)},
         **{f"middle{i}": 300_000 for i in range(4)},
     },
 }
 TYPES = {"none": {}, "tbq": {"threshold": 0.5}, "onebit": {}}
-# A short queue and a small bucket: what is sent after a pause must not go faster than the rate.
+# Short queue and small bucket: data sent after a pause must not exceed the rate.
 SHAPE = {"burst": "64kb", "latency": 0.2, "verify": False}
 
 
 def measure_profile(rate: str, folder: Path) -> Path:
-    """Runs `hipress profile` on two nodes."""
+    """Run `hipress profile` on two nodes."""
     path = folder / "profile.json"
     command = [sys.executable, "-m", "hipress", "profile", "--output", str(path)]
     for name in TYPES:
@@ -65,9 +65,9 @@ def measure_profile(rate: str, folder: Path) -> Path:
 def measured_seconds(
     network: netns.ShapedNetwork, model: str, topology: str, kind: str, iterations: int
 ) -> float:
-    """Seconds of the fastest of some steps: others may use this machine, too."""
+    """Return the seconds of the fastest of some steps, because other programs use this machine."""
     params = {"type": kind, "topology": topology, "min_size": 0, **TYPES[kind]}
-    if kind == "none":  # takes long, and depends on the network alone
+    if kind == "none":  # takes long, and depends only on the network
         iterations = min(iterations, 3)
     command = jobs.node(
         "graphs.node",
@@ -84,7 +84,7 @@ def measured_seconds(
 
 
 def predicted_seconds(profile: Path, model: str, topology: str, kind: str, nodes: int) -> float:
-    """What the simulator says of the same step: all gradients are there at once."""
+    """Return the simulator's prediction of the same step, with all gradients ready at once."""
     loaded = profiles.load(profile)
     costs = loaded.costs(kind)
     layers = tuple(Layer(name, size) for name, size in MODELS[model].items())

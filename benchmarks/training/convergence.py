@@ -1,10 +1,10 @@
-"""The loss of the text examples with and without compression, three seeds, as a table and a plot.
+"""Loss of the text examples with and without compression, three seeds, as a table and a plot.
 
-Trains the models of examples/torch/text.py on this machine's loopback, one after the other in the
-same processes. Shows the loss on held-out text after the same number of steps; draws a PNG in
-output/benchmarks, too. Long runs may be cut in parts (--methods, --first-seed) and joined (--join);
-all methods of a seed are compared with "none" of that seed, so give the parts in the order of
-seeds. Another method than "none" may be compared with (--against).
+The benchmark trains the models of examples/torch/text.py on this machine's loopback, one after the
+other in the same processes. It prints the loss on held-out text after the same number of steps, and
+draws a PNG in output/benchmarks. Long runs may be split (--methods, --first-seed) and joined
+(--join). All methods of a seed are compared with "none" of that seed, so pass the parts in the
+order of seeds. --against selects another method for the comparison.
 """
 
 from __future__ import annotations
@@ -69,15 +69,18 @@ METHODS = {
 }
 
 SHARED = ("onebit", "ternary")
-"""Methods that compress the momentum which all ranks have."""
+"""Methods that compress the momentum of all ranks."""
 
 USUAL = {"lstm": ("sgd", "0.3"), "gpt": ("adam", "0.004")}
 """Optimizer and learning rate of a model."""
 
 
 def settings(model: str, method: str, steps: int) -> list[str]:
-    """Optimizer and warm-up of a run. The peer, "none", has what is usual for the model; powersgd
-    has that too, to which "late" adds a warm-up, and "frozen" denominators that stay after it."""
+    """Return optimizer and warm-up of a run.
+
+    The peer, "none", has the usual ones for the model, as powersgd has. "late" adds a warm-up to
+    it, and "frozen" denominators that stay constant after it.
+    """
     if "muon" in method or method.startswith("diloco"):
         return ["--early-steps", str(steps // 5)] if "early" in method else []
     if method.startswith("demo"):
@@ -172,7 +175,7 @@ def main(
 
 
 def show(record: Record, model: str, curves: dict[str, list], against: str) -> None:
-    """The loss of each method."""
+    """Add the table of each method's loss."""
     first = next(iter(curves.values()))
     plain = [run[-1]["test_loss"] for run in curves.get(against, [])]
     cells = []
@@ -187,8 +190,10 @@ def show(record: Record, model: str, curves: dict[str, list], against: str) -> N
 
 
 def plot(curves: dict[str, dict[str, list]], path: Path, smooth: int = 10) -> None:
-    """The training loss by step, the mean of ``smooth`` reports: a faint line for each seed, a bold
-    one for their mean."""
+    """Plot the training loss by step, as the mean of ``smooth`` reports.
+
+    Each seed has a faint line, and their mean a bold one.
+    """
     import matplotlib
 
     matplotlib.use("Agg")

@@ -1,4 +1,4 @@
-"""One rank of convergence.py: trains a model of examples/torch/text.py, run after run."""
+"""One rank of convergence.py, which trains a model of examples/torch/text.py repeatedly."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""How much of the time ranks compute over a slow link: DiLoCo, torchft's, and codecs in each step.
+"""Share of computing time over a slow link: DiLoCo, torchft's DiLoCo, and codecs in each step.
 
 A GPT on several nodes of a wide-area network (`--wan`, harness/wan.py; needs root). Computation is
-played by sleeping, `--compute` seconds a step, as on a GPU. *Computing* is the share of a step that
-"alone", which sends nothing, takes. *Simulated* is what `hipress simulate` predicts with
-`--sync-every`, `--fragments` and `--sync-delay`, from the link's rate and delay alone: codecs take
-no time there.
+simulated by sleeping, `--compute` seconds per step, as on a GPU. *Computing* is the share of a step
+that "alone", which sends nothing, takes. *Simulated* is the prediction of `hipress simulate` with
+`--sync-every`, `--fragments` and `--sync-delay`, from the link's rate and delay alone, without the
+codecs' time.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ METHODS = (
     "diloco maxmin:bits=4,fragments=4; diloco maxmin:bits=4,fragments=4,delay=5"
 )
 BYTES = {"none": 4.0, "maxmin": 0.5 + 8 / 1024}
-"""Of an element of types whose synchronisation is simulated, `maxmin` with 4 bits."""
+"""Bytes per element of types whose synchronization is simulated; `maxmin` with 4 bits."""
 MIN_SIZE = 16 * 1024
 
 
@@ -100,7 +100,7 @@ def main(
 def simulated(
     args: SimpleNamespace, name: str, sizes: list[int], compute: float, rate: float, delay: float
 ):
-    """The simulator's mean step of a DiLoCo method, or None for others."""
+    """Return the simulator's mean step of a DiLoCo method, or None for other methods."""
     if not name.startswith(DILOCO):
         return None
     kind, _, rest = name.removeprefix(DILOCO).partition(":")

@@ -1,9 +1,9 @@
-"""One rank of diloco.py: trains a GPT with some methods in turn, and reports seconds of a step.
+"""One rank of diloco.py, which trains a GPT with some methods in turn and reports step times.
 
-Forward and backward pass of a GPU are played by sleeping, ``compute`` seconds in all, before each
-block's own pass on a short text. A method is "alone" (nothing is sent), "diloco TYPE:NAME=VALUE,"
-with DiLoCo's ``fragments`` and ``delay`` among the values, "torchft NAME=VALUE," (torchft's DiLoCo,
-with these two values), or one of node.py's, which synchronise in each step.
+A GPU's forward and backward pass is simulated by sleeping, in total ``compute`` seconds, before
+each block's own pass on a short text. A method is "alone" (nothing is sent), "diloco
+TYPE:NAME=VALUE," with DiLoCo's ``fragments`` and ``delay`` among the values, "torchft NAME=VALUE,"
+(torchft's DiLoCo, with these two values), or one of node.py's, which synchronize in each step.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ import text
 
 DILOCO, TORCHFT = "diloco ", "torchft "
 WARMUP = 4
-"""Steps; PyTorch's PowerSGD sends all of its first two."""
+"""Number of steps. PyTorch's PowerSGD sends all of its first two."""
 
 
 def main() -> None:
@@ -77,7 +77,7 @@ def run(method: str, args) -> dict:
 
 
 def outer(parameters) -> torch.optim.Optimizer:
-    """DiLoCo's outer optimizer (arXiv 2311.08105)."""
+    """Return DiLoCo's outer optimizer (arXiv 2311.08105)."""
     return torch.optim.SGD(parameters, lr=0.7, momentum=0.9, nesterov=True)
 
 
@@ -97,7 +97,8 @@ def diloco(method: str, model, optimizer, args) -> hipress.torch.DiLoCo:
 
 
 def torchft(method: str, model, optimizer, args) -> contextlib.AbstractContextManager:
-    """torchft's DiLoCo, uncompressed over Gloo; the first rank's process is its lighthouse."""
+    """Return torchft's DiLoCo, uncompressed over Gloo. The first rank's process is its
+    lighthouse."""
     values = node.values_of(method.removeprefix(TORCHFT))
     host = addresses.of_interface(os.environ["GLOO_SOCKET_IFNAME"])
     manager = torchft_peer.manager(

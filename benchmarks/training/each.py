@@ -1,15 +1,14 @@
-"""Type "auto" beside each way that it may take, chosen by hand, and what runs without HiPress.
+"""Type "auto", each method that it may choose, and training without HiPress.
 
-PyTorch: of a setup (a model, a network, processors shared or not) all methods' models are in one
-job, and take turns of a few steps; so what slows the machine for a while slows them all. MXNet: a
-job for each method, again and again in turns; stores have as many servers as workers. A step's time
-is its slowest worker's; a table has medians, and how many times as fast as the best of the others
-`auto` is, turn by turn, with the median's 95% confidence interval. What takes three times as long
-as the fastest after two turns (MXNet: one) makes no more. A second table says how far off
-`explain()`'s predictions are: a step by another way is `auto`'s, and what gradients alone take
-longer, or less. Without dilation all nodes share this
-machine's processors; with as many as there are nodes, each has them for itself. VGG and ResNet
-train with SGD, the GPT and the LSTM with Adam. Needs root.
+PyTorch: all methods' models of a setup (a model, a network, processors shared or not) are in one
+job, and take turns of a few steps, so that a slow phase of the machine affects all. MXNet: a job
+for each method, repeatedly in turns; stores have as many servers as workers. A step's time is its
+slowest worker's. A table has medians, and the ratio of the best other method's time to `auto`'s,
+turn by turn, with the median's 95% confidence interval. Methods that take three times as long as
+the fastest after two turns (MXNet: one) stop. A second table shows the error of `explain()`'s
+predictions: a step by another method is `auto`'s step plus the difference of the gradients alone.
+Without dilation all nodes share this machine's processors. With a dilation of the number of nodes,
+each has them for itself. VGG and ResNet train with SGD, the GPT and the LSTM with Adam. Needs root.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ OURS = {
     "torch": (f"{BY_ANY} hipress.bf16", f"{BY_SGD} hipress.powersgd:rank=4"),
     "mxnet": (f"none bf16 {BY_ANY}", BY_SGD),
 }
-"""What `auto` may take: with any optimizer, and with SGD besides."""
+"""Methods that `auto` may choose: with any optimizer, and with SGD in addition."""
 NAMES = {"torch": "PyTorch", "mxnet": "MXNet"}
 ADAMS = ("gpt", "lstm")
 WAYS = {
@@ -49,7 +48,7 @@ WAYS = {
     "none": UNCOMPRESSED.name,
     "fp16": BF16_HOOK.name,
 }
-"""Those of `auto` by method, where they have other names."""
+"""Names of `auto` for methods that have other names there."""
 MODELS = {"torch": "vgg resnet gpt", "mxnet": "vgg resnet lstm"}
 WARMUP = 2
 
@@ -107,8 +106,10 @@ def main(
 
 @dataclass
 class _Job:
-    """Measures one setup: of each method the seconds of the steps of each turn, without dilation,
-    and what ``auto`` chose."""
+    """Measurement of one setup: seconds of each method's steps in each turn, and auto's choice.
+
+    Seconds are without dilation.
+    """
 
     model: str
     network: ShapedNetwork
@@ -179,12 +180,12 @@ def _choice(report: dict[str, Any]) -> dict[str, Any]:
 
 
 def _median(of: dict[str, Any]) -> float:
-    """Milliseconds of a step."""
+    """Return the median milliseconds of a step."""
     return 1e3 * statistics.median(sum(of["turns"], []))
 
 
 def row_of(setup: dict[str, Any]) -> list[str]:
-    """A line of the table."""
+    """Return a row of the table."""
     found = setup["methods"]
     ms = {name: _median(of) for name, of in found.items()}
     peer = min((name for name in ms if name in PEERS[setup["framework"]]), key=ms.get)
@@ -201,7 +202,7 @@ def row_of(setup: dict[str, Any]) -> list[str]:
 
 
 def predicted(setups: Sequence[dict[str, Any]]) -> list[list[object]]:
-    """The second table's lines."""
+    """Return the second table's rows."""
     rows: list[list[object]] = []
     for framework, name in NAMES.items():
         of = [setup for setup in setups if setup["framework"] == framework]
@@ -213,7 +214,7 @@ def predicted(setups: Sequence[dict[str, Any]]) -> list[list[object]]:
 
 
 def errors_of(setup: dict[str, Any]) -> list[float]:
-    """By what share the steps of ways that were not chosen are predicted too long."""
+    """Return the relative errors of the predicted steps of methods that were not chosen."""
     found, auto = setup["methods"], setup["methods"][AUTO]
     alone, errors = auto.get("gradients_ms", {}), []
     for method, of in found.items():
@@ -225,7 +226,8 @@ def errors_of(setup: dict[str, Any]) -> list[float]:
 
 
 def _ratio(other: list[list[float]], auto: list[list[float]]) -> str:
-    """How many times as fast auto is, turn by turn; its interval if there are several."""
+    """Return the ratio of another method's time to auto's, with its interval if there are several
+    turns."""
     pairs = [statistics.median(b) / statistics.median(a) for b, a in zip(other, auto)]
     low, middle, high = median_interval(pairs)
     return f"{middle:.2f} ({low:.2f} to {high:.2f})" if low < high else f"{middle:.2f}"

@@ -1,8 +1,8 @@
-"""What it costs to be elastic while nothing fails: steps of elastic training beside others.
+"""Cost of elastic training without failures, compared with ordinary training.
 
 PyTorch: the workers of an elastic job train two copies of a model in turn, step by step, one of
-them with DistributedOptimizer on the same process group. So both meet the same machine, and the
-difference is that of neighbouring steps. MXNet: the same script as the workers of a job without
+them with DistributedOptimizer on the same process group. Both therefore run on the same machine
+state, and neighboring steps are compared. MXNet: the same script as the workers of a job without
 servers and as those of an elastic job, in turn. A step's time is its slowest worker's.
 """
 
@@ -57,10 +57,12 @@ def main(
 
 
 def _cells(found: list[dict[str, jobs.Reports]], what: str, paired: bool) -> list[str]:
-    """The two medians and the difference.
+    """Return the two medians and the difference.
 
-    :param found: reports of each job, by mode
-    :param paired: whether the steps of the modes were made in turn
+    Args:
+        found: Reports of each job, by mode.
+        what: Name of the measured value.
+        paired: Whether the modes' steps were made in turn.
     """
     times = {mode: [_steps(job[mode], what) for job in found] for mode in MODES}
     plain, elastic = (statistics.median(sum(times[mode], [])) for mode in MODES)
@@ -101,6 +103,6 @@ def _run_elastic(
 
 
 def _steps(reports: jobs.Reports, what: str) -> list[float]:
-    """Of a job's steps: seconds of the slowest worker, or the workers' mean."""
+    """Return a job's step times: seconds of the slowest worker, or the workers' mean."""
     of_step = max if what == "seconds" else statistics.mean
     return [of_step(each) for each in zip(*(report[what] for report in reports))]

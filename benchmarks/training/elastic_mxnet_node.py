@@ -1,7 +1,7 @@
-"""One worker of elastic.py under MXNet: a Gluon script that does not know whether it is elastic.
+"""One worker of elastic.py under MXNet: a Gluon script for elastic and ordinary jobs.
 
 Its optimizer runs in the key-value store. Each step ends when its loss is known, as in a script
-that looks at it: the weights may still be on their way then.
+that reads it. The weights may still be in transit then.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ sys.path.insert(0, str(ROOT / "examples" / "digits"))
 from train import build_network, load_digits
 
 WARM_UP = 5
-"""The first steps of an elastic store find out what a step is, and join the job."""
+"""Number of first steps, in which an elastic store learns its keys and joins the job."""
 
 
 def main() -> None:

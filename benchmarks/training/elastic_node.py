@@ -1,8 +1,8 @@
-"""One worker of elastic.py: its steps are elastic and not, in turn, and it reports both.
+"""One worker of elastic.py, which makes elastic and ordinary steps in turn and reports both.
 
-Two models of one kind train in one process of an elastic job, on the same processors and memory
-and with the same neighbours: one as the elastic job's model, one with DistributedOptimizer on the
-job's process group. What differs is what being elastic costs.
+Two equal models train in one process of an elastic job, on the same processors and memory and with
+the same neighbors: one as the elastic job's model, one with DistributedOptimizer on the job's
+process group. The difference is the cost of being elastic.
 """
 
 from __future__ import annotations
@@ -62,7 +62,8 @@ def main() -> None:
 
 
 def timed(step: Callable[[], None]) -> tuple[float, float]:
-    """Seconds of the clock and of this process, from when all workers begin."""
+    """Return the elapsed seconds and those of this process, from the common start of all
+    workers."""
     dist.barrier()
     wall, used = time.perf_counter(), time.process_time()
     step()

@@ -1,10 +1,10 @@
-"""How long an elastic job takes to go on after each kind of fault; needs root for cut links.
+"""Recovery time of an elastic job after each kind of fault; needs root for cut links.
 
-Runs tests/nightly/chaos_elastic.py: workers train a small network in network namespaces, and are
-killed, stopped for good or for 3 seconds, and cut off, some of them two at once, and supervisors of
-theirs are killed. All weights are compared after every step. With --peer torchft's DDP over Gloo,
-uncompressed, meets the same faults after that, with the same limit of silence; its wheels are put
-into build/torchft.
+The benchmark runs tests/nightly/chaos_elastic.py: workers train a small network in network
+namespaces. They are killed, stopped for good or for 3 seconds, and cut off, sometimes two at once,
+and their supervisors are killed. All weights are compared after every step. With --peer, torchft's
+DDP over Gloo, uncompressed, then gets the same faults, with the same limit of silence. Its wheels
+are installed in build/torchft.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def _run(words: list[str], environment: dict[str, str] | None = None) -> dict:
         driver = str(ROOT / "tests" / "nightly" / "chaos_elastic.py")
         command = [sys.executable, driver, "--network=namespaces", "--json", str(path), *words]
         done = subprocess.run(command, env={**os.environ, **(environment or {})}, check=False)
-        if not path.exists():  # it has said why
+        if not path.exists():  # it has printed the reason
             sys.exit(done.returncode)
         return _read(path)
 

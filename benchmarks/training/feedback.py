@@ -1,10 +1,10 @@
-"""The figures of error feedback in training that keeps its loss, which bound type "auto".
+"""Figures of error feedback in training that keeps its loss, which bound type "auto".
 
-Trains the LSTM of examples/torch/text.py and the VGG-like network of steps.py with SGD, its
-momentum as it was, on this machine's loopback: uncompressed, by each way of type "auto" that has
-error feedback, and by onebit, which is none of them. Shows the loss at the end (on held-out text;
-of the last 20 steps) and, of the figures that ``hipress.autotune.quality_guard`` finds, the
-median and the largest.
+The benchmark trains the LSTM of examples/torch/text.py and the VGG-like network of steps.py with
+SGD and unmodified momentum, on this machine's loopback: uncompressed, by each method of type "auto"
+with error feedback, and by onebit, which "auto" does not use. It prints the final loss (on held-out
+text; of the last 20 steps) and the median and the largest of the figures of
+``hipress.autotune.quality_guard``.
 """
 
 from __future__ import annotations
@@ -57,13 +57,13 @@ def main(
 
 
 def show(record: Record, runs: list[dict]) -> None:
-    """A table; each run is compared with the uncompressed one of its model and seed."""
+    """Add a table that compares each run with the uncompressed one of its model and seed."""
     plain = {(run["model"], run["seed"]): run["loss"] for run in runs if run["way"] == "none"}
     rows = []
     for run in runs:
         where = run["model"], run["seed"]
         gap = 100 * (run["loss"] / plain[where] - 1) if where in plain else 0.0
-        # The VGG-like network learns its few images by heart: its loss is near 0.
+        # The VGG-like network memorizes its few images: its loss is near 0.
         against = "" if run["way"] == "none" or run["model"] == "vgg" else f"{gap:+.1f}%"
         cells = []
         for name in ("share", "error"):

@@ -1,4 +1,4 @@
-"""One rank of feedback.py: trains one model by one way of type "auto", and reports its figures."""
+"""One rank of feedback.py, which trains a model by one method of "auto" and reports figures."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def main() -> None:
 
 
 def watch(way: str) -> list[dict]:
-    """Makes auto choose this way whatever it takes, and keep to it; the figures as they come."""
+    """Make auto choose this method and keep it; return the figures, which are added later."""
     onebit = methods.Method("onebit", "onebit", feedback=True)
     methods.METHODS = (*methods.METHODS, onebit)
     figures: list[dict] = []
@@ -60,7 +60,7 @@ def watch(way: str) -> list[dict]:
 
 
 def lstm(args: SimpleNamespace) -> float:
-    """The loss on held-out text."""
+    """Return the loss on held-out text."""
     sizes = ["--steps", args.steps, "--width", 32, "--min-size", args.min_size, "--batch-size", 4]
     compression = [] if args.way == "none" else ["--compression", "auto"]
     given = ["--model", "lstm", "--seed", args.seed, *compression, *sizes]
@@ -70,7 +70,7 @@ def lstm(args: SimpleNamespace) -> float:
 
 
 def vgg(args: SimpleNamespace) -> float:
-    """The mean loss of all ranks' last 20 steps, of a learning rate that falls."""
+    """Return the mean loss of all ranks' last 20 steps, with a decreasing learning rate."""
     torch.manual_seed(args.seed)
     of = SimpleNamespace(model="vgg", batch_size=1)
     model, loss_of, optimizer = node.workload(of, 1000 * args.seed + dist.get_rank())

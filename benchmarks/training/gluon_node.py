@@ -1,8 +1,8 @@
 """One worker of each.py under MXNet: steps of a Gluon Trainer, by one method.
 
 A method is "stock" (MXNet's own store), "none", "TYPE:NAME=VALUE,..." or "auto" (ours), or "alone":
-no store, so that nothing is sent. VGG and ResNet train with SGD, the LSTM with Adam; where, the
-Trainer decides. With "auto" the steps that are timed begin when it is settled.
+no store, so that nothing is sent. VGG and ResNet train with SGD, the LSTM with Adam; the Trainer
+decides where. With "auto" the timed steps begin when it has settled.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ def main() -> None:
     import mxnet as mx
 
     kv = None if args.method == ALONE else mx.kv.create("dist_sync" + "_hipress" * ours)
-    mx.random.seed(0 if kv is None else kv.rank)  # worker 0's weights are everybody's
+    mx.random.seed(0 if kv is None else kv.rank)  # worker 0's weights are used by all
     net, shape, optimizer = network(mx, args.model)
     net.initialize(mx.init.Xavier())
     net.hybridize(static_alloc=True)
     batches = [batch(mx, args, shape) for _ in range(BATCHES)]
     net(batches[0][0])  # gives all parameters their shapes
-    mx.nd.waitall()  # stock's store would pull what is still being read before it is there
+    mx.nd.waitall()  # stock's store would pull arrays that are still being read
     trainer = mx.gluon.Trainer(
         net.collect_params(),
         *optimizer,
@@ -66,13 +66,13 @@ def main() -> None:
 
 
 def compression(method: str) -> dict[str, object]:
-    """A method as compression parameters."""
+    """Return a method as compression parameters."""
     kind, _, rest = method.partition(":")
     return {"type": kind} | dict(item.split("=") for item in filter(None, rest.split(",")))
 
 
 def network(mx, model: str):
-    """(network, shape of a sample, (optimizer's name, its parameters))."""
+    """Return (network, shape of a sample, (optimizer's name, its parameters))."""
     nn, sgd = mx.gluon.nn, ("sgd", {"learning_rate": 0.001, "momentum": 0.9})
     if model == "resnet":
         return mx.gluon.model_zoo.vision.resnet50_v1(classes=CLASSES), (3, 64, 64), sgd
@@ -91,7 +91,7 @@ def network(mx, model: str):
 
 
 def batch(mx, args: SimpleNamespace, shape: tuple[int, ...]):
-    """One sample and what it is; of a text each character's next one."""
+    """Return one sample and its class; for a text each character's next one."""
     if args.model == "lstm":
         text = mx.nd.random.randint(0, CHARACTERS, (1, shape[0] + 1)).astype("float32")
         return text[:, :-1], text[:, 1:]

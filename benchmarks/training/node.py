@@ -1,13 +1,17 @@
-"""One rank of steps.py or each.py: trains a model with each method in turn, and reports the times.
+"""One rank of steps.py or each.py, which trains a model with each method and reports the times.
 
-With ``block``, all methods' models are there at once, and take turns of so many steps.
+With ``block``, all methods' models exist at once, and take turns of so many steps.
 
-A method is "float32", "fp16" or "powersgd:RANK" (DDP and its own hooks), "TYPE:NAME=VALUE,..." for
-HiPress ("hipress.powersgd:rank=4" is its own PowerSGD), "shared_momentum" among them, "auto", whose
-trial comes before the steps that are timed, or "alone": nothing is sent, each rank keeps its own
-gradients, which is what no method's step can be faster than. "METHOD+late" begins to compress after
-``late`` steps; for HiPress, the GPT's Adam freezes its denominators then. Without it, PyTorch's
-PowerSGD begins after 2 steps (its default is 1000).
+A method is one of these:
+
+- "float32", "fp16" or "powersgd:RANK": DDP and its own hooks.
+- "TYPE:NAME=VALUE,...": HiPress, also with shared_momentum. "hipress.powersgd:rank=4" is HiPress's
+  PowerSGD.
+- "auto": its trial precedes the timed steps.
+- "alone": nothing is sent. Each rank keeps its gradients, which is the lower bound of all steps.
+
+"METHOD+late" begins to compress after ``late`` steps; for HiPress, the GPT's Adam freezes its
+denominators then. Without it, PyTorch's PowerSGD begins after 2 steps (its default is 1000).
 """
 
 from __future__ import annotations
@@ -29,10 +33,10 @@ LATE = "+late"
 ALONE = "alone"
 AUTO = "auto"
 OURS = "hipress."
-"""Before the names of types that are peers' names, too."""
+"""Prefix of types that have the same name as a peer's method."""
 PEERS = ("float32", "fp16", "powersgd")
 BATCHES = 4
-"""Batches in each rank's training set of images."""
+"""Number of batches in each rank's training set of images."""
 LAGGING = 3.0
 
 
@@ -54,9 +58,9 @@ def main() -> None:
 
 
 def take_turns(trainings: list[Training], args: SimpleNamespace) -> None:
-    """Makes the steps of all, ``block`` at a time, or all at once; reports what was measured.
+    """Make the steps of all methods, ``block`` at a time or all at once, and report the times.
 
-    In turns, one that takes LAGGING times as long as the fastest makes those of two turns.
+    With turns, a method that takes LAGGING times as long as the fastest makes only two turns.
     """
     steps = args.warmup + args.steps
     running, turns = trainings, range(0, steps, args.block or steps)
@@ -72,7 +76,7 @@ def take_turns(trainings: list[Training], args: SimpleNamespace) -> None:
 
 
 class Training:
-    """One model and its method, which is settled."""
+    """One model with its method, which has settled."""
 
     def __init__(self, method: str, args: SimpleNamespace) -> None:
         import torch
@@ -94,7 +98,7 @@ class Training:
         elif compression is not None and compression.settings.any_momentum:
             if args.model == "gpt":
                 raise ValueError(f"{name}: Adam has a momentum of its own; use {name}{LATE}")
-            optimizer.param_groups[0]["momentum"] = 0.0  # the compression's takes its place
+            optimizer.param_groups[0]["momentum"] = 0.0  # the compression's momentum replaces it
         self._optimizer, self._rate = optimizer, optimizer.param_groups[0]["lr"]
         self._seconds, self._processor, self._sent, self._losses = [], [], [], []
         self._trial = 0
@@ -111,7 +115,7 @@ class Training:
         return loss
 
     def make(self, first: int, end: int) -> None:
-        """Makes the steps from ``first`` to ``end``, each timed."""
+        """Make the steps from ``first`` to ``end``, each timed."""
         import torch.distributed as dist
 
         for step in range(first, end):
@@ -128,7 +132,7 @@ class Training:
             self._losses.append(loss.detach())
 
     def seconds(self) -> float:
-        """The median of a step so far, of the slowest rank."""
+        """Return the median step time so far, of the slowest rank."""
         import torch
         import torch.distributed as dist
 
@@ -137,7 +141,7 @@ class Training:
         return median.item()
 
     def report(self) -> dict:
-        """What was measured; all ranks call it together."""
+        """Return the measurements. All ranks call it together."""
         import torch
         import torch.distributed as dist
 
@@ -159,13 +163,13 @@ class Training:
 
 
 def sent_bytes() -> int:
-    """What this node's network interfaces have sent so far, headers included."""
+    """Return the bytes that this node's network interfaces have sent so far, with headers."""
     lines = [line.replace(":", " ").split() for line in open("/proc/net/dev")][2:]
     return sum(int(words[9]) for words in lines if words[0] != "lo")
 
 
 def explained(compression, attached: float, settled: float, steps: int) -> dict:
-    """What was chosen and why; seconds of ``compress()``, and until no step tries anything else."""
+    """Return the choice with its reasons, and the seconds of ``compress()`` and of all trials."""
     return {
         **chosen(compression.explain()),
         "chose_seconds": [attached],
@@ -175,8 +179,10 @@ def explained(compression, attached: float, settled: float, steps: int) -> dict:
 
 
 def chosen(explanation) -> dict:
-    """The way that type "auto" goes by, and why; milliseconds that gradients alone take by each way
-    that had all samples."""
+    """Return the method of type "auto" with its reasons, and the times of all measured methods.
+
+    Times are milliseconds of gradients alone, for methods with all samples.
+    """
     from hipress.autotune.choice import SLOWER
 
     way = next((row.way for row in explanation.rows if row.chosen), "")
@@ -185,7 +191,7 @@ def chosen(explanation) -> dict:
 
 
 def workload(args: SimpleNamespace, seed: int):
-    """(model, its loss on the next batch, optimizer)."""
+    """Return (model, its loss on the next batch, optimizer)."""
     import torch
     from torch.nn import functional as F
 
@@ -213,13 +219,15 @@ def workload(args: SimpleNamespace, seed: int):
         x, y = next(turns)
         return F.cross_entropy(ddp(x), y)
 
-    # At twice the rate the loss of some seeds rises for a while, and who gets where is chance.
+    # At twice the rate the loss of some seeds rises for a while, and results are chance.
     return model, loss_of, torch.optim.SGD(model.parameters(), lr=0.001, momentum=0.9, fused=True)
 
 
 def learning_vgg():
-    """VGG19, which has no normalisation, so that it learns its few images in 100 steps: He et al.'s
-    weights (2015), a small last layer, no dropout."""
+    """Return VGG19 without normalization, set up so that it learns its few images in 100 steps.
+
+    It has He et al.'s weights (2015), a small last layer, and no dropout.
+    """
     import torch
     from models import vgg
 
@@ -235,14 +243,14 @@ def learning_vgg():
 
 
 def resnet():
-    """ResNet-50 for 10 classes."""
+    """Return ResNet-50 for 10 classes."""
     from models import resnet50
 
     return resnet50(10)
 
 
 def frozen(optimizer, step: int, compression):
-    """The same AdamW, but with denominators that stay as they are after ``step`` steps."""
+    """Return the same AdamW, but with denominators that are frozen after ``step`` steps."""
     from hipress.torch import FrozenAdamW
 
     (group,) = optimizer.param_groups
@@ -252,18 +260,19 @@ def frozen(optimizer, step: int, compression):
 
 
 def replicated(model, method: str):
-    """The model in DDP, in buckets that the method bears."""
+    """Return the model in DDP, with buckets that suit the method."""
     from torch.nn.parallel import DistributedDataParallel
 
-    # PyTorch's PowerSGD waits for itself when there are several buckets.
+    # PyTorch's PowerSGD blocks if there are several buckets.
     size = 2000 if method.startswith("powersgd") else 25
     return DistributedDataParallel(model, bucket_cap_mb=size, gradient_as_bucket_view=True)
 
 
 def attach(ddp, method: str, late: int):
-    """Gives the model the method's communication hook, which compresses after ``late`` steps.
+    """Give the model the method's communication hook, which compresses after ``late`` steps.
 
-    :returns: the compression, if it is HiPress's
+    Returns:
+        The compression, if it is HiPress's.
     """
     from torch.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook
 
@@ -282,14 +291,14 @@ def attach(ddp, method: str, late: int):
 
         options: dict = {"warmup_steps": late}
         if name == "dgc" and late:
-            options["warmup"] = 0  # uncompressed until then, instead of its own warm-up
+            options["warmup"] = 0  # this replaces its own warm-up
         options |= values_of(rest)
         return hipress.torch.compress(ddp, name.removeprefix(OURS), **options)
     return None
 
 
 def values_of(text: str) -> dict:
-    """NAME=VALUE,... as a dict, with numbers where they look like numbers."""
+    """Return NAME=VALUE,... as a dict, with numbers where they look like numbers."""
     from common import number
 
     values = dict(item.split("=") for item in filter(None, text.split(",")))
@@ -297,7 +306,7 @@ def values_of(text: str) -> dict:
 
 
 def keep(state, bucket):
-    """A communication hook that does not communicate."""
+    """Return a bucket unchanged, as a communication hook without communication."""
     import torch
 
     done = torch.futures.Future()

@@ -1,11 +1,11 @@
-"""Whether type "auto" keeps the quality of training: six tasks, three seeds each.
+"""Quality of training with type "auto": six tasks, three seeds each.
 
-Each task trains with DDP's float32 on links that are not shaped, as links have no bearing on what
-is computed, and with ``hipress.torch.compress(model, optimizer=...)`` on links so slow that it
-pays to compress; a seed's weights, data and steps are the same. Shows how well the models do on
-held-out data: their loss on text, and how much of the images they guess right. ``--methods`` also
-takes fp16, DDP's own hook, whose difference shows how large one of chance may be. A run is written
-when it is over: ``--join`` shows those of earlier files, and leaves out what they have. Needs root.
+Each task trains with DDP's float32 on links that are not shaped, because links do not affect the
+result. It also trains with ``hipress.torch.compress(model, optimizer=...)`` on links so slow that
+compression pays. A seed's weights, data and steps are the same. The benchmark prints the models'
+quality on held-out data: their loss on text, and their accuracy on images. ``--methods`` also takes
+fp16, DDP's own hook, whose difference shows the size of chance. A run is written at its end.
+``--join`` shows runs of earlier files, and skips them. Needs root.
 """
 
 from __future__ import annotations
@@ -26,22 +26,21 @@ from harness.netns import ShapedNetwork
 
 METHODS = PLAIN, _, AUTO = "float32", "fp16", "auto"
 MEAN, WORST = 0.01, 0.02
-"""The losses of quality that are allowed, as parts of what float32 reaches: of the mean of the
-seeds, and of each."""
+"""Allowed losses of quality, relative to float32: of the mean of the seeds, and of each."""
 
 
 class Size(NamedTuple):
-    """How a task is trained, and what it is judged by."""
+    """Training of a task, and its figure of quality."""
 
     about: str
     steps: int
     batch_size: int
     """Samples per rank."""
     rate: str
-    """Of links on which float32's gradients of a step take 0.3 to 1.6 s, of four nodes. On faster
-    ones this machine bounds all ways, and which one is chosen is chance."""
+    """Rate of links on which float32's gradients of a step take 0.3 to 1.6 s, with four nodes. On
+    faster links this machine bounds all methods, and the choice is chance."""
     figure: str
-    """"loss", in nats, or "accuracy"."""
+    """Figure of quality: "loss", in nats, or "accuracy"."""
 
 
 TASKS = {
@@ -101,7 +100,7 @@ def trained(
     timeout: float,
     priority: bool,
 ) -> list[dict[str, Any]]:
-    """What rank 0 reports of a task's trainings by one method, with each seed."""
+    """Return rank 0's reports of a task's trainings by one method, with each seed."""
     size = TASKS[task]
     command = jobs.node(
         "training.quality_node",
@@ -114,7 +113,7 @@ def trained(
     shaped = (rate or size.rate) if method == AUTO else None
     with ShapedNetwork(nodes, rate=shaped, verify=False) as network:
         found = jobs.reports(jobs.torch_job(command, nodes, network, timeout, priority))
-    float32 = 4 * 2 * (nodes - 1) / nodes * (steps or size.steps)  # of a ring, for each weight
+    float32 = 4 * 2 * (nodes - 1) / nodes * (steps or size.steps)  # in a ring, for each weight
     for run in found:
         run["rate"] = shaped or ""
         run["times_fewer_bytes"] = float32 * run["parameters"] / run["bytes_sent"]
@@ -122,8 +121,10 @@ def trained(
 
 
 def changes(runs: list[dict], own: list[dict]) -> list[float]:
-    """What these runs' figures are more, or less, than float32's of the same task and seed, as a
-    part of that; of those runs that have such a peer."""
+    """Return the relative differences of runs' figures from float32's of the same task and seed.
+
+    Runs without such a peer are left out.
+    """
     plain = {(run["task"], run["seed"]): run for run in runs if run["method"] == PLAIN}
     found = []
     for run in own:
@@ -134,18 +135,18 @@ def changes(runs: list[dict], own: list[dict]) -> list[float]:
 
 
 def worst(task: str, found: Iterable[float]) -> float:
-    """The change to the worse that is largest."""
+    """Return the largest change to the worse."""
     return min(found) if TASKS[task].figure == "accuracy" else max(found)
 
 
 def keeps(task: str, found: Collection[float]) -> bool:
-    """Whether these changes, by seed, are as allowed."""
+    """Return whether these changes, by seed, are allowed."""
     sign = -1 if TASKS[task].figure == "accuracy" else 1
     return sign * statistics.fmean(found) <= MEAN and sign * worst(task, found) <= WORST
 
 
 def show(record: Record, runs: list[dict]) -> None:
-    """A table of the tasks, with each method's mean of the seeds, and one of auto's runs."""
+    """Add a table of the tasks with each method's mean over the seeds, and one of auto's runs."""
     of: dict[tuple[str, str], list[dict]] = {}
     order = {name: at for at, name in enumerate([*TASKS, *METHODS])}
     runs.sort(key=lambda run: (order[run["task"]], order[run["method"]], run["seed"]))
@@ -204,15 +205,15 @@ def show(record: Record, runs: list[dict]) -> None:
 
 
 def spread(figures: list[float]) -> str:
-    """The mean, and between what the figures are."""
+    """Return the mean and the range of figures, as text."""
     return f"{statistics.fmean(figures):.4f} ({min(figures):.4f} to {max(figures):.4f})"
 
 
 def ways(steps: dict[str, int]) -> str:
-    """The ways of a run, by the first step of each, and how many steps went by them."""
+    """Return the methods of a run in order of their first step, with their numbers of steps."""
     return ", then ".join(f"{way} {count}" for way, count in steps.items())
 
 
 def said(run: dict[str, Any], words: str) -> int:
-    """How often auto said something of this kind."""
+    """Return the number of auto's log messages of this kind."""
     return sum(words in sentence for _, sentence in run["events"])

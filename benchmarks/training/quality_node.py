@@ -1,7 +1,7 @@
-"""One rank of quality.py: trains a task with each seed, and reports how well it does afterwards.
+"""One rank of quality.py, which trains a task with each seed and reports the model's quality.
 
-A method is "float32" (DDP as it is), "fp16" (DDP's own hook) or "auto": ``compress(model,
-optimizer=...)``, and nothing else.
+A method is "float32" (unmodified DDP), "fp16" (DDP's own hook) or "auto": ``compress(model,
+optimizer=...)`` without other arguments.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ import hipress.torch
 from benchmarks.common.timing import options, report
 from benchmarks.training import quality_tasks
 
-WARMUP_STEPS = 50  # in which the learning rate rises
-CHUNK = 128  # samples that are tested at once
+WARMUP_STEPS = 50  # steps during which the learning rate rises
+CHUNK = 128  # samples per test batch
 
 
 class Events(logging.Handler):
-    """Keeps what HiPress logs of a training: the step, and the sentence."""
+    """Handler that keeps HiPress's log of a training: the step, and the message."""
 
     def __init__(self) -> None:
         super().__init__(logging.INFO)
@@ -51,9 +51,10 @@ def main() -> None:
 
 
 def train(name: str, method: str, seed: int, steps: int, batch_size: int) -> dict:
-    """Trains a task once.
+    """Train a task once.
 
-    :param batch_size: per rank
+    Args:
+        batch_size: Samples per rank.
     """
     torch.manual_seed(seed)
     task = getattr(quality_tasks, name)()
@@ -97,20 +98,20 @@ def train(name: str, method: str, seed: int, steps: int, batch_size: int) -> dic
         share = counts.compressed / (counts.compressed + counts.uncompressed)
         found |= {"ways": ways, "compressed_share": share}
     if dist.get_rank() == 0:
-        # Its running means are what DDP gives the other ranks.
+        # DDP gives its running means to the other ranks.
         found["loss"], found["accuracy"] = test(ddp.module, task.test)
     dist.barrier()
     return found
 
 
 def loss_of(model: torch.nn.Module, batch: quality_tasks.Batch) -> torch.Tensor:
-    """The mean cross-entropy, in nats."""
+    """Return the mean cross-entropy, in nats."""
     return F.cross_entropy(model(batch[0]).flatten(0, -2), batch[1].flatten())
 
 
 @torch.no_grad()
 def test(model: torch.nn.Module, data: quality_tasks.Batch) -> tuple[float, float]:
-    """The mean cross-entropy in nats, and the share that is guessed right."""
+    """Return the mean cross-entropy in nats, and the accuracy."""
     model.eval()
     loss = right = 0.0
     for inputs, classes in zip(data[0].split(CHUNK), data[1].split(CHUNK)):
@@ -121,7 +122,7 @@ def test(model: torch.nn.Module, data: quality_tasks.Batch) -> tuple[float, floa
 
 
 def bytes_sent() -> int:
-    """Bytes that this network namespace has sent so far, on the wire and on loopback."""
+    """Return the bytes that this network namespace has sent so far, on the wire and on loopback."""
     lines = Path("/proc/self/net/dev").read_text().splitlines()[2:]
     return sum(int(line.split(":")[1].split()[8]) for line in lines)
 

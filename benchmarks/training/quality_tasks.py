@@ -1,7 +1,7 @@
-"""The six tasks of quality.py: real data, and a model and optimizer that are usual for each.
+"""The six tasks of quality.py: real data, with a usual model and optimizer for each.
 
-Digits are scikit-learn's scans, text is the Python language reference, as in examples/torch. What
-is tested with was not trained with: scans of other handwriting, and the last tenth of the text.
+Digits are scikit-learn's scans, text is the Python language reference, as in examples/torch. Test
+data were not used for training: scans of other handwriting, and the last tenth of the text.
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ import models
 import text
 
 Batch = tuple[torch.Tensor, torch.Tensor]
-"""Inputs, and classes: int64[n], or [n, m] of texts."""
+"""Inputs, and classes: int64[n], or [n, m] for texts."""
 MOMENTUM = 0.9  # of SGD
 SIDE = 32  # of images in which digits are scattered
 NOISE = 0.5  # standard deviation, in that of a scan's pixels
-PLACES = 8  # in which each scan for testing is shown
-BEFORE = 8  # characters from which logistic regression guesses the next one
+PLACES = 8  # places at which each test scan is shown
+BEFORE = 8  # characters from which logistic regression predicts the next one
 TEST_TEXTS = 512
 
 
 @dataclass
 class Task:
-    """What is trained and with what."""
+    """Model, data and optimizer of a task."""
 
     model: nn.Module
     optimizer: torch.optim.Optimizer
     batch: Callable[[int, torch.Generator], Batch]
-    """So many training samples, drawn at random."""
+    """Function that returns so many random training samples."""
     test: Batch
 
 
 def logistic() -> Task:
-    """Multinomial logistic regression: the next character from those before it; SGD."""
+    """Return multinomial logistic regression of the next character from those before it; SGD."""
     data = text.Text()
     characters = len(data.characters)
 
@@ -57,14 +57,14 @@ def logistic() -> Task:
 
 
 def lstm() -> Task:
-    """The LSTM of the text example; SGD."""
+    """Return the LSTM of the text example; SGD."""
     data = text.Text()
     model = text.make("lstm", len(data.characters), width=96, layers=2)
     return _of_text(data, model, _sgd(model, 0.5), _next_characters)
 
 
 def gpt() -> Task:
-    """The GPT of the text example; AdamW."""
+    """Return the GPT of the text example; AdamW."""
     data = text.Text()
     model = text.make("gpt", len(data.characters), width=128, layers=2)
     optimizer = torch.optim.AdamW(model.parameters(), lr=2e-3, betas=(0.9, 0.98))
@@ -72,7 +72,7 @@ def gpt() -> Task:
 
 
 def cnn() -> Task:
-    """The CNN of the digits example, which sees scans as they are; AdamW."""
+    """Return the CNN of the digits example on unmodified scans; AdamW."""
     train, test = digits.load()
     model = models.small_cnn()
 
@@ -83,7 +83,7 @@ def cnn() -> Task:
 
 
 def resnet() -> Task:
-    """A network of ResNet50's blocks, which finds digits in noise; SGD."""
+    """Return a network of ResNet50's blocks, which finds digits in noise; SGD."""
     blocks, channels = [], 32
     for inner, stride in ((64, 2), (128, 2), (128, 1)):
         blocks.append(models.Bottleneck(channels, inner, stride))
@@ -101,11 +101,12 @@ def resnet() -> Task:
 
 
 def vgg() -> Task:
-    """VGG11 with batch normalisation and a quarter of its channels, which does the same; SGD."""
+    """Return VGG11 with batch normalization and a quarter of its channels, for the same task;
+    SGD."""
     model = models.vgg(SIDE, 10, 256, 0.25, models.VGG11, batch_norm=True)
     for module in model:
         if isinstance(module, nn.Dropout):
-            module.p = 0.0  # with it, this takes several times as many steps
+            module.p = 0.0  # dropout would need several times as many steps
     return _of_scattered(model, 0.02)
 
 
@@ -144,10 +145,13 @@ def _drawn(data: Batch, size: int, generator: torch.Generator) -> Batch:
 
 
 def scattered(scans: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    """Scans in noise, each twice as large, at a random place and of a random colour.
+    """Return the scans in noise, each twice as large, at a random place and of a random color.
 
-    :param scans: float32[n, 1, 8, 8]
-    :returns: float32[n, 3, SIDE, SIDE]
+    Args:
+        scans: float32[n, 1, 8, 8].
+
+    Returns:
+        float32[n, 3, SIDE, SIDE].
     """
     count = len(scans)
     marks = F.interpolate(scans - scans.min(), scale_factor=2.0)

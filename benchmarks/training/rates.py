@@ -1,10 +1,10 @@
-"""Learning rates of DiLoCo, searched: hundreds of small jobs at once, as one batched model.
+"""Search for DiLoCo's learning rates: hundreds of small jobs at once, as one batched model.
 
-All jobs train the GPT of examples/torch/text.py with the same tokens as its four ranks have, by the
-same arithmetic without compression; their matrices are stacked and multiplied together. So a GPU
-makes in a minute what the real jobs would take hours for, and the real ones confirm what was found
-(`python -m benchmarks convergence`). A setting is "inner rate, outer rate, outer momentum, H, early
-steps, early H"; H = 0 is DDP.
+All jobs train the GPT of examples/torch/text.py with the same tokens as its four ranks, by the same
+arithmetic without compression. Their matrices are stacked and multiplied together. A GPU therefore
+needs a minute where the real jobs need hours. Real jobs confirm the results (`python -m benchmarks
+convergence`). A setting is "inner rate, outer rate, outer momentum, H, early steps, early H"; H = 0
+is DDP.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Weights = dict[str, torch.Tensor]
 
 @dataclass(frozen=True)
 class Setting:
-    """Of one job; the rates' schedule is a warm-up of 50 steps, then a cosine to zero."""
+    """Setting of one job. The rates' schedule is a warm-up of 50 steps, then a cosine to zero."""
 
     rate: float
     outer_rate: float
@@ -49,7 +49,10 @@ class Setting:
 class Batched:
     """Many models of one shape, whose weights have a leading dimension [models].
 
-    :param vocabulary, width, layers: of the GPT
+    Args:
+        vocabulary: Size of the GPT's vocabulary.
+        width: Width of the GPT.
+        layers: Number of the GPT's layers.
     """
 
     def __init__(self, vocabulary: int, width: int, layers: int, device: str) -> None:
@@ -57,9 +60,10 @@ class Batched:
         self.one_hot = torch.eye(vocabulary, device=device)
 
     def losses(self, weights: Weights, tokens: torch.Tensor) -> torch.Tensor:
-        """float32[models]: the mean cross-entropy of each model's own tokens.
+        """Return float32[models]: the mean cross-entropy of each model's own tokens.
 
-        :param tokens: int64[models, samples, length + 1]
+        Args:
+            tokens: int64[models, samples, length + 1].
         """
         models, samples, length = tokens.shape[0], tokens.shape[1], tokens.shape[2] - 1
         x = self.one_hot[tokens[:, :, :-1].reshape(models, -1)] @ weights["embed.weight"]
@@ -90,8 +94,9 @@ class Batched:
 class Jobs:
     """Jobs of RANKS ranks each, whose weights have the leading dimensions [jobs, ranks].
 
-    :param first: the weights that each job begins with, [jobs, ...]
-    :param muon: for the blocks' matrices, with AdamW for the rest; else AdamW for all
+    Args:
+        first: Initial weights of each job, [jobs, ...].
+        muon: Whether the blocks' matrices have Muon, and the rest AdamW. Otherwise all have AdamW.
     """
 
     def __init__(
@@ -120,7 +125,7 @@ class Jobs:
         self.step = torch.zeros((), device=device)
 
     def tensors(self) -> Iterator[torch.Tensor]:
-        """All that a step changes."""
+        """Yield all tensors that a step changes."""
         for group in (
             self.outer,
             self.weights,
@@ -132,9 +137,10 @@ class Jobs:
         yield self.step
 
     def advance(self, tokens: torch.Tensor) -> None:
-        """Makes one step of all jobs.
+        """Make one step of all jobs.
 
-        :param tokens: int64[jobs, ranks, samples, length + 1]
+        Args:
+            tokens: int64[jobs, ranks, samples, length + 1].
         """
         flat = {n: w.flatten(0, 1) for n, w in self.weights.items()}
         loss = self.model.losses(flat, tokens.flatten(0, 1)).sum()
@@ -169,7 +175,7 @@ class Jobs:
         weights.sub_(rate * (first / (1 - 0.9**self.step)) / root)
 
     def _synchronize(self) -> None:
-        """See hipress.local_sgd, with one fragment and no delay."""
+        """Synchronize all ranks; see hipress.local_sgd, with one fragment and no delay."""
         early = ~self.ddp & (self.step <= self.early_steps)
         mean = early & (torch.remainder(self.step, self.early_every) == 0)
         mean |= early & (self.step == self.early_steps)
@@ -189,12 +195,12 @@ class Jobs:
 
 
 def _as(values: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
-    """[jobs] with as many dimensions as ``like``."""
+    """Return [jobs] values with as many dimensions as ``like``."""
     return values.view(-1, *[1] * (like.dim() - 1))
 
 
 def orthogonal(matrices: torch.Tensor, steps: int = 5) -> torch.Tensor:
-    """Muon's Newton-Schulz iteration (Jordan et al., 2024), for [matrices, rows, columns]."""
+    """Run Muon's Newton-Schulz iteration (Jordan et al., 2024) on [matrices, rows, columns]."""
     a, b, c = 3.4445, -4.7750, 2.0315
     tall = matrices.shape[1] > matrices.shape[2]
     x = matrices.transpose(1, 2) if tall else matrices
@@ -206,9 +212,10 @@ def orthogonal(matrices: torch.Tensor, steps: int = 5) -> torch.Tensor:
 
 
 class Search:
-    """Runs settings with some seeds each.
+    """Runner of settings with some seeds each.
 
-    :param batch_size: samples of a rank in a step
+    Args:
+        batch_size: Samples of a rank in a step.
     """
 
     def __init__(self, steps: int, width: int, layers: int, batch_size: int, muon: bool) -> None:
@@ -221,7 +228,7 @@ class Search:
         self.model = Batched(*self.shape, self.device)
 
     def run(self, jobs: Sequence[tuple[Setting, int]]) -> list[float]:
-        """The loss on held-out text of (setting, seed) each."""
+        """Return the loss on held-out text for each (setting, seed)."""
         seeds = sorted({seed for _, seed in jobs})
         of = torch.tensor([seeds.index(seed) for _, seed in jobs], device=self.device)
         first = [self._first(seed) for seed in seeds]
@@ -248,7 +255,7 @@ class Search:
         return {name: parameter.detach() for name, parameter in gpt.named_parameters()}
 
     def _batches(self, seed: int) -> torch.Tensor:
-        """int64[steps, ranks, samples, length + 1]: what the example's ranks would get."""
+        """Return int64[steps, ranks, samples, length + 1], as the example's ranks get them."""
         generators = [torch.Generator().manual_seed(1000 * seed + rank) for rank in range(RANKS)]
         return torch.stack(
             [
@@ -258,7 +265,8 @@ class Search:
         )
 
     def _captured(self, jobs: Jobs, tokens: torch.Tensor):
-        """One step with what ``tokens`` has then; on a GPU as a CUDA graph."""
+        """Return a function that makes one step with the current ``tokens``; on a GPU as a CUDA
+        graph."""
         if self.device == "cpu":
             return lambda: jobs.advance(tokens)
         saved = [tensor.detach().clone() for tensor in jobs.tensors()]

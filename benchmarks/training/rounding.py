@@ -1,8 +1,8 @@
-"""The rounding error of maxmin beside the gradients of the text examples, which bounds type "auto".
+"""Rounding error of maxmin relative to gradients of the text examples, which bounds "auto".
 
-Trains the models of convergence.py uncompressed, in one process. Shows the norm of the error over
-that of the gradient, as ``hipress.autotune.quality_guard`` finds it, for the worst parameter: the
-median and the largest of the steps that are looked at.
+The benchmark trains the models of convergence.py uncompressed, in one process. It prints the norm
+of the error over that of the gradient, as ``hipress.autotune.quality_guard`` computes it, for the
+worst parameter: the median and the largest over some steps.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def spreads_of(
     batch_size: int,
     seed: int,
 ) -> list[float]:
-    """The error with one bit in some steps of training."""
+    """Return the error with one bit in some steps of training."""
     import text
     import torch
 

@@ -1,10 +1,10 @@
-"""Bytes of a synchronisation by SparseLoCo's setting with headers, and how positions are coded.
+"""Bytes of a synchronization by SparseLoCo's setting with headers, and codes of positions.
 
 A GPT on two ranks, `DiLoCo.sparseloco` in a star: one of them only sends its pseudo-gradients, so
-what it sends is what one costs. All its pseudo-gradients are encoded once more beside the job, to
-look at the positions: bits of one by Elias and Fano, by Rice's code as the codec has it, and what a
-code of random positions needs at least. "GB/s" are of gradient, on one thread, on the largest
-pseudo-gradient; the same program with `pack_ascending` beside it.
+its sent bytes are those of one synchronization. All its pseudo-gradients are also encoded outside
+of the job to analyze the positions: bits per position by Elias and Fano, by Rice's code as in the
+codec, and the minimum for random positions. "GB/s" are of gradient, on one thread, on the largest
+pseudo-gradient, also for the same program with `pack_ascending`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from benchmarks.common.options import Output, Quick
 from benchmarks.common.results import Record, verdict
 
 PUBLISHED = 12 + 2
-"""Bits of an element that is sent: arXiv:2508.15706, arXiv:2603.08163."""
+"""Bits per sent element: arXiv:2508.15706, arXiv:2603.08163."""
 WANTED, WANTED_BITS = 200, 7.6
 
 

@@ -1,4 +1,4 @@
-"""One rank of sparseloco.py: trains, and reports what it sends and how positions are coded."""
+"""One rank of sparseloco.py, which trains and reports its sent bytes and the codes of positions."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ import text
 
 
 class Mirror:
-    """Encodes all that this rank synchronises once more.
+    """Encoder that encodes all synchronized values of this rank a second time.
 
-    :ivar payloads: bytes of each synchronisation's payloads
-    :ivar bits: of all positions so far, by how they are coded
+    Attributes:
+        payloads: Bytes of each synchronization's payloads.
+        bits: Bits of all positions so far, by code.
     """
 
     def __init__(
@@ -108,7 +109,7 @@ def main() -> None:
 
 
 def speeds(gradient: np.ndarray, seconds: float) -> dict[str, tuple[float, float]]:
-    """GB/s of gradient, encoded and decoded by either code of positions."""
+    """Return GB/s of gradient, encoded and decoded with each code of positions."""
     source = (compiler.SPECS / "sparseloco.cll").read_text()
     found = {}
     for name, form in (("fixed", "pack_ascending"), ("coded", "pack_gaps")):

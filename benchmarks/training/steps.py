@@ -1,20 +1,23 @@
-"""DDP training on shaped networks: HiPress beside DDP's float32, fp16 and PowerSGD, in one job.
+"""DDP training on shaped networks: HiPress, and DDP's float32, fp16 and PowerSGD, in one job.
 
 Every node is a network namespace with one process, or ``--ranks-per-node``. All methods run in turn
 in the same processes, from the same initial weights and on the same batches. A step's time is its
-slowest rank's; the median is shown, and that of the processor time of a rank in a step, of all its
-threads, which is not dilated (mean over the ranks). ``--target 80`` first trains for 120 steps,
-half as many again, on links that are not shaped, with a learning rate that falls, and counts the
-steps until the loss (mean of the last 20 steps) is float32's after 80 (the mean over the seeds, if
-there are several); the time to that loss is that many steps of the median time. When a single seed
-gets there is mostly chance, so the same is told of the mean of all seeds. The VGG-like network
-learns 4 batches a rank by heart, with SGD; the GPT reads text, with Adam. Methods that end in
-"+late" do the first 15% of the steps as float32 does, and are counted so; ours then freeze Adam's
-denominators (`FrozenAdamW`). "alone" sends nothing: its step is the bound of all, and it has no
-loss to compare. "auto" chooses by itself, before the steps that are timed; how long that takes is
-told, too. ``--seeds "0 1 2"`` repeats the losses (not the times, on which weights have no bearing);
-``--losses FILE`` takes those of an earlier run, as losses do not depend on what else the machine
-does. MB are what a rank's network interface sent in a step. Needs root.
+slowest rank's. The median is shown, and the median processor time of a rank in a step, of all its
+threads, which is not dilated (mean over the ranks).
+
+``--target 80`` first trains for 120 steps, half as many again, on links that are not shaped, with a
+decreasing learning rate. It counts the steps until the loss (mean of the last 20 steps) is
+float32's after 80 (the mean over the seeds, if there are several). The time to that loss is that
+many steps of the median time. For a single seed this is mostly chance, so it is also shown for the
+mean of all seeds.
+
+The VGG-like network memorizes 4 batches per rank, with SGD; the GPT reads text, with Adam. Methods
+that end in "+late" do the first 15% of the steps as float32 does, and are counted so; HiPress's
+then freeze Adam's denominators (`FrozenAdamW`). "alone" sends nothing: its step is the lower bound
+of all, and it has no loss to compare. "auto" chooses before the timed steps; the duration of its
+choice is also shown. ``--seeds "0 1 2"`` repeats the losses (not the times, which do not depend on
+weights). ``--losses FILE`` takes those of an earlier run, because losses do not depend on the
+machine's load. MB are the bytes that a rank's network interface sent in a step. Needs root.
 """
 
 from __future__ import annotations
@@ -102,12 +105,12 @@ def main(
 
 
 def sending(args: SimpleNamespace) -> list[str]:
-    """The methods that have losses to compare."""
+    """Return the methods that have losses to compare."""
     return [method for method in args.methods if method != ALONE]
 
 
 def curves_of(args: SimpleNamespace, late: int) -> dict[str, dict[str, list[float]]]:
-    """The losses of each method by seed: of an earlier run, if it has them, or on free links."""
+    """Return the losses of each method by seed: from an earlier run, or measured on free links."""
     steps = int(MORE * args.target)
     earlier = json.loads(args.losses.read_text())["losses"] if args.losses else {}
     curves = {}
@@ -124,7 +127,10 @@ def curves_of(args: SimpleNamespace, late: int) -> dict[str, dict[str, list[floa
 def steps_to_target(
     args: SimpleNamespace, curves: dict[str, dict[str, list[float]]]
 ) -> dict[str, list[int | None]]:
-    """For each method and seed, the steps to float32's loss, its mean over the seeds, or None."""
+    """Return the steps to float32's loss for each method and seed, and the mean over the seeds.
+
+    A value is None if the loss is not reached.
+    """
     steps: dict[str, list[int | None]] = {method: [] for method in sending(args)}
     target = statistics.fmean(smooth(of["float32"])[args.target - 1] for of in curves.values())
     for of_seed in curves.values():
@@ -137,7 +143,7 @@ def steps_to_target(
 def steps_of_mean(
     args: SimpleNamespace, curves: dict[str, dict[str, list[float]]]
 ) -> dict[str, int | None]:
-    """The same for the mean of the seeds' losses, of which chance is a smaller part."""
+    """Return the same for the mean of the seeds' losses, which depends less on chance."""
     mean = {
         method: [statistics.fmean(now) for now in zip(*(of[method] for of in curves.values()))]
         for method in sending(args)
@@ -146,7 +152,8 @@ def steps_of_mean(
 
 
 def times(rows: dict[str, Any], method: str, count: int, late: int) -> float:
-    """Seconds of ``count`` steps of a method, the first ones those of float32 if it is late."""
+    """Return the seconds of ``count`` steps of a method. A late method's first ones are
+    float32's."""
     first = min(count, late) if method.endswith(LATE) else 0
     return (first * rows["float32"]["ms"] + (count - first) * rows[method]["ms"]) / 1e3
 
@@ -196,7 +203,7 @@ def measure(
 
 
 def smooth(losses: list[float]) -> list[float]:
-    """The mean of the last SMOOTH steps at each step, infinite where there are fewer."""
+    """Return the mean of the last SMOOTH steps at each step, or infinity if there are fewer."""
     return [
         statistics.fmean(losses[i + 1 - SMOOTH : i + 1]) if i + 1 >= SMOOTH else float("inf")
         for i in range(len(losses))
@@ -210,7 +217,7 @@ def show(
     steps: dict[str, list[int | None]],
     seconds: dict[str, list[float | None]],
 ) -> None:
-    """A table; seconds are the mean over the seeds, the last column the geometric mean."""
+    """Add a table of seconds (mean over the seeds). Its last column is the geometric mean."""
     best = min(row["ms"] for method, row in rows.items() if method.startswith(PEERS))
     soonest = [
         min(s for m, of in seconds.items() if m.startswith(PEERS) and (s := of[i]) is not None)
@@ -250,7 +257,7 @@ def show(
 def show_mean(
     record: Record, rate: str, rows: dict[str, Any], steps: dict[str, int | None], late: int
 ) -> None:
-    """A table of the times to the loss of the mean of all seeds."""
+    """Add a table of the times to the loss of the mean of all seeds."""
     seconds = {m: times(rows, m, count, late) for m, count in steps.items() if count}
     best = min(of for method, of in seconds.items() if method.startswith(PEERS))
     cells = [

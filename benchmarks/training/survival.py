@@ -1,9 +1,9 @@
-"""Training whose workers are killed all the time, beside training that nobody disturbs.
+"""Training with frequently killed workers, compared with undisturbed training.
 
 Four workers train a small network on real digits (examples/torch/elastic.py). In the disturbed jobs
 a random worker is killed every few seconds, and its successor joins as soon as it has started. With
---sync-every they synchronise weights every so many steps (DiLoCo), and with --sync-delay these
-travel while so many further steps are made.
+--sync-every they synchronize weights every so many steps (DiLoCo), and with --sync-delay weights
+are sent during so many further steps.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def main(
 
 
 def _span(values: list[float], form: str) -> str:
-    """The mean of values, and their range."""
+    """Return the mean of values, and their range, as text."""
     mean, low, high = (form.format(f(values)) for f in (statistics.mean, min, max))
     return f"{mean} ({low} to {high})"
 
@@ -87,11 +87,12 @@ def _train(
     sync_every: int,
     sync_delay: int,
 ) -> dict:
-    """Trains once.
+    """Run one training.
 
-    :param every: seconds between two kills; 0: nobody is killed
-    :param sync_every: steps of a round; 0: without rounds
-    :param sync_delay: steps that weights may travel
+    Args:
+        every: Seconds between two kills; 0: no worker is killed.
+        sync_every: Inner steps per outer step; 0: without outer steps.
+        sync_delay: Steps during which weights may be sent.
     """
     command = [sys.executable, str(ROOT / "examples" / "torch" / "elastic.py")]
     command += ["--compression", compression, "--steps", str(steps), "--seed", str(seed)]
@@ -113,7 +114,7 @@ def _train(
                 job.kill(chance.randrange(workers))
                 kills, next_kill = kills + 1, time.monotonic() + every
         wait_until(lambda: 0 in _statuses(job), 120, "the end of training")
-        time.sleep(2)  # for those that are as far
+        time.sleep(2)  # for workers at the same step
         losses: dict[int, list[float]] = {}
         for slot in range(workers):
             for event in job.journal(slot):
@@ -130,6 +131,6 @@ def _statuses(job: ElasticJob) -> list[int | None]:
 
 
 def _last_steps(job: ElasticJob, workers: int) -> list[dict]:
-    """Each slot's last step."""
+    """Return each slot's last step."""
     found = [[e for e in job.journal(w) if e["event"] == "step"][-1:] for w in range(workers)]
     return [event for each in found for event in each]

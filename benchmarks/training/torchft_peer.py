@@ -19,30 +19,31 @@ if TYPE_CHECKING:
     from torchft import Manager
 
 FOLDER = ROOT / "build" / "torchft"
-# Pinned, as it has no releases: the nightly build for which the benchmarks were written.
+# Pinned to the nightly build for which the benchmarks were written, because it has no releases.
 WHEELS = ["torchft-nightly==2026.10.26", "opentelemetry-exporter-otlp-proto-http"]
 
 
 def install() -> None:
-    """Puts the wheels into FOLDER, unless they are there."""
+    """Install the wheels into FOLDER unless they exist."""
     if (FOLDER / "torchft").is_dir():
         return
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(FOLDER)]
-    # Without dependencies, as PyTorch is one; then those that are not here.
+    # First without dependencies, which include PyTorch, then those that are missing.
     subprocess.run([*pip, "--no-deps", WHEELS[0]], check=True)
     subprocess.run([*pip, *WHEELS[1:]], check=True)
 
 
 def manager(host: str, name: str, members: int, seconds: float, **options: Any) -> Manager:
-    """Makes the manager of a replica group of one process, with an uncompressed Gloo group.
+    """Make the manager of a replica group of one process, with an uncompressed Gloo group.
 
-    :param host: this process's address, by which the others reach it
-    :param members: replica groups, at least
-    :param seconds: limit of each operation
-    :param options: further ones of torchft's Manager
+    Args:
+        host: Address by which other processes reach this one.
+        members: Minimum number of replica groups.
+        seconds: Limit of each operation.
+        options: Further options of torchft's Manager.
     """
     _import()
-    # By this name torchft has the others connect, and all namespaces share the machine's.
+    # torchft sends this name to the other processes, and all namespaces share the machine's name.
     socket.gethostname = lambda: host
     os.environ["GLOO_SOCKET_IFNAME"] = addresses.interface_with(host)
     import torch.distributed as dist
@@ -62,16 +63,17 @@ def manager(host: str, name: str, members: int, seconds: float, **options: Any) 
         replica_id=f"{name}_",
         **options,
     )
-    made.store_of_its_own = store  # which ends with its object
+    made.store_of_its_own = store  # closed when its object is deleted
     return made
 
 
 def lighthouse(host: str) -> str:
-    """Starts torchft's coordinator in the first rank's process, once; returns its address.
+    """Start torchft's coordinator in the first rank's process, once, and return its address.
 
-    Called by all ranks of the default process group.
+    All ranks of the default process group call it.
 
-    :param host: this process's address
+    Args:
+        host: Address of this process.
     """
     _import()
     import torch.distributed as dist
@@ -83,13 +85,13 @@ def lighthouse(host: str) -> str:
     where = ""
     if dist.get_rank() == 0:
         _servers.append(server := LighthouseServer(f"{host}:0", dist.get_world_size()))
-        port = server.address().rpartition(":")[2]  # behind the machine's name
+        port = server.address().rpartition(":")[2]  # the part after the machine's name
         where = f"http://{host}:{port}"
     return exchange.broadcast(None, where, "addresses", lambda found: typed(found, str, "address"))
 
 
 _servers: list[object] = []
-"""They end with their objects."""
+"""Servers, which end when their objects are deleted."""
 
 
 def _import() -> None:

@@ -1,9 +1,9 @@
-"""The peer's part in `faults --peer`: examples/torch/elastic.py's training by torchft's DDP.
+"""Worker of the peer in `faults --peer`: examples/torch/elastic.py's training by torchft's DDP.
 
-One replica group of one process for each worker, as torchft's own example has it: the lighthouse
-(TORCHFT_LIGHTHOUSE) forms a quorum in each step, gradients are summed by Gloo, a step with an error
-is discarded by all, and who joins gets the weights from a peer. Events are journalled as an elastic
-job's are, the quorum's number as the epoch.
+Each worker is a replica group of one process, as in torchft's own example. The lighthouse
+(TORCHFT_LIGHTHOUSE) forms a quorum in each step, Gloo sums gradients, all discard a step with an
+error, and a joining worker gets the weights from a peer. Events are written to a journal as in an
+elastic job, with the quorum's number as the epoch.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def main() -> None:
         host,
         f"worker_{found.slot}",
         found.min_members,
-        # A member that is silent for this long is given up, as by the elastic job beside it.
+        # The same limit of silence as in the elastic job.
         seconds=found.heartbeat_timeout,
         load_state_dict=lambda state: (
             model.load_state_dict(state["model"]),

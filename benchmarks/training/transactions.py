@@ -1,6 +1,6 @@
-"""What a step costs that can be put back: time and processor time, with transactions and without.
+"""Cost of steps that can be rolled back: time and processor time, with and without transactions.
 
-Every rank is a process on this machine; both kinds of step take turns in the same processes.
+Every rank is a process on this machine. Both kinds of step take turns in the same processes.
 """
 
 from __future__ import annotations

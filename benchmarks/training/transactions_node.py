@@ -1,4 +1,4 @@
-"""One rank of transactions.py: times steps of one bucket, with and without transactions in turn."""
+"""One rank of transactions.py, which times steps of one bucket with and without transactions."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def main() -> None:
         return time.perf_counter() - wall, time.process_time() - processor
 
     found = {mode: {"wall": [], "processor": []} for mode in synchronizers}
-    for turn in range(-1, args.rounds):  # one to warm up
+    for turn in range(-1, args.rounds):  # one for warm-up
         for mode in synchronizers:
             times = zip(*(step(mode) for _ in range(args.steps)))
             if turn >= 0:

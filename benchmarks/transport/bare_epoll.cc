@@ -1,5 +1,5 @@
-// The yardstick: one thread a side, one socket, epoll, 64-byte headers, large payloads straight into
-// place; no queue, no checksum, no checks.
+// Baseline: one thread per side, one socket, epoll, 64-byte headers, large payloads read straight
+// into place; no queue, no checksum, no checks.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/tcp.h>
@@ -166,7 +166,7 @@ class BareEpoll final : public Channel {
     if (size + sizeof(header) > 16 << 10) {
       for (size_t i = 0; i < count; ++i) peer_->Send(header, ring.Next());
     } else {
-      // Small messages are joined into one system call, as any transport worth comparing does.
+      // Small messages are joined into one system call, as in any comparable transport.
       std::vector<uint8_t> staging(64 << 10);
       for (size_t i = 0; i < count;) {
         size_t used = 0;

@@ -1,8 +1,8 @@
-"""One of two processes that send each other bytes over bare TCP: what the network gives at all.
+"""One of two processes that send each other bytes over plain TCP, as the network's limit.
 
 Nothing is encrypted, checked or summed. A step sends `bytes` each way, the same over each of
-`sockets`, and ends with a byte each way, as a sum's results come back only after its gradients have
-arrived.
+`sockets`, and ends with a byte each way, because a sum's results return only after its gradients
+have arrived.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def main() -> None:
 
 
 def connected(rank: int, count: int) -> list[socket.socket]:
-    """So many sockets between the two, in the same order at both ends."""
+    """Return so many sockets between the two processes, in the same order at both ends."""
     address = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
     if rank == 0:
         with socket.create_server(address, backlog=count) as listener:
@@ -61,15 +61,16 @@ def _dialled(address: tuple[str, int]) -> socket.socket:
 
 
 def send(to: socket.socket, size: int) -> None:
-    """Sends so many bytes."""
+    """Send so many bytes."""
     for begin in range(0, size, len(PIECE)):
         to.sendall(memoryview(PIECE)[: size - begin])
 
 
 def receive(of: socket.socket, size: int) -> None:
-    """Receives so many bytes, and drops them.
+    """Receive so many bytes, and discard them.
 
-    :raises ConnectionError: if the other process has ended
+    Raises:
+        ConnectionError: If the other process has ended.
     """
     into = bytearray(min(size, len(PIECE)))
     while size:

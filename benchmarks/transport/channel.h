@@ -1,6 +1,6 @@
 /*!
  * \file channel.h
- * \brief What the benchmark measures: a sender in this process, a receiver in a forked one.
+ * \brief Channel that the benchmark measures: a sender in this process, a receiver in a forked one.
  */
 #pragma once
 
@@ -42,7 +42,7 @@ class Channel {
 };
 
 std::unique_ptr<Channel> MakeBareEpoll();
-/// Our van, three ways: everything through the socket, that with TLS, large payloads in shared memory.
+/// HiPress's van in three modes: everything through the socket, the same with TLS, large payloads in shared memory.
 enum class Lane { kPlain, kTls, kShared };
 std::unique_ptr<Channel> MakeVanChannel(Lane lane);
 

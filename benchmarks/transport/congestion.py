@@ -1,8 +1,8 @@
-"""What the kernel's congestion control makes of all-reduces over several connections a node.
+"""Throughput of all-reduces over several connections per node, by congestion control.
 
 Four nodes sum one gradient over links of each rate, by `maxmin` of 8 bits and uncompressed, with
-each of `--controls`; beside Gloo's bfloat16, which rings with one connection a direction under what
-the system uses. *Share* is that of the link's rate which payloads take. Needs root.
+each of `--controls`. Gloo's bfloat16, a ring with one connection per direction, uses the system's.
+*Share* is the payload's share of the link's rate. Needs root.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from benchmarks.common.results import Record
 from harness import netns
 
 BYTES = {"maxmin": 1.0, "none": 4.0, "bfloat16": 2.0}
-"""Of an element on the wire."""
+"""Bytes per element in messages."""
 COMPRESSIONS = {"maxmin": {"type": "maxmin", "bits": 8}, "none": {}}
 
 
@@ -71,15 +71,15 @@ def main(
 
 @dataclass
 class Variant(jobs.Variant):
-    """One row."""
+    """Row of the table."""
 
     topology: str = ""
-    """Empty: Gloo's."""
+    """Topology; empty: Gloo's."""
     kind: str = "none"
     env: dict[str, str] = field(default_factory=dict)
 
     def run(self, args: SimpleNamespace, network: netns.ShapedNetwork) -> None:
-        """One round."""
+        """Run one repetition."""
         options = {"warmup": 1, "iterations": args.steps, "blocks": 0}
         if self.topology:
             command = jobs.node(

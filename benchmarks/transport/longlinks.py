@@ -1,11 +1,11 @@
-"""What uncompressed sums make of a long, fast link that loses packets, over TLS.
+"""Throughput of uncompressed sums over TLS on a long, fast link that loses packets.
 
 Two nodes or more sum keys, in the wide-area network that `--wan` describes (harness/wan.py; needs
-root). *Share* is that of the link's rate which the payload of these sums takes, in steps in a row,
-as in training; headers of IP and TCP take 3.5% of a link with packets of 1,500 bytes. *Streams* are
-the sockets of a connection (`HIPRESS_STREAMS`), `auto` how many the transport opens by itself.
-*Buffers* are the limits `net.ipv4.tcp_wmem` and `tcp_rmem` of each node. *Bare TCP* is what the
-same bytes take without any of ours, and without TLS, over one socket or several; of two nodes only.
+root). *Share* is the share of the link's rate that the payload of these sums has, in steps in a
+row, as in training. Headers of IP and TCP take 3.5% of a link with packets of 1,500 bytes.
+*Streams* are the sockets of a connection (`HIPRESS_STREAMS`); with `auto` the transport decides.
+*Buffers* are the limits `net.ipv4.tcp_wmem` and `tcp_rmem` of each node. *Bare TCP* is the time of
+the same bytes without HiPress and TLS, over one socket or several; of two nodes only.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def main(
             for size in buffers.split()
             for count in bare.split()
         ]
-    sent = 4 * keys * elements * 2 * (nodes - 1) // nodes  # bytes up from, and down to, a node
+    sent = 4 * keys * elements * 2 * (nodes - 1) // nodes  # bytes sent by, and received by, a node
     well = jobs.take_turns(rounds, rows, lambda row: run(args, row, sent))
     rate = Wan.read(wan).link.up
     cells = [
@@ -81,17 +81,17 @@ def main(
 
 @dataclass
 class Variant(jobs.Variant):
-    """One row."""
+    """Row of the table."""
 
     streams: str = "auto"
     buffers: int = 0
-    """MiB."""
+    """Buffer limit in MiB."""
     bare: bool = False
-    """Whether it is TCP without ours."""
+    """Whether it is TCP without HiPress."""
 
 
 def run(args: SimpleNamespace, row: Variant, sent: int) -> None:
-    """One round of a row, in whose steps each node sends so many bytes."""
+    """Run one repetition of a row, in whose steps each node sends so many bytes."""
     with WideAreaNetwork(args.nodes, args.wan, args.dilation) as network:
         if row.buffers:
             network.allow_buffers(row.buffers << 20)
@@ -102,7 +102,7 @@ def run(args: SimpleNamespace, row: Variant, sent: int) -> None:
 def bare_job(
     args: SimpleNamespace, row: Variant, sent: int, network: WideAreaNetwork
 ) -> jobs.Reports:
-    """The same bytes without ours."""
+    """Run the same bytes over plain TCP."""
     command = jobs.node(
         "transport.bare_tcp",
         bytes=sent,
@@ -114,7 +114,7 @@ def bare_job(
 
 
 def job(args: SimpleNamespace, row: Variant, sent: int, network: WideAreaNetwork) -> jobs.Reports:
-    """Sums of keys."""
+    """Run sums of keys."""
     command = jobs.node(
         "graphs.node",
         sizes=[args.elements] * args.keys,

@@ -1,5 +1,5 @@
-// Prints what our transport moves between two processes on loopback, beside a bare epoll loop in the same
-// run. Build: ninja -C build transport_bench. Arguments: repetitions (default 5).
+// Throughput of HiPress's transport and of a plain epoll loop, between two processes on loopback in
+// the same run. Build: ninja -C build transport_bench. Arguments: repetitions (default 5).
 #include <sys/resource.h>
 
 #include <algorithm>

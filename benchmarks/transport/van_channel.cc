@@ -1,5 +1,5 @@
-// Our TCP van between two processes, used as the store uses it: asynchronous sends with a bound on what
-// is under way, payloads received into buffers that the receiver names.
+// HiPress's TCP van between two processes, used as the store uses it: asynchronous sends with a
+// bound on unfinished ones, and payloads received into buffers that the receiver provides.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -116,7 +116,7 @@ class VanChannel final : public Channel {
 
   void Stream(size_t size, size_t count) override {
     Ring ring(size);
-    // A completion callback per 64 KiB is enough to bound what is under way.
+    // A completion callback per 64 KiB is enough to bound the unfinished sends.
     const size_t stride = std::max<size_t>(1, (64 << 10) / (size + 64));
     for (size_t i = 0; i < count; ++i) {
       Message message = Make(&ring, size, count, 0);

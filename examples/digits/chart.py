@@ -1,4 +1,4 @@
-"""What the demo shows at its end: a table in the terminal and a picture of the runs."""
+"""Results of the demo: a table in the terminal and a picture of the runs."""
 
 from __future__ import annotations
 
@@ -11,42 +11,43 @@ from rich.table import Table
 if TYPE_CHECKING:
     from demo import Result
 
-Record = Mapping[str, Any]  # one JSON line of train.py: an epoch
+Record = Mapping[str, Any]  # one JSON line of train.py, which is an epoch
 Runs = Mapping[str, Sequence[Record]]
 
 BASELINE = "fp16"
-"""What the others are compared with: 16-bit gradients are the usual cheap remedy."""
+"""Baseline of the comparison: 16-bit gradients, the usual simple remedy."""
 COLORS = ("#7f7f7f", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 MARKERS = "osD^vPX<>hp*d8"
-LINES = ("-", "--", ":")  # one for each time that the colors have been used up
+LINES = ("-", "--", ":")  # one per cycle of the colors
 LABELS = {"none": "32 bits (none)", "fp16": "16 bits (fp16)"}
 
 
 def rate_text(bits_per_second: float) -> str:
-    """``1e9`` -> ``"1 Gbit/s"``, ``2.5e8`` -> ``"250 Mbit/s"``."""
+    """Return a rate as text: ``1e9`` -> ``"1 Gbit/s"``, ``2.5e8`` -> ``"250 Mbit/s"``."""
     if bits_per_second >= 1e9:
         return f"{bits_per_second / 1e9:g} Gbit/s"
     return f"{bits_per_second / 1e6:g} Mbit/s"
 
 
 def wire_bytes(record: Record) -> int:
-    """Bytes on one worker's wire until the end of this epoch, both directions."""
+    """Return the bytes that one worker sent and received until the end of this epoch."""
     return record["pushed_bytes"] + record["pulled_bytes"]
 
 
 def seconds_to(records: Sequence[Record], target: float) -> float | None:
-    """Seconds of training until a test accuracy; None if it was not reached."""
+    """Return the seconds of training until a test accuracy, or None if it was not reached."""
     return next((r["seconds"] for r in records if r["accuracy"] >= target), None)
 
 
 def times_as_fast(runs: Runs, name: str, target: float) -> float | None:
-    """How many times as soon as 16-bit gradients a type reached the accuracy."""
+    """Return the time of 16-bit gradients to the accuracy divided by that of a type."""
     mine, theirs = (seconds_to(runs.get(kind, ()), target) for kind in (name, BASELINE))
     return theirs / mine if mine and theirs else None
 
 
 def summary(local: Runs, linked: Result, target: float) -> Table:
-    """One row for each type: bytes, steps and seconds to the accuracy, on loopback and on links."""
+    """Return one row per type: bytes, steps and seconds to the accuracy, on loopback and on
+    links."""
     where = f"at {linked.links}"
     table = Table(
         title=f"Handwritten digits until {100 * target:g}% of the test images are right",
@@ -75,7 +76,7 @@ def summary(local: Runs, linked: Result, target: float) -> Table:
 
 
 def plot(linked: Result, target: float, path: Path) -> None:
-    """Saves a PNG: seconds to the accuracy as bars, and accuracy against time, side by side."""
+    """Save a PNG: seconds to the accuracy as bars, and accuracy against time, side by side."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -140,7 +141,7 @@ def plot(linked: Result, target: float, path: Path) -> None:
 
 
 def headline(linked: Result, target: float) -> str:
-    """One sentence about the type that was soonest, beside 16-bit gradients."""
+    """Return one sentence that compares the fastest type with 16-bit gradients."""
     gains = {
         name: gain
         for name in linked.runs

@@ -1,10 +1,10 @@
-"""The demo: trains on handwritten digits over a real cluster of processes, with and without
-compression, on this host and over slow links, and shows what compression saves.
+"""Demo that trains on handwritten digits over a real cluster of processes, with and without
+compression, on this host and over slow links, and shows the gain of compression.
 
 `make demo` runs it. A job of 4 workers and 4 servers trains until 97% of the test images are right,
 once for each compression type: on loopback, and then in network namespaces whose links carry
-250 Mbit/s. (All nodes share this host's processors, which are slow for four; so are their links.)
-Where namespaces cannot be made, which takes root, the simulator predicts the second part.
+250 Mbit/s. (All nodes share this host's processors, so links are slowed down accordingly.)
+Without namespaces, which need root, the simulator predicts the second part.
 It ends with a table and the picture output/demo.png.
 """
 
@@ -35,8 +35,8 @@ from harness import netns  # noqa: E402
 from harness.cluster import Cluster  # noqa: E402
 from harness.processes import base_environment  # noqa: E402
 
-# Gradients here are sums over a worker's 16 images: about 1 for the weights that matter. The layers
-# are small and the run is short (300 steps), so sparse types send more than of a large model.
+# Gradients are sums over a worker's 16 images: about 1 for important weights. The layers are small
+# and the run is short (300 steps), so sparse types send a larger share than of a large model.
 SETTINGS: dict[str, list[str]] = {
     "2bit": ["--param", "threshold=0.5"],
     "dgc": ["--param", "ratio=0.01", "--param", "momentum=0", "--param", "warmup=60"],
@@ -45,27 +45,27 @@ SETTINGS: dict[str, list[str]] = {
     "terngrad": ["--param", "bitwidth=4"],
 }
 SHOWN = ("none", "fp16", "maxmin", "2bit", "onebit")
-"""The types that the demo shows if it is not told others."""
+"""Types that the demo shows by default."""
 
 Records = list[dict[str, Any]]
 
 
 class RunError(RuntimeError):
-    """A training job failed; the message ends with what it printed last."""
+    """Failed training job. The message ends with its last output."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """The runs of all types, by name, and where they ran."""
+    """Runs of all types, by name, and their links."""
 
     runs: Mapping[str, Records]
     links: str
-    """What the links carry, such as "1 Gbit/s"; empty on loopback."""
+    """Rate of the links, such as "1 Gbit/s"; empty on loopback."""
     predicted: bool = False
 
 
 def available_types() -> list[str]:
-    """All compression types of the library, those that the demo shows first."""
+    """Return all compression types of the library, with the demo's types first."""
     import hipress
 
     known = list(hipress.codecs())
@@ -74,7 +74,7 @@ def available_types() -> list[str]:
 
 
 def read_records(path: Path) -> Records:
-    """The JSON lines that are complete so far."""
+    """Return the complete JSON lines of the file."""
     if not path.exists():
         return []
     lines = path.read_text().split("\n")[:-1]
@@ -82,7 +82,7 @@ def read_records(path: Path) -> Records:
 
 
 def read_weights(path: Path, workers: int) -> list[str]:
-    """The hash of each worker's final weights."""
+    """Return the hash of each worker's final weights."""
     files = [Path(f"{path}.rank{rank}") for rank in range(workers)]
     return [json.loads(file.read_text())["weights"] for file in files]
 
@@ -94,10 +94,13 @@ def train(
     progress: Progress,
     task: TaskID,
 ) -> Records:
-    """Runs one job until the target accuracy, or its last epoch; returns its epochs.
+    """Run one job until the target accuracy, or its last epoch, and return its epochs.
 
-    :param network: worker and server i run on its node i; None: all on loopback
-    :raises RunError: it failed, took longer than the limit, or the workers' weights differ
+    Args:
+        network: Network on whose node i worker i and server i run; None: all on loopback.
+
+    Raises:
+        RunError: If it failed, took too long, or the workers' weights differ.
     """
     progress.start_task(task)
     with tempfile.TemporaryDirectory(prefix="hipress-demo-") as folder:
@@ -143,7 +146,7 @@ def train_all(
     network: netns.ShapedNetwork | None,
     console: Console,
 ) -> dict[str, Records]:
-    """One job for each type, one after the other, with a progress bar each."""
+    """Run one job for each type, one after the other, with a progress bar each."""
     columns = (
         TextColumn("[bold]{task.fields[kind]:<8}"),
         BarColumn(),
@@ -162,7 +165,7 @@ def train_all(
 def over_links(
     local: Result, types: list[str], args: argparse.Namespace, console: Console
 ) -> Result:
-    """The same training over shaped links; where there can be none, what the simulator predicts."""
+    """Return the same training over shaped links, or the simulator's prediction if impossible."""
     links = chart.rate_text(netns.bits_per_second(args.rate))
     try:
         with netns.ShapedNetwork(args.workers, rate=args.rate, verify=False) as network:
@@ -193,7 +196,7 @@ def arguments() -> argparse.Namespace:
 
 
 def end_when_terminated() -> None:
-    """Makes SIGTERM end this process as Ctrl-C does, so that nothing is left behind."""
+    """Make SIGTERM end this process as Ctrl-C does, so that nothing is left behind."""
 
     def end(*unused: object) -> None:
         raise KeyboardInterrupt

@@ -1,7 +1,7 @@
-"""Predicts the demo's runs over links that cannot be made here, from its runs on this host.
+"""Prediction of the demo's runs over links that cannot be made here, from its runs on this host.
 
-A step on loopback has all of the computation and the codecs, as all nodes share this host. What the
-links add is simulated with the bytes that each type has sent.
+A step on loopback includes all of the computation and the codecs, because all nodes share this
+host. The additional time of the links is simulated with the bytes that each type has sent.
 """
 
 from __future__ import annotations
@@ -17,25 +17,26 @@ Records = list[dict[str, Any]]
 
 
 def layers(hidden: int) -> list[int]:
-    """Elements of the gradients of train.py's network, first layer first."""
+    """Return the elements of the gradients of train.py's network, from the first layer on."""
     convolutions = [(1, 32), (32, 48), (48, 64)]
     sizes = [size for before, after in convolutions for size in (9 * before * after, after)]
     return [*sizes, 1024 * hidden, hidden, 10 * hidden, 10]
 
 
 def elements(hidden: int) -> int:
-    """The number of weights of train.py's network."""
+    """Return the number of weights of train.py's network."""
     return sum(layers(hidden))
 
 
 def predict(
     runs: Mapping[str, Records], nodes: int, bandwidth: float, hidden: int
 ) -> dict[str, Records]:
-    """The epochs of each run with the seconds that they would take over such links.
+    """Return the epochs of each run with their predicted seconds over such links.
 
-    :param runs: epochs on this host, by compression type
-    :param nodes: hosts, each with a worker and a server
-    :param bandwidth: bytes a second of a host's link, each direction
+    Args:
+        runs: Epochs on this host, by compression type.
+        nodes: Number of hosts, each with a worker and a server.
+        bandwidth: Bytes per second of a host's link, in each direction.
     """
     sizes = layers(hidden)
     found = {}

@@ -72,10 +72,10 @@ def arguments() -> argparse.Namespace:
 
 
 def load_digits(rank: int, num_workers: int):
-    """The fixed split: (images, labels) of this worker's shard and of the whole test set.
+    """Return (images, labels) of this worker's shard and of the whole test set, in a fixed split.
 
-    Images are float32 of shape (n, 1, 8, 8), standardized, labels float32 of shape (n,). Shards
-    are disjoint and of equal length, so all workers take the same number of steps.
+    Images are float32 of shape (n, 1, 8, 8), standardized, labels float32 of shape (n,). Shards are
+    disjoint and of equal length, so all workers make the same number of steps.
     """
     import numpy as np
     from sklearn.datasets import load_digits as load
@@ -91,7 +91,10 @@ def load_digits(rank: int, num_workers: int):
 
 
 def build_network(hidden: int = 116):
-    """Three convolutions and two dense layers; 161,974 weights with 116 hidden units."""
+    """Return a network of three convolutions and two dense layers.
+
+    It has 161,974 weights with 116 hidden units.
+    """
     from mxnet.gluon import nn
 
     net = nn.HybridSequential()
@@ -108,9 +111,9 @@ def build_network(hidden: int = 116):
 
 
 def optimizer_params(args: argparse.Namespace, steps: int) -> dict[str, Any]:
-    """SGD's parameters: a linear warm-up over 5% of the steps, then cosine decay to 2%.
+    """Return SGD's parameters: a linear warm-up over 5% of the steps, then cosine decay to 2%.
 
-    The schedule belongs to the optimizer, so that it works on the servers as it does here.
+    The schedule belongs to the optimizer, so it also works on the servers.
     """
     from mxnet.lr_scheduler import CosineScheduler
 
@@ -126,7 +129,7 @@ def optimizer_params(args: argparse.Namespace, steps: int) -> dict[str, Any]:
 
 
 def compression_params(args: argparse.Namespace) -> dict[str, Any] | None:
-    """What Trainer's compression_params gets; None for an uncompressed run."""
+    """Return Trainer's compression_params, or None for an uncompressed run."""
     if args.type == "none":
         return None
     params: dict[str, Any] = {"type": args.type}
@@ -139,7 +142,7 @@ def compression_params(args: argparse.Namespace) -> dict[str, Any] | None:
 
 
 class Exchange:
-    """Sums gradients over all workers by kv.push and kv.pull, as float32 or as float16 arrays."""
+    """Sum of gradients over all workers by kv.push and kv.pull, as float32 or as float16 arrays."""
 
     def __init__(self, kv, parameters, dtype: str) -> None:
         self._kv, self._dtype = kv, dtype
@@ -149,7 +152,7 @@ class Exchange:
         kv.init(self._names, self._sums)
 
     def __call__(self) -> None:
-        """Replaces this worker's gradients by the sums over all workers."""
+        """Replace this worker's gradients by the sums over all workers."""
         triples = list(enumerate(zip(self._names, self._gradients, self._sums)))
         for index, (name, gradient, total) in reversed(triples):
             self._kv.push(name, gradient.astype(self._dtype, copy=False), priority=-index)
@@ -159,12 +162,12 @@ class Exchange:
 
 
 def accuracy(net, images, labels) -> float:
-    """Fraction of `images` that the network names right."""
+    """Return the fraction of `images` that the network classifies correctly."""
     return float((net(images).asnumpy().argmax(axis=1) == labels.asnumpy()).mean())
 
 
 def digest(net) -> str:
-    """A hash of all weights: equal on two workers only if they are bit-identical."""
+    """Return a hash of all weights: equal on two workers only if they are bit-identical."""
     state = hashlib.sha256()
     for _, value in sorted(net.collect_params().items()):
         state.update(value.data().asnumpy().tobytes())
@@ -201,7 +204,7 @@ def main() -> None:
         compression_params=None if by_hand else compression,
         update_on_kvstore=args.update_on_kvstore and not by_hand,
     )
-    net(images[: args.batch_size]).wait_to_read()  # first-use set-up is not training time
+    net(images[: args.batch_size]).wait_to_read()  # the first use's set-up is no training time
     parameters = list(net.collect_params().values())
     if by_hand and compression:
         kv.set_gradient_compression(compression)

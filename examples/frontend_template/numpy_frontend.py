@@ -1,4 +1,4 @@
-"""A front end for NumPy: the template of one for another framework.
+"""Front end for NumPy, as a template for other frameworks.
 
 A front end turns a framework's gradients into keys of a :class:`hipress.runtime.node.Node`. This
 one sums them over all workers after the backward pass. Import it first: in a server or scheduler of
@@ -29,31 +29,34 @@ if os.environ.get("DMLC_ROLE") in ("server", "scheduler"):
 
 
 class Averager:
-    """Averages gradients over the workers of the job that the environment describes.
+    """Average of gradients over the workers of the job that the environment describes.
 
-    :param weights: the parameters by name, float32; all workers get rank 0's values, in place
-    :param compression: a type, or a mapping of a type and its parameters
-    :raises HipressError: in one sentence, if somebody is missing or the workers disagree
+    Args:
+        weights: Parameters by name, float32. All workers get rank 0's values, in place.
+        compression: A type, or a mapping of a type and its parameters.
+
+    Raises:
+        HipressError: If a worker is missing or the workers disagree.
     """
 
     def __init__(
         self, weights: Mapping[str, np.ndarray], compression: str | Mapping[str, object] = "none"
     ) -> None:
         params = {"type": compression} if isinstance(compression, str) else dict(compression)
-        self.node = Node()  # joins the job; the process leaves it when it ends
+        self.node = Node()  # joins the job, which the process leaves at its end
         self.node.set_gradient_compression(params)
         self._keys = {name: key for key, name in enumerate(weights)}
-        # What a key holds at first is worker 0's, and all pull it: so weights begin alike.
+        # A key's first value is worker 0's, and all workers pull it. Weights are therefore equal.
         for name, key in self._keys.items():
             self.node.init_array(key, weights[name], name)
             self.node.pull(key, weights[name]).wait()
         self._group, self._addresses = None, None
 
     def average(self, gradients: Mapping[str, np.ndarray]) -> None:
-        """Replaces gradients by their means over all workers; all workers call it equally often."""
+        """Replace gradients by their means over all workers, which call it equally often."""
         arrays = [gradients[name] for name in self._keys]
         addresses = [array.ctypes.data for array in arrays]
-        if addresses != self._addresses:  # a group looks at its arrays once, and is used again
+        if addresses != self._addresses:  # a group checks its arrays once, and is then reused
             self._group = self.node.group(list(self._keys.values()), arrays)
             self._addresses = addresses
         self._group.pushpull().wait()

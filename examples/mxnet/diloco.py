@@ -56,7 +56,7 @@ def main() -> None:
         trainer.step(args.batch_size)
         if kv.rank == 0 and step % 100 == 0:
             print(f"step {step}: loss {loss.mean().asscalar():.4f}", flush=True)
-    trainer.synchronize()  # for the steps since the last time
+    trainer.synchronize()  # for the steps since the last synchronization
     right = accuracy(net, mx.nd.array(test_images), mx.nd.array(test_labels))
     pushed = trainer.store.stats()["pushed_bytes"]
     print(f"worker {kv.rank}: weights {digest(net)}, accuracy {right:.4f}, {pushed} bytes pushed")

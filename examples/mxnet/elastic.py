@@ -1,9 +1,9 @@
-"""Trains a small network on scikit-learn's digits, whatever happens to single workers.
+"""Trains a small network on scikit-learn's digits while single workers may fail.
 
     hipress launch --elastic -n 4 --min-workers 2 python examples/mxnet/elastic.py
 
-Kill any of the processes: the others go on with the same step, and its successor joins them. With
---sync-every 30 they synchronize weights every 30 steps (DiLoCo), and go on as if nothing happened.
+Kill any of the processes: the remaining ones repeat the step, and the restarted worker joins them.
+With --sync-every 30 they synchronize weights every 30 steps (DiLoCo), and repeat no step.
 """
 
 from __future__ import annotations
@@ -59,13 +59,13 @@ def main() -> None:
     @elastic.run
     def train(state: elastic.State) -> None:
         while state.step < args.steps:
-            # By the step alone, so that a step which is repeated has the same images.
+            # The seed depends on the step alone, so that a repeated step has the same images.
             random = np.random.RandomState([args.seed, state.step])
             mine = random.randint(len(images), size=BATCH)[state.rank :: state.size]
             with autograd.record():
                 loss = loss_of(net(mx.nd.array(images[mine])), mx.nd.array(labels[mine]))
             loss.backward()
-            # Gradients are summed over all workers, or in inner steps this worker's own.
+            # Gradients are summed over all workers; in inner steps they are this worker's own.
             state.trainer.step(len(mine) if args.sync_every else BATCH)
             if state.rank == 0 and (state.step + 1) % 50 == 0:
                 print(

@@ -31,7 +31,7 @@ ZOO = {
     "inceptionv3": ("inceptionv3", 299),
     "alexnet": ("alexnet", 224),
 }
-"""Names here, those of Gluon's zoo, pixels of a side. There is no Inception v4 in the zoo."""
+"""Zoo models: name here, name in Gluon's zoo, pixels of a side. The zoo has no Inception v4."""
 MODELS = ["lenet", *ZOO]
 LOCAL = {"localhost", "127.0.0.1", "[::1]"}
 
@@ -94,7 +94,7 @@ def _positive(text: str) -> int:
 
 
 def launch(args: argparse.Namespace) -> int:
-    """Runs this script as a job; returns the launcher's status."""
+    """Run this script as a job and return the launcher's status."""
     form = re.compile(r"(\[.+\]|[^:]+)(?::(\d*))?")  # an IPv6 address is in brackets
     pairs = [form.fullmatch(pair) for pair in args.servers.split(",") if pair]
     if not all(pairs):
@@ -125,7 +125,7 @@ def launch(args: argparse.Namespace) -> int:
 
 
 def build(args: argparse.Namespace):
-    """The network and its images' shape."""
+    """Return the network and its images' shape."""
     from mxnet import gluon
 
     if args.model != "lenet":
@@ -141,20 +141,20 @@ def build(args: argparse.Namespace):
 
 
 def compression(args: argparse.Namespace) -> dict[str, object]:
-    """What the Trainer gets as compression_params."""
+    """Return the Trainer's compression_params."""
     params: dict[str, object] = {"type": args.comp_alg}
     for pair in args.comp_param:
         name, equals, value = pair.partition("=")
         if not equals:
             sys.exit(f"--comp-param takes name=value, not {pair!r}")
         params[name] = value
-    # A plan says itself what is worth compressing.
+    # A plan decides which gradients are worth compressing.
     params["min_size"] = 0 if args.comprplan else args.comp_threshold
     return params
 
 
 def train(args: argparse.Namespace) -> None:
-    """A worker's part."""
+    """Train as a worker."""
     import mxnet as mx
     from mxnet import autograd, gluon
 

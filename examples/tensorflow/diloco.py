@@ -40,7 +40,7 @@ def main() -> None:
     model.fit(
         images[mine], labels[mine], args.batch_size, args.epochs, verbose=0, callbacks=[diloco]
     )
-    diloco.synchronize()  # for the steps since the last time
+    diloco.synchronize()  # for the steps since the last synchronization
     right = model.evaluate(*test, verbose=0)[1]
     weights = hashlib.sha256(b"".join(v.numpy().tobytes() for v in model.trainable_variables))
     pushed = hvd.stats().get("pushed_bytes", 0)

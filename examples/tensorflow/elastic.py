@@ -1,9 +1,9 @@
-"""Trains a small Keras network on scikit-learn's digits, whatever happens to single workers.
+"""Trains a small Keras network on scikit-learn's digits while single workers may fail.
 
     hipress launch --elastic -n 4 --min-workers 2 python examples/tensorflow/elastic.py
 
-Kill any of the processes: the others go on with the same step, and its successor joins them. With
---sync-every 30 they synchronize weights every 30 steps (DiLoCo), and go on as if nothing happened.
+Kill any of the processes: the remaining ones repeat the step, and the restarted worker joins them.
+With --sync-every 30 they synchronize weights every 30 steps (DiLoCo), and repeat no step.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def main() -> None:
     def train(state: elastic.State) -> None:
         def batches() -> Iterator[tuple[np.ndarray, np.ndarray]]:
             for step in range(state.step, args.steps):
-                # By the step alone, so that a step which is repeated has the same images.
+                # The seed depends on the step alone, so that a repeated step has the same images.
                 random = np.random.default_rng([args.seed, step])
                 mine = random.integers(len(images), size=BATCH)[state.rank :: state.size]
                 yield images[mine], labels[mine]

@@ -1,4 +1,4 @@
-"""What the examples share: arguments, the process group, DDP with compression, data."""
+"""Parts that the examples share: arguments, the process group, DDP with compression, data."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import hipress.torch
 
 
 def parser(description: str, **defaults: Any) -> argparse.ArgumentParser:
-    """The arguments that all examples take."""
+    """Return a parser of the arguments that all examples take."""
     parser = argparse.ArgumentParser(description=description)
     add = parser.add_argument
     add("--compression", default="", metavar="TYPE", help="auto, onebit, dgc, ...; none if empty")
@@ -73,7 +73,7 @@ def parser(description: str, **defaults: Any) -> argparse.ArgumentParser:
 
 
 def params(args: argparse.Namespace) -> dict[str, float | str]:
-    """The compression's parameters, numbers where they look like numbers."""
+    """Return the compression's parameters, with numbers where they look like numbers."""
     found: dict[str, float | str] = {}
     for item in args.param:
         name, _, value = item.partition("=")
@@ -82,7 +82,7 @@ def params(args: argparse.Namespace) -> dict[str, float | str]:
 
 
 def number(text: str) -> float | str:
-    """A number, where the text looks like one."""
+    """Return a text as a number if it looks like one."""
     try:
         return int(text) if text.lstrip("-").isdigit() else float(text)
     except ValueError:
@@ -90,7 +90,7 @@ def number(text: str) -> float | str:
 
 
 def start(args: argparse.Namespace) -> None:
-    """Joins the job that torchrun started; alone, without torchrun, a job of one."""
+    """Join the job that torchrun started, or without torchrun a job of one rank."""
     if "RANK" not in os.environ:
         os.environ.update(RANK="0", WORLD_SIZE="1", MASTER_ADDR="127.0.0.1", MASTER_PORT="29500")
     dist.init_process_group("gloo")
@@ -101,8 +101,7 @@ def start(args: argparse.Namespace) -> None:
 def distribute(
     model: torch.nn.Module, args: argparse.Namespace
 ) -> tuple[torch.nn.Module, hipress.torch.Compression | None]:
-    """The model under DDP, with the compression that was asked for; itself where DiLoCo or DeMo
-    synchronizes."""
+    """Return the model in DDP with the requested compression, or itself with DiLoCo or DeMo."""
     if args.sync_every or args.optimizer == "demo":
         return model, None
     model, compression = DistributedDataParallel(model), None
@@ -123,12 +122,12 @@ def distribute(
 
 
 def may_clip(args: argparse.Namespace, step: int) -> bool:
-    """Whether what arrives in this step are gradients, uncompressed and without momentum."""
-    if args.sync_every:  # they are this rank's own
+    """Return whether this step's results are uncompressed gradients without momentum."""
+    if args.sync_every:  # they are this rank's own gradients
         return True
     if args.optimizer == "demo":  # only signs count
         return False
-    if args.compression in ("bf16", "fp16", "lossless"):  # nothing is left for later steps
+    if args.compression in ("bf16", "fp16", "lossless"):  # these leave nothing for later steps
         return True
     if args.compression and args.shared_momentum and args.optimizer != "frozen":
         return False
@@ -137,7 +136,7 @@ def may_clip(args: argparse.Namespace, step: int) -> bool:
 
 
 class Several:
-    """Optimizers that make their steps together, each over some of the parameters."""
+    """Optimizers of disjoint parameters that make their steps together."""
 
     def __init__(self, *optimizers: torch.optim.Optimizer) -> None:
         self.optimizers = optimizers
@@ -156,8 +155,10 @@ class Several:
 
 
 def muon_of(model: torch.nn.Module, rate: float) -> Several:
-    """Muon for the matrices of a GPT's blocks, with steps as long as AdamW's, which is for the
-    rest."""
+    """Return Muon for the matrices of a GPT's blocks, and AdamW for the rest.
+
+    Muon's steps are as long as AdamW's.
+    """
     matrices = [p for n, p in model.named_parameters() if "blocks." in n and p.dim() == 2]
     if not matrices:
         raise SystemExit("--optimizer muon is for --model gpt")
@@ -174,7 +175,7 @@ def optimizer_of(
     args: argparse.Namespace,
     compression: hipress.torch.Compression | None = None,
 ) -> torch.optim.Optimizer | Several:
-    """SGD, Adam, Adam with a warm-up, Muon, or DeMo."""
+    """Return SGD, Adam, Adam with a warm-up, Muon, or DeMo."""
     parameters, rate = model.parameters(), args.learning_rate
     if args.optimizer == "demo":
         hipress.torch.broadcast_parameters(model.state_dict())
@@ -196,14 +197,15 @@ def optimizer_of(
     momentum = args.momentum
     if compression is not None and compression.settings.any_momentum:
         compression.settings.check_momentum()
-        momentum = 0.0  # the compression's takes its place
+        momentum = 0.0  # the compression's momentum replaces it
     return torch.optim.SGD(parameters, lr=rate, momentum=momentum)
 
 
 def synchronizing(
     model: torch.nn.Module, optimizer: torch.optim.Optimizer | Several, args: argparse.Namespace
 ) -> contextlib.AbstractContextManager:
-    """Synchronizes the ranks' weights every --sync-every steps within it, if that is given."""
+    """Return a context in which ranks' weights are synchronized every --sync-every steps, if
+    given."""
     if not args.sync_every:
         return contextlib.nullcontext()
     momentum = args.outer_momentum
@@ -228,7 +230,7 @@ def synchronizing(
 
 
 class Report:
-    """Prints a line of JSON now and then, on rank 0."""
+    """Logger that prints a line of JSON from time to time, on rank 0."""
 
     def __init__(self, every: int = 10) -> None:
         self._every, self._start = every, time.perf_counter()
@@ -245,7 +247,7 @@ class Report:
 
 
 def shard(length: int, generator: torch.Generator) -> torch.Tensor:
-    """This rank's share of a shuffle of ``range(length)``; all ranks' shares are equally long."""
+    """Return this rank's share of a shuffle of ``range(length)``. All shares have equal length."""
     order = torch.randperm(length, generator=generator)
     world_size = dist.get_world_size()
     return order[: length // world_size * world_size][dist.get_rank() :: world_size]

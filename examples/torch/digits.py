@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def load():
-    """((images, labels) to train on, the same to test with)."""
+    """Return ((images, labels) for training, the same for testing)."""
     from sklearn.datasets import load_digits
 
     digits = load_digits()

@@ -1,9 +1,9 @@
-"""Trains a small network on scikit-learn's digits, whatever happens to single workers.
+"""Trains a small network on scikit-learn's digits while single workers may fail.
 
     hipress launch --elastic -n 4 --min-workers 2 python examples/torch/elastic.py
 
-Kill any of the processes: the others go on with the same step, and its successor joins them. With
---sync-every 30 they synchronize weights every 30 steps (DiLoCo), and go on as if nothing happened.
+Kill any of the processes: the remaining ones repeat the step, and the restarted worker joins them.
+With --sync-every 30 they synchronize weights every 30 steps (DiLoCo), and repeat no step.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def main() -> None:
     @elastic.run
     def train(state: elastic.State) -> None:
         while state.step < args.steps:
-            # By the step alone, so that a step which is repeated has the same images.
+            # The seed depends on the step alone, so that a repeated step has the same images.
             generator = torch.Generator().manual_seed(args.seed * 1_000_003 + state.step)
             batch = torch.randint(len(images), (BATCH,), generator=generator)
             mine = batch[state.rank :: state.size]

@@ -1,4 +1,4 @@
-"""The networks of the examples, from torch.nn alone."""
+"""Networks of the examples, from torch.nn alone."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ VGG19 += (512, 512, 512, 512, "M", 512, 512, 512, 512, "M")
 
 
 def small_cnn() -> nn.Module:
-    """For 8x8 gray images: 3 convolutions, 2 dense layers, 161,974 weights."""
+    """Return a CNN for 8x8 gray images: 3 convolutions, 2 dense layers, 161,974 weights."""
     return nn.Sequential(
         nn.Conv2d(1, 32, 3, padding=1),
         nn.ReLU(),
@@ -38,12 +38,14 @@ def vgg(
     plan: Sequence[int | str] = VGG19,
     batch_norm: bool = False,
 ) -> nn.Module:
-    """VGG19 (Simonyan and Zisserman 2015), by default with its 143,667,240 weights.
+    """Return VGG19 (Simonyan and Zisserman 2015), by default with its 143,667,240 weights.
 
-    :param hidden: the size of the dense layers
-    :param width: scales the convolutions' channels
-    :param plan: the convolutions' channels, and "M" where the image is halved; or VGG11
-    :param batch_norm: after each convolution, so that it learns from any initial weights
+    Args:
+        hidden: Size of the dense layers.
+        width: Factor of the convolutions' channels.
+        plan: The convolutions' channels, and "M" where the image is halved; or VGG11.
+        batch_norm: Whether normalization follows each convolution, so that it learns from any
+            initial weights.
     """
     layers: list[nn.Module] = []
     channels = 3
@@ -71,7 +73,7 @@ def vgg(
 
 
 class Bottleneck(nn.Module):
-    """ResNet's 1x1, 3x3, 1x1 block around a shortcut."""
+    """ResNet's block of 1x1, 3x3 and 1x1 convolutions with a shortcut."""
 
     def __init__(self, channels: int, inner: int, stride: int) -> None:
         super().__init__()
@@ -97,7 +99,7 @@ class Bottleneck(nn.Module):
 
 
 def resnet50(classes: int = 1000) -> nn.Module:
-    """ResNet50 (He et al. 2016, version 1.5), 25,557,032 weights."""
+    """Return ResNet50 (He et al. 2016, version 1.5), 25,557,032 weights."""
     layers: list[nn.Module] = [
         nn.Conv2d(3, 64, 7, 2, 3, bias=False),
         nn.BatchNorm2d(64),
@@ -126,7 +128,7 @@ class CharLstm(nn.Module):
 
 
 class Block(nn.Module):
-    """A transformer block: causal attention and a feed-forward layer, each after a norm."""
+    """Transformer block: causal attention and a feed-forward layer, each after a norm."""
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
@@ -147,7 +149,7 @@ class Block(nn.Module):
 
 
 class Gpt(nn.Module):
-    """A small GPT-2 over characters."""
+    """Small GPT-2 over characters."""
 
     def __init__(
         self, vocabulary: int, width: int = 192, layers: int = 4, heads: int = 6, context: int = 64

@@ -23,7 +23,7 @@ CONTEXT = 64
 
 
 class Text:
-    """Characters as numbers; the last tenth is for validation."""
+    """Characters as numbers. The last tenth is for validation."""
 
     def __init__(self) -> None:
         from pydoc_data.topics import topics
@@ -35,14 +35,14 @@ class Text:
         self._train, self._test = data[: -len(data) // 10], data[-len(data) // 10 :]
 
     def batch(self, size: int, generator: torch.Generator, test: bool = False) -> torch.Tensor:
-        """int64[size, CONTEXT + 1] from random places."""
+        """Return int64[size, CONTEXT + 1] from random positions."""
         data = self._test if test else self._train
         at = torch.randint(len(data) - CONTEXT, (size, 1), generator=generator)
         return data[at + torch.arange(CONTEXT + 1)]
 
 
 def loss_of(model: torch.nn.Module, text: torch.Tensor) -> torch.Tensor:
-    """The mean cross-entropy of the next character, in nats."""
+    """Return the mean cross-entropy of the next character, in nats."""
     return F.cross_entropy(model(text[:, :-1]).flatten(0, 1), text[:, 1:].flatten())
 
 
@@ -70,7 +70,7 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
 
 
 def train(args: argparse.Namespace, report: Callable[..., None]) -> None:
-    """Trains a model, and reports the loss on the way and on held-out text in the end."""
+    """Train a model, and report the loss during training and on held-out text at the end."""
     torch.manual_seed(args.seed)
     text = Text()
     model = make(args.model, len(text.characters), args.width, args.layers)
@@ -87,8 +87,8 @@ def train(args: argparse.Namespace, report: Callable[..., None]) -> None:
             loss = loss_of(model, text.batch(args.batch_size, generator))
             loss.backward()
             if common.may_clip(args, step):
-                # What compression delays comes in larger lumps: to clip those would lose it for
-                # good.
+                # Compression sends delayed gradients in larger values. Clipping would lose these
+                # permanently.
                 torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
             report(step, loss)

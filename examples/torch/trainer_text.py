@@ -20,7 +20,7 @@ from hipress.torch.huggingface import compress_trainer
 
 
 class Pieces(torch.utils.data.Dataset):
-    """Random pieces of the text, the same ones in every run."""
+    """Random pieces of the text, the same in every run."""
 
     def __init__(self, text: Text, count: int) -> None:
         self._data = text.batch(count, torch.Generator().manual_seed(0))
@@ -63,7 +63,7 @@ def main() -> None:
             save_steps=100,
             save_total_limit=2,
             use_cpu=True,
-            max_grad_norm=0,  # clipping a mean of compressed gradients loses what they caught up on
+            max_grad_norm=0,  # clipping a mean of compressed gradients loses delayed parts
             ddp_find_unused_parameters=False,
             report_to="none",
             disable_tqdm=True,

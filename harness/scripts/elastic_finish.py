@@ -1,6 +1,6 @@
-"""The worker of slot 0 ends well, the other one later.
+"""Worker that ends: slot 0's normally, the other one later.
 
-Arguments: exit status of slot 1, or 'late' where it dies once and its successor comes too late.
+Arguments: exit status of slot 1, or 'late' if it dies once and its successor comes too late.
 """
 
 import os

@@ -1,10 +1,10 @@
-"""Prints which process it is and sleeps until file "end" appears.
+"""Worker that prints its process and sleeps until file "end" appears.
 
 Environment variables:
 
 - DIE: slots, or slots and restarts ("1.0 1.1"), whose processes end with exit status STATUS (1)
 - LATE: seconds that a worker sleeps at its end, times its slot
-- CHILD: it has a child in a session of its own
+- CHILD: it has a child in a separate session
 - PRINTS_ENDS: it prints which processes of the job have ended
 """
 

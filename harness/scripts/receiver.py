@@ -1,4 +1,4 @@
-"""Receives a stream and prints its rate in bits/s; argument: the address to listen at."""
+"""Receiver of a stream, which prints its rate in bits/s; argument: the address to listen at."""
 
 import socket
 import sys

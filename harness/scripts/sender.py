@@ -1,4 +1,4 @@
-"""Sends a stream; arguments: address, port, bytes."""
+"""Sender of a stream; arguments: address, port, bytes."""
 
 import socket
 import sys

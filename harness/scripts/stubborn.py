@@ -1,4 +1,4 @@
-"""Sleeps, with a daemon that ignores SIGTERM in a session of its own."""
+"""Sleeping process, with a daemon in a separate session that ignores SIGTERM."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""The description of a compression behind every front end."""
+"""Description of a compression, which all front ends share."""
 
 from __future__ import annotations
 
@@ -16,38 +16,43 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 AUTO = "auto"
-"""The topology that goes by the job; the plan that is measured; the type that the ranks choose."""
+"""Value of three settings: the job's default topology, a measured plan, or a type that the ranks
+choose."""
 LOW_RANK = "powersgd"
-"""The compression type that is none of CompLL's codecs."""
+"""Compression type that is not a codec of CompLL."""
 MAX_RANK = 32
-"""The highest rank of a low-rank compression; above it all time goes into arithmetic."""
+"""Largest rank of a low-rank compression. With larger ones arithmetic dominates."""
 _EVERYWHERE = ("type", "topology", "min_size", "devices_per_host", "plan", "entropy")
 """Fields that most front ends have."""
 
 
 @dataclass(frozen=True)
 class CompressionConfig:
-    """A compression, checked when it is made. What is None is up to the front end.
+    """Compression, which is checked when it is made. The front end decides about values of None.
 
     >>> config = hipress.CompressionConfig("dgc", {"ratio": 0.001}, warmup_steps=500)
     >>> hipress.torch.compress(model, config)
 
-    :param type: a codec's name, see :func:`hipress.codecs`; in PyTorch also "powersgd"; or
-        "auto", which chooses by what the ranks measure
-    :param params: its parameters, by name
-    :param topology: a name in :data:`hipress.topology.TOPOLOGIES`, or "auto"
-    :param min_size: gradients of fewer elements go uncompressed
-    :param warmup_steps: PyTorch, elastic jobs: steps in which gradients go uncompressed
-    :param devices_per_host: workers on each host, for a topology that tells hosts apart
-    :param plan: a file of ``hipress plan``, or its decisions by gradient: they go before min_size;
-        or "auto": min_size is measured
-    :param encode_on: PyTorch: "host" or "device", where gradients on a GPU are encoded
-    :param shared_momentum: PyTorch: the factor of the last result that is added to every gradient
-        before it is encoded, from 0 (none) to below 1
-    :param entropy: whether an entropy coder makes the codec's payloads shorter, for slow links: the
-        same values in fewer bytes, and more time to encode and decode. May be in ``params``, too
-    :param pull: key-value stores: "auto", "none" or "same", whether what is pulled is compressed
-    :raises ValueError: in one sentence, for a name or value that is not allowed
+    Args:
+        type: A codec's name, see :func:`hipress.codecs`; in PyTorch also "powersgd"; or "auto",
+            which chooses by measurements of the ranks.
+        params: Parameters of the codec, by name.
+        topology: A name in :data:`hipress.topology.TOPOLOGIES`, or "auto".
+        min_size: Elements below which gradients are not compressed.
+        warmup_steps: PyTorch, elastic jobs: steps in which gradients are not compressed.
+        devices_per_host: Workers on each host, for a topology that distinguishes hosts.
+        plan: A file of ``hipress plan``, or its decisions by gradient, which override min_size; or
+            "auto", which measures min_size.
+        encode_on: PyTorch: "host" or "device", where gradients on a GPU are encoded.
+        shared_momentum: PyTorch: factor of the last result that is added to every gradient before
+            it is encoded, from 0 (none) to below 1.
+        entropy: Whether an entropy coder makes the codec's payloads smaller, for slow links: the
+            same values in fewer bytes, with more time to encode and decode. May also be in
+            ``params``.
+        pull: Key-value stores: "auto", "none" or "same", whether pulled values are compressed.
+
+    Raises:
+        ValueError: For an invalid name or value.
     """
 
     type: str = "none"
@@ -86,7 +91,7 @@ class CompressionConfig:
         self._set(decisions=self._load_plan())
 
     def _set(self, **values: object) -> None:
-        """Sets attributes while the object is being made."""
+        """Set attributes during construction."""
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
@@ -149,24 +154,27 @@ class CompressionConfig:
 
     @property
     def codec_params(self) -> dict[str, object]:
-        """What :class:`hipress.Compressor` takes beside the type."""
+        """Arguments of :class:`hipress.Compressor` other than the type."""
         return {**self.params, "entropy": 1} if self.entropy else dict(self.params)
 
     @property
     def rank(self) -> int:
-        """The rank of a low-rank compression; 0 for a codec."""
+        """Rank of a low-rank compression, or 0 for a codec."""
         return self.params.get("rank", 1) if self.type == LOW_RANK else 0
 
     @classmethod
     def of(
         cls, compression: str | Mapping[str, object] | CompressionConfig, **settings: object
     ) -> Self:
-        """The configuration that a user's argument describes.
+        """Return the configuration that a user's argument describes.
 
-        :param compression: a type's name; a mapping with "type", the codec's parameters, and any
-            other field of this class; or a configuration
-        :param settings: fields that are given beside it; one at its default says nothing
-        :raises ValueError: in one sentence, for what is not allowed, or said twice
+        Args:
+            compression: A type's name; a mapping with "type", the codec's parameters, and any other
+                field of this class; or a configuration.
+            settings: Further fields. One with its default value counts as not given.
+
+        Raises:
+            ValueError: For an invalid value, or one that is given twice.
         """
         own = {f.name: f.default for f in fields(cls)}
         given = {name: value for name, value in settings.items() if value != own[name]}
@@ -191,15 +199,22 @@ class CompressionConfig:
         return cls(**{"params": params, **said, **given})
 
     def warm_up(self) -> tuple[dict[str, object], int]:
-        """The codec's own parameters, and the steps in which gradients go uncompressed. A codec
-        with a warm-up of its own (dgc) takes these over, unless its parameters say how long."""
+        """Return the codec's own parameters, and the number of steps without compression.
+
+        A codec with its own warm-up (dgc) makes these steps itself, unless its parameters set its
+        warm-up.
+        """
         params, steps = dict(self.params), self.warmup_steps
         if steps and "warmup" in codecs()[self.type].params and "warmup" not in params:
             params, steps = {**params, "warmup": steps}, 0
         return params, steps
 
     def refuse_auto(self) -> None:
-        """:raises ValueError: for type "auto", which not every front end takes"""
+        """Check that the type is not "auto", which not every front end supports.
+
+        Raises:
+            ValueError: If it is.
+        """
         if self.type == AUTO:
             raise ValueError(
                 "type 'auto' is not for what this is: it is for DDP models, FSDP2, "
@@ -208,7 +223,11 @@ class CompressionConfig:
             )
 
     def refuse_low_rank(self, where: str) -> None:
-        """:raises ValueError: for a low-rank compression, which ``where`` cannot take"""
+        """Check that this is no low-rank compression, which ``where`` does not support.
+
+        Raises:
+            ValueError: If it is one.
+        """
         if self.rank:
             raise ValueError(
                 f"{self.type} needs whole gradients by name and shape, which {where} does not "
@@ -216,10 +235,12 @@ class CompressionConfig:
             )
 
     def store_params(self) -> dict[str, object]:
-        """Parameters of a key-value store's native part, by name; of type "auto" those until a
-        codec is chosen.
+        """Return the parameters of a key-value store's native part, by name.
 
-        :raises ValueError: in one sentence, for what a store does not have
+        For type "auto" they are those until a codec is chosen.
+
+        Raises:
+            ValueError: For a setting that stores do not support.
         """
         for name in ("warmup_steps", "encode_on", "shared_momentum"):
             if getattr(self, name) != _default(name):
@@ -233,11 +254,13 @@ class CompressionConfig:
         return params
 
     def check_sums(self, names: Collection[str]) -> None:
-        """Refuses what workers that sum gradients of these names among themselves do not have.
+        """Check that workers without servers can sum gradients of these names with this
+        compression.
 
-        :raises ValueError: in one sentence
+        Raises:
+            ValueError: If they cannot.
         """
-        replace(self, warmup_steps=0).store_params()  # which this can do that stores cannot
+        replace(self, warmup_steps=0).store_params()  # supported here, but not by stores
         if self.pull == "none":
             raise ValueError("pull is for kvstores: workers exchange sums compressed, too")
         if self.plan == AUTO:
@@ -258,12 +281,12 @@ class CompressionConfig:
 
 
 def _default(name: str) -> object:
-    """The default of a setting; not of params, whose default is made."""
+    """Return the default of a setting except params, whose default is made."""
     return CompressionConfig.__dataclass_fields__[name].default
 
 
 def _truth(name: str, value: object) -> bool:
-    """A truth value, which may come as text, as compression parameters do."""
+    """Return a truth value, which may be given as text in compression parameters."""
     for truth, words in ((True, ("1", "true")), (False, ("0", "false"))):
         if str(value).lower() in words:
             return truth
@@ -271,7 +294,7 @@ def _truth(name: str, value: object) -> bool:
 
 
 def _whole(name: str, value: object) -> int:
-    """A whole number of 0 or more, which may come as text, as compression parameters do."""
+    """Return a whole number of 0 or more, which may be given as text in compression parameters."""
     try:
         if isinstance(value, bool) or (isinstance(value, str) and not value.isdecimal()):
             raise TypeError
@@ -284,9 +307,9 @@ def _whole(name: str, value: object) -> int:
 
 
 def difference(left: str, right: str | None) -> str:
-    """Two texts, from where they begin to differ if they are long."""
+    """Return two texts, if long from where they begin to differ."""
     right, most = str(right), 160
     unlike = (i for i, (a, b) in enumerate(zip(left, right)) if a != b)
-    at = next(unlike, min(len(left), len(right)))  # one may be the other's beginning
+    at = next(unlike, min(len(left), len(right)))  # one may be a prefix of the other
     at = max(0, at - 40) if max(len(left), len(right)) > most else 0
     return " and ".join(repr(text[at : at + most]) for text in (left, right))

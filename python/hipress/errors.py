@@ -1,7 +1,7 @@
-"""The errors of this package: one hierarchy, whose attributes programs decide by.
+"""Errors of this package: one hierarchy, with attributes for decisions of programs.
 
-Errors of other libraries that have only a text are classified in one place of each front end:
-``hipress/torch/errors.py`` does for those of Gloo.
+Errors of other libraries that have only a text are classified in one place per front end. For
+example, ``hipress/torch/errors.py`` classifies those of Gloo.
 """
 
 from __future__ import annotations
@@ -10,8 +10,10 @@ import enum
 from typing import TypeVar
 
 CAME_LATE = 79
-"""What an elastic worker that waited to take part ends with, for its launcher, if the others have
-come to the end of training; they may still save. No status of sysexits.h or of a shell's."""
+"""Exit status of an elastic worker that waited to join when training ended, for its launcher.
+
+All other workers may still be saving. No status of sysexits.h or of a shell has this number.
+"""
 
 _Kind = TypeVar("_Kind", bound=Exception)
 
@@ -24,19 +26,17 @@ Cause = enum.IntEnum("Cause", "NONE DIED LEFT TIMED_OUT REPORTED NOT_COMPUTED", 
 
 
 class HipressError(RuntimeError):
-    """The job failed, or a call was wrong; the message is a sentence for the user.
+    """Failure of the job, or a wrong call. The message is for users.
 
     Attributes:
-        code: What has failed; ``Code.NONE`` if the error does not come from the native library.
-        cause: What happened to the node at fault.
+        code: Kind of failure; ``Code.NONE`` if the error does not come from the native library.
+        cause: Event at the node at fault.
         role: Role of that node, "worker", "server" or "scheduler". None if no node is at fault, or
-            it is not known.
-        rank: Rank of that node among those of its role, as the sentence counts ranks, or None.
+            it is unknown.
+        rank: Rank of that node among those of its role, as the message counts ranks, or None.
     """
 
-    __module__ = (
-        "hipress.runtime.node"  # where users import it from, and so what they read in a traceback
-    )
+    __module__ = "hipress.runtime.node"  # the users' import path, which tracebacks show
 
     def __init__(
         self,
@@ -63,9 +63,12 @@ class HipressError(RuntimeError):
 
 
 def not_installed(error: ModuleNotFoundError, framework: str, sentence: str) -> ImportError:
-    """What to raise when the import of a framework fails: the sentence, if it is not installed.
+    """Return the error to raise when the import of a framework fails.
 
-    :param error: what the import raised; it is returned if the framework lacks something itself
+    Args:
+        error: Error of the import. It is returned if the framework lacks a dependency.
+        framework: Name of the framework's module.
+        sentence: Message if the framework is not installed.
     """
     if error.name != framework:
         return error

@@ -84,20 +84,23 @@ def _register(names: tuple[str, ...]) -> None:
 
 
 def install() -> None:
-    """Makes mx.kv.create("dist_sync") and MXNet's other distributed types create ours."""
+    """Make mx.kv.create("dist_sync") and MXNet's other distributed types create ours."""
     _register(STOCK_NAMES)
 
 
 def load_operators() -> None:
-    """Every codec as operators of MXNet: see mxnet_hipress.operators."""
+    """Register every codec as operators of MXNet; see mxnet_hipress.operators."""
     from mxnet_hipress import operators
 
     operators.register()
 
 
 def _guard(create: Callable[..., object]) -> Callable[..., object]:
-    """mx.kv.create, for workers: MXNet takes every name with "dist" in it for a store of its own,
-    which would wait for ever for servers that are not MXNet's."""
+    """Return mx.kv.create with a check of the store's name, for workers.
+
+    MXNet creates its own store for every name that contains "dist". That store would wait forever
+    for MXNet's servers.
+    """
 
     @functools.wraps(create)
     def checked(name: str = "local") -> object:

@@ -1,5 +1,7 @@
-"""`python -m mxnet_hipress SCRIPT ARGS` (or `-m MODULE ARGS`): runs an unmodified MXNet script
-whose distributed key-value stores are ours."""
+"""Runner of unmodified MXNet scripts, whose distributed key-value stores become HiPress's.
+
+Usage: `python -m mxnet_hipress SCRIPT ARGS`, or `python -m mxnet_hipress -m MODULE ARGS`.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from mxnet_hipress import _job, elastic_store
 
 
 def main() -> None:
-    """Runs the script named on the command line as __main__, with the arguments that follow."""
+    """Run the script named on the command line as __main__, with the arguments that follow."""
     arguments = sys.argv[1:]
     as_module = arguments[:1] == ["-m"]
     if as_module:

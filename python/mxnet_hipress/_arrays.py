@@ -1,4 +1,4 @@
-"""A key's arrays, one a device: whether they fit it, their sum, and copies of what was pulled."""
+"""Arrays of a key, one per device: checks, their sum, and copies of the pulled result."""
 
 from __future__ import annotations
 
@@ -16,10 +16,15 @@ if TYPE_CHECKING:
 
 
 def check(key: Key, arrays: list[mx.nd.NDArray], verb: str) -> None:
-    """Refuses what has not the dtype and size that the key was initialised with.
+    """Check that arrays have the dtype and size with which the key was initialized.
 
-    :param verb: what is to be done with them: "push"
-    :raises MXNetError: naming both
+    Args:
+        key: An initialized key.
+        arrays: The arrays, one per device.
+        verb: The operation for the error message, for example "push".
+
+    Raises:
+        MXNetError: If an array differs. The message names both.
     """
     for array in arrays:
         flag = _engine.dtype_flag(array)
@@ -37,9 +42,10 @@ def check(key: Key, arrays: list[mx.nd.NDArray], verb: str) -> None:
 
 
 def check_dense(key: Key, arrays: list[mx.nd.NDArray]) -> None:
-    """Refuses arrays that a dense key cannot be pulled into.
+    """Check that a dense key can be pulled into the arrays.
 
-    :raises MXNetError: as :func:`check` does, or naming the storage type
+    Raises:
+        MXNetError: As :func:`check` does, or if an array is not dense.
     """
     check(key, arrays, "pull")
     for array in arrays:
@@ -48,7 +54,8 @@ def check_dense(key: Key, arrays: list[mx.nd.NDArray]) -> None:
 
 
 def total(key: Key, arrays: list[mx.nd.NDArray]) -> mx.nd.NDArray:
-    """The sum over devices: the array itself if it is the only one and on the CPU."""
+    """Return the sum over devices, which is the array itself if there is one and it is on the
+    CPU."""
     check(key, arrays, "push")
     arrays = [a if a.stype == "default" else a.tostype("default") for a in arrays]
     if len(arrays) == 1 and on_cpu(arrays[0]):
@@ -61,7 +68,7 @@ def total(key: Key, arrays: list[mx.nd.NDArray]) -> mx.nd.NDArray:
 
 
 def spread(source: mx.nd.NDArray, arrays: list[mx.nd.NDArray]) -> None:
-    """Copies an array into all others of a list that may hold it, too."""
+    """Copy an array into all other arrays of a list. The list may contain the array itself."""
     source = source.as_nd_ndarray()
     for array in arrays:
         target = array.as_nd_ndarray()
@@ -70,5 +77,5 @@ def spread(source: mx.nd.NDArray, arrays: list[mx.nd.NDArray]) -> None:
 
 
 def on_cpu(array: mx.nd.NDArray) -> bool:
-    """Whether native code can read it in place."""
+    """Return whether native code can read the array in place."""
     return array.context.device_type != "gpu"

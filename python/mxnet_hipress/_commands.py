@@ -1,4 +1,4 @@
-"""Commands by which workers ask servers for more than pushes and pulls."""
+"""Commands of workers to servers, beyond pushes and pulls."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import enum
 import struct
 
 STORE_SHIFT = 32
-"""A key's number on the servers: its store's number, shifted by this, and its own."""
+"""Number of bits by which a store's number is shifted in the servers' key numbers."""
 
 _STORE = struct.Struct("<I")
 
@@ -14,7 +14,7 @@ _STORE = struct.Struct("<I")
 class Head(enum.IntEnum):
     """Head of a command, whose body starts with the store's number.
 
-    0 is MXNet's; ours lie above all that scripts are likely to use.
+    0 is MXNet's. The other values are larger than those that scripts are likely to use.
     """
 
     SET_OPTIMIZER = 0
@@ -24,28 +24,29 @@ class Head(enum.IntEnum):
     GET_STATES = 0x48690002
     """Body: b"1" to include the optimizer. Answer: from mxnet.optimizer.Updater.get_states."""
     SET_STATES = 0x48690003
-    """Body: what GET_STATES gave."""
+    """Body: the answer of GET_STATES."""
     SET_RATE = 0x48690008
     """Body: the learning rate, in digits."""
     VALUE_OF_ROWS = 0x48690004
-    """Command of worker 0, before its INIT_ROWS. Body: _rows.Rows with values."""
+    """Command of worker 0, sent before its INIT_ROWS. Body: _rows.Rows with values."""
     INIT_ROWS = 0x48690005
-    """Command of every worker; answered when all have asked. Body: _rows.TableShape."""
+    """Command of every worker, answered when all workers have sent it. Body: _rows.TableShape."""
     PUSH_ROWS = 0x48690006
     """Body: _rows.Rows with values."""
     PULL_ROWS = 0x48690007
-    """Body: _rows.Rows without. Answer: the values; when this worker's pushes are in them."""
+    """Body: _rows.Rows without values. Answer: the values, which include this worker's pushes."""
 
 
 def pack(store: int, body: bytes) -> bytes:
-    """The body of a command about a store."""
+    """Return the body of a command about a store."""
     return _STORE.pack(store) + body
 
 
 def unpack(body: bytes) -> tuple[int, bytes]:
-    """The store's number, and what `pack` was given.
+    """Return the store's number and the body that `pack` received.
 
-    :raises ValueError: if the body is too short to come from `pack`
+    Raises:
+        ValueError: If the body is too short.
     """
     if len(body) < _STORE.size:
         raise ValueError(f"a command's body starts with a store's number, got {len(body)} bytes")

@@ -1,4 +1,4 @@
-"""Imports MXNet 1.9 where its import alone would fail or never return."""
+"""Import of MXNet 1.9 where a plain import would fail or never return."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ _ALIASES = ("bool", "int", "float", "complex", "object", "str")
 
 
 def restore_numpy_aliases() -> None:
-    """Gives NumPy 1.24 and later the aliases (np.bool, ...) that MXNet uses while it is imported.
+    """Add the aliases (np.bool, ...) that MXNet's import needs to NumPy 1.24 and later.
 
-    :raises ImportError: with NumPy 2, which MXNet 1.9 cannot work with
+    Raises:
+        ImportError: With NumPy 2, which MXNet 1.9 does not support.
     """
     import numpy
 
@@ -29,9 +30,11 @@ def restore_numpy_aliases() -> None:
 
 
 def import_mxnet() -> ModuleType:
-    """MXNet, also in a server, where DMLC_ROLE would make `import mxnet` serve and never return.
+    """Import MXNet and return it, even in a server, where a plain import would serve and not
+    return.
 
-    :raises ImportError: if MXNet or a NumPy that it works with is not installed
+    Raises:
+        ImportError: If MXNet or a compatible NumPy is not installed.
     """
     restore_numpy_aliases()
     role = os.environ.get("DMLC_ROLE")

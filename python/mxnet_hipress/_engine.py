@@ -1,4 +1,4 @@
-"""MXNet arrays in and out of the native store: include/hipress/mxnet.h in Python."""
+"""Operations of the native store on MXNet arrays: include/hipress/mxnet.h in Python."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from hipress.errors import Cause
 from hipress.native.library import abi, call, check_call, lib
 
 _ERROR_SECONDS = 5.0
-"""Seconds in which MXNet is to tell why."""
+"""Seconds to wait for MXNet's error message."""
 
 
 def bind() -> None:
-    """Connects the native library with the MXNet of this process.
+    """Connect the native library with the MXNet of this process.
 
-    :raises MXNetError: if this MXNet lacks a function that is needed
+    Raises:
+        MXNetError: If this MXNet lacks a function that the library needs.
     """
     naive = os.environ.get("MXNET_ENGINE_TYPE") == "NaiveEngine"
     path = getattr(_LIB, "_name", None) or mx.libinfo.find_lib_path()[0]
@@ -30,16 +31,17 @@ def bind() -> None:
 
 
 def dtype_flag(array: mx.nd.NDArray) -> int:
-    """MXNet's type flag of an array."""
+    """Return MXNet's type flag of an array."""
     flag = ctypes.c_int()
     check_mxnet(_LIB.MXNDArrayGetDType(array.handle, ctypes.byref(flag)))
     return flag.value
 
 
 def data_pointer(array: mx.nd.NDArray) -> int:
-    """Address of a CPU array's elements, once it is computed. Blocks.
+    """Return the address of a CPU array's elements. Blocks until MXNet has computed the array.
 
-    :raises MXNetError: if computing it failed
+    Raises:
+        MXNetError: If the computation failed.
     """
     array.wait_to_read()
     pointer = ctypes.c_void_p()
@@ -48,10 +50,10 @@ def data_pointer(array: mx.nd.NDArray) -> int:
 
 
 def _scheduled(code: int) -> bool:
-    """False if the array is of another kind, which is up to the caller.
+    """Return False if the caller must handle the array, which is of an unsupported kind.
 
-    :raises MXNetError: what the library says; after a gradient that failed, with MXNet's error
-        behind it
+    Raises:
+        MXNetError: The library's error. After a failed gradient, MXNet's error is its cause.
     """
     if code == 0:
         return True
@@ -66,8 +68,10 @@ def _scheduled(code: int) -> bool:
 
 
 def _first_error() -> MXNetError | None:
-    """The first error of all that was scheduled; None if MXNet does not tell it soon: other
-    operations may wait for other workers."""
+    """Return the first error of all scheduled operations, or None if MXNet does not report it soon.
+
+    Other operations may be waiting for other workers.
+    """
     errors = []
 
     def wait() -> None:
@@ -83,29 +87,29 @@ def _first_error() -> MXNetError | None:
 
 
 def key_handle(node, key: int, name: bytes, n: int, dtype: int) -> ctypes.c_void_p:
-    """A key for the calls below; see HipressMXKeyCreate."""
+    """Return a handle of a key for the calls below; see HipressMXKeyCreate."""
     what = key, name, n, dtype
     return ctypes.c_void_p(call(lib.HipressMXKeyCreate, node, *what, kind=MXNetError))
 
 
 def push(key: ctypes.c_void_p, array: mx.nd.NDArray, priority: int) -> bool:
-    """Schedules a push; see HipressMXPush.
+    """Schedule a push; see HipressMXPush.
 
-    :return: False, and nothing is scheduled, if the array is sparse, on a GPU or not of the key's
-        size and dtype
+    Returns:
+        False, without scheduling, if the array is sparse, on a GPU, or of another size or dtype.
     """
     return _scheduled(lib.HipressMXPush(key, array.handle, priority))
 
 
 def pull(key: ctypes.c_void_p, array: mx.nd.NDArray, priority: int) -> bool:
-    """Schedules a pull into an array, as :func:`push` does."""
+    """Schedule a pull into an array, as :func:`push` does."""
     return _scheduled(lib.HipressMXPull(key, array.handle, priority))
 
 
 def push_pull(
     key: ctypes.c_void_p, array: mx.nd.NDArray, out: mx.nd.NDArray, priority: int
 ) -> bool:
-    """Schedules a push of one array and the pull into the same or another one, as :func:`push`."""
+    """Schedule a push of an array and a pull into the same or another array, as :func:`push`."""
     return _scheduled(lib.HipressMXPushPull(key, array.handle, out.handle, priority))
 
 
@@ -128,11 +132,15 @@ def schedule(
     priority: int,
     start: Callable[[Callable[[str], None]], None],
 ) -> None:
-    """Schedules an operation that the caller carries out; see HipressMXSchedule.
+    """Schedule an operation that the caller carries out; see HipressMXSchedule.
 
-    :param array: of any kind, that nobody else changes
-    :param start: called on any thread when the array is ready, with a function to be called, with
-        "" or a sentence, when the operation is over; must not block
+    Args:
+        key: The key's handle.
+        array: An array of any kind. No other code may change it.
+        writes: Whether the operation writes the array.
+        priority: MXNet's priority; a higher one goes first.
+        start: Function called on any thread when the array is ready. It must not block. Its
+            argument is a function to call at the end, with "" or an error message.
     """
     number = next(_numbers)
     _starts[number] = start
@@ -145,10 +153,10 @@ def schedule(
 
 
 def flush(node) -> None:
-    """Lets what is ready enter the store now; see HipressMXFlush."""
+    """Pass all ready operations to the store now; see HipressMXFlush."""
     check_call(lib.HipressMXFlush(node), MXNetError)
 
 
 def close(node) -> None:
-    """Lets later operations fail; before the node stops."""
+    """Make all later operations fail. Called before the node stops."""
     check_call(lib.HipressMXClose(node), MXNetError)

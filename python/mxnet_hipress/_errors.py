@@ -1,4 +1,4 @@
-"""Our errors as MXNet's."""
+"""Conversion of HiPress's errors to MXNet's."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hipress.errors import HipressError
 
 @contextlib.contextmanager
 def sentences() -> Iterator[None]:
-    """Turns our errors into MXNet's."""
+    """Raise MXNetError in place of HiPress's errors and ValueErrors."""
     try:
         yield
     except (HipressError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""Membership of this worker in the job: joined when the first store is created, left at exit."""
+"""Membership of this worker in its job: it joins with the first store and leaves at exit."""
 
 from __future__ import annotations
 
@@ -19,38 +19,38 @@ _job: Job | None = None
 
 
 class WorkerNode(Node):
-    """The node, with errors and an end as MXNet's users expect them."""
+    """Node of a worker, with the errors and the exit behavior that MXNet's users expect."""
 
     Error = MXNetError
-    exits_at_once = True  # what MXNet still has to do, in a job that failed, may never end
+    exits_at_once = True  # pending operations of MXNet in a failed job may never end
 
     def __init__(self, sync: bool) -> None:
         super().__init__()
         self.set_sync(sync)
         self.sparse = SparseStore(self, sync)
         self.optimizers: dict[int, opt.Optimizer] = {}
-        """Those of the servers, or of all workers alike without servers, by store, if known."""
+        """Optimizers by store, if known: the servers', or the workers' in a job without servers."""
 
     def allows_feedback(self) -> bool | None:
-        """Whether the optimizers of all stores bear error feedback; None: one is not known."""
+        """Return whether the optimizers of all stores support error feedback, None if unknown."""
         if not all(map(bears_feedback, self.optimizers.values())):
             return False
         stores = {key >> STORE_SHIFT for key in self.known_keys if key < FIRST_KEY}
         return True if stores and stores <= set(self.optimizers) else None
 
     def settle(self) -> None:
-        """Blocks until MXNet has computed everything, and the stores have sent it."""
+        """Block until MXNet has computed everything and the stores have sent it."""
         mx.nd.waitall()
         super().settle()
         self.sparse.close()
 
     def disconnect(self) -> None:
-        """Takes MXNet's engine off the node."""
+        """Disconnect MXNet's engine from the node."""
         _engine.close(self.handle)
 
 
 class Job:
-    """The node and what its stores share."""
+    """The node and the state that its stores share."""
 
     def __init__(self, sync: bool) -> None:
         _engine.bind()
@@ -58,15 +58,17 @@ class Job:
         self.node = WorkerNode(sync)
         self.sparse = self.node.sparse
         self.compresses = False
-        """Whether gradients are compressed, as any of the stores has been told last."""
+        """Whether gradients are compressed, by the last setting of any store."""
         self.stores = 0
-        """Stores that this process has created; all workers create the same, in the same order."""
+        """Number of stores created by this process. All workers create the same ones in the same
+        order."""
 
 
 def join(sync: bool) -> Job:
-    """The job of this process; joins it if this is the first call.
+    """Return the job of this process, and join it in the first call.
 
-    :raises MXNetError: if it cannot be joined, or was joined in the other mode
+    Raises:
+        MXNetError: If joining fails, or the process has joined in the other mode.
     """
     global _job
     if _job is None:
@@ -83,5 +85,5 @@ def join(sync: bool) -> Job:
 
 
 def current() -> Job | None:
-    """The job, if this process has joined one."""
+    """Return the job, if this process has joined one."""
     return _job

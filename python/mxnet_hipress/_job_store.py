@@ -1,4 +1,4 @@
-"""A store's place in its job."""
+"""Base of stores that belong to a job."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from mxnet_hipress._store import Store
 
 
 class JobStore(Store):
-    """What a store has of its job, before it has a key: rank, sizes, commands, counters.
+    """Store with the parts that need no key: rank, sizes, commands, counters.
 
-    :param name: the type that scripts see, e.g. "dist_sync"
+    Args:
+        name: The store's type as scripts see it, for example "dist_sync".
     """
 
     def __init__(self, name: str) -> None:
@@ -36,15 +37,16 @@ class JobStore(Store):
         return self._node.num_servers
 
     def num_dead_node(self, node_id: int = 7) -> int:
-        """Dead nodes among the groups in `node_id`: bits 1 scheduler, 2 servers, 4 workers."""
+        """Return the number of dead nodes in groups `node_id`: bits 1 scheduler, 2 servers, 4
+        workers."""
         return self._node.num_dead_node(node_id)
 
     def stats(self) -> dict:
-        """Counters of this worker, such as bytes pushed, pulled and saved by compression."""
+        """Return counters of this worker, such as bytes pushed, pulled and saved by compression."""
         return self._node.stats()
 
     def _send_command_to_servers(self, head: int, body: str | bytes) -> list[bytes]:
-        """Sends a command to all servers; returns their answers. Blocks."""
+        """Send a command to all servers and return their answers. Blocks."""
         body = body.encode() if isinstance(body, str) else body
         return [self._command(server, head, body) for server in range(self.num_servers)]
 

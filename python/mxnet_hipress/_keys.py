@@ -1,4 +1,4 @@
-"""The keys of a job's store: numbers, shapes, and the checks that every call makes."""
+"""Keys of a job's store: numbers, shapes, and the checks of every call."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ UserKey = Union[int, str]
 
 @dataclass
 class Key:
-    """One initialised key."""
+    """One initialized key."""
 
     store: int
-    """Number of the store it is in."""
+    """Number of the key's store."""
     index: int
-    """The number by which the store's optimizer knows it."""
+    """Number of the key for the store's optimizer."""
     user_key: UserKey
     shape: tuple[int, ...]
     dtype: int
     """MXNet's type flag."""
     sparse: bool
-    """Whether it has rows, see mxnet_hipress._sparse."""
+    """Whether the key is row_sparse; see mxnet_hipress._sparse."""
     size: int = field(init=False)
     name: bytes = field(init=False)
     handle: c_void_p | None = field(init=False, default=None)
-    """The handle for :mod:`mxnet_hipress._engine`, once the key is initialised."""
+    """The handle for :mod:`mxnet_hipress._engine`, once the key is initialized."""
     _buffer: mx.nd.NDArray | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
@@ -45,22 +45,22 @@ class Key:
 
     @property
     def number(self) -> int:
-        """The name by which the servers know it."""
+        """Number of the key on the servers."""
         return self.store << STORE_SHIFT | self.index
 
     @property
     def buffer(self) -> mx.nd.NDArray:
-        """A CPU array of the key's shape: where device arrays are summed and results are spread."""
+        """CPU array of the key's shape, for sums over devices and for pulled results."""
         if self._buffer is None:
             self._buffer = mx.nd.empty(self.shape, mx.cpu(), _DTYPE_MX_TO_NP[self.dtype])
         return self._buffer
 
 
 class KeyTable:
-    """All keys of one store, in the order of their initialisation.
+    """All keys of one store, in the order of their initialization.
 
-    Integer keys are their own numbers. String keys are numbered in that order over dense and
-    sparse ones alike, which is what optimizers expect of their `idx2name`.
+    An integer key is its own number. String keys are numbered in order, dense and sparse ones
+    together, as optimizers' `idx2name` requires.
     """
 
     def __init__(self, store: int) -> None:
@@ -69,10 +69,14 @@ class KeyTable:
         self._type: type | None = None
 
     def get(self, user_key: UserKey, verb: str) -> Key:
-        """An initialised key.
+        """Return an initialized key.
 
-        :param verb: what the caller is about to do, for the error
-        :raises MXNetError: if it is not initialised, or of another type than the others
+        Args:
+            user_key: The key as the user wrote it.
+            verb: The caller's operation, for the error message.
+
+        Raises:
+            MXNetError: If it is not initialized, or not of the same type as all other keys.
         """
         key = self._keys.get(user_key)
         if key is None:
@@ -81,10 +85,11 @@ class KeyTable:
         return key
 
     def new(self, user_key: UserKey, value: mx.nd.NDArray) -> Key:
-        """A key for `value`, not yet in the table.
+        """Return a key for `value` that is not yet in the table.
 
-        :raises MXNetError: for a key that exists, of another type than the others, negative, or
-            of a dtype that cannot be summed
+        Raises:
+            MXNetError: If the key exists, is negative, or differs in type from all other keys; or
+                if its dtype cannot be summed.
         """
         self._check_type(user_key)
         if user_key in self._keys:
@@ -102,7 +107,7 @@ class KeyTable:
         return Key(self._store, index, user_key, value.shape, flag, sparse)
 
     def add(self, key: Key) -> None:
-        """Enters a key that is initialised now."""
+        """Add a newly initialized key to the table."""
         self._keys[key.user_key] = key
         self._type = type(key.user_key)
 
@@ -115,11 +120,12 @@ class KeyTable:
 
 
 def group(keys: object, values: object) -> list[tuple[UserKey, list[mx.nd.NDArray]]]:
-    """Pairs keys with their arrays, as MXNet does: one key or many, one array or many a key.
+    """Pair keys with their arrays, as MXNet does: one key or several, one array or several per key.
 
-    A key that occurs several times has its arrays joined.
+    The arrays of a repeated key are joined.
 
-    :raises MXNetError: for other types, or lists of different lengths
+    Raises:
+        MXNetError: For other types, or lists of different lengths.
     """
     if type(keys) is int or type(keys) is str:  # as in a Trainer's call for each parameter
         return [(keys, _arrays(keys, values))]
@@ -139,9 +145,10 @@ def group(keys: object, values: object) -> list[tuple[UserKey, list[mx.nd.NDArra
 def with_row_ids(
     keys: object, outs: object, row_ids: object
 ) -> list[tuple[UserKey, list[mx.nd.NDArray], mx.nd.NDArray]]:
-    """Pairs keys with arrays that want the same rows of them, as row_sparse_pull takes them.
+    """Pair keys with the arrays and the row indices of a row_sparse_pull.
 
-    :raises MXNetError: for other types, or another number of `row_ids` than of arrays, if not one
+    Raises:
+        MXNetError: For other types, or if `row_ids` has neither one entry nor one per array.
     """
     grouped = group(keys, outs)
     count = sum(len(arrays) for _, arrays in grouped)

@@ -1,4 +1,4 @@
-"""The optimizer of a store without servers: each worker runs it itself, on the same bits."""
+"""Optimizer of a store without servers. Each worker runs it on identical sums."""
 
 from __future__ import annotations
 
@@ -20,12 +20,14 @@ Update = Callable[[int, mx.nd.NDArray, mx.nd.NDArray], None]
 
 
 class LocalOptimizer:
-    """Weights of a store's keys, and what updates them.
+    """Weights of a store's keys, and the function that updates them.
 
-    Every worker starts with worker 0's values and applies the same update to the same sum, so
-    weights stay identical bit for bit. All runs on MXNet's engine; nothing here blocks.
+    Every worker starts with worker 0's values and applies the same update to the same sum. Weights
+    therefore stay identical bit for bit. All operations run on MXNet's engine and none blocks.
 
-    :param update: ``update(index, gradient, weight)`` changes ``weight`` in place
+    Args:
+        node: The node of this worker.
+        update: ``update(index, gradient, weight)`` changes ``weight`` in place.
     """
 
     def __init__(self, node: Node, update: Update) -> None:
@@ -34,7 +36,7 @@ class LocalOptimizer:
         self._weights: dict[int, mx.nd.NDArray] = {}
 
     def weight(self, key: Key) -> mx.nd.NDArray:
-        """A key's weight; at first the store's value of it."""
+        """Return a key's weight, which starts as the store's value."""
         weight = self._weights.get(key.number)
         if weight is None:
             weight = mx.nd.empty(key.shape, mx.cpu(), _DTYPE_MX_TO_NP[key.dtype])
@@ -43,7 +45,7 @@ class LocalOptimizer:
         return weight
 
     def push(self, key: Key, gradient: mx.nd.NDArray, priority: int) -> None:
-        """Sums ``gradient`` over the workers and updates the weight; ``gradient`` stays."""
+        """Sum ``gradient`` over the workers and update the weight. ``gradient`` is not changed."""
         weight = self.weight(key)
         total = key.buffer
         if gradient is not total:
@@ -52,11 +54,11 @@ class LocalOptimizer:
         self.update(key.index, total, weight)
 
     def states(self, dump_optimizer: bool) -> bytes:
-        """The optimizer's states, as mxnet.optimizer.Updater gives them."""
+        """Return the optimizer's states in the format of mxnet.optimizer.Updater."""
         return self._updater().get_states(dump_optimizer)
 
     def set_states(self, states: bytes) -> None:
-        """Takes what :meth:`states` gave, on this worker or another."""
+        """Restore the states that :meth:`states` returned on this or another worker."""
         self._updater().set_states(states)
 
     def _updater(self) -> opt.Updater:

@@ -1,4 +1,4 @@
-"""What compression must know of MXNet's optimizers."""
+"""Properties of MXNet's optimizers that matter to compression."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from hipress.autotune.methods import MAX_MOMENTUM
 
 
 def bears_feedback(optimizer: opt.Optimizer) -> bool:
-    """Whether training bears error feedback: SGD does, as it adds gradients up, unless it clips
-    what residuals have saved up; of subclasses nothing is known."""
+    """Return whether an optimizer supports error feedback.
+
+    SGD does, because it adds gradients up, unless it clips accumulated residuals. Subclasses are
+    unknown and count as unsupported.
+    """
     return (
         type(optimizer) is opt.SGD
         and 0 <= optimizer.momentum <= MAX_MOMENTUM

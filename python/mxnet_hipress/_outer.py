@@ -18,7 +18,11 @@ _NESTEROV = {"learning_rate": 0.7, "momentum": 0.9}
 
 
 def check_names(parameters: list[gluon.Parameter]) -> None:
-    """:raises ValueError: if two parameters have the same name, by which workers know them"""
+    """Check that parameter names, which identify parameters across workers, are unique.
+
+    Raises:
+        ValueError: If two parameters have the same name.
+    """
     seen: dict[str, gluon.Parameter] = {}
     for parameter in parameters:
         if seen.setdefault(parameter.name, parameter) is not parameter:
@@ -28,7 +32,11 @@ def check_names(parameters: list[gluon.Parameter]) -> None:
 
 
 def check_values(parameter: gluon.Parameter) -> None:
-    """:raises ValueError: if it has none yet"""
+    """Check that a parameter has values.
+
+    Raises:
+        ValueError: If it has none yet.
+    """
     if parameter._data is None:
         raise ValueError(
             f"parameter {parameter.name!r} has no values yet: initialize the net, and call it once "
@@ -37,7 +45,7 @@ def check_values(parameter: gluon.Parameter) -> None:
 
 
 def array_of(values: np.ndarray, dtype: object) -> mx.nd.NDArray:
-    """An array of the kind that parameters have: with npx.set_np() NumPy's."""
+    """Return an array of the parameters' kind: NumPy's with npx.set_np(), otherwise an NDArray."""
     array = mx.nd.array(values, dtype=dtype)
     return array.as_np_ndarray() if mx.util.is_np_array() else array
 
@@ -87,13 +95,14 @@ class Weights(ArrayWeights):
         for updater in self._trainer._updaters:
             for number, state in list(updater.states.items()):
                 if not all(np.isfinite(array.asnumpy()).all() for array in _arrays(state)):
-                    del updater.states[number]  # it is made anew in the next step
+                    del updater.states[number]  # the next step creates it again
                     for counts in optimizer._all_index_update_counts.values():
-                        counts.pop(number, None)  # by which Adam corrects its bias
+                        counts.pop(number, None)  # used for Adam's bias correction
 
 
 def _arrays(state: Any) -> Iterator[mx.nd.NDArray]:
-    """Those of an optimizer's state of one weight, which may be a tuple, or nothing."""
+    """Yield the arrays in an optimizer's state of one weight: an array, a tuple of them, or
+    none."""
     if isinstance(state, mx.nd.NDArray):
         yield state
     elif isinstance(state, (tuple, list)):
@@ -155,7 +164,7 @@ class Outer:
                 for each in (fragment.mean[name], weight)
             ]
             self._updater(self._numbers[name], *arrays)
-            arrays[1].wait_to_read()  # the gradient is not read any more then, either
+            arrays[1].wait_to_read()  # the gradient is not read after this, either
 
     def state_dict(self) -> dict[str, np.ndarray]:
         """Return the updater's states and the optimizer, pickled by MXNet."""

@@ -1,8 +1,9 @@
-"""Rows of row_sparse keys as they travel: the bodies of the commands about them.
+"""Rows of row_sparse keys in messages: bodies of the commands about them.
 
-A key's table is a matrix: a row for each index of its first dimension, a column for each element of
-the others. A large table is cut by rows over the servers; indices in messages count from the first
-row of the server's share. Many rows travel as several messages, in the order of their indices.
+A key's table is a matrix: one row per index of the first dimension, one column per element of the
+remaining dimensions. A large table is partitioned by rows over the servers. Indices in messages
+count from the first row of the server's share. Many rows are sent as several messages, ordered by
+index.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from hipress.dtypes import NUMPY
 _HEADER = struct.Struct("<IBxxxQQ")
 _INDEX = np.dtype("<i8")
 MESSAGE_BYTES = 4 << 20
-"""Elements of one message, about: larger ones would keep heartbeats and other keys waiting."""
+"""Approximate bytes of one message. Larger ones would delay heartbeats and other keys."""
 
 
 @dataclass(frozen=True)
@@ -29,26 +30,28 @@ class TableShape:
     """Properties of a server's share of a table, on which all workers must agree."""
 
     name: str
-    """The key as users know it."""
+    """The key as the user wrote it."""
     rows: int
     columns: int
     dtype: str
-    """One of NumPy's own: a table is made of them."""
+    """A dtype of NumPy's, because tables are NumPy arrays."""
     sync: bool
-    """Whether a push counts when all workers have pushed; else at once."""
+    """Whether a push takes effect only when all workers have pushed."""
 
     def pack(self, index: int) -> bytes:
-        """The body of INIT_ROWS.
+        """Return the body of INIT_ROWS.
 
-        :param index: what the store's optimizer knows the key by
+        Args:
+            index: Number of the key for the store's optimizer.
         """
         return json.dumps({"index": index, **asdict(self)}).encode()
 
     @classmethod
     def unpack(cls, body: bytes) -> tuple[int, TableShape]:
-        """The index and the shape that :meth:`pack` was given.
+        """Return the index and the shape from a body that :meth:`pack` made.
 
-        :raises ValueError: for anything else
+        Raises:
+            ValueError: For any other body.
         """
         try:
             fields = json.loads(body)
@@ -74,24 +77,24 @@ class Rows:
     """Rows of a table, or a request for them."""
 
     index: int
-    """The number by which the store's optimizer knows the key."""
+    """Number of the key for the store's optimizer."""
     ids: np.ndarray
     """int64[n], ascending."""
     values: np.ndarray | None = None
     """float32 or float16 [n, columns]; None: a request."""
     pushes: int = 0
-    """Pushes of the key by this worker before, of a request."""
+    """Number of this worker's earlier pushes of the key, in a request."""
     last: bool = True
-    """Whether no more messages of the same push follow."""
+    """Whether this is the last message of a push."""
 
     def pack(self) -> bytes:
-        """The body of VALUE_OF_ROWS, PUSH_ROWS or PULL_ROWS."""
+        """Return the body of VALUE_OF_ROWS, PUSH_ROWS or PULL_ROWS."""
         header = _HEADER.pack(self.index, self.last, self.pushes, len(self.ids))
         values = b"" if self.values is None else np.ascontiguousarray(self.values).tobytes()
         return header + self.ids.astype(_INDEX).tobytes() + values
 
     def pieces(self, columns: int, itemsize: int) -> Iterator[Rows]:
-        """The same in several, none much larger than MESSAGE_BYTES; one at least."""
+        """Yield the same rows in one or more pieces, none much larger than MESSAGE_BYTES."""
         count = max(1, MESSAGE_BYTES // (columns * itemsize))
         for begin in range(0, max(1, len(self.ids)), count):
             piece = slice(begin, begin + count)
@@ -101,9 +104,10 @@ class Rows:
 
 
 def index_of(body: bytes) -> int:
-    """The key that a body of :meth:`Rows.pack` is about.
+    """Return the key's number from a body of :meth:`Rows.pack`.
 
-    :raises ValueError: if it is too short to be one
+    Raises:
+        ValueError: If the body is too short.
     """
     if len(body) < _HEADER.size:
         raise ValueError(f"a message about rows has {_HEADER.size} bytes or more, got {len(body)}")
@@ -111,10 +115,10 @@ def index_of(body: bytes) -> int:
 
 
 def unpack(body: bytes, shape: TableShape, with_values: bool) -> Rows:
-    """Reads what :meth:`Rows.pack` wrote, and checks it against the table.
+    """Decode a body of :meth:`Rows.pack` and check it against the table.
 
-    :raises ValueError: a sentence, for sizes that do not fit each other, and for indices that are
-        not in the table or do not ascend
+    Raises:
+        ValueError: If sizes do not match, or indices are out of range or not ascending.
     """
     index_of(body)
     index, last, pushes, count = _HEADER.unpack_from(body)
@@ -137,7 +141,7 @@ def unpack(body: bytes, shape: TableShape, with_values: bool) -> Rows:
 
 
 def joined(pieces: list[Rows]) -> Rows:
-    """One of several with values, in the order of their indices."""
+    """Return pieces with values joined to one, in the order of their indices."""
     if len(pieces) == 1:
         return pieces[0]
     ids = np.concatenate([piece.ids for piece in pieces])
@@ -147,7 +151,7 @@ def joined(pieces: list[Rows]) -> Rows:
 
 
 def total(pushes: list[Rows]) -> Rows:
-    """The float32 sum of what all workers pushed, in the order of the list."""
+    """Return the float32 sum of all workers' pushes, added in the order of the list."""
     ids = np.unique(np.concatenate([push.ids for push in pushes]))
     values = np.zeros((len(ids), pushes[0].values.shape[1]), np.float32)
     for push in pushes:
@@ -156,9 +160,13 @@ def total(pushes: list[Rows]) -> Rows:
 
 
 def memory(mx: ModuleType, array: object, shape: tuple[int, int], dtype: np.dtype) -> np.ndarray:
-    """The memory of a row_sparse array's values, which must not be computed at the moment.
+    """Return the memory of a row_sparse array's values. MXNet must not be computing the array.
 
-    :param shape: rows that the array stores, and columns
+    Args:
+        mx: The mxnet module.
+        array: A row_sparse array.
+        shape: Number of stored rows, and of columns.
+        dtype: Type of the elements.
     """
     pointer = ctypes.c_void_p()
     mx.base.check_call(mx.base._LIB.MXNDArrayGetData(array.handle, ctypes.byref(pointer)))

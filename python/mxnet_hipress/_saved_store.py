@@ -1,4 +1,4 @@
-"""What a store keeps in files of what compression remembers."""
+"""Files with the states of compression of a store."""
 
 from __future__ import annotations
 
@@ -13,41 +13,48 @@ from mxnet_hipress._job_store import JobStore
 
 
 class SavedStore(JobStore):
-    """A store whose residuals and other states of compression can be saved.
+    """Store that can save residuals and other states of compression.
 
-    :param name: the type that scripts see, e.g. "dist_sync"
+    Args:
+        name: The store's type as scripts see it, for example "dist_sync".
     """
 
     def _settle(self) -> None:
-        """Blocks until all that was pushed and pulled is over."""
+        """Block until all pushes and pulls have completed."""
         raise NotImplementedError
 
     def save_compression_states(self, fname: str) -> None:
-        """Saves what compression remembers: residuals, momentum of codecs, counts of random ones.
+        """Save the states of compression: residuals, momentum of codecs, counters of random ones.
 
-        Every worker calls it, after the same step. Each writes `fname`.worker-RANK; worker 0's
-        holds the servers' part, too. Nothing is written where there is nothing to save. Blocks.
+        Every worker calls it after the same step. Each worker writes `fname`.worker-RANK; worker
+        0's file also holds the servers' states. Without states no file is written. Blocks.
 
-        :raises MXNetError: if it cannot be written; what was there is there still
+        Raises:
+            MXNetError: If the file cannot be written. An existing file is then unchanged.
         """
         self._settle()
         with sentences():
             states.save(self._node, fname, *self._range())
 
     def load_compression_states(self, fname: str) -> None:
-        """Loads what save_compression_states saved in a job of the same shape, which this one then
-        continues bit for bit. Every worker calls it, when all keys are initialised. Blocks.
+        """Load states saved by save_compression_states in a job of the same shape.
 
-        :raises MXNetError: for no file, one that is not whole, or another shape of job or keys;
-            then this worker's states are as before
+        Training then continues bit for bit. Every worker calls it when all keys are initialized.
+        Blocks.
+
+        Raises:
+            MXNetError: If the file is missing or incomplete, or if the job's shape or keys differ.
+                This worker's states are then unchanged.
         """
         if not self._load_compression(fname):
             path = states.path_of(fname, self.rank)
             raise MXNetError(f"cannot read the compression states {path}: there is no such file")
 
     def resume_compression(self, fname: str) -> None:
-        """Loads what save_compression_states saved, if it is there and fits this job; a warning
-        says so if not. Blocks."""
+        """Load states saved by save_compression_states if they exist and match this job.
+
+        Otherwise, issue a warning. Blocks.
+        """
         try:
             lost = not self._load_compression(fname) and self._job.compresses
             why = f"there is no {states.path_of(fname, self.rank)}" if lost else ""
@@ -67,5 +74,5 @@ class SavedStore(JobStore):
         return parts is not None
 
     def _range(self) -> tuple[int, int]:
-        """The numbers of this store's keys."""
+        """Return the first and last number of this store's keys."""
         return self._number << STORE_SHIFT, (self._number + 1 << STORE_SHIFT) - 1

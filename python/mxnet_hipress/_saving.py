@@ -1,4 +1,4 @@
-"""Trainers and Modules that update weights themselves save what compression remembers, too."""
+"""Trainers and Modules that also save the states of compression with the optimizer's states."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from mxnet_hipress.kvstore import KVStore
 
 
 def extend() -> None:
-    """Makes their files of optimizer states come with those of compression.
+    """Make Trainers and Modules also save and load the states of compression.
 
-    With the optimizer on the servers they leave it all to the store.
+    If the optimizer runs on the servers, the store saves everything.
     """
     _wrap(gluon.Trainer, "save_states", KVStore.save_compression_states)
     _wrap(gluon.Trainer, "load_states", KVStore.resume_compression)
@@ -30,7 +30,7 @@ def _updates_by_itself(trains: object) -> bool:
 
 
 def _save_at_once(save: Callable[[str], None], fname: str) -> None:
-    """All workers of a host may write the same file, and be killed meanwhile."""
+    """Save to a temporary file first: workers of a host may write one file, and may be killed."""
     with tempfile.TemporaryDirectory() as folder:
         partial = os.path.join(folder, "states")
         save(partial)
@@ -46,7 +46,7 @@ def _wrap(kind: type, name: str, then: Callable[[KVStore, str], None]) -> None:
         if name.startswith("save") and _updates_by_itself(self):
             _save_at_once(functools.partial(real, self), fname)
         else:
-            real(self, fname)  # which may only now make the store
+            real(self, fname)  # may create the store
         if _updates_by_itself(self):
             then(self._kvstore, fname)
 

@@ -1,7 +1,8 @@
-"""The worker's side of row_sparse keys: rows travel to the servers' tables as commands.
+"""Worker's side of row_sparse keys, whose rows are sent to the servers' tables as commands.
 
-Calls return at once, as for dense keys: pushes and pulls are operations of MXNet's engine, carried
-out by threads of ours, two a server, so that a pull that waits for other workers holds up no push.
+Calls return at once, as for dense keys. Pushes and pulls are operations of MXNet's engine.
+HiPress's own threads carry them out, two per server, so that a pull that waits for other workers
+delays no push.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
     from mxnet_hipress._keys import Key
 
 _LARGE = 1_000_000
-"""Elements from which on MXNet cuts a key over all servers, unless MXNET_KVSTORE_BIGARRAY_BOUND
-says otherwise."""
+"""Elements from which MXNet partitions a key over all servers, unless MXNET_KVSTORE_BIGARRAY_BOUND
+is set."""
 
 
 @dataclass(frozen=True)
@@ -43,28 +44,33 @@ class _Share:
     end: int
 
     def of(self, ids: np.ndarray) -> slice:
-        """The slice of ascending indices that is this server's."""
+        """Return the slice of ascending indices that belongs to this server."""
         return slice(*np.searchsorted(ids, (self.begin, self.end)))
 
 
 class SparseStore:
-    """row_sparse keys of this job.
+    """All row_sparse keys of this job.
 
-    :param sync: whether a push counts when all workers have pushed
+    Args:
+        node: The node of this worker.
+        sync: Whether a push takes effect only when all workers have pushed.
     """
 
     def __init__(self, node: Node, sync: bool) -> None:
         self._node = node
         self._sync = sync
-        self._pushes: Counter[int] = Counter()  # by the key's number
-        self._lock = threading.Lock()  # of the lanes
+        self._pushes: Counter[int] = Counter()  # by key number
+        self._lock = threading.Lock()  # guards the lanes
         self._pushers: dict[int, _Lane] = {}  # by server
         self._pullers: dict[int, _Lane] = {}
 
     def init(self, key: Key, value: mx.nd.NDArray) -> None:
-        """Initialises a key with rank 0's value; all workers do, in the same order. Blocks.
+        """Initialize a key with rank 0's value. Blocks.
 
-        :raises MXNetError: if it is neither float32 nor float16, or the workers disagree
+        All workers initialize their keys in the same order.
+
+        Raises:
+            MXNetError: If it is neither float32 nor float16, or the workers disagree.
         """
         if NAMES[key.dtype] not in NUMPY:
             raise MXNetError(
@@ -90,7 +96,7 @@ class SparseStore:
         )
 
     def push(self, key: Key, arrays: list[mx.nd.NDArray], priority: int) -> None:
-        """Pushes row_sparse gradients, one a device."""
+        """Push row_sparse gradients, one per device."""
         for array in arrays:
             if array.stype != "row_sparse":
                 raise MXNetError(
@@ -99,7 +105,7 @@ class SparseStore:
         _arrays.check(key, arrays, "push")
         with mx.autograd.pause():
             arrays = [array.as_in_context(mx.cpu()) for array in arrays]
-            # A copy, which the script cannot change before it is sent.
+            # A copy: the script may change its array before the gradient is sent.
             total = mx.nd.add_n(*arrays) if len(arrays) > 1 else arrays[0].copy()
         gradient = _Gradient(key, total)
         self._pushes[key.number] += 1
@@ -115,9 +121,10 @@ class SparseStore:
     def pull_rows(
         self, key: Key, arrays: list[mx.nd.NDArray], row_ids: mx.nd.NDArray, priority: int
     ) -> None:
-        """Pulls the rows `row_ids`, of any order, into every array. Waits for `row_ids` alone."""
+        """Pull the rows `row_ids`, in any order, into every array. Blocks only until `row_ids` is
+        known."""
         for array in arrays:
-            if array.shape != key.shape:  # of another dtype it may be, as in MXNet's stores
+            if array.shape != key.shape:  # as in MXNet's stores, the dtype may differ
                 raise MXNetError(
                     f"cannot pull rows into shape {array.shape} for key {key.user_key!r}: "
                     f"it was initialised with shape {key.shape}"
@@ -143,7 +150,7 @@ class SparseStore:
                 result.copyto(array)
 
     def await_pushes(self, key: Key) -> None:
-        """Blocks until servers have applied what this worker has pushed and sent."""
+        """Block until the servers have applied all pushes of this worker."""
         with sentences():
             for share in self._shares(key):
                 none = Rows(key.index, np.empty(0, np.int64), pushes=self._pushes[key.number])
@@ -151,7 +158,7 @@ class SparseStore:
                     self._command(key, share, Head.PULL_ROWS, piece.pack())
 
     def close(self) -> None:
-        """Ends the threads; nothing is to be scheduled any more."""
+        """Stop the threads. No operation may be scheduled afterwards."""
         for lane in (*self._pushers.values(), *self._pullers.values()):
             lane.close()
 
@@ -193,7 +200,7 @@ class SparseStore:
         return self._node.command(share.server, head, pack(key.store, body))
 
     def _shares(self, key: Key) -> list[_Share]:
-        """Cuts keys as MXNet does."""
+        """Return the servers' shares of a key, partitioned as MXNet does."""
         rows, servers = key.shape[0], self._node.num_servers
         if key.size < int(os.environ.get("MXNET_KVSTORE_BIGARRAY_BOUND", _LARGE)):
             return [_Share(key.index % servers, 0, rows)]
@@ -208,18 +215,19 @@ class SparseStore:
         work: Callable[[_Share], None],
         end: Callable[[str], None],
     ) -> None:
-        """Does the work for all of a key's servers at the same time; `end` when all is done."""
+        """Run the work for all servers of a key in parallel, and call `end` when all of it is
+        done."""
         shares = self._shares(key)
         together = _Together(len(shares), end)
         for share in shares:
-            with self._lock:  # MXNet's threads come here, for several keys at the same time
+            with self._lock:  # MXNet's threads call this for several keys at the same time
                 if share.server not in lanes:
                     lanes[share.server] = _Lane()
             lanes[share.server].add(partial(together.run, partial(work, share)))
 
 
 class _Gradient:
-    """An array, and its rows as NumPy has them once somebody needs them."""
+    """Array, and its rows as NumPy arrays, which are made on first use."""
 
     def __init__(self, key: Key, array: mx.nd.NDArray) -> None:
         self.array = array
@@ -228,7 +236,7 @@ class _Gradient:
         self._rows: Rows | None = None
 
     def rows(self) -> Rows:
-        """All of them."""
+        """Return all rows."""
         with self._lock:
             if self._rows is None:
                 self._rows = _rows_of(self._key, self.array)
@@ -236,7 +244,7 @@ class _Gradient:
 
 
 class _Together:
-    """Ends an operation when all of its parts have."""
+    """Operation that ends when all of its parts have ended."""
 
     def __init__(self, parts: int, end: Callable[[str], None]) -> None:
         self._lock = threading.Lock()
@@ -245,11 +253,11 @@ class _Together:
         self._error = ""
 
     def run(self, work: Callable[[], None]) -> None:
-        """Runs one part."""
+        """Run one part."""
         error = ""
         try:
             work()
-        except Exception as problem:  # whoever waits for the array gets it
+        except Exception as problem:  # reaches the code that waits for the array
             error = str(problem) or type(problem).__name__
         with self._lock:
             self._error = self._error or error
@@ -260,18 +268,18 @@ class _Together:
 
 
 class _Lane:
-    """A thread that does one thing after the other."""
+    """Thread that runs tasks one after the other."""
 
     def __init__(self) -> None:
         self._work: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         threading.Thread(target=self._run, name="hipress rows", daemon=True).start()
 
     def add(self, work: Callable[[], None]) -> None:
-        """Does this when all before it is done; it must not raise."""
+        """Add a task, which must not raise. It runs after all earlier tasks."""
         self._work.put(work)
 
     def close(self) -> None:
-        """Ends the thread, after what it was given before."""
+        """Stop the thread after all earlier tasks."""
         self._work.put(None)
 
     def _run(self) -> None:

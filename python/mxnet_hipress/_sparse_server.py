@@ -1,4 +1,4 @@
-"""The server's side of row_sparse keys: tables, the sums of what is pushed, who waits for whom."""
+"""Server's side of row_sparse keys: tables, sums of pushes, and waiting requests."""
 
 from __future__ import annotations
 
@@ -17,32 +17,35 @@ from mxnet_hipress._commands import Head
 from mxnet_hipress._rows import Rows, TableShape
 
 _AHEAD = 16
-"""Pushes of one worker that a server keeps while others have not pushed; the next has to wait."""
+"""Pushes of one worker that a server keeps before all workers have pushed. The next one waits."""
 
 
 class _Table:
-    """One key's rows: float32 whatever the key is, as MXNet keeps float16 keys with an optimizer.
+    """Rows of one key, stored as float32 because MXNet does so for float16 keys with an optimizer.
 
-    :param values: [rows, columns]
+    Args:
+        mx: The mxnet module.
+        shape: Properties of the table.
+        values: Initial values, [rows, columns].
     """
 
     def __init__(self, mx: ModuleType, shape: TableShape, values: np.ndarray) -> None:
         self.shape = shape
         self.completed = 0
-        """Runs of the optimizer so far, of a synchronous table."""
+        """Number of optimizer runs so far, in a synchronous table."""
         self.pushed: defaultdict[int, int] = defaultdict(int)
-        """Pushes of each worker so far."""
+        """Number of each worker's pushes so far."""
         self.pieces: defaultdict[int, list[Rows]] = defaultdict(list)
-        """Parts of a push in several messages that have come, by worker."""
+        """Received parts of incomplete pushes, by worker."""
         self.waiting: defaultdict[int, deque[Rows]] = defaultdict(deque)
-        """Pushes that wait for those of others, by worker."""
+        """Pushes that wait for other workers' pushes, by worker."""
         self.late_since: float | None = None
-        """Since when somebody has waited for the next update."""
+        """Time at which a worker began to wait for the next update, or None."""
         self._mx = mx
         self._hold(values)
 
     def _store_all_rows(self) -> None:
-        """An optimizer that replaces the weight may leave out rows, which are zeros then."""
+        """Add rows of zeros that an optimizer has left out when it replaced the weight."""
         ids = self._weight.indices.asnumpy()
         if len(ids) < self.shape.rows:
             values = np.zeros((self.shape.rows, self.shape.columns), np.float32)
@@ -56,12 +59,12 @@ class _Table:
         )
 
     def values(self) -> np.ndarray:
-        """float32[rows, columns], the weight's memory."""
+        """Return the weight's memory, float32[rows, columns]."""
         shape = (self.shape.rows, self.shape.columns)
         return _rows.memory(self._mx, self._weight, shape, np.float32)
 
     def update(self, pushes: list[Rows], update: Callable[[object, object], None]) -> None:
-        """update(gradient, weight), of row_sparse arrays, with the sum of the pushes. Blocks."""
+        """Call update(gradient, weight) on row_sparse arrays with the sum of the pushes. Blocks."""
         gradient = _rows.total(pushes)
         sparse, shape = self._mx.nd.sparse, (self.shape.rows, self.shape.columns)
         if len(gradient.ids):
@@ -79,21 +82,23 @@ class _Table:
 
 
 class _Init:
-    """A key that not all workers have initialised yet, or not all have been told about."""
+    """Key whose initialization is not yet complete on, or not yet reported to, all workers."""
 
     def __init__(self) -> None:
         self.value: list[Rows] = []
-        """Worker 0's."""
+        """Values from worker 0."""
         self.shapes: dict[int, TableShape] = {}
         self.told: set[int] = set()
         self.error: str | None = None
 
 
 class SparseServer:
-    """Tables of row_sparse keys. Used by the thread that serves alone.
+    """Tables of row_sparse keys. Only the serving thread uses them.
 
-    :param mx: imports the mxnet module
-    :param update: (store, index, gradient, weight) applies a store's optimizer, and blocks
+    Args:
+        node: The node of this server.
+        mx: Function that imports the mxnet module.
+        update: ``update(store, index, gradient, weight)`` applies a store's optimizer, and blocks.
     """
 
     def __init__(
@@ -110,9 +115,10 @@ class SparseServer:
         self._tables: dict[tuple[int, int], _Table] = {}
 
     def control(self, worker: int, store: int, head: int, body: bytes) -> bytes | Later:
-        """Answers a command about rows.
+        """Answer a command about rows.
 
-        :raises HipressError: with the sentence that the worker gets
+        Raises:
+            HipressError: With the message for the worker.
         """
         try:
             if head == Head.INIT_ROWS:
@@ -151,7 +157,7 @@ class SparseServer:
         return b""
 
     def _make(self, key: tuple[int, int], init: _Init) -> str:
-        """Makes the table, unless the workers disagree: then a sentence."""
+        """Make the table and return "", or return a message if the workers disagree."""
         messages, first = self._values.pop(key, []), init.shapes[0]
         for worker, shape in sorted(init.shapes.items()):
             if shape != first:
@@ -206,7 +212,7 @@ class SparseServer:
         return table.values()[rows.ids].astype(table.shape.dtype, copy=False).tobytes()
 
     def _check_progress(self, table: _Table, pushes: int) -> None:
-        """Fails the job if those who have not pushed never will, as far as can be known."""
+        """Fail the job if the missing workers cannot push any more, as far as is known."""
         name, push = table.shape.name, table.completed + 1
         missing = {w for w in range(self._node.num_workers) if table.pushed[w] < pushes}
         self._check_left(
@@ -217,7 +223,7 @@ class SparseServer:
         now, timeout = time.monotonic(), self._node.timeout
         if table.late_since is None:
             table.late_since = now
-        elif now - table.late_since > timeout * 0.9:  # before who waits gives up by itself
+        elif now - table.late_since > timeout * 0.9:  # before the waiting worker times out
             names = ", ".join(f"worker {w}" for w in sorted(missing))
             self._fail(
                 f"waited {timeout} s for {names} to push row_sparse key {name!r}, push {push} "

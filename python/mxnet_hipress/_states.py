@@ -1,4 +1,4 @@
-"""Optimizers as servers and files hold them."""
+"""Optimizers and their states as servers and files hold them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FORMAT = "hipress optimizer states 1"
 
 
 def portable(optimizer: opt.Optimizer) -> opt.Optimizer:
-    """An optimizer as the servers need it: pickling drops the Gluon parameters' multipliers."""
+    """Return a copy of an optimizer that keeps its Gluon multipliers, which pickling drops."""
     copy = pickle.loads(pickle.dumps(optimizer))
     for index, param in (optimizer.param_dict or {}).items():
         copy.lr_mult[index] = param.lr_mult
@@ -26,15 +26,21 @@ def portable(optimizer: opt.Optimizer) -> opt.Optimizer:
 
 
 SERVERS, WORKERS = "servers", "workers"
-"""Whose updaters states are of: servers know parts of keys, without shapes."""
+"""Owners of optimizer states. Servers hold parts of keys, without shapes."""
 
 
 def write(path: str, states: list[bytes], with_optimizer: bool, of: str = WORKERS) -> None:
-    """Replaces a file at once.
+    """Replace a file of optimizer states atomically.
 
-    :param states: from mxnet.optimizer.Updater.get_states: one a server, or that of all workers
-    :param with_optimizer: whether these hold the optimizer itself
-    :raises MXNetError: if it cannot be written; what was there is there still
+    Args:
+        path: The file.
+        states: Results of mxnet.optimizer.Updater.get_states: one per server, or one for all
+            workers.
+        with_optimizer: Whether these contain the optimizer itself.
+        of: Owner of the states, SERVERS or WORKERS.
+
+    Raises:
+        MXNetError: If the file cannot be written. An existing file is then unchanged.
     """
     about = {"format": _FORMAT, "states": states, "optimizer": with_optimizer, "of": of}
     content = pickle.dumps(about)
@@ -45,18 +51,18 @@ def write(path: str, states: list[bytes], with_optimizer: bool, of: str = WORKER
 
 
 def read(path: str, of: str = WORKERS) -> tuple[list[bytes], bool]:
-    """Reads what :func:`write` was given.
+    """Read the states from a file that :func:`write` made.
 
-    :raises MXNetError: if there is no such file, it cannot be read, or holds something else, or
-        states of the other kind of job
+    Raises:
+        MXNetError: If the file is missing, unreadable or foreign, or has the other kind of states.
     """
     try:
         content = pickle.loads(Path(path).read_bytes())
         known = content["format"] == _FORMAT
-        whose = content.get("of", of)  # files of before do not say
+        whose = content.get("of", of)  # old files have no owner
     except OSError as error:
         raise MXNetError(f"cannot read the optimizer states {path}: {error.strerror}") from error
-    except Exception as error:  # a pickle of something else can raise anything
+    except Exception as error:  # unpickling foreign content can raise anything
         raise MXNetError(_foreign(path)) from error
     if not known:
         raise MXNetError(_foreign(path))
@@ -71,7 +77,10 @@ def read(path: str, of: str = WORKERS) -> tuple[list[bytes], bool]:
 
 
 def unpickled(states: bytes) -> tuple[dict, opt.Optimizer]:
-    """What get_states(dump_optimizer=True) gave, also of servers, which know no NumPy arrays."""
+    """Return the states and the optimizer from get_states(dump_optimizer=True).
+
+    This also works for servers' states, which contain no NumPy arrays.
+    """
     with mx.util.np_array(False), mx.util.np_shape(False):
         return pickle.loads(states)
 
@@ -81,15 +90,17 @@ def _foreign(path: str) -> str:
 
 
 def load_trainer(trainer: gluon.Trainer, states: bytes) -> None:
-    """Makes a Trainer's optimizer what its updater's get_states(dump_optimizer=True) gave, with its
-    schedule and counts. Both stay the objects that they are: the script may have them, too."""
+    """Restore a Trainer's optimizer, schedule and counts from get_states(dump_optimizer=True).
+
+    The optimizer and the schedule stay the same objects, because the script may also use them.
+    """
     load_optimizer(trainer.optimizer, trainer._updaters, states)
 
 
 def load_optimizer(
     optimizer: opt.Optimizer, updaters: Iterable[opt.Updater], states: bytes
 ) -> None:
-    """The same for an optimizer and its updaters, one a device."""
+    """Restore an optimizer and its updaters, one per device, as :func:`load_trainer` does."""
     loaded_states, loaded = pickle.loads(states)
     schedule = optimizer.lr_scheduler
     about = {name: value for name, value in vars(loaded).items() if name != "param_dict"}

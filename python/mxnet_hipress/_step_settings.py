@@ -1,7 +1,7 @@
-"""What a script may change of its optimizer in mid-training, as a step's sum brings it to all.
+"""Optimizer settings that a script may change during training, sent to all workers in a step's sum.
 
-In an elastic job one worker's settings have to count: a worker that was started again is at another
-place of its schedule than the others, and with rates of their own weights would not stay equal.
+In an elastic job all workers use one worker's settings. A restarted worker may be at another place
+of its schedule, and weights would differ if each worker used its own rates.
 """
 
 from __future__ import annotations
@@ -10,26 +10,31 @@ import numpy as np
 from mxnet import optimizer as opt
 
 NAME = "learning rate"
-"""Of what is summed; names of gradients are Python's of a number or text, so none is this."""
+"""Name of the settings in the sum. Gradients' names are reprs of keys, so none equals it."""
 _ATTRIBUTES = ("lr", "wd", "rescale_grad")
-_NONE = b"\xff" * 8  # a NaN that no arithmetic makes
+_NONE = b"\xff" * 8  # a NaN that arithmetic does not produce
 SIZE = 8 * len(_ATTRIBUTES)
-"""Elements of the sum."""
+"""Number of elements of the settings in the sum."""
 
 
 def pack(optimizer: opt.Optimizer) -> np.ndarray:
-    """The settings as float32[SIZE], the bytes of a float64 each: float16, too, holds 0 to 255
-    exactly, so that a sum with zeros brings all bits."""
+    """Return the settings as float32[SIZE], one element per byte of each float64.
+
+    float16 also represents 0 to 255 exactly, so that a sum with zeros preserves all bits.
+    """
     data = b""
     for name in _ATTRIBUTES:
-        value = getattr(optimizer, name, None)  # with a schedule, the rate may be None
+        value = getattr(optimizer, name, None)  # None is possible with a schedule
         data += _NONE if value is None else np.float64(value).tobytes()
     return np.frombuffer(data, np.uint8).astype(np.float32)
 
 
 def unpack(total: np.ndarray, optimizer: opt.Optimizer) -> None:
-    """Gives an optimizer the settings that :func:`pack` made. The worker whose they are does so,
-    too: a NumPy number can count otherwise than a Python one."""
+    """Set an optimizer's settings from an array that :func:`pack` made.
+
+    The worker that sent them also does so, because Python and NumPy numbers may compute
+    differently.
+    """
     data = total.astype(np.uint8).tobytes()
     for at, name in enumerate(_ATTRIBUTES):
         own = data[8 * at : 8 * at + 8]

@@ -1,4 +1,4 @@
-"""Behaviour of MXNet's own names: a script written for MXNet gets MXNet's results, bit for bit."""
+"""Behavior of MXNet's own names: a script written for MXNet gets MXNet's results, bit for bit."""
 
 from __future__ import annotations
 
@@ -16,22 +16,24 @@ STOCK_NAMES = (
     "dist_sync_device",
     "dist_async_device",
 )
-"""MXNet's distributed stores. MXNet does not look at the case of letters in them."""
+"""MXNet's distributed stores. MXNet ignores the case of these names."""
 
 _TYPES = ("none", "2bit")
 _PARAMETERS = {"type", "threshold"}
 
 
 def compression(store: str, params: Mapping[str, object] | CompressionConfig) -> CompressionConfig:
-    """The compression that a store of that name is asked for.
+    """Return the compression that a store of this name uses.
 
-    MXNet compresses gradients of every size, and never what is pulled. So does a store with one
-    of its names whose parameters MXNet knows, too. A type or parameter of ours, or a store with a
-    name of ours, asks for our defaults.
+    MXNet compresses gradients of every size, and no pulled values. A store with one of MXNet's
+    names does the same if all parameters are MXNet's. Otherwise HiPress's defaults apply.
 
-    :param store: the name that the store was created with
-    :param params: of set_gradient_compression
-    :raises ValueError: for what is not allowed
+    Args:
+        store: The name with which the store was created.
+        params: Argument of set_gradient_compression.
+
+    Raises:
+        ValueError: For an invalid type or parameter.
     """
     config = CompressionConfig.of(params)
     if config is params:

@@ -1,4 +1,4 @@
-"""A view's sums of gradients as MXNet's arrays."""
+"""Sums of gradients over a view's workers, as MXNet arrays."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hipress.elastic.training.sums import Sums
 
 
 class SumArrays:
-    """The memory in which the workers of the present view sum gradients."""
+    """Memory in which the workers of the present view sum gradients."""
 
     def __init__(self) -> None:
         self._arrays: dict[str, mx.nd.NDArray] = {}
@@ -19,12 +19,17 @@ class SumArrays:
     def reduce(
         self, sums: Sums, gradients: Mapping[str, mx.nd.NDArray]
     ) -> Iterator[tuple[str, mx.nd.NDArray]]:
-        """Sums gradients over the workers.
+        """Sum gradients over the workers.
 
-        :param sums: the present view's
-        :param gradients: on the CPU, by name; they stay as they are
-        :returns: (name, sum), the last layers first; the next call overwrites them
-        :raises hipress.HipressError: if a worker has died or is silent
+        Args:
+            sums: Sums of the present view.
+            gradients: Arrays on the CPU by name, which are not changed.
+
+        Returns:
+            Iterator over (name, sum), last layers first. The next call overwrites the sums.
+
+        Raises:
+            hipress.HipressError: If a worker has died or is silent.
         """
         arrays = self._memory(sums, gradients)
         sums.begin_step()

@@ -1,5 +1,7 @@
-"""The server's and the scheduler's program: `python -m mxnet_hipress.boot`, or any script whose
-first import is mxnet_hipress, with DMLC_ROLE=server or scheduler."""
+"""Program of servers and schedulers: `python -m mxnet_hipress.boot`.
+
+A script whose first import is mxnet_hipress is also one, with DMLC_ROLE=server or scheduler.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +11,12 @@ import sys
 
 
 def main() -> int:
-    """Serves until the job ends.
+    """Serve until the job ends.
 
-    :return: exit status: 0 if all workers left in peace, 1 with a line on stderr if not
+    Returns:
+        Exit status: 0 if all workers left normally, otherwise 1 after a line on stderr.
     """
-    # Waiting in native code, Python would not get to its own handler of Ctrl-C.
+    # Python's own handler of Ctrl-C would not run while native code waits.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     role = os.environ.get("DMLC_ROLE")
     if role not in ("server", "scheduler"):
@@ -40,12 +43,12 @@ def main() -> int:
     except (HipressError, ImportError) as error:
         print(f"hipress {name}: {error}", file=sys.stderr, flush=True)
         if node is not None:
-            node.abort()  # not before the others have the news of what ended this node
+            node.abort()  # after the other nodes have received the reason for this node's end
         return 1
 
 
 def exit_with(status: int) -> None:
-    """Ends the process at once: native threads may still be at work, and are no longer needed."""
+    """End the process at once, even if native threads are still running."""
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(status)

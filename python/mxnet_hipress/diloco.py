@@ -1,4 +1,4 @@
-"""Gluon training that synchronises weights every H steps instead of gradients in each (DiLoCo)."""
+"""Gluon training that synchronizes weights every H steps instead of gradients in each (DiLoCo)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _INNER = "inner"
 
 
 class DiLoCoTrainer(DiLoCoMethods, gluon.Trainer):
-    """A Trainer whose steps are this worker's own, but for one synchronisation every
+    """A Trainer whose steps are this worker's own, but for one synchronization every
     ``sync_every`` steps.
 
     >>> trainer = mxnet_hipress.DiLoCoTrainer(
@@ -95,7 +95,7 @@ class DiLoCoTrainer(DiLoCoMethods, gluon.Trainer):
         weights = Weights([p for p in in_order if p.grad_req != "null"], self)
         outer = Outer(self._optimizer, outer_optimizer, outer_optimizer_params, weights)
         self.store = _store(kvstore)
-        """The store of the synchronisations, for its ``stats()``, say."""
+        """Store of the synchronizations, for example for its ``stats()``."""
         if compression_params:
             self.store.set_gradient_compression(compression_params)
         keys = itertools.count(self.store._number << STORE_SHIFT)
@@ -103,37 +103,46 @@ class DiLoCoTrainer(DiLoCoMethods, gluon.Trainer):
         self._scheduler = self._diloco.scheduler
 
     def step(self, batch_size: int, ignore_stale_grad: bool = False) -> None:
-        """Makes an inner step, and a synchronisation if it is time.
+        """Make an inner step, and a synchronization if it is due.
 
-        :param batch_size: of this worker's own batch
-        :raises MXNetError: if a worker has died or is silent
+        Args:
+            batch_size: Size of this worker's own batch.
+            ignore_stale_grad: As for a Trainer.
+
+        Raises:
+            MXNetError: If a worker has died or is silent.
         """
         super().step(batch_size, ignore_stale_grad)
         self._scheduler.advance()
 
     def update(self, batch_size: int, ignore_stale_grad: bool = False) -> None:
-        """As :meth:`step`, after ``allreduce_grads()``: to clip gradients before it, say."""
+        """Make an inner step as :meth:`step` does, after ``allreduce_grads()``, to clip gradients
+        before."""
         super().update(batch_size, ignore_stale_grad)
         self._scheduler.advance()
 
     def save_states(self, fname: str) -> None:
-        """Saves the inner optimizer, outer weights and optimizer, what is under way, and residuals.
+        """Save the inner and outer optimizers, outer weights, running averages, and residuals.
 
-        Every worker calls it, after the same step, and saves its own parameters beside it: between
-        synchronisations they differ. Each writes ``fname.diloco-RANK``, and residuals to
+        Every worker calls it after the same step, and also saves its own parameters, which differ
+        between synchronizations. Each writes ``fname.diloco-RANK``, and residuals to
         ``fname.worker-RANK``. Blocks.
 
-        :raises MXNetError: if it cannot be written; what was there is there still
+        Raises:
+            MXNetError: If a file cannot be written. An existing file is then unchanged.
         """
         inner = np.frombuffer(self._updaters[0].get_states(dump_optimizer=True), np.uint8)
         with sentences():
             self._diloco.save(fname, {_INNER: inner})
 
     def load_states(self, fname: str) -> None:
-        """Goes on from what :meth:`save_states` saved in a job of the same shape, bit for bit.
-        Every worker calls it, and loads its parameters before. Blocks.
+        """Restore the states that :meth:`save_states` saved in a job of the same shape.
 
-        :raises MXNetError: for no file, one that is not whole, or another job's or model's
+        Training then continues bit for bit. Every worker calls it, and loads its parameters before.
+        Blocks.
+
+        Raises:
+            MXNetError: If the file is missing, incomplete, or of another job or model.
         """
         with sentences():
             found = self._diloco.load(fname)
@@ -141,9 +150,10 @@ class DiLoCoTrainer(DiLoCoMethods, gluon.Trainer):
 
 
 def _store(kvstore: str | KVStore) -> KVStore:
-    """A store for keys of its own.
+    """Return a new store for the keys of a DiLoCoTrainer.
 
-    :raises ValueError: if it is none of ours, or an asynchronous one; in an elastic job
+    Raises:
+        ValueError: If it is not a synchronous HiPress store, or the job is elastic.
     """
     if elastic_store.is_asked_for():
         raise ValueError(

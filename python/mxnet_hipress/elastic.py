@@ -1,4 +1,4 @@
-"""Gluon training that goes on when a worker dies, leaves or joins, with compressed gradients.
+"""Gluon training that continues when a worker dies, leaves or joins, with compressed gradients.
 
 >>> import mxnet_hipress.elastic as elastic
 >>> state = elastic.State(net, trainer, {"type": "onebit"})
@@ -13,13 +13,13 @@
 ...         state.commit()
 >>> train(state)
 
-Started by ``hipress launch --elastic -n 4 python train.py``. There are neither servers nor a
-kvstore: the workers of the present *view* sum gradients among themselves. When one of them is gone,
-the others agree on the next view, put back what error feedback remembers of the step that failed,
-and ``train`` is called again for that same step. A process that joins copies the parameters, the
-Trainer with its optimizer's states and schedule, and the step from another one.
+Start it with ``hipress launch --elastic -n 4 python train.py``. There are no servers and no
+kvstore: the workers of the present *view* sum gradients among themselves. When a worker is lost,
+the remaining workers agree on the next view and roll back the error feedback of the failed step.
+Then ``train`` is called again for the same step. A joining process copies the parameters, the
+Trainer with its optimizer's states and schedule, and the step from another worker.
 
-With ``State(..., sync_every=H, outer_optimizer="nag")`` the workers synchronise weights every H
+With ``State(..., sync_every=H, outer_optimizer="nag")`` the workers synchronize weights every H
 steps (:class:`mxnet_hipress.DiLoCoTrainer`), and views change only then.
 """
 
@@ -48,43 +48,52 @@ __all__ = ["State", "Trainer", "run"]
 
 
 def run(train: Callable[..., Any]) -> Callable[..., Any]:
-    """Makes a training function go on when workers die, leave or join.
+    """Make a training function continue when workers die, leave or join.
 
-    :param train: takes a :class:`State` first. It is called anew in each view, and goes on from
-        ``state.step``: what it has of its own is to depend on that, ``state.rank`` and
-        ``state.size``
-    :returns: a function with the same arguments and result
-    :raises hipress.elastic.ElasticError: if too few workers are left, for too long, or this process
-        has taken part in such training before
+    Args:
+        train: Function whose first argument is a :class:`State`. It is called in each view and
+            continues from ``state.step``. Its own variables must depend only on ``state.step``,
+            ``state.rank`` and ``state.size``.
+
+    Returns:
+        A function with the same arguments and result.
+
+    Raises:
+        hipress.elastic.ElasticError: If too few workers remain for too long, or this process has
+            taken part in such training before.
     """
     return loop.run(train, ArraySession)
 
 
 class State(ArrayState):
-    """The state of a training job whose workers come and go.
+    """State of a training job whose workers may join and leave.
 
-    :param net: a Block, or its parameters: a ParameterDict, a dict or a list. All have their shapes
-        and lie on one device
-    :param trainer: of some or all of them, without a distributed kvstore; use ``state.trainer`` in
-        its place, which sums gradients first. Or an Optimizer, for which one is made. With
-        ``sync_every`` it makes the inner steps, and sums nothing
-    :param compression_params: as a Trainer takes them: type, its parameters, min_size (1024),
-        topology, plan, warmup_steps; "auto" chooses by itself, see :meth:`explain`; None: gradients
-        go uncompressed
-    :param sync_every: H, to synchronise weights every H steps instead of gradients in each, see
-        :class:`mxnet_hipress.DiLoCoTrainer`. A worker that dies or joins costs
-        the other workers none of the H steps
-    :param outer_optimizer, outer_optimizer_params: with ``sync_every``; a new Optimizer, or a name.
-        Those of "nag" are learning rate 0.7 and momentum 0.9, unless others are given
-    :param early_steps, early_sync_every, fragment_sync_delay, fragment_update_alpha: with
-        ``sync_every``, see :class:`mxnet_hipress.DiLoCoTrainer`
-    :param check_every: steps between comparisons of all workers' weights, bit by bit; with
-        ``sync_every`` this and warmup_steps count outer steps
-    :param timeout: seconds to wait for enough workers, and for one that lives but is far behind;
-        longer than it takes to copy all to a worker that joins, and than three outer steps take
-    :param kept: more that a worker which joins copies: objects with ``state_dict()`` and
-        ``load_state_dict()``, and plain values, which become attributes
-    :raises ValueError: for what cannot be
+    Args:
+        net: A Block, or its parameters: a ParameterDict, a dict or a list. All have their shapes
+            and are on one device.
+        trainer: Trainer of some or all of them, without a distributed kvstore, or an Optimizer, for
+            which a Trainer is made. Use ``state.trainer`` in its place, which sums gradients first.
+            With ``sync_every`` it makes the inner steps, and sums nothing.
+        compression_params: As for a Trainer: type, its parameters, min_size (1024), topology, plan,
+            warmup_steps. "auto" chooses automatically, see :meth:`explain`. None: no compression.
+        sync_every: H, to synchronize weights every H steps instead of gradients in each, see
+            :class:`mxnet_hipress.DiLoCoTrainer`. When a worker dies or joins, the other workers
+            lose none of the H steps.
+        outer_optimizer: With ``sync_every``: a new Optimizer, or a name.
+        outer_optimizer_params: With a name; default of "nag": learning rate 0.7, momentum 0.9.
+        early_steps: With ``sync_every``, see :class:`mxnet_hipress.DiLoCoTrainer`.
+        early_sync_every: See ``early_steps``.
+        fragment_sync_delay: See ``early_steps``.
+        fragment_update_alpha: See ``early_steps``.
+        check_every: Steps between bitwise comparisons of all workers' weights. With ``sync_every``,
+            check_every and warmup_steps count outer steps.
+        timeout: Seconds to wait for enough workers, and for a slow one. It must be longer than a
+            copy of the state to a joining worker, and than three outer steps.
+        kept: Further state that a joining worker copies: objects with ``state_dict()`` and
+            ``load_state_dict()``, and plain values, which become attributes.
+
+    Raises:
+        ValueError: If an argument is invalid.
     """
 
     module = "mxnet_hipress.elastic"
@@ -137,39 +146,42 @@ class State(ArrayState):
         self.keep(kept)
 
     def sizes(self) -> dict[str, tuple[int, str]]:
-        """Elements and type of each gradient that is summed, by name."""
+        """Return elements and type of each summed gradient, by name."""
         return {n: (p.grad().size, np.dtype(p.dtype).name) for n, p in self._trained.items()}
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Shape of each gradient by name."""
+        """Return the shape of each gradient, by name."""
         return {name: parameter.shape for name, parameter in self._trained.items()}
 
     def allows_feedback(self) -> bool:
-        """Whether the Trainer's optimizer bears error feedback."""
+        """Return whether the Trainer's optimizer supports error feedback."""
         return bears_feedback(self.trainer.wrapped.optimizer)
 
     def settings(self) -> dict[str, str]:
-        """Texts that must be the same on all workers, by name."""
+        """Return texts that must be equal on all workers, by name."""
         about = [f"{n} {p.shape} {np.dtype(p.dtype).name}" for n, p in self._parameters.items()]
         optimizer = type(self.trainer.wrapped.optimizer).__name__
         return {**super().settings(), "optimizer": optimizer, "model": "; ".join(about)}
 
     def state_dict(self) -> dict[str, Any]:
-        """All but the compression's part, for a checkpoint: NumPy arrays by the parameters' names,
-        the Trainer's states as :meth:`mxnet.gluon.Trainer.save_states` writes them, and more."""
+        """Return all state except that of compression, for a checkpoint.
+
+        It holds NumPy arrays by parameter name, the Trainer's states as
+        :meth:`mxnet.gluon.Trainer.save_states` writes them, and further values.
+        """
         parameters = {name: p.data().asnumpy() for name, p in self._parameters.items()}
         states = self.trainer.wrapped._updaters[0].get_states(dump_optimizer=True)
         return {**super().state_dict(), "parameters": parameters, "trainer": states}
 
     def load_state_dict(self, saved: Mapping[str, Any]) -> None:
-        """Goes on from what :meth:`state_dict` returned, in a process that has the same model."""
+        """Restore the state that :meth:`state_dict` returned, in a process with the same model."""
         for name, value in saved["parameters"].items():
             self._parameters[name].set_data(array_of(value, value.dtype))
         _states.load_trainer(self.trainer.wrapped, saved["trainer"])
         super().load_state_dict(saved)
 
     def to_copy(self) -> dict[str, Any]:
-        """Return what a worker that joins or is behind must :meth:`copy`."""
+        """Return the state that a joining or late worker must :meth:`copy`."""
         found = self.state_dict()
         if self.outer_steps is not None:  # after an outer step the weights are the outer weights
             for name in self._trained:
@@ -177,7 +189,7 @@ class State(ArrayState):
         return found
 
     def weights(self) -> Iterable[tuple[str, memoryview]]:
-        """The bytes of the parameters that are trained."""
+        """Yield names and bytes of the trained parameters."""
         for name, parameter in self._trained.items():
             yield name, memoryview(parameter.data().asnumpy()).cast("B")
 
@@ -189,10 +201,10 @@ class State(ArrayState):
 
 
 class Trainer:
-    """The user's Trainer, whose ``step()`` first sums gradients over the present view, unless it
-    makes inner steps.
+    """Wrapper of the user's Trainer, whose ``step()`` first sums gradients over the present view.
 
-    Every other attribute is the wrapped Trainer's.
+    With ``sync_every`` it makes inner steps instead. Every other attribute is the wrapped
+    Trainer's.
     """
 
     def __init__(self, state: State, trainer: gluon.Trainer) -> None:
@@ -207,18 +219,23 @@ class Trainer:
         object.__setattr__(self if own else self.wrapped, name, value)
 
     def step(self, batch_size: int) -> None:
-        """Sums the gradients and makes the optimizer's step.
+        """Sum the gradients and make the optimizer's step.
 
-        :param batch_size: by which sums are divided: the samples of this step of all workers; with
-            ``sync_every`` of this one
-        :raises hipress.HipressError: if a worker has died or is silent; weights have not changed
+        Args:
+            batch_size: Divisor of the sums: the samples of all workers in this step; with
+                ``sync_every``, those of this worker.
+
+        Raises:
+            hipress.HipressError: If a worker has died or is silent. Weights have not changed.
         """
         self.allreduce_grads()
         self.update(batch_size)
 
     def allreduce_grads(self) -> None:
-        """Replaces the gradients by their sums over all workers, e.g. to clip them before
-        :meth:`update`. With ``sync_every`` they stay this worker's own."""
+        """Replace the gradients by their sums over all workers, for example to clip them.
+
+        Call :meth:`update` afterwards. With ``sync_every`` gradients stay this worker's own.
+        """
         if self._state.applied:
             raise RuntimeError("call state.commit() after each state.trainer.step()")
         sums, trained = self._session().compression, self._state._trained
@@ -229,9 +246,10 @@ class Trainer:
             total.copyto(gradients[name])
 
     def update(self, batch_size: int) -> None:
-        """Makes the optimizer's step with the sums.
+        """Make the optimizer's step with the sums.
 
-        :param batch_size: see :meth:`step`
+        Args:
+            batch_size: See :meth:`step`.
         """
         session = self._session()
         self.wrapped.update(batch_size)
@@ -247,9 +265,10 @@ class Trainer:
 def _trained(
     trainer: gluon.Trainer, parameters: Mapping[str, gluon.Parameter]
 ) -> dict[str, gluon.Parameter]:
-    """The parameters whose gradients are summed, by name.
+    """Return the parameters whose gradients are summed, by name.
 
-    :raises ValueError: for what cannot be
+    Raises:
+        ValueError: If the Trainer or a parameter is not supported.
     """
     if not isinstance(trainer, gluon.Trainer):
         raise ValueError(
@@ -291,7 +310,11 @@ def _trained(
 
 
 def _check_copied(optimizer: mx.optimizer.Optimizer) -> None:
-    """:raises ValueError: if a worker that joins could not copy it"""
+    """Check that an optimizer can be copied to a joining worker.
+
+    Raises:
+        ValueError: If it cannot be pickled.
+    """
     try:
         pickle.dumps(optimizer)
     except Exception as error:

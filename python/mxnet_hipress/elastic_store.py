@@ -1,14 +1,15 @@
-"""A key-value store whose workers come and go, for scripts that know nothing of that.
+"""Key-value store whose workers may join and leave, for scripts that are not written for that.
 
 In a job of ``hipress launch --elastic --hipress``, ``mx.kv.create("dist_sync")`` makes it. Weights
 and their optimizer are on every worker, and a *step* is one push of each key:
 
-1. The first step tells which keys belong to a step. Nothing is summed.
-2. At the second the process joins the job. It copies the weights, optimizer and step of the others;
-   in a new job all copy slot 0's. Its gradients, which were of other weights, are dropped.
+1. The first step shows which keys belong to a step. Nothing is summed.
+2. In the second step the process joins the job. It copies weights, optimizer and step from another
+   worker; in a new job all copy those of slot 0. Its gradients belong to other weights and are
+   discarded.
 3. From then on the last push of a step sums all gradients over the workers, and the optimizer makes
-   its step. If a worker dies meanwhile, the others put back what error feedback remembers, and sum
-   again without it. If one joins, they go on with it.
+   its step. If a worker dies meanwhile, the remaining workers roll back error feedback and sum
+   again. A joining worker takes part from the next step on.
 
 Calls block where MXNet's stores do not: the last push of a step returns when the weights are known.
 """
@@ -39,23 +40,25 @@ from mxnet_hipress._store import Store
 from mxnet_hipress._store_state import StoreState
 
 _END_SECONDS = 5.0
-"""Time that a worker whose script has ended waits for the others to have the last result."""
+"""Seconds that a worker whose script has ended waits until the other workers have the last
+result."""
 
 
 def is_asked_for() -> bool:
-    """Whether this process is a worker of an elastic job."""
+    """Return whether this process is a worker of an elastic job."""
     return bool(os.environ.get("HIPRESS_ELASTIC_AGENTS"))
 
 
 class ElasticStore(Store):
-    """A synchronous store of dense float32 and float16 keys, each of which every step pushes.
+    """Synchronous store of dense float32 and float16 keys, each of which every step pushes.
 
-    ``rank`` is this worker's slot and ``num_workers`` the number of slots, whoever is there: a
-    worker that was started again has the share of the data that it had. Sums are scaled to that
-    number, so a script may divide by it. ``barrier`` returns at once, as no worker can wait for one
-    that comes later.
+    ``rank`` is this worker's slot and ``num_workers`` the number of slots, however many workers are
+    present. A restarted worker therefore has the same share of the data. Sums are scaled to that
+    number, so a script may divide by it. ``barrier`` returns at once, because no worker can wait
+    for one that joins later.
 
-    :param name: the type that scripts see, e.g. "dist_sync"
+    Args:
+        name: The store's type as scripts see it, for example "dist_sync".
     """
 
     def __init__(self, name: str) -> None:
@@ -66,8 +69,8 @@ class ElasticStore(Store):
             self._settings = settings.from_environment()
             self._state = StoreState(len(self._settings.agents))
         self._keys = KeyTable(0)
-        self._pushed: dict[int, Key] = {}  # in this step
-        self._pulled: list[tuple[Key, list[mx.nd.NDArray]]] = []  # before the step is complete
+        self._pushed: dict[int, Key] = {}  # of this step
+        self._pulled: list[tuple[Key, list[mx.nd.NDArray]]] = []  # before the end of the step
         self._steps, self._job, self._over = 0, None, False
         self._end = ProcessEnd(self, at_once=False)
         _stores.append(self)
@@ -75,10 +78,11 @@ class ElasticStore(Store):
     # ---- Values ----------------------------------------------------------------------------------
 
     def init(self, key: object, value: object) -> None:
-        """Initialises keys with this worker's values, until those of the job are known.
+        """Initialize keys with this worker's values, which the job's values replace later.
 
-        :raises MXNetError: for a key that exists, one that is not dense, another dtype, or after
-            the first push
+        Raises:
+            MXNetError: For a key that exists or is not dense, another dtype, or after the first
+                push.
         """
         for user_key, arrays in group(key, value):
             if len(arrays) != 1:
@@ -95,10 +99,11 @@ class ElasticStore(Store):
             self._keys.add(new)
 
     def push(self, key: object, value: object, priority: int = 0) -> None:
-        """Takes gradients, summed over devices; the last one of a step sums all over the workers.
+        """Store gradients, summed over devices. The last push of a step sums all over the workers.
 
-        :raises MXNetError: for unknown keys, other shapes or dtypes than at init, a key that was
-            pushed twice in a step, too few workers
+        Raises:
+            MXNetError: For unknown keys, other shapes or dtypes than at init, a key pushed twice in
+                a step, or too few workers.
         """
         for user_key, arrays in group(key, value):
             self._push(self._keys.get(user_key, "push"), arrays)
@@ -106,8 +111,10 @@ class ElasticStore(Store):
     def pull(
         self, key: object, out: object = None, priority: int = 0, ignore_sparse: bool = True
     ) -> None:
-        """Pulls weights into every array of `out`: of a key that this step has pushed already, when
-        the step is complete."""
+        """Pull weights into every array of `out`.
+
+        If this step has already pushed the key, the arrays are written at the end of the step.
+        """
         if out is None:
             raise MXNetError("pull needs out, the arrays to pull into")
         for user_key, arrays in group(key, out):
@@ -119,7 +126,7 @@ class ElasticStore(Store):
                 _arrays.spread(self._state.weights_of[entry.index], arrays)
 
     def pushpull(self, key: object, value: object, out: object = None, priority: int = 0) -> None:
-        """push and pull in one. `out` holds the weights when the step is complete."""
+        """Push values and pull into `out`, which holds the weights at the end of the step."""
         values = group(key, value)
         every = values if out is None else group(key, out)
         for (user_key, arrays), (_, outs) in zip(values, every):
@@ -128,7 +135,7 @@ class ElasticStore(Store):
             self._push(entry, arrays, outs)
 
     def row_sparse_pull(self, *args: object, **kwargs: object) -> NoReturn:
-        """Refused: there are no row_sparse keys."""
+        """Raise MXNetError: there are no row_sparse keys."""
         raise MXNetError("an elastic store has no row_sparse keys")
 
     # ---- Steps -----------------------------------------------------------------------------------
@@ -168,7 +175,7 @@ class ElasticStore(Store):
             )
 
     def _begin(self) -> None:
-        """Joins the job, as the first step is over: its keys are those of every step."""
+        """Join the job after the first step, whose keys are those of every step."""
         state = self._state
         if state.updater is None:
             raise MXNetError(
@@ -186,7 +193,7 @@ class ElasticStore(Store):
         self._steps = 1
 
     def _complete(self) -> None:
-        """Ends a step: brings the weights to where all workers have them, and to who pulls."""
+        """End a step: compute the weights of all workers, and write them to the pulled arrays."""
         if not self._over and self._steps > 1:
             with sentences():
                 self._go_on_to(self._state.step + 1)
@@ -197,7 +204,7 @@ class ElasticStore(Store):
             _arrays.spread(self._state.weights_of[key.index], arrays)
 
     def _go_on_to(self, step: int) -> None:
-        """Makes the step, again where a worker dies, until this worker has its result and is in a
+        """Make the step, again if a worker dies, until this worker has its result and is in a
         view."""
         state, job = self._state, self._job
         while state.step < step or state.session is None:
@@ -205,7 +212,7 @@ class ElasticStore(Store):
             try:
                 if session is None:
                     job.enter()
-                    self._end.precede()  # the view's node, too, would say goodbye
+                    self._end.precede()  # the view's node would also say goodbye
                 else:
                     state.make_step()
             except Exception as error:
@@ -227,35 +234,39 @@ class ElasticStore(Store):
     def set_gradient_compression(
         self, compression_params: Mapping[str, object] | CompressionConfig
     ) -> None:
-        """Compresses gradients and their sums.
+        """Compress gradients and their sums.
 
-        :param compression_params: as the other stores take them, but for plan "auto" and servers;
-            before the second step
-        :raises MXNetError: for an unknown type or parameter; the sentence lists what is allowed
+        Args:
+            compression_params: As for other stores, without plan "auto" and servers; before the
+                second step.
+
+        Raises:
+            MXNetError: For an unknown type or parameter. The message lists the allowed ones.
         """
         if self._job is not None:
             raise MXNetError("an elastic store's compression is set before the second step")
         with sentences():
             config = CompressionConfig.of(compression_params)
-            config.check_sums(config.decisions)  # a plan's names are looked at with the keys
+            config.check_sums(config.decisions)  # a plan's names are checked with the keys
         self._state.config = config
 
     def explain(self) -> Explanation:
-        """Why gradients are summed as they are, and what was measured; to be printed."""
+        """Return the reasons for the current method and the measurements, as a printable object."""
         return self._state.explain()
 
     def set_optimizer(self, optimizer: opt.Optimizer) -> None:
-        """Has every worker run `optimizer` on its weights, which stay equal bit for bit."""
+        """Run `optimizer` on every worker's weights, which stay equal bit for bit."""
         if self._job is not None:
             raise MXNetError("an elastic store's optimizer is set before the second step")
         self._state.updater = self._updater = opt.get_updater(optimizer)
 
     def save_optimizer_states(self, fname: str, dump_optimizer: bool = False) -> None:
-        """Saves the optimizer's states, as stores without servers do. Residuals are not saved."""
+        """Save the optimizer's states, as stores without servers do. Residuals are not saved."""
         _states.write(fname, [self._optimizer().get_states(dump_optimizer)], dump_optimizer)
 
     def load_optimizer_states(self, fname: str) -> None:
-        """Loads what save_optimizer_states saved; in a new job, slot 0's are everybody's."""
+        """Load states saved by save_optimizer_states. In a new job, slot 0's states apply to
+        all."""
         (states, *_), _ = _states.read(fname)
         self._optimizer().set_states(states)
 
@@ -268,25 +279,25 @@ class ElasticStore(Store):
 
     @property
     def rank(self) -> int:
-        """This worker's slot, from 0."""
+        """Slot of this worker, from 0."""
         return self._settings.slot
 
     @property
     def num_workers(self) -> int:
-        """Slots of the job."""
+        """Number of slots of the job."""
         return len(self._settings.agents)
 
     def barrier(self) -> None:
-        """Returns at once."""
+        """Return at once."""
 
     _barrier = barrier
 
     def num_dead_node(self, node_id: int = 7) -> int:
-        """Slots whose worker is not there, if `node_id` has the bit of workers (4)."""
+        """Return the number of slots without a worker, if `node_id` has the bit of workers (4)."""
         return self.num_workers - self._state.size if self._job and node_id & 4 else 0
 
     def stats(self) -> dict[str, int]:
-        """The number of this view, of its workers, and of the steps that the job has made."""
+        """Return the numbers of this view, of its workers, and of the job's steps so far."""
         state = self._state
         return {"epoch": state.epoch, "workers": state.size, "steps": state.step}
 
@@ -294,7 +305,7 @@ class ElasticStore(Store):
         raise MXNetError("an elastic job has no servers")
 
     def leave(self) -> None:
-        """Ends training for all, as this worker's script has ended."""
+        """End training for all, as this worker's script has ended."""
         if not self._end.leave() or self._job is None or self._over:
             return
         if self._state.session is not None:
@@ -303,7 +314,7 @@ class ElasticStore(Store):
         self._job.close()
 
     def abort(self, status: int = 1) -> None:
-        """Leaves the job as a worker that has failed, without which the others go on."""
+        """Leave the job as a failed worker. The other workers continue."""
         if self._end.leave(status) and self._job is not None:
             self._job.close()
 
@@ -312,6 +323,6 @@ _stores: list[ElasticStore] = []
 
 
 def abort(status: int) -> None:
-    """Leaves the job with this process's stores, as its script ends with an error."""
+    """Leave the job with this process's stores, as its script ends with an error."""
     for store in _stores:
         store.abort(status)

@@ -23,32 +23,34 @@ from mxnet_hipress._saved_store import SavedStore
 class KVStore(SavedStore):
     """Drop-in for MXNet's dist stores, with compression of gradients in both directions.
 
-    Calls return at once and run on MXNet's engine; an error, for example that another process
-    died, is raised as MXNetError where an array that was pulled is waited for, and by every later
-    call. Arguments are MXNet's: a key (int or str) or a list of them, an array per key or a list
-    of them (one per device, summed before they are pushed).
+    Calls return at once and run on MXNet's engine. An error, for example the death of another
+    process, is raised as MXNetError where a pulled array is waited for, and by every later call.
+    Arguments are MXNet's: a key (int or str) or a list of them, and an array per key or a list of
+    arrays, one per device, which are summed before the push.
 
-    :param name: the type that scripts see, e.g. "dist_sync"
+    Args:
+        name: The store's type as scripts see it, for example "dist_sync".
     """
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
         self._keys = KeyTable(self._number)
         self._optimizer_known = False
-        self._unanswered: dict[int, Key] = {}  # pushed, and not pulled since
-        self._rate: float | None = None  # that servers have, if the script may change it
-        self._local: LocalOptimizer | None = None  # without servers, once there is an optimizer
+        self._unanswered: dict[int, Key] = {}  # pushed, but not pulled since
+        self._rate: float | None = None  # rate on the servers, if the script may change it
+        self._local: LocalOptimizer | None = None  # optimizer of a job without servers
 
     # ---- Values ----------------------------------------------------------------------------------
 
     def init(self, key: object, value: object) -> None:
-        """Initialises keys with rank 0's values; all workers call it in the same order. Blocks.
+        """Initialize keys with rank 0's values. All workers call it in the same order. Blocks.
 
-        Values are float32, float16 or bfloat16, and never compressed. row_sparse ones are
+        Values are float32, float16 or bfloat16, and are sent uncompressed. row_sparse values are
         float32 or float16.
 
-        :raises MXNetError: for a key that exists, an unsupported dtype, or values whose shapes or
-            dtypes differ between workers
+        Raises:
+            MXNetError: For a key that exists, an unsupported dtype, or values whose shapes or
+                dtypes differ between workers.
         """
         for user_key, arrays in group(key, value):
             if len(arrays) != 1:
@@ -82,12 +84,17 @@ class KVStore(SavedStore):
         self._keys.add(key)
 
     def push(self, key: object, value: object, priority: int = 0) -> None:
-        """Pushes gradients, summed over devices and, on the servers, over workers.
+        """Push gradients, summed over devices and, on the servers, over workers.
 
         row_sparse gradients of dense keys are pushed as dense ones.
 
-        :param priority: higher goes first
-        :raises MXNetError: for unknown keys, other shapes or dtypes than at init, a failed job
+        Args:
+            key: A key or a list of keys.
+            value: Gradients.
+            priority: A higher priority goes first.
+
+        Raises:
+            MXNetError: For unknown keys, other shapes or dtypes than at init, or a failed job.
         """
         self._heed_learning_rate()
         for user_key, arrays in group(key, value):
@@ -106,10 +113,16 @@ class KVStore(SavedStore):
     def pull(
         self, key: object, out: object = None, priority: int = 0, ignore_sparse: bool = True
     ) -> None:
-        """Pulls values into every array of `out`: the result of this worker's latest push.
+        """Pull values into every array of `out`: the result of this worker's latest push.
 
-        :param ignore_sparse: skip row_sparse arrays instead of refusing them
-        :raises MXNetError: for unknown keys, other shapes or dtypes than at init, a failed job
+        Args:
+            key: A key or a list of keys.
+            out: Arrays to write.
+            priority: A higher priority goes first.
+            ignore_sparse: Skip row_sparse arrays instead of raising an error.
+
+        Raises:
+            MXNetError: For unknown keys, other shapes or dtypes than at init, or a failed job.
         """
         if out is None:
             raise MXNetError("pull needs out, the arrays to pull into")
@@ -130,7 +143,7 @@ class KVStore(SavedStore):
                 self._pull_arrays(entry, arrays, priority)
 
     def pushpull(self, key: object, value: object, out: object = None, priority: int = 0) -> None:
-        """push and pull in one; without `out`, the results replace the values."""
+        """Push values and pull into `out`. Without `out`, the results replace the values."""
         self._heed_learning_rate()
         values = group(key, value)
         outs = values if out is None else group(key, out)
@@ -163,11 +176,16 @@ class KVStore(SavedStore):
     def row_sparse_pull(
         self, key: object, out: object = None, priority: int = 0, row_ids: object = None
     ) -> None:
-        """Pulls the rows `row_ids` of row_sparse keys, with this worker's latest push in them.
+        """Pull the rows `row_ids` of row_sparse keys, including this worker's latest push.
 
-        :param out: row_sparse arrays; all other rows of theirs are zero afterwards
-        :param row_ids: for each array, or one for all; in any order, repeated or not
-        :raises MXNetError: for dense keys, rows that a key has not, other shapes, a failed job
+        Args:
+            key: A key or a list of keys.
+            out: row_sparse arrays. All rows that are not in `row_ids` become zero.
+            priority: A higher priority goes first.
+            row_ids: Row indices for each array, or one array of indices for all, in any order.
+
+        Raises:
+            MXNetError: For dense keys, unknown rows, other shapes, or a failed job.
         """
         if out is None or row_ids is None:
             raise MXNetError("row_sparse_pull needs out and row_ids")
@@ -185,17 +203,19 @@ class KVStore(SavedStore):
     def set_gradient_compression(
         self, compression_params: Mapping[str, object] | CompressionConfig
     ) -> None:
-        """Compresses the gradients of all later pushes, and the sums that come back.
+        """Compress the gradients of all later pushes, and the sums that are pulled.
 
-        A store with one of MXNet's names that is told nothing MXNet does not know, such as
-        {"type": "2bit", "threshold": 0.5}, does what MXNet does: gradients of every size are
-        compressed, what is pulled is not.
+        A store with one of MXNet's names and only MXNet's parameters, such as {"type": "2bit",
+        "threshold": 0.5}, does what MXNet does: it compresses gradients of every size, but no
+        pulled values.
 
-        :param compression_params: type ("auto", which chooses by what workers measure, "none",
-            "2bit", "1bit", "onebit", ...) and its parameters;
-            topology ("ps", "ring", "colocated", ...) and plan (a file, or "auto"), before the
-            first key
-        :raises MXNetError: for an unknown type or parameter; the sentence lists what is allowed
+        Args:
+            compression_params: type ("auto", which chooses by measurements, "none", "2bit", "1bit",
+                "onebit", ...) and its parameters; topology ("ps", "ring", "colocated", ...) and
+                plan (a file, or "auto"), before the first key.
+
+        Raises:
+            MXNetError: For an unknown type or parameter. The message lists the allowed ones.
         """
         if not isinstance(compression_params, (Mapping, CompressionConfig)):
             raise MXNetError(
@@ -209,21 +229,20 @@ class KVStore(SavedStore):
         self._job.compresses = config.type != "none"
 
     def explain(self) -> Explanation:
-        """Why gradients are synchronised as they are, and what was measured; to be printed."""
+        """Return the reasons for the current method and the measurements, as a printable object."""
         return self._node.explain()
 
     @property
     def is_settled(self) -> bool:
-        """Whether no step tries another way any more, where compression chooses by itself."""
+        """Whether the automatic choice of a method has ended."""
         return self._node.is_settled
 
     def set_optimizer(self, optimizer: opt.Optimizer) -> None:
-        """Runs `optimizer` on the servers from now on; pulls then return weights. Blocks.
+        """Run `optimizer` on the servers from now on, so that pulls return weights. Blocks.
 
-        Steps of what was pushed before are made by the optimizer that was there before.
-        Without servers each worker runs it, which leads to the same weights everywhere as long as
-        all have set the same one. Unlike MXNet's own, lr_mult and wd_mult of Gluon parameters are
-        heeded.
+        The previous optimizer makes the steps of earlier pushes. Without servers each worker runs
+        the optimizer. Weights then stay equal on all workers if all set the same one. Unlike in
+        MXNet's stores, lr_mult and wd_mult of Gluon parameters take effect.
         """
         self._node.optimizers[self._number] = optimizer
         if self._node.serverless:
@@ -242,8 +261,10 @@ class KVStore(SavedStore):
             self._node.auto.values_change()
 
     def _heed_learning_rate(self) -> None:
-        """Tells servers of another rate, as Trainer.set_learning_rate sets it: from the next step
-        on, which none of them makes before worker 0 has pushed."""
+        """Send a new learning rate, set by Trainer.set_learning_rate, to the servers.
+
+        It applies from the next step on, which no server makes before worker 0 has pushed.
+        """
         rate = self._rate
         if rate is None or self._updater.optimizer.lr == rate:
             return
@@ -263,31 +284,35 @@ class KVStore(SavedStore):
         self._local.update = updater
 
     def save_optimizer_states(self, fname: str, dump_optimizer: bool = False) -> None:
-        """Saves all servers' optimizer states in one file, and this worker's residuals beside it.
+        """Save all servers' optimizer states in one file, and this worker's residuals in another.
 
-        Every worker calls it, after the same step: the optimizer's states, which are everybody's,
-        go to `fname`, and what compression remembers as save_compression_states says. Blocks.
+        Every worker calls it after the same step. The optimizer's states, which are the same for
+        all workers, go to `fname`, and the states of compression as in save_compression_states.
+        Blocks.
 
-        :param dump_optimizer: save the optimizer itself, too
+        Args:
+            fname: The file.
+            dump_optimizer: Whether to save the optimizer itself.
         """
         self._settle()
         if self._node.serverless:
             by_server = [self._local_optimizer().states(dump_optimizer)]
         else:
-            self._await_answers()  # else servers may not have made the last push's step
+            self._await_answers()  # otherwise servers may not have made the last push's step
             flag = b"1" if dump_optimizer else b""
             by_server = self._send_command_to_servers(Head.GET_STATES, flag)
         _states.write(fname, by_server, dump_optimizer, self._whose_states)
         self.save_compression_states(fname)
 
     def load_optimizer_states(self, fname: str) -> None:
-        """Loads what save_optimizer_states saved, from a job with as many servers. Blocks.
+        """Load states saved by save_optimizer_states in a job with as many servers. Blocks.
 
-        Every worker calls it, when all keys are initialised. If what compression remembered is not
-        there, or does not fit this job, a warning says so, and compression starts afresh.
+        Every worker calls it when all keys are initialized. If the states of compression are
+        missing or do not match this job, a warning is issued and compression starts without them.
 
-        :raises MXNetError: for no file, another kind of file, or one from another number of
-            servers; then the states are as before
+        Raises:
+            MXNetError: If the file is missing, of another kind, or from another number of servers.
+                States are then unchanged.
         """
         by_server, has_optimizer = _states.read(fname, self._whose_states)
         if self._node.serverless:
@@ -312,7 +337,7 @@ class KVStore(SavedStore):
         return self._local
 
     def _settle(self) -> None:
-        """Blocks until all that was pushed and pulled is over."""
+        """Block until all pushes and pulls have completed."""
         mx.nd.waitall()
         self._node.wait_all()
         if not self._job.sync:
@@ -323,8 +348,10 @@ class KVStore(SavedStore):
         return _states.WORKERS if self._node.serverless else _states.SERVERS
 
     def _await_answers(self) -> None:
-        """Blocks until servers have applied what was pushed: a push is over when it is sent, and
-        nothing but a pull is answered."""
+        """Block until servers have applied all pushes.
+
+        A push completes when it is sent. Only pulls are answered.
+        """
         unanswered, self._unanswered = self._unanswered, {}
         sparse = [key for key in unanswered.values() if key.sparse]
         dense = [key for key in unanswered.values() if not key.sparse]
@@ -338,9 +365,9 @@ class KVStore(SavedStore):
     # ---- The job ---------------------------------------------------------------------------------
 
     def barrier(self) -> None:
-        """Blocks until every worker is here.
+        """Block until every worker has called it.
 
-        In an asynchronous job the servers have then applied all that was pushed before.
+        In an asynchronous job the servers have then applied all earlier pushes.
         """
         if not self._job.sync:
             self._settle()
@@ -351,14 +378,18 @@ class KVStore(SavedStore):
     # ---- Arrays ----------------------------------------------------------------------------------
 
     def _look(self, key: Key, arrays: list[mx.nd.NDArray]) -> None:
-        """Have type "auto" observe a gradient, in the few steps in which it does. Blocks then."""
+        """Pass a gradient to type "auto" in the few steps in which it observes gradients. Blocks
+        then."""
         if self._node.observes and not key.sparse:
             total = _arrays.total(key, arrays).as_nd_ndarray().astype("float32")
             self._node.observe((key.number,), [total.asnumpy()])
 
     def _check_optimizer(self, key: Key) -> None:
-        """Without an optimizer, a server would not know what to do with an asynchronous push, or
-        with rows: MXNet's own takes those of the latest push for all rows."""
+        """Check that the servers have an optimizer for an asynchronous push or a row_sparse key.
+
+        Without one, a server could not apply them. MXNet's store uses the latest push's rows for
+        all rows.
+        """
         if self._optimizer_known or (self._job.sync and not key.sparse):
             return
         if not all(self._send_command_to_servers(Head.HAS_OPTIMIZER, b"")):
@@ -381,5 +412,5 @@ class KVStore(SavedStore):
 
 
 def _rate_of(optimizer: opt.Optimizer) -> float | None:
-    """The learning rate, unless a schedule sets it."""
+    """Return the learning rate, unless a schedule sets it."""
     return None if optimizer.lr_scheduler is not None else optimizer.lr

@@ -35,7 +35,7 @@ from hipress.compression.compressor import Compressor, codecs
 from hipress.native import library
 
 _NAME = "libhipress_mxnet_ops.so"
-_loaded: set[str] = {"none"}  # an identity: MXNet has its own
+_loaded: set[str] = {"none"}  # "none" is an identity, which MXNet has
 
 
 def register() -> None:
@@ -62,7 +62,7 @@ def register() -> None:
 
 
 def new_states(type_: str, gradient: mx.nd.NDArray) -> list[mx.nd.NDArray]:
-    """States and step of encode_<type> for gradients of this shape, all zero."""
+    """Return zero states and the step of encode_<type>, for gradients of this shape."""
     codec = Compressor(type_)
     if not codec.uses_step:
         return []
@@ -71,15 +71,15 @@ def new_states(type_: str, gradient: mx.nd.NDArray) -> list[mx.nd.NDArray]:
 
 
 def operator_name(kind: str, type_: str) -> str:
-    """The name in mx.nd.contrib: operator_name("encode", "2bit") is "encode_2bit"."""
+    """Return the name in mx.nd.contrib: operator_name("encode", "2bit") is "encode_2bit"."""
     return f"{kind}_{re.sub(r'[^0-9a-zA-Z]', '_', type_)}"
 
 
 def _guard_symbol(name: str, states: int) -> None:
-    """Makes mx.sym.contrib.<name> refuse states of unknown shape.
+    """Make mx.sym.contrib.<name> refuse states of unknown shape.
 
     MXNet 1.9 overruns a buffer when an extension's operator has inputs of known and of unknown
-    shape (it adds up numbers of dimensions, in which unknown is -1), so they must not get there.
+    shape. It adds up the numbers of dimensions, in which unknown is -1.
     """
     if states == 0:
         return
@@ -103,14 +103,15 @@ def _load(path: Path) -> None:
 
 
 def _library() -> Path:
-    """Built beside the native library, or compiled now against MXNet's headers and kept."""
+    """Return the operators' library of the build, or compile one against MXNet's headers and cache
+    it."""
     beside = library.library_path().resolve().parent / _NAME
     if beside.exists():
         return beside
     include, home = include_directory(), Path(mx.__file__).parent
     sources = sorted((include / "operator/frameworks").glob("*"))
     native = library.library_path().resolve().parent
-    api = [include, include.parent / "include"]  # of the package, or of the source tree
+    api = [include, include.parent / "include"]  # in the package, or in the source tree
     flags = [f"-I{path}" for path in (*api, home / "include", home / "src")]
     flags += ["-O1", "-w", f"-L{native}", f"-Wl,-rpath,{native}", "-lhipress", "-ldl"]
     text = '#include "operator/frameworks/mxnet_library.cc"\n'

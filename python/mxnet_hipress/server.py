@@ -1,4 +1,4 @@
-"""A server's work beyond summing: runs the optimizer, keeps its states, answers commands."""
+"""Work of a server beyond summing: optimizers, their states, and commands."""
 
 from __future__ import annotations
 
@@ -18,23 +18,22 @@ from mxnet_hipress._sparse_server import SparseServer
 
 @dataclass
 class _Store:
-    """The optimizer of one of the workers' stores."""
+    """Optimizer of one of the workers' stores."""
 
     updater: object = None
-    """mxnet.optimizer.Updater, or None: values are sums."""
+    """mxnet.optimizer.Updater, or None if values are sums."""
     body: bytes = b""
-    """The pickled optimizer that the updater was made of."""
+    """Pickled optimizer of the updater."""
     calls: dict[int, int] = field(default_factory=dict)
-    """Times that each worker has set the optimizer."""
+    """Number of times that each worker has set the optimizer."""
     applied: int = 0
-    """Times that it has taken effect."""
+    """Number of times that a new optimizer has taken effect."""
 
 
 class Server:
-    """One server's optimizers and the commands around them.
+    """Optimizers and commands of one server.
 
-    MXNet is imported when the first optimizer arrives: it takes seconds that a job without one
-    need not spend.
+    MXNet is imported when the first optimizer arrives, because the import takes seconds.
     """
 
     def __init__(self, node: Node) -> None:
@@ -46,9 +45,10 @@ class Server:
         self._sparse = SparseServer(node, self._import, self._update_rows)
 
     def control(self, worker: int, head: int, body: bytes) -> bytes | Later:
-        """Answers a command of a worker.
+        """Answer a command of a worker.
 
-        :raises HipressError: with the sentence that the worker gets
+        Raises:
+            HipressError: With the message for the worker.
         """
         number, body = unpack(body)
         if head in ROWS:
@@ -67,7 +67,7 @@ class Server:
         elif head == Head.SET_RATE:
             with self._lock:
                 _updater_of(store).optimizer.lr = float(body)
-        return b""  # as MXNet's servers answer heads that they do not know
+        return b""  # MXNet's servers answer unknown heads in this way
 
     def _import(self) -> ModuleType:
         if self._mx is None:
@@ -76,7 +76,8 @@ class Server:
         return self._mx
 
     def _set_optimizer(self, store: _Store, worker: int, body: bytes) -> None:
-        """All workers send the optimizer: the first one counts, unless rank 0's is another."""
+        """Set the optimizer, which all workers send: the first one counts, unless rank 0's
+        differs."""
         store.calls[worker] = store.calls.get(worker, 0) + 1
         late = store.calls[worker] <= store.applied
         if late and (worker != 0 or body == store.body):
@@ -96,7 +97,8 @@ class Server:
         self._node.set_updater(self._update)
 
     def _update(self, key: int, _name: str, gradient: np.ndarray, weight: np.ndarray) -> None:
-        """weight <- optimizer(weight, gradient), in place; float32[n] each."""
+        """Run the optimizer on weight and gradient, float32[n] each; changes the weight in
+        place."""
         mx = self._mx
         with self._lock:
             updater = self._stores[key >> STORE_SHIFT].updater
@@ -110,7 +112,7 @@ class Server:
                 weight_nd = self._weights[where] = mx.nd.from_numpy(weight, zero_copy=True)
             updater(key & (1 << STORE_SHIFT) - 1, gradient_nd, weight_nd)
             weight_nd.wait_to_read()
-            # The memory of the gradient is not ours after the return.
+            # The gradient's memory belongs to the caller after the return.
             mx.base.check_call(mx.base._LIB.MXNDArrayWaitToWrite(gradient_nd.handle))
 
     def _update_rows(self, store: int, index: int, gradient: object, weight: object) -> None:
@@ -120,13 +122,15 @@ class Server:
 
 
 def _test_update(self, index, weight, grad, state) -> None:
-    """Updates as MXNet's optimizer for tests does, row_sparse weights, too: its own method
-    then raises once it has changed the weight, which its servers do not notice."""
+    """Update a weight as MXNet's optimizer for tests does, also for row_sparse weights.
+
+    The original method raises after changing a row_sparse weight, which MXNet's servers ignore.
+    """
     weight[:] += grad * self.rescale_grad
     weight.copyto(state)
 
 
-def _updater_of(store: _Store):  # mxnet.optimizer.Updater, not imported yet
+def _updater_of(store: _Store):  # mxnet.optimizer.Updater, which may not be imported yet
     if store.updater is None:
         raise HipressError("the servers have no optimizer: call set_optimizer first")
     return store.updater

@@ -30,7 +30,7 @@ inline void Report(const KVStoreDist& store, const char* error, HipressDone done
 /// One of the three is set, as the role says.
 struct HipressNode {
   explicit HipressNode(hipress::JobOptions options);
-  /// Leaves in peace if it has not left.
+  /// Leaves normally if it has not left.
   ~HipressNode();
 
   hipress::Postoffice& postoffice();

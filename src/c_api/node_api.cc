@@ -83,7 +83,8 @@ int HipressStartScheduler(int num, const char** names, const char** values, Hipr
           heard = true;
           scheduler->WaitForEnd();
         } catch (const std::exception& error) {
-          // Whoever tried to join has been told. Nobody may have tried yet: then it did not listen.
+          // Nodes that tried to join have received the error. If Start fails before it listens, the caller gets
+          // it.
           if (!heard) {
             try {
               listening->set_exception(std::current_exception());

@@ -23,7 +23,7 @@ namespace {
 
 thread_local std::string command_reply;
 
-/// Reports what ends in this thread's batch when that is over.
+/// Reports the operations that end in this thread's batch at the batch's end.
 void ReportLater(HipressDoneTogether together, void* context) {
   struct Ended {
     std::vector<void*> contexts;

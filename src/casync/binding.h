@@ -32,7 +32,7 @@ struct EncodeBinding {
 /// Binding of a whole key.
 struct Binding {
   std::vector<EncodeBinding> encodes;  ///< by task; those that do not encode have no codec
-  /// Factor of a sum that nobody encodes, when it is decoded into the output.
+  /// Factor of a sum without an encode, when it is decoded into the output.
   float output_factor = 1;
 };
 

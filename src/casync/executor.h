@@ -65,7 +65,7 @@ class Executor {
   /// Runs an item, and catches its exceptions, which would end the process.
   void Run(Item* item) noexcept;
   // Under the lock.
-  /// Leaves the item alone if there is nobody to run it: its end may need locks.
+  /// Does nothing if there is no thread to run it: its end may need locks.
   void Add(Item* item);
   /// Takes the next job's items off the queue.
   void TakeJob(std::vector<Item>* job);

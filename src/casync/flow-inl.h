@@ -21,8 +21,8 @@ constexpr size_t kFlowWindow = 4;
 /// Elements that an uncompressed task may go through and still be trivial.
 constexpr int64_t kTrivialElements = 4096;
 
-/// The user's memory while we use it. Whoever may touch it holds a reference; when the last one lets
-/// go, the user is notified.
+/// The user's memory while the flow uses it. All code that may access it holds a reference. When the last one
+/// is released, the user is notified.
 class Flow::External {
  public:
   External(uint8_t* memory, DType dtype, Done done)

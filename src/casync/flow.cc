@@ -306,7 +306,7 @@ int64_t Flow::WorkOf(const Task& task) const {
 
 void Flow::Retire(Effects* effects) {
   while (!live_.empty() && live_.front()->left == 0) {
-    // All its tasks are done, so nobody who still holds it looks at it again.
+    // All its tasks are done, so remaining holders of it do not read it again.
     effects->Drop(std::move(live_.front()->input));
     effects->Drop(std::move(live_.front()->output));
     if (spare_.size() < kFlowWindow) {

@@ -43,7 +43,7 @@ void Notify(const Done& done, const std::string& error) noexcept;
 struct Value {
   CodecPtr codec;
   DType wire = DType::kFloat32;  ///< what an uncompressed payload consists of
-  bool non_finite = false;       ///< somebody's gradient has a NaN or Inf: there are no data
+  bool non_finite = false;       ///< a gradient of some worker has a NaN or Inf: there are no data
   Buffer data;
   /// The codec of the contributions that went into a sum, and their reply policy: how a server
   /// decides what to encode the reply with.
@@ -51,7 +51,7 @@ struct Value {
   uint8_t reply_policy = 0;
 };
 
-/// Fills a result in which somebody's gradient has a NaN or Inf.
+/// Fills a result for which a worker's gradient has a NaN or Inf.
 void FillWithNaN(uint8_t* out, DType dtype, size_t n);
 
 /// Options of one iteration.
@@ -62,7 +62,7 @@ struct PushMode {
   /// The gradient has a NaN or Inf: messages without a payload say so (kNonFiniteFlag), all workers get
   /// a result of NaN, and no residual changes.
   bool non_finite = false;
-  /// What its encodes change can be put back by this number (StateBefore); 0: it cannot.
+  /// Number by which the changes of its encodes can be rolled back (StateBefore), or 0.
   uint64_t transaction = 0;
   /// Each partition of the gradient is checked for a NaN or Inf before it is used.
   bool check_finite = false;
@@ -93,13 +93,13 @@ class FlowHost {
   virtual CodecPtr CodecOf(NodeId from, const MessageHeader& header) = 0;
   /// True if sums go through an optimizer from now on. Called with the flow's lock held.
   virtual bool HasUpdater() const { return false; }
-  /// Applies the optimizer to the shard's sum (float32, all local partitions) and returns the
-  /// shard's weights, which stay as they are while somebody holds the buffer.
+  /// Applies the optimizer to the shard's sum (float32, all local partitions) and returns the shard's weights,
+  /// which do not change while the buffer is held.
   virtual Buffer Update(const Flow& flow, Buffer sum) { return sum; }
   /// A result of this node is there that others may fetch.
   virtual void OnResult(const Flow& flow, int32_t partition, uint64_t iteration, const Value& value) {}
-  /// A worker has a partition's result: `value` (of codec null: float32). If not `keep`, nobody will
-  /// ask for it again.
+  /// A worker has a partition's result: `value` (of codec null: float32). Without `keep`, it is not requested
+  /// again.
   virtual void OnOutput(const Flow& flow, int32_t partition, uint64_t iteration, const Value& value,
                         bool keep) {}
   /// Recorder of the node's last events; null: none.
@@ -133,7 +133,7 @@ class Flow : public std::enable_shared_from_this<Flow> {
   MessageHeader HeaderOf(const Task& task, const Value& value, uint64_t iteration) const;
 
   // ---- What the user does (workers) ----
-  /// Starts an iteration with this gradient. `done` when it is no longer needed.
+  /// Starts an iteration with this gradient. `done` when its memory may change.
   void Push(const void* gradient, DType dtype, int priority, Done done, PushMode mode = {});
   /// Binds the output of the latest iteration. \return false, with `done` untouched, if there is
   /// none that was not pulled yet: the caller then fetches the value.
@@ -180,7 +180,7 @@ class Flow : public std::enable_shared_from_this<Flow> {
     bool unpushed = false;      ///< others have begun it and wait for this node's push
     bool updating = false;      ///< all has come, and the optimizer runs
     std::vector<NodeId> peers;  ///< that have not sent all yet
-    std::vector<NodeId> culprits;  ///< of these, those that need nobody else to send
+    std::vector<NodeId> culprits;  ///< of these, those that need no other node to send
   };
   Wait WaitingFor() const;
   /// The key, and what each of its iterations waits for, as a JSON object (flow_debug.cc).

@@ -1,6 +1,6 @@
 /*!
  * \file flow_debug.cc
- * \brief What a flow waits for: for whoever watches its progress, and for whoever debugs a hang.
+ * \brief What a flow waits for, for the progress watch and for debugging hangs.
  */
 #include <algorithm>
 #include <map>
@@ -27,7 +27,7 @@ static_assert(int(Op::kEncode) == int(TimelineOp::kEncode) &&
 /// Messages to or from a peer.
 struct Messages {
   int count = 0;
-  bool no_upstream = false;  ///< the peer needs nobody else to send them
+  bool no_upstream = false;  ///< the peer needs no other node to send them
 };
 using ByPeer = std::map<NodeId, Messages>;
 
@@ -66,7 +66,7 @@ Flow::Wait Flow::WaitingFor() const {
     std::set<NodeId> peers, culprits;
     for (size_t t = 0; t < instance->states.size(); ++t) {
       const Task& task = program_->tasks()[t];
-      // What is being received is on its way: its sender may even have left in peace since.
+      // Data that are being received are in transit: their sender may even have left since.
       if (task.op != Op::kRecv || instance->states[t] == Instance::kDone ||
           instance->states[t] == Instance::kReceiving) {
         continue;
@@ -130,7 +130,7 @@ void Flow::DescribeInstance(const Instance& instance, bool pushes, JsonWriter* j
   if (pushes) {
     json->Name("pushed").Bool(instance.pushed);
     json->Name("pulled").Bool(instance.output || instance.output_dropped);
-    // Pushed by a user who is far ahead: its turn comes when an older one is over.
+    // Pushed by a user who is far ahead: it starts when an older one has ended.
     json->Name("queued").Bool(instance.pushed && instance.input &&
                               instance.iteration >= live_.front()->iteration + kFlowWindow);
   }

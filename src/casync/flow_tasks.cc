@@ -319,7 +319,7 @@ void Flow::AddOneByOne(const Instance& instance, const Task& task, float* out) c
 }
 
 void Flow::Decode(const Instance& instance, int t) {
-  if (!instance.output) return;  // nobody pulled this iteration
+  if (!instance.output) return;  // no pull in this iteration
   const Task& task = program_->tasks()[t];
   const Partition& partition = program_->partitions()[task.partition];
   const Value& value = instance.values[task.inputs[0]];

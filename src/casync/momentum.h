@@ -29,9 +29,9 @@ class Momentum {
   bool AddTo(int32_t partition, uint8_t* gradient) const;
   /// A partition's result: `payload`, and the elements that it was decoded into.
   void Keep(int32_t partition, const Value& payload, const uint8_t* result);
-  /// Ends an iteration. What was kept of all partitions is the last result from now on, unless
-  /// `drop`, or a partition was not finite.
-  /// \param transaction by whose number that can be put back; 0: it cannot
+  /// Ends an iteration. The kept results of all partitions become the last result, unless `drop`, or a
+  /// partition was not finite.
+  /// \param transaction number by which that can be rolled back, or 0
   void Commit(bool drop, uint64_t transaction = 0);
   /// Puts the last result back to what it was before this transaction, or a later one, and forgets what
   /// was kept of an iteration that has not ended. No iteration may be under way.

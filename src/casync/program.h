@@ -61,7 +61,7 @@ class Program {
 
   const std::vector<Partition>& partitions() const { return partitions_; }
   const std::vector<Task>& tasks() const { return tasks_; }
-  /// True if every worker's pushes run through a copy of their own, independent of the others'.
+  /// True if a separate copy runs for the pushes of each worker, independent of other workers' pushes.
   bool per_worker() const { return per_worker_; }
   /// Partitions that some task of this node touches, ascending.
   const std::vector<int32_t>& local_partitions() const { return local_partitions_; }

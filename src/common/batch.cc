@@ -38,7 +38,7 @@ Batch::~Batch() {
   State& state = Mine();
   if (--state.depth > 0) return;
   const bool outermost = !std::exchange(state.ends, true);
-  // By index: an action may, outside any batch now, lead to a batch of its own.
+  // By index: an action may, outside any batch now, open another batch.
   std::vector<std::function<void()>> actions = std::exchange(state.actions, {});
   DoAll(actions);
   actions.clear();

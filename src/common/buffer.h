@@ -21,7 +21,7 @@ constexpr size_t kAlignment = 64;
 /// instead of being sent through a socket: below, a copy is cheaper than the bookkeeping.
 constexpr size_t kMinSharedBytes = size_t(64) << 10;
 
-/// A piece of memory and whoever keeps it alive; `owner` may be null for memory the caller guards.
+/// Memory and the object that keeps it alive; `owner` may be null for memory that the caller guards.
 struct Buffer {
   uint8_t* data = nullptr;
   size_t size = 0;

@@ -1,6 +1,6 @@
 /*!
  * \file bytes.h
- * \brief Serialises numbers and texts into a string of bytes, for saved states.
+ * \brief Serializes numbers and texts into a string of bytes, for saved states.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace hipress {
 
-/// Appends; numbers as they lie in memory (little-endian on all machines that this runs on).
+/// Appends numbers in memory order (little-endian on all supported machines).
 class ByteWriter {
  public:
   template <typename T>

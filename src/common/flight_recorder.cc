@@ -99,7 +99,7 @@ void FlightRecorder::Ring::Read(uint64_t mask, std::vector<Words>* out) const {
                     slot.what.load(std::memory_order_relaxed)});
   }
   std::atomic_thread_fence(std::memory_order_acquire);
-  // The thread may be writing one more event over the oldest that it has not told of.
+  // The thread may be overwriting the oldest event that was not yet read.
   const uint64_t now = next_.load(std::memory_order_relaxed);
   const uint64_t whole = now > mask ? now - mask : 0;
   if (whole <= first) return;

@@ -2,9 +2,9 @@
  * \file flight_recorder.h
  * \brief Keeps the last events of a node's gradients in a ring, for debug dumps.
  *
- * Always on, so an event must cost next to nothing. Each thread has a ring of its own, for memory that
- * several cores write to would be the dearest part; an event is then a reading of the processor's clock
- * and five stores. A reader may come at any time, and leaves out what is being written just then.
+ * It is always on, so an event must cost next to nothing. Each thread has its own ring, because memory that
+ * several cores write to would cost most. An event is then a reading of the processor's clock and five stores.
+ * A reader may read at any time, and skips events that are being written.
  */
 #pragma once
 
@@ -110,7 +110,7 @@ class FlightRecorder {
   std::shared_ptr<Ring> NewRing();
 
   /// The recorder that this thread has written to last, and its ring. (No thread_local: that asks each
-  /// time whether it is to be initialised.)
+  /// time whether it is to be initialized.)
   struct Last {
     uint64_t number;
     Ring* ring;

@@ -18,7 +18,7 @@ namespace hipress::life_watch {
 /// \param status the process's
 /// \param words written to stderr first
 void Renew(double seconds, int signal, int status, const std::string& words);
-/// Watches no longer.
+/// Stops watching.
 void End();
 
 }  // namespace hipress::life_watch

@@ -10,7 +10,7 @@
 
 namespace hipress {
 
-/// Locks `mutex`; owns nothing if somebody else holds it all this time.
+/// Locks `mutex`. Owns nothing if another thread holds it for the whole time.
 inline std::unique_lock<std::mutex> LockFor(
     std::mutex* mutex, std::chrono::milliseconds patience = std::chrono::milliseconds(500)) {
   const auto until = std::chrono::steady_clock::now() + patience;

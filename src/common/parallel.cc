@@ -52,7 +52,7 @@ class Pool {
       round_.fetch_add(1, std::memory_order_release);
     }
     wake_.notify_all();
-    // Whoever is there takes the next task, so that a worker that comes late delays nobody.
+    // Any present thread takes the next task, so a late thread causes no delay.
     DoTasks();
     for (int spins = 0; left_.load(std::memory_order_acquire) != 0; ++spins) {
       if (spins < 4096) {
@@ -111,7 +111,7 @@ class Pool {
   std::atomic<int64_t> left_{0};  ///< tasks of this round that are not done yet
   Task task_ = nullptr;
   void* context_ = nullptr;
-  int64_t count_ = 0, next_ = 0;  ///< tasks of this round, and the first that nobody has taken
+  int64_t count_ = 0, next_ = 0;  ///< tasks of this call, and the first one not yet taken
 };
 
 }  // namespace

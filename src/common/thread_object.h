@@ -10,7 +10,7 @@
 
 namespace hipress {
 
-/// This thread's only T. One that is used after the thread's objects were destroyed is made anew, and
+/// This thread's only T. If it is used after the thread's objects were destroyed, it is created again, and
 /// never freed.
 template <typename T>
 T& ThreadObject() {

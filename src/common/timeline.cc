@@ -35,7 +35,7 @@ struct Block {
   std::atomic<size_t> count{0};
 };
 
-/// Whether it is full, and nobody needs it any more.
+/// Whether it is full and not in use any more.
 bool IsTaken(const std::shared_ptr<Block>& block) {
   return block->count.load(std::memory_order_acquire) == kBlockEvents &&
          std::all_of(block->events, block->events + kBlockEvents,

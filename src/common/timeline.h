@@ -2,9 +2,9 @@
  * \file timeline.h
  * \brief Records what every task of this process did and when, if HIPRESS_TIMELINE names a file.
  *
- * A thread writes to a buffer of its own, without locks; when the node leaves the job its events go
- * to the scheduler (van/timeline_exchange.h), which writes those of all nodes to the file. Off, it
- * costs one test of a constant per task.
+ * A thread writes to its own buffer, without locks. When the node leaves the job its events go to the scheduler
+ * (van/timeline_exchange.h), which writes those of all nodes to the file. Without a file, the cost is one test
+ * of a constant per task.
  */
 #pragma once
 
@@ -20,7 +20,7 @@ enum class TimelineOp : uint8_t {
   kEncode = 0,
   kDecode = 1,
   kMerge = 2,
-  kSend = 3,      ///< from the hand-over to the transport until the payload is no longer needed
+  kSend = 3,      ///< from the hand-over to the transport until the payload is released
   kReceive = 4,   ///< from the header's arrival until the payload is complete
   kUpdate = 5,
   kGradient = 6,  ///< a whole gradient, from its push until its result is there
@@ -28,7 +28,7 @@ enum class TimelineOp : uint8_t {
 constexpr int kTimelineOps = 7;
 const char* NameOf(TimelineOp op);
 
-/// One task of one iteration; travels as it lies in memory (little-endian, like message headers).
+/// One task of one iteration, sent in memory order (little-endian, like message headers).
 struct TimelineEvent {
   int64_t begin;       ///< nanoseconds of the steady clock of this host
   int64_t end;
@@ -53,7 +53,7 @@ extern const bool kOn;
 
 /// Nanoseconds of the steady clock; 0 if this process does not record.
 int64_t Now();
-/// A number for a node of this process, whose events are to be told from the others'.
+/// A number for a node of this process, which distinguishes its events from other nodes' events.
 uint8_t NewNode();
 /// Records an event of a node that ends now. Does nothing if this process does not record, or has recorded a
 /// million events already (they are counted then).

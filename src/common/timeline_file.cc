@@ -57,7 +57,7 @@ class Rows {
   std::vector<int64_t> free_;
 };
 
-/// Compute tasks have their threads' rows; the others get rows as they need them.
+/// Compute tasks have their threads' rows; other tasks get rows as they need them.
 bool IsCompute(uint8_t op) {
   return op == uint8_t(TimelineOp::kEncode) || op == uint8_t(TimelineOp::kDecode) ||
          op == uint8_t(TimelineOp::kMerge) || op == uint8_t(TimelineOp::kUpdate);

@@ -20,7 +20,7 @@ enum class DType : uint8_t { kFloat32 = 0, kFloat16 = 2, kBFloat16 = 12 };
 
 constexpr size_t SizeOf(DType dtype) { return dtype == DType::kFloat32 ? 4 : 2; }
 const char* NameOf(DType dtype);
-/// Throws Error for a flag that is none of the three above.
+/// Throws Error for any flag other than the three above.
 DType DTypeFromFlag(int flag);
 
 enum class Role : uint16_t { kScheduler = 0, kServer = 1, kWorker = 2 };

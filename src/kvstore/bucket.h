@@ -1,6 +1,6 @@
 /*!
  * \file bucket.h
- * \brief Synchronises the gradients of one flat tensor in one call.
+ * \brief Synchronizes the gradients of one flat tensor in one call.
  *
  * Large gradients travel in place, each by its own key. Small ones are packed into a fusion buffer, which
  * is one key. Matrices may travel as their two factors (PowerSGD), one after the other. A step ends for
@@ -32,7 +32,7 @@ class Bucket : public std::enable_shared_from_this<Bucket> {
     std::shared_ptr<Flow> flow;
     int64_t offset;
   };
-  /// Gradients that travel one behind the other in a buffer of their own, of the flow's type.
+  /// Gradients that are adjacent in a separate buffer, of the flow's type.
   struct Fusion {
     std::shared_ptr<Flow> flow;
     std::vector<Span> spans;
@@ -65,9 +65,9 @@ class Bucket : public std::enable_shared_from_this<Bucket> {
    *
    * Steps of one bucket are its keys' iterations in the order of the calls, which is the same on all workers.
    * Several may be under way, but for those of low rank or with momentum, which wait for the one before.
-   * \param transaction by whose number what the step changes can be put back (StateBefore); 0: it cannot
+   * \param transaction number by which the step's changes can be rolled back (StateBefore), or 0
    * \param non_finite set to 1 if results are NaN because of a NaN or Inf; valid until `done`
-   * \param done when all is over, with the first error
+   * \param done called at the end, with the first error
    */
   void Run(void* flat, uint64_t transaction, int* non_finite, Done done);
 

@@ -2,9 +2,9 @@
  * \file config_table.h
  * \brief Maps digests on the wire to codec configurations, on both ends.
  *
- * A sender announces a configuration's text to a peer before its first payload with it; connections
- * keep order, so a receiver always knows the parameters of what it decodes, whoever changed what
- * when. That is what makes changing compression in mid-training safe.
+ * A sender announces a configuration's text to a peer before its first payload with it. Connections keep order,
+ * so a receiver always knows the parameters of the payloads it decodes, whenever they change. That makes
+ * changing compression during training safe.
  *
  * A job may change a parameter in every step. So a sender takes only its last announcements to a peer as
  * known there, and announces anything else again; a receiver keeps more than these of each peer. What is
@@ -41,7 +41,7 @@ class ConfigTable {
 
   /// A peer's announcement. \throw ProtocolError if it is not a configuration or not its digest
   void OnAnnouncement(NodeId from, const Message& message);
-  /// \throw ProtocolError if nobody announced it
+  /// \throw ProtocolError if it was not announced
   CodecPtr Find(uint64_t digest) const;
 
   /// Configurations that are kept just now.

@@ -18,7 +18,7 @@ struct FetchTable::Fetch {
         arrived(this->flow->program().partitions().size(), false),
         left(int64_t(arrived.size())),
         done_(std::move(done)) {}
-  /// Whoever may still write the output holds the fetch, so this is the moment to notify the user.
+  /// All code that may still write the output holds the fetch, so now the user is notified.
   ~Fetch() { Notify(done_, error); }
 
   const std::shared_ptr<Flow> flow;

@@ -31,7 +31,7 @@ class FetchTable {
   Buffer OnHeader(const MessageHeader& header) const;
   void OnMessage(Message message);
 
-  /// Fetches that are not over, as a JSON array: for whoever debugs a hang.
+  /// Unfinished fetches, as a JSON array, for debugging hangs.
   void Describe(JsonWriter* json) const;
 
   /// Ends every fetch with this error, now and later.

@@ -19,7 +19,7 @@ struct CompressionParam : public dmlc::Parameter<CompressionParam> {
     DMLC_DECLARE_FIELD(type).set_default("none").describe(
         "a registered codec: the compression algorithm");
     // Below about 4 KiB a message costs more than its bytes, and the parameters that suffer most
-    // from compression (biases, normalisation) are that small.
+    // from compression (biases, normalization) are that small.
     DMLC_DECLARE_FIELD(min_size).set_default(1024).set_lower_bound(0).describe(
         "an integer >= 0: gradients of fewer elements go uncompressed; 0 compresses all, as MXNet");
     DMLC_DECLARE_FIELD(topology).set_default("auto").describe(

@@ -2,8 +2,8 @@
  * \file gradient_compression.h
  * \brief The settings of `kv.set_gradient_compression({...})`: which codec, for which keys, which ways.
  *
- * An immutable value, shared by pointer. Whoever changes compression in mid-training swaps the
- * pointer; what is under way keeps the object, and so the parameters, that it began with.
+ * An immutable value, shared by pointer. A change of compression during training replaces the pointer. Running
+ * operations keep the object, and so the parameters, with which they began.
  */
 #pragma once
 
@@ -30,13 +30,13 @@ class GradientCompression {
   /*!
    * \brief From the user's name=value pairs. Known names, apart from the codec's own parameters:
    *        type (default none), min_size (1024), pull (auto); and topology, devices_per_host and
-   *        plan, which whoever builds the graphs reads and checks: here they are any text.
+   *        plan, which the builder of the graphs checks: here they are any text.
    * \throw Error in one sentence that lists what is allowed
    */
   static GradientCompressionPtr Make(const ParamList& params);
   /// Reads Text(), e.g. off the wire.
   static GradientCompressionPtr Parse(const std::string& text);
-  /// No compression: what a store has until it is told otherwise.
+  /// No compression: a store's initial setting.
   static GradientCompressionPtr None();
 
   /// The codec of keys large enough.
@@ -44,7 +44,7 @@ class GradientCompression {
   /// Keys with fewer elements go uncompressed.
   size_t min_size() const { return min_size_; }
   Pull pull() const { return pull_; }
-  /// Canonical text with every parameter; equal texts mean equal behaviour.
+  /// Canonical text with every parameter; equal texts mean equal behavior.
   const std::string& Text() const { return text_; }
 
   /// The codec for pushes of a key of n elements: codec(), or the identity.

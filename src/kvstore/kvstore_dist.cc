@@ -33,12 +33,12 @@ KVStoreDist::~KVStoreDist() {
 
 void KVStoreDist::Start() {
   postoffice_.Start(this);
-  // Without servers workers hear of each other's failures by way of worker 0, before the first key, too.
+  // Without servers workers learn of each other's failures from worker 0, also before the first key.
   if (postoffice_.num_servers() > 0) return;
   try {
     LinkPeers({Worker(0)});
   } catch (...) {
-    postoffice_.Abort();  // the others would take a peaceful end for one that they need not know of
+    postoffice_.Abort();  // other nodes would ignore a normal end
     throw;
   }
 }
@@ -56,8 +56,8 @@ void KVStoreDist::Abort() {
   stopping_ = true;
   StopWatch();
   {
-    // The others must get the failure report before they see this node go, or they would name it. A
-    // report of a death travels through the scheduler, too, and could overtake.
+    // The other nodes must receive the failure report before they see this node's end, or they would name it. A
+    // report of a death is also sent through the scheduler, and could overtake.
     std::unique_lock<std::mutex> lock(mutex_);
     reports_sent_.wait_for(lock, std::chrono::milliseconds(500),
                            [this] { return unsent_reports_ == 0; });

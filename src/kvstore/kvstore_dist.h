@@ -55,7 +55,7 @@ class KVStoreDist : public PostofficeReceiver, public FlowHost {
   ~KVStoreDist() override;
 
   void Start();
-  /// Leaves in peace, or without goodbye.
+  /// Leaves normally, or without goodbye.
   void Stop();
   void Abort();
 
@@ -80,7 +80,7 @@ class KVStoreDist : public PostofficeReceiver, public FlowHost {
   void AwaitKeys();
   /// \throw Error if there is no such key
   std::shared_ptr<Flow> KeyOf(uint64_t key) const;
-  /// Forgets a key that nobody pushes any more, on any worker.
+  /// Drops a key that no worker pushes any more.
   void DropKey(uint64_t key);
   /// A codec of such a key: equal ones are one object, here and in what peers announce.
   CodecPtr Intern(const CodecPtr& codec) { return configs_.Intern(codec); }
@@ -98,7 +98,7 @@ class KVStoreDist : public PostofficeReceiver, public FlowHost {
     DType dtype;
     int priority;
   };
-  /// Pushes and pulls several keys in one go; `done` when all are over, with the first error.
+  /// Pushes and pulls several keys in one call; `done` at the end, with the first error.
   void PushPull(const std::vector<PushPullRequest>& requests, Done done);
   /// The same, of a key that has been looked up.
   struct Transfer {
@@ -221,10 +221,10 @@ class KVStoreDist : public PostofficeReceiver, public FlowHost {
   std::string keys_at_failure_;  ///< what they waited for then, as JSON
   std::unordered_map<uint64_t, std::vector<InitRequest>> init_requests_;  // on worker 0
   std::set<NodeId> linked_;  // workers that this one talks to: gradients, or worker 0 about keys
-  std::set<NodeId> left_;    // workers that have left in peace
+  std::set<NodeId> left_;    // workers that have left normally
   int unsent_reports_ = 0;   // of a failure
   std::condition_variable reports_sent_;
-  /// When this worker reported a failure, or a server did: others may be about to hear of it.
+  /// Time when this worker or a server reported a failure, of which other nodes may not yet know.
   std::chrono::steady_clock::time_point job_failed_at_;
 
   std::thread watch_;  // runs once there are keys without servers

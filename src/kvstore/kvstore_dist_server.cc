@@ -72,7 +72,7 @@ Buffer KVStoreDistServer::OnHeader(NodeId from, const MessageHeader& header) {
   if (from.role != Role::kWorker) throw ProtocolError("a server takes such messages from workers only");
   switch (header.kind) {
     case MessageKind::kData: return Find(header.key)->OnDataHeader(from, header);
-    // Kept for as long as nobody pushes the key: not to stay in its sender's memory.
+    // Kept until the key is pushed: it must not stay in its sender's memory.
     case MessageKind::kInitData: return AllocateBuffer(header.payload_bytes);
     case MessageKind::kFused: return BufferForFused(header);
     case MessageKind::kInitKey:
@@ -191,7 +191,7 @@ void KVStoreDistServer::Serve(const Controller& controller) {
     ended_ = true;
     wake_.notify_all();
   });
-  // A thread of its own, as a command may take its time, or never end.
+  // A separate thread, because a command may take long, or never end.
   std::thread watch([&] {
     NameThisThread("hipress-watch");
     std::unique_lock<std::mutex> lock(mutex_);

@@ -134,7 +134,7 @@ void KVStoreDist::StopWatch() {
   if (watch_.joinable()) watch_.join();
 }
 
-/// Whoever leaves in peace has first done its part, for others, of all that it pushed.
+/// A worker that leaves normally first does its part, for other workers, of all its pushes.
 void KVStoreDist::Drain() {
   const auto deadline = std::chrono::steady_clock::now() + postoffice_.options().wait_timeout;
   std::unique_lock<std::mutex> lock(mutex_);
@@ -147,8 +147,8 @@ void KVStoreDist::Drain() {
   while (!failure_ && std::chrono::steady_clock::now() < deadline) {
     lock.unlock();
     check_signals();
-    // Small payloads of an iteration that is over may wait for their batch's end.
-    // What servers get must only be on its way: the goodbye comes behind it.
+    // Small payloads of a finished iteration may wait for their batch's end. Payloads for servers need only be
+    // sent: the goodbye follows them.
     const bool drained = std::all_of(flows.begin(), flows.end(),
                                      [](const auto& flow) { return flow->Drain(); }) &&
                          std::all_of(on_servers.begin(), on_servers.end(),

@@ -62,7 +62,7 @@ void KVStoreDist::PushPull(const std::vector<Transfer>& transfers, PushMode mode
     for (int64_t elements = 0; i < last && elements < Executor::kJobElements; ++i) {
       const Transfer& transfer = transfers[i];
       Push(transfer.flow, transfer.gradient, transfer.priority, end, mode);
-      // Asynchronous keys have a result, too: the servers' values of now.
+      // Asynchronous keys also have a result: the servers' present values.
       if (transfer.flow->program().output_writes() > 0 || !Owners(*transfer.flow).empty()) {
         Pull(transfer.flow, transfer.out, transfer.priority, end);
       } else {  // a reduce-scatter of which this node gets nothing

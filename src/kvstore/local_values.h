@@ -3,8 +3,8 @@
  * \brief Values of keys without servers, on each worker: what it pulled last, or the initial value, for
  *        pulls that no iteration answers.
  *
- * Compressed results are kept as the payloads that they came in. Uncompressed ones are copied, unless
- * whoever pushed said that the result is for that iteration's pull only.
+ * Compressed results are kept as the payloads in which they arrived. Uncompressed ones are copied, unless the
+ * push requested that the result is for that iteration's pull only.
  */
 #pragma once
 

@@ -24,9 +24,8 @@ class ProgressWatch {
   explicit ProgressWatch(std::chrono::seconds timeout, std::string hint = "", NodeNames names = {})
       : timeout_(timeout), hint_(std::move(hint)), names_(std::move(names)) {}
 
-  /// To be called about once a second. `left`: nodes that have left in peace, after they had done
-  /// all that they had begun.
-  /// \return the error to fail the job with, if there is one
+  /// To be called about once a second. `left`: nodes that have left normally, after the end of all their
+  /// operations. \return the error to fail the job with, if there is one
   std::optional<Error> Check(const std::vector<std::shared_ptr<Flow>>& flows, NodeId self,
                              const std::set<NodeId>& left);
 

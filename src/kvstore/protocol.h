@@ -82,7 +82,7 @@ struct InitKeyBody {
   static InitKeyBody Unpack(const Buffer& payload);
 };
 
-/// Announcement of a key that a worker initialises.
+/// Announcement of a key that a worker initializes.
 struct InitRequest {
   NodeId from;
   uint32_t request;  ///< id to answer to
@@ -95,7 +95,7 @@ struct InitRequest {
 };
 /// "" if all agree with worker 0, else the sentence that all of them get.
 std::string Disagreement(const std::vector<InitRequest>& requests, const NodeNames& names = {});
-/// Who has left the job without one of these requests, as a sentence; empty if nobody has.
+/// Sentence about nodes that left the job without one of these requests; empty if there are none.
 std::string WhoWillNotInit(const std::vector<InitRequest>& requests, const std::set<NodeId>& left,
                            const NodeNames& names = {});
 

@@ -7,7 +7,7 @@ namespace hipress {
 ServerKey::ServerKey(uint64_t key, ServerContext* context)
     : key_(key), context_(context), name_(std::to_string(key)) {}
 
-// ---- Initialisation ------------------------------------------------------------------------------
+// ---- Initialization ------------------------------------------------------------------------------
 
 bool ServerKey::OnInitKey(NodeId from, const Message& message) {
   const MessageHeader& header = message.header;

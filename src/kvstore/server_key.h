@@ -82,7 +82,7 @@ class ServerKey : public FlowHost, public std::enable_shared_from_this<ServerKey
   void OnFailure(const Flow& flow, const std::string& sentence) override;
 
  private:
-  /// A partition's current value: a payload of its own, or (codec null) a part of the weight.
+  /// A partition's current value: a separate payload, or (codec null) a part of the weight.
   struct Published {
     Value value;
     uint64_t iteration = 0;
@@ -107,7 +107,7 @@ class ServerKey : public FlowHost, public std::enable_shared_from_this<ServerKey
   int64_t elements_ = 0;
   DType dtype_ = DType::kFloat32;
 
-  // Initialisation; on the van's thread.
+  // Initialization; on the van's thread.
   std::vector<InitRequest> init_requests_;
   std::shared_ptr<const Program> program_;  ///< from rank 0, as the initial value
   size_t init_partitions_ = 0;

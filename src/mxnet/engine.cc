@@ -9,7 +9,7 @@
 
 namespace hipress::mxnet {
 
-/// One push or pull, from its scheduling until the engine is told that it is done.
+/// One push or pull, from its scheduling until the engine is notified of its end.
 struct Operation {
   enum class State { kScheduled, kReady, kSkipped };
 
@@ -132,7 +132,7 @@ void Enter(const std::shared_ptr<Operation>& op) {
   }
 }
 
-/// The same, whatever happens: nobody could catch it.
+/// The same without exceptions, which no code could catch.
 void TryToEnter(const std::shared_ptr<Operation>& op) noexcept {
   try {
     Enter(op);
@@ -150,7 +150,7 @@ void HandOver(std::shared_ptr<Operation> op) {
   key->session->handover.Add([op = std::move(op)] { TryToEnter(op); }, key->n, followed);
 }
 
-/// A push whose array could not be computed will never happen, and the others would wait for it.
+/// A push whose array could not be computed will never happen, and other workers would wait for it.
 void FailSession(const Operation& op) {
   Session* session = op.key->session.get();
   {

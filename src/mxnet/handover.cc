@@ -88,7 +88,7 @@ void Handover::Watch() {
   NameThisThread("hipress-mxnet");
   std::unique_lock<std::mutex> lock(mutex_);
   while (!stopped_) {
-    if (kept_.empty() || is_entering_) {  // whoever enters wakes us if something is kept then
+    if (kept_.empty() || is_entering_) {  // the entering thread wakes this one if something is kept then
       watch_sleeps_ = true;
       watched_.wait(lock);
       watch_sleeps_ = false;

@@ -2,11 +2,10 @@
  * \file handover.h
  * \brief Hands operations that become ready soon after one another to the store as one batch.
  *
- * A Trainer makes a call for each of its parameters. Handed over one by one, each small gradient
- * would be a message of its own and wake a thread for each of its tasks (common/batch.h). How many
- * are still to come nobody says, but the next step is as the last: an operation that was followed by
- * another at once is taken to be so again, and kept until that one is there. What was taken wrongly
- * waits for a millisecond, once.
+ * A Trainer makes a call for each of its parameters. Handed over one by one, each small gradient would be a
+ * separate message and wake a thread for each of its tasks (common/batch.h). The number of calls is unknown,
+ * but a step repeats the previous one: an operation that was followed by another at once is expected to be so
+ * again, and is kept until the other one arrives. A wrong expectation costs one wait of a millisecond.
  */
 #pragma once
 

@@ -88,7 +88,7 @@ int HipressMXPushPull(HipressMXKeyHandle key, void* gradient, void* out, int pri
   if (gradient == out) {
     Schedule(Kind::kPushPull, key, gradient, priority);
   } else {
-    // Two operations: one would wait until nobody reads `out` before it pushes, and for ever if
+    // Two operations: a single one would wait before its push until `out` is not being read, and forever if
     // both share memory.
     Schedule(Kind::kPush, key, gradient, priority);
     Schedule(Kind::kPull, key, out, priority);

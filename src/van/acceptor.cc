@@ -176,7 +176,8 @@ class PendingHandshake : public std::enable_shared_from_this<PendingHandshake> {
     if (verdict == VerdictCode::kTaken) {
       return Reject(verdict, "calls itself " + peer.ToString() + ", which is already connected");
     }
-    if (verdict == VerdictCode::kGone) {  // no stranger: it did not hear that its goodbye has arrived, for example
+    if (verdict == VerdictCode::kGone) {  // a former peer: for example, it did not learn that its goodbye has
+                                          // arrived
       LogInfo(peer.ToString() + " (" + remote_.ToText() + ") asks for a connection that is gone");
       if (SendVerdict(verdict)) Finish();
       return;
@@ -242,7 +243,7 @@ class PendingHandshake : public std::enable_shared_from_this<PendingHandshake> {
     return false;
   }
 
-  Acceptor* acceptor_;  ///< null once this is over
+  Acceptor* acceptor_;  ///< null after the end
   const int fd_;
   const SocketAddress remote_;
   asio::ip::tcp::socket socket_;

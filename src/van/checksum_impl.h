@@ -17,7 +17,7 @@ const ChecksumKernel HIPRESS_CHECKSUM_KERNEL = {
     HIPRESS_CHECKSUM_NAME,
     [](const void* data, size_t bytes) -> uint64_t { return XXH3_64bits(data, bytes); },
     [](void* state) {
-      // XXH3_64bits_reset assumes initialised memory for two of its fields.
+      // XXH3_64bits_reset assumes initialized memory for two of its fields.
       XXH3_INITSTATE(static_cast<XXH3_state_t*>(state));
       XXH3_64bits_reset(static_cast<XXH3_state_t*>(state));
     },

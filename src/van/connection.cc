@@ -16,8 +16,8 @@ namespace {
 using std::chrono::steady_clock;
 
 constexpr size_t kReadBufferBytes = 256 << 10;
-/// Size from which on a payload is worth a read of its own, straight to its destination: while such come,
-/// no more than a header and a small message are read ahead of them.
+/// Size from which a payload has a separate read, straight to its destination. While such payloads arrive, no
+/// more than a header and a small message are read ahead of them.
 constexpr size_t kLargePayloadBytes = 16 << 10;
 constexpr size_t kReadAheadBytes = 4 << 10;
 /// One read of a large payload: small enough that its checksum finds the bytes in the cache.

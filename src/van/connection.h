@@ -61,12 +61,12 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void Start();
   /// Queues a message after sealing it; from any thread. Never blocks.
   void Send(Message message, int priority, Van::SendDone done);
-  /// Sends heartbeats, detects silence. `stalled`: how long this process itself was held up.
+  /// Sends heartbeats, detects silence. `stalled`: how long this process itself was stalled.
   void Tick(SteadyTime now, std::chrono::steady_clock::duration stalled);
   /// Sends goodbye after everything that is queued, then closes the sending direction. One that can be resumed
   /// still is, until the peer has said that it has read all of it.
   void Leave();
-  /// After Leave: calls the peer, where it no longer acknowledges what is sent, beside the old sockets.
+  /// After Leave: calls the peer again, in parallel to the old sockets, if it stops acknowledging.
   void Hasten(SteadyTime now);
   /// Leaves without goodbye: fails what is queued, closes the sending direction after what is being
   /// sent, and takes in nothing more. Closed once the peer has read all of it and closes, too.
@@ -99,8 +99,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   /// Time since the last byte from the peer.
   std::chrono::steady_clock::duration Silence(SteadyTime now) const { return now - last_received_.load(); }
-  /// What was sent and the peer's kernel has not acknowledged; 0 if that can no longer be heard. At least 1 while
-  /// a node that leaves may have to resume the connection, or calls the peer again.
+  /// Bytes that were sent and that the peer's kernel has not acknowledged; 0 if no acknowledgement can arrive.
+  /// At least 1 while a node that leaves may have to resume the connection, or calls the peer again.
   int64_t UndeliveredBytes(SteadyTime now);
   bool CanBeResumed() const { return resumable_ != nullptr; }
 
@@ -122,7 +122,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void Break(const std::string& reason);
   /// Calls the peer again, in a thread.
   void CallAgain();
-  /// Nobody answers for the peer any more.
+  /// The peer's address refuses connections.
   void Refused();
   void TakeOver(std::vector<Lane> lanes, std::vector<std::unique_ptr<Stream>>* streams);
   void CloseSockets();
@@ -175,7 +175,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool open_ = true;
   bool leaving_ = false;
   bool goodbye_sent_ = false;
-  SteadyTime looked_;     ///< when Hasten last did
+  SteadyTime looked_;     ///< time of the last call of that function
   int64_t unheard_ = 0;   ///< bytes that the peer's kernel had not acknowledged then
   bool hung_up_ = false;
   std::string write_failure_;  ///< why; after it only what the peer had sent before is read

@@ -51,14 +51,14 @@ void Connection::Tick(SteadyTime now, steady_clock::duration stalled) {
     std::lock_guard<std::mutex> lock(mutex_);
     under_way = flush_scheduled_;
   }
-  // Another heartbeat would only pile up. Whoever is to begin with these bytes may be held up, by a program's
-  // callback, say, that waits for its interpreter.
+  // Another heartbeat would only pile up. The reader of these bytes may be stalled, for example by a program's
+  // callback that waits for its interpreter.
   if (under_way) return Flush();
   Send(Message(MessageKind::kHeartbeat), kHeartbeatPriority, nullptr);
 }
 
 int64_t Connection::UndeliveredBytes(SteadyTime now) {
-  // Who is called again hears the goodbye, or has it already and says so.
+  // A peer that is called again receives the goodbye, or has it already and reports that.
   const bool resumable = resumable_ != nullptr && leaving_ && !hung_up_;
   if (open_ && resumable && (redial_ != nullptr || !broken_.empty())) return 1;
   // Who has gone silent may never acknowledge anything: it is not waited for.

@@ -206,7 +206,7 @@ void Connection::Complete(bool sent, SendItem* item) {
     counters_.shared_memory_bytes.fetch_add(payload.size, std::memory_order_relaxed);
     shared_payloads_.Add(payload, item->copied ? nullptr : std::exchange(done, nullptr));
   }
-  payload = Buffer();  // nobody who hears that it was sent finds it still held
+  payload = Buffer();  // released before any receiver of the notice can see it held
   if (!done) return;
   try {
     done(sent);

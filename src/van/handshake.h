@@ -29,7 +29,7 @@ enum class Purpose : uint8_t {
   kPlain = 0,      ///< to be a connection that lasts as long as the socket does
   kResumable = 1,  ///< to be a lane of a connection that can be resumed (resumable_stream.h)
   kResume = 2,     ///< to be a new lane of such a connection, which has broken
-  kProbe = 3,      ///< nothing: of a connection that it called, the listener is to hear that it has broken
+  kProbe = 3,      ///< nothing: notifies the listener that a connection it called has broken
 };
 
 /// Which of its connection's sockets a socket is.
@@ -75,7 +75,7 @@ static_assert(sizeof(Verdict) == 33, "sent as it lies in memory");
 
 constexpr uint8_t kConfirmation = 6;  ///< ASCII's ACK
 
-/// Whether a caller that was accepted confirms it: a probe is over then.
+/// Whether an accepted caller confirms it. A probe ends then.
 constexpr bool Confirms(const LaneId& lane, bool tls) { return !tls && lane.purpose != Purpose::kProbe; }
 
 /// Both hellos; what every MAC covers.
@@ -106,7 +106,7 @@ bool WantsTls(const std::string& mode, const SocketAddress& a, const SocketAddre
 /// \throw Error for any other mode
 void CheckTlsMode(const std::string& mode);
 
-/// The connection broke off, or nobody answered in time: worth another try.
+/// The connection broke off, or the peer did not answer in time: worth another try.
 struct HandshakeBroken : Error {
   using Error::Error;
 };

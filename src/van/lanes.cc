@@ -14,7 +14,7 @@ namespace {
 /// For a socket's handshake, and for all sockets of a connection to be there.
 constexpr std::chrono::seconds kOpening{5};
 
-/// \return without a stream if nobody answers, with *error the errno
+/// \return without a stream if the peer does not answer, with *error the errno
 Lane Dial(const Call& call, const VanOptions& options, const Deadline& deadline, int* error) {
   Lane lane;
   lane.fd = ConnectOnce(call.remote, deadline, error);

@@ -29,21 +29,21 @@ enum class MessageKind : uint16_t {
   kBarrier = 3,    ///< node -> scheduler
   kRelease = 4,    ///< scheduler -> node: the barrier is complete
   kHeartbeat = 5,
-  kGoodbye = 6,    ///< leaving in peace; what follows is no failure
-  kNodeDown = 7,   ///< whoever knows -> its peers: a node is dead; payload: its name and why
+  kGoodbye = 6,    ///< normal end; what follows is no failure
+  kNodeDown = 7,   ///< any node -> its peers: a node is dead; payload: its name and the reason
   kTimeline = 11,  ///< node <-> scheduler: clock readings; what a node recorded (timeline_exchange.h)
   // Shared-memory transport (handled in the van, see shared_payload.h)
   kArenaOffer = 8,   ///< here is memory that you may read; payload: ArenaOffer
   kArenaAccept = 9,  ///< I can read it
-  kArenaRelease = 10,  ///< the payload at offset `key` is no longer read here
+  kArenaRelease = 10,  ///< the payload at offset `key` was read and may be freed
   // Key-value store (handled in src/kvstore)
   kCodecConfig = 16,  ///< payload: Codec::Config() text; `config` its digest
   kInitKey = 17,      ///< worker -> server: size, dtype, program of the key
   kInitData = 18,     ///< rank 0 -> server: initial value of a partition, never compressed
-  kData = 19,         ///< an encoded partition travelling along the graph
+  kData = 19,         ///< an encoded partition traveling along the graph
   kFetch = 20,        ///< worker -> server: send me this key's current value
   kFetched = 21,      ///< server -> worker: one partition of it
-  kCommand = 22,      ///< worker -> server: set_optimizer and the like
+  kCommand = 22,      ///< worker -> server: set_optimizer and similar commands
   kReply = 23,        ///< to kInitKey and kCommand; status in `flags`, text or data in the payload
   kFailure = 24,      ///< server or worker -> workers: the job cannot go on; payload: a sentence
   kFused = 25,        ///< several small kData messages in one; `elements` says how many (fused.h)

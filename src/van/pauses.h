@@ -20,8 +20,8 @@ class Pauses {
   explicit Pauses(const VanOptions& options) : options_(options) {}
   void Start() { last_tick_ = std::chrono::steady_clock::now(); }
 
-  /// Notes a tick, which was due `interval` after the last one. \return how long this thread was held up before it:
-  /// the peers' silence of that time is not theirs, as what they sent is still to be read
+  /// Notes a tick, which was due `interval` after the last one. \return how long this thread was stalled before
+  /// it: the peers' silence of that time does not count, because their messages are still to be read
   Duration Tick(SteadyTime now, Duration interval) {
     auto stalled = now - last_tick_ - interval;
     if (stalled < options_.heartbeat_timeout / 4) stalled = stalled.zero();

@@ -65,7 +65,7 @@ class Postoffice::Impl final : public VanReceiver {
   void OnTick() override;
 
  private:
-  /// A peer's failure report about a node that this node still hears.
+  /// A peer's failure report about a node from which this node still receives data.
   struct Suspicion {
     NodeId node;
     NodeId from;
@@ -105,9 +105,9 @@ class Postoffice::Impl final : public VanReceiver {
   // postoffice_end.cc
   std::string Describe(NodeId node) const;
   void LostPeer(NodeId peer, bool graceful, const std::string& reason);
-  /// A failure report of `from` about `node`. Believed at once, unless this node hears `node` itself: then
-  /// its own connection decides. If `node` is still alive when a silent one would have been given up, it
-  /// is `from` that is cut off.
+  /// Processes a failure report of `from` about `node`. It is accepted at once, unless this node still receives
+  /// data from `node`: then its own connection decides. If `node` is still alive when a silent one would have
+  /// timed out, `from` is cut off.
   void OnFailureReport(NodeId node, NodeId from, const std::string& what);
   /// Whether a death that `from` reports can be one more effect of a death that is still a suspicion: of
   /// the node that reported it and went, or after one that `from` itself reported before. The cause is
@@ -115,15 +115,15 @@ class Postoffice::Impl final : public VanReceiver {
   bool IsConsequence(NodeId node, NodeId from) const;
   /// A connection is down: judges suspicions by that. \return whether nothing else is to be done about it
   bool Settle(NodeId peer, bool graceful, const std::string& reason);
-  /// Drops a suspicion, as it was believed or not, and looks at the connection that was lost meanwhile.
+  /// Drops a suspicion, whether it was accepted or not, and checks the connection that was lost meanwhile.
   void Drop(const Suspicion& suspicion);
   void JudgeSuspicions();
   /// Enters a death into the scheduler's books, or a node's own.
   void Lose(NodeId node, const std::string& what);
   void Die(NodeId node, const std::string& what);
-  /// This process will probably end over the death. Its peers, the scheduler too, must hear of the
-  /// cause before they see that, or they would name this node. (The scheduler's report may come later,
-  /// and nobody else reports the scheduler's own death.)
+  /// This process will probably end because of the death. Its peers, and the scheduler, must receive the cause
+  /// before they see that, or they would name this node. (The scheduler's report may arrive later, and no other
+  /// node reports the scheduler's own death.)
   void NotifyPeers(NodeId node, const std::string& what);
   /// Sends a failure report, for which AwaitReports then waits.
   void SendReport(NodeId to, Message message, int priority);
@@ -143,9 +143,9 @@ class Postoffice::Impl final : public VanReceiver {
   PostofficeReceiver* receiver_ = nullptr;
   std::atomic<uint32_t> self_;
   std::string root_address_;
-  std::atomic<bool> member_check_{false};  ///< roster_ is there, and no longer changes
+  std::atomic<bool> member_check_{false};  ///< roster_ is complete and constant
   std::atomic<bool> any_dead_{false};
-  /// Guards unsent_reports_: a message that cannot be sent is over while mutex_ is held.
+  /// Guards unsent_reports_: a message that cannot be sent ends while mutex_ is held.
   std::mutex reports_mutex_;
   std::condition_variable reports_sent_;
   int unsent_reports_ = 0;  ///< at the scheduler: all its messages

@@ -13,7 +13,7 @@ void Postoffice::Impl::Barrier(uint64_t kind, seconds timeout) {
   std::lock_guard<std::recursive_mutex> one_at_a_time(barrier_mutex_);
   std::unique_lock<std::mutex> lock(mutex_);
   const auto deadline = steady_clock::now() + timeout;
-  // Whoever gave up at one comes to the same again, which may have been completed meanwhile.
+  // A node that timed out at one enters the same one again, which may have been completed meanwhile.
   uint64_t& begun = begun_[kind];
   if (begun == 0) begun = released_[kind] + 1;
   const uint64_t number = begun;

@@ -2,9 +2,9 @@
  * \file postoffice.h
  * \brief Membership: who is in the job, at which address, with which rank, and who has died.
  *
- * One scheduler, S servers and N workers. Each node registers with the scheduler; when all are
- * there the scheduler sends everybody the roster; workers then connect to all servers. Workers that
- * talk to each other (rings and the like) connect when they need to: Link.
+ * One scheduler, S servers and N workers. Each node registers with the scheduler. When all are registered, the
+ * scheduler sends the roster to all nodes, and workers connect to all servers. Workers that exchange data with
+ * each other (for example in rings) connect when they need to: Link.
  */
 #pragma once
 
@@ -44,7 +44,7 @@ struct JobOptions {
   int num_threads = 0;  ///< of the executor (HIPRESS_NUM_THREADS); 0: as many as the cores, at most 4
   VanOptions van;                 ///< secret: HIPRESS_SECRET; interface: DMLC_INTERFACE; tls: HIPRESS_TLS
 
-  /// Called by a scheduler when it listens, with its "host:port", before it waits for the others.
+  /// Called by a scheduler when it listens, with its "host:port", before it waits for other nodes.
   std::function<void(const std::string& address)> on_listen;
 
   using Values = std::map<std::string, std::string>;
@@ -53,13 +53,13 @@ struct JobOptions {
   static JobOptions From(const Values& given);
 };
 
-/// Upcalls besides the van's; on the van's thread.
+/// Upcalls in addition to the van's, on the van's thread.
 class PostofficeReceiver {
  public:
   virtual ~PostofficeReceiver() = default;
   virtual Buffer OnHeader(NodeId from, const MessageHeader& header) = 0;
   virtual void OnMessage(NodeId from, Message message) = 0;
-  /// A node left in peace (workers do when training is over).
+  /// A node left normally (workers do when training has ended).
   virtual void OnLeave(NodeId peer) {}
   /// A node is dead. Exactly once per node; known by our own connection or a failure report,
   /// whichever came first. `what` is a full sentence: "worker 1 (10.0.0.2:4711) died: it closed ...".
@@ -75,9 +75,9 @@ class Postoffice {
   /// Joins the job; blocks until everybody is there. Rank is known afterwards.
   /// \throw Error naming who is missing ("waited 120 s for 2 of 4 workers and 1 of 2 servers ...").
   void Start(PostofficeReceiver* receiver);
-  /// Leaves in peace. Idempotent.
+  /// Leaves normally. Idempotent.
   void Stop();
-  /// Leaves without goodbye, so that the others see a failure (the process is going down with an error).
+  /// Leaves without goodbye, so that other nodes see a failure (the process ends with an error).
   void Abort();
 
   NodeId self() const;
@@ -100,14 +100,14 @@ class Postoffice {
 
   /// Nodes known to be dead.
   std::vector<NodeId> Dead() const;
-  /// Nodes that were connected to this one and have left in peace; servers and the scheduler know of
-  /// all workers.
+  /// Nodes that were connected to this one and have left normally. Servers and the scheduler know of all
+  /// workers.
   std::vector<NodeId> Left() const;
-  /// Blocks until every worker has left in peace or somebody died; for servers and the scheduler.
-  /// \return empty if all left in peace, else the sentence about the first death.
+  /// Blocks until every worker has left normally or a node has died; for servers and the scheduler. \return
+  /// empty if all left normally, otherwise the sentence about the first death.
   std::string WaitForEnd();
   const VanCounters& counters() const;
-  /// Adds what it waits for, and what it knows of the others, to a JSON object (common/debug_dumps.h).
+  /// Adds its waits and its knowledge of other nodes to a JSON object (common/debug_dumps.h).
   void Describe(JsonWriter* json);
   BlockingCalls& calls();
   /// "worker 0", or "a worker" while it has no rank.

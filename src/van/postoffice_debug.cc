@@ -1,7 +1,6 @@
 /*!
  * \file postoffice_debug.cc
- * \brief What a node waits for that is no gradient, and what it knows of the others: for whoever debugs a
- *        hang.
+ * \brief A node's waits other than for gradients, and its knowledge of other nodes, for debugging hangs.
  */
 #include "common/lock_for.h"
 #include "van/postoffice-inl.h"

@@ -35,8 +35,8 @@ void Postoffice::Impl::Leave(bool goodbye) {
     if (goodbye && started_ && !stopping_) timeline_.Ship();
     aborted_ = aborted_ || (!goodbye && !stopping_);
     stopping_ = true;
-    // Whoever fails says none, whatever is called while it goes; nor does the scheduler of a view that
-    // has failed.
+    // A failing node sends none, whatever is called during its end; the scheduler of a failed view also sends
+    // none.
     goodbye = goodbye && !aborted_ && (options_.view == 0 || deaths_.empty());
     changed_.notify_all();
   }
@@ -106,7 +106,7 @@ void Postoffice::Impl::Lose(NodeId node, const std::string& what) {
 }
 
 void Postoffice::Impl::OnFailureReport(NodeId node, NodeId from, const std::string& what) {
-  const bool own = node == from || node == self();  // nobody knows better
+  const bool own = node == from || node == self();  // the best source
   if (!own && IsConsequence(node, from)) return;
   if (own || IsDead(node) || !van_->Silence(node)) return Lose(node, what);
   const bool known = std::any_of(suspicions_.begin(), suspicions_.end(), [&](const Suspicion& suspicion) {
@@ -181,7 +181,7 @@ bool Postoffice::Impl::Lives(NodeId peer) const {
 
 void Postoffice::Impl::LostPeer(NodeId peer, bool graceful, const std::string& reason) {
   if (!Lives(peer)) return;
-  // A worker leaves in peace only after the start, be it that this node has not heard of its end yet.
+  // A worker leaves normally only after the start, even if this node has not been notified of the start's end.
   // Workers alone need no scheduler once they have started.
   const bool done = peer == Scheduler() && started_ && options_.num_servers == 0;
   const bool needed =

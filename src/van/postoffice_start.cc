@@ -51,7 +51,7 @@ void Postoffice::Impl::Start(PostofficeReceiver* receiver) {
       StartNode(deadline);
     }
   } catch (...) {
-    // The scheduler's parting words must reach the others; a node's failure is theirs as well.
+    // The scheduler's last message must reach all nodes; a node's failure also concerns them.
     Leave(options_.role == Role::kScheduler);
     throw;
   }

@@ -12,18 +12,19 @@
 
 namespace hipress {
 
-/// Works in a thread of its own, which ends with this object.
+/// Works in a separate thread, which ends with this object.
 ///
-/// The end that called for the connection opens new lanes. The other one cannot, but tells it: that end
-/// may not know that the connection has broken.
+/// The end that called for the connection opens new lanes. The other end cannot, but notifies it: that end may
+/// not know that the connection has broken.
 ///
-/// Who listens no longer is dead. On one host its first refusal says so. From another machine a router that has
-/// just been started, without its rules, can refuse, too; so there all calls must be refused for half a second.
+/// A peer that does not listen any more is dead. On one host its first refusal shows that. On another machine,
+/// a router that has just been started, without its rules, can also refuse, so there all calls must be refused
+/// for half a second.
 class Redial {
  public:
   struct Hooks {
     std::function<void(Opened opened)> opened;
-    /// Nobody listens there any more, or another process than before.
+    /// The address refuses connections, or another process listens there.
     std::function<void()> refused;
   };
 

@@ -9,7 +9,7 @@ namespace {
 /// Small enough that lanes share a large message, large enough that frames cost nothing.
 constexpr size_t kStripeBytes = 64 << 10;
 constexpr size_t kOnlyLaneStripeBytes = 256 << 10;
-/// Read until the other end is told of it.
+/// Bytes read until the other end gets an acknowledgement.
 constexpr uint64_t kAcknowledgeBytes = 256 << 10;
 // Frames that are no stripes: sizes that none has.
 constexpr uint64_t kAcknowledgement = 0;

@@ -35,7 +35,7 @@ class ResumableStream final : public Stream {
   bool AwaitsWrite(size_t lane) const override { return lanes_[lane].Unsent(); }
   /// Whether what was read since the last call lets Write go on, or gives it something to say.
   bool ReadMadeWork() { return std::exchange(read_made_work_, false); }
-  /// Nothing more will be written; the other end is told so, and can tell it from a lane that breaks.
+  /// Nothing more will be written. The other end is notified, and can distinguish it from a broken lane.
   void End() { ending_ = true; }
   /// Whether the other end has said so, and all that it wrote is read.
   bool AtEnd() const { return end_known_ && read_ == end_; }
@@ -89,14 +89,14 @@ class ResumableStream final : public Stream {
   std::vector<Lane> lanes_;
   // Receiving
   uint64_t read_ = 0;            ///< bytes of the stream
-  uint64_t acknowledge_at_;      ///< bytes after which the other end is told
+  uint64_t acknowledge_at_;      ///< bytes after which the other end is notified
   uint64_t end_ = 0;             ///< bytes of the whole stream
   bool end_known_ = false;
   bool read_made_work_ = false;
   ssize_t lost_ = kEof;          ///< how a lane was lost: kEof or a negated errno
   // Sending
   ReplayBuffer sent_bytes_;
-  uint64_t next_ = 0;            ///< first byte that no lane of now has been given
+  uint64_t next_ = 0;            ///< first byte that no present lane has been given
   bool position_known_ = true;   ///< false from Resume until the other end has said how far it has read
   bool starved_ = false;         ///< Write took nothing because too much is kept
   bool ending_ = false;

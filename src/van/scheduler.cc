@@ -216,7 +216,7 @@ void SchedulerState::OnBarrier(NodeId from, const Message& message) {
     throw ProtocolError("it comes to a barrier that is not for it");
   }
   Barrier& barrier = barriers_[kind];
-  // Whoever gave up may try again, also when the others' coming has just completed the barrier.
+  // A node that timed out may try again, also when other nodes have just completed the barrier.
   const uint32_t number = message.header.iteration;
   if (number == static_cast<uint32_t>(barrier.completed) && barrier.completed > 0) return;
   if (number != static_cast<uint32_t>(barrier.completed + 1)) {

@@ -2,14 +2,14 @@
  * \file shared_payload.h
  * \brief The shared-memory transport: large payloads between processes of one host stay where they are.
  *
- * The two ends of a connection whose addresses are the same exchange where their arena
- * (common/arena.h) is: process id, descriptor, and the random bytes that it begins with. Whoever can
- * open the other's maps it for reading and says so. Large payloads then stay in the sender's arena;
- * the message carries their offset, and the receiver releases it when it no longer reads there. If
- * the arena cannot be opened (another user or pid namespace), everything goes through the socket.
+ * The two ends of a connection whose addresses are the same exchange the place of their arena (common/arena.h):
+ * process id, descriptor, and the random bytes at its start. An end that can open the other's maps it for
+ * reading and reports that. Large payloads then stay in the sender's arena. The message carries their offset,
+ * and the receiver releases the payload when it has read it. If the arena cannot be opened (another user or pid
+ * namespace), everything goes through the socket.
  *
- * A connection may end while its peer still reads. Nobody can tell then when it is done, but the kernel:
- * whoever maps an arena for a connection locks a byte of it, by whose lock the sender knows.
+ * A connection may end while its peer still reads. Only the kernel can then tell when it has finished: a
+ * process that maps an arena for a connection locks a byte of it, and the sender tests that lock.
  */
 #pragma once
 
@@ -28,7 +28,7 @@ struct ArenaOffer {
   uint32_t pid;
   int32_t fd;
   uint64_t size;
-  uint64_t reader;  ///< the byte that whoever maps it locks, for reading, as long as that takes
+  uint64_t reader;  ///< the byte that the mapping process locks, for reading, while it reads
   Arena::Nonce nonce;
 };
 
@@ -75,7 +75,7 @@ class SharedPayloads {
   /// The connection is gone, and the peer may still be reading: this memory is not used before it has
   /// stopped, or ended. `graceful`: the peer has it all.
   void Abandon(bool graceful);
-  /// Frees what was abandoned and nobody reads any more. To be called now and then.
+  /// Frees abandoned payloads that are not read any more. To be called regularly.
   static void FreeAbandoned();
 
  private:

@@ -33,8 +33,8 @@ void SetOption(int fd, int level, int name, int value) {
   setsockopt(fd, level, name, &value, sizeof(value));
 }
 
-/// Whether an ICMP message has ended a socket's connect: not the machine that was called need have sent it.
-/// Before Linux 5.19 nobody can tell, and this is false.
+/// Whether an ICMP message has ended a socket's connect, which another machine than the called one may have
+/// sent. Before Linux 5.19 this is unknown, and the result is false.
 bool EndedByIcmp(int fd) {
   alignas(cmsghdr) char control[512];
   msghdr message{};
@@ -69,7 +69,7 @@ struct BufferLimits {
     grown = largest;
   }
   int64_t asked = 0;  ///< what it makes of kSocketBuffer: cuts it down to a limit, and doubles it
-  int64_t grown = kSocketBuffer;  ///< what it makes by itself of a buffer for which nobody asks
+  int64_t grown = kSocketBuffer;  ///< size that the kernel chooses for a buffer without a requested size
 };
 
 /// \return whether the kernel allows it
@@ -174,7 +174,7 @@ UniqueFd ConnectOnce(const SocketAddress& address, const Deadline& deadline, int
   // A firewall's "port unreachable" is the same errno as a refusal by the machine itself.
   if (*error == ECONNREFUSED && EndedByIcmp(fd.get())) *error = EHOSTUNREACH;
   SetOption(fd.get(), level, report_icmp, 0);  // on an open connection it would make passing errors final
-  // With nobody listening on an ephemeral port the kernel may connect a socket to itself.
+  // Without a listener on an ephemeral port the kernel may connect a socket to itself.
   if (*error == 0 && LocalAddress(fd.get()).ToText() == address.ToText()) *error = ECONNREFUSED;
   return *error == 0 ? std::move(fd) : UniqueFd();
 }

@@ -53,9 +53,8 @@ std::string SecondsText(std::chrono::steady_clock::duration time);
 /// \throw Error that says what is in the way (port in use, address of another machine)
 UniqueFd Listen(const SocketAddress& address);
 
-/// Connects within the deadline. \return an open non-blocking socket; on failure an empty one with
-/// *error the errno: ECONNREFUSED only if the machine itself says that nobody listens, EHOSTUNREACH if a
-/// firewall or router (ICMP) does
+/// Connects within the deadline. \return an open non-blocking socket; on failure an empty one with *error the
+/// errno: ECONNREFUSED only if the machine itself refuses, EHOSTUNREACH if a firewall or router (ICMP) does
 UniqueFd ConnectOnce(const SocketAddress& address, const Deadline& deadline, int* error);
 
 /// Whether a round trip to the other end takes so long that what may be under way limits the speed.

@@ -26,7 +26,7 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 using ConnectionPtr = std::shared_ptr<Connection>;
 
-/// Time beyond the one asked for that a van that stops waits for bytes on their way to peers that it hears.
+/// Additional time for which a stopping van waits for bytes in transit to live peers.
 constexpr milliseconds kMaxDelivery{3000};
 /// Between looks at connections that are to deliver a goodbye.
 constexpr milliseconds kLook{250};
@@ -248,7 +248,7 @@ class TcpCore final : public ConnectionOwner {
         added->set_exception(std::current_exception());
       }
     });
-    // The loop may have ended meanwhile; then nobody will answer.
+    // The loop may have ended meanwhile; then there will be no answer.
     while (!interrupt::WaitUntil(result, steady_clock::now() + milliseconds(50))) {
       if (stopped_) throw Error("this node is being stopped");
     }

@@ -60,7 +60,7 @@ void TimelineExchange::AtNode(const Message& message) {
 }
 
 void TimelineExchange::Ship() {
-  // Without an answer nobody is there to write it down.
+  // Without an answer no node is there to write it.
   if (!timeline::kOn || clock_.round_trip == INT64_MAX) return;
   const std::string all = timeline::Take(node_);
   for (size_t at = 0; at < all.size(); at += kPieceBytes) {

@@ -96,24 +96,23 @@ class Van {
   /// \throw Error that says who could not be reached, where, and why; interrupt::Interrupted
   virtual void Connect(NodeId peer, const std::string& address,
                        std::chrono::steady_clock::time_point deadline) = 0;
-  /// Never blocks. `done` runs on the van's thread when the payload is no longer needed; sent=false
-  /// if the peer went down first. To an unknown or dead peer: done(false) soon.
-  /// \throw Error for a payload that is larger than VanOptions::max_payload_bytes, which peers refuse
+  /// Never blocks. `done` runs on the van's thread when the payload may be released; sent=false if the peer
+  /// went down first. To an unknown or dead peer: done(false) soon. \throw Error for a payload that is larger
+  /// than VanOptions::max_payload_bytes, which peers refuse
   virtual void Send(NodeId to, Message message, int priority = 0, SendDone done = nullptr) = 0;
   /// For how long ("4.1 s") the van's thread did not run, until just now or a moment ago; empty
   /// unless that was so long that peers may have taken this node for dead. On the van's thread.
   virtual std::string HeldUp() const { return ""; }
-  /// Seconds since a connected peer's last byte was read, and a peer is heard from at least once in a
-  /// heartbeat interval; nothing if it is not connected, or this van keeps no time.
+  /// Seconds since a connected peer's last byte was read. A peer sends at least once in a heartbeat interval.
+  /// Nothing if it is not connected, or this van keeps no time.
   virtual std::optional<std::chrono::steady_clock::duration> Silence(NodeId peer) const { return {}; }
   virtual const VanCounters& counters() const = 0;
   /// Says goodbye, flushes what is queued (for `linger`, and longer while bytes leave for peers that can be
   /// reached), closes, joins the thread. Idempotent. \throw interrupt::Interrupted after it has closed
   virtual void Stop(std::chrono::milliseconds linger = std::chrono::milliseconds(2000)) = 0;
-  /// Closes without goodbye, so that the peers see a failure; joins the thread. Idempotent. What is
-  /// queued is dropped, but what was sent (done(true)) arrives: waits, at most `linger`, until the
-  /// peers have read it and close, too; and longer while bytes that they have not acknowledged are
-  /// still on their way to peers that can be heard.
+  /// Closes without goodbye, so that the peers see a failure; joins the thread. Idempotent. Queued messages are
+  /// dropped, but sent ones (done(true)) arrive: waits, at most `linger`, until the peers have read them and
+  /// also close; and longer while unacknowledged bytes are in transit to live peers.
   virtual void Abort(std::chrono::milliseconds linger = std::chrono::milliseconds(500)) = 0;
 };
 

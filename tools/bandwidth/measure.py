@@ -50,7 +50,7 @@ def arguments() -> argparse.Namespace:
 
 
 def compression(kind: str, ours: bool, args: argparse.Namespace) -> dict[str, Any]:
-    """Parameters for set_gradient_compression; empty for none."""
+    """Return parameters for set_gradient_compression, which are empty for none."""
     if kind == "none":
         return {}
     params: dict[str, Any] = {"type": kind}
@@ -64,7 +64,7 @@ def compression(kind: str, ours: bool, args: argparse.Namespace) -> dict[str, An
 def run(
     kind: str, ours: bool, network: list[tuple[int, ...]], args: argparse.Namespace
 ) -> tuple[list[float], int]:
-    """One cluster: seconds of each iteration, and how many pulled values were wrong."""
+    """Run one cluster; return seconds of each iteration, and the number of wrong pulled values."""
     command = jobs.node(
         "kvstore.node",
         shapes=network,

@@ -68,7 +68,7 @@ NETWORKS = {
 
 
 def shapes(network: str, scale: float = 1.0) -> list[Shape]:
-    """The shapes of a network's parameters.
+    """Return the shapes of a network's parameters.
 
     Args:
         network: a name in NETWORKS.
@@ -85,5 +85,5 @@ def shapes(network: str, scale: float = 1.0) -> list[Shape]:
 
 
 def elements(shapes: list[Shape]) -> int:
-    """How many numbers all shapes hold together."""
+    """Return the number of elements of all shapes together."""
     return sum(prod(shape) for shape in shapes)

@@ -23,7 +23,7 @@ LINK_LOCAL = (
 )
 """Description of a link-local address for messages: "ADDRESS is ..."."""
 _TEST_NETWORKS = ("192.0.2.1", "2001:db8::1")
-"""Addresses on the default routes that no host has (RFC 5737, RFC 3849)."""
+"""Addresses on the default routes that no host uses (RFC 5737, RFC 3849)."""
 _IF_INET6 = Path("/proc/net/if_inet6")
 _TEMPORARY, _DAD_FAILED, _DEPRECATED = 0x01, 0x08, 0x20
 """Flags of an IPv6 address (Linux, ``if_addr.h``)."""
@@ -70,7 +70,7 @@ def family_of(host: str) -> socket.AddressFamily:
 
 
 def towards(target: str) -> str:
-    """The address on the route to ``target``. Sends nothing."""
+    """Return this machine's address on the route to ``target``. Sends nothing."""
     family = socket.AF_INET6 if ":" in target else socket.AF_INET
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as probe:
@@ -115,19 +115,20 @@ def _has_route(entry: tuple[Any, ...]) -> bool:
 
 
 def _unmapped(address: str) -> str:
-    """The IPv4 address that an IPv4-mapped IPv6 address contains; any other address unchanged."""
+    """Return the IPv4 address in an IPv4-mapped IPv6 address, or any other address unchanged."""
     parsed = ipaddress.ip_address(address.partition("%")[0])
     mapped = getattr(parsed, "ipv4_mapped", None)
     return address if mapped is None else str(mapped)
 
 
 def is_loopback(address: str) -> bool:
-    """Whether an address as :func:`resolve` gives it stays on its machine."""
+    """Return whether an address, as :func:`resolve` returns it, is a loopback address."""
     return ipaddress.ip_address(_unmapped(address).partition("%")[0]).is_loopback
 
 
 def is_link_local(address: str) -> bool:
-    """Whether a text is a link-local IPv6 address, with or without a zone (``fe80::1%eth0``)."""
+    """Return whether a text is a link-local IPv6 address, with or without a zone
+    (``fe80::1%eth0``)."""
     try:
         return ipaddress.IPv6Address(without_brackets(address).partition("%")[0]).is_link_local
     except ValueError:  # a name, or an IPv4 address
@@ -135,8 +136,11 @@ def is_link_local(address: str) -> bool:
 
 
 def behind_loopback(host: str, hosts: Iterable[str]) -> str | None:
-    """The address by which ``hosts`` reach this machine, if ``host`` means loopback here, as a
-    machine's own name does under Debian, and some of them are other machines; else None."""
+    """Return the address by which ``hosts`` reach this machine, if ``host`` is loopback here.
+
+    Under Debian a machine's own name resolves to loopback. Return None if ``host`` is not loopback
+    or all hosts are this machine.
+    """
     address = resolve(host)
     if address is None or not is_loopback(address):
         return None
@@ -146,8 +150,11 @@ def behind_loopback(host: str, hosts: Iterable[str]) -> str | None:
 
 
 def is_unclear(host: str, hosts: Iterable[str]) -> bool:
-    """Whether ``host`` means loopback here, and it is not known by which address the others, which
-    are not all on this machine, reach it: their names are not known, or there is no route."""
+    """Return whether ``host`` is loopback here and other hosts' route to it is unknown.
+
+    That is the case if some hosts are other machines whose names cannot be resolved, or to which
+    there is no route.
+    """
     address = resolve(host)
     if address is None or not is_loopback(address) or behind_loopback(host, hosts):
         return False
@@ -155,8 +162,11 @@ def is_unclear(host: str, hosts: Iterable[str]) -> bool:
 
 
 def of_this_machine() -> str:
-    """An address by which other machines may reach this one: the one on a default route, otherwise
-    the first one of an interface; loopback if it has no other. Sends nothing."""
+    """Return an address by which other machines may reach this one. Sends nothing.
+
+    It is the address on a default route, otherwise the first one of an interface, otherwise
+    loopback.
+    """
     interfaces = _of_interfaces()
     v4 = [found[0] for found in interfaces.values() if ":" not in found[0]]
     v6 = [found[-1] for found in interfaces.values() if ":" in found[-1]]
@@ -185,13 +195,13 @@ def of_interface(name: str, family: int = socket.AF_INET) -> str:
 
 
 def interface_with(address: str) -> str:
-    """The network interface with this address; empty if there is none."""
+    """Return the network interface with this address, or an empty string."""
     address = _unmapped(address)
     return next((name for name, found in _of_interfaces().items() if address in found), "")
 
 
 def _of_interfaces() -> dict[str, list[str]]:
-    """The addresses of each network interface that has one, by name: IPv4 first."""
+    """Return the addresses of each network interface that has one, by name, IPv4 first."""
     found: dict[str, list[str]] = {}
     v6 = _v6_of_interfaces()
     for _, name in socket.if_nameindex():
@@ -209,11 +219,11 @@ def _v4_of_interface(name: str) -> list[str]:
     request = struct.pack("256s", os.fsencode(name)[:15])
     with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         return [socket.inet_ntoa(fcntl.ioctl(probe, siocgifaddr, request)[20:24])]
-    return []  # it has none
+    return []  # the interface has none
 
 
 def _v6_of_interfaces() -> dict[str, list[str]]:
-    """IPv6 addresses by interface; permanent ones before those that expire."""
+    """Return IPv6 addresses by interface, permanent ones before temporary ones."""
     rows: list[tuple[bool, str, str]] = []
     with contextlib.suppress(OSError):  # IPv6 is turned off
         for line in _IF_INET6.read_text().splitlines():

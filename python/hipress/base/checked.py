@@ -1,4 +1,4 @@
-"""Values of JSON objects that others have written, checked for their types."""
+"""Type checks of values in JSON objects from other processes."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import math
 from collections.abc import Iterable, Mapping
 
 DAMAGED = (ValueError, OverflowError, KeyError, TypeError, AttributeError, IndexError)
-"""What reading a damaged object may raise."""
+"""Exceptions that reading a damaged object may raise."""
 
 
 def typed(value: object, kind: type, what: str) -> object:
-    """A value of the right type; numbers must be finite, and whole ones do for float.
+    """Return a value if it has the right type. Numbers must be finite; int is accepted for float.
 
-    :raises TypeError: if it is not
+    Raises:
+        TypeError: If it has another type.
     """
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
@@ -23,10 +24,11 @@ def typed(value: object, kind: type, what: str) -> object:
 
 
 def get(values: Mapping, name: str, kind: type, default: object = None) -> object:
-    """A value of the right type; of one that is left out the default.
+    """Return a value of the right type, or the default if it is missing.
 
-    :raises KeyError: if it is missing, and there is no default
-    :raises TypeError: if it is of another type
+    Raises:
+        KeyError: If it is missing, and there is no default.
+        TypeError: If it has another type.
     """
     if name not in values and default is not None:
         return default
@@ -34,9 +36,10 @@ def get(values: Mapping, name: str, kind: type, default: object = None) -> objec
 
 
 def texts(values: Iterable, what: str) -> list[str]:
-    """A list of texts.
+    """Return a list of texts.
 
-    :raises TypeError: if something else is among them
+    Raises:
+        TypeError: If an element is no text.
     """
     return [typed(value, str, what) for value in values]
 

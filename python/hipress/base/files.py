@@ -1,4 +1,4 @@
-"""Reading and writing the user's files, with errors that are sentences."""
+"""Reading and writing of the user's files, with error messages for users."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _numbers = itertools.count()
 
 
 class FileError(ValueError):
-    """A file cannot be read or written; the message names it and says why."""
+    """File that cannot be read or written. The message has its name and the reason."""
 
 
 def anonymous(name: str, content: bytes) -> BinaryIO:
@@ -45,10 +45,14 @@ def anonymous(name: str, content: bytes) -> BinaryIO:
 
 
 def read(path: str | os.PathLike[str], what: str) -> str:
-    """The text of a file.
+    """Return the text of a file.
 
-    :param what: what it holds, for the error: "plan", "algorithm"
-    :raises FileError: if there is no such file, it cannot be read, or is no text in UTF-8
+    Args:
+        path: The file.
+        what: Kind of content for the error message: "plan", "algorithm".
+
+    Raises:
+        FileError: If the file does not exist, cannot be read, or is not UTF-8.
     """
     try:
         return Path(path).read_text(encoding="utf-8")
@@ -59,11 +63,15 @@ def read(path: str | os.PathLike[str], what: str) -> str:
 
 
 def read_json(path: str | os.PathLike[str], what: str) -> dict:
-    """The JSON object that a file holds.
+    """Return the JSON object in a file.
 
-    :param what: as in :func:`read`
-    :raises FileError: as :func:`read`, or if the text is not JSON, nests too deeply for Python's
-        parser, or is a list, a string or a number
+    Args:
+        path: The file.
+        what: As in :func:`read`.
+
+    Raises:
+        FileError: As :func:`read`, or if the text is not JSON, nests too deeply for Python's
+            parser, or is not an object.
     """
     text = read(path, what)
     try:
@@ -96,9 +104,10 @@ def read_private(path: str | os.PathLike[str]) -> str:
 
 
 def write(path: str | os.PathLike[str], what: str, content: str | bytes) -> None:
-    """Replaces a file's content, as :func:`replacing` does; a text is written in UTF-8.
+    """Replace a file's content, as :func:`replacing` does. Text is written as UTF-8.
 
-    :raises FileError: if it cannot be written
+    Raises:
+        FileError: If it cannot be written.
     """
     data = content.encode() if isinstance(content, str) else content
     try:
@@ -167,15 +176,16 @@ class LineFile:
 
 @contextlib.contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """A binary file to write, which takes the place of ``path`` when the block ends well.
+    """Open a binary file that replaces ``path`` when the block ends without an exception.
 
-    Who reads meanwhile gets all of the old content, or of the new; so does who reads after a crash
-    or on a full disk: the new content is on the disk before it gets the name. The mode of a file
-    that is replaced stays. If the block raises, nothing is left of the new content.
+    A reader gets the complete old content or the complete new one, also after a crash or on a full
+    disk: the new content is on the disk before it gets the name. The file's mode is kept. If the
+    block raises, the new content is deleted.
 
-    :raises OSError: if it cannot be written
+    Raises:
+        OSError: If it cannot be written.
     """
-    # A link stays a link, and what it names is replaced.
+    # A link remains, and its target is replaced.
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():  # a device or pipe has no old content to keep
         with open(target, "wb") as file:
@@ -194,10 +204,12 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 
 def _new_beside(target: Path) -> tuple[Path, BinaryIO]:
-    """A new file in the same folder. A process that was killed may have left one of any name: in
-    containers every run has the same process ids.
+    """Return a new file in the same folder, which may contain leftovers of any name.
 
-    :raises OSError: if it cannot be made
+    A killed process may have left them: in containers every run has the same process ids.
+
+    Raises:
+        OSError: If it cannot be made.
     """
     while True:
         partial = target.with_name(f"{target.name}.{os.getpid()}.{next(_numbers)}.partial")
@@ -206,9 +218,10 @@ def _new_beside(target: Path) -> tuple[Path, BinaryIO]:
 
 
 def replace(new: str | os.PathLike[str], target: str | os.PathLike[str]) -> None:
-    """Gives a file or folder the name ``target``, so that not even a power cut leaves half of it.
+    """Rename a file or folder to ``target`` so that it is complete even after a power cut.
 
-    :raises OSError: if it cannot be done; both are then as they were
+    Raises:
+        OSError: If it fails. Both are then unchanged.
     """
     sync(new)
     os.replace(new, target)
@@ -216,7 +229,7 @@ def replace(new: str | os.PathLike[str], target: str | os.PathLike[str]) -> None
 
 
 def sync(path: str | os.PathLike[str]) -> None:
-    """Waits until a file's content, or a folder's list of names, is on the disk."""
+    """Wait until a file's content, or a folder's list of names, is on the disk."""
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(handle)

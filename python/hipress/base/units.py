@@ -1,4 +1,4 @@
-"""Rates and times as people write them: ``10gbit``, ``50us``."""
+"""Rates and times as text: ``10gbit``, ``50us``."""
 
 from __future__ import annotations
 
@@ -9,15 +9,20 @@ _TIMES = {"s": 1.0, "ms": 1e-3, "us": 1e-6}
 
 
 def rate(text: str) -> float:
-    """``"10gbit"`` -> 1.25e9 bytes a second.
+    """Convert a rate to bytes per second: ``"10gbit"`` -> 1.25e9.
 
-    :raises ValueError: for anything but a number above 0 and bit, kbit, mbit or gbit
+    Raises:
+        ValueError: For anything but a number above 0 and bit, kbit, mbit or gbit.
     """
     return _read(text, _RATES, "a rate") / 8
 
 
 def seconds(text: str) -> float:
-    """``"50us"`` -> 5e-5. :raises ValueError: for anything but a number and s, ms or us"""
+    """Convert a time to seconds: ``"50us"`` -> 5e-5.
+
+    Raises:
+        ValueError: For anything but a number and s, ms or us.
+    """
     return _read(text, _TIMES, "a time", zero=True)
 
 

@@ -15,6 +15,6 @@ import typer
 
 
 def fail(message: object) -> NoReturn:
-    """Ends the command with a sentence on standard error and status 1."""
+    """End the command with a message on standard error and status 1."""
     typer.echo(f"hipress: {message}", err=True)
     raise typer.Exit(1)

@@ -1,4 +1,4 @@
-"""`hipress bench`: measure what synchronisation costs on this network."""
+"""`hipress bench`: measurement of the cost of synchronization on this network."""
 
 import typer
 

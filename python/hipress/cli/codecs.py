@@ -1,4 +1,4 @@
-"""`hipress codecs`: which compression types there are."""
+"""`hipress codecs`: list of compression types."""
 
 import json
 from typing import Annotated

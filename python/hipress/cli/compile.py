@@ -6,5 +6,5 @@ from hipress.compression.compiler import cli
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Generates code from an algorithm, or checks it, as ``compll`` does."""
+    """Generate code from an algorithm, or check it, as ``compll`` does."""
     cli.main(arguments, "hipress compile")

@@ -1,4 +1,4 @@
-"""`hipress debug`: who waits for whom in a job that hangs."""
+"""`hipress debug`: waiting nodes of a hanging job, and their causes."""
 
 import time
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`hipress explain`: what each choice takes, what was chosen and why, what would pay next."""
+"""`hipress explain`: times of all choices, the reasons of the current one, and advice."""
 
 import json
 from pathlib import Path

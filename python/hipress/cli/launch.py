@@ -6,5 +6,5 @@ from hipress.launch import cli
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Runs a job as ``tools/launch.py`` does; returns the exit status."""
+    """Run a job as ``tools/launch.py`` does, and return the exit status."""
     return cli.main(arguments, "hipress launch")

@@ -1,10 +1,9 @@
-"""The `hipress` command: `hipress --help` lists what it can do.
+"""The `hipress` command. `hipress --help` lists its commands.
 
-Each command is a module of :mod:`hipress.cli` that holds either a function `command` (its
-parameters are the command's, as typer reads them), a typer app `app` (a command with commands of
-its own), or a function `main` that reads all arguments after the command's name itself. Only the
-module of the command that was asked for is imported, so help comes at once. A new command is a new
-module and a line in COMMANDS.
+Each command is a module of :mod:`hipress.cli`. It has a function `command`, whose parameters typer
+reads, a typer app `app` with commands of its own, or a function `main` that parses all arguments
+after the command's name. Only the requested command's module is imported, so that help is fast. A
+new command is a new module and a line in COMMANDS.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ def _later() -> None:
 
 
 def build_app(wanted: str | None) -> typer.Typer:
-    """The command line, with the one command that is wanted imported."""
+    """Return the command line with the requested command imported."""
     app = typer.Typer(
         add_completion=False,
         no_args_is_help=True,
@@ -75,7 +74,7 @@ def build_app(wanted: str | None) -> typer.Typer:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Entry of `hipress` and of `python -m hipress`."""
+    """Run the `hipress` command; also for `python -m hipress`."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     wanted = next((a for a in arguments if not a.startswith("-")), None)
     try:

@@ -24,9 +24,10 @@ Model = Annotated[str, typer.Option("--model", help="a known model, or a file of
 
 
 def changes(bandwidth: str, latency: str = "", threads: Optional[int] = None) -> dict:  # noqa: UP045
-    """The fields of a profile's cluster that these options replace.
+    """Return the fields of a profile's cluster that these options replace.
 
-    :raises ValueError: in one sentence
+    Raises:
+        ValueError: If a value is invalid.
     """
     from hipress.base import units
 
@@ -41,7 +42,7 @@ def changes(bandwidth: str, latency: str = "", threads: Optional[int] = None) ->
 
 
 def sharing(threads: float, whose: str) -> str:
-    """What is to be said where all nodes are on the one machine that a profile is of."""
+    """Return the message for profiles whose nodes all share one machine."""
     return (
         f"the profile's nodes shared one machine's processors, and so do {whose}: {threads:g} for "
         "all together; `--threads N` gives each N of its own"

@@ -1,4 +1,4 @@
-"""`hipress profile`: measures a cluster's codecs and network through a job's own machinery."""
+"""`hipress profile`: measurement of a cluster's codecs and network by a job."""
 
 import json
 import os
@@ -48,7 +48,7 @@ def command(
         fail(f"--type {twice} is there twice, but a profile has one curve of each: make two")
     if "DMLC_ROLE" not in os.environ:
         return _start(types, workers, output)
-    # This process runs nothing but this command. The library reads the variable when it is loaded.
+    # This process runs only this command. The library reads the variable when it is loaded.
     trace = output.with_suffix(".timeline.json").resolve()
     os.environ["HIPRESS_TIMELINE"] = str(trace)
     os.environ["HIPRESS_TOPOLOGY"] = "colocated"
@@ -75,7 +75,7 @@ def _type(text: str) -> tuple[str, dict[str, str]]:
         key, equals, value = pair.partition("=")
         if not equals:
             fail(f"--type {text}: {pair!r} is not param=value")
-        if key in ("type", "threads"):  # Compressor's own
+        if key in ("type", "threads"):  # Compressor's own parameters
             fail(f"--type {text}: {name} has no parameter {key}")
         params[key] = value
     if name in ("", "none"):
@@ -84,7 +84,7 @@ def _type(text: str) -> tuple[str, dict[str, str]]:
 
 
 def _start(types: dict[str, dict[str, str]], workers: int, output: Path) -> None:
-    """Runs this very command as a job on this host."""
+    """Run this command as a job on this host."""
     from hipress import Compressor
     from hipress.launch import supervisor
 

@@ -1,9 +1,9 @@
-"""Workers of a profiling job, which push gradients of many sizes, one after the other.
+"""Workers of a profiling job, which push gradients of many sizes in turn.
 
-The job's timeline (HIPRESS_TIMELINE) records every task; :mod:`hipress.planning.fitting` makes a
-profile of it. Each key's name says what it is for: ``ring/tbq/65536``. A gradient in one partition
-goes around a ring hop by hop, so that each message has the network, and each task its node, to
-itself; co-located, one worker merges the payloads of all.
+The job's timeline (HIPRESS_TIMELINE) records every task, and :mod:`hipress.planning.fitting` fits a
+profile to it. A key's name states its purpose: ``ring/tbq/65536``. With a ring, a gradient in one
+partition is sent hop by hop, so that each message has the whole network, and each task its whole
+node. With co-located servers, one worker merges the payloads of all workers.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from hipress.topology import Graph, topologies
 SIZES = tuple(1 << e for e in range(8, 24))
 """Elements of the gradients: 1 KiB to 32 MiB."""
 REPEATS = 7
-"""Times that each is pushed; the first does not count."""
+"""Number of pushes of each gradient. The first is ignored."""
 GROUP_REPEATS = 5 * REPEATS
-"""Times that each group is pushed: small differences count."""
+"""Number of pushes of each group. It is larger because small differences count."""
 CHECK_SIZE = 1 << 22
-"""Elements of the gradient that tells how good predictions are."""
+"""Elements of the gradient by which predictions are checked."""
 MAX_SIZE_SECONDS = 8.0
-"""Seconds that one size may take uncompressed; where it takes longer, no larger ones are pushed."""
+"""Largest seconds of one uncompressed size. Beyond them no larger size is pushed."""
 
 
 class ProfileGraphs(KeyGraphs):
-    """Takes a key's topology from its name, and cuts it once."""
+    """Graphs of keys whose names choose the topology, in one partition."""
 
     def next(self, n: int, name: str = "", compress: bool = True) -> tuple[Graph, str]:
-        """The graph of the key named ``topology/...``; the job alone says what is compressed."""
+        """Return the graph of the key ``topology/...``. The job alone decides about compression."""
         topology = name.split("/")[0]
         whole = None if name.startswith("colocated/check") else 1
         graph = topologies.build(topology, n, self._num_workers, home=0, partitions=whole)
@@ -45,10 +45,11 @@ class ProfileGraphs(KeyGraphs):
 
 
 def run(types: Mapping[str, Mapping[str, object]], sizes: Sequence[int] = SIZES) -> None:
-    """Takes part in the job; returns when it is over.
+    """Take part in the job, and return at its end.
 
-    :param types: parameters by compression type, the same on every worker
-    :param sizes: elements, ascending
+    Args:
+        types: Parameters by compression type, equal on every worker.
+        sizes: Elements, ascending.
     """
     node = Node()
     if node.role != "worker":
@@ -90,22 +91,24 @@ class _Worker:
         return key
 
     def measure(self, name: str, size: int) -> None:
-        """Pushes and pulls a gradient, REPEATS times, each from a barrier on."""
+        """Push and pull a gradient REPEATS times, each time after a barrier."""
         key = self._new(name, size)
         for _ in range(REPEATS):
             self._node.barrier()
             self._node.pushpull(key, self._gradient[:size], self._out[:size]).wait()
 
     def from_worker_0(self, answer: bool) -> bool:
-        """The answer of worker 0, on all."""
+        """Return worker 0's answer on all workers."""
         votes = np.zeros(64, np.float32)
         votes[0] = answer and self._node.rank == 0
         self._node.pushpull(self._talk, votes).wait()
         return bool(votes[0] > 0.5)
 
     def groups(self) -> None:
-        """Pushes small gradients together, and names a key after the nanoseconds for which they
-        kept the processors of all workers busy."""
+        """Push small gradients together, and name a key after the used processor time.
+
+        The name has the nanoseconds for which they occupied the processors of all workers.
+        """
         cases = [(size, count) for size, counts in GROUPS.items() for count in counts]
         groups = []
         for size, count in cases:
@@ -113,12 +116,12 @@ class _Worker:
             outs = [np.empty(size, np.float32) for _ in keys]
             groups.append(self._node.group(keys, [self._gradient[:size]] * count, outs))
         busy = np.empty((GROUP_REPEATS, len(groups)))
-        for repeat in busy:  # in turns, so that what else the machine does meets all alike
+        for repeat in busy:  # in turns, so that other load affects all alike
             for i, group in enumerate(groups):
                 self._node.barrier()
                 began = time.process_time()
                 group.pushpull().wait()
-                self._node.barrier()  # now all that others needed of this worker is done, too
+                self._node.barrier()  # other workers need nothing more of this worker now
                 repeat[i] = time.process_time() - began
         total = np.zeros(64, np.float32)
         total[: len(groups)] = 1e9 * np.median(busy[1:], axis=0)
@@ -127,10 +130,10 @@ class _Worker:
             self.measure(f"colocated/busy/{size}/{count}/{int(nanoseconds)}", 64)
 
     def tell_place(self) -> None:
-        """Names a key after this machine's place: which workers share a kernel, and its cores.
+        """Name a key after the machines: which workers share a kernel, and its cores.
 
-        Every worker learns all machines from a sum in which each has filled its own slot; a
-        key then says so in the timeline.
+        Each worker fills its own slot of a sum, from which all workers learn all machines. The
+        key's name brings the result into the timeline.
         """
         node = self._node
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip().encode()

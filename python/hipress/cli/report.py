@@ -1,4 +1,4 @@
-"""`hipress report`: where the time of a job went."""
+"""`hipress report`: activities of a recorded job over time."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Optional

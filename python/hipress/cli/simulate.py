@@ -1,4 +1,4 @@
-"""`hipress simulate`: step time and scaling of a cluster that need not be there."""
+"""`hipress simulate`: predicted step time and scaling of a cluster."""
 
 import json
 import time

@@ -40,7 +40,7 @@ class CodecInfo(NamedTuple):
     """A line per parameter: name, type, default, allowed values, meaning."""
 
     def typed_params(self) -> list[Param]:
-        """The parameters with types and defaults."""
+        """Return the parameters with types and defaults."""
         found = []
         for name, kind, default in _PARAM.findall(self.doc):
             number = float if kind == "float" else int
@@ -49,7 +49,7 @@ class CodecInfo(NamedTuple):
 
 
 def codecs() -> dict[str, CodecInfo]:
-    """All registered codecs by name."""
+    """Return all registered codecs by name."""
     found = json.loads(library.call(library.lib.HipressListCodecs))
     return {info["name"]: CodecInfo(**info) for info in found}
 
@@ -63,9 +63,9 @@ class Compressor:
     array([0.5, 0. ], dtype=float32)
 
     Gradients and payloads are arrays of NumPy (or ml_dtypes), of PyTorch, MXNet, and of whatever
-    else speaks DLPack or the buffer protocol, in CPU memory. They are used where they lie; only a
+    else speaks DLPack or the buffer protocol, in CPU memory. They are used in place; only a
     gradient or payload that is not C-contiguous is copied first. Gradients are float32, float16 or
-    bfloat16; a uint16 array holds bfloat16 if ``dtype="bfloat16"`` says so.
+    bfloat16; a uint16 array holds bfloat16 if ``dtype`` is ``"bfloat16"``.
 
     Not for use by several threads at a time.
 
@@ -112,24 +112,25 @@ class Compressor:
         )
 
     def for_sum_of(self, count: int) -> Compressor:
-        """A compressor for sums of ``count`` gradients, as whoever merges them encodes the sum.
+        """Return a compressor for sums of ``count`` gradients.
 
-        The same algorithm with its scale adapted (2bit: the threshold times ``count``), and no
-        residual yet.
+        It has the same algorithm with an adapted scale (2bit: the threshold times ``count``), and
+        no residual yet.
         """
         scaled = object.__new__(Compressor)
         scaled._take(library.call(library.lib.HipressCodecForSumOf, self._handle, count))
         return scaled
 
     def max_bytes(self, n: int, dtype: str = "float32") -> int:
-        """Upper bound of the payload of n elements, in bytes (exact for fixed-size codecs)."""
+        """Return an upper bound of the bytes of n elements' payload, exact for fixed-size
+        codecs."""
         size = ctypes.c_int64()
         code = library.lib.HipressCodecMaxBytes(self._handle, n, _flag(dtype), ctypes.byref(size))
         library.check_call(code)
         return size.value
 
     def encode(self, gradient: Any, dtype: str | None = None, *, out: Any = None) -> Any:
-        """Encodes gradient + residual, and keeps what the payload does not say as new residual.
+        """Encode gradient + residual, and keep what the payload does not say as new residual.
 
         :param gradient: array of any shape
         :param dtype: needed only to call a uint16 array "bfloat16"
@@ -175,14 +176,14 @@ class Compressor:
         *,
         out: Any = None,
     ) -> Any:
-        """The decoded gradient, a new NumPy array or `out`.
+        """Return the decoded gradient, a new NumPy array or `out`.
 
         :param payload: bytes-like, or an array of uint8
         :param shape: of the gradient; may be left out if `out` is given
         :param dtype: float32 (the default), float16 or bfloat16 (which comes as uint16)
         :param out: writable contiguous array of the gradient's type and size
         :raises ValueError: if the payload is not a well-formed one of that many elements; `out`
-            is left as it was
+            is then unchanged
         """
         name, array, result = _output(shape, dtype, out)
         data = payload_view(payload)
@@ -200,7 +201,8 @@ class Compressor:
         *,
         out: Any = None,
     ) -> Any:
-        """The float32 sum of the decoded payloads, added in the order given, as a server merges.
+        """Return the float32 sum of the decoded payloads, added in the order given, as a server
+        merges.
 
         :param dtype: of the encoded gradients; only "none" and "lossless" look at it
         :param out: writable contiguous float32 array for the sum
@@ -242,7 +244,7 @@ class Compressor:
         self._set_steps(self.step, value)
 
     def state_dict(self) -> dict[str, Any]:
-        """All that the next encode depends on, for a checkpoint.
+        """Return all that the next encode depends on, for a checkpoint.
 
         :returns: type, config, step, stream, and states: float32[n] by name, empty before the
             first encode
@@ -263,7 +265,7 @@ class Compressor:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Goes on where the compressor that `state` is from stood; parameters may differ.
+        """Go on where the compressor that `state` is from stood; parameters may differ.
 
         :raises ValueError: if it is not the state of a compressor of this type
         """
@@ -290,8 +292,8 @@ class Compressor:
         self._set_steps(state["step"], state["stream"])
 
     def roll_back(self, transaction: int) -> None:
-        """Puts the states and the step back to what they were before this transaction of the
-        engine's, or a later one; does nothing if no encode has changed them since.
+        """Put the states and the step back to what they were before this transaction of the
+        engine's, or a later one; do nothing if no encode has changed them since.
 
         Only encodes by the engine, in steps of buckets, are part of transactions.
         """
@@ -324,7 +326,8 @@ def _flag(dtype: Any) -> int:
 
 
 def _name(dtype: Any) -> str:
-    """The name of an element type: of a string, a NumPy type, or torch.float16 and the like."""
+    """Return the name of an element type: of a string, a NumPy type, or torch.float16 and the
+    like."""
     name = str(dtype).rpartition(".")[2] if not isinstance(dtype, type) else np.dtype(dtype).name
     if name not in FLAGS:
         raise ValueError(f"a gradient must be float32, float16 or bfloat16, not {name}")
@@ -334,7 +337,7 @@ def _name(dtype: Any) -> str:
 def _gradient(
     data: Any, what: str, dtype: Any = None, writable: bool = False
 ) -> tuple[np.ndarray, str]:
-    """A view of a gradient's memory, and its element type by name."""
+    """Return a view of a gradient's memory, and its element type by name."""
     array, found = view(data, what, writable)
     if dtype is None:
         return array, _name(found)
@@ -345,7 +348,7 @@ def _gradient(
 
 
 def _output(shape: Any, dtype: Any, out: Any) -> tuple[str, np.ndarray, Any]:
-    """Element type, memory, and result of a decode."""
+    """Return element type, memory, and result of a decode."""
     if out is None:
         if shape is None:
             raise ValueError("decoding needs the gradient's shape, or an array `out` of its size")

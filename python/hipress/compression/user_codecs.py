@@ -9,7 +9,11 @@ import os
 
 
 def _load() -> None:
-    """:raises ImportError: with the sentence that says what is wrong with an algorithm"""
+    """Load the algorithms of HIPRESS_CODECS.
+
+    Raises:
+        ImportError: If an algorithm is wrong. The message has the reason.
+    """
     paths = [path for path in os.environ.get("HIPRESS_CODECS", "").split(os.pathsep) if path]
     if not paths:
         return  # most processes: they need no compiler

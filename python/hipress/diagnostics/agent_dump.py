@@ -1,4 +1,4 @@
-"""Dumps of elastic jobs' agents: what a process knows of views."""
+"""Dumps of elastic jobs' agents, with their knowledge of views."""
 
 import sys
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ Seconds = Annotated[float, msgspec.Meta(ge=-_LARGEST, le=_LARGEST)]  # finite
 
 
 class Seat(msgspec.Struct, frozen=True):
-    """A member of a view, by its rank's order."""
+    """Member of a view. The seats are ordered by rank."""
 
     id: str
     slot: int
@@ -19,16 +19,16 @@ class Seat(msgspec.Struct, frozen=True):
 
 
 class Suspect(msgspec.Struct, frozen=True):
-    """A process that is suspected to have failed, because it is silent."""
+    """Process that is suspected to have failed, because it is silent."""
 
     id: str
     slot: int
-    """-1: not known."""
+    """Slot of the process, or -1 if unknown."""
     silent: Seconds
 
 
 class AgentCall(msgspec.Struct, frozen=True):
-    """A call that waits for a text of a member, or for a view."""
+    """Call that waits for a text of a member, or for a view."""
 
     about: str
     epoch: int
@@ -38,7 +38,7 @@ class AgentCall(msgspec.Struct, frozen=True):
 
 
 class AgentDump(msgspec.Struct, frozen=True):
-    """An agent's description of itself; see :mod:`hipress.elastic.membership.status`."""
+    """Description that an agent writes of itself; see :mod:`hipress.elastic.membership.status`."""
 
     path: str
     host: str
@@ -50,22 +50,22 @@ class AgentDump(msgspec.Struct, frozen=True):
     id: str
     slot: int
     agents: tuple[str, ...]
-    """Addresses of the job's agents, by slot, which tell one job from another."""
+    """Addresses of the job's agents, by slot, which identify the job."""
     min_members: int
     joining: bool
     epoch: int
     entered: int
     boundary: int
-    """-1: the newest view has none."""
+    """Step at which the newest view begins, or -1 if none is set."""
     completed: int
     members: tuple[Seat, ...]
     joined: frozenset[str]
     departed: dict[int, str]
-    """Why members of the view before are not in the newest one, by slot."""
+    """Reasons why members of the previous view are not in the newest one, by slot."""
     dead: frozenset[str]
     """Ids of processes that have certainly ended."""
     joins: dict[str, int]
-    """Slots of processes that ask to join, by id."""
+    """Slots of processes that request to join, by id."""
     suspects: tuple[Suspect, ...]
     calls: tuple[AgentCall, ...]
     waits_for: str

@@ -1,7 +1,7 @@
-"""Reading of the dumps in which nodes of a hanging job describe themselves.
+"""Reading of dumps in which the nodes of a hanging job describe themselves.
 
-The native library writes a dump per node, a JSON file: on SIGUSR1, or when a wait for other nodes
-takes too long. :mod:`hipress.diagnostics.wait_graph` finds in them who waits for whom.
+The native library writes one JSON file per node, on SIGUSR1 or when a wait for other nodes takes
+too long. :mod:`hipress.diagnostics.wait_graph` finds the waiting nodes and their causes in them.
 """
 
 import os
@@ -18,38 +18,38 @@ from hipress.diagnostics.agent_dump import AgentDump, Seconds
 
 FORMAT, VERSION = "hipress debug", 1
 MAX_AGE_SECONDS = 180.0
-"""Seconds by which a dump may be older than the newest of its job: what is older is of another run
-on the same port."""
+"""Seconds by which a dump may be older than the newest one. Older dumps are of another run on the
+same port."""
 MAX_APART_SECONDS = 60.0
-"""Seconds between dumps of several jobs that are looked at together: a process may be in some."""
+"""Seconds between dumps of several jobs that are analyzed together. A process may be in several."""
 
 
 class DebugError(ValueError):
-    """A file is no dump, or there is none."""
+    """File that is no dump, or a missing dump."""
 
 
 class Iteration(msgspec.Struct, frozen=True, kw_only=True, rename={"number": "iteration"}):
-    """An iteration of a key that is not over on its node."""
+    """Iteration of a key that has not ended on its node."""
 
     number: int
     seconds: Seconds
-    """Since it began here."""
+    """Seconds since it began on this node."""
     pushed: bool = True
-    """Whether this worker's gradient is there; servers push nothing."""
+    """Whether this worker's gradient is present. Servers push nothing."""
     queued: bool = False
     """Whether it waits for older iterations of its key."""
     waits_for: dict[str, int]
-    """Messages that are still to come, by node."""
+    """Number of expected messages, by node."""
     arriving_from: dict[str, int]
-    """Messages whose payload is being received, by node."""
+    """Number of messages whose payload is being received, by node."""
     sending_to: dict[str, int]
-    """Messages that the transport has, by node."""
+    """Number of messages in the transport, by node."""
     running: list[str]
-    """Tasks that compute threads have, or are to have: "encode of partition 3"."""
+    """Running and queued tasks of compute threads: "encode of partition 3"."""
 
 
 class Key(msgspec.Struct, frozen=True, kw_only=True, rename={"number": "key"}):
-    """A key as one node has it."""
+    """Key on one node."""
 
     number: int
     name: str
@@ -59,12 +59,12 @@ class Key(msgspec.Struct, frozen=True, kw_only=True, rename={"number": "key"}):
     pushed: int = 0
     """Iterations that this worker has pushed."""
     locked: bool
-    """Whether a thread held its lock all the time."""
+    """Whether a thread held its lock during the whole dump."""
     iterations: list[Iteration] = []
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):
-    """A call that waits for other nodes; all calls of one kind about the same belong together."""
+    """Call that waits for other nodes. Calls of one kind about the same thing belong together."""
 
     kind: str
     about: str
@@ -72,17 +72,17 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Fetch(msgspec.Struct, frozen=True, kw_only=True, rename={"servers": "from"}):
-    """A pull that is no iteration's: its value comes from servers."""
+    """Pull of a value from servers that belongs to no iteration."""
 
     key: int
     iteration: int
-    """Pushes of this worker that the value must contain."""
+    """Number of this worker's pushes that the value must contain."""
     seconds: Seconds
     servers: list[str]
 
 
 class Event(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """Something that happened to a task, or to a whole gradient."""
+    """Event of a task or of a whole gradient."""
 
     time: Seconds
     key: int
@@ -94,13 +94,13 @@ class Event(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=
 
 
 class Dump(msgspec.Struct, frozen=True, kw_only=True):
-    """A node's description of itself."""
+    """Description that a node writes of itself."""
 
     path: str
     job: str = "?"
-    """The scheduler's address."""
+    """Address of the scheduler."""
     node: str
-    """ "worker 0"."""
+    """Name of the node: "worker 0"."""
     host: str
     pid: int
     time: Seconds
@@ -109,13 +109,13 @@ class Dump(msgspec.Struct, frozen=True, kw_only=True):
     workers: int
     servers: int
     ranks: list[str]
-    """Users' names of workers 0, 1, ...; empty if they are just that."""
+    """Users' names of workers 0, 1, ...; empty if they are the same."""
     view: int = 0
-    """The elastic job's view for which this node is; 0: none."""
+    """Number of the elastic job's view of this node, or 0."""
     started: bool = False
     failure: str = ""
     missing: str = ""
-    """Nodes that have not come to the job's start, of a scheduler."""
+    """Nodes that have not arrived at the job's start, in a scheduler's dump."""
     dead: dict[str, str]
     """Reasons of nodes' deaths."""
     left: list[str] = []
@@ -123,13 +123,13 @@ class Dump(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds since the last sign of life, by connected node."""
     calls: list[Call] = []
     barriers: dict[str, list[str]]
-    """Nodes that have not come to a barrier that others are in, by barrier; of a scheduler."""
+    """Nodes missing at a barrier at which other nodes wait, by barrier, in a scheduler's dump."""
     keys: list[Key] = []
     fetches: list[Fetch] = []
     events: list[Event] = []
 
     def label(self, node: str) -> str:
-        """The name that users know of a node: "rank 3" for a worker of PyTorch's."""
+        """Return the users' name of a node: "rank 3" for a worker of PyTorch."""
         role, _, number = node.partition(" ")
         if role == "worker" and number.isdigit() and int(number) < len(self.ranks):
             return f"rank {self.ranks[int(number)]}"
@@ -137,12 +137,12 @@ class Dump(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def name_of(self) -> dict[int, str]:
-        """Names of keys by their numbers."""
+        """Names of keys by number."""
         return {key.number: key.name for key in self.keys}
 
 
 def default_folder() -> Path:
-    """The folder of this user's dumps: HIPRESS_DEBUG_DIR, or a folder of its own."""
+    """Return the folder of this user's dumps: HIPRESS_DEBUG_DIR, or a private one."""
     chosen = os.environ.get("HIPRESS_DEBUG_DIR")
     if chosen:
         return Path(chosen)
@@ -150,9 +150,10 @@ def default_folder() -> Path:
 
 
 def load(path: Union[str, os.PathLike[str]]) -> Union[Dump, AgentDump]:
-    """Reads a dump, of a node or of an elastic job's agent.
+    """Read a dump, of a node or of an elastic job's agent.
 
-    :raises DebugError: if it is none
+    Raises:
+        DebugError: If the file is no dump.
     """
     try:
         values = files.read_json(path, "dump")
@@ -205,9 +206,10 @@ def _dump(path: str, values: Mapping) -> Dump:
 
 
 def load_all(places: Iterable[Union[str, os.PathLike[str]]]) -> list[Union[Dump, AgentDump]]:
-    """Reads files, and all dumps that folders have.
+    """Read dumps from files, and from all files in folders.
 
-    :raises DebugError: if there is none, or a file is damaged
+    Raises:
+        DebugError: If there is none, or a file is damaged.
     """
     found: list[Union[Dump, AgentDump]] = []
     places = [Path(place) for place in places]
@@ -229,14 +231,17 @@ def load_all(places: Iterable[Union[str, os.PathLike[str]]]) -> list[Union[Dump,
 
 
 def latest_jobs(dumps: Iterable[Dump], newest: float) -> list[dict[str, Dump]]:
-    """The newest dumps, by job and node; of jobs that were not dumped about when the last one was,
-    nothing.
+    """Return the newest dumps, by job and node.
 
-    :param newest: when the last one was, in seconds since 1970
+    Jobs without a dump at about the time of the newest one are left out.
+
+    Args:
+        dumps: All dumps.
+        newest: Time of the newest dump, in seconds since 1970.
     """
     jobs: dict[str, dict[str, Dump]] = {}
     for dump in sorted(dumps, key=lambda dump: dump.time):
-        # Until the job has started, its nodes have no ranks.
+        # Nodes have no ranks until the job has started.
         unnamed = dump.node.startswith("a ")
         node = f"{dump.node} (process {dump.pid} on {dump.host})" if unnamed else dump.node
         jobs.setdefault(dump.job, {})[node] = dump

@@ -1,7 +1,7 @@
-"""Asking the HiPress processes of this user and machine for their dumps.
+"""Requests for dumps to the HiPress processes of this user and machine.
 
-They are known by a thread that they have, ``hipress-debug``. Only those that handle the signal are
-sent it: others would die of it.
+A thread named ``hipress-debug`` identifies them. Only processes that handle the signal receive it,
+because it would end other processes.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ _PROC = Path("/proc")
 
 @dataclass(frozen=True)
 class Process:
-    """A process with nodes of jobs, or an elastic job's agent."""
+    """Process with nodes of jobs, or an elastic job's agent."""
 
     pid: int
     signal: int
-    """The signal that asks it for dumps; 0 if it handles none."""
+    """Signal that requests dumps, or 0 if the process handles none."""
     folder: Path
-    """The folder where it writes them."""
+    """Folder in which it writes them."""
     stopped: bool
-    """Whether it is stopped, by SIGSTOP or a debugger, and so cannot answer."""
+    """Whether it is stopped by SIGSTOP or a debugger, and therefore cannot answer."""
 
 
 def processes() -> list[Process]:
-    """Those of this user."""
+    """Return the HiPress processes of this user."""
     found = []
     for entry in _PROC.iterdir():
         if not entry.name.isdigit():
             continue
-        with contextlib.suppress(OSError, ValueError):  # it has ended meanwhile, or is somebody's
+        with contextlib.suppress(OSError, ValueError):  # ended, or not this user's
             if entry.stat().st_uid == os.geteuid() and "hipress-debug" in _threads(entry):
                 found.append(_process(entry))
     return sorted(found, key=lambda process: process.pid)
@@ -69,7 +69,7 @@ def _process(entry: Path) -> Process:
 
 
 def _number(text: str) -> int:
-    """The signal that HIPRESS_DEBUG_SIGNAL names."""
+    """Return the signal that HIPRESS_DEBUG_SIGNAL names."""
     if text.isdigit():
         return int(text)
     if text == "none":
@@ -79,9 +79,10 @@ def _number(text: str) -> int:
 
 
 def ask(timeout: float = 10.0) -> tuple[list[Dump | AgentDump], list[str]]:
-    """Asks all of them; returns their dumps, and a sentence about each that gave none.
+    """Request dumps from all processes; return them, and a message per process without a dump.
 
-    :raises DebugError: if there is no such process
+    Raises:
+        DebugError: If there is no such process.
     """
     found = processes()
     if not found:
@@ -117,13 +118,13 @@ def ask(timeout: float = 10.0) -> tuple[list[Dump | AgentDump], list[str]]:
 
 
 def _answer(process: Process, began: float) -> list[Dump | AgentDump]:
-    """Dumps of a process, when all are there."""
+    """Return the dumps of a process when all of them exist."""
     dumps = []
     with contextlib.suppress(OSError):
         for path in process.folder.glob(f"*.{process.pid}.*.json"):
             if path.stat().st_mtime < began - 1:
                 continue
-            with contextlib.suppress(DebugError):  # of an older process of that number
+            with contextlib.suppress(DebugError):  # of an older process with the same number
                 dump = load(path)
                 if dump.time >= began and dump.pid == process.pid:
                     dumps.append(dump)

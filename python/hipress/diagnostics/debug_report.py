@@ -1,4 +1,4 @@
-"""Prints who waits for whom in a job (:mod:`hipress.diagnostics.wait_graph`)."""
+"""Text report of the waiting nodes of a job (:mod:`hipress.diagnostics.wait_graph`)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _ASKED = {"the process got the signal that asks for it", "the program asked for it"}
 """Reasons of dumps that are no failures."""
 _APART_SECONDS = 5.0
-"""Seconds between dumps of one job from which on they tell of different moments."""
+"""Seconds between dumps of one job from which they count as different moments."""
 
 
 def _console() -> Console:
@@ -29,12 +29,13 @@ def _console() -> Console:
 
 
 def show(nodes: Mapping[str, Dump], now: float, rows: int, events: int) -> None:
-    """Prints it.
+    """Print the report of a job.
 
-    :param nodes: a job's dumps
-    :param now: seconds since 1970
-    :param rows: waits to list
-    :param events: last events of each node to list
+    Args:
+        nodes: Dumps of the job.
+        now: Seconds since 1970.
+        rows: Number of waits to list.
+        events: Number of each node's last events to list.
     """
     console = _console()
     graph = WaitGraph(nodes)
@@ -52,7 +53,7 @@ def show(nodes: Mapping[str, Dump], now: float, rows: int, events: int) -> None:
 
 
 def show_elastic(job: ElasticJob, now: float, rows: int, events: int) -> None:
-    """Prints an elastic job, and then the native job of its present view, as :func:`show` does."""
+    """Print an elastic job, and then the native job of its present view, as :func:`show` does."""
     console = _console()
     for line in (job.headline(now), *job.sentences()):
         console.print(escape(line), soft_wrap=True)
@@ -72,7 +73,7 @@ def show_elastic(job: ElasticJob, now: float, rows: int, events: int) -> None:
 
 
 def lines(graph: WaitGraph, now: float) -> list[str]:
-    """The sentences that come before the tables."""
+    """Return the sentences before the tables."""
     dumps = list(graph.nodes.values())
     times = [dump.time for dump in dumps]
     any_dump = dumps[0]
@@ -111,7 +112,8 @@ def _table(title: str, *columns: str) -> Table:
 
 
 def _waits(graph: WaitGraph, rows: int) -> tuple[Table, int]:
-    """A row for each key and iteration, or call, and how many rows there would be without limit."""
+    """Return a table of waits, one row per key and iteration or call, and the number of all
+    rows."""
     table = _table("waits", "in", "iteration", "seconds", "who for whom", "because")
     together: dict[tuple[str, int], list[Wait]] = {}
     for wait in graph.waits:

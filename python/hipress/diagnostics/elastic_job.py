@@ -1,8 +1,8 @@
-"""An elastic job as the dumps of its agents show it: the newest view, and who waits for whom.
+"""State of an elastic job from its agents' dumps: the newest view, and the waiting members.
 
-A process of such a job may have nodes of the present view, and dumps of older ones lie beside them.
-Whatever a process dumps is dumped together, its agent first: a node's dump that is older than that
-of the agent is of a view that is over.
+A process of such a job may have nodes of the present view, and dumps of older views may be in the
+same folder. A process writes all its dumps together, the agent's first. A node's dump that is older
+than the agent's is therefore of an earlier view.
 """
 
 from __future__ import annotations
@@ -16,36 +16,37 @@ from hipress.diagnostics.debug import MAX_APART_SECONDS, Dump
 from hipress.diagnostics.wait_graph import listed
 
 STALE_SECONDS = 3.0
-"""Age of what an agent has said last, from which on something holds Python's interpreter."""
+"""Age of an agent's last description from which Python's interpreter counts as blocked."""
 NOTABLE_SECONDS = 1.0
-"""For shorter waits of one member for another no sentence is said: they are a step's."""
+"""Shortest wait of a member for another that is reported. Shorter ones occur in every step."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """A worker of the job, for a table."""
+    """Worker of the job, as a table shows it."""
 
     slot: int
     rank: int
-    """In the newest view; -1: it is not in it."""
+    """Rank in the newest view, or -1 if the worker is not in it."""
     process: str
     view: int
-    """In which it works; 0: in none."""
+    """View in which the worker trains, or 0."""
     completed: int
-    """Its last step; -1: it has no state yet."""
+    """Last step of the worker, or -1 if it has no state yet."""
     waits_for: str
 
 
 class ElasticJob:
     """One elastic job.
 
-    :param agents: the newest dumps of its processes, by slot
-    :param nodes: dumps of nodes of these processes; those of older views are left out
+    Args:
+        agents: Newest dumps of its processes, by slot.
+        nodes: Dumps of nodes of these processes. Those of older views are ignored.
     """
 
     def __init__(self, agents: dict[int, AgentDump], nodes: Iterable[Dump]) -> None:
         self.newest = max(agents.values(), key=lambda agent: (agent.epoch, agent.time))
-        # Processes that have ended have left dumps, too.
+        # Processes that have ended have also left dumps.
         living = {s: a for s, a in sorted(agents.items()) if a.id not in self.newest.dead}
         self.agents: dict[int, AgentDump] = living
         self.epoch, self.members = self.newest.epoch, self.newest.members
@@ -60,12 +61,12 @@ class ElasticJob:
         last = max((node.view for node in present), default=0)
         self.older += sum(1 for node in present if node.view < last)
         self.nodes = [node for node in present if node.view == last]
-        """Dumps of the native job of the view in which the members work."""
+        """Dumps of the native job of the view in which the members train."""
         self.view_of_nodes = last
 
     @property
     def slots(self) -> int:
-        """How many there are."""
+        """Number of slots of the job."""
         return len(self.newest.agents)
 
     def _agent_of(self, seat: Seat) -> AgentDump | None:
@@ -73,7 +74,7 @@ class ElasticJob:
         return agent if agent is not None and agent.id == seat.id else None
 
     def rows(self) -> list[Row]:
-        """The members by rank, and then the others by slot."""
+        """Return the members by rank, and then all other workers by slot."""
         found = []
         for rank, seat in enumerate(self.members):
             agent = self._agent_of(seat)
@@ -95,7 +96,7 @@ class ElasticJob:
     # Sentences.
 
     def headline(self, now: float) -> str:
-        """What it is, and what was read."""
+        """Return a summary of the job and of the dumps."""
         times = [agent.time for agent in self.agents.values()]
         count = len(self.members)
         view = f"view {self.epoch}, {count} worker{'' if count == 1 else 's'}"
@@ -107,7 +108,7 @@ class ElasticJob:
         )
 
     def sentences(self) -> list[str]:
-        """What is not as it is while all train, a sentence each."""
+        """Return a sentence for each deviation from normal training."""
         found = [*self._departures(), *self._suspicions(), *self._joiners(), *self._views()]
         found += [*self._calls(), *self._waits(), *self._silent_agents(), *self._absent()]
         return found or [f"all workers are in view {self.epoch}, and none waits for another view"]
@@ -145,7 +146,7 @@ class ElasticJob:
             asks.update({slot: each for each, slot in agent.joins.items() if each not in inside})
             if agent.joining and agent.id not in inside:
                 asks[agent.slot] = agent.id
-        if self.epoch:  # others say what they wait for
+        if self.epoch:  # other workers describe their waits themselves
             silent = [slot for slot in asks if not self._says(slot)]
             found += [f"slot {slot} asks to join" for slot in sorted(silent)]
         if ahead:
@@ -162,7 +163,7 @@ class ElasticJob:
         return "" if agent is None else agent.waits_for
 
     def _views(self) -> list[str]:
-        """Members that are not in the newest view though it has begun."""
+        """Yield sentences about members that are not yet in the newest view."""
         late: dict[str, list[int]] = defaultdict(list)
         for seat in self.members:
             agent = self._agent_of(seat)
@@ -178,7 +179,7 @@ class ElasticJob:
         ]
 
     def _calls(self) -> list[str]:
-        """Who waits in an exchange of the members, and for whom."""
+        """Yield sentences about the members that wait in an exchange."""
         by: dict[tuple[int, int, str], list[tuple[int, float]]] = defaultdict(list)
         for agent in self.agents.values():
             for call in agent.calls:
@@ -238,9 +239,11 @@ def _call(call: AgentCall) -> str:
 
 
 def gather(dumps: Iterable[Dump | AgentDump], newest: float) -> tuple[list[ElasticJob], list[Dump]]:
-    """The elastic jobs that were dumped about when the last one was, and the other jobs' nodes.
+    """Return the elastic jobs with recent dumps, and the nodes of all other jobs.
 
-    :param newest: when the last one was, in seconds since 1970
+    Args:
+        dumps: All dumps.
+        newest: Time of the newest dump, in seconds since 1970.
     """
     dumps = list(dumps)
     by_job: dict[tuple[str, ...], list[AgentDump]] = defaultdict(list)

@@ -1,6 +1,6 @@
-"""Report of where the time of a recorded (or simulated) job went: numbers and a picture.
+"""Report of the time of a recorded or simulated job: numbers and a picture.
 
-Reads the traces that HIPRESS_TIMELINE and `hipress simulate --timeline` write.
+It reads the traces that HIPRESS_TIMELINE and `hipress simulate --timeline` write.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hipress.autotune.steps import MEASURING, StepDetector
 from hipress.base import files
 
 _FRAGMENT = "DiLoCo: "
-"""What the name of the key begins with that each fragment of a DiLoCo round ends with."""
+"""Prefix of the name of the key that ends each fragment of a DiLoCo outer step."""
 COMPUTE = ("encode", "merge", "update", "decode")
 NETWORK = ("send", "receive")
 COLOURS = {
@@ -33,12 +33,12 @@ COLOURS = {
 
 
 class ReportError(ValueError):
-    """The file is not a timeline."""
+    """File that is not a timeline."""
 
 
 @dataclass(frozen=True)
 class Span:
-    """One task: what, where, from when to when (seconds), on which key."""
+    """One task: operation, place, begin and end in seconds, and key."""
 
     op: str
     node: str
@@ -54,31 +54,35 @@ class Span:
 class Timeline:
     """All tasks of a job.
 
-    :ivar spans: those of training
+    Attributes:
+        spans: Tasks of training.
     """
 
     path: str
     spans: list[Span]
     recorded: bool
-    """Whether it is of a real job, not of a simulation."""
+    """Whether it is of a real job, and not of a simulation."""
     clock_error: float
-    """Seconds; half of the slowest clock exchange's round trip."""
+    """Half of the slowest clock exchange's round trip, in seconds."""
     view: int = 0
-    """The elastic job's view that it is of; 0: of none."""
+    """Number of the elastic job's view, or 0."""
     job: str = ""
-    """The job's name, which files of one job share; empty: not known."""
+    """Name of the job, which its files share; empty: unknown."""
     begin: float = 0.0
     """Time 0 on the clock of the job's scheduler, in seconds."""
     dropped: int = 0
-    """Tasks that nodes had no place for."""
+    """Number of tasks that nodes could not record."""
     parts: int = 1
-    """Files that it is of."""
+    """Number of files of the timeline."""
     measuring: tuple[Span, ...] = ()
-    """Tasks that measured the network, among those of training or before them."""
+    """Tasks that measured the network, during training or before it."""
 
     def steps(self) -> dict[int, tuple[float, float]]:
-        """Begin and end of each step: first push to last result, over all nodes. A simulation is
-        one step."""
+        """Return begin and end of each step: from the first push to the last result, over all
+        nodes.
+
+        A simulation is one step.
+        """
         ends: dict[int, list[float]] = {}
         for step, span in self._in_steps():
             begin, end = ends.get(step, (span.begin, span.end))
@@ -86,10 +90,10 @@ class Timeline:
         return {i: (begin, end) for i, (begin, end) in sorted(ends.items())}
 
     def _in_steps(self) -> Iterator[tuple[int, Span]]:
-        """The tasks that steps are made of, with the number of their step, from 1.
+        """Yield the tasks of steps, each with the number of its step, from 1.
 
-        A step of a node ends where it pushes a key again: a key's own iterations say nothing, as
-        layers may be frozen for a while. Of DiLoCo each fragment is a step.
+        A step of a node ends where it pushes a key again. A key's own iterations cannot be used,
+        because layers may be frozen for a while. With DiLoCo each fragment is a step.
         """
         if not self.recorded:
             yield from ((span.iteration, span) for span in self.spans)
@@ -107,7 +111,7 @@ class Timeline:
                     step, pushed = step + 1, StepDetector()
 
     def middle_step(self) -> int:
-        """The iteration of median duration, the first one aside if there are others."""
+        """Return the step of median duration. The first one is ignored if there are several."""
         steps = self.steps()
         if not steps:
             raise ReportError(f"{self.path} holds no gradient that was synchronised")
@@ -117,7 +121,11 @@ class Timeline:
 
 
 def load(path: str | os.PathLike[str]) -> Timeline:
-    """:raises ReportError: if it is not a timeline of ours, or holds no task"""
+    """Read a timeline.
+
+    Raises:
+        ReportError: If the file is not a timeline of HiPress, or holds no task.
+    """
     timeline = _read(path)
     if not timeline.spans and not timeline.measuring:
         raise ReportError(f"{path} holds no task")
@@ -160,11 +168,13 @@ def _read(path: str | os.PathLike[str]) -> Timeline:
 
 
 def load_all(place: str | os.PathLike[str]) -> list[Timeline]:
-    """The timelines that belong to a path, in the order of views: a file's own; or, of an elastic
-    job, which HIPRESS_TIMELINE gave this path, those of all views, as no file has that very name.
-    Files of one job are put together.
+    """Return the timelines of a path, in the order of views.
 
-    :raises ReportError: if one of them is not a timeline of ours
+    A path names a file, or the value of HIPRESS_TIMELINE in an elastic job, whose views have files
+    with longer names. Files of one job are merged.
+
+    Raises:
+        ReportError: If one of them is not a timeline of HiPress.
     """
     path = Path(place)
     of_views = [] if path.exists() else sorted(path.parent.glob(_of_views(path)))
@@ -183,7 +193,7 @@ def _of_views(path: Path) -> str:
 
 
 def _together(parts: Sequence[Timeline]) -> Timeline:
-    """One timeline of a job's parts, whose nodes have written a file each."""
+    """Return one timeline of a job whose nodes have written a file each."""
     first = min(parts, key=lambda part: len(part.path))
     begin = min(part.begin for part in parts)
 
@@ -202,7 +212,7 @@ def _together(parts: Sequence[Timeline]) -> Timeline:
 
 
 def covered(intervals: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """The union of intervals, in order and apart."""
+    """Return the union of intervals, in order and disjoint."""
     union: list[list[float]] = []
     for begin, end in sorted(intervals):
         if union and begin <= union[-1][1]:
@@ -218,18 +228,18 @@ def _length(intervals: Sequence[tuple[float, float]]) -> float:
 
 @dataclass(frozen=True)
 class Shares:
-    """Seconds of a node's activities during a step, which add up to the step's."""
+    """Seconds of a node's activities during a step. Their sum is the step's duration."""
 
     compute: float
-    """Some codec task ran."""
+    """Seconds in which a codec task ran."""
     network: float
-    """None ran, but a message was on its way from or to the node."""
+    """Seconds in which no codec ran, but a message was in transit from or to the node."""
     waiting: float
-    """Neither."""
+    """All other seconds."""
 
 
 def shares(timeline: Timeline, step: int) -> dict[str, Shares]:
-    """Per node, by name."""
+    """Return the shares of each node, by name."""
     begin, end = timeline.steps()[step]
     busy: dict[str, dict[bool, list[tuple[float, float]]]] = {}
     for span in timeline.spans:
@@ -248,7 +258,7 @@ def shares(timeline: Timeline, step: int) -> dict[str, Shares]:
 
 
 def summary(timeline: Timeline) -> str:
-    """The report as text."""
+    """Return the report as text."""
     steps, step = timeline.steps(), timeline.middle_step()
     lengths = [end - begin for begin, end in list(steps.values())[1:] or list(steps.values())]
     nodes = {span.node for span in timeline.spans}
@@ -307,7 +317,7 @@ def _slowest_keys(timeline: Timeline) -> list[tuple[str, float]]:
 
 
 def totals(timeline: Timeline, step: int) -> dict[str, float]:
-    """Seconds of each operation in a step, over all nodes and tasks."""
+    """Return the seconds of each operation in a step, over all nodes and tasks."""
     begin, end = timeline.steps()[step]
     found: dict[str, float] = defaultdict(float)
     for span in timeline.spans:

@@ -1,4 +1,4 @@
-"""Draws a report: one step's tasks, what each node did, predicted beside measured."""
+"""Picture of a report: tasks of one step, each node's activities, predicted and measured times."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from hipress.base import files
 from hipress.diagnostics.report import COLOURS, COMPUTE, NETWORK, Timeline, shares, totals
 
 MAX_NODES = 8
-"""Nodes whose tasks are drawn; more would not be legible."""
+"""Largest number of drawn nodes. More would not be legible."""
 
 
 def draw(
     timeline: Timeline, path: str | os.PathLike[str], predicted: Timeline | None = None
 ) -> None:
-    """Writes the picture (PNG, SVG or PDF by its ending).
+    """Write the picture. The path's suffix selects PNG, SVG or PDF.
 
-    :raises ImportError: without matplotlib
+    Raises:
+        ImportError: Without matplotlib.
     """
     import matplotlib
 
@@ -58,7 +59,7 @@ def _tasks(axis, timeline: Timeline) -> None:
     nodes = sorted({s.node for s in spans})[:MAX_NODES]
     ticks, names = [], []
     for row, node in enumerate(reversed(nodes)):
-        # Codecs above, sends and receives below.
+        # Codecs are drawn above sends and receives.
         for op, y in (("compute", 0.68), ("receive", 0.36), ("send", 0.04)):
             ops = (*COMPUTE, "backward") if op == "compute" else (op,)
             for name in ops:
@@ -111,7 +112,7 @@ def _nodes(axis, timeline: Timeline) -> None:
 def _compare(axis, measured: Timeline, predicted: Timeline) -> None:
     rows = [("step", _step_length(measured), _step_length(predicted))]
     found = [totals(t, t.middle_step()) for t in (measured, predicted)]
-    # Sends end when the payload is no longer needed, which is not what a simulation counts.
+    # A send ends when the transport releases the payload, which a simulation does not model.
     for op in (*COMPUTE, *NETWORK):
         if op in found[0] or op in found[1]:
             rows.append((f"{op}, all nodes", found[0].get(op, 0.0), found[1].get(op, 0.0)))

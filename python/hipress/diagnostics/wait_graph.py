@@ -1,9 +1,9 @@
-"""The graph of waiting nodes and their reasons, from a job's dumps (:mod:`.debug`).
+"""Graph of waiting nodes and their reasons, from a job's dumps (:mod:`.debug`).
 
-A node waits in an iteration of a key (for messages), or in a call (for others to make it, too).
-Following what each waits for, key by key, ends at a node that has not done its own part: it has not
-pushed, has not made the call, computes, sends, or has no dump. That is a *cause*. A node that is a
-cause may itself wait for another cause; who does not is a *root*. Causes that wait for one another
+A node waits for messages in an iteration of a key, or in a call that other nodes must also make.
+Following the waits key by key leads to a node that has not done its own part: it has not pushed,
+has not made the call, computes, sends, or has no dump. That is a *cause*. A node that is a cause
+may itself wait for another cause. If it does not, it is a *root*. Causes that wait for one another
 are a cycle.
 """
 
@@ -24,24 +24,24 @@ _CALLS = {
 
 @dataclass(frozen=True)
 class Cause:
-    """A thing that a node has not done, for which others wait."""
+    """Missing action of a node for which other nodes wait."""
 
     node: str
     what: str
-    """The rest of a sentence that begins with the node: "has not pushed iteration 7 of"."""
+    """Rest of a sentence that begins with the node: "has not pushed iteration 7 of"."""
     key: str = ""
-    """The key that it is of; empty: of none."""
+    """Key of the action, or an empty string."""
 
 
 @dataclass(frozen=True)
 class Wait:
-    """One node that waits for others, in one iteration of a key or in a call."""
+    """Wait of one node for other nodes, in an iteration of a key or in a call."""
 
     node: str
     what: str
     """Key, or call."""
     iteration: int
-    """0: a call."""
+    """Iteration, or 0 for a call."""
     seconds: float
     waits_for: list[str]
     causes: frozenset[Cause]
@@ -68,29 +68,29 @@ class WaitGraph:
                 self._add_fetch(node, fetch)
             for call in dump.calls:
                 self._add_call(node, call)
-        # The oldest first. Nodes are dumped at different moments, by which seconds differ.
+        # Oldest first. Nodes are dumped at different moments, so seconds are not comparable.
         begun = {node: dump.time for node, dump in self.nodes.items()}
         self.waits.sort(key=lambda w: (begun[w.node] - w.seconds, w.what, w.node))
 
     # Names.
 
     def label(self, node: str) -> str:
-        """The name that users know of a node."""
+        """Return the users' name of a node."""
         return self._any.label(node)
 
     def labels(self, nodes: Iterable[str]) -> str:
-        """ "rank 0, rank 1 and rank 3"."""
+        """Return the users' names as text: "rank 0, rank 1 and rank 3"."""
         return listed([self.label(node) for node in sorted(set(nodes), key=order)])
 
     @property
     def expected(self) -> list[str]:
-        """All nodes that the job should have."""
+        """Return all nodes that the job should have."""
         workers = [f"worker {rank}" for rank in range(self._any.workers)]
         return ["the scheduler", *(f"server {r}" for r in range(self._any.servers)), *workers]
 
     @property
     def absent(self) -> list[str]:
-        """Nodes of which there is no dump."""
+        """Return the nodes without a dump."""
         return [node for node in self.expected if node not in self.nodes]
 
     # Waits.
@@ -104,8 +104,7 @@ class WaitGraph:
         self.waits.append(Wait(node, key.name, iteration.number, iteration.seconds, peers, causes))
 
     def _causes(self, node: str, key: Key, iteration: Iteration, seen: set[str]) -> set[Cause]:
-        """Ends of the chains of waits that begin at a node; nothing of those that end in a
-        circle."""
+        """Return the ends of the chains of waits that begin at a node. Cycles have no end."""
         if node in seen:
             return set()
         seen.add(node)
@@ -117,7 +116,7 @@ class WaitGraph:
         return found
 
     def _causes_at(self, peer: str, node: str, key: Key, number: int, seen: set[str]) -> set[Cause]:
-        """Why ``peer`` has not sent what ``node`` waits for."""
+        """Return the reasons why ``peer`` has not sent the messages that ``node`` waits for."""
         dump = self.nodes.get(peer)
         of = f"iteration {number} of"
         if dump is None:
@@ -164,15 +163,15 @@ class WaitGraph:
         self.waits.append(Wait(node, about, 0, fetch.seconds, fetch.servers, frozenset(causes)))
 
     def _key_at(self, node: str, number: int, channel: int) -> Key | None:
-        """A node's own part of a key; servers of asynchronous jobs have one for each worker."""
+        """Return a node's part of a key. Servers of asynchronous jobs have one part per worker."""
         keys = self._keys[node]
         return keys.get((number, channel)) or keys.get((number, 0))
 
     def _add_call(self, node: str, call: Call) -> None:
-        if call.kind == "initial value":  # its key's first iteration says more
+        if call.kind == "initial value":  # the first iteration of its key has more details
             return
         what = _CALLS.get(call.kind, call.kind).format(call.about)
-        if call.kind == "start":  # who is missing has no name yet; the scheduler knows
+        if call.kind == "start":  # missing nodes have no names yet; the scheduler knows them
             causes = set()
         elif call.kind == "command":
             causes = {Cause(call.about, f"has not {what} of {self.label(node)}")}
@@ -187,7 +186,7 @@ class WaitGraph:
         self.waits.append(Wait(node, about, 0, call.seconds, peers, frozenset(causes)))
 
     def _unanswered(self, node: str, call: Call) -> set[Cause]:
-        """Who has to answer a call that all have made."""
+        """Return the nodes that have to answer a call that all nodes have made."""
         if call.kind == "barrier":
             peers, what = ["the scheduler"], f"has not released the barrier of {call.about}"
         else:
@@ -201,7 +200,7 @@ class WaitGraph:
         }
 
     def _not_there(self, call: Call) -> list[str]:
-        """Finds who has not made a call that others are in."""
+        """Return the nodes that have not made a call that other nodes have made."""
         scheduler = self.nodes.get("the scheduler")
         if scheduler and call.about in scheduler.barriers and call.kind == "barrier":
             return scheduler.barriers[call.about]
@@ -216,15 +215,18 @@ class WaitGraph:
             ):
                 continue
             if dump is not None and call.kind == "key" and call.about in dump.name_of.values():
-                continue  # its call is over, and the others' answers are on their way
+                continue  # its call has ended, and the answers of other nodes are in transit
             late.append(node)
         return late
 
     # Causes.
 
     def roots(self) -> list[set[str]]:
-        """The nodes that all others wait for, and that wait for nobody; or, as a set of some, those
-        that wait for one another. Those who most wait for come first."""
+        """Return the nodes that wait for no node, and for which all others wait, most waited for
+        first.
+
+        Each element is a set: one node, or several that wait for one another.
+        """
         after: dict[str, set[str]] = defaultdict(set)
         for wait in self.waits:
             after[wait.node] |= {c.node for c in wait.causes} - {wait.node}
@@ -249,7 +251,7 @@ class WaitGraph:
         return found
 
     def circles(self) -> list[tuple[str, int, list[str]]]:
-        """Iterations of keys whose waits end nowhere: (key, iteration, nodes)."""
+        """Return iterations of keys whose waits form a cycle: (key, iteration, nodes)."""
         found: dict[tuple[str, int], list[str]] = defaultdict(list)
         for wait in self.waits:
             if wait.iteration and not wait.causes:
@@ -257,7 +259,7 @@ class WaitGraph:
         return [(*about, nodes) for about, nodes in found.items()]
 
     def sentences(self) -> list[str]:
-        """Names who is to blame, in a sentence each; empty if nobody waits for anybody."""
+        """Return a sentence for each node that causes waits; empty if no node waits."""
         found = []
         scheduler = self.nodes.get("the scheduler")
         if scheduler and scheduler.missing:
@@ -278,7 +280,7 @@ class WaitGraph:
         return found
 
     def _blame(self, node: str, among: Iterable[str] | None = None) -> str:
-        """A sentence of what a node has not done, and who waits for it."""
+        """Return a sentence about a node's missing actions and the nodes that wait for it."""
         waiting: dict[Cause, set[str]] = defaultdict(set)
         for wait in self.waits:
             if among is not None and wait.node not in among:
@@ -302,12 +304,12 @@ class WaitGraph:
 
 
 def listed(words: list[str]) -> str:
-    """ "a, b and c"."""
+    """Return words as text: "a, b and c"."""
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
 def order(node: str) -> tuple[str, int]:
-    """A sort key of nodes' names: worker 2 comes before worker 10."""
+    """Return a sort key of node names: worker 2 is before worker 10."""
     role, _, number = node.rpartition(" ")
     return role, int(number) if number.isdigit() else 0
 

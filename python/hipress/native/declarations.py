@@ -104,7 +104,7 @@ class Declarations:
         raise ValueError(f"a member of a form that is not known here: {member}")
 
     def _callback(self, result: str, arguments: str, kind: Callable[[str], type]) -> type:
-        if "(" in arguments:  # a function that takes a function is not called from Python
+        if "(" in arguments:  # Python does not call functions whose arguments are functions
             return ctypes.c_void_p
         return ctypes.CFUNCTYPE(self._type(result), *map(kind, self._arguments(arguments)))
 
@@ -117,7 +117,7 @@ class Declarations:
         return ctypes.c_void_p if "const" in pointee and kind is not ctypes.c_char_p else kind
 
     def _type(self, text: str) -> type | None:
-        """Return the type of an argument, field or result; its name may follow."""
+        """Return the type of an argument, field or result, whose name may follow."""
         stars = text.count("*")
         base = next(word for word in text.replace("*", " ").split() if word != "const")
         if base == "char" or (base in ("void", "float", "uint8_t") and stars):

@@ -23,7 +23,7 @@ from hipress.native.declarations import Declarations, statements
 
 
 def _candidates() -> list[Path]:
-    """Paths where libhipress.so may lie, in the order in which they are tried."""
+    """Return possible paths of libhipress.so, in the order in which they are tried."""
     chosen = os.environ.get("HIPRESS_LIBRARY")
     if chosen:
         return [Path(chosen)]
@@ -165,9 +165,9 @@ def floats_at(address: int, count: int) -> np.ndarray:
 
 
 def string_pairs(params: dict[str, object]) -> tuple[int, ctypes.Array, ctypes.Array]:
-    """name=value parameters as the (count, keys, values) that C functions take.
+    """Return name=value parameters as the (count, keys, values) of C functions.
 
-    Values are written as str() writes them, which for a float is exact.
+    str() writes the values, which is exact for a float.
     """
     keys = (c_char_p * len(params))(*(str(key).encode() for key in params))
     values = (c_char_p * len(params))(*(str(value).encode() for value in params.values()))
@@ -175,18 +175,19 @@ def string_pairs(params: dict[str, object]) -> tuple[int, ctypes.Array, ctypes.A
 
 
 def library_path() -> Path:
-    """The file of the native library."""
+    """Return the file of the native library."""
     return Path(lib._name)
 
 
 codec_listeners: list[Callable[[], None]] = []
-"""Called whenever an algorithm has been registered: front ends make operators of it."""
+"""Functions called after an algorithm's registration. Front ends make operators of it."""
 
 
 def register_codec(library: str | os.PathLike[str]) -> str:
-    """Registers the algorithm of a compiled library; returns its type's name.
+    """Register the algorithm of a compiled library and return its type's name.
 
-    :raises ValueError: if the library holds none, or its name is taken by another algorithm
+    Raises:
+        ValueError: If the library holds none, or another algorithm has the same name.
     """
     registered = call(lib.HipressLoadCodec, os.fsencode(library))
     for listener in codec_listeners:
@@ -195,7 +196,7 @@ def register_codec(library: str | os.PathLike[str]) -> str:
 
 
 def version() -> str:
-    """The native library's version, e.g. "0.1.0"."""
+    """Return the native library's version, for example "0.1.0"."""
     return lib.HipressVersion().decode()
 
 

@@ -1,4 +1,5 @@
-"""Other libraries' arrays as NumPy views of the same memory: DLPack, the buffer protocol, MXNet."""
+"""Arrays of other libraries as NumPy views of the same memory: DLPack, the buffer protocol,
+MXNet."""
 
 from __future__ import annotations
 
@@ -9,15 +10,15 @@ import numpy as np
 from hipress.dtypes import STORAGE
 
 _CPU, _CUDA = 1, 2
-# DLPack's devices whose memory this process can read: CPU, pinned by CUDA, pinned by ROCm.
+# Devices of DLPack whose memory this process can read: CPU, pinned by CUDA, pinned by ROCm.
 _READABLE = (_CPU, 3, 11)
 _DEVICES = {_CUDA: "CUDA", 4: "OpenCL", 7: "Vulkan", 8: "Metal", 10: "ROCm", 13: "CUDA managed"}
 _KINDS = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 5: "complex", 6: "bool"}
-_STORAGE = {**STORAGE, "uint8": np.uint8}  # of gradients and payloads
+_STORAGE = {**STORAGE, "uint8": np.uint8}  # types of gradients and payloads
 
 
 class _Tensor(ctypes.Structure):
-    """DLTensor, the part of DLPack that has not changed since its first version."""
+    """DLTensor, the part of DLPack that is the same in all versions."""
 
     _fields_ = [
         ("data", ctypes.c_void_p),
@@ -33,14 +34,15 @@ class _Tensor(ctypes.Structure):
     ]
 
 
-# Not ctypes.pythonapi.PyCapsule_GetPointer: that object is shared, and MXNet calls it otherwise.
+# Not ctypes.pythonapi.PyCapsule_GetPointer: MXNet sets other types on that shared object.
 _pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
     ("PyCapsule_GetPointer", ctypes.pythonapi)
 )
 
 
 class _Foreign:
-    """Memory of a DLPack capsule, for numpy.asarray. An unconsumed capsule frees it in the end."""
+    """Memory of a DLPack capsule, for numpy.asarray. An unconsumed capsule frees it when it is
+    deleted."""
 
     def __init__(self, capsule: object, what: str) -> None:
         self._capsule = capsule
@@ -63,7 +65,7 @@ class _Foreign:
             "shape": shape,
             "strides": strides,
             "typestr": storage.str,
-            # An empty tensor may have no memory, but NumPy wants an address.
+            # An empty tensor may have no memory, but NumPy requires an address.
             "data": ((tensor.data or 64) + tensor.byte_offset, False),
         }
 
@@ -79,17 +81,20 @@ def _wrong_device(what: str, device: int) -> str:
 
 
 def view(data: object, what: str, writable: bool = False) -> tuple[np.ndarray, str]:
-    """A NumPy view of an array's memory, without a copy, and the name of its element type.
+    """Return a NumPy view of an array's memory, without a copy, and the name of its element type.
 
-    bfloat16 is viewed as uint16, whatever library it comes from. The view keeps the memory alive.
+    bfloat16 is viewed as uint16, from any library. The view keeps the memory alive.
 
-    :param data: NumPy (or ml_dtypes) array, anything with ``__dlpack__`` (PyTorch, JAX, ...) or
-        MXNet's ``to_dlpack_for_read``, or with the buffer protocol
-    :param what: how errors call it, e.g. "gradient"
-    :param writable: the caller writes into it
-    :raises TypeError: if it is none of these
-    :raises ValueError: if it is read-only, on another device, or of a type that gradients and
-        payloads cannot have
+    Args:
+        data: NumPy (or ml_dtypes) array, an object with ``__dlpack__`` (PyTorch, JAX, ...), with
+            MXNet's ``to_dlpack_for_read``, or with the buffer protocol.
+        what: Name of the array in errors, for example "gradient".
+        writable: Whether the caller writes into it.
+
+    Raises:
+        TypeError: If it is another kind of object.
+        ValueError: If it is read-only, on another device, or not of a type for gradients or
+            payloads.
     """
     if isinstance(data, np.ndarray):
         array, dtype = data, data.dtype.name
@@ -116,7 +121,7 @@ def view(data: object, what: str, writable: bool = False) -> tuple[np.ndarray, s
 
 
 def _capsule(data: object, what: str, writable: bool) -> object:
-    """The array as an (unversioned) DLPack capsule. MXNet's waits for what is still running."""
+    """Return the array as an unversioned DLPack capsule. MXNet's waits for running operations."""
     if hasattr(data, "to_dlpack_for_read"):
         return data.to_dlpack_for_write() if writable else data.to_dlpack_for_read()
     try:
@@ -131,9 +136,10 @@ def _capsule(data: object, what: str, writable: bool) -> object:
 
 
 def payload_view(data: object, what: str = "payload", writable: bool = False) -> np.ndarray:
-    """A flat uint8 view of a payload: bytes-like, or an array of uint8.
+    """Return a flat uint8 view of a payload: bytes-like, or an array of uint8.
 
-    :raises ValueError: for another element type, or memory that is not contiguous
+    Raises:
+        ValueError: For another element type, or memory that is not contiguous.
     """
     array, dtype = view(data, what, writable)
     if dtype != "uint8":

@@ -13,63 +13,66 @@ ZERO = Curve(0.0, 0.0, 0.0)
 
 @dataclass(frozen=True)
 class Cluster:
-    """Hosts that all are alike, on a network without bottlenecks inside (a full-bisection switch).
+    """Identical hosts on a network without internal bottlenecks (a full-bisection switch).
 
     A host sends one message at a time and receives one at a time, each at ``bandwidth`` (full
-    duplex); senders that share a receiver wait for each other, there.
+    duplex). Senders with the same receiver wait for each other at the receiver.
     """
 
     bandwidth: float
-    """Bytes a second of one host's link, each direction."""
+    """Bytes per second of one host's link, in each direction."""
     latency: float = 50e-6
-    """Seconds from the sender's first byte to the receiver's; more messages may be under way."""
+    """Seconds from the sender's first byte to the receiver's. Several messages may be in
+    transit."""
     message: float = 5e-6
-    """Seconds that a message takes of its sender's link whatever its size."""
+    """Seconds that any message occupies its sender's link, in addition to its bytes."""
     burst: float = 0.0
-    """Bytes that pass at once after a pause, before ``bandwidth`` holds: shaped links do so."""
+    """Bytes that pass at once after a pause, before ``bandwidth`` applies, as on shaped links."""
     buffer: float = 4 << 20
-    """Bytes that a host hands to its link ahead, in the order in which they come; only what waits
-    behind them goes by priority. The transport asks the kernel for 4 MiB."""
+    """Bytes that a host passes to its link in advance, in order of arrival. Only later messages are
+    ordered by priority. The transport requests 4 MiB from the kernel."""
     local: Curve = Curve(0.0, 50e-6, 0.0)
     """Seconds of a message between processes of one host, by bytes."""
     threads: float = 2
-    """Tasks that a host computes at a time (a whole number, to simulate)."""
+    """Number of tasks that a host computes at a time, a whole number in simulations."""
     task: float = 5e-6
-    """Seconds of processor that any task takes beside its codec."""
+    """Processor seconds of each task, in addition to its codec."""
     handling: float = 0.0
-    """Seconds of processor that a message takes of its sender and receiver together. Hosts apart do
-    that beside codecs; it matters where they share processors."""
+    """Processor seconds of a message on its sender and receiver together. Separate hosts do that in
+    parallel to codecs. It matters if nodes share processors."""
     part: float | None = None
-    """Seconds of processor that one more small payload in a message takes of its sender and
-    receiver together; None: it is not known, and each payload is a message of its own."""
+    """Processor seconds of one more small payload in a message, on its sender and receiver
+    together. None: unknown; each payload is then a separate message."""
     shared_hosts: bool = False
-    """All nodes are on one machine, whose ``threads`` they share (namespaces, containers)."""
+    """Whether all nodes are on one machine, whose ``threads`` they share (namespaces,
+    containers)."""
     node_threads: int | None = None
-    """Of shared ``threads``, those that one node takes at a time, at most; None: all."""
+    """Largest number of shared ``threads`` that one node uses at a time; None: all."""
     devices: int = 1
-    """Devices per host, whose gradients are summed before and copied after."""
+    """Devices per host. Their gradients are summed before, and the result is copied after."""
     device_bandwidth: float = 60e9
-    """Bytes a second of a link between the devices of a host."""
+    """Bytes per second of a link between the devices of a host."""
 
     def share(self, nodes: int) -> float:
-        """Threads of one of ``nodes`` nodes; of a machine that they share, a part."""
+        """Return the threads of one of ``nodes`` nodes, which is a share if they share a
+        machine."""
         if not self.shared_hosts:
             return self.threads
         return min(self.threads / nodes, self.node_threads or self.threads)
 
     def alone(self, nodes: int) -> tuple[Cluster, float]:
-        """One node's part of a machine that ``nodes`` share, and how many times as long its tasks
-        take.
+        """Return one node's share of a machine that ``nodes`` share, and the slowdown of its tasks.
 
-        All nodes compute at the same time. Where threads do not divide evenly, a node has one more
-        than its share, each of which is slower.
+        All nodes compute at the same time. If threads do not divide evenly, a node has one thread
+        more than its share, each of which is slower.
         """
         share = self.share(nodes)
         threads = math.ceil(share)
         return replace(self, threads=threads), threads / share
 
     def device_seconds(self, elements: int) -> float:
-        """Seconds of a reduction over one host's devices; the copy back takes as long again.
+        """Return the seconds of a reduction over one host's devices. The copy back takes the same
+        time.
 
         A ring over d devices moves (d-1)/d of the gradient each way.
         """
@@ -78,7 +81,7 @@ class Cluster:
 
 @dataclass(frozen=True)
 class Codec:
-    """One codec's costs; curves give seconds by elements."""
+    """Costs of one codec. Curves give seconds by elements."""
 
     name: str
     bytes_per_element: float
@@ -86,19 +89,21 @@ class Codec:
     encode: Curve = ZERO
     decode: Curve = ZERO
     merge: Curve = ZERO
-    """Decoding several payloads and adding them, in one pass: by elements x payloads."""
+    """Decoding and adding several payloads in one pass, by elements x payloads."""
     add: Curve | None = None
-    """Decoding a payload and adding it to the node's own gradient, by elements; None: as merging
-    two payloads."""
+    """Decoding a payload and adding it to the node's own gradient, by elements. None: the same as
+    merging two payloads."""
     merge_separately: bool = False
-    """``merge`` is by elements, and each payload costs it again (the published system)."""
+    """Whether ``merge`` is by elements and each payload costs it again, as in the published
+    system."""
 
     def payload(self, elements: int) -> float:
-        """Bytes of an encoded gradient, the message's header (64) included."""
+        """Return the bytes of an encoded gradient, including the message's header (64)."""
         return sharing.HEADER + self.fixed_bytes + self.bytes_per_element * elements
 
     def merge_seconds(self, elements: int, payloads: int, own: bool = False) -> float:
-        """Seconds of summing that many payloads of ``elements`` each, and the own gradient."""
+        """Return the seconds of summing payloads of ``elements`` each, and the node's own
+        gradient."""
         if own and self.add is not None:
             return self.add(elements * payloads)
         payloads += own and not self.merge_separately
@@ -109,7 +114,7 @@ class Codec:
 
 @dataclass(frozen=True)
 class Costs:
-    """Both codecs of a planned job: what is compressed goes by the one, the rest by the other."""
+    """Codecs of a planned job: one for compressed gradients, one for all others."""
 
     plain: Codec
     compressed: Codec

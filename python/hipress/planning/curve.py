@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 GOOD_SPREAD = 0.25
-"""A fit whose middle measurement is off by more than this (relative) is called poor."""
+"""Relative error of the median measurement above which a fit is poor."""
 
 
 @dataclass(frozen=True)
 class Curve:
-    """max(o, w x + b): proportional to the size from some size on, never less than ``o``.
+    """max(o, w x + b): proportional to the size from some size on, but at least ``o``.
 
     The published planner writes it as "o if x < max(0, (o - b) / w), else w x + b", which is the
-    same function for w >= 0. Units are the owner's: the published profile has milliseconds by
-    float32 elements, measured ones seconds by elements or bytes.
+    same function for w >= 0. The owner defines the units: the published profile has milliseconds by
+    float32 elements, measured ones have seconds by elements or bytes.
     """
 
     w: float
@@ -24,7 +24,11 @@ class Curve:
     o: float
 
     def __post_init__(self) -> None:
-        """:raises TypeError: for what is not a finite number, as a user's profile may hold."""
+        """Check the values, which may come from a user's profile.
+
+        Raises:
+            TypeError: If one is not a finite number.
+        """
         for value in (self.w, self.b, self.o):
             if not isinstance(value, (int, float)) or not math.isfinite(value):
                 raise TypeError(f"a curve is made of finite numbers, not {value!r}")
@@ -41,28 +45,29 @@ class Fit:
     r2: float
     """1 - residual sum of squares / total sum of squares."""
     spread: float
-    """The median of |measured - fitted| / fitted."""
+    """Median of |measured - fitted| / fitted."""
 
     @property
     def poor(self) -> bool:
-        """True if predictions from this curve deserve no trust."""
+        """Whether predictions from this curve are unreliable."""
         return self.spread > GOOD_SPREAD
 
     def to_json(self) -> dict[str, float]:
-        """The fit's form in a profile's file."""
+        """Return the fit as a profile's file holds it."""
         return {**asdict(self.curve), "r2": self.r2, "spread": self.spread}
 
 
 def fit(sizes: Sequence[float], seconds: Sequence[float]) -> Fit:
-    """Fits a curve to measurements: a floor for the small sizes, a line for the others.
+    """Fit a curve to measurements: a constant for small sizes, a line for larger ones.
 
-    Of all places to part the sizes the one with the least relative errors in sum is taken. The
-    floor is the median of the sizes below. The line is a least squares fit of relative errors, so
-    that a small size counts as much as a large one, with outliers weighed down (Huber's weights,
-    with the scale taken from the median of the residuals). Its intercept may be negative: a
-    small task may hit a cache that a large one does not.
+    The sizes are split where the sum of relative errors is smallest. The constant is the median of
+    the sizes below. The line is a least squares fit of relative errors, so that small and large
+    sizes count equally, with less weight for outliers (Huber's weights, with the scale from the
+    median of the residuals). Its intercept may be negative: a small task may hit a cache that a
+    large one does not.
 
-    :raises ValueError: for fewer than two sizes
+    Raises:
+        ValueError: For fewer than two sizes.
     """
     import numpy as np
 
@@ -75,7 +80,8 @@ def fit(sizes: Sequence[float], seconds: Sequence[float]) -> Fit:
         curve = Curve(slope, intercept, floor)
         fitted = np.array([curve(v) for v in x])
         error = float(np.abs(np.log(y / fitted)).sum())
-        # A later split must pay: each costs as much as one measurement that is 10% off.
+        # A split at a larger size must pay: each size costs as much as one measurement with 10%
+        # error.
         error += 0.1 * len(below) / len(x)
         if best is None or error < best[0]:
             best = error, curve
@@ -83,14 +89,16 @@ def fit(sizes: Sequence[float], seconds: Sequence[float]) -> Fit:
 
 
 def fit_link(sizes: Sequence[float], seconds: Sequence[float]) -> Fit:
-    """Fits a curve to times of messages: the rate that holds in the long run, and a latency.
+    """Fit a curve to times of messages: the long-term rate, and a latency.
 
-    The floor is the median of messages of at most 4 KiB. The slope is the median of the slopes
-    between any two of the messages that take ten times as long at least, and have a sixteenth of
-    the largest one's size (Theil and Sen's estimator), so that neither an outlier nor a burst that
-    a shaped link lets pass at once decides it; where no three take so long, of the larger half.
+    The constant is the median of messages of at most 4 KiB. The slope is the median of the slopes
+    between pairs of messages (Theil and Sen's estimator) that take at least ten times as long and
+    have at least a sixteenth of the largest size. An outlier, or a burst that a shaped link lets
+    pass at once, therefore does not decide it. If fewer than three messages take so long, the
+    larger half is used.
 
-    :raises ValueError: for fewer than two sizes
+    Raises:
+        ValueError: For fewer than two sizes.
     """
     import numpy as np
 
@@ -109,7 +117,7 @@ def fit_link(sizes: Sequence[float], seconds: Sequence[float]) -> Fit:
 
 
 def _in_order(sizes: Sequence[float], seconds: Sequence[float]):
-    """Measurements by size, as arrays."""
+    """Return measurements ordered by size, as arrays."""
     import numpy as np
 
     order = np.argsort(sizes, kind="stable")
@@ -129,7 +137,7 @@ def _judge(curve: Curve, x, y) -> Fit:
 
 
 def _line(x, y) -> tuple[float, float]:
-    """Slope (at least 0) and intercept, by iteratively reweighted least squares."""
+    """Return slope (at least 0) and intercept, by iteratively reweighted least squares."""
     import numpy as np
 
     weight = 1 / y

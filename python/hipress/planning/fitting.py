@@ -1,4 +1,4 @@
-"""Makes a profile of a profiling job's timeline (see :mod:`hipress.cli.profile_job`)."""
+"""Fits of a profile to a profiling job's timeline (see :mod:`hipress.cli.profile_job`)."""
 
 from __future__ import annotations
 
@@ -18,17 +18,16 @@ from hipress.planning.curve import Curve, Fit, fit, fit_link
 from hipress.planning.sharing import HEADER, SHARED_PAYLOAD
 
 BURST_SIZE = SHARED_PAYLOAD // 4 + 16
-"""Elements of a gradient that is small, but too large to share a message."""
+"""Elements of a small gradient that is too large to share a message."""
 PART_SIZE = 16
 """Elements of a gradient whose payload shares a message."""
 GROUPS = {BURST_SIZE: (3, 6, 12), PART_SIZE: (32, 64, 128, 256)}
-"""Numbers of gradients that are pushed in one call, by size, to see what one more takes. All
-together they are few bytes: on a slow link each packet wakes its receiver, which is no message's
-cost."""
+"""Numbers of gradients in one call, by size, which show the cost of one more. All together are few
+bytes, because on a slow link each packet wakes its receiver, which is no cost of a message."""
 
 
 class FittingError(ValueError):
-    """The timeline does not hold what a profile needs."""
+    """Timeline without the data for a profile."""
 
 
 @dataclass
@@ -41,7 +40,7 @@ class _Samples:
         self.by_size[size].append(seconds)
 
     def rows(self) -> list[tuple[float, float, int]]:
-        """(size, median seconds, times measured), by size."""
+        """Return (size, median seconds, number of measurements), by size."""
         return [
             (size, statistics.median(times), len(times))
             for size, times in sorted(self.by_size.items())
@@ -55,10 +54,11 @@ class _Samples:
 
 
 def check_place(machines: int, workers: int) -> None:
-    """Refuses a cluster of which some hops are between machines and others within one: one curve
-    cannot say what both take.
+    """Refuse a cluster with hops both between machines and within one, which one curve cannot
+    describe.
 
-    :raises FittingError: in one sentence
+    Raises:
+        FittingError: If there are both.
     """
     if 1 < machines < workers:
         raise FittingError(
@@ -68,11 +68,14 @@ def check_place(machines: int, workers: int) -> None:
 
 
 def profile(trace: str | os.PathLike[str], types: Mapping[str, Mapping[str, object]]) -> dict:
-    """The profile, as its file holds it (:mod:`hipress.planning.profiles`).
+    """Return the profile, as its file holds it (:mod:`hipress.planning.profiles`).
 
-    :param trace: the timeline's file
-    :param types: parameters by compression type, as they were measured
-    :raises FittingError: if the timeline is not of a profiling job, or its job did not end well
+    Args:
+        trace: The timeline's file.
+        types: Parameters by compression type, as in the measurement.
+
+    Raises:
+        FittingError: If the timeline is not of a profiling job, or the job did not complete.
     """
     return _Trace(trace).profile(types)
 
@@ -90,7 +93,7 @@ class _Trace:
         for event in events:
             event["begin"] = event["ts"] / 1e6
             event["end"] = (event["ts"] + event["dur"]) / 1e6
-            # The first time, memory is touched, connections are made.
+            # The first iteration touches memory and makes connections.
             if event["args"]["iteration"] > 1:
                 self._events[event["args"]["key"]].append(event)
         self._dropped = sum(c["dropped"] for c in text["otherData"]["clocks"].values())
@@ -141,15 +144,15 @@ class _Trace:
         raise FittingError("the timeline is not one of a profiling job")
 
     def _of(self, topology: str, codec: str) -> dict[int, list[dict]]:
-        """Events by the gradient's elements."""
+        """Return events by the gradient's elements."""
         start = f"{topology}/{codec}/"
         return {int(k[len(start) :]): v for k, v in self._events.items() if k.startswith(start)}
 
     def _ring(self) -> tuple[_Samples, float]:
-        """Messages on their way, and the time between a task's end and its consumer's begin.
+        """Return messages in transit, and the time between a task's end and its consumer's begin.
 
-        The first N hops of a round end where they began, so errors of the nodes' clocks cancel out
-        in their sum.
+        The first N hops of an iteration form a circle, so errors of the nodes' clocks cancel out in
+        their sum.
         """
         send, gaps = _Samples(), []
         for events in self._of("ring", "none").values():
@@ -191,8 +194,10 @@ class _Trace:
         return row, {op: [list(r) for r in s.rows()] for op, s in curves.items()}
 
     def _message(self, link: Curve) -> float:
-        """Seconds between small messages that reach a node one after the other, beside those that
-        the link takes for their bytes."""
+        """Return the seconds between consecutive small messages at a node.
+
+        The link's time for their bytes is not included.
+        """
         arrivals: dict[tuple, list[float]] = defaultdict(list)
         start = f"ring/group/{BURST_SIZE}/{GROUPS[BURST_SIZE][-1]}/"
         for key, events in self._events.items():
@@ -212,17 +217,21 @@ class _Trace:
     def _one_more(
         self, elements: int, plain: Mapping[str, object], task: float = 0.0
     ) -> tuple[float, list[list[float]]]:
-        """Seconds of processor that both its nodes together take of one more message or, where
-        small gradients share messages, part; and what says so: seconds by gradients pushed at once.
+        """Return the processor seconds of one more message, or part of a message, on both its nodes
+        together.
 
-        :param task: what each task of a gradient takes beside its codec
+        Where small gradients share messages, it is a part. Also return the measurements: seconds by
+        number of gradients in one call.
+
+        Args:
+            task: Seconds of each task of a gradient, in addition to its codec.
         """
         start = f"colocated/busy/{elements}/"
         names = [key[len(start) :].split("/") for key in self._events if key.startswith(start)]
         rows = sorted([int(count), int(nanoseconds) / 1e9, 1] for count, nanoseconds in names)
         if len(rows) < 2:
             raise FittingError(f"the timeline has too few groups of {elements} elements")
-        # As of links (fit_link): one row that others disturbed does not decide.
+        # As for links (fit_link), one disturbed row must not decide.
         slope = statistics.median(
             (b[1] - a[1]) / (b[0] - a[0]) for a, b in itertools.combinations(rows, 2)
         )
@@ -235,7 +244,7 @@ class _Trace:
         return max(0.0, slope - codecs) / (2 * (n - 1)), rows
 
     def _checks(self, types: Mapping[str, object]) -> dict[str, dict[str, float]]:
-        """Measured seconds of a large gradient on all nodes at once, by codec."""
+        """Return measured seconds of a large gradient on all nodes at once, by codec."""
         found = {}
         for name in ("none", *types):
             rounds: dict[int, list[dict]] = defaultdict(list)
@@ -252,7 +261,7 @@ class _Trace:
 
 
 def _gaps(events: Sequence[dict]) -> list[float]:
-    """Seconds between dependent tasks on one node: what the executor takes to hand them on."""
+    """Return the seconds between dependent tasks on one node, which are the executor's overhead."""
     gaps = []
     by_node: dict[str, list[dict]] = defaultdict(list)
     for e in events:
@@ -270,7 +279,7 @@ def _gaps(events: Sequence[dict]) -> list[float]:
 
 
 def _payload(sizes: Mapping[int, float]) -> tuple[float, float]:
-    """(bytes per element, fixed bytes) of payloads, from the largest and the smallest."""
+    """Return (bytes per element, fixed bytes) of payloads, from the largest and the smallest."""
     if len(sizes) < 2:
         raise FittingError("the timeline has too few encoded gradients")
     small, large = min(sizes), max(sizes)

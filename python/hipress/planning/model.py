@@ -1,24 +1,25 @@
-"""The cost model for measured profiles: latency, bandwidth, codec speed, pipelining.
+"""Cost model for measured profiles: latency, bandwidth, codec speed, pipelining.
 
-A gradient of x elements is cut into K partitions of c = x/K, each a payload of m bytes. One
-partition's way through the topology takes ``path`` seconds. All K go the same way at once, and wait
-for each other where they meet: at a node's codec threads, at its link out, at its link in. So
+A gradient of x elements has K partitions of c = x/K elements, each a payload of m bytes. One
+partition takes ``path`` seconds through the topology. All K partitions start at once, and wait for
+each other where they meet: at a node's codec threads, its outgoing link, or its incoming link. So
 
     T(K) = max(path, max over the three of (all that K partitions need of one node's
-               + path - what of the path is spent there, on whichever node))
+                     + path - its share of the path, on any node))
 
-a pipeline's bottleneck, and the time to fill and to drain it. Per message a link is taken for
-``message + m/B``; a message arrives ``latency`` later. How many messages and how much codec time
-lie on the way and on the busiest node is what a topology's own ``cost`` says
+which is a pipeline's bottleneck, and the time to fill and to drain it. A message occupies a link
+for ``message + m/B``, and arrives ``latency`` later. A topology's ``cost`` gives the number of
+messages and the codec time on the path and on the busiest node
 (:class:`hipress.topology.topology.Cost`).
 
-Small payloads share messages and small tasks jobs, if the profile knows what a part takes (see
-:mod:`hipress.planning.sharing`): gradients are pushed in groups. Of a message with room for s bytes
-one of p takes p/s, of a job with room for e elements one of c takes c/e, and each that arrives
-takes ``part`` of its node's threads, as a whole message takes ``handling`` where nodes share their
-processors. Of many that have owners at a time each owner has 1/N.
+Small payloads share messages and small tasks share jobs, if the profile contains the cost of a part
+(see :mod:`hipress.planning.sharing`): gradients are pushed in groups. In a message with room for s
+bytes, a payload of p takes p/s; in a job with room for e elements, a task of c takes c/e. Each
+arriving payload takes ``part`` of its node's threads, as a whole message takes ``handling`` if
+nodes share processors. If many gradients with different owners are sent at once, each owner has 1/N
+of them.
 
-Unlike the published model this one multiplies start-up costs by K, has no table of N, and knows
+Unlike the published model, this one multiplies start-up costs by K, has no table of N, and includes
 that codecs and network work at the same time.
 """
 
@@ -34,33 +35,33 @@ from hipress.topology.topology import Prices, Topology
 
 @dataclass(frozen=True)
 class Needs:
-    """Seconds of a gradient's synchronisation."""
+    """Seconds of a gradient's synchronization."""
 
     path: float
-    """One partition's way."""
+    """Time of one partition's path."""
     threads: float
-    """Codec time on the busiest node over its threads, all partitions."""
+    """Codec time on the busiest node divided by its threads, for all partitions."""
     link: float
-    """Time of the busiest node's link in one direction, all partitions."""
+    """Time of the busiest node's link in one direction, for all partitions."""
     threads_in_path: float
-    """Codec time in ``path``, over all nodes that it leads through."""
+    """Codec time in ``path``, over all nodes on it."""
     link_in_path: float
 
     @property
     def seconds(self) -> float:
-        """Seconds from a gradient's being there to its being synchronised, on idle nodes."""
+        """Seconds from a gradient's computation to its synchronization, on idle nodes."""
         waiting = max(self.threads - self.threads_in_path, self.link - self.link_in_path, 0.0)
         return self.path + waiting
 
 
 Best = tuple[tuple[int, Needs], tuple[int, Needs]]
-"""The best number of partitions and its needs, for a gradient uncompressed and compressed."""
+"""Best number of partitions and its needs, for a gradient uncompressed and compressed."""
 
 
 def needs(
     topology: Topology, nodes: int, elements: int, partitions: int, codec: Codec, cluster: Cluster
 ) -> Needs:
-    """The formulas above, for a topology that says its cost."""
+    """Return the seconds by the formulas above, for a topology with a cost."""
     n, k = nodes, partitions
     c = -(-elements // k)
     size = codec.payload(c)
@@ -99,7 +100,7 @@ def needs(
 
 
 def partition_counts(elements: int, nodes: int) -> list[int]:
-    """Counts worth trying: 1, powers of two, and multiples of the nodes, to parts of 16 Ki."""
+    """Return candidates: 1, powers of two, and multiples of the nodes, down to parts of 16 Ki."""
     most = max(1, min(64 * nodes, elements // 16384))
     counts = {1, most}
     counts |= {1 << i for i in range(most.bit_length())}
@@ -110,7 +111,7 @@ def partition_counts(elements: int, nodes: int) -> list[int]:
 def best(
     topology: Topology, nodes: int, elements: int, codec: Codec, cluster: Cluster
 ) -> tuple[int, Needs]:
-    """The least number of partitions that is at most 1% slower than the best, and its needs."""
+    """Return the least number of partitions within 1% of the fastest, and its needs."""
     rows = [
         (k, needs(topology, nodes, elements, k, codec, cluster))
         for k in partition_counts(elements, nodes)
@@ -128,10 +129,10 @@ class MeasuredModel:
     costs: Costs
     cluster: Cluster
     summed = False
-    """Whether total() is a sum over gradients, one after the other."""
+    """Whether total() adds gradients up, one after the other."""
 
     def best(self, elements: int) -> Best:
-        """Return the best way to synchronize a gradient, uncompressed and compressed."""
+        """Return the best partitioning of a gradient, uncompressed and compressed."""
         plain, compressed = (
             best(self.topology, self.nodes, elements, codec, self.cluster)
             for codec in (self.costs.plain, self.costs.compressed)
@@ -141,7 +142,7 @@ class MeasuredModel:
     def total(self, gradients: Sequence[Needs]) -> float:
         """Return the seconds of gradients that are synchronized together.
 
-        They are the time of the busiest resource and, before it is busy, of the shortest way.
+        They are the time of the busiest resource plus the shortest path before it is busy.
         """
         threads, link = sum(n.threads for n in gradients), sum(n.link for n in gradients)
         return max(threads, link) + min(n.path for n in gradients)
@@ -149,7 +150,7 @@ class MeasuredModel:
     def choose(self, rows: Sequence[Best]) -> list[bool]:
         """Choose gradients to compress, so that the busier of links and threads is least busy.
 
-        A gradient that alone would be slower compressed stays uncompressed. The others are
+        A gradient that alone would be slower compressed stays uncompressed. All other gradients are
         compressed in the order of link time saved per thread time spent, as long as the busier of
         the two gets less busy.
         """

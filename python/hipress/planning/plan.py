@@ -1,8 +1,7 @@
-"""Plan files (SeCoPaPlan.txt) and the gradient lists they are made from.
+"""Plan files (SeCoPaPlan.txt), and the gradient lists from which they are made.
 
-A plan has one line a gradient, ``name,size,y|n,K``: compress it or not, and into how many
-partitions to cut it. ``name,y|n,K`` is read, too. Blank lines and lines that begin with ``#`` are
-comments.
+A plan has one line per gradient, ``name,size,y|n,K``: whether to compress it, and its number of
+partitions. ``name,y|n,K`` is also read. Blank lines and lines that begin with ``#`` are comments.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ MAX_PARTITIONS = 1 << 20
 
 
 class PlanError(ValueError):
-    """A plan or gradient list cannot be read; the message names file and line."""
+    """Plan or gradient list that cannot be read. The message names file and line."""
 
 
 @dataclass(frozen=True)
@@ -26,14 +25,15 @@ class Decision:
 
     compress: bool
     partitions: int
-    """Into how many parts the gradient is cut, at least 1."""
+    """Number of partitions of the gradient, at least 1."""
     size: int | None = field(default=None, compare=False)
-    """Elements of the gradient that was planned, where that is known."""
+    """Elements of the planned gradient, if known."""
 
     def check(self, name: str, size: int) -> None:
-        """Checks that this is about a gradient of so many elements.
+        """Check that this decision is about a gradient of so many elements.
 
-        :raises ValueError: in one sentence
+        Raises:
+            ValueError: If it is not.
         """
         if self.size not in (None, size):
             raise ValueError(
@@ -51,16 +51,20 @@ class Gradient:
 
 
 def some(names: Collection[str]) -> str:
-    """The first five names, for messages."""
+    """Return the first five names, for messages."""
     return ", ".join(list(names)[:5]) + ", ..." * (len(names) > 5)
 
 
 def check(decisions: Mapping[str, Decision], sizes: Mapping[str, int], what: str) -> None:
-    """Checks that a plan is of a model.
+    """Check that a plan belongs to a model.
 
-    :param sizes: elements of the model's gradients, by name
-    :param what: what the model has, for messages
-    :raises ValueError: in one sentence, for a plan of another model
+    Args:
+        decisions: The plan's decisions, by gradient name.
+        sizes: Elements of the model's gradients, by name.
+        what: Name of the model for messages.
+
+    Raises:
+        ValueError: If it is a plan of another model.
     """
     unknown = sorted(set(decisions) - set(sizes))
     if unknown:
@@ -73,9 +77,10 @@ def check(decisions: Mapping[str, Decision], sizes: Mapping[str, int], what: str
 
 
 def load(path: str | os.PathLike[str]) -> dict[str, Decision]:
-    """The decisions of a plan file, by gradient name in the order of the file.
+    """Return the decisions of a plan file, by gradient name in the order of the file.
 
-    :raises PlanError: for a file that is missing or not a plan, with the line's number
+    Raises:
+        PlanError: If the file is missing or not a plan. The message has the line's number.
     """
     plan: dict[str, Decision] = {}
     for where, fields in _rows(path, "plan"):
@@ -98,9 +103,10 @@ def load(path: str | os.PathLike[str]) -> dict[str, Decision]:
 
 
 def load_gradients(path: str | os.PathLike[str]) -> list[Gradient]:
-    """The gradients of an input file, lines of ``name,size``.
+    """Return the gradients of an input file, lines of ``name,size``.
 
-    :raises PlanError: for a file that is missing or not such a list, with the line's number
+    Raises:
+        PlanError: If the file is missing or not such a list. The message has the line's number.
     """
     gradients: dict[str, Gradient] = {}
     for where, fields in _rows(path, "list of gradients"):
@@ -116,7 +122,7 @@ def load_gradients(path: str | os.PathLike[str]) -> list[Gradient]:
 
 
 def save(path: str | os.PathLike[str], decisions: Iterable[tuple[Gradient, Decision]]) -> None:
-    """Writes ``name,size,y|n,K`` lines; replaces the file at once."""
+    """Replace a file atomically by lines ``name,size,y|n,K``."""
     lines = [
         f"{gradient.name},{gradient.size},{'y' if decision.compress else 'n'},{decision.partitions}"
         for gradient, decision in decisions

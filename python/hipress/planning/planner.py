@@ -1,4 +1,4 @@
-"""Makes a plan: per gradient, compress or not, and into how many partitions to cut it."""
+"""Planner: per gradient, whether to compress it, and its number of partitions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hipress.topology.topology import Topology
 
 @dataclass(frozen=True)
 class Choice:
-    """A gradient, what to do with it, and what the model predicts for it alone, in seconds."""
+    """Gradient, its decision, and the predicted seconds for it alone."""
 
     gradient: Gradient
     decision: Decision
@@ -25,33 +25,34 @@ class Choice:
 
 @dataclass(frozen=True)
 class Plan:
-    """The choices, in the order of the gradients, and what they amount to."""
+    """Choices in the order of the gradients, and their total."""
 
     choices: list[Choice]
     raw_seconds: float
-    """Predicted for all gradients uncompressed."""
+    """Predicted seconds for all gradients uncompressed."""
     planned_seconds: float
-    """Predicted for the plan. Neither is above the other model's all-compressed prediction."""
+    """Predicted seconds for the plan."""
     summed: bool
-    """True if seconds are sums over gradients, one by one (the published model); else the time of
+    """Whether seconds are sums over gradients (the published model). Otherwise they are the time of
     the busiest resource, which all gradients share."""
 
     @property
     def compressed(self) -> int:
-        """The number of gradients that the plan compresses."""
+        """Number of gradients that the plan compresses."""
         return sum(choice.decision.compress for choice in self.choices)
 
 
 def plannable(published: bool = False) -> list[Topology]:
-    """Topologies that a plan can be made for by measured profiles, or by the published one."""
+    """Return the topologies for which measured profiles, or the published one, can make a plan."""
     found = topologies.TOPOLOGIES.values()
     return [t for t in found if (t.published if published else t.cost) is not None]
 
 
 def topology_named(name: str, published: bool = False) -> Topology:
-    """The topology ``name``, in any capitals.
+    """Return the topology ``name``, in any capitalization.
 
-    :raises ValueError: if no plan can be made for it
+    Raises:
+        ValueError: If no plan can be made for it.
     """
     known = {topology.name: topology for topology in plannable(published)}
     if name.lower() not in known:
@@ -69,12 +70,15 @@ def make(
     ratio: float | None = None,
     changes: Mapping[str, object] | None = None,
 ) -> Plan:
-    """Plans for ``nodes`` nodes under ``topology``.
+    """Make a plan for ``nodes`` nodes with ``topology``.
 
-    :param codec: of a measured profile; needed if it has several beside "none"
-    :param ratio: compressed over raw size, instead of the profile's
-    :param changes: of a measured profile's cluster, by field
-    :raises ValueError: in one sentence, for arguments that cannot be
+    Args:
+        codec: Codec of a measured profile; needed if it has several except "none".
+        ratio: Compressed over raw size, instead of the profile's.
+        changes: Changes of a measured profile's cluster, by field.
+
+    Raises:
+        ValueError: If an argument is invalid.
     """
     chosen = topology_named(topology, isinstance(profile, PublishedProfile))
     if nodes < 1:

@@ -12,8 +12,8 @@ A measured profile is a JSON file that `hipress profile` writes::
                 message: seconds between small messages of one node that follow each other;
                 handling: seconds of processor that one takes of both its nodes
                 part: seconds of processor that one more small payload in a shared message takes of
-                both its nodes, its small tasks' bookkeeping included; profiles made before messages
-                were shared lack it, and with them each payload is a message of its own
+                both its nodes, its small tasks' bookkeeping included; optional: without it, each
+                payload is a separate message
     codecs      per type: params, bytes_per_element, fixed_bytes, and curves in seconds: encode,
                 decode, add (payload and own gradient) by elements, merge by elements x payloads
     samples     what the curves were fitted to: [size, median seconds, times measured]; messages and
@@ -38,22 +38,22 @@ from hipress.planning.sosp21 import PublishedProfile
 
 FORMAT, VERSION = "hipress-profile", 1
 MAX_NODE_THREADS = 4
-"""Codec threads of a node that is not told how many, on a machine with as many cores."""
+"""Default number of codec threads of a node, on a machine with as many cores."""
 PUBLISHED = "sosp21"
 
 
 class ProfileError(ValueError):
-    """A profile cannot be read or does not hold what is asked of it."""
+    """Profile that cannot be read, or lacks the requested data."""
 
 
 @dataclass(frozen=True)
 class MeasuredProfile:
-    """A cluster's curves as `hipress profile` measured them; seconds, bytes, elements."""
+    """Curves of a cluster, as `hipress profile` measured them, in seconds, bytes, elements."""
 
     name: str
     nodes: int
     threads: int
-    """Of a node; of the machine, if it is shared."""
+    """Codec threads of a node, or of the machine if nodes share it."""
     send: Curve
     message: float
     codecs: dict[str, Codec]
@@ -62,19 +62,23 @@ class MeasuredProfile:
     part: float | None = None
     shared_host: bool = False
     node_threads: int = MAX_NODE_THREADS
-    """Those of a shared machine's that one node takes, at most."""
+    """Largest number of a shared machine's threads that one node uses."""
     poor: list[str] = field(default_factory=list)
     """Names of curves that fit badly."""
 
     def costs(self, codec: str) -> Costs:
-        """:raises ProfileError: if this codec was not measured"""
+        """Return the costs of a job with this codec.
+
+        Raises:
+            ProfileError: If this codec was not measured.
+        """
         if codec not in self.codecs:
             known = ", ".join(sorted(self.codecs))
             raise ProfileError(f"profile {self.name} has no measurements of {codec!r}; has {known}")
         return Costs(self.codecs["none"], self.codecs[codec])
 
     def cluster(self) -> Cluster:
-        """Hosts and links like those measured."""
+        """Return hosts and links like the measured ones."""
         bandwidth = 1 / max(self.send.w, 1e-13)
         return Cluster(
             bandwidth=bandwidth,
@@ -90,7 +94,7 @@ class MeasuredProfile:
         )
 
     def compressed_types(self) -> list[str]:
-        """The codecs measured, "none" aside."""
+        """Return the measured codecs except "none"."""
         return [name for name in self.codecs if name != "none"]
 
     def type_named(self, codec: str | None) -> str:
@@ -109,9 +113,10 @@ class MeasuredProfile:
 
 
 def load(name: str | os.PathLike[str]) -> PublishedProfile | MeasuredProfile:
-    """The profile of that name (``sosp21``) or in that file.
+    """Return the profile of a name (``sosp21``) or in a file.
 
-    :raises ProfileError: if there is none, or it cannot be understood
+    Raises:
+        ProfileError: If there is none, or it is malformed.
     """
     if str(name) == PUBLISHED:
         return sosp21.load()

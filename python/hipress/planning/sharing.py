@@ -1,7 +1,7 @@
-"""Limits of what the executor puts together, those of src/kvstore/fused.h and executor.h.
+"""Limits for shared messages and jobs, which equal those of src/kvstore/fused.h and executor.h.
 
-Small payloads for one peer that are ready together travel as one message, and small tasks that are
-ready together are one job of a compute thread. A test holds these numbers to the C++ headers.
+Small payloads for one peer that are ready together share a message. Small tasks that are ready
+together are one job of a compute thread. A test compares these numbers with the C++ headers.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ from hipress.topology.graph import PARTITION_ELEMENTS
 HEADER = 64
 """Bytes of a message's header (``MessageHeader``)."""
 PART_HEADER = 40
-"""Bytes that say of a part what a header says of a message (``FusedPart``)."""
+"""Bytes of a part's header in a shared message (``FusedPart``)."""
 SHARED_PAYLOAD = 4 << 10
-"""Payloads of at most so many bytes share a message (``kMaxFusedPayloadBytes``)."""
+"""Largest payload that shares a message, in bytes (``kMaxFusedPayloadBytes``)."""
 SHARED_BYTES = 32 << 10
-"""The payload of a shared message has at most so many (``kMaxFusedMessageBytes``)."""
+"""Largest payload of a shared message, in bytes (``kMaxFusedMessageBytes``)."""
 JOB_ELEMENTS = PARTITION_ELEMENTS
-"""Elements that tasks of one job go through at most, unless it is one (``kJobElements``)."""
+"""Largest number of elements of all tasks of a job, unless it is one task (``kJobElements``)."""
 
 
 def part_bytes(message: float) -> float:
-    """Bytes of what would be a message of ``message`` bytes, header included, in a shared one."""
+    """Return the bytes in a shared message of a single message of ``message`` bytes with header."""
     return PART_HEADER + -(-(message - HEADER) // 8) * 8
 
 
 def is_small(message: float) -> bool:
-    """Whether a message of so many bytes, header included, may share one."""
+    """Return whether a message of so many bytes, with header, may share one."""
     return message - HEADER <= SHARED_PAYLOAD

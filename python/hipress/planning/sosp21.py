@@ -37,7 +37,7 @@ DATA = Path(__file__).parent / "data"
 
 @dataclass(frozen=True)
 class PublishedProfile:
-    """A cluster's curves in the published form; milliseconds by float32 elements."""
+    """Curves of a cluster in the published form: milliseconds by float32 elements."""
 
     name: str
     source: str
@@ -88,7 +88,13 @@ class PublishedProfile:
 
     @classmethod
     def from_json(cls, values: dict) -> PublishedProfile:
-        """:raises KeyError, TypeError, ValueError: for a value that is missing or no number"""
+        """Return a profile from the values of its file.
+
+        Raises:
+            KeyError: If a value is missing.
+            TypeError: If a value is no number.
+            ValueError: If a value is invalid.
+        """
         single = ("encode", "decode", "merge", "ring_step")
         return cls(
             name=values["name"],
@@ -103,12 +109,12 @@ class PublishedProfile:
 
 
 def load() -> PublishedProfile:
-    """The constants of the published cluster."""
+    """Return the constants of the published cluster."""
     return PublishedProfile.from_json(json.loads((DATA / "sosp21.json").read_text()))
 
 
 def at_nodes(curves: dict[int, Curve], n: int) -> Curve:
-    """The curve for ``n`` nodes, between or beyond those measured."""
+    """Return the curve for ``n`` nodes, interpolated or extrapolated from the measured ones."""
     if n in curves:
         return curves[n]
     known = {1: Curve(0.0, 0.0, 0.0), **curves}
@@ -126,18 +132,18 @@ def at_nodes(curves: dict[int, Curve], n: int) -> Curve:
 
 @dataclass(frozen=True)
 class PublishedModel:
-    """The formulas above, for plans: for a topology that has terms in them."""
+    """Published formulas for plans, for a topology with terms in them."""
 
     profile: PublishedProfile
     topology: Topology
     nodes: int
     ratio: float
     summed = True
-    """Whether total() is a sum over gradients, one after the other."""
+    """Whether total() adds gradients up, one after the other."""
 
     @cached_property
     def counts(self) -> list[int]:
-        """All numbers of partitions that the model allows, 1 to N; beyond 1000, in steps of 1%."""
+        """Numbers of partitions that the model allows, 1 to N; beyond 1000, in steps of 1%."""
         counts = list(range(1, min(self.nodes, 1000) + 1))
         while counts[-1] < self.nodes:
             counts.append(min(self.nodes, counts[-1] + counts[-1] // 100))
@@ -145,7 +151,7 @@ class PublishedModel:
 
     @cached_property
     def links(self) -> tuple[Curve, Curve]:
-        """The curves of a gather and of a broadcast among the nodes."""
+        """Curves of a gather and of a broadcast among the nodes."""
         return (
             at_nodes(self.profile.gather, self.nodes),
             at_nodes(self.profile.broadcast, self.nodes),
@@ -154,7 +160,7 @@ class PublishedModel:
     def milliseconds(self, x: int, k: int, compressed: bool) -> float:
         """Return the time of a gradient of ``x`` elements in ``k`` partitions."""
         profile, part = self.profile, self.ratio * x / k if compressed else x / k
-        if self.nodes == 1:  # nothing is sent, so nothing is gained
+        if self.nodes == 1:  # nothing is sent, so compression gains nothing
             return profile.encode(x / k) + profile.decode(part) if compressed else 0.0
         terms, (gather, broadcast) = self.topology.published(self.nodes, k), self.links
         found = terms.gather * gather(part) + terms.broadcast * broadcast(part)
@@ -165,7 +171,7 @@ class PublishedModel:
         return found + terms.merge * profile.merge(x / k)
 
     def best(self, elements: int) -> Best:
-        """Return the best way to synchronize a gradient, uncompressed and compressed."""
+        """Return the best partitioning of a gradient, uncompressed and compressed."""
         plain, compressed = (
             min((self.milliseconds(elements, k, compress), k) for k in self.counts)
             for compress in (False, True)

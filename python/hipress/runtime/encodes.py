@@ -1,4 +1,4 @@
-"""How the tasks of a graph that encode do it: with which codec, and numbers of transactions."""
+"""Codecs and transaction numbers of a graph's encode tasks."""
 
 from __future__ import annotations
 
@@ -15,20 +15,21 @@ from hipress.topology.graph import Graph, Op, Task, worker
 from hipress.topology.origins import results
 
 PLAIN = "plain"
-"""The kind of tasks that never compress."""
+"""Kind of tasks that never compress."""
 OWN = "own"
-"""The kind of tasks that encode one rank's own gradient."""
+"""Kind of tasks that encode one rank's own gradient."""
 transactions = itertools.count(1)
-"""The numbers by which steps can be put back: no state meets one twice."""
+"""Numbers by which steps can be rolled back. No state sees a number twice."""
 
 
 class Codecs:
-    """The codecs of one compression setting, by what they encode.
+    """Codecs of one compression setting, by what they encode.
 
-    A worker's own gradient goes by the codec that the user chose, a sum of several by that codec's
-    form for sums (2bit's threshold grows with the number of summands; dgc's has no momentum, for
-    the gradients had it already). With ``average``, the encode whose payload all ranks decode
-    encodes the mean, in scale a sum of one; so no rank makes a pass over memory to divide.
+    The codec that the user chose encodes a worker's own gradient. A sum is encoded by that codec's
+    form for sums: 2bit's threshold grows with the number of summands, and dgc's form has no
+    momentum, because the gradients already include it. With ``average``, the encode whose payload
+    all ranks decode encodes the mean, with the scale of a single gradient. No rank then needs a
+    pass over memory to divide.
     """
 
     def __init__(self, type: str, params: Mapping[str, object], average: bool = True) -> None:
@@ -38,9 +39,12 @@ class Codecs:
         self._lock = threading.Lock()
 
     def kind(self, task: Task, final: bool) -> object:
-        """The kind of an ENCODE task: PLAIN, OWN, or the number of summands in a sum's scale.
+        """Return the kind of an ENCODE task: PLAIN, OWN, or the number of summands in a sum's
+        scale.
 
-        :param final: whether its payload is the result, see :func:`.origins.results`
+        Args:
+            task: An ENCODE task.
+            final: Whether its payload is the result; see :func:`.origins.results`.
         """
         if task.num_summands == casync.PLAIN:
             return PLAIN
@@ -49,11 +53,11 @@ class Codecs:
         return 1 if final and self.average else task.num_summands
 
     def identity(self, kind: object) -> bool:
-        """Checks whether payloads of this kind are elements as they are."""
+        """Check whether payloads of this kind are the unmodified elements."""
         return kind == PLAIN or self._type == "none"
 
     def make(self, kind: object) -> Compressor:
-        """Makes a compressor with a residual of its own."""
+        """Make a compressor with a new residual."""
         if kind == PLAIN:
             return Compressor("none")
         if kind == OWN:
@@ -61,7 +65,7 @@ class Codecs:
         return self._own.for_sum_of(kind)
 
     def decoder(self, kind: object) -> Compressor:
-        """A compressor for decoding only, which any number of threads may share."""
+        """Return a compressor for decoding only, which any number of threads may share."""
         with self._lock:
             if kind not in self._shared:
                 self._shared[kind] = self.make(kind)
@@ -69,12 +73,12 @@ class Codecs:
 
 
 def random_stream(name: str, index: int, rank: int) -> int:
-    """The number that tells apart the random numbers of tasks that share a seed."""
+    """Return a number that separates the random numbers of tasks with the same seed."""
     return zlib.crc32(f"{name}/{index}/{rank}".encode())
 
 
 class EncodeBinding(NamedTuple):
-    """The codec and scale of one task of a rank's program: HipressEncodeBinding in c_api.h."""
+    """Codec and scale of one task of a rank's program: HipressEncodeBinding in c_api.h."""
 
     task: int
     codec: Compressor
@@ -91,13 +95,14 @@ def bindings(
     state_of: Callable[[int, Task, object], Any],
     wide: bool = True,
 ) -> list[EncodeBinding]:
-    """How each task of a rank that encodes does so.
+    """Return the codec and state of each encode task of a rank.
 
-    :param dtype: the gradient's type flag
-    :param mean: what a sum of all ranks is multiplied by
-    :param state_of: the state of a task of this index and kind
-    :param wide: whether uncompressed sums on their way through others are float32, whatever the
-        gradient's type; what all ranks get at the end has that type
+    Args:
+        dtype: Type flag of the gradient.
+        mean: Factor of a sum over all ranks.
+        state_of: Function that returns the state of a task, by its index and kind.
+        wide: Whether uncompressed sums are sent as float32, whatever the gradient's type. The final
+            result has the gradient's type.
     """
     node, final, bound = worker(rank), results(graph), []
     for t, task in enumerate(graph.tasks.get(node, [])):

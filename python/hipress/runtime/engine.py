@@ -1,7 +1,7 @@
-"""The native engine for gradients in host memory, whose encodes the caller binds.
+"""Native engine for gradients in host memory, with encodes that the caller binds.
 
-A gradient that is synchronised is a key, a bucket of them one call. Everything between that call
-and its end runs in the library's threads; no thread of Python's waits for the network.
+A key is one synchronized gradient, and a call synchronizes a bucket of keys. The library's threads
+do everything between the call and its end. No Python thread waits for the network.
 """
 
 from __future__ import annotations
@@ -25,33 +25,34 @@ from hipress.runtime.member import Member
 from hipress.runtime.scheduler import Scheduler
 
 _REPORT_SECONDS = 2.0
-"""Time in which the engine learns of a death that another connection has shown."""
+"""Seconds in which the engine learns of a death that another connection has shown."""
 _running: dict[int, Callable[[HipressError | None], None]] = {}
 _numbers = itertools.count(1)
 
 
 @abi.HipressDone
 def _on_done(context: int, error: ctypes._Pointer) -> None:
-    """End an operation; called by the library's threads."""
+    """End an operation. The library's threads call it."""
     _running.pop(context)(error_of(error))
 
 
 class Step(Protocol):
-    """A bucket's step that is under way, or over."""
+    """Running or finished step of a bucket."""
 
     def done(self) -> bool: ...
 
 
 class Engine:
-    """A worker's part of a job without servers.
+    """Worker's part of a job without servers.
 
-    :param scheduler: the job's, if it is in this process
-    :param timeout: seconds that a step waits for another rank
-    :param name: of the job, hexadecimal, the same on all ranks, and no other job's
+    Args:
+        scheduler: Scheduler of the job, if it is in this process.
+        timeout: Seconds that a step waits for another rank.
+        name: Unique hexadecimal name of the job, equal on all ranks.
     """
 
     Error: type[RuntimeError] = HipressError
-    """The type of error that ends a step."""
+    """Type of error that ends a step."""
 
     def __init__(
         self,
@@ -70,11 +71,14 @@ class Engine:
         self._retired_keys: collections.deque[int] = collections.deque()
 
     def close(self, in_peace: bool = False) -> None:
-        """Leaves the job. No thread of the engine's writes to a gradient or a state any more when
-        this returns, and the same ranks or others may make another engine.
+        """Leave the job.
 
-        :param in_peace: all ranks have completed all steps, and close theirs now; else this one
-            leaves as a failure, at once
+        Afterwards no thread of the engine writes to a gradient or a state, and another engine can
+        be made.
+
+        Args:
+            in_peace: All ranks have completed all steps, and close their engines now. Otherwise
+                this rank leaves as a failure, at once.
         """
         with contextlib.suppress(HipressError):
             self.member.stop() if in_peace else self.member.abort()
@@ -86,7 +90,7 @@ class Engine:
             self.member.free()
 
     def explained(self, error: HipressError) -> HipressError:
-        """Return an error of the library as users are to read it."""
+        """Return an error of the library in the form for users."""
         return error
 
     # Keys.
@@ -102,13 +106,15 @@ class Engine:
         output_factor: float = 1.0,
         momentum: float = 0.0,
     ) -> int:
-        """Begins to make a key, on all ranks together and in the same order; returns its number.
-        Keys that were retired are dropped first.
+        """Begin to make a key, on all ranks together and in the same order, and return its number.
 
-        :param program: of this rank, see :func:`hipress.topology.program.flatten`
-        :param size: elements from the gradient's first to behind its last
-        :param dtype: type flag
-        :param about: must be the same on all ranks
+        Retired keys are dropped first.
+
+        Args:
+            program: Program of this rank; see :func:`hipress.topology.program.flatten`.
+            size: Elements from the gradient's first to behind its last.
+            dtype: Type flag.
+            about: Description that must be equal on all ranks.
         """
         self.drop_retired_keys()
         key = next(self._keys)
@@ -133,27 +139,33 @@ class Engine:
         return key
 
     def await_keys(self) -> None:
-        """Waits until all ranks have made the keys that this one has: one round trip for all.
+        """Wait until all ranks have made the keys of this rank. All keys take one round trip.
 
-        :raises hipress.HipressError: if ranks differ, or one does not make these keys in time
+        Raises:
+            hipress.HipressError: If ranks differ, or one does not make these keys in time.
         """
         self.check(lib.HipressAwaitKeys(self.member.handle))
 
     def retire_keys(self, keys: Iterable[int]) -> None:
-        """Has keys dropped that no step uses any more, by :meth:`drop_retired_keys`.
+        """Mark keys that no step uses any more, so that :meth:`drop_retired_keys` drops them.
 
-        A step is over on this rank when all messages of other ranks for it have come, so none of
-        them finds its key gone. May be called from any thread, also by Python's garbage collector.
+        A step ends on this rank when all messages of other ranks for it have arrived. Therefore no
+        message arrives for a dropped key. Any thread may call this, also Python's garbage
+        collector.
         """
         self._retired_keys.extend(keys)
 
     def drop_retired_keys(self) -> None:
-        """Drops keys that were retired, with their memory; making a key does so, too."""
+        """Drop retired keys with their memory. Making a key also does this."""
         while self._retired_keys:
             lib.HipressDropKey(self.member.handle, self._retired_keys.popleft())
 
     def check(self, code: int) -> None:
-        """:raises hipress.HipressError: with what went wrong in a call of the library"""
+        """Check the result of a call of the library.
+
+        Raises:
+            hipress.HipressError: If the call has failed.
+        """
         try:
             check_call(code, HipressError)
         except HipressError as error:
@@ -168,11 +180,12 @@ class Engine:
         transaction: int,
         done: Callable[[HipressError | None, bool], None],
     ) -> None:
-        """Starts a step of a bucket whose flat tensor is at ``address``.
+        """Start a step of a bucket whose flat tensor is at ``address``.
 
-        :param transaction: by whose number it can be put back; 0: it cannot
-        :param done: called when it is over, in any thread, with its error and whether
-            the results are NaN because of a NaN or Inf
+        Args:
+            transaction: Number by which the step can be rolled back, or 0 if it cannot.
+            done: Function called at the end, in any thread, with the error and whether the results
+                are NaN because of a NaN or Inf.
         """
         nonfinite, number = ctypes.c_int(), next(_numbers)
         _running[number] = lambda error: done(
@@ -185,27 +198,32 @@ class Engine:
             self.check(code)
 
     def await_encodes(self) -> None:
-        """Waits until all is encoded that steps of this rank, which are over, encode for others.
+        """Wait until all encodes that finished steps of this rank do for other ranks have ended.
 
-        :raises hipress.HipressError: if the job has failed
+        Raises:
+            hipress.HipressError: If the job has failed.
         """
         self.check(lib.HipressAwaitEncodes(self.member.handle))
 
     def settle(self, steps: Sequence[Step]) -> None:
-        """Returns when no thread works for a step that this rank has begun. Where that cannot be
-        waited for, as the job has failed or a step is not over, this rank leaves the job first.
+        """Return when no thread works for a step of this rank.
 
-        :param steps: all steps of this rank that may be under way
-        :raises hipress.HipressError: if a step that waits for the user's process group does not end
+        If the job has failed or a step is not over, this rank leaves the job first.
+
+        Args:
+            steps: All steps of this rank that may be running.
+
+        Raises:
+            hipress.HipressError: If a step that waits for the user's process group does not end.
         """
         running = not all(step.done() for step in steps)
         if not running and not self.error and not self.failure():
             try:
                 self.await_encodes()
                 return
-            except HipressError:  # somebody has died since
+            except HipressError:  # a process has died since
                 pass
-        self.member.abort()  # ends all that the library's threads do
+        self.member.abort()  # ends all work of the library's threads
         until = time.monotonic() + self.timeout + _REPORT_SECONDS
         while not all(step.done() for step in steps):
             if time.monotonic() > until:
@@ -230,7 +248,7 @@ class Engine:
                     native = error if isinstance(error, HipressError) else HipressError(sentence)
                     error = native.as_kind(self.Error, sentence)
                 self.error = error
-        if reports:  # without the lock: this ends steps, whose callbacks come here
+        if reports:  # without the lock, because this ends steps, whose callbacks come here
             sentence = f"{self.member.name} gave up: {self.error}"
             lib.HipressFailJob(self.member.handle, sentence.encode())
         return self.error
@@ -246,16 +264,19 @@ class Engine:
 
 
 class Bucket:
-    """Gradients of one type in one piece of memory, which are synchronised in one call.
+    """Gradients of one type in contiguous memory, which one call synchronizes.
 
-    :param dtype: type flag
-    :param spans: (first element, elements) of all gradients, adjacent ones made one
-    :param keys: of gradients that travel in place, each with the offset of its first element
-    :param fused: spans of gradients that travel in a fusion buffer, by the key ``fusion``
-    :param checked: whether a NaN or Inf anywhere makes all results NaN and leaves all states as
-        they were; else it takes its natural way
-    :param own_keys: keys that no other bucket has, which go with it
-    :raises hipress.HipressError: if ranks differ in their keys, or one is missing
+    Args:
+        dtype: Type flag.
+        spans: (first element, elements) of all gradients, with adjacent ones merged.
+        keys: Keys of gradients that are sent in place, with the offset of their first element.
+        fused: Spans of gradients that are sent in a fusion buffer, by the key ``fusion``.
+        checked: Whether a NaN or Inf anywhere makes all results NaN and leaves all states
+            unchanged. Otherwise it is treated as a number.
+        own_keys: Keys of this bucket alone, which are dropped with it.
+
+    Raises:
+        hipress.HipressError: If ranks differ in their keys, or one is missing.
     """
 
     def __init__(
@@ -299,14 +320,15 @@ class Bucket:
     def start(
         self, address: int, transaction: int, done: Callable[[HipressError | None, bool], None]
     ) -> None:
-        """Starts a step in this memory; see :meth:`Engine.run`. All that it needs must stay until
-        it is over."""
+        """Start a step in this memory; see :meth:`Engine.run`. Keep all arguments alive until its
+        end."""
         self._engine.run(self._handle, address, transaction, done)
 
     def begin(self, address: int, transaction: int, what: str) -> Future[None]:
-        """Starts a step, as :meth:`start` does; returns a future of its end.
+        """Start a step, as :meth:`start` does, and return a future of its end.
 
-        :param what: names the bucket in errors
+        Args:
+            what: Name of the bucket in errors.
         """
         future: Future[None] = Future()
 

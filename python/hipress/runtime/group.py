@@ -1,9 +1,9 @@
-"""Several keys that are pushed and pulled in one call, again and again.
+"""Groups of keys that are pushed and pulled repeatedly in one call.
 
-A call for each of some hundred small gradients takes longer than all else that is done for them.
-So a group looks at its arrays once, as MPI's persistent requests do, and hands them over in one
-call. What becomes ready together travels together (``src/kvstore/fused.h``); each key is
-still summed by itself: other workers may push the same keys one by one, or in other groups.
+For small gradients, calls cost more time than all other work. A group therefore checks its arrays
+once, as MPI's persistent requests do, and passes them on in one call. Keys that are ready at the
+same time share messages (``src/kvstore/fused.h``). Each key is still summed by itself: other
+workers may push the same keys one by one, or in other groups.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hipress.runtime.operations import Pending, memory_of
 
 
 class Store(Protocol):
-    """The node whose keys a group has."""
+    """Node that has the keys of a group."""
 
     Error: type[Exception]
 
@@ -31,9 +31,9 @@ class Store(Protocol):
 
 
 class Group:
-    """Keys with their gradients and outputs; :meth:`hipress.runtime.node.Node.group` makes it.
+    """Keys with their gradients and outputs, made by :meth:`hipress.runtime.node.Node.group`.
 
-    The arrays' memory must stay where it is for as long as the group is used; numpy's does.
+    The arrays' memory must not move while the group is used; NumPy's does not.
     """
 
     def __init__(
@@ -75,10 +75,11 @@ class Group:
         self._pointers = [ctypes.c_void_p(array.ctypes.data) for array in self._arguments]
 
     def pushpull(self) -> Pending:
-        """Pushes all gradients and pulls into the outputs; the end of all of them.
+        """Push all gradients, pull into the outputs, and return the end of all of them.
 
-        :raises HipressError: at once, and then nothing was pushed, if a key is not initialised or
-            has another size or dtype, or the job has failed
+        Raises:
+            HipressError: At once and without a push, if a key is not initialized or has another
+                size or dtype, or the job has failed.
         """
         node = self._node
         node.before_push(self.keys)

@@ -1,4 +1,4 @@
-"""Chooses the graph of every key of a job: topology, cuts, whether to compress at all."""
+"""Choice of each key's graph: topology, partitions, and whether to compress."""
 
 from __future__ import annotations
 
@@ -16,13 +16,11 @@ _log = logging.getLogger("hipress")
 
 
 class KeyGraphs:
-    """Builds one graph a key, the same on every worker.
+    """Builder of one graph per key, the same on every worker.
 
-    What compression parameters do not say is taken from the environment: ``HIPRESS_TOPOLOGY``,
+    The environment supplies what compression parameters leave open: ``HIPRESS_TOPOLOGY``,
     ``HIPRESS_PLAN``, ``HIPRESS_DEVICES_PER_HOST``, ``HIPRESS_PARTITION_ELEMENTS`` and
-    ``MXNET_KVSTORE_BIGARRAY_BOUND``.
-
-    :raises ValueError: from every method, in one sentence, for what cannot be
+    ``MXNET_KVSTORE_BIGARRAY_BOUND``. Every method raises a ValueError for impossible settings.
     """
 
     def __init__(self, num_workers: int, num_servers: int) -> None:
@@ -31,12 +29,13 @@ class KeyGraphs:
         self._requested = os.environ.get("HIPRESS_TOPOLOGY") or AUTO
         self._devices_per_host = _number("HIPRESS_DEVICES_PER_HOST", 0)
         self._plan: dict[str, plans.Decision] = {}
-        self._warned = False  # of a key that the plan does not have
+        self._warned = False  # warned of a key that is not in the plan
         self.partition_elements = _number("HIPRESS_PARTITION_ELEMENTS", PARTITION_ELEMENTS)
-        """About the most elements of a part, for keys that a plan does not cut."""
+        """Approximate largest number of elements of a partition, for keys without a planned
+        partition."""
         self._next_home = 0
         self.in_use = False
-        """Whether a key is initialised: the topology is settled then."""
+        """Whether a key is initialized. The topology is then fixed."""
         self.sync = True
         """Whether updates are synchronous."""
         if os.environ.get("HIPRESS_PLAN", AUTO) not in ("", AUTO):
@@ -44,9 +43,10 @@ class KeyGraphs:
 
     @property
     def topology(self) -> str:
-        """The name of the topology in use, for all keys alike.
+        """Name of the topology in use, which is the same for all keys.
 
-        :raises ValueError: if this job cannot have the one that was asked for
+        Raises:
+            ValueError: If this job cannot have the requested topology.
         """
         if self._requested.lower() == AUTO:
             return topologies.default(self._num_servers)
@@ -57,26 +57,25 @@ class KeyGraphs:
 
     @property
     def serverless(self) -> bool:
-        """Whether keys live in the workers alone."""
+        """Whether only workers hold keys."""
         return not topologies.TOPOLOGIES[self.topology].needs_servers
 
     def set_sync(self, sync: bool) -> None:
-        """Synchronous or asynchronous mode."""
+        """Choose synchronous or asynchronous mode."""
         if not sync:
             self._build(1, home=0, sync=False)  # raises, if the topology has no such mode
         self.sync = sync
 
     def configured(self, config: CompressionConfig) -> KeyGraphs:
-        """A copy with the topology, devices_per_host and plan of a compression.
+        """Return a copy with the topology, devices_per_host and plan of a compression.
 
-        They hold for keys that are initialised later; a topology that differs from that of keys
-        there are is an error.
+        They apply to keys that are initialized later. If keys exist, another topology is an error.
         """
         new = copy.copy(self)
         new._requested = config.topology or self._requested
         new._devices_per_host = config.devices_per_host or self._devices_per_host
         new._plan = config.decisions or self._plan
-        new._build(1, home=0, sync=self.sync)  # raises, if they do not go together
+        new._build(1, home=0, sync=self.sync)  # raises if the settings do not match
         if self.in_use and new.topology != self.topology:
             raise ValueError(
                 f"topology {new._requested} must be chosen before the first key is initialised; "
@@ -85,12 +84,14 @@ class KeyGraphs:
         return new
 
     def decision(self, name: str, n: int) -> plans.Decision | None:
-        """The plan's decision about a key of ``n`` elements, None if there is none.
+        """Return the plan's decision about a key of ``n`` elements, or None if there is none.
 
-        A key that is a number and not in the plan (Gluon's Trainer numbers parameters) is looked up
-        by its position, or, as a Trainer sorts parameters, by its size: decisions go by size.
+        Gluon's Trainer numbers parameters. A numeric key that is not in the plan is therefore found
+        by its index, or, because a Trainer sorts parameters, by its size: decisions depend on
+        sizes.
 
-        :raises ValueError: if the plan is of a model in which that key has another size
+        Raises:
+            ValueError: If the plan belongs to a model in which that key has another size.
         """
         found = self._plan.get(name)
         if found is None and name.isdecimal():
@@ -103,10 +104,15 @@ class KeyGraphs:
         return found
 
     def next(self, n: int, name: str = "", compress: bool = True) -> tuple[Graph, str]:
-        """The graph for the next key, of ``n`` elements, and a text that describes it.
+        """Return the graph for the next key, of ``n`` elements, and a text that describes it.
 
-        :param compress: False: it is not compressed, whatever a plan says
-        :raises ValueError: if the plan is of a model in which that key has another size
+        Args:
+            n: Elements of the key.
+            name: Name of the key.
+            compress: If False, the key is not compressed, whatever a plan says.
+
+        Raises:
+            ValueError: If the plan belongs to a model in which that key has another size.
         """
         decision = self.decision(name, n)
         options: dict[str, object] = {"home": self._next_home, "sync": self.sync}

@@ -1,7 +1,7 @@
-"""Membership of this process in a job: joining, who is in it, leaving.
+"""Membership of this process in a job: joining, members, leaving.
 
-A job is described by the environment (names of MXNet and ps-lite), or in code by the same names: a
-process may be a member of any number of jobs.
+The environment describes a job by the names of MXNet and ps-lite. Code can pass the same names as
+options: a process may be a member of any number of jobs.
 """
 
 from __future__ import annotations
@@ -38,13 +38,16 @@ def worker_name(rank: int, ranks: object = "") -> str:
 class Member:
     """Membership of this process in a job.
 
-    Creating it joins the job and blocks until everybody is there. In a ``with`` statement it leaves
-    at the end of the block, in peace or, after an exception, as a failure; otherwise when the
-    process ends, in the same two ways (:mod:`hipress.runtime.process_end`).
+    The constructor joins the job and blocks until all nodes are present. A ``with`` statement
+    leaves the job at the end of the block: normally, or after an exception as a failure. Otherwise
+    the process leaves in the same ways when it ends (:mod:`hipress.runtime.process_end`).
 
-    :param options: values by the environment's names (``DMLC_ROLE``, ``HIPRESS_SECRET``, ...); they
-        go before the environment's own
-    :raises HipressError: in one sentence, if they are wrong or somebody is missing
+    Args:
+        options: Values by the environment's names (``DMLC_ROLE``, ``HIPRESS_SECRET``, ...). They
+            override the environment.
+
+    Raises:
+        HipressError: If options are wrong or a node is missing.
     """
 
     def __init__(self, options: Mapping[str, object] | None = None) -> None:
@@ -52,25 +55,25 @@ class Member:
         pairs = string_pairs(options or {})
         self._handle = c_void_p(call(lib.HipressStartWith, *pairs, kind=self.Error))
         self._end = ProcessEnd(self, self.exits_at_once)
-        self._freeing = threading.Lock()  # another thread calls interrupt()
+        self._freeing = threading.Lock()  # another thread may call interrupt()
         if self.role == "worker":
             interrupts.watch(self)
 
     Error: type[Exception] = HipressError
-    """The type of error that this node raises."""
+    """Type of error that this node raises."""
     exits_at_once = False
-    """Whether a process whose node has failed skips what it would still do at its exit."""
+    """Whether a process whose node has failed skips the rest of its exit."""
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if self._end.forked:  # a child that ends inside its parent's with-block
+        if self._end.forked:  # a child process that ends inside its parent's with-block
             return
         well = error is None or (isinstance(error, SystemExit) and error.code in (None, 0))
         if not well:
             self.abort()
-        elif not self._end.left:  # the block may have called stop() itself
+        elif not self._end.left:  # the block itself may have called stop()
             try:
                 self.leave()
             except BaseException:
@@ -86,7 +89,7 @@ class Member:
 
     @contextlib.contextmanager
     def _sentences(self) -> Iterator[None]:
-        """Turns ValueErrors into this node's errors."""
+        """Convert ValueErrors to this node's errors."""
         try:
             yield
         except ValueError as error:
@@ -96,12 +99,12 @@ class Member:
 
     @property
     def handle(self) -> c_void_p:
-        """The HipressNodeHandle, for native front ends."""
+        """HipressNodeHandle for native front ends."""
         return self._handle
 
     @property
     def role(self) -> str:
-        """ "worker", "server" or "scheduler"."""
+        """Role of this node: "worker", "server" or "scheduler"."""
         return self._call(lib.HipressRole)
 
     @property
@@ -119,12 +122,12 @@ class Member:
 
     @property
     def num_workers(self) -> int:
-        """Workers in the job."""
+        """Number of workers in the job."""
         return self._group_size()[0]
 
     @property
     def num_servers(self) -> int:
-        """Servers in the job."""
+        """Number of servers in the job."""
         return self._group_size()[1]
 
     @property
@@ -133,7 +136,8 @@ class Member:
         return self._call(lib.HipressTimeout)
 
     def num_dead_node(self, node_id: int = 7) -> int:
-        """Dead nodes in a group: ``node_id`` adds 1 (scheduler), 2 (servers), 4 (workers).
+        """Return the number of dead nodes in a group: ``node_id`` adds 1 (scheduler), 2 (servers),
+        4 (workers).
 
         A node that has left as a failure counts itself.
         """
@@ -150,45 +154,50 @@ class Member:
     def nodes_left(self) -> list[graph.Node]:
         """Return the nodes that have left the job without a failure.
 
-        Servers and the scheduler know of all workers, a worker of those it was linked with.
+        Servers and the scheduler know of all workers. A worker knows of those it had a connection
+        with.
         """
         nodes, count = self._call(lib.HipressLeft)
         return [graph.Node.unpack(node) for node in nodes[:count]]
 
     def failure(self) -> str:
-        """Return the sentence of :meth:`job_error`, empty while the job has not failed."""
+        """Return the message of :meth:`job_error`, which is empty if the job has not failed."""
         return str(self.job_error() or "")
 
     def job_error(self) -> HipressError | None:
-        """Return the error that every operation of this worker ends with, if the job has failed."""
+        """Return the error of every operation of this worker if the job has failed, otherwise
+        None."""
         return error_of(self._call(lib.HipressFailure))
 
     def stats(self) -> dict[str, int]:
-        """Counters of the transport and, on a worker, of the store; all in bytes or messages.
+        """Return counters of the transport and, on a worker, of the store, in bytes or messages.
 
-        ``pushed_bytes`` and ``pulled_bytes`` are what went over the wire, headers included;
-        ``pushed_raw_bytes`` and ``pulled_raw_bytes`` what it would have been uncompressed.
+        ``pushed_bytes`` and ``pulled_bytes`` count sent and received bytes, headers included.
+        ``pushed_raw_bytes`` and ``pulled_raw_bytes`` are their uncompressed sizes.
         """
         return json.loads(self._call(lib.HipressStats))
 
     def debug(self) -> dict[str, object]:
-        """Describes what this node does and waits for, and its last events, as ``hipress debug``
-        reads of files (``docs/guides/debug-a-hang.md``)."""
+        """Return this node's activities, waits and latest events, in the form of ``hipress debug``.
+
+        See ``docs/guides/debug-a-hang.md``.
+        """
         return json.loads(self._call(lib.HipressDebugDump))
 
     # ---- Leaving ----
 
     @property
     def left_job(self) -> bool:
-        """Whether it has left the job, in peace or not."""
+        """Whether the node has left the job, normally or as a failure."""
         return self._end.left
 
     def leave(self) -> None:
-        """Waits until all that this node has begun is over, then leaves in peace.
+        """Wait until all operations of this node have ended, then leave the job.
 
-        A forked child of the process that joined does nothing.
+        In a forked child of the process that joined, this does nothing.
 
-        :raises HipressError: if that cannot be waited for, as a node died; this node has not left
+        Raises:
+            HipressError: If a node has died, so that operations cannot end. This node has not left.
         """
         if self._end.forked:
             return
@@ -201,7 +210,8 @@ class Member:
             self._call(lib.HipressWaitAll)
 
     def stop(self) -> None:
-        """Leaves in peace, at once. A forked child of the process that joined does nothing."""
+        """Leave the job at once. In a forked child of the process that joined, this does
+        nothing."""
         if self._end.leave():
             try:
                 self.disconnect()
@@ -211,16 +221,17 @@ class Member:
                 raise
 
     def abort(self, status: int = 1) -> None:
-        """Leaves as a failure: the other nodes get an error that names this one.
+        """Leave the job as a failure. The other nodes get an error that names this node.
 
-        :param status: what the process is to exit with, if it :attr:`exits_at_once`
+        Args:
+            status: Exit status of the process, if it :attr:`exits_at_once`.
         """
         if self._end.leave(status):
             self.disconnect()
             self._check(lib.HipressAbort(self._handle))
 
     def free(self) -> None:
-        """Frees the memory and the files of a node that has left; it cannot be used any more."""
+        """Free the memory and the files of a node that has left, and that is not used again."""
         if self._end.left and not self._end.forked and self._handle:
             with self._freeing:
                 handle, self._handle = self._handle, c_void_p()
@@ -234,4 +245,4 @@ class Member:
                 lib.HipressFailPending(self._handle, sentence.encode())
 
     def disconnect(self) -> None:
-        """Takes native front ends off the node, just before it leaves."""
+        """Disconnect native front ends, just before the node leaves."""

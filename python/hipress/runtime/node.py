@@ -1,7 +1,7 @@
-"""A node of a job in Python: the store of a worker, the serving of a server or scheduler.
+"""Node of a job: the store of a worker, and the service of a server or scheduler.
 
-This is the layer that front ends share. It speaks NumPy-shaped memory (address, element count, type
-flag); MXNet arrays and futures are the front ends' business.
+Front ends share this layer. It works on NumPy-like memory: an address, a number of elements, and a
+type flag. MXNet's arrays and futures belong to the front ends.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from hipress.topology.program import flatten
 
 
 class Later(enum.Enum):
-    """The type of :data:`LATER`."""
+    """Type of :data:`LATER`."""
 
     LATER = abi.HIPRESS_LATER
 
 
 LATER = Later.LATER
-"""The answer of a controller (:meth:`Node.serve`) to a command that it cannot answer yet."""
+"""Answer of a controller (:meth:`Node.serve`) to a command that it cannot answer yet."""
 
 LAST_KEY = (1 << 64) - 1
-"""The highest number a key can have."""
+"""Highest number of a key."""
 _AUTO_IS_SYNC = (
     "{} auto needs synchronous updates: its workers agree by sums of what all push, which "
     "asynchronous servers do not make; choose a plan from a file, or a type by its name"
@@ -47,10 +47,11 @@ _AUTO_IS_SYNC = (
 
 
 class Node(TunedNode, Member):
-    """A member of the job that the DMLC_* environment describes: a worker with its
-    store, a server or a scheduler.
+    """Node of the job that the DMLC_* environment describes: a worker with its store, a server or a
+    scheduler.
 
-    :raises HipressError: in one sentence, if the environment is wrong or somebody is missing
+    Raises:
+        HipressError: If the environment is wrong or a node is missing.
     """
 
     def __init__(self) -> None:
@@ -68,9 +69,10 @@ class Node(TunedNode, Member):
     # ---- A worker's store ----
 
     def set_sync(self, sync: bool) -> None:
-        """Synchronous (default) or asynchronous updates; before the first :meth:`init`.
+        """Choose synchronous (default) or asynchronous updates, before the first :meth:`init`.
 
-        :raises HipressError: for asynchronous ones with ``plan="auto"``, or without servers
+        Raises:
+            HipressError: For asynchronous updates with ``plan="auto"``, or without servers.
         """
         if not sync and self.auto is not None and self.auto.watching:
             raise self.Error(_AUTO_IS_SYNC.format(self.auto.option))
@@ -80,27 +82,28 @@ class Node(TunedNode, Member):
 
     @property
     def topology(self) -> str:
-        """The job's topology: a name in :data:`hipress.topology.TOPOLOGIES`."""
+        """Topology of the job: a name in :data:`hipress.topology.TOPOLOGIES`."""
         with self._sentences():
             return self._graphs.topology
 
     @property
     def serverless(self) -> bool:
-        """Whether keys live in the workers alone, without servers."""
+        """Whether only workers hold keys, without servers."""
         with self._sentences():
             return self._graphs.serverless
 
     def init(
         self, key: int, name: str, data: int | None, n: int, dtype: int, compress: bool = True
     ) -> Graph:
-        """Initialises ``key`` on all workers together with rank 0's ``data``.
+        """Initialize ``key`` on all workers together with rank 0's ``data``, and return its graph.
 
-        Returns the graph that its gradients will travel along.
+        Args:
+            data: Address of ``n`` elements, which is read on rank 0 only.
+            dtype: Type flag (0 float32, 2 float16, 12 bfloat16).
+            compress: If False, gradients of the key are never compressed.
 
-        :param data: address of ``n`` elements; read on rank 0 only
-        :param dtype: type flag (0 float32, 2 float16, 12 bfloat16)
-        :param compress: False: what is pushed is never compressed, whatever the settings
-        :raises HipressError: the same on all workers, if they do not agree
+        Raises:
+            HipressError: If the workers disagree; the same error on all workers.
         """
         with self._sentences():
             graph, description = self._graphs.next(n, name, compress)
@@ -128,26 +131,26 @@ class Node(TunedNode, Member):
     def init_array(
         self, key: int, value: np.ndarray, name: str | None = None, compress: bool = True
     ) -> Graph:
-        """Initialises ``key`` with a C-contiguous float32 or float16 array, see :meth:`init`."""
+        """Initialize ``key`` with a C-contiguous float32 or float16 array; see :meth:`init`."""
         address, n, flag = memory_of(value)
         return self.init(key, name or str(key), address, n, flag, compress)
 
     def push(self, key: int, gradient: np.ndarray, priority: int = 0) -> Pending:
-        """Pushes; ``gradient`` must not change until the result's ``wait`` returns."""
+        """Push ``gradient``, which must not change until the result's ``wait`` returns."""
         self.before_push((key,))
         self.observe((key,), (gradient,))
         memory, n, flag = memory_of(gradient)
         return self.start(lib.HipressPush, gradient, key, memory, n, flag, priority)
 
     def pull(self, key: int, out: np.ndarray, priority: int = 0) -> Pending:
-        """Pulls into ``out`` the result of this worker's latest push of ``key``."""
+        """Pull the result of this worker's latest push of ``key`` into ``out``."""
         memory, n, flag = memory_of(out)
         return self.start(lib.HipressPull, out, key, memory, n, flag, priority)
 
     def pushpull(
         self, key: int, gradient: np.ndarray, out: np.ndarray | None = None, priority: int = 0
     ) -> Pending:
-        """Pushes ``gradient`` and pulls into ``out`` (``gradient`` itself by default)."""
+        """Push ``gradient`` and pull into ``out``, by default ``gradient`` itself."""
         self.before_push((key,))
         self.observe((key,), (gradient,))
         memory, n, flag = memory_of(gradient)
@@ -164,18 +167,19 @@ class Node(TunedNode, Member):
         outs: Sequence[np.ndarray] | None = None,
         priorities: Sequence[int] | None = None,
     ) -> Group:
-        """Keys whose gradients are there at the same time, to be pushed and pulled in one call.
+        """Return a group of keys whose gradients are ready at the same time, for one call per step.
 
-        With many small gradients that takes a fraction of the processor time of a call for each.
-        Arrays are C-contiguous, float32 or float16, and used in place; ``outs`` are the gradients
-        themselves by default.
+        With many small gradients, one call takes a fraction of the processor time of a call per
+        gradient. Arrays are C-contiguous, float32 or float16, and used in place. By default
+        ``outs`` are the gradients themselves.
 
-        :raises HipressError: if the arrays cannot be used, or their numbers or sizes differ
+        Raises:
+            HipressError: If the arrays cannot be used, or their numbers or sizes differ.
         """
         return Group(self, keys, gradients, outs, priorities)
 
     def start(self, function: Callable[..., int], keeps: object, *what: int) -> Pending:
-        """Calls ``function`` for a push or pull; ``keeps`` is what its memory belongs to."""
+        """Call ``function`` for a push or pull of memory that belongs to ``keeps``."""
         pending = Pending(self.Error, keeps)
         operations = self._operations
         operation = operations.add(pending)
@@ -188,16 +192,17 @@ class Node(TunedNode, Member):
     def set_gradient_compression(
         self, compression: str | Mapping[str, object] | CompressionConfig
     ) -> None:
-        """Compresses all later pushes, e.g. as ``{"type": "2bit", "threshold": 0.5}``.
+        """Compress all later pushes, for example as ``{"type": "2bit", "threshold": 0.5}``.
 
-        ``topology``, ``devices_per_host`` and ``plan`` (a file) among them hold for keys that are
-        initialised later. With ``plan="auto"`` all workers call this together and find out by some
-        seconds of measuring from which size on compression pays, and how to cut gradients; they
-        check that again as they push, for which all must push their keys in the same order
-        (:mod:`hipress.autotune.plan`). With type "auto" they choose the codec, too, before the
-        first push (:mod:`hipress.autotune`). Both are for synchronous updates only.
+        ``topology``, ``devices_per_host`` and ``plan`` (a file) apply to keys that are initialized
+        later. With ``plan="auto"`` all workers call this together. They measure for some seconds
+        from which size on compression pays, and how to partition gradients. They check the plan
+        again later, so all workers must push their keys in the same order
+        (:mod:`hipress.autotune.plan`). With type "auto" they also choose the codec before the first
+        push (:mod:`hipress.autotune`). Both need synchronous updates.
 
-        :raises HipressError: a sentence that lists what is allowed
+        Raises:
+            HipressError: If a parameter is invalid. The message lists the allowed ones.
         """
         with self._sentences():
             config = CompressionConfig.of(compression)
@@ -209,7 +214,7 @@ class Node(TunedNode, Member):
             if not self._graphs.sync:
                 raise self.Error(_AUTO_IS_SYNC.format("plan"))
             config = replace(config, plan=None)
-            self._compress(config)  # whatever is wrong with it is said at once
+            self._compress(config)  # an error in it is reported at once
             if not isinstance(self.auto, PlanController):
                 chosen = os.environ.get("HIPRESS_PARTITION_ELEMENTS")
                 self.auto = PlanController(self, self._compress, None if chosen else self._cut)
@@ -238,13 +243,19 @@ class Node(TunedNode, Member):
         self._graphs.partition_elements = elements
 
     def before_push(self, keys: Sequence[int], settle: Callable[[], None] | None = None) -> None:
-        """Front ends that push through :attr:`handle` call this before each push, in its order.
+        """Prepare a push through :attr:`handle`. Front ends call this before each push, in the same
+        order.
 
-        With ``plan="auto"`` or type "auto" it now and then, the same time on all workers, finds out
-        whether the plan, or the choice, still holds.
+        With ``plan="auto"`` or type "auto", all workers check from time to time, at the same push,
+        whether the plan or the choice is still right.
 
-        :param settle: blocks until all that was pushed and pulled is over; else :meth:`wait_all`
-        :raises HipressError: if a node fails meanwhile
+        Args:
+            keys: Keys of the push.
+            settle: Function that blocks until all pushes and pulls have completed; default
+                :meth:`wait_all`.
+
+        Raises:
+            HipressError: If a node fails meanwhile.
         """
         if self.auto is not None:
             self.auto.before_push(keys, settle or self.wait_all)
@@ -257,20 +268,25 @@ class Node(TunedNode, Member):
         self._graphs = graphs
 
     def command(self, server: int, head: int, body: bytes) -> bytes:
-        """Sends a command to one server and returns its answer.
+        """Send a command to one server and return its answer.
 
-        :raises HipressError: with the server's sentence, if it refuses
+        Raises:
+            HipressError: With the server's message, if it refuses.
         """
         return bytes_at(*self._call(lib.HipressCommand, server, head, body, len(body)))
 
     def save_states(self, server: int | None = None, first: int = 0, last: int = LAST_KEY) -> bytes:
-        """States of the encodes of keys: residuals, momentum, counts of random codecs.
+        """Return the states of encodes of keys: residuals, momentum, counters of random codecs.
 
-        Blocks until all that this worker has pushed is encoded.
+        Blocks until all pushes of this worker are encoded.
 
-        :param server: of this server; None: of this worker
-        :param first, last: the keys, both included
-        :raises HipressError: if a node fails meanwhile
+        Args:
+            server: Rank of the server whose states are returned; None: those of this worker.
+            first: First key.
+            last: Last key, included.
+
+        Raises:
+            HipressError: If a node fails meanwhile.
         """
         rank = -1 if server is None else server
         return bytes_at(*self._call(lib.HipressSaveStates, rank, first, last))
@@ -287,19 +303,20 @@ class Node(TunedNode, Member):
     def load_states(
         self, states: bytes, server: int | None = None, first: int = 0, last: int = LAST_KEY
     ) -> None:
-        """Loads what :meth:`save_states` gave, in a job of the same shape.
+        """Load states that :meth:`save_states` returned in a job of the same shape.
 
-        :raises HipressError: if they do not fit; then everything is as before
+        Raises:
+            HipressError: If the states do not match. All states are then unchanged.
         """
         rank = -1 if server is None else server
         self._check(lib.HipressLoadStates(self._handle, rank, first, last, states, len(states)))
 
     def barrier(self) -> None:
-        """Blocks until all workers have called it."""
+        """Block until all workers have called it."""
         self._check(lib.HipressBarrier(self._handle))
 
     def wait_all(self) -> None:
-        """Blocks until every push and pull so far is over."""
+        """Block until all earlier pushes and pulls have completed."""
         self._check(lib.HipressWaitAll(self._handle))
 
     # ---- Serving ----
@@ -307,11 +324,11 @@ class Node(TunedNode, Member):
     def set_updater(
         self, updater: Callable[[int, str, np.ndarray, np.ndarray], None] | None
     ) -> None:
-        """Servers: from now on values are weights, updated by ``updater(key, name, grad, weight)``.
+        """Make values of servers weights, which ``updater(key, name, grad, weight)`` updates.
 
-        ``grad`` and ``weight`` are float32 views, of this server's shard, of native memory; the
-        updater changes ``weight`` in place. An exception fails the job with its message. The
-        keys by which workers with ``plan="auto"`` agree stay sums: it does not get them.
+        ``grad`` and ``weight`` are float32 views of native memory, of this server's shard. The
+        updater changes ``weight`` in place. If it raises, the job fails with the exception's
+        message. Keys by which workers with ``plan="auto"`` agree remain sums.
         """
         if updater is None:
             native = abi.HipressUpdater(0)
@@ -320,33 +337,35 @@ class Node(TunedNode, Member):
             def call(_context, key, name, gradient, weight, n):
                 try:
                     gradient, weight = floats_at(gradient, n), floats_at(weight, n)
-                    if key >= FIRST_KEY:  # the plan's own: workers agree by sums
+                    if key >= FIRST_KEY:  # a key of the plan, by which workers agree, is a sum
                         weight[:] = gradient
                     else:
                         updater(key, name.decode(), gradient, weight)
                     return 0
-                except BaseException as error:  # nothing may unwind into native code
+                except BaseException as error:  # an exception must not unwind into native code
                     lib.HipressSetError(_sentence(error))
                     return -1
 
             native = abi.HipressUpdater(call)
         self._check(lib.HipressSetUpdater(self._handle, native, None))
-        # The library calls it from now on. A call of the one before may be about to begin.
+        # The library calls the new updater from now on, but a call of the previous one may be
+        # starting.
         self._updaters.append(native)
 
     def fail_job(self, sentence: str) -> None:
-        """Servers: every operation of every worker fails with this sentence, running or later."""
+        """Fail all operations of all workers, running and later, with this message. For servers."""
         self._check(lib.HipressFailJob(self._handle, sentence.encode()))
 
     def serve(
         self, controller: Callable[[int, int, bytes], bytes | Later | None] | None = None
     ) -> None:
-        """Serves until the job ends; ``controller(worker, head, body)`` answers commands.
+        """Serve until the job ends; ``controller(worker, head, body)`` answers commands.
 
-        One that cannot answer yet returns :data:`LATER`: it is called again with the same command
-        after the next one, and every second.
+        If it returns :data:`LATER`, it is called again with the same command after the next
+        command, and every second.
 
-        :raises HipressError: if a node died or the job failed
+        Raises:
+            HipressError: If a node has died or the job has failed.
         """
         interrupted: list[KeyboardInterrupt] = []
 
@@ -360,7 +379,7 @@ class Node(TunedNode, Member):
                 if answer:
                     lib.HipressSetReply(answer, len(answer))
                 return 0
-            except BaseException as error:  # nothing may unwind into native code
+            except BaseException as error:  # an exception must not unwind into native code
                 if isinstance(error, KeyboardInterrupt):
                     interrupted.append(error)
                     return abi.HIPRESS_INTERRUPTED
@@ -374,6 +393,7 @@ class Node(TunedNode, Member):
 
 
 def _sentence(error: BaseException) -> bytes:
-    """The user's text of an exception: our own are sentences, others need their type."""
+    """Return the message for users. HipressErrors are complete, and other errors need their
+    type."""
     own = isinstance(error, HipressError)
     return (str(error) if own else f"{type(error).__name__}: {error}").encode()

@@ -1,8 +1,8 @@
-"""Pushes and pulls under way: what keeps their memory alive, and how their ends come back.
+"""Running pushes and pulls: references to their memory, and their completion callbacks.
 
-Native threads say what has ended, many operations in one call: entering Python takes longer than
-all else that is done for a small gradient. Nothing here is locked but the wait for an operation
-that is not over yet: a single step of a dict or a counter is whole in itself.
+Native threads report the end of many operations in one call, because entering Python takes longer
+than the other work for a small gradient. Only the wait for a running operation takes a lock: single
+steps of a dict or a counter are atomic.
 """
 
 from __future__ import annotations
@@ -18,27 +18,28 @@ from hipress.errors import HipressError
 from hipress.native.library import abi, error_of
 
 _FLAGS = {np.dtype(name): FLAGS[name] for name in NUMPY}
-_waiting = threading.Lock()  # held by who is about to wait
+_waiting = threading.Lock()  # held by a thread that is about to wait
 
 
 class Pending:
-    """The end of one push or pull.
+    """End of one push or pull.
 
-    :param error_class: what :meth:`wait` raises for a failed operation
-    :param keeps: lives until it is over
+    Args:
+        error_class: Class of the exception that :meth:`wait` raises for a failed operation.
+        keeps: Object to keep alive until the end.
     """
 
     __slots__ = ("_error", "_error_class", "_keeps", "_over", "_waiter")
 
     def __init__(self, error_class: type[Exception], keeps: object = None) -> None:
         self._over = False
-        self._waiter: threading.Lock | None = None  # made by the first who has to wait
+        self._waiter: threading.Lock | None = None  # made by the first thread that has to wait
         self._error: HipressError | None = None
         self._error_class = error_class
         self._keeps = keeps
 
     def done(self, error: HipressError | None) -> None:
-        """End the operation, with this error if it failed. To be called once."""
+        """End the operation, with an error if it failed. Called once."""
         self._error = error
         self._keeps = None
         self._over = True  # before the look at the waiter, who looks here once it has made itself
@@ -46,10 +47,11 @@ class Pending:
             self._waiter.release()
 
     def wait(self, timeout: float | None = None) -> None:
-        """Blocks until the operation is over, at most ``timeout`` seconds.
+        """Block until the operation has ended, at most ``timeout`` seconds.
 
-        :raises HipressError: if it failed; the message names the node that died, if one did
-        :raises TimeoutError: after ``timeout``
+        Raises:
+            HipressError: If it failed. The message names the node that died, if any.
+            TimeoutError: After ``timeout``.
         """
         if not self._over:
             self._block(timeout)
@@ -66,7 +68,7 @@ class Pending:
             return
         if not self._waiter.acquire(timeout=-1 if timeout is None else timeout):
             raise TimeoutError(f"the operation was not over after {timeout} s")
-        self._waiter.release()  # for the next who waits
+        self._waiter.release()  # for the next waiting thread
 
 
 class Operations:
@@ -76,18 +78,18 @@ class Operations:
         self._under_way: dict[int, Pending] = {}
         self._numbers = itertools.count(1)
         self.on_done = abi.HipressDone(self._ended)
-        """A HipressDone: for failures, once :attr:`on_done_together` is set beside it."""
+        """HipressDone, which reports only failures if :attr:`on_done_together` is also set."""
         self.on_done_together = abi.HipressDoneTogether(self._ended_well)
         """A HipressDoneTogether."""
 
     def add(self, pending: Pending) -> int:
-        """The context of a new operation, whose end is ``pending``."""
+        """Return the context of a new operation, which ends with ``pending``."""
         operation = next(self._numbers)
         self._under_way[operation] = pending
         return operation
 
     def forget(self, operation: int) -> None:
-        """Takes back one that could not be started."""
+        """Remove an operation that could not be started."""
         del self._under_way[operation]
 
     def _ended(self, operation: int, error: ctypes._Pointer) -> None:
@@ -105,16 +107,16 @@ _thread = threading.local()
 
 
 def _keep_thread_state() -> None:
-    """Lets this native thread keep its Python state after the callback.
+    """Keep this native thread's Python state after the callback.
 
-    Otherwise each callback makes one and frees it, which takes longer than all else that it does.
+    Otherwise each callback makes and frees a state, which takes longer than its other work.
     """
     if not hasattr(_thread, "kept"):
         _thread.kept = ctypes.pythonapi.PyGILState_Ensure()
 
 
 def memory_of(array: np.ndarray) -> tuple[int, int, int]:
-    """(address, elements, type flag) of an array that native code can use in place."""
+    """Return address, elements and type flag of an array that native code can use in place."""
     flag = _FLAGS.get(array.dtype)
     if flag is None:
         raise HipressError(f"a gradient must be {' or '.join(NUMPY)}, not {array.dtype}")
@@ -125,8 +127,8 @@ def memory_of(array: np.ndarray) -> tuple[int, int, int]:
 
 def _address(array: np.ndarray) -> int:
     try:
-        return ctypes.addressof(_byte_of(array))  # a quarter of what .ctypes.data takes
-    except (TypeError, ValueError):  # it is read-only or empty
+        return ctypes.addressof(_byte_of(array))  # takes a quarter of the time of .ctypes.data
+    except (TypeError, ValueError):  # a read-only or empty array
         return array.__array_interface__["data"][0]
 
 

@@ -1,8 +1,8 @@
-"""The end of a process that is a node of a job.
+"""End of a process that is a node of a job.
 
-A script that ends normally says goodbye. One that ends with an exception leaves without, so that
-all others fail at once with this node's name instead of waiting for it. Nothing is registered that
-a forked child would act on.
+A script that ends normally leaves with a goodbye. After an exception it leaves without one. All
+other nodes then fail at once with this node's name instead of waiting for it. Forked children do
+nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Leaver(Protocol):
-    """A node that can leave a job in peace, or as a failure."""
+    """Node that can leave a job, normally or as a failure."""
 
     def leave(self) -> None: ...
 
@@ -27,11 +27,12 @@ class Leaver(Protocol):
 
 
 class ProcessEnd:
-    """Watches how this process ends, until its node has left the job.
+    """Exit handler of a process, active until its node has left the job.
 
-    :param node: whose ``leave`` or ``abort`` is to be called
-    :param at_once: whether a process whose node has failed skips the rest of its exit, which may
-        never end in a framework that waits for others
+    Args:
+        node: Node whose ``leave`` or ``abort`` is called.
+        at_once: Whether a process whose node has failed skips the rest of its exit. It might never
+            end in a framework that waits for other processes.
     """
 
     def __init__(self, node: Leaver, at_once: bool) -> None:
@@ -40,32 +41,36 @@ class ProcessEnd:
         self._pid = os.getpid()
         self._status: int | None = None
         self.left = False
-        """Whether the node has left, in peace or not."""
+        """Whether the node has left, normally or as a failure."""
         self._excepthook, sys.excepthook = sys.excepthook, self._on_exception
-        # A native thread that comes back to an interpreter that is ending would end the process.
+        # A native thread that returns to an ending interpreter would end the process.
         atexit.register(self._on_exit)
 
     def precede(self) -> None:
-        """Has this node leave before those that have joined since: at a process's end the handler
-        that was registered last is called first."""
+        """Make this node leave before nodes that have joined since. Exit handlers run last to
+        first."""
         atexit.unregister(self._on_exit)
         atexit.register(self._on_exit)
 
     @property
     def forked(self) -> bool:
-        """Whether this is a child of the process that joined, and so no node."""
+        """Whether this process is a forked child of the process that joined, and therefore no
+        node."""
         return os.getpid() != self._pid
 
     def leave(self, status: int | None = None) -> bool:
-        """Notes that the node leaves now.
+        """Note that the node leaves now.
 
-        :param status: of a failure: what the process is to exit with
-        :return: whether it was still in the job, and this is its process
+        Args:
+            status: Exit status of the process after a failure.
+
+        Returns:
+            Whether the node was still in the job, and this is its process.
         """
         if self.left or self.forked:
             return False
         self.left, self._status = True, status
-        if not self._at_once:  # a process may join one job after another
+        if not self._at_once:  # a process may join several jobs in turn
             atexit.unregister(self._on_exit)
             if sys.excepthook == self._on_exception:
                 sys.excepthook = self._excepthook
@@ -75,7 +80,7 @@ class ProcessEnd:
         self, kind: type[BaseException], error: BaseException, trace: TracebackType | None
     ) -> None:
         self._excepthook(kind, error, trace)
-        if not hasattr(sys, "ps1"):  # at a prompt the script goes on
+        if not hasattr(sys, "ps1"):  # the script continues at a prompt
             self._node.abort()
 
     def _on_exit(self) -> None:

@@ -1,4 +1,4 @@
-"""Jobs whose workers know each other already: the first one has the scheduler in its process."""
+"""Jobs whose workers already know each other, with the scheduler in the first one's process."""
 
 from __future__ import annotations
 
@@ -17,27 +17,30 @@ from hipress.native.library import call, lib, string_pairs
 from hipress.runtime.member import Member, worker_name
 
 _LINGER_SECONDS = 2.0
-"""Time that a process which ends keeps its scheduler for ranks that end later; 30 if there is a
-timeline to be written."""
+"""Seconds for which an ending process keeps its scheduler for ranks that end later. It is 30 if a
+timeline must be written."""
 
 
 class Scheduler:
-    """A job's scheduler in the background of this process.
+    """Scheduler of a job, in the background of this process.
 
-    :param options: by the environment's names
-    :raises HipressError: if it cannot listen
+    Args:
+        options: Values by the environment's names.
+
+    Raises:
+        HipressError: If it cannot listen.
     """
 
     def __init__(self, options: Mapping[str, object]) -> None:
         pairs = string_pairs(dict(options))
         handle, self.address = call(lib.HipressStartScheduler, *pairs, kind=HipressError)
-        """host:port, where it listens."""
+        """Address host:port at which it listens."""
         self._handle, self._pid = ctypes.c_void_p(handle), os.getpid()
         self._elastic = bool(options.get("HIPRESS_VIEW"))
         atexit.register(self.stop)
 
     def stop(self, at_once: bool = False) -> None:
-        """Ends it, when all workers have left or after some seconds."""
+        """End the scheduler when all workers have left, or after some seconds."""
         if os.getpid() != self._pid or not self._handle:
             return
         atexit.unregister(self.stop)
@@ -66,17 +69,24 @@ def join(
     view: int = 0,
     identity: str = "",
 ) -> tuple[Member, Scheduler | None]:
-    """Makes this process a worker of a job whose members all call this together.
+    """Make this process a worker of a job whose members all call this together.
 
-    :param common: options of all members, by the environment's names
-    :param host: finds the address by which others reach this process; called on rank 0
-    :param put: leaves a text of rank 0 for the others
-    :param get: waits for it
-    :param timeline: the file for the job's timeline; empty: none
-    :param view: of an elastic job, in which each survivor of a view that fails writes a part
-    :param identity: of that view and this job; only processes that have the same get a seat
-    :returns: the worker, and the job's scheduler if it is in this process
-    :raises HipressError: if a rank is missing, or an option in the environment is wrong
+    Args:
+        common: Options of all members, by the environment's names.
+        host: Function that finds the address by which other processes reach this one; called on
+            rank 0.
+        put: Function that publishes a text of rank 0.
+        get: Function that waits for that text.
+        timeline: File for the job's timeline; empty: none.
+        view: View of an elastic job. After a failure each survivor writes a part of its timeline.
+        identity: Identity of that view and this job. Only processes with the same identity can
+            join.
+
+    Returns:
+        The worker, and the job's scheduler if it is in this process.
+
+    Raises:
+        HipressError: If a rank is missing, or an option in the environment is wrong.
     """
     common, scheduler = {**common, "HIPRESS_VIEW": view}, None
     if rank == 0:
@@ -100,14 +110,14 @@ def _start(
     put: Callable[[str], None],
     identity: str,
 ) -> Scheduler:
-    """Starts the scheduler, and leaves its address, or what went wrong."""
+    """Start the scheduler and publish its address, or its error."""
     fresh = secrets.token_hex(32)
     secret = os.environ.get("HIPRESS_SECRET") or fresh
     try:
         own = {"DMLC_ROLE": "scheduler", "DMLC_PS_ROOT_URI": host(), "DMLC_PS_ROOT_PORT": 0}
         secret = derived_secret(secret, identity)
         scheduler = Scheduler({**common, **own, "HIPRESS_SECRET": secret})
-    except Exception as error:  # whatever it is, the others wait for an entry
+    except Exception as error:  # whatever the error, the other ranks wait for an entry
         put(json.dumps({"error": str(error)}))
         raise
     put(json.dumps({"address": scheduler.address, "secret": fresh}))
@@ -130,6 +140,6 @@ def derived_secret(secret: str, identity: str) -> str:
 
 
 def beside(path: str, what: str) -> str:
-    """ "job-what.json" of "job.json"; of no file none."""
+    """Return "job-what.json" for the path "job.json", and "" for no path."""
     stem, suffix = os.path.splitext(path)
     return path and f"{stem}-{what}{suffix}"

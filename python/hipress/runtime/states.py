@@ -1,10 +1,10 @@
-"""Files of what compression remembers: residuals, momentum of codecs, counts of random ones.
+"""Files with states of compression: residuals, momentum of codecs, counters of random ones.
 
-A job of the same shape (workers, servers, topology, keys, compression) that loads them goes on with
-the same bits as the one that saved them. Each worker has a file of its own, ``PATH.worker-RANK``;
-worker 0's also holds what the servers remember.
+A job of the same shape (workers, servers, topology, keys, compression) that loads them continues
+bit for bit. Each worker has one file, ``PATH.worker-RANK``. Worker 0's file also holds the states
+of the servers.
 
-Layout: a line of text, a line of JSON (who, of how many, sizes, a checksum), then the bytes.
+Layout: a line of text, a line of JSON (owner, numbers of nodes, sizes, a checksum), then the bytes.
 """
 
 from __future__ import annotations
@@ -22,17 +22,23 @@ _WHAT = "compression states"
 
 
 def path_of(path: str | os.PathLike[str], rank: int) -> Path:
-    """A worker's own file."""
+    """Return the path of a worker's file."""
     return Path(f"{os.fspath(path)}.worker-{rank}")
 
 
 def save(node: Node, path: str | os.PathLike[str], first: int = 0, last: int = LAST_KEY) -> None:
-    """Replaces this worker's file at once; does nothing without one and anything to save.
+    """Replace this worker's file atomically, unless there is no file and nothing to save.
 
-    Every worker calls it, after the same step, when all that it has pulled is there.
+    Every worker calls it after the same step, when all its pulls have completed.
 
-    :param first, last: the keys, both included
-    :raises HipressError: if it cannot be written (what was there is there still), or a node fails
+    Args:
+        node: The worker.
+        path: Path of the files, without the suffix.
+        first: First key.
+        last: Last key, included.
+
+    Raises:
+        HipressError: If the file cannot be written, which leaves the existing one, or a node fails.
     """
     servers = range(node.num_servers) if node.rank == 0 else ()
     parts = [node.save_states(server, first, last) for server in (None, *servers)]
@@ -53,10 +59,11 @@ def save(node: Node, path: str | os.PathLike[str], first: int = 0, last: int = L
 
 
 def read(node: Node, path: str | os.PathLike[str]) -> list[bytes] | None:
-    """Reads this worker's states, then those of servers that it is to load; None without a file.
+    """Read this worker's states, then those of servers that it loads; None without a file.
 
-    :raises HipressError: if it cannot be read, is not whole, or is that of another worker or of a
-        job with other numbers of workers or servers
+    Raises:
+        HipressError: If the file cannot be read or is incomplete, or if it belongs to another
+            worker or to a job with other numbers of workers or servers.
     """
     own = path_of(path, node.rank)
     try:
@@ -87,9 +94,10 @@ def read(node: Node, path: str | os.PathLike[str]) -> list[bytes] | None:
 
 
 def load(node: Node, parts: list[bytes], first: int = 0, last: int = LAST_KEY) -> None:
-    """Loads what :func:`read` gave, of keys that are initialised.
+    """Load the states of initialized keys that :func:`read` returned.
 
-    :raises HipressError: if they do not fit this job's keys
+    Raises:
+        HipressError: If they do not match this job's keys.
     """
     own, *servers = parts
     for server, states in enumerate(servers):

@@ -1,16 +1,17 @@
-"""Runs tasks on hosts, event by event.
+"""Event-driven execution of tasks on hosts.
 
-A task computes (on one of its host's threads, most urgent first), sends (on its host's link: what
-the link's buffer holds in its order, the rest most urgent first), or receives. A message takes its
-sender's link for ``message + bytes / bandwidth``, and its receiver's for ``bytes / bandwidth``,
-from ``latency`` after the sender began or from when the receiver's link is free; that is how
-many-to-one traffic queues up. Between nodes of one host it takes neither. Where all hosts share
-their processors, each message takes ``handling`` of them when it has arrived.
+A task computes, sends or receives. Computations run on their host's threads, most urgent first.
+Sends use their host's link: messages in the link's buffer keep their order, later ones are most
+urgent first. A message occupies its sender's link for ``message + bytes / bandwidth``. It occupies
+its receiver's for ``bytes / bandwidth``, from ``latency`` after the sender began or from when the
+receiver's link is free. That is how many-to-one traffic queues up. Between nodes of one host it
+occupies neither. If all hosts share their processors, each message takes ``handling`` of them when
+it has arrived.
 
-If the cluster knows what one more ``part`` of a message takes, small sends to one peer that are
-ready at the same time are one message, and small computations that wait on one host are one job of
-a thread, which starts once and whose results are all there at its end, as in jobs
-(:mod:`hipress.planning.sharing`). Else each is a message or a job of its own.
+If the cluster has the cost of one more ``part`` of a message, small sends to one peer that are
+ready at the same time are one message. Small computations that wait on one host are then one job of
+a thread, which starts once and whose results are all ready at its end, as in real jobs
+(:mod:`hipress.planning.sharing`). Otherwise each is a separate message or job.
 """
 
 from __future__ import annotations
@@ -31,10 +32,10 @@ _START, _COMPUTED, _SENT, _ARRIVED = range(4)
 
 @dataclass
 class Result:
-    """The outcome of a run."""
+    """Outcome of a run."""
 
     end: list[float]
-    """Seconds at which each task was over."""
+    """Seconds at which each task ended."""
     compute_busy: list[float]
     """Seconds of computation, by host."""
     send_busy: list[float]
@@ -47,14 +48,14 @@ class Result:
 
 
 class _Link:
-    """One direction of a host's link: a token bucket, as shapers of links are."""
+    """One direction of a host's link: a token bucket, as in traffic shapers."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._bandwidth, self._burst = cluster.bandwidth, cluster.burst
         self._tokens, self._at = cluster.burst, 0.0
 
     def take(self, size: float, now: float) -> float:
-        """Seconds that ``size`` bytes take, from ``now`` on."""
+        """Return the seconds for ``size`` bytes, from ``now`` on."""
         if not self._burst:
             return size / self._bandwidth
         idle = max(0.0, now - self._at)
@@ -66,11 +67,11 @@ class _Link:
 
 
 class Deadlock(RuntimeError):
-    """Tasks wait for each other."""
+    """Error for tasks that wait for each other."""
 
 
 class _Message(NamedTuple):
-    """A message on a link: one send, or the parts of a shared message."""
+    """Message on a link: one send, or the parts of a shared message."""
 
     sends: tuple[int, ...]
     copies: int
@@ -83,7 +84,7 @@ class _Message(NamedTuple):
 
 
 def _shared(sends: Sequence[int], tasks: Tasks) -> list[_Message]:
-    """Messages for small sends to one peer, filled in their order as the executor fills them."""
+    """Return messages for small sends to one peer, filled in order as the executor fills them."""
     messages: list[_Message] = []
     held: list[int] = []
     size = 0.0
@@ -107,18 +108,21 @@ def _shared(sends: Sequence[int], tasks: Tasks) -> list[_Message]:
 def run(
     tasks: Tasks, cluster: Cluster, hosts: int, record: bool = False, dilation: float = 1.0
 ) -> Result:
-    """Runs all tasks to their end.
+    """Run all tasks to their end.
 
-    :param hosts: hosts are numbered 0 to hosts - 1
-    :param record: keep what ran when, for a timeline
-    :param dilation: how many times as long as alone each job of a thread takes
-    :raises Deadlock: if some task can never start
+    Args:
+        hosts: Number of hosts.
+        record: Whether to record the times of tasks, for a timeline.
+        dilation: Factor by which each job of a thread takes longer than alone.
+
+    Raises:
+        Deadlock: If a task can never start.
     """
     return _Run(tasks, cluster, hosts, record, dilation).result()
 
 
 class _Run:
-    """A run's state, between events."""
+    """State of a run between events."""
 
     def __init__(
         self, tasks: Tasks, cluster: Cluster, hosts: int, record: bool, dilation: float
@@ -129,38 +133,38 @@ class _Run:
         self.end = [-1.0] * len(tasks.kind)
         self.now = 0.0
         self.shares = cluster.part is not None
-        """Whether small messages and small tasks go together."""
+        """Whether small messages are sent together, and small tasks run together."""
         self.handling = cluster.handling if cluster.shared_hosts else 0.0
 
         self.heap: list[tuple] = [
             (at, i, _START, task) for i, (at, task) in enumerate(tasks.starts)
         ]
-        """Events: (seconds, number, what happens, to what)."""
+        """Events: (seconds, number, kind, object)."""
         heapq.heapify(self.heap)
         self.numbers = itertools.count(len(self.heap))
         self.ready = [t for t, left in enumerate(self.missing) if not left and self.kind[t] != RECV]
         self.order = itertools.count()
-        """Tells apart what waits with the same priority."""
+        """Order of waiting entries with the same priority."""
 
         pools = 1 if cluster.shared_hosts else hosts
         self.free = [list(range(cluster.threads - 1, -1, -1)) for _ in range(pools)]
-        """Threads without a job, by pool."""
+        """Idle threads, by pool."""
         self.waiting: list[list[tuple]] = [[] for _ in range(hosts)]
         """Jobs that wait for a thread, by host: (priority, order, elements, seconds, tasks)."""
         self.line: list[list[tuple]] = [[] for _ in range(pools)]
-        """The order in which hosts that share a pool have their turn: (priority, order, host)."""
+        """Turns of hosts that share a pool: (priority, order, host)."""
         self.idle: set[int] = set()
-        """Pools that may begin a job now."""
+        """Pools that may start a job now."""
         self.compute_busy = [0.0] * hosts
         most = cluster.node_threads if cluster.shared_hosts else None
         self.most = most or cluster.threads
         self.running = [0] * hosts
-        """Jobs of each host that run, at most ``most``."""
+        """Number of running jobs of each host, at most ``most``."""
         self.parked: list[list[tuple]] = [[] for _ in range(hosts)]
-        """What was next in line while its host ran as many, by host."""
+        """Next entries of hosts that already run ``most`` jobs, by host."""
 
         self.outbox: list[list[tuple]] = [[] for _ in range(hosts)]
-        """Messages that their host's link has not taken: (priority, order, message)."""
+        """Messages that their host's link has not accepted: (priority, order, message)."""
         self.handed: list[deque[_Message]] = [deque() for _ in range(hosts)]
         self.buffered = [0.0] * hosts
         self.sending = [False] * hosts
@@ -174,12 +178,12 @@ class _Run:
         self.spans: list[tuple[int, str, float, float, int]] = []
 
     def result(self) -> Result:
-        """Runs event after event, all of one time together."""
+        """Process event after event, all of one time together."""
         heap, pop = self.heap, heapq.heappop
         events = 0
         while True:
             self._start_ready()
-            # All that is ready now is known before any of it begins.
+            # Collect all ready tasks before any of them starts.
             for host in self.links:
                 self._begin_send(host)
             for pool in self.idle:
@@ -211,7 +215,7 @@ class _Run:
         heapq.heappush(self.heap, (seconds, next(self.numbers), code, what))
 
     def _happen(self, code: int, what) -> None:
-        """An event of now."""
+        """Process an event of the present time."""
         if code == _START:
             self.missing[what] -= 1
             if self.missing[what] == 0:
@@ -233,13 +237,13 @@ class _Run:
             self.links.add(host)
             self._finish(what.sends)
         elif what[1] > 0:
-            # Before what waits for the codecs' threads, and in a job of its own.
+            # Runs before jobs that wait for the codecs' threads, as a separate job.
             self._wait(-1, sharing.JOB_ELEMENTS, what[1], what[0])
         else:
             self._finish(what[0])
 
     def _finish(self, done: Sequence[int]) -> None:
-        """Ends tasks; those whose last input they are become ready."""
+        """End tasks. Tasks whose last input they are become ready."""
         missing, ready, consumers = self.missing, self.ready, self.tasks.consumers
         for task in done:
             self.end[task] = self.now
@@ -249,10 +253,10 @@ class _Run:
                     ready.append(consumer)
 
     def _start_ready(self) -> None:
-        """Hands what is ready to threads and links; what takes neither ends at once."""
+        """Pass ready tasks to threads and links. Tasks that need neither end at once."""
         tasks, kind, cost, host = self.tasks, self.kind, self.cost, self.host
         parts: dict[Hashable, list[int]] = {}
-        for task in self.ready:  # which grows meanwhile
+        for task in self.ready:  # the list grows meanwhile
             if kind[task] == COMPUTE and cost[task] > 0:
                 self._wait(tasks.priority[task], tasks.elements[task], cost[task], (task,))
             elif kind[task] == SEND:
@@ -277,7 +281,7 @@ class _Run:
     # Threads
 
     def _wait(self, urgency: int, elements: int, seconds: float, job: tuple[int, ...]) -> None:
-        """Lets a job wait for a thread of its host's pool."""
+        """Make a job wait for a thread of its host's pool."""
         host, turn = self.host[job[0]], next(self.order)
         pool = 0 if self.cluster.shared_hosts else host
         heapq.heappush(self.waiting[host], (urgency, turn, elements, seconds, job))
@@ -285,7 +289,7 @@ class _Run:
         self.idle.add(pool)
 
     def _begin_compute(self, pool: int) -> None:
-        """Gives free threads what waits for them."""
+        """Start waiting jobs on idle threads."""
         pop, push, line = heapq.heappop, heapq.heappush, self.line[pool]
         while self.free[pool] and line:
             place = pop(line)
@@ -301,7 +305,7 @@ class _Run:
             if parked and self.running[host] < self.most:
                 push(line, pop(parked))
             if not waits:
-                continue  # it went in the job of another
+                continue  # another task's job included it
             _, _, elements, seconds, job = pop(queue)
             while self.shares and queue and elements + queue[0][2] <= sharing.JOB_ELEMENTS:
                 more = pop(queue)
@@ -322,13 +326,13 @@ class _Run:
     # Links
 
     def _post(self, message: _Message) -> None:
-        """Lets a message wait for its host's link."""
+        """Make a message wait for its host's link."""
         priority = min(self.tasks.priority[t] for t in message.sends)
         outbox = self.outbox[self.host[message.sends[0]]]
         heapq.heappush(outbox, (priority, next(self.order), message))
 
     def _begin_send(self, host: int) -> None:
-        """Fills the link's buffer, and sends what is first in it unless the link is busy."""
+        """Fill the link's buffer, and send its first message unless the link is busy."""
         cluster, now = self.cluster, self.now
         outbox, handed = self.outbox[host], self.handed[host]
         while outbox and self.buffered[host] <= cluster.buffer:

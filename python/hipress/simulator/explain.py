@@ -1,4 +1,4 @@
-"""Explains, by a profile, what each choice would take on a cluster that need not be there."""
+"""Explanation, from a profile, of each choice's step time on a cluster that need not exist."""
 
 from __future__ import annotations
 
@@ -17,12 +17,15 @@ from hipress.simulator.step import Options, simulate
 def explain(
     model: Model, profile: str, types: Sequence[str], options: Options, changes: Mapping[str, float]
 ) -> Explanation:
-    """What a step takes by each type of a profile, which one pays, and what would pay next.
+    """Return the step time by each type of a profile, the one that pays, and advice.
 
-    :param profile: its name or file
-    :param types: of the profile, from gentle to lossy; uncompressed is added before them
-    :param changes: of the profile's cluster, by field
-    :raises ValueError: in one sentence
+    Args:
+        profile: Name or file of the profile.
+        types: Types of the profile, from least to most lossy. Uncompressed is added before them.
+        changes: Changes of the profile's cluster, by field.
+
+    Raises:
+        ValueError: If an argument is invalid.
     """
     zeros = (0.0,) * len(model.layers)
     alone = replace(model, forward=zeros, backward=zeros)

@@ -1,7 +1,7 @@
-"""Makes the engine's tasks of the graphs that real jobs run.
+"""Conversion of real jobs' graphs to tasks of the engine.
 
-Every task of :class:`hipress.topology.Graph` becomes one task of the engine, on the host that its
-node lives on, with the cost that its codec has for its partition.
+Every task of :class:`hipress.topology.Graph` becomes one task of the engine, on its node's host,
+with its codec's cost for its partition.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ class Key:
     graph: Graph
     codec: Codec
     plain: Codec
-    """The codec of values that the graph wants uncompressed in any case."""
+    """Codec of values that the graph never compresses."""
     ready: float
     """Seconds after the start at which every worker has computed the gradient."""
     priority: int = 0
-    """The least goes first."""
+    """Priority. The lowest number is first."""
 
 
 class Label(NamedTuple):
-    """A task's label in a timeline."""
+    """Label of a task in a timeline."""
 
     op: str
     key: str
@@ -44,30 +44,30 @@ class Label(NamedTuple):
 
 @dataclass
 class Lowered:
-    """Tasks, and which of them say that a gradient is there."""
+    """Tasks, and those among them that complete a gradient."""
 
     tasks: Tasks = field(default_factory=Tasks)
     outputs: list[list[int]] = field(default_factory=list)
-    """Per key: tasks that write the result, on any worker."""
+    """Tasks that write the result on any worker, per key."""
     hosts: int = 1
 
 
 Place = Callable[[Node], int]
-"""The host of a node."""
+"""Function that returns the host of a node."""
 
 
 def beside(node: Node) -> int:
-    """Server i lives beside worker i."""
+    """Return the host of a node, where server i shares worker i's host."""
     return node.rank
 
 
 def apart(num_workers: int) -> Place:
-    """Servers live on hosts of their own, after the workers'."""
+    """Return a function that places servers on separate hosts, after the workers'."""
     return lambda node: node.rank + (num_workers if node.role == Role.SERVER else 0)
 
 
 def lower(keys: Sequence[Key], place: Place = beside) -> Lowered:
-    """Tasks of all keys on all hosts."""
+    """Return the tasks of all keys on all hosts."""
     lowered = Lowered()
     for key in keys:
         _Lowering(key, lowered.tasks, place).run(lowered)
@@ -75,7 +75,7 @@ def lower(keys: Sequence[Key], place: Place = beside) -> Lowered:
 
 
 class _Lowering:
-    """One key's graph."""
+    """Graph of one key."""
 
     def __init__(self, key: Key, tasks: Tasks, place: Place) -> None:
         self._key, self._tasks, self._place = key, tasks, place
@@ -114,7 +114,7 @@ class _Lowering:
     def _task(
         self, node: Node, task: Task, inputs: list[int], came: Codec | None
     ) -> tuple[int, Codec | None]:
-        """The engine's task, and the codec of its value."""
+        """Return the engine's task, and the codec of its value."""
         key, tasks, host = self._key, self._tasks, self._place(node)
         elements = key.graph.partitions[task.partition].count
         if task.op == Op.ENCODE:
@@ -135,7 +135,7 @@ class _Lowering:
             new = tasks.recv(host, key.priority, label)
             self._recvs[task.peer, node, task.partition, task.step] = new
             return new, codec
-        seconds = 0.0  # an update passes the sum on; optimizers are not simulated
+        seconds = 0.0  # an update passes the sum on, because optimizers are not simulated
         if task.op == Op.ENCODE:
             seconds = codec.encode(elements)
         elif task.op == Op.DECODE and codec is not None:

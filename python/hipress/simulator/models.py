@@ -1,11 +1,11 @@
-"""Gradients of well-known networks, and how long their computation takes.
+"""Gradients of well-known networks, and the time of their computation.
 
-Sizes follow from the published architectures, layer by layer, and are in the order of the forward
-pass. They agree with the totals of the SOSP 2021 paper's table of models (checked by a test).
-Arithmetic is counted as 2 operations per multiplication and addition of convolutions and matrix
-products; the backward pass costs twice the forward pass. Time is arithmetic over TFLOPS, an
-*assumption* about one V100 with float32, not a measurement; give your own times with
-``--compute-ms`` or in a file of your own.
+Sizes follow from the published architectures, layer by layer, in the order of the forward pass. A
+test compares them with the totals in the SOSP 2021 paper's table of models. Arithmetic is counted
+as 2 operations per multiplication and addition of convolutions and matrix products. The backward
+pass costs twice the forward pass. Time is arithmetic divided by TFLOPS, which is an *assumption*
+about one V100 with float32, not a measurement. Pass measured times with ``--compute-ms`` or in a
+file.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from pathlib import Path
 from hipress.base import files
 
 TFLOPS = {
-    # 15.7 is a V100's float32 peak. 3x3 convolutions go over it, as Winograd's algorithm saves
-    # multiplications; recurrent networks are bound by memory. A step of UGATIT runs each of its
-    # generators four times, which is put into its speed.
+    # 15.7 is a V100's float32 peak. 3x3 convolutions exceed it, because Winograd's algorithm saves
+    # multiplications. Recurrent networks are bound by memory. A step of UGATIT runs each of its
+    # generators four times, which its speed includes.
     "vgg19": 20.0,
     "resnet50": 9.0,
     "bert-base": 11.0,
@@ -29,12 +29,13 @@ TFLOPS = {
     "lstm": 7.0,
     "ugatit": 3.0,
 }
-"""Assumed arithmetic speed of one V100 in float32, 10^12 operations a second."""
+"""Assumed arithmetic speed of one V100 in float32, in 10^12 operations per second."""
 
 
 @dataclass(frozen=True)
 class Layer:
-    """One gradient: its name, float32 elements, and operations of the forward pass per example."""
+    """Gradient of a layer: name, float32 elements, and operations of the forward pass per
+    example."""
 
     name: str
     size: int
@@ -43,7 +44,7 @@ class Layer:
 
 @dataclass(frozen=True)
 class Model:
-    """A network's gradients in forward order, with seconds of one device's computation."""
+    """Gradients of a network in forward order, with seconds of one device's computation."""
 
     name: str
     source: str
@@ -57,11 +58,11 @@ class Model:
 
     @property
     def elements(self) -> int:
-        """Float32 elements of all gradients."""
+        """Number of float32 elements of all gradients."""
         return sum(layer.size for layer in self.layers)
 
     def with_compute(self, seconds: float) -> Model:
-        """The same model with another time of forward and backward pass together."""
+        """Return the same model with another total time of forward and backward pass."""
         if not 0 <= seconds < math.inf:
             raise ValueError(f"the passes must take 0 seconds or more, not {seconds}")
         old = sum(self.forward) + sum(self.backward)
@@ -76,26 +77,27 @@ class Model:
 
 
 class _Net:
-    """Collects layers while an architecture is written down."""
+    """Builder that collects the layers of an architecture."""
 
     def __init__(self) -> None:
         self.layers: list[Layer] = []
 
     def conv(self, name: str, cin: int, cout: int, k: int, out: int, bias: bool = False) -> None:
-        """A k x k convolution with an output of out x out."""
+        """Add a k x k convolution with an output of out x out."""
         flops = 2.0 * cin * cout * k * k * out * out
         self.layers.append(Layer(f"{name}_weight", cin * cout * k * k, flops))
         if bias:
             self.layers.append(Layer(f"{name}_bias", cout))
 
     def dense(self, name: str, nin: int, nout: int, bias: bool = True, times: int = 1) -> None:
-        """A matrix product, applied ``times`` times per example (tokens of a sequence, say)."""
+        """Add a matrix product, applied ``times`` times per example (for example, tokens of a
+        sequence)."""
         self.layers.append(Layer(f"{name}_weight", nin * nout, 2.0 * nin * nout * times))
         if bias:
             self.layers.append(Layer(f"{name}_bias", nout))
 
     def vectors(self, name: str, size: int, *parts: str) -> None:
-        """Vectors of a normalisation."""
+        """Add the vectors of a normalization."""
         self.layers += [Layer(f"{name}_{part}", size) for part in parts]
 
 
@@ -136,8 +138,8 @@ def _resnet50() -> list[Layer]:
 
 def _bert(layers: int, width: int, tokens: int = 128, vocabulary: int = 30522) -> list[Layer]:
     net = _Net()
-    # The word embedding is also the output's matrix: its gradient is complete at the very end of
-    # the backward pass, its arithmetic is the output's.
+    # The word embedding is also the output's matrix. Its gradient is complete at the very end of
+    # the backward pass, and its arithmetic is the output's.
     net.dense("word_embedding", vocabulary, width, bias=False, times=tokens * 15 // 100)
     net.layers += [Layer("position_embedding", 512 * width), Layer("type_embedding", 2 * width)]
     net.vectors("embedding_norm", width, "gamma", "beta")
@@ -232,15 +234,19 @@ _MODELS: dict[str, tuple[Callable[[], list[Layer]], int, str]] = {
 
 
 def names() -> list[str]:
-    """Models that ship."""
+    """Return the names of the built-in models."""
     return list(_MODELS)
 
 
 def load(name: str, tflops: float | None = None) -> Model:
-    """A model that ships, or one of a file with lines ``name,size[,forward_ms,backward_ms]``.
+    """Return a built-in model, or one from a file of lines ``name,size[,forward_ms,backward_ms]``.
 
-    :param tflops: arithmetic speed of a device; by default TFLOPS of the model
-    :raises ValueError: for a name that is neither, or a file that is not such a list
+    Args:
+        name: Name or file of the model.
+        tflops: Arithmetic speed of a device; by default TFLOPS of the model.
+
+    Raises:
+        ValueError: If the name is neither a model nor a file with such a list.
     """
     if name not in _MODELS:
         return _from_file(name)

@@ -1,12 +1,12 @@
-"""Training that synchronises weights every H steps: how long an inner step takes in the mean.
+"""Mean time of an inner step, in training that synchronizes weights every H steps.
 
-A round is H inner steps, in which nothing travels but what a *fragment*, a part of the model, sends
-after the step that is its turn (Douillard et al., Streaming DiLoCo, arXiv:2501.18512). With a delay
-of D steps training waits for it only if it is not back after D more steps; with 0 it waits at once.
-Fragments that meet on the links go one after the other. What one of them takes is what a step
-without computation takes, of the same graphs (:mod:`hipress.simulator.step`).
+A round is H inner steps. In it, each *fragment*, a part of the model, is sent once, after the step
+that is its turn (Douillard et al., Streaming DiLoCo, arXiv:2501.18512). With a delay of D steps,
+training waits for a fragment only if it has not returned after D more steps; with 0 it waits at
+once. Fragments that are sent at the same time follow one another on the links. A fragment takes the
+time of a step without computation, with the same graphs (:mod:`hipress.simulator.step`).
 
-Steps of an inner or outer optimizer count as computation; connections know their link's rate.
+Steps of an inner or outer optimizer count as computation. Connections know their link's rate.
 """
 
 from __future__ import annotations
@@ -21,21 +21,22 @@ from hipress.simulator.models import Model
 from hipress.simulator.step import Options, simulate
 
 ROUNDS = 8
-"""That are played; the mean is that of the second half."""
+"""Number of simulated rounds. The mean is that of the second half."""
 
 
 @dataclass(frozen=True)
 class Rounds:
-    """How weights are synchronised, as in :class:`hipress.torch.DiLoCo`.
+    """Schedule of the synchronization of weights, as in :class:`hipress.torch.DiLoCo`.
 
-    :raises ValueError: in one sentence
+    Raises:
+        ValueError: If a number is invalid.
     """
 
     sync_every: int
-    """Inner steps between two synchronisations of the same weights."""
+    """Inner steps between two synchronizations of the same weights."""
     fragments: int = 1
     delay: int = 0
-    """Inner steps that a fragment may travel."""
+    """Inner steps during which a fragment may be sent."""
 
     def __post_init__(self) -> None:
         if self.sync_every < 1:
@@ -52,20 +53,20 @@ class Rounds:
             )
 
     def turn(self, fragment: int) -> int:
-        """The step of a round, from 1 on, after which a fragment is synchronised."""
+        """Return the step of a round, from 1 on, after which a fragment is synchronized."""
         return start_step(fragment, self.fragments, self.sync_every)
 
 
 @dataclass(frozen=True)
 class Mean:
-    """An inner step in the mean of a round."""
+    """Mean inner step of a round."""
 
     seconds: float
     computing: float
-    """The share of it that is computation."""
+    """Share of computation in it."""
     bytes_per_host: float
     fragment_seconds: tuple[float, ...]
-    """What each fragment's synchronisation takes, alone on the links."""
+    """Seconds of each fragment's synchronization, alone on the links."""
 
 
 def mean_step(
@@ -76,7 +77,7 @@ def mean_step(
     rounds: Rounds,
     plan: Mapping[str, Decision] | None = None,
 ) -> Mean:
-    """Plays rounds of training; see :func:`hipress.simulator.step.simulate`."""
+    """Simulate rounds of training; see :func:`hipress.simulator.step.simulate`."""
     compute = sum(model.forward) + sum(model.backward)
     fragments = [
         simulate(part, costs, cluster, replace(options, overlap_forward=False), plan)
@@ -93,8 +94,10 @@ def mean_step(
 
 
 def cut(model: Model, fragments: int) -> list[Model]:
-    """Neighbouring layers in so many parts of about equal size, without computation, as DiLoCo cuts
-    parameters; fewer if layers are large."""
+    """Return neighboring layers in parts of about equal size, without computation.
+
+    DiLoCo partitions parameters in this way. There are fewer parts if layers are large.
+    """
     still = (0.0,) * len(model.layers)
     return [
         replace(
@@ -108,7 +111,7 @@ def cut(model: Model, fragments: int) -> list[Model]:
 
 
 def _play(compute: float, takes: tuple[float, ...], rounds: Rounds) -> float:
-    """Seconds of a round."""
+    """Return the seconds of a round."""
     now = free = half = 0.0
     under_way: dict[int, tuple[int, float]] = {}  # by fragment: the step it is due after, its end
     for step in range(1, ROUNDS * rounds.sync_every + 1):

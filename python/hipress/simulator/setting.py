@@ -1,4 +1,4 @@
-"""The setting of a simulation, made of a profile: hosts, links, codecs, and the plan."""
+"""Setting of a simulation, from a profile: hosts, links, codecs, and the plan."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hipress.simulator.step import Options, simulate
 
 @dataclass(frozen=True)
 class Setting:
-    """A cluster, its codecs, and what to do with which gradient."""
+    """Cluster, its codecs, and the decision about each gradient."""
 
     cluster: Cluster
     costs: Costs
@@ -32,12 +32,15 @@ def read(
     nodes: int,
     changes: Mapping[str, object] | None = None,
 ) -> Setting:
-    """The setting that a command line describes.
+    """Return the setting that a command line describes.
 
-    :param codec: compression type, "none", or "" for the profile's only one
-    :param plan: a plan's file, "auto", or "" for none
-    :param changes: of the profile's cluster, by field
-    :raises ValueError: in one sentence
+    Args:
+        codec: Compression type, "none", or "" for the profile's only one.
+        plan: Plan file, "auto", or "" for none.
+        changes: Changes of the profile's cluster, by field.
+
+    Raises:
+        ValueError: If an argument is invalid.
     """
     loaded = profiles.load(profile)
     cluster = replace(loaded.cluster(), **(changes or {}))
@@ -57,7 +60,7 @@ def read(
 
 
 def predict(profile: MeasuredProfile, codec: str, elements: int) -> float:
-    """Seconds of one gradient that all nodes of the measured cluster synchronise, co-located."""
+    """Return the seconds of one gradient on all nodes of the measured cluster, co-located."""
     one = Model("check", "", 1, (Layer("g", elements),), (0.0,), (0.0,))
     options = Options("colocated", profile.nodes)
     return simulate(one, profile.costs(codec), profile.cluster(), options).seconds

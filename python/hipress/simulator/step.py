@@ -1,9 +1,10 @@
-"""One training step: when gradients are ready, when they are synchronised, what that costs.
+"""One training step: times of gradients, their synchronization, and its cost.
 
 Time 0 is the start of the backward pass, which computes the gradients from the last layer to the
-first. The devices of a host then add theirs up, the hosts synchronise, the result is copied to the
-devices. The next forward pass starts when the last gradient is there; or, with ``overlap_forward``,
-each layer when its own gradient is there, as in frameworks that give the first layers priority.
+first. The devices of a host then add theirs up, the hosts synchronize, and the result is copied to
+the devices. The next forward pass starts when the last gradient is ready. With ``overlap_forward``,
+each layer starts when its own gradient is ready, as in frameworks that give the first layers
+priority.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ from hipress.topology.graph import PARTITION_ELEMENTS
 from hipress.topology.topology import Symmetry, cuts_for
 
 GRAPH_TASKS = 400_000
-"""Above about so many tasks, symmetry is used instead of the graph of all hosts."""
+"""Approximate number of tasks from which symmetry replaces the graph of all hosts."""
 
 FUSE_ELEMENTS = 1_000_000
-"""With symmetry, neighbouring gradients of fewer elements are fused, until they have as many."""
+"""Elements up to which neighboring gradients are fused with symmetry."""
 
 
 @dataclass(frozen=True)
@@ -36,27 +37,28 @@ class Options:
     topology: str
     nodes: int
     servers: int = 0
-    """Servers of a topology that needs some: 0 puts one beside each worker, else so many on
-    hosts of their own."""
+    """Servers of a topology that needs some. 0 places one with each worker; otherwise so many are
+    on separate hosts."""
     overlap: bool = True
-    """Synchronise during the backward pass."""
+    """Whether to synchronize during the backward pass."""
     priority: bool = True
-    """First layers first; else in the order in which gradients become ready."""
+    """Whether first layers go first. Otherwise gradients are sent in the order of their
+    computation."""
     overlap_forward: bool = False
     symmetric: bool | None = None
-    """One host for all; None: where the whole graph would be too large."""
+    """Whether one host represents all; None: only if the whole graph would be too large."""
     record: bool = False
 
 
 @dataclass(frozen=True)
 class Step:
-    """The outcome of a step."""
+    """Outcome of a step."""
 
     seconds: float
     compute: float
     """Seconds of forward and backward pass alone."""
     synchronised: float
-    """Seconds, from the start of the backward pass, until the last gradient is synchronised."""
+    """Seconds, from the start of the backward pass, until the last gradient is synchronized."""
     exposed: float
     """Seconds that communication adds to computation."""
     efficiency: float
@@ -64,7 +66,7 @@ class Step:
     send_use: float
     """The busiest host's share of the step in which its link sends."""
     compute_use: float
-    """The same of its codec threads."""
+    """The busiest host's share of the step in which its codec threads compute."""
     bytes_per_host: float
     messages_per_host: float
     hosts: int
@@ -80,12 +82,15 @@ def simulate(
     options: Options,
     plan: Mapping[str, Decision] | None = None,
 ) -> Step:
-    """Runs one step.
+    """Run one step.
 
-    :param plan: decisions by gradient name; None, or a gradient it does not name: compressed, and
-        cut as jobs without a plan cut it
-    :raises ValueError: for a topology that does not exist, or has no symmetric form where the graph
-        would be too large
+    Args:
+        plan: Decisions by gradient name. Without a decision, a gradient is compressed and
+            partitioned as in jobs without a plan.
+
+    Raises:
+        ValueError: For an unknown topology, or one without a symmetric form if the graph would be
+            too large.
     """
     if options.nodes < 1:
         raise ValueError(f"a cluster has at least one node, got {options.nodes}")
@@ -110,7 +115,7 @@ def simulate(
 
 
 def _ready(model: Model, cluster: Cluster, options: Options) -> list[float]:
-    """Seconds at which each gradient is there, summed over its host's devices."""
+    """Return the seconds at which each gradient is ready, summed over its host's devices."""
     total = sum(model.backward)
     if not options.overlap:
         return [total + cluster.device_seconds(layer.size) for layer in model.layers]
@@ -177,9 +182,10 @@ _SYMMETRIC = {Symmetry.RING: symmetric.ring, Symmetry.EXCHANGE: symmetric.exchan
 
 
 def _one_for_all(options: Options) -> Callable[..., Lowered]:
-    """The function that makes one host's tasks for all.
+    """Return the function that makes one host's tasks for all.
 
-    :raises ValueError: if there is no such form of the topology
+    Raises:
+        ValueError: If the topology has no such form.
     """
     if options.topology in symmetric.BASELINES:
         return symmetric.BASELINES[options.topology]
@@ -221,18 +227,19 @@ def _symmetric(
 def _fuse(
     model: Model, cluster: Cluster, options: Options, plan: Mapping[str, Decision] | None
 ) -> tuple[list[Layer], list[float]]:
-    """Neighbours with the same decision fused, in forward order, and when they are ready.
+    """Return fused neighbors with the same decision, in forward order, and when they are ready.
 
-    A gradient of fewer partitions than nodes keeps only so many hosts busy, and its neighbours the
-    others. As many as have a partition for each host are one gradient with one partition per host:
-    each of these stands for one real partition, with its message and its start of the codec.
+    A gradient with fewer partitions than nodes keeps only as many hosts busy, and its neighbors
+    keep other hosts busy. Gradients that together have a partition per host become one gradient
+    with one partition per host. Each of these represents one real partition, with its message and
+    its start of the codec.
     """
     most = math.inf if options.topology in symmetric.BASELINES else options.nodes
     ready = _ready(model, cluster, options)
     layers: list[Layer] = []
     times: list[float] = []
     kinds: list[bool | None] = []
-    partitions = 0  # of the last one
+    partitions = 0  # of the last gradient
     for layer, at in zip(model.layers, ready):
         decision = _decision(plan, layer.name)
         kind = decision.compress if decision else None
@@ -274,7 +281,7 @@ def _step(
     alone = backward + forward
     pools = [sum(result.compute_busy)] if cluster.shared_hosts else result.compute_busy
     hosts = options.nodes + (options.servers if not use_symmetry else 0)
-    # With symmetry there is one host; else all hosts' traffic is spread over them.
+    # With symmetry there is one host. Otherwise all hosts' traffic is spread over them.
     share = 1 if use_symmetry else hosts
     return Step(
         seconds=end,

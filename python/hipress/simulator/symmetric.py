@@ -1,12 +1,12 @@
-"""Thousands of nodes by symmetry: one host's tasks stand for every host's.
+"""Thousands of nodes by symmetry: one host's tasks represent every host's.
 
 In a ring, and among co-located servers whose clients begin with different servers, every host does
-the same at the same time, so what host 0 receives is what it sends itself. The graph of all N hosts
-has some N^2 tasks per gradient; one host's share has N. For many hosts even these are coarsened:
+the same at the same time. Therefore host 0 receives what it sends itself. The graph of all N hosts
+has about N^2 tasks per gradient; one host's share has N. For many hosts even these are coarsened:
 ``group`` consecutive steps (or messages) become one that has their processor time, their bytes,
 and, in a ring, whose steps follow each other, their latencies.
 
-The graphs are the ones that jobs run (:mod:`hipress.topology`). A test compares the times of both.
+The graphs are those of real jobs (:mod:`hipress.topology`). A test compares the times of both.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from hipress.simulator.lower import Label, Lowered
 from hipress.simulator.tasks import Tasks
 
 MAX_TASKS = 1_500_000
-"""Coarsen until a step has about this many tasks: some 10 seconds of simulation."""
+"""Approximate limit of a step's tasks, for about 10 seconds of simulation."""
 
 
 @dataclass(frozen=True)
 class SymmetricKey:
-    """One gradient: its size, its codec, into how many partitions each node's part is cut."""
+    """One gradient: its size, its codec, and the number of partitions of each node's part."""
 
     name: str
     elements: int
@@ -36,7 +36,7 @@ class SymmetricKey:
 
 
 def group_size(keys: Sequence[SymmetricKey], tasks_of_one: int, limit: int) -> int:
-    """The number of steps to run as one, so that all of them are at most about ``limit`` tasks."""
+    """Return the number of steps to run as one, so that there are at most about ``limit`` tasks."""
     total = sum(key.partitions for key in keys) * tasks_of_one
     return max(1, -(-total // limit))
 
@@ -44,10 +44,10 @@ def group_size(keys: Sequence[SymmetricKey], tasks_of_one: int, limit: int) -> i
 def ring(
     keys: Sequence[SymmetricKey], nodes: int, cluster: Cluster, limit: int = MAX_TASKS
 ) -> Lowered:
-    """Reduce-scatter and all-gather around a ring of ``nodes`` hosts.
+    """Return a reduce-scatter and all-gather around a ring of ``nodes`` hosts.
 
-    N - 1 times: send the encoded partial sum of one chunk, merge the one that comes with the own
-    gradient, encode the sum. Then N - 1 times: pass on what came, and decode it.
+    It does N - 1 times: send the encoded partial sum of one chunk, merge the received one with the
+    own gradient, encode the sum. Then N - 1 times: pass on the received payload, and decode it.
     """
     return _lowered(_around, keys, nodes, cluster, group_size(keys, 8 * (nodes - 1), limit))
 
@@ -55,10 +55,10 @@ def ring(
 def allgather(
     keys: Sequence[SymmetricKey], nodes: int, cluster: Cluster, limit: int = MAX_TASKS
 ) -> Lowered:
-    """A ring that gathers all payloads on all hosts, as systems do that cannot merge payloads.
+    """Return a ring that gathers all payloads on all hosts, for systems that cannot merge payloads.
 
-    Every host encodes its whole gradient, N - 1 payloads come by, each is decoded. There is no such
-    topology among those that jobs run: it stands for baselines.
+    Every host encodes its whole gradient, receives N - 1 payloads, and decodes each. Real jobs have
+    no such topology: it represents baselines.
     """
     group = group_size(keys, 3 * (nodes - 1), limit)
     return _lowered(_gather, keys, nodes, cluster, group, whole=True)
@@ -67,20 +67,21 @@ def allgather(
 def exchange(
     keys: Sequence[SymmetricKey], nodes: int, cluster: Cluster, limit: int = MAX_TASKS
 ) -> Lowered:
-    """A server beside, or in, each of ``nodes`` workers; every gradient has a part on each.
+    """Return a server on, or in, each of ``nodes`` workers. Every gradient has a part on each.
 
-    A host encodes and sends the parts of the N - 1 other servers, keeps its own; as a server it
-    merges N payloads, encodes the sum, sends it N - 1 times. Hosts begin with different servers, so
-    that a server's inputs come one after the other, not all at once.
+    A host encodes and sends the parts of the N - 1 other servers, and keeps its own. As a server it
+    merges N payloads, encodes the sum, and sends it N - 1 times. Hosts begin with different
+    servers, so that a server's inputs arrive one after the other, not all at once.
     """
     return _lowered(_exchange, keys, nodes, cluster, group_size(keys, 6 * nodes, limit))
 
 
 class _Part:
-    """One partition of a key on host 0, whose tasks are added.
+    """Builder of the tasks of one partition of a key on host 0.
 
-    :param elements: of the partition
-    :param group: steps that are run as one
+    Args:
+        elements: Elements of the partition.
+        group: Number of steps that run as one.
     """
 
     def __init__(
@@ -96,7 +97,7 @@ class _Part:
         """Tasks that write the result."""
 
     def groups(self, steps: int) -> Iterator[tuple[int, int]]:
-        """Sizes of groups that make up ``steps``, each with the steps that are left after it."""
+        """Yield sizes of groups that make up ``steps``, each with the number of remaining steps."""
         while steps:
             size = min(self.group, steps)
             steps -= size
@@ -105,26 +106,27 @@ class _Part:
     def compute(
         self, op: str, seconds: float, inputs: Sequence[int], g: int = 1, work: int | None = None
     ) -> int:
-        """``g`` computations as one: they take the overhead of g tasks, too."""
+        """Add ``g`` computations as one, with the overhead of g tasks."""
         if g > 1:
             seconds = g * seconds + (g - 1) * self.cluster.task if seconds > 0 else 0.0
         elements = g * self.elements if work is None else work
         return self.tasks.compute(0, seconds, self.key.priority, inputs, self.labels[op], elements)
 
     def encode(self, *inputs: int, g: int = 1, work: int | None = None) -> int:
-        """Encodes what inputs give, or the gradient itself when that is ready."""
+        """Encode the inputs' results, or the gradient itself when it is ready."""
         task = self.compute("encode", self.codec.encode(self.elements), inputs, g, work)
         if not inputs:
             self.tasks.start(self.key.ready, task)
         return task
 
     def decode(self, payload: int, g: int = 1, work: int | None = None) -> None:
-        """Decodes a payload into the result."""
+        """Decode a payload into the result."""
         seconds = self.codec.decode(self.elements)
         self.written.append(self.compute("decode", seconds, (payload,), g, work))
 
     def message(self, payload: int, g: int, peer: object) -> int:
-        """A receive of g messages, which may share them with others' of the same ``peer``."""
+        """Return a receive of g messages, which may be shared with other messages of the same
+        ``peer``."""
         tasks, priority = self.tasks, self.key.priority
         sent = tasks.send(0, self.size, priority, (payload,), self.labels["send"], g, peer)
         arrived = tasks.recv(0, priority, self.labels["receive"])
@@ -132,11 +134,11 @@ class _Part:
         return arrived
 
     def steps(self, payload: int, g: int, peer: object = None) -> int:
-        """g steps of sending on and receiving; the receive that ends them."""
+        """Add g steps of sending and receiving, and return the last receive."""
         arrived = self.message(payload, g, peer)
         if g == 1:
             return arrived
-        # The latencies of the steps but one, during which the link is free for other gradients.
+        # The latencies of all steps but one, during which other gradients can use the link.
         return self.tasks.wait(0, (g - 1) * self.cluster.latency, (arrived,))
 
 
@@ -148,10 +150,11 @@ def _lowered(
     group: int,
     whole: bool = False,
 ) -> Lowered:
-    """Tasks of all keys' partitions.
+    """Return the tasks of all keys' partitions.
 
-    :param add: adds the tasks of a partition among so many nodes
-    :param whole: whether each node has a whole gradient's partitions, not a part's
+    Args:
+        add: Function that adds the tasks of a partition among so many nodes.
+        whole: Whether each node has all partitions of a gradient, not those of a part.
     """
     lowered = Lowered()
     for key in keys:
@@ -200,4 +203,4 @@ def _exchange(part: _Part, nodes: int) -> None:
 
 
 BASELINES = {"allgather": allgather}
-"""Baselines of other systems, by name; jobs cannot run these."""
+"""Baselines of other systems, by name. Real jobs cannot run these."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from hipress.planning import sharing
 
 COMPUTE, SEND, RECV, LOCAL, WAIT = range(5)
-"""Kinds of tasks; LOCAL is a message that stays on its host, WAIT time that takes nothing."""
+"""Kinds of tasks. LOCAL is a message that stays on its host, WAIT is time without a resource."""
 
 
 @dataclass
@@ -18,23 +18,23 @@ class Tasks:
     kind: list[int] = field(default_factory=list)
     host: list[int] = field(default_factory=list)
     cost: list[float] = field(default_factory=list)
-    """Seconds of a computation, bytes of a message."""
+    """Seconds of a computation, or bytes of a message."""
     priority: list[int] = field(default_factory=list)
-    """The least goes first; none is negative."""
+    """Priority. The lowest number is first; none is negative."""
     missing: list[int] = field(default_factory=list)
     consumers: list[list[int]] = field(default_factory=list)
     target: list[int] = field(default_factory=list)
-    """The receive that a send ends in."""
+    """Receive in which a send ends."""
     copies: list[int] = field(default_factory=list)
-    """Messages that a send or computation stands for."""
+    """Number of messages or computations that a task represents."""
     elements: list[int] = field(default_factory=list)
-    """Elements that a computation goes through."""
+    """Elements of a computation."""
     peer: list[Hashable] = field(default_factory=list)
-    """The nodes from which to which a send goes; None: it never shares a message."""
+    """Nodes between which a message is sent; None: it never shares a message."""
     label: list[object] = field(default_factory=list)
-    """The task's label in a timeline."""
+    """Label of the task in a timeline."""
     starts: list[tuple[float, int]] = field(default_factory=list)
-    """(seconds, task): what lets a task start beside its inputs."""
+    """(seconds, task): earliest starts of tasks, in addition to their inputs."""
 
     def _add(self, kind, host, cost, priority, inputs, label, copies=1, elements=0, peer=None):
         index = len(self.kind)
@@ -62,7 +62,7 @@ class Tasks:
         label: object = None,
         elements: int = sharing.JOB_ELEMENTS,
     ) -> int:
-        """A computation; 0 seconds take no thread. Few ``elements`` share a job with others."""
+        """Add a computation and return it. 0 seconds need no thread. Small ones may share a job."""
         return self._add(COMPUTE, host, seconds, priority, inputs, label, elements=elements)
 
     def send(
@@ -75,29 +75,30 @@ class Tasks:
         copies: int = 1,
         peer: Hashable = None,
     ) -> int:
-        """``copies`` messages of ``size`` bytes each; :meth:`join` says to which receive.
+        """Add ``copies`` messages of ``size`` bytes each. :meth:`join` sets their receive.
 
-        :param peer: what sends of a host that may share a message have in common
+        Args:
+            peer: Common property of a host's sends that may share a message.
         """
         return self._add(SEND, host, size, priority, inputs, label, copies, peer=peer)
 
     def wait(self, host: int, seconds: float, inputs=()) -> int:
-        """Time that takes nobody's processor or link."""
+        """Add a time that uses no processor or link."""
         return self._add(WAIT, host, seconds, 0, inputs, None)
 
     def make_local(self, send: int) -> None:
-        """The message of ``send`` stays on its host, between two nodes there."""
+        """Keep the message of ``send`` on its host, between two nodes there."""
         self.kind[send] = LOCAL
 
     def recv(self, host: int, priority: int, label=None) -> int:
-        """The arrival of a message."""
+        """Add the arrival of a message and return it."""
         return self._add(RECV, host, 0.0, priority, (), label)
 
     def join(self, send: int, recv: int) -> None:
-        """The message of ``send`` arrives at ``recv``."""
+        """Make the message of ``send`` arrive at ``recv``."""
         self.target[send] = recv
 
     def start(self, seconds: float, task: int) -> None:
-        """``task`` starts at this time at the earliest."""
+        """Make ``task`` start at this time at the earliest."""
         self.missing[task] += 1
         self.starts.append((seconds, task))

@@ -19,7 +19,7 @@ from hipress.simulator.models import Model
 def save(
     path: str | os.PathLike[str], result: Result, lowered: Lowered, model: Model, note: dict
 ) -> int:
-    """Writes what a simulation recorded; returns the number of events."""
+    """Write the records of a simulation and return the number of events."""
     events: list[dict] = []
     lanes: dict[tuple[int, str], int] = {}
     for host, lane, start, end, task in result.spans:

@@ -1,4 +1,4 @@
-"""Rank 0's values on all workers."""
+"""Broadcast of rank 0's values to all workers."""
 
 from __future__ import annotations
 
@@ -12,14 +12,18 @@ from hipress.tensorflow.job import join
 
 
 def broadcast_variables(variables: Iterable[tf.Variable], root_rank: int = 0) -> None:
-    """Makes variables of any dtype, TensorFlow's or Keras's, equal to rank 0's, bit for bit.
+    """Make variables of any dtype, TensorFlow's or Keras's, equal to rank 0's, bit for bit.
 
-    Not within a ``tf.function``. The job keeps what was sent until it ends, in two bytes for each:
-    meant for the start of training.
+    Call it outside of a ``tf.function``. The job keeps the sent values until its end, with two
+    bytes per byte, so this is meant for the start of training.
 
-    :param root_rank: 0, for scripts that say so
-    :raises ValueError: for another root_rank
-    :raises HipressError: if the workers' variables have different sizes, or a node fails
+    Args:
+        variables: The same variables on all workers.
+        root_rank: Must be 0. Scripts for Horovod pass it.
+
+    Raises:
+        ValueError: For another root_rank.
+        HipressError: If the workers' variables have different sizes, or a node fails.
     """
     if root_rank != 0:
         raise ValueError(f"variables are those of rank 0: root_rank must be 0, not {root_rank!r}")
@@ -41,8 +45,8 @@ def broadcast_variables(variables: Iterable[tf.Variable], root_rank: int = 0) ->
         return
     values = [np.asarray(variable) for variable in variables]
     data = np.frombuffer(b"".join(value.tobytes() for value in values), np.uint8)
-    # A byte becomes a number: sums with the zeros of others, along which values travel in a job
-    # without servers, keep that as it is, whatever dtype it belongs to.
+    # A byte is sent as a number. In a job without servers, values are sent by sums with the zeros
+    # of all other workers, which keep such numbers, whatever the variable's dtype.
     numbers, key = data.astype(np.float16), next(job.keys)
     job.node.init_array(key, numbers, f"values of {len(values)} variables")
     job.node.is_no_gradient(key)

@@ -1,4 +1,4 @@
-"""Keras training that synchronises weights every H steps instead of gradients in each (DiLoCo)."""
+"""Keras training that synchronizes weights every H steps instead of gradients in each (DiLoCo)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hipress.tensorflow.outer import Outer, Weights
 
 
 class DiLoCo(DiLoCoMethods, keras.callbacks.Callback):
-    """Synchronises a model's weights with those of the other workers every ``sync_every`` steps.
+    """Callback that synchronizes a model's weights over the workers every ``sync_every`` steps.
 
     >>> model.compile(keras.optimizers.AdamW(1e-3), loss)
     >>> diloco = hvd.DiLoCo(model, sync_every=30, compression={"type": "maxmin", "bits": 4})
@@ -46,8 +46,8 @@ class DiLoCo(DiLoCoMethods, keras.callbacks.Callback):
 
     Raises:
         ValueError: If an argument is wrong, or the job has another compression.
-        HipressError: If a compression is not allowed; on all workers, if settings or models
-            differ, or a worker is missing.
+        HipressError: If a compression is not allowed; on all workers, if settings or models differ,
+            or a worker is missing.
     """
 
     def __init__(
@@ -85,29 +85,37 @@ class DiLoCo(DiLoCoMethods, keras.callbacks.Callback):
         self._scheduler.advance()
 
     def save_states(self, path: str | os.PathLike[str]) -> None:
-        """Saves outer weights and optimizer, what is under way, and residuals.
+        """Save outer weights, the outer optimizer, running averages, and residuals.
 
-        Every worker calls it, after the same step, and saves its own model and optimizer beside it:
-        between synchronisations they differ. Each writes ``path.diloco-RANK``, and residuals to
+        Every worker calls it after the same step, and also saves its own model and optimizer, which
+        differ between synchronizations. Each writes ``path.diloco-RANK``, and residuals to
         ``path.worker-RANK``, as :func:`hipress.tensorflow.save_states` does.
 
-        :raises HipressError: if it cannot be written; what was there is there still
+        Raises:
+            HipressError: If a file cannot be written. An existing file is then unchanged.
         """
         self._diloco.save(path)
 
     def load_states(self, path: str | os.PathLike[str]) -> None:
-        """Goes on from what :meth:`save_states` saved in a job of the same shape, bit for bit.
-        Every worker calls it, and loads its model and optimizer before.
+        """Restore the states that :meth:`save_states` saved in a job of the same shape.
 
-        :raises HipressError: for no file, one that is not whole or another job's
-        :raises ValueError: if it is of another model or outer optimizer
+        Training then continues bit for bit. Every worker calls it, and loads its model and
+        optimizer before.
+
+        Raises:
+            HipressError: If the file is missing, incomplete, or of another job.
+            ValueError: If it is of another model or outer optimizer.
         """
         self._diloco.load(path)
 
-    # As a callback of Keras's.
+    # Interface of Keras's callbacks.
 
     def set_model(self, model: keras.Model) -> None:
-        """:raises ValueError: for another model"""
+        """Check the model that Keras passes.
+
+        Raises:
+            ValueError: If it is another model.
+        """
         if model is not self._of:
             raise ValueError("this DiLoCo synchronises another model than the one that is trained")
         if (steps := getattr(model, "steps_per_execution", 1)) != 1:

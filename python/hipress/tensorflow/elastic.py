@@ -1,4 +1,4 @@
-"""Keras training that goes on when a worker dies, leaves or joins, with compressed gradients.
+"""Keras training that continues when a worker dies, leaves or joins, with compressed gradients.
 
 >>> import hipress.tensorflow.elastic as elastic
 >>> state = elastic.State(model, keras.optimizers.SGD(0.1), "onebit")
@@ -13,11 +13,11 @@
 ...         state.commit()
 >>> train(state)
 
-Or with ``model.compile(state.optimizer, loss, jit_compile=False)``, and ``model.fit(...,
-callbacks=[state.callback()])`` in the place of the loop, which then begins with the data of
-``state.step``. Started by ``hipress launch --elastic -n 4 python train.py``.
+Alternatively, use ``model.compile(state.optimizer, loss, jit_compile=False)``, and ``model.fit(...,
+callbacks=[state.callback()])`` instead of the loop. Its data then begins at ``state.step``. Start
+the script with ``hipress launch --elastic -n 4 python train.py``.
 
-With ``State(..., sync_every=H, outer_optimizer=outer)`` the workers synchronise weights every H
+With ``State(..., sync_every=H, outer_optimizer=outer)`` the workers synchronize weights every H
 steps (:class:`hipress.tensorflow.DiLoCo`), and views change only then.
 """
 
@@ -45,14 +45,19 @@ __all__ = ["State", "run"]
 
 
 def run(train: Callable[..., Any]) -> Callable[..., Any]:
-    """Makes a training function go on when workers die, leave or join.
+    """Make a training function continue when workers die, leave or join.
 
-    :param train: takes a :class:`State` first. It is called anew in each view, and goes on from
-        ``state.step``: what it has of its own is to depend on that, ``state.rank`` and
-        ``state.size``
-    :returns: a function with the same arguments and result
-    :raises hipress.elastic.ElasticError: if too few workers are left, for too long, or this process
-        has taken part in such training before
+    Args:
+        train: Function whose first argument is a :class:`State`. It is called in each view and
+            continues from ``state.step``. Its own variables must depend only on ``state.step``,
+            ``state.rank`` and ``state.size``.
+
+    Returns:
+        A function with the same arguments and result.
+
+    Raises:
+        hipress.elastic.ElasticError: If too few workers remain for too long, or this process has
+            taken part in such training before.
     """
 
     @functools.wraps(train)
@@ -61,35 +66,40 @@ def run(train: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return train(state, *args, **kwargs)
         except tf.errors.OpError as error:
-            # TensorFlow makes an error of its own of one in a tf.function.
+            # TensorFlow replaces an error in a tf.function by another one.
             raise state.failure or error from None
 
     return loop.run(named, ArraySession)
 
 
 class State(ArrayState):
-    """The state of a training job whose workers come and go.
+    """State of a training job whose workers may join and leave.
 
-    :param model: of Keras 3, built
-    :param optimizer: of Keras 3; it becomes ``state.optimizer``, which averages gradients over the
-        present view before it uses them. With ``sync_every`` it is the inner optimizer, which
-        averages nothing
-    :param compression: a codec's name; "auto", which chooses by itself, see :meth:`explain`; a
-        mapping with "type", its parameters, min_size (1024), topology, plan and warmup_steps; or a
-        :class:`hipress.CompressionConfig`
-    :param sync_every: H, to synchronise weights every H steps instead of gradients in each, see
-        :class:`hipress.tensorflow.DiLoCo`. A worker that dies or joins costs the
-        other workers none of the H steps
-    :param outer_optimizer: of Keras 3, a new one, with ``sync_every``
-    :param early_steps, early_sync_every, fragment_sync_delay, fragment_update_alpha: with
-        ``sync_every``, see :class:`hipress.tensorflow.DiLoCo`
-    :param check_every: steps between comparisons of all workers' weights, bit by bit; with
-        ``sync_every`` this and warmup_steps count outer steps
-    :param timeout: seconds to wait for enough workers, and for one that lives but is far behind;
-        longer than it takes to copy all to a worker that joins, and than three outer steps take
-    :param kept: more that a worker which joins copies: objects with ``state_dict()`` and
-        ``load_state_dict()``, and plain values, which become attributes
-    :raises ValueError: for what cannot be
+    Args:
+        model: A built Keras 3 model.
+        optimizer: A Keras 3 optimizer. It becomes ``state.optimizer``, which averages gradients
+            over the present view before it uses them. With ``sync_every`` it is the inner
+            optimizer, which averages nothing.
+        compression: A codec's name; "auto", which chooses automatically, see :meth:`explain`; a
+            mapping with "type", its parameters, min_size (1024), topology, plan and warmup_steps;
+            or a :class:`hipress.CompressionConfig`.
+        sync_every: H, to synchronize weights every H steps instead of gradients in each, see
+            :class:`hipress.tensorflow.DiLoCo`. When a worker dies or joins, the other workers lose
+            none of the H steps.
+        outer_optimizer: With ``sync_every``: a new Keras 3 optimizer.
+        early_steps: With ``sync_every``, see :class:`hipress.tensorflow.DiLoCo`.
+        early_sync_every: See ``early_steps``.
+        fragment_sync_delay: See ``early_steps``.
+        fragment_update_alpha: See ``early_steps``.
+        check_every: Steps between bitwise comparisons of all workers' weights. With ``sync_every``,
+            check_every and warmup_steps count outer steps.
+        timeout: Seconds to wait for enough workers, and for a slow one. It must be longer than a
+            copy of the state to a joining worker, and than three outer steps.
+        kept: Further state that a joining worker copies: objects with ``state_dict()`` and
+            ``load_state_dict()``, and plain values, which become attributes.
+
+    Raises:
+        ValueError: If an argument is invalid.
     """
 
     module = "hipress.tensorflow.elastic"
@@ -139,31 +149,34 @@ class State(ArrayState):
         self.keep(kept)
 
     def callback(self) -> keras.callbacks.Callback:
-        """Commits each batch of ``model.fit`` as a step."""
+        """Return a callback that commits each batch of ``model.fit`` as a step."""
         return _Commit(self)
 
     def sizes(self) -> dict[str, tuple[int, str]]:
-        """Elements and type of each gradient, by its variable's path."""
+        """Return elements and type of each gradient, by its variable's path."""
         variables = self.model.trainable_variables
         return {name_of(v): (int(np.prod(v.shape)), v.dtype) for v in variables}
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Shape of each gradient, by its variable's path."""
+        """Return the shape of each gradient, by its variable's path."""
         return {name_of(v): tuple(v.shape) for v in self.model.trainable_variables}
 
     def allows_feedback(self) -> bool:
-        """Whether the optimizer bears error feedback."""
+        """Return whether the optimizer supports error feedback."""
         return self._bears_feedback
 
     def settings(self) -> dict[str, str]:
-        """Texts that must be the same on all workers, by name."""
+        """Return texts that must be equal on all workers, by name."""
         about = [f"{name_of(v)} {tuple(v.shape)} {v.dtype}" for v in self.model.variables]
         optimizer = type(self.optimizer).__name__
         return {**super().settings(), "optimizer": optimizer, "model": "; ".join(about)}
 
     def state_dict(self) -> dict[str, Any]:
-        """All but the compression's part, for a checkpoint: NumPy arrays in the order of the
-        model's and the optimizer's variables, and more."""
+        """Return all state except that of compression, for a checkpoint.
+
+        It holds NumPy arrays in the order of the model's and the optimizer's variables, and further
+        values.
+        """
         return {
             **super().state_dict(),
             "model": [np.asarray(v) for v in self.model.variables],
@@ -171,15 +184,15 @@ class State(ArrayState):
         }
 
     def load_state_dict(self, saved: Mapping[str, Any]) -> None:
-        """Goes on from what :meth:`state_dict` returned, in a process that has the same model."""
+        """Restore the state that :meth:`state_dict` returned, in a process with the same model."""
         for of in ("model", "optimizer"):
             for variable, value in zip(getattr(self, of).variables, saved[of]):
-                if value is not None:  # of to_copy
+                if value is not None:  # to_copy leaves some out
                     variable.assign(value)
         super().load_state_dict(saved)
 
     def to_copy(self) -> dict[str, Any]:
-        """Return what a worker that joins or is behind must :meth:`copy`."""
+        """Return the state that a joining or late worker must :meth:`copy`."""
         found = self.state_dict()
         if self.outer_steps is not None:  # after an outer step the weights are the outer weights
             trained = {id(variable) for variable in self.model.trainable_variables}
@@ -189,15 +202,15 @@ class State(ArrayState):
         return found
 
     def weights(self) -> Iterable[tuple[str, memoryview]]:
-        """The bytes of the variables that are trained."""
+        """Yield names and bytes of the trained variables."""
         for variable in self.model.trainable_variables:
             yield name_of(variable), memoryview(np.array(variable).reshape(-1)).cast("B")
 
     def drop_gradients(self) -> None:
-        """Does nothing: gradients belong to the step that made them."""
+        """Do nothing: gradients belong to the step that made them."""
 
     def _averages(self, gradients: Sequence, variables: Sequence) -> list[tf.Tensor]:
-        """The averages over the present view; one ``tf.function`` serves all views."""
+        """Return the averages over the present view. One ``tf.function`` serves all views."""
         check_no_cond()
         check_not_compiled()
         names = [name_of(variable) for variable in variables]
@@ -237,20 +250,24 @@ class State(ArrayState):
         except HipressError as error:
             self.failure = error
             raise
-        self.applied = True  # whatever follows needs no other worker
+        self.applied = True  # the rest of the step needs no other worker
         self.session.applied()
         return [found[name] for name in names]
 
 
 class _Commit(keras.callbacks.Callback):
-    """Commits each batch of ``model.fit``."""
+    """Callback that commits each batch of ``model.fit``."""
 
     def __init__(self, state: State) -> None:
         super().__init__()
         self._state = state
 
     def set_model(self, model: keras.Model) -> None:
-        """:raises ValueError: if it makes several steps at once"""
+        """Check the model that Keras passes.
+
+        Raises:
+            ValueError: If it makes several steps at once.
+        """
         if (steps := getattr(model, "steps_per_execution", 1)) != 1:
             raise ValueError(
                 f"each batch is committed: model.compile must have steps_per_execution=1, not "

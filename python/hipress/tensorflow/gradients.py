@@ -1,4 +1,4 @@
-"""Sums all gradients of a step in one call, in eager mode and in a tf.function alike."""
+"""Sums of all gradients of a step in one call, in eager mode and in a tf.function."""
 
 from __future__ import annotations
 
@@ -18,16 +18,19 @@ from hipress.tensorflow.job import Job, join
 
 
 class Average:
-    """Averages gradients over the workers; residuals of compression are the node's.
+    """Average of gradients over the workers. The node holds the residuals of compression.
 
-    :param compression: a codec's name; a mapping with "type" and what else
-        ``kv.set_gradient_compression`` takes (parameters, min_size, topology, plan); or a
-        :class:`hipress.CompressionConfig`
-    :param op: "average" or "sum"
-    :param sparse_as_dense: turns tf.IndexedSlices into tensors, instead of refusing them
-    :param feedback: whether what uses the averages bears error feedback, for type "auto"
-    :raises ValueError: for another op, or if the job has another compression
-    :raises HipressError: for a type or parameter that is not allowed, or if somebody is missing
+    Args:
+        compression: A codec's name; a mapping with "type" and other arguments of
+            ``kv.set_gradient_compression`` (parameters, min_size, topology, plan); or a
+            :class:`hipress.CompressionConfig`.
+        op: "average" or "sum".
+        sparse_as_dense: Convert tf.IndexedSlices to tensors, instead of raising an error.
+        feedback: Whether the user of the averages supports error feedback, for type "auto".
+
+    Raises:
+        ValueError: For another op, or if the job has another compression.
+        HipressError: For an invalid type or parameter, or if a worker is missing.
     """
 
     def __init__(
@@ -44,10 +47,11 @@ class Average:
         self._op, self._sparse_as_dense = op, sparse_as_dense
 
     def __call__(self, gradients: Sequence, variables: Sequence) -> list:
-        """The averages (or sums), in the order of ``gradients``; None stays None.
+        """Return the averages (or sums), in the order of ``gradients``; None stays None.
 
-        :raises ValueError: in one sentence, for a gradient that cannot be sent
-        :raises HipressError: if a gradient is None on some workers only
+        Raises:
+            ValueError: For a gradient that cannot be sent.
+            HipressError: If a gradient is None on some workers only.
         """
         check_no_cond()
         tensors = [
@@ -74,9 +78,10 @@ class Average:
 
 
 def to_tensor(gradient, variable, sparse_as_dense: bool) -> tf.Tensor:
-    """A gradient as it is sent.
+    """Return a gradient in the form in which it is sent.
 
-    :raises ValueError: in one sentence, for one that cannot be
+    Raises:
+        ValueError: If it cannot be sent.
     """
     if not hasattr(variable, "assign"):
         raise ValueError(
@@ -98,7 +103,11 @@ def to_tensor(gradient, variable, sparse_as_dense: bool) -> tf.Tensor:
 
 
 def check_not_compiled() -> None:
-    """:raises ValueError: in a function that XLA compiles"""
+    """Check that the current function is not compiled by XLA.
+
+    Raises:
+        ValueError: If it is.
+    """
     graph = tf.compat.v1.get_default_graph()
     if not tf.executing_eagerly() and GraphOrParentsInXlaContext(graph):
         raise ValueError(
@@ -108,10 +117,14 @@ def check_not_compiled() -> None:
 
 
 def check_no_cond() -> None:
-    """:raises ValueError: in a tf.cond, or a function that one calls"""
+    """Check that the current function is not called in a tf.cond.
+
+    Raises:
+        ValueError: If it is.
+    """
     graph = tf.compat.v1.get_default_graph()
-    # Around this function of its own, Keras asks by a tf.cond, with steps_per_execution, whether
-    # there are data for another step: workers answer alike, as they must make the same steps.
+    # With steps_per_execution, Keras calls this function in a tf.cond, which tests for more data.
+    # Workers get the same answer, because they must make the same steps.
     while graph is not None and getattr(graph, "name", "") != "one_step_on_data":
         if isinstance(graph, CondBranchFuncGraph):
             raise ValueError(
@@ -122,13 +135,14 @@ def check_no_cond() -> None:
 
 
 class _Group:
-    """Gradients that travel together, with memory of their own, which the node uses in place.
+    """Gradients that are sent together, in memory that the node uses in place.
 
-    Some codecs have no code for a NaN or Inf, and would keep it in their residuals for good. So,
-    where gradients may be compressed, a worker that has one sends zeros, and a key of one element,
-    which is never compressed, says on how many workers that is so. Uncompressed sums show it.
+    Some codecs cannot encode a NaN or Inf, and would keep it in their residuals. If gradients may
+    be compressed, a worker that has one therefore sends zeros. A key of one element, which is never
+    compressed, counts these workers. Uncompressed sums contain the NaN or Inf themselves.
 
-    :param number: of that key
+    Args:
+        number: Number of that key.
     """
 
     def __init__(
@@ -143,11 +157,12 @@ class _Group:
         self._group = job.node.group(keys, arrays)
 
     def exchange(self, divisor: int, *gradients: np.ndarray) -> list[np.ndarray]:
-        """The sums over all workers, divided, in new memory, as TensorFlow keeps what it is given.
+        """Return the sums over all workers, divided, in new memory, because TensorFlow keeps it.
 
         All are NaN if gradients may be compressed and a worker has a NaN or Inf in one.
 
-        :raises HipressError: if the job has failed; the message names the node that died
+        Raises:
+            HipressError: If the job has failed. The message names the node that died.
         """
         for array, gradient in zip(self._arrays, gradients):
             array[...] = gradient
@@ -155,7 +170,7 @@ class _Group:
         if self._lost[0]:
             for array in self._arrays:
                 array[...] = 0
-        pending = self._group.pushpull()  # in which type "auto" may measure first
+        pending = self._group.pushpull()  # type "auto" may measure here first
         began = time.perf_counter()
         pending.wait()
         self._node.observe_results(self._group.keys, self._arrays, time.perf_counter() - began)
@@ -165,25 +180,26 @@ class _Group:
 
 
 def _is_finite(values: np.ndarray) -> bool:
-    """Whether there is no NaN or Inf in float32 or float16."""
-    if values.dtype == np.float16:  # of which NumPy's isfinite takes five times as long
+    """Return whether no element of a float32 or float16 array is NaN or Inf."""
+    if values.dtype == np.float16:  # NumPy's isfinite takes five times as long for float16
         return bool((values.view(np.uint16) & 0x7FFF).max() < 0x7C00)
     return bool(np.isfinite(values).all())
 
 
 class _Groups:
-    """A key for each variable, and the groups in which they are sent."""
+    """One key per variable, and the groups in which they are sent."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
         self._keys: dict[int, tuple[object, int]] = {}
-        """Variables and their keys, by id; while the variable is kept, its id is nobody else's."""
+        """Variables and their keys, by id. A kept variable's id is not reused."""
         self._initialised: set[int] = set()
         self._made: dict[tuple, _Group] = {}
 
     def of(self, gradients: list[tf.Tensor | None], variables: Sequence) -> _Group:
-        """The group of what is to be sent; all workers ask for new ones in the same order."""
-        # A gradient that is None has a number, too: those of others depend on no gradient.
+        """Return the group of a step's gradients. All workers request new groups in the same
+        order."""
+        # A None gradient also gets a number, so that numbers do not depend on gradients.
         keys = tuple(self._key(variable) for variable in variables)
         wanted = keys, tuple(gradient is None for gradient in gradients)
         if wanted not in self._made:
@@ -191,16 +207,17 @@ class _Groups:
         return self._made[wanted]
 
     def _make(self, keys: tuple, gradients: list, variables: Sequence) -> _Group:
-        # Whoever lacks a gradient would wait for other keys than the others: they compare names.
+        # Workers with different None gradients would wait for different keys, so names are
+        # compared.
         name = _name_of_all(gradients, variables)
         key = next(self._job.keys)
         self._job.node.init_array(key, np.zeros(1, np.float32), name, compress=False)
         if not self._job.compresses:
-            self._job.node.is_no_gradient(key)  # else it goes with the group, in each step
+            self._job.node.is_no_gradient(key)  # otherwise it is sent with the group, in each step
         where, arrays, new = [], [], []
         for i, gradient in enumerate(gradients):
             if gradient is None or 0 in (shape := tuple(variables[i].shape)):
-                continue  # the store knows no gradients of zero elements
+                continue  # the store does not support gradients of zero elements
             where.append(i)
             arrays.append(np.zeros(shape, gradient.dtype.as_numpy_dtype))
             if keys[i] not in self._initialised:
@@ -213,14 +230,14 @@ class _Groups:
 
     def _key(self, variable) -> int | None:
         if not hasattr(variable, "assign"):
-            return None  # a tensor, not a variable: its gradient is None, or was refused
+            return None  # a tensor, not a variable: its gradient is None, or an error was raised
         if id(variable) not in self._keys:
             self._keys[id(variable)] = variable, next(self._job.keys)
         return self._keys[id(variable)][1]
 
 
 def _name_of_all(gradients: list, variables: Sequence) -> str:
-    """A text that must be the same on all workers: the number of gradients, and which are None."""
+    """Return a text that must be equal on all workers: number of gradients, and the None ones."""
     without = [
         f"{i} {name_of(variable) if hasattr(variable, 'assign') else 'a tensor'}"
         for i, (gradient, variable) in enumerate(zip(gradients, variables))
@@ -236,5 +253,5 @@ def _groups(job: Job) -> _Groups:
 
 
 def name_of(variable) -> str:
-    """Keras's variables have a path, which says more than their name."""
+    """Return a variable's path if it is Keras's, otherwise its name."""
     return getattr(variable, "path", variable.name)

@@ -1,4 +1,4 @@
-"""Membership of this worker in the job: joined at the first call, left when the process ends."""
+"""Membership of this worker in the job: it joins at the first call and leaves at exit."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from hipress.runtime.node import HipressError, Node
 
 
 class _WorkerNode(Node):
-    """A node that shows type "auto" results, and tells whether optimizers bear feedback."""
+    """Node that reports the results of type "auto", and which optimizers support error feedback."""
 
     def __init__(self) -> None:
         super().__init__()
         self.compares_results = True
         self.feedback: list[bool] = []
-        """Whether each user of averages bears error feedback."""
+        """Whether a user of averages supports error feedback, per user."""
 
     def allows_feedback(self) -> bool:
         return all(self.feedback)
 
 
 class Job:
-    """The node and what the calls of this process share.
+    """The node and the state that the calls of this process share.
 
-    A process that no launcher started is a job of one: its gradients are its own averages.
+    A process without a launcher is a job of one worker, whose averages are its own gradients.
     """
 
     def __init__(self) -> None:
         self.node = _WorkerNode() if os.environ.get("DMLC_ROLE") else None
         self.keys = itertools.count()
-        """The numbers of keys, given out in the same order on all workers."""
+        """Numbers of keys, assigned in the same order on all workers."""
         self._compression: CompressionConfig | None = None
         self._initialised: list[int] = []
         self._states: list[bytes] | None = None
@@ -46,16 +46,17 @@ class Job:
         return self._compression is not None and self._compression.type != "none"
 
     def initialised(self, keys: Sequence[int]) -> None:
-        """Notes keys of gradients, in their order; loads what was saved of them.
+        """Record keys of gradients, in their order, and load their saved states.
 
-        :raises HipressError: if that does not fit them
+        Raises:
+            HipressError: If the states do not match them.
         """
         self._initialised.extend(keys)
         if self._states is not None:
             self._load(self._states, keys)
 
     def load_states(self, path: str | os.PathLike[str]) -> None:
-        """See :func:`load_states`."""
+        """Load states; see :func:`load_states`."""
         if self.node is None:
             return
         parts = states.read(self.node, path)
@@ -66,7 +67,7 @@ class Job:
         self._states = parts
 
     def _load(self, parts: list[bytes], keys: Sequence[int]) -> None:
-        # In runs: between them may be keys that were saved and are not used yet.
+        # Load consecutive numbers together: saved keys in between may not be in use yet.
         numbers = sorted(keys)
         begins = [n for n, before in zip(numbers, [None, *numbers]) if before != n - 1]
         ends = [n for n, after in zip(numbers, [*numbers[1:], None]) if after != n + 1]
@@ -76,11 +77,14 @@ class Job:
     def compress(
         self, wanted: str | Mapping[str, object] | CompressionConfig, feedback: bool = False
     ) -> None:
-        """Sets the job's compression, or checks that it is the one that is set.
+        """Set the job's compression, or check that it is already set to this one.
 
-        :param feedback: whether who asks bears error feedback
-        :raises ValueError: if it is another one
-        :raises HipressError: for a type or parameter that is not allowed
+        Args:
+            feedback: Whether the caller supports error feedback.
+
+        Raises:
+            ValueError: If the job has another compression.
+            HipressError: For an invalid type or parameter.
         """
         try:
             config = CompressionConfig.of(wanted)
@@ -99,7 +103,7 @@ class Job:
             )
 
     def leave(self) -> None:
-        """Leaves in peace, when all that was pushed is over."""
+        """Leave the job when all pushes have completed."""
         if self.node is not None:
             self.node.leave()
 
@@ -108,9 +112,10 @@ _job: Job | None = None
 
 
 def join() -> Job:
-    """The job of this process; the first call joins it.
+    """Return the job of this process, which the first call joins.
 
-    :raises HipressError: in one sentence, if the environment is wrong or somebody is missing
+    Raises:
+        HipressError: If the environment is wrong or a worker is missing.
     """
     global _job
     if _job is None:
@@ -119,62 +124,65 @@ def join() -> Job:
 
 
 def init() -> None:
-    """Joins the job and blocks until everybody is there; every other call does so, too.
+    """Join the job and block until all workers are present. Other functions also do so.
 
-    :raises HipressError: in one sentence, if the environment is wrong or somebody is missing
+    Raises:
+        HipressError: If the environment is wrong or a worker is missing.
     """
     join()
 
 
 def rank() -> int:
-    """The number of this worker, from 0."""
+    """Return the rank of this worker, from 0."""
     node = join().node
     return 0 if node is None else node.rank
 
 
 def size() -> int:
-    """The number of workers in the job."""
+    """Return the number of workers in the job."""
     node = join().node
     return 1 if node is None else node.num_workers
 
 
 def stats() -> dict[str, int]:
-    """Return bytes and messages so far, see :meth:`.Node.stats`; none in a job of one process."""
+    """Return bytes and messages so far, see :meth:`.Node.stats`, or {} in a job of one process."""
     node = join().node
     return {} if node is None else node.stats()
 
 
 def explain() -> Explanation:
-    """Why gradients are synchronised as they are, and what was measured; to be printed."""
+    """Return the reasons for the current method and the measurements, as a printable object."""
     node = join().node
     return Explanation("uncompressed, for there is one worker") if node is None else node.explain()
 
 
 def save_states(path: str | os.PathLike[str]) -> None:
-    """Saves what compression remembers: residuals, momentum of codecs, counts of random ones.
+    """Save the states of compression: residuals, momentum of codecs, counters of random ones.
 
-    Every worker calls it, after the same step, beside its checkpoint of model and optimizer. Each
-    writes ``path.worker-RANK``, at once; worker 0's holds the servers' part, too. Where nothing is
-    compressed there is nothing to save, and no file.
+    Every worker calls it after the same step, with its checkpoint of model and optimizer. Each
+    worker atomically writes ``path.worker-RANK``; worker 0's file also holds the servers' states.
+    Without compression no file is written.
 
-    :raises HipressError: if it cannot be written; what was there is there still
+    Raises:
+        HipressError: If the file cannot be written. An existing file is then unchanged.
     """
     node = join().node
     if node is not None:
-        states.save(node, path, 0, FIRST_KEY - 1)  # without what plans have measured
+        states.save(node, path, 0, FIRST_KEY - 1)  # without the plans' measurements
 
 
 def load_states(path: str | os.PathLike[str]) -> None:
-    """Loads what :func:`save_states` saved, in a job of the same shape.
+    """Load the states that :func:`save_states` saved in a job of the same shape.
 
-    The job then goes on with the same bits. Every worker calls it, before training; variables get
-    theirs when they are first used.
+    The job then continues bit for bit. Every worker calls it before training. Variables get their
+    states when they are first used.
 
-    :raises HipressError: for no file, one that is not whole, or another shape of job or variables
+    Raises:
+        HipressError: If the file is missing or incomplete, or the job's shape or variables differ.
     """
     join().load_states(path)
 
 
 def shutdown() -> None:
-    """Leaves the job in peace, as the end of the process does; after it nothing can be sent."""
+    """Leave the job, as the end of the process does. Nothing can be sent afterwards."""
     join().leave()

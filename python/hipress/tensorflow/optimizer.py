@@ -1,4 +1,4 @@
-"""An optimizer of Keras that averages gradients over the workers first."""
+"""Keras optimizer that averages gradients over the workers first."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from hipress.tensorflow.gradients import Average
 
 
 class _Distributed:
-    """A class that is put before an optimizer's own."""
+    """Class that precedes an optimizer's own class among its bases."""
 
     @classmethod
     def from_config(cls, *args, **kwargs):
-        """Makes one of the optimizer's own class, which averages nothing."""
+        """Make an optimizer of the original class, which averages nothing."""
         return cls.__mro__[2].from_config(*args, **kwargs)
 
     def apply(self, grads, trainable_variables=None):
         known = self._trainable_variables if trainable_variables is None else trainable_variables
         if len(known) != len(grads):
             if trainable_variables is None:
-                return super().apply(grads, None)  # Keras says what is wrong
+                return super().apply(grads, None)  # Keras raises the error
             raise ValueError(f"there are {len(grads)} gradients, and {len(known)} variables")
         if trainable_variables is not None and not self.built:
-            # Before what waits for the averages: TensorFlow lifts it out of a function.
+            # Build before waiting for averages: TensorFlow lifts this out of a function.
             self.build(list(trainable_variables))
         averages = self._hipress_average(list(grads), list(known))
-        # In a graph what needs no gradient, such as the count of steps, waits for them, too: if
-        # somebody has died there is no step.
+        # In a graph, operations that need no gradient, such as the count of steps, also wait for
+        # the averages: if a worker has died, there is no step.
         with tf.control_dependencies([each for each in averages if each is not None]):
             return super().apply(averages, trainable_variables)
 
@@ -44,25 +44,28 @@ def DistributedOptimizer(  # Horovod's name
     op: str = "average",
     sparse_as_dense: bool = False,
 ) -> keras.optimizers.Optimizer:
-    """Makes ``optimizer`` average gradients over the workers, compressed, before it uses them.
+    """Make ``optimizer`` average gradients over the workers, compressed, before it uses them.
 
     >>> optimizer = hvd.DistributedOptimizer(keras.optimizers.SGD(0.1), {"type": "tbq"})
     >>> model.compile(optimizer, "sparse_categorical_crossentropy", jit_compile=False)
 
-    It is the same object, with its state and its class's methods, and a saved model has the
-    optimizer that it was. All workers must make the same steps. With the policy mixed_float16 give
-    it a ``keras.optimizers.LossScaleOptimizer``: one around it, as ``model.compile`` makes, would
-    skip a step on one worker alone, and is refused in a graph.
+    The result is the same object, with its state and its class's methods. A saved model contains
+    the original optimizer. All workers must make the same steps. With the policy mixed_float16,
+    pass a ``keras.optimizers.LossScaleOptimizer``. One around the result, as ``model.compile``
+    makes it, would skip a step on one worker alone, and raises an error in a graph.
 
-    :param optimizer: one of Keras 3's
-    :param compression: "auto", which chooses by what workers measure and says why in
-        :func:`hipress.tensorflow.explain`; a codec's name; a mapping with "type" and what else
-        ``kv.set_gradient_compression`` takes (parameters, min_size, topology, plan); or a
-        :class:`hipress.CompressionConfig`
-    :param op: "average" or "sum"
-    :param sparse_as_dense: turns tf.IndexedSlices into tensors, instead of refusing them
-    :raises ValueError: in one sentence, for another optimizer or op, or a second compression
-    :raises HipressError: for a compression that is not allowed, or if somebody is missing
+    Args:
+        optimizer: A Keras 3 optimizer.
+        compression: "auto", which chooses by measurements and gives its reasons in
+            :func:`hipress.tensorflow.explain`; a codec's name; a mapping with "type" and other
+            arguments of ``kv.set_gradient_compression`` (parameters, min_size, topology, plan); or
+            a :class:`hipress.CompressionConfig`.
+        op: "average" or "sum".
+        sparse_as_dense: Convert tf.IndexedSlices to tensors, instead of raising an error.
+
+    Raises:
+        ValueError: For another optimizer or op, or a second compression.
+        HipressError: For an invalid compression, or if a worker is missing.
     """
     check_optimizer(optimizer)
     average = Average(compression, op, sparse_as_dense, bears_feedback(optimizer))
@@ -70,8 +73,11 @@ def DistributedOptimizer(  # Horovod's name
 
 
 def bears_feedback(optimizer: keras.optimizers.Optimizer) -> bool:
-    """Whether training bears residuals as it is: SGD does, as it adds gradients up, unless it clips
-    what residuals have saved up; of subclasses nothing is known."""
+    """Return whether an optimizer supports error feedback.
+
+    SGD does, because it adds gradients up, unless it clips accumulated residuals. Subclasses are
+    unknown and count as unsupported.
+    """
     clips = (optimizer.clipnorm, optimizer.clipvalue, optimizer.global_clipnorm)
     return (
         type(optimizer) is keras.optimizers.SGD
@@ -83,16 +89,17 @@ def bears_feedback(optimizer: keras.optimizers.Optimizer) -> bool:
 def averaging(
     optimizer: keras.optimizers.Optimizer, average: Callable[[list, list], list]
 ) -> keras.optimizers.Optimizer:
-    """Makes ``optimizer`` use what ``average`` makes of gradients and their variables.
+    """Make ``optimizer`` use the results of ``average`` on gradients and their variables.
 
-    :raises ValueError: for another optimizer
+    Raises:
+        ValueError: If it is not a Keras 3 optimizer.
     """
     check_optimizer(optimizer)
     kind = type(optimizer)
-    # Its name and module stay, so that Keras saves and loads it as what it is.
+    # Keep name and module, so that Keras saves and loads it as the original class.
     names = {"__module__": kind.__module__, "__qualname__": kind.__qualname__}
     made = type(kind.__name__, (_Distributed, kind), names)
-    if kind in GLOBAL_CUSTOM_NAMES:  # a class of the script's own, which saved models name so
+    if kind in GLOBAL_CUSTOM_NAMES:  # a class of the script, by which saved models name it
         GLOBAL_CUSTOM_NAMES[made] = GLOBAL_CUSTOM_NAMES[kind]
     object.__setattr__(optimizer, "__class__", made)
     object.__setattr__(optimizer, "_hipress_average", average)
@@ -100,7 +107,11 @@ def averaging(
 
 
 def check_optimizer(optimizer: object) -> None:
-    """:raises ValueError: for one that cannot average gradients, or be an inner optimizer"""
+    """Check that an optimizer can average gradients, or be an inner optimizer.
+
+    Raises:
+        ValueError: If it cannot.
+    """
     if not isinstance(optimizer, keras.optimizers.Optimizer):
         raise ValueError(f"optimizer must be one of Keras 3's, not a {type(optimizer).__name__}")
     if keras.backend.backend() != "tensorflow":

@@ -118,11 +118,11 @@ class Outer:
         self._optimizer.build(list(self._variables.values()))
 
     def step(self, fragment: Fragment) -> None:
-        """Change the outer weights by way of the variables."""
+        """Change the outer weights through the variables."""
         variables = [self._variables[name] for name in fragment.outer]
         for variable, values in zip(variables, fragment.outer.values()):
             variable.assign(_tensor(values))
-        # Optimizers count calls of apply(), and the outer steps of all fragments are one step.
+        # Optimizers count calls of apply(), but the outer steps of all fragments are one step.
         made = int(self._optimizer.iterations.numpy())
         self._optimizer.iterations.assign(max(0, made - (fragment.number > 0)))
         self._optimizer.apply([_tensor(fragment.mean[name]) for name in fragment.outer], variables)
@@ -150,5 +150,5 @@ class Outer:
 
 
 def _tensor(values: np.ndarray) -> tf.Tensor:
-    """A copy: TensorFlow may use the memory of an array that it is given, and ours changes."""
+    """Return a copy. TensorFlow may use an array's memory, and this one changes later."""
     return tf.convert_to_tensor(values.copy())

@@ -1,4 +1,4 @@
-"""The program of a server or scheduler: it sums and links, and needs no TensorFlow."""
+"""Program of a server or scheduler, which needs no TensorFlow."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from hipress.runtime.node import HipressError, Node
 
 
 def until_the_end() -> None:
-    """Serves until the job ends, then ends the process: 0 if all workers left in peace, else 1."""
-    # Waiting in native code, Python would not get to its own handler of Ctrl-C.
+    """Serve until the job ends, then exit with status 0 if all workers left normally, otherwise
+    1."""
+    # Python's own handler of Ctrl-C would not run while native code waits.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     name, status, node = os.environ["DMLC_ROLE"], 0, None
     try:
@@ -24,7 +25,7 @@ def until_the_end() -> None:
         print(f"hipress {name}: {error}", file=sys.stderr)
         status = 1
         if node is not None:
-            node.abort()  # not before the others have the news of what ended this node
+            node.abort()  # after the other nodes have received the reason for this node's end
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(status)  # native threads may still be at work, and are no longer needed
+    os._exit(status)  # native threads may still be running

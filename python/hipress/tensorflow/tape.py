@@ -1,4 +1,4 @@
-"""A gradient tape that averages gradients over the workers."""
+"""Gradient tape that averages gradients over the workers."""
 
 from __future__ import annotations
 
@@ -12,19 +12,25 @@ from hipress.tensorflow.gradients import Average
 
 
 class DistributedGradientTape:
-    """A ``tf.GradientTape`` whose gradients are the averages over all workers.
+    """``tf.GradientTape`` whose gradients are the averages over all workers.
 
     >>> with tf.GradientTape() as tape:
     ...     loss = loss_of(model(images), labels)
     >>> tape = hvd.DistributedGradientTape(tape, compression="onebit")
     >>> gradients = tape.gradient(loss, model.trainable_variables)
 
-    Or in the ``with`` itself. In eager mode or in a ``tf.function`` without jit_compile. Every
-    other attribute is the tape's, but for Jacobians, which are refused.
+    It may also be made in the ``with`` statement. It works in eager mode, and in a ``tf.function``
+    without jit_compile. Every other attribute is the tape's, except Jacobians, which raise an
+    error.
 
-    :param compression, op, sparse_as_dense: see :func:`DistributedOptimizer`
-    :raises ValueError: in one sentence, for another op or a second compression
-    :raises HipressError: for a compression that is not allowed, or if somebody is missing
+    Args:
+        compression: See :func:`DistributedOptimizer`.
+        op: See :func:`DistributedOptimizer`.
+        sparse_as_dense: See :func:`DistributedOptimizer`.
+
+    Raises:
+        ValueError: For another op or a second compression.
+        HipressError: For an invalid compression, or if a worker is missing.
     """
 
     def __init__(
@@ -39,7 +45,7 @@ class DistributedGradientTape:
         self._average = Average(compression, op, sparse_as_dense)
 
     def __getattr__(self, name: str) -> Any:
-        if name == "_tape":  # copy asks for attributes before there are any
+        if name == "_tape":  # copy reads attributes before any are set
             raise AttributeError(name)
         return getattr(self._tape, name)
 
@@ -51,15 +57,21 @@ class DistributedGradientTape:
         self._tape.__exit__(*exception)
 
     def jacobian(self, *_args: Any, **_options: Any) -> Any:
-        """:raises ValueError: always, as that of the tape would not be averaged"""
+        """Refuse Jacobians, which the tape would not average.
+
+        Raises:
+            ValueError: Always.
+        """
         raise ValueError("Jacobians are not averaged: take them from the tf.GradientTape itself")
 
     batch_jacobian = jacobian
 
     def gradient(self, target: Any, sources: Any, *args: Any, **options: Any) -> Any:
-        """The tape's gradients, averaged, in the structure of ``sources``, which are variables.
+        """Return the tape's gradients, averaged, in the structure of ``sources``, which are
+        variables.
 
-        :raises ValueError: in one sentence, for a gradient that cannot be sent
+        Raises:
+            ValueError: For a gradient that cannot be sent.
         """
         gradients = self._tape.gradient(target, sources, *args, **options)
         averages = self._average(tf.nest.flatten(gradients), tf.nest.flatten(sources))

@@ -1,15 +1,15 @@
-"""The butterfly: recursive halving, then doubling (Rabenseifner 2004; Thakur et al. 2005).
+"""Butterfly: recursive halving, then doubling (Rabenseifner 2004; Thakur et al. 2005).
 
-P, the greatest power of two up to N, workers take part. At each step partners, whose numbers differ
-in one bit, exchange the half of what they still sum that the other one is responsible for; then the
-results return the way the sums came. Seen from one partition that is a binomial tree to its owner:
-each worker decodes what it received, adds its own gradient, and encodes the sum with a residual of
-its own. The owner's payload goes back unchanged. Each of the other N-P workers hands its gradients
-to a neighbour before, and gets the results after.
+P, the greatest power of two up to N, workers take part. In each step, partners, whose numbers
+differ in one bit, exchange the half of their sums for which the other one is responsible. Then the
+results return on the paths of the sums. For one partition that is a binomial tree to its owner:
+each worker decodes the payload it received, adds its own gradient, and encodes the sum with a
+separate residual. The owner's payload returns unchanged. Each of the remaining N-P workers sends
+its gradients to a neighbor before, and gets the results after.
 
-Cost per gradient of m bytes: 2·log2 P steps, and 2 more if N > P; with P partitions or more, each
-of the P sends and receives 2(P-1)/P·m, and m more if it has such a neighbour. A worker encodes m
-and decodes at most 2m (3m with a neighbour).
+Cost per gradient of m bytes: 2·log2 P steps, and 2 more if N > P. With P partitions or more, each
+of the P workers sends and receives 2(P-1)/P·m, and m more if it has such a neighbor. A worker
+encodes m and decodes at most 2m (3m with a neighbor).
 """
 
 from __future__ import annotations
@@ -21,18 +21,21 @@ REDUCE, SHARE = 0, 1
 
 
 def fill(graph: Graph, request: GraphRequest) -> None:
-    """Adds the tasks; participant ``home + p`` owns partition p."""
+    """Add the tasks. Participant ``home + p`` owns partition p."""
     size = 1 << request.num_workers.bit_length() - 1
     spare = request.num_workers - size
-    # Ranks 0, 2, ... of the first 2·spare hand over to the rank after them.
+    # Ranks 0, 2, ... of the first 2·spare send their gradients to the next rank.
     ranks = [2 * i + 1 if i < spare else i + spare for i in range(size)]
     for p in range(len(graph.partitions)):
         _binomial(graph, p, ranks, spare, (request.home + p) % size)
 
 
 def _binomial(graph: Graph, p: int, ranks: list[int], spare: int, owner: int) -> None:
-    """Adds partition ``p``'s tasks; ``ranks`` are the participants', the first ``spare`` of which
-    have the rank before theirs as a neighbour, ``owner`` is the number of one."""
+    """Add the tasks of partition ``p``.
+
+    ``ranks`` are the participants' ranks. The first ``spare`` of them have the rank before theirs
+    as a neighbor. ``owner`` is the number of a participant.
+    """
     inputs: dict[int, list[tuple[int, int]]] = {rank: [(rank, GRADIENT)] for rank in ranks}
     summands = dict.fromkeys(ranks, 1)
     edges: list[tuple[int, int]] = []  # (from, to) of the sums, in order of the steps
@@ -57,7 +60,7 @@ def _binomial(graph: Graph, p: int, ranks: list[int], spare: int, owner: int) ->
     bit = len(ranks) // 2
     while bit:
         for i in range(len(ranks)):
-            # i still sums p, having agreed with the owner in all higher bits, but not in this one.
+            # i still sums p: it equals the owner in all higher bits, but not in this one.
             if (i ^ owner) & bit and (i ^ owner) < 2 * bit:
                 hand_over(ranks[i], ranks[i ^ bit])
         bit //= 2

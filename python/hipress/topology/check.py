@@ -1,9 +1,9 @@
-"""Proves a graph right without numbers.
+"""Proof that a graph is correct, without numbers.
 
-Every value is the multiset of contributions in it. A graph is right if, for every partition, every
-worker's output holds every worker's contribution exactly once, all workers decode the *same*
-encoded value (so they end bit-identical), every message that is sent is received, no two messages
-between the same nodes can be confused, and every encode knows how many contributions it encodes.
+Every value is the multiset of contributions in it. A graph is correct if, for every partition:
+every worker's output holds every worker's contribution exactly once; all workers decode the *same*
+encoded value (and so end bit-identical); every sent message is received; no two messages between
+the same nodes can be confused; and every encode has the right number of contributions.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from hipress.topology.graph import GRADIENT, PLAIN, Graph, Node, Op, Role
 
 
 class GraphError(AssertionError):
-    """A defect of a graph, in one sentence."""
+    """Defect of a graph."""
 
 
 class _Value:
-    """Contributions in a value, and the encode (node, task) it came out of, if any."""
+    """Contributions in a value, and the encode (node, task) that made it, if any."""
 
     def __init__(self, parts: Counter, encoded_by: tuple[Node, int] | None = None) -> None:
         self.parts = parts
@@ -26,9 +26,10 @@ class _Value:
 
 
 def check(graph: Graph) -> None:
-    """Checks a synchronous graph.
+    """Check a synchronous graph.
 
-    :raises GraphError: naming the node and partition where it goes wrong
+    Raises:
+        GraphError: If it has a defect. The message names the node and partition.
     """
     workers = sorted(node for node in graph.tasks if node.role == Role.WORKER)
     _check_partitions(graph)
@@ -92,7 +93,7 @@ def check(graph: Graph) -> None:
 
 
 def _check_partitions(graph: Graph) -> None:
-    """Partitions must tile the gradient."""
+    """Check that partitions tile the gradient."""
     at = 0
     for partition in sorted(graph.partitions, key=lambda p: p.offset):
         if partition.offset != at or partition.count < 1:

@@ -1,12 +1,12 @@
-"""Parameter servers inside the workers: a bipartite exchange, without processes of its own.
+"""Parameter servers inside the workers: a bipartite exchange without separate processes.
 
-Each partition has an owner among the workers. Every worker encodes it and sends it to the owner,
-who merges the N payloads (its own among them) in rank order, encodes the sum with a residual of its
-own and sends that one payload to all. With a server per worker in :mod:`hipress.topology.ps` the
-arithmetic is the same, bit for bit.
+Each partition has an owner among the workers. Every worker encodes it and sends it to the owner.
+The owner merges the N payloads (with its own) in rank order, encodes the sum with a separate
+residual, and sends that one payload to all workers. The arithmetic equals, bit for bit, that of
+:mod:`hipress.topology.ps` with a server per worker.
 
 Cost per gradient of m bytes on N workers: 2 steps; each worker sends and receives 2(N-1)/N·m, which
-is the least that an all-reduce can do. A worker encodes m(1 + 1/N), and decodes 2m: its part of all
+is the minimum of an all-reduce. A worker encodes m(1 + 1/N), and decodes 2m: its part of all
 payloads in one fused merge, and the result.
 """
 
@@ -17,17 +17,20 @@ from hipress.topology.topology import Cost, GraphRequest, Prices, Symmetry, Term
 
 
 def fill(graph: Graph, request: GraphRequest) -> None:
-    """Adds the tasks; partition p's owner is worker ``home + p``."""
+    """Add the tasks. Partition p's owner is worker ``home + p``."""
     owners = [(request.home + p) % request.num_workers for p in range(len(graph.partitions))]
     exchange(graph, request.num_workers, owners)
 
 
 def exchange(graph: Graph, num_workers: int, owners: list[int], spread: bool = True) -> None:
-    """Adds the tasks: every worker sends each partition to its owner, one of them, and back.
+    """Add the tasks: every worker sends each partition to its owner, a worker, and receives the
+    sum.
 
-    :param spread: each worker begins with the owner to its right, and each owner answers the worker
-        to its right first, so that not all send to the same one at the same time; what that buys,
-        and that no coordinator could buy more, is what ``python -m benchmarks collisions`` prints
+    Args:
+        spread: Whether each worker begins with the owner to its right, and each owner answers the
+            worker to its right first, so that not all send to the same one at the same time.
+            ``python -m benchmarks collisions`` prints the gain, and that a coordinator could not
+            gain more.
     """
     sent: dict[tuple[int, int], int] = {}
     for rank in range(num_workers):
@@ -55,9 +58,11 @@ def exchange(graph: Graph, num_workers: int, owners: list[int], spread: bool = T
 
 
 def cost(nodes: int, partitions: int, prices: Prices) -> Cost:
-    """The way leads to the owner and back; at its link N - 2 others' messages come before, each
-    time. A node that owns o of the partitions sends the K - o others, and N - 1 answers to each of
-    its own."""
+    """Return the cost of the path to the owner and back.
+
+    On its link, N - 2 messages of other workers precede it each time. A node that owns o of the
+    partitions sends the remaining K - o, and N - 1 answers for each owned one.
+    """
     owned = prices.owned(nodes, partitions)
     merge = prices.merge(nodes)
     return Cost(
@@ -70,7 +75,7 @@ def cost(nodes: int, partitions: int, prices: Prices) -> Cost:
 
 
 def published(nodes: int, partitions: int) -> Terms:
-    """The published terms, which are those of parameter servers."""
+    """Return the published terms, which are those of parameter servers."""
     return Terms(
         encode=min(partitions + 1, nodes),
         decode=min(nodes - 1 + partitions, 2 * (nodes - 1)),

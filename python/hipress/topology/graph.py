@@ -1,11 +1,11 @@
-"""The task graph of one gradient: what every node does to synchronise it, and in which order.
+"""Task graph of one gradient: each node's operations to synchronize it, and their order.
 
-A gradient of ``n`` elements is cut into partitions. Each node has a list of tasks; a task's inputs
-are earlier tasks of the same node (their results) or :data:`GRADIENT`, what the user pushed. A send
-on one node and the receive on its peer with the same partition and step are joined by the network.
+A gradient of ``n`` elements is partitioned. Each node has a list of tasks. A task's inputs are
+results of earlier tasks of the same node, or :data:`GRADIENT`, the pushed gradient. The network
+connects a send on one node with the receive on its peer that has the same partition and step.
 
 The graph is built once per key, in the same way on every worker, and is the only description of a
-topology: the native executor, the NumPy reference and the checker all read it.
+topology. The native executor, the NumPy reference and the checker all read it.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ import enum
 from dataclasses import dataclass, field
 
 GRADIENT = -1
-"""Stands among a task's inputs for the node's own gradient."""
+"""Input of a task that is the node's own gradient."""
 
 PLAIN = 0
-"""The ``num_summands`` of an ENCODE that never compresses, for links faster than codecs."""
+"""``num_summands`` of an ENCODE that never compresses, for links faster than codecs."""
 
 PARTITION_ELEMENTS = 256 * 1024
-"""Default partition: 1 MiB of float32, which codecs find in the cache where the network left it."""
+"""Default partition: 1 MiB of float32, small enough to be in the cache after it was received."""
 
 BLOCK = 64
-"""Cuts are multiples of this, the least common block of all codecs, so that compression can be
-switched on or changed at any time."""
+"""Elements of which partitions' sizes are multiples. It is the least common block of all codecs, so
+that compression can be changed at any time."""
 
 
 class Op(enum.IntEnum):
-    """The primitives; the numbers are those of ``src/casync/program.h``."""
+    """Primitives, with the numbers of ``src/casync/program.h``."""
 
     ENCODE = 0
     DECODE = 1
@@ -39,7 +39,7 @@ class Op(enum.IntEnum):
 
 
 class Role(enum.IntEnum):
-    """Roles of nodes; the numbers are those of ``src/common/types.h``."""
+    """Roles of nodes, with the numbers of ``src/common/types.h``."""
 
     SCHEDULER = 0
     SERVER = 1
@@ -48,14 +48,14 @@ class Role(enum.IntEnum):
 
 @dataclass(frozen=True, order=True)
 class Node:
-    """A member of the job: its role and its rank within that role, from 0."""
+    """Node of the job: its role and its rank within that role, from 0."""
 
     role: Role
     rank: int
 
     @property
     def packed(self) -> int:
-        """The id as one integer, as the C API takes it."""
+        """Id as one integer, as in the C API."""
         return int(self.role) << 16 | self.rank
 
     @staticmethod
@@ -68,12 +68,12 @@ class Node:
 
 
 def worker(rank: int) -> Node:
-    """Worker number ``rank``."""
+    """Return worker number ``rank``."""
     return Node(Role.WORKER, rank)
 
 
 def server(rank: int) -> Node:
-    """Server number ``rank``."""
+    """Return server number ``rank``."""
     return Node(Role.SERVER, rank)
 
 
@@ -87,14 +87,14 @@ class Partition:
 
 @dataclass(frozen=True)
 class Task:
-    """One step of one node.
+    """One task of one node.
 
-    ``inputs`` are indices into the node's task list, or GRADIENT; a MERGE adds them in that order.
-    ``peer`` is the other end of a SEND or RECV. ``step`` tells apart several sends of one partition
-    between the same two nodes. ``num_summands`` says of an ENCODE how many workers' gradients are
-    summed in its input (a codec's scale may depend on it: 2bit's threshold does), or that it is
-    PLAIN. ``no_upstream`` says of a RECV that its sender needs nothing from others, so only it can
-    be to blame for a wait.
+    ``inputs`` are indices into the node's task list, or GRADIENT. A MERGE adds them in that order.
+    ``peer`` is the other end of a SEND or RECV. ``step`` distinguishes sends of one partition
+    between the same two nodes. ``num_summands`` of an ENCODE is the number of workers' gradients in
+    its input, or PLAIN. A codec's scale may depend on it, as 2bit's threshold does. ``no_upstream``
+    of a RECV means that its sender needs nothing from other nodes, so that only the sender can
+    cause a wait.
     """
 
     op: Op
@@ -107,8 +107,11 @@ class Task:
 
     @property
     def of_gradient(self) -> bool:
-        """Whether an ENCODE encodes the node's own gradient. A sum goes by the codec's form for
-        sums, one of a single gradient, too: dgc's has no momentum, which the gradients had."""
+        """Whether an ENCODE encodes the node's own gradient.
+
+        A sum is encoded by the codec's form for sums, even if it is a sum of one gradient. dgc's
+        form has no momentum, because the gradients already include it.
+        """
         return self.inputs == (GRADIENT,)
 
 
@@ -116,8 +119,8 @@ class Task:
 class Graph:
     """Tasks of all nodes for a gradient of ``n`` elements.
 
-    ``per_worker`` marks an asynchronous graph: a server runs its tasks once per worker that pushes,
-    each on its own, and no replies are sent. ``plain`` makes every encode PLAIN: a gradient that is
+    ``per_worker`` marks an asynchronous graph: a server runs its tasks once per pushing worker,
+    separately, and no replies are sent. ``plain`` makes every encode PLAIN, for a gradient that is
     not worth compressing.
     """
 
@@ -127,9 +130,9 @@ class Graph:
     per_worker: bool = False
     plain: bool = False
     _own: dict[Node, list[bool]] = field(default_factory=dict, repr=False, compare=False)
-    """Per task: made of the node's own gradient alone."""
+    """Whether a task's result depends on the node's own gradient alone, per task."""
     _no_upstream: set[tuple] = field(default_factory=set, repr=False, compare=False)
-    """Messages of such values that were sent and not received yet."""
+    """Messages with such values that were sent but not yet received."""
 
     def add(
         self,
@@ -141,9 +144,9 @@ class Graph:
         step: int = 0,
         num_summands: int = 1,
     ) -> int:
-        """Appends a task to ``node``'s list and returns its index there.
+        """Append a task to ``node``'s list and return its index there.
 
-        Add a SEND before its RECV, so that it is known whether that has ``no_upstream``.
+        Add a SEND before its RECV, which gets its ``no_upstream`` from it.
         """
         tasks = self.tasks.setdefault(node, [])
         own = self._own.setdefault(node, [])
@@ -161,10 +164,10 @@ class Graph:
 
 
 def cut(begin: int, end: int, size: int, granularity: int = 1) -> list[Partition]:
-    """Cuts elements ``begin`` to ``end`` into partitions of at most about ``size`` elements.
+    """Partition elements ``begin`` to ``end`` into parts of at most about ``size`` elements.
 
-    The pieces are as equal as multiples of ``granularity`` (the codec's block, in elements) allow;
-    only the last may have another length.
+    The parts are as equal as multiples of ``granularity`` (the codec's block, in elements) allow.
+    Only the last may have another length.
     """
     count = end - begin
     if count <= 0:
@@ -176,5 +179,6 @@ def cut(begin: int, end: int, size: int, granularity: int = 1) -> list[Partition
 
 
 def cut_into(n: int, pieces: int) -> list[Partition]:
-    """Cuts ``n`` elements into ``pieces`` partitions, fewer if blocks of BLOCK do not suffice."""
+    """Partition ``n`` elements into ``pieces`` parts, or fewer if blocks of BLOCK do not
+    suffice."""
     return cut(0, n, -(-n // max(pieces, 1)), BLOCK)

@@ -1,14 +1,14 @@
-"""Two levels: the devices of a host among themselves first, then the hosts.
+"""Two levels: first the devices of each host, then the hosts.
 
-Workers ``h·D`` to ``h·D + D - 1`` are the devices of host h (the last may have fewer). A partition
-has one worker on each host that collects it there: the devices send it to that one uncompressed,
-since links inside a host are faster than codecs. The collectors then do among themselves what
-:mod:`.colocated` does: each encodes its host's sum, the partition's owner among them merges these
-in rank order, and its encoded result goes to the collectors and on to their devices.
+Workers ``h·D`` to ``h·D + D - 1`` are the devices of host h (the last host may have fewer). On each
+host, one worker collects a partition: the devices send it there uncompressed, because links inside
+a host are faster than codecs. The collectors then do among themselves what :mod:`.colocated` does:
+each encodes its host's sum, and the partition's owner among them merges these in rank order. The
+encoded result goes to the collectors and on to their devices.
 
 Cost per gradient of m bytes on H hosts of D devices: 4 steps. Between hosts, a host sends and
 receives 2(H-1)/H·m compressed bytes, over all its devices' links together, where colocated would
-send D times as much; inside a host each device sends and receives (D-1)/D·m uncompressed, then
+send D times as much. Inside a host each device sends and receives (D-1)/D·m uncompressed, then
 (D-1)/D·m compressed. A device encodes m/D + m/(D·H) and decodes at most 2m/D + m.
 """
 
@@ -21,7 +21,7 @@ INSIDE, BETWEEN, RESULT, SHARE = 0, 1, 2, 3
 
 
 def fill(graph: Graph, request: GraphRequest) -> None:
-    """Adds the tasks, with ``devices_per_host`` workers on each host."""
+    """Add the tasks, with ``devices_per_host`` workers on each host."""
     num_workers, devices_per_host = request.num_workers, request.devices_per_host
     hosts = [
         list(range(first, min(first + devices_per_host, num_workers)))
@@ -38,7 +38,7 @@ def fill(graph: Graph, request: GraphRequest) -> None:
 
 
 def _collect(graph: Graph, p: int, host: list[int], collector: int) -> int:
-    """The collector's encode of its host's sum."""
+    """Add a host's collection of a partition and return the collector's encode of the sum."""
     here = worker(collector)
     if len(host) == 1:
         return graph.add(here, Op.ENCODE, p, GRADIENT)
@@ -56,7 +56,7 @@ def _collect(graph: Graph, p: int, host: list[int], collector: int) -> int:
 def _between(
     graph: Graph, p: int, collectors: list[int], sums: list[int], owner: int, summands: int
 ) -> list[int]:
-    """Merges the hosts' sums at host ``owner``; returns each collector's task with the result."""
+    """Merge the hosts' sums at host ``owner``, and return each collector's task with the result."""
     at = worker(collectors[owner])
     values = list(sums)
     for host, rank in enumerate(collectors):

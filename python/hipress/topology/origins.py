@@ -8,7 +8,7 @@ from hipress.topology.graph import GRADIENT, PLAIN, Graph, Node, Op, Task
 
 
 def origins(graph: Graph) -> dict[tuple[Node, int], tuple[Node, int]]:
-    """The ENCODE, by node and index, that each payload of each node came out of."""
+    """Return the ENCODE, by node and index, that made each payload of each node."""
     sent = {
         (node, task.peer, task.partition, task.step): (node, task.inputs[0])
         for node, tasks in graph.tasks.items()
@@ -21,7 +21,7 @@ def origins(graph: Graph) -> dict[tuple[Node, int], tuple[Node, int]]:
             if task.op not in (Op.ENCODE, Op.RECV):
                 continue
             origin, source = (node, t), task
-            while source.op == Op.RECV:  # perhaps passed on by several
+            while source.op == Op.RECV:  # several nodes may pass it on
                 origin = sent[source.peer, origin[0], source.partition, source.step]
                 source = graph.tasks[origin[0]][origin[1]]
             found[node, t] = origin
@@ -29,8 +29,10 @@ def origins(graph: Graph) -> dict[tuple[Node, int], tuple[Node, int]]:
 
 
 def results(graph: Graph) -> set[tuple[Node, int]]:
-    """The ENCODEs whose payloads are decoded as results (a reduce-scatter has none: its results
-    are sums that nobody else needs)."""
+    """Return the ENCODEs whose payloads are decoded as results.
+
+    A reduce-scatter has none, because its results are local sums.
+    """
     origin = origins(graph)
     return {
         origin[node, task.inputs[0]]
@@ -41,9 +43,10 @@ def results(graph: Graph) -> set[tuple[Node, int]]:
 
 
 def first_encoders(tasks: Iterable[Task]) -> dict[int, int]:
-    """The first task of each partition that encodes something with this node's own gradient.
+    """Return the first task of each partition that encodes a value with this node's own gradient.
 
-    :param tasks: of one node
+    Args:
+        tasks: Tasks of one node.
     """
     found: dict[int, int] = {}
     has_own: set[int] = {GRADIENT}
@@ -56,7 +59,7 @@ def first_encoders(tasks: Iterable[Task]) -> dict[int, int]:
 
 
 def own_encoders(graph: Graph, partition: int) -> list[Task]:
-    """The ENCODEs of a partition that compress one node's own gradient by itself."""
+    """Return the ENCODEs of a partition that compress one node's own gradient alone."""
     return [
         task
         for tasks in graph.tasks.values()
@@ -69,9 +72,11 @@ def own_encoders(graph: Graph, partition: int) -> list[Task]:
 
 
 def residual_takers(graph: Graph, partition: int) -> list[Task]:
-    """The ENCODEs of a partition among which a residual of all nodes is dealt out: those of
-    :func:`own_encoders`; where only sums are compressed, each node's first with its own gradient,
-    which sends its share as it is."""
+    """Return the ENCODEs of a partition to which a residual of all nodes is distributed.
+
+    They are those of :func:`own_encoders`. If only sums are compressed, they are each node's first
+    ENCODE with its own gradient.
+    """
     own = own_encoders(graph, partition)
     if own:
         return own

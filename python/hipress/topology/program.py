@@ -22,10 +22,11 @@ VERSION = 2
 def flatten(
     graph: Graph, node: Node, at: Callable[[int], int] = lambda element: element
 ) -> np.ndarray:
-    """``node``'s program as a one-dimensional int64 array.
+    """Return ``node``'s program as a one-dimensional int64 array.
 
-    :param at: where in the gradient's memory an element of the gradient is, in elements; those of
-        one partition lie behind one another
+    Args:
+        at: Function that returns the position of an element of the gradient in its memory, in
+            elements. Elements of one partition are adjacent.
     """
     tasks = graph.tasks.get(node, [])
     head = [VERSION, int(graph.per_worker), len(graph.partitions), len(tasks)]

@@ -1,13 +1,13 @@
-"""The parameter-server topology, with servers in processes of their own.
+"""Parameter servers in separate processes.
 
-Each partition lives on one server. Per partition: every worker encodes and sends it; the server
-merges the N payloads in rank order, applies the optimizer if it has one, encodes the result with a
-residual of its own, and sends the same payload to all workers, who decode it. All workers thus end
+Each partition is on one server. Every worker encodes a partition and sends it. The server merges
+the N payloads in rank order, applies the optimizer if it has one, encodes the result with a
+separate residual, and sends the same payload to all workers, which decode it. All workers thus end
 with the same bits, and both directions are compressed.
 
 Cost per gradient of m bytes on N workers and S servers: 2 steps; a worker sends m and receives m; a
-server sends and receives N·m/S. Two encodes and two decodes lie on the critical path, the server's
-decode being one fused pass over N payloads.
+server sends and receives N·m/S. Two encodes and two decodes are on the critical path. The server's
+decode is one fused pass over N payloads.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from hipress.topology.topology import GraphRequest, Symmetry, Topology
 
 
 def place(request: GraphRequest) -> tuple[list[Partition], list[int]]:
-    """Partitions of a gradient, and the server of each.
+    """Return the partitions of a gradient, and the server of each.
 
-    A small gradient goes whole to server ``home``; a big one is cut into one contiguous shard per
-    server (an optimizer then sees one array per key and server), and each shard into partitions.
-    One whose number of partitions is given is cut into that many, spread over the servers, whatever
-    its size.
+    A small gradient is on server ``home`` as a whole. A large one has one contiguous shard per
+    server, so that an optimizer sees one array per key and server. Each shard is partitioned
+    further. A gradient with a given number of partitions has exactly these, spread over the
+    servers, whatever its size.
     """
     n, num_servers, home = request.n, request.num_servers, request.home
     if request.partitions is not None:
         cuts = cut_into(n, request.partitions)
-        used = min(len(cuts), num_servers)  # neighbours share a server: its shard is one array
+        used = min(len(cuts), num_servers)  # neighbors share a server, whose shard is one array
         return cuts, [(home + p * used // len(cuts)) % num_servers for p in range(len(cuts))]
     if n < request.bigarray_bound or num_servers == 1:
         shards = {home % num_servers: Partition(0, n)}
@@ -55,10 +55,10 @@ def place(request: GraphRequest) -> tuple[list[Partition], list[int]]:
 
 
 def fill(graph: Graph, request: GraphRequest) -> None:
-    """Adds the tasks.
+    """Add the tasks.
 
-    With ``sync=False`` a server applies each worker's push as it comes and sends no replies;
-    workers fetch the weights when they pull.
+    With ``sync=False`` a server applies each worker's push when it arrives and sends no replies.
+    Workers fetch the weights when they pull.
     """
     num_workers, sync = request.num_workers, request.sync
     for p, owner in enumerate(place(request)[1]):
@@ -90,7 +90,7 @@ TOPOLOGY = Topology(
     asynchronous=True,
     encodes_each=True,
     symmetry=Symmetry.EXCHANGE,
-    # Simulated and planned for with a server beside each worker.
+    # Plans and simulations assume a server on each worker's host.
     cost=colocated.cost,
     published=colocated.published,
 )

@@ -1,9 +1,9 @@
-"""Runs a graph in NumPy: what every executor must equal, bit for bit.
+"""Execution of a graph in NumPy, which every executor must equal bit for bit.
 
-Codecs are :class:`hipress.Compressor` objects, one per task that encodes, so residuals lie where
-the graph says they do. A MERGE of payloads that one codec made is that codec's own fused sum, in
-the order of the inputs; any other mixture (a payload and a gradient, payloads of several scales) is
-decoded and added one by one, in float32, in that order.
+Codecs are :class:`hipress.Compressor` objects, one per encode task, so residuals are where the
+graph has them. A MERGE of payloads of one codec is that codec's fused sum, in the order of the
+inputs. Any other mixture (a payload and a gradient, payloads of several scales) is decoded and
+added one by one, in float32, in that order.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hipress.topology.graph import GRADIENT, PLAIN, Graph, Node, Op, Role, Task
 
 
 def compression(type: str, **params: object) -> Callable[[Node, Task], Compressor | None]:
-    """Makes compressors of compression parameters as a store does, one for each ENCODE.
+    """Return a function that makes compressors from a store's parameters, one for each ENCODE.
 
     >>> run = Reference(graph, compression("2bit", threshold=0.5))
     """
@@ -36,11 +36,12 @@ def compression(type: str, **params: object) -> Callable[[Node, Task], Compresso
 
 
 class Reference:
-    """A graph's state across iterations.
+    """State of a graph across iterations.
 
-    :param graph: of a gradient of ``n`` elements
-    :param codec: makes the compressor of one task that encodes, or None where it is not compressed;
-        see :func:`compression`
+    Args:
+        graph: Graph of a gradient of ``n`` elements.
+        codec: Function that returns the compressor of an encode task, or None if it is
+            uncompressed; see :func:`compression`.
     """
 
     def __init__(self, graph: Graph, codec: Callable[[Node, Task], Compressor | None]) -> None:
@@ -53,10 +54,13 @@ class Reference:
         }
 
     def step(self, gradients: dict[Node, np.ndarray]) -> dict[Node, np.ndarray]:
-        """One iteration: the synchronised gradient of every worker.
+        """Run one iteration and return the synchronized gradient of every worker.
 
-        :param gradients: float32 of shape (n,) per worker
-        :raises RuntimeError: if the graph waits for itself (a deadlock)
+        Args:
+            gradients: float32 of shape (n,) per worker.
+
+        Raises:
+            RuntimeError: If the graph waits for itself (a deadlock).
         """
         graph = self.graph
         results: dict[Node, dict[int, object]] = {node: {} for node in graph.tasks}
@@ -104,11 +108,11 @@ class Reference:
         if task.op == Op.DECODE:
             outputs[node][here] = _dense(inputs[0])
             return None
-        return _dense(inputs[0])  # UPDATE without an optimizer
+        return _dense(inputs[0])  # an UPDATE without an optimizer
 
 
 class _Payload(NamedTuple):
-    """An encoded partition and what encoded it."""
+    """Encoded partition and its encoder."""
 
     data: bytes
     codec: Compressor

@@ -1,11 +1,12 @@
-"""The ring: each partition goes around once to be summed, and once more to be told to all.
+"""Ring: each partition goes around once to be summed, and once more as the result.
 
 Partition p starts at worker ``home + p``, which encodes its gradient and sends it to its right
-neighbour. Each of the others decodes what it receives, adds its own gradient, and encodes the sum
-with a residual of its own. The last of them holds the result; its payload goes around unchanged.
+neighbor. Each further worker decodes the payload it receives, adds its own gradient, and encodes
+the sum with a separate residual. The last worker has the result, and its payload goes around
+unchanged.
 
-Cost per gradient of m bytes on N workers: 2(N-1) steps; with N partitions or more, each worker
-sends and receives 2(N-1)/N·m, to one neighbour and from one neighbour. A worker encodes m, which
+Cost per gradient of m bytes on N workers: 2(N-1) steps. With N partitions or more, each worker
+sends and receives 2(N-1)/N·m, to one neighbor and from one neighbor. A worker encodes m, which
 happens N times in a row between a partition's start and its end, and decodes m(N-1)/N + m.
 """
 
@@ -18,7 +19,7 @@ REDUCE, SHARE = 0, 1
 
 
 def fill(graph: Graph, request: GraphRequest) -> None:
-    """Adds the tasks; partition p starts at worker ``home + p``."""
+    """Add the tasks. Partition p starts at worker ``home + p``."""
     workers = request.num_workers
     for p in range(len(graph.partitions)):
         ranks = [(request.home + p + hop) % workers for hop in range(workers)]
@@ -26,7 +27,7 @@ def fill(graph: Graph, request: GraphRequest) -> None:
 
 
 def around(graph: Graph, p: int, ranks: list[int]) -> None:
-    """Adds partition ``p``'s tasks, around the ring ``ranks``, beginning at its first."""
+    """Add partition ``p``'s tasks around the ring ``ranks``, from its first rank."""
     payload = graph.add(worker(ranks[0]), Op.ENCODE, p, GRADIENT)
     for summands, (left, rank) in enumerate(zip(ranks, ranks[1:]), 2):
         graph.add(worker(left), Op.SEND, p, payload, peer=worker(rank), step=REDUCE)
@@ -43,7 +44,8 @@ def around(graph: Graph, p: int, ranks: list[int]) -> None:
 
 
 def cost(nodes: int, partitions: int, prices: Prices) -> Cost:
-    """The cost: every hop of a sum adds and encodes, none of a result waits for a codec."""
+    """Return the cost. Every hop of a sum adds and encodes; no hop of a result waits for a
+    codec."""
     hop = prices.add(1) + prices.encode
     return Cost(
         codec=prices.encode + (nodes - 1) * hop + prices.decode,
@@ -55,7 +57,7 @@ def cost(nodes: int, partitions: int, prices: Prices) -> Cost:
 
 
 def published(nodes: int, partitions: int) -> Terms:
-    """The published terms, however many partitions there are."""
+    """Return the published terms, which do not depend on the number of partitions."""
     del partitions
     return Terms(encode=nodes, decode=nodes, merge=nodes - 1, step=2 * (nodes - 1))
 

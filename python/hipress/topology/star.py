@@ -1,10 +1,10 @@
-"""A star: one worker merges everything.
+"""Star: one worker merges everything.
 
-As :mod:`.colocated` with worker 0 the owner of every partition: for a hub with a link
-that is N times as fast, or for jobs so small that only the number of steps counts.
+It equals :mod:`.colocated` with worker 0 as the owner of every partition. It suits a hub with a
+link that is N times as fast, or jobs so small that only the number of steps counts.
 
-Cost per gradient of m bytes on N workers: 2 steps; the hub sends and receives (N-1)·m, the others m
-each way. The hub decodes N·m.
+Cost per gradient of m bytes on N workers: 2 steps; the hub sends and receives (N-1)·m, and every
+other worker m each way. The hub decodes N·m.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ HUB = 0
 
 
 def fill(graph: Graph, request: GraphRequest) -> None:
-    """Adds the tasks; ``home`` plays no part."""
+    """Add the tasks. ``home`` is ignored."""
     exchange(graph, request.num_workers, [HUB] * len(graph.partitions))
 
 

@@ -31,17 +31,18 @@ FILES = (
     "star",
     "hierarchical",
 )
-"""Modules of this package that define a topology. The first that fits a job, with or without
-servers, is the one that it takes if it does not choose."""
+"""Modules of this package that define a topology. The default of a job is the first one that
+matches its use of servers."""
 
 TOPOLOGIES: dict[str, Topology] = {}
-"""Every topology by its name in ``compression_params={'topology': ...}`` and ``--topo``."""
+"""All topologies, by their names in ``compression_params={'topology': ...}`` and ``--topo``."""
 
 
 def register(topology: Topology) -> None:
-    """Makes a topology known by its name, wherever one can be chosen.
+    """Register a topology under its name.
 
-    :raises ValueError: if there is one of that name, or it is no name
+    Raises:
+        ValueError: If the name exists or is invalid.
     """
     name = topology.name
     if name.lower().split() != [name] or name == "auto" or name in TOPOLOGIES:
@@ -54,20 +55,21 @@ for _file in FILES:
 
 
 def names(servers: bool | None = None) -> list[str]:
-    """Return all names, or with ``servers`` the names of those that need servers, or do not."""
+    """Return all names, or those of topologies that need servers (True) or do not (False)."""
     return [n for n, t in TOPOLOGIES.items() if servers is None or t.needs_servers == servers]
 
 
 def either(choices: Iterable[str]) -> str:
-    """Names as a sentence has them: "ps, ring or tree"."""
+    """Return names as text: "ps, ring or tree"."""
     *others, last = choices
     return f"{', '.join(others)} or {last}" if others else last
 
 
 def named(topology: str) -> str:
-    """The registered name for ``topology``, however it is capitalised (``PS``, ``Ring``).
+    """Return the registered name of ``topology`` in any capitalization (``PS``, ``Ring``).
 
-    :raises ValueError: listing the names there are
+    Raises:
+        ValueError: If there is none. The message lists the existing names.
     """
     name = str(topology).lower()
     if name not in TOPOLOGIES:
@@ -76,22 +78,22 @@ def named(topology: str) -> str:
 
 
 def default(num_servers: int) -> str:
-    """The topology of a job that does not choose one."""
+    """Return the topology of a job that does not choose one."""
     return names(servers=num_servers > 0)[0]
 
 
 def among_workers(topology: str) -> str:
-    """The name of ``topology`` in a job that never has servers: "ps" is "colocated" there, whose
-    workers are the servers.
+    """Return the name of ``topology`` in a job without servers, where "ps" is "colocated".
 
-    :raises ValueError: listing the names there are
+    Raises:
+        ValueError: If there is none. The message lists the existing names.
     """
     name = named(topology)
     return TOPOLOGIES[name].among_workers or name
 
 
 def that_encode_each() -> str:
-    """Return the topologies that encode each worker's own gradient, as a list in words."""
+    """Return the topologies that encode each worker's own gradient, as text."""
     return either(
         f"{name} with one device for each host" if topology.needs_devices_per_host else name
         for name, topology in TOPOLOGIES.items()
@@ -102,12 +104,14 @@ def that_encode_each() -> str:
 def build(
     topology: str, n: int, num_workers: int, num_servers: int = 0, **options: object
 ) -> Graph:
-    """The graph of one gradient of ``n`` elements.
+    """Return the graph of one gradient of ``n`` elements.
 
-    :param options: the other fields of a :class:`.GraphRequest`: ``home``,
-        ``partition_elements``, ``partitions``, ``bigarray_bound``, ``sync``,
-        ``devices_per_host`` and ``compress``
-    :raises ValueError: in one sentence, for what cannot be
+    Args:
+        options: Other fields of a :class:`.GraphRequest`: ``home``, ``partition_elements``,
+            ``partitions``, ``bigarray_bound``, ``sync``, ``devices_per_host`` and ``compress``.
+
+    Raises:
+        ValueError: If the request is invalid.
     """
     request = GraphRequest(n, num_workers, num_servers, **options)  # type: ignore[arg-type]
     chosen = TOPOLOGIES[named(topology)]

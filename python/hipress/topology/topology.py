@@ -1,7 +1,7 @@
-"""A topology's description, told once: for building its graphs, for plans and for simulations.
+"""Description of a topology, for building its graphs, for plans and for simulations.
 
-A file of a topology ends by defining one :class:`Topology`; :mod:`.topologies` knows them
-all by name.
+A file of a topology ends by defining one :class:`Topology`. :mod:`.topologies` finds all of them by
+name.
 """
 
 from __future__ import annotations
@@ -16,45 +16,46 @@ BIGARRAY_BOUND = 1_000_000
 """Keys of at least this many elements are split over all servers (MXNET_KVSTORE_BIGARRAY_BOUND)."""
 
 MIN_PARTITION_ELEMENTS = 16 * 1024
-"""Serverless topologies spread a gradient over the workers unless the pieces fall below this: 64
-KiB of float32, where messages begin to cost more than their bytes."""
+"""Smallest pieces over which serverless topologies spread a gradient: 64 KiB of float32. In smaller
+messages the fixed costs exceed those of their bytes."""
 
 
 @dataclass(frozen=True)
 class GraphRequest:
-    """A job, and one gradient of ``n`` elements in it, for which a graph is built."""
+    """Job, and one gradient of ``n`` elements in it, for which a graph is built."""
 
     n: int
     num_workers: int
     num_servers: int = 0
     home: int = 0
-    """Counts the job's keys; small gradients are spread over the nodes by it."""
+    """Number of the key in the job, by which small gradients are spread over the nodes."""
     partition_elements: int = PARTITION_ELEMENTS
-    """About the most elements of a partition."""
+    """Approximate largest number of elements of a partition."""
     partitions: int | None = None
-    """Cut into exactly so many instead (fewer if blocks of 64 do not suffice)."""
+    """Exact number of partitions instead, or fewer if blocks of 64 do not suffice."""
     bigarray_bound: int = BIGARRAY_BOUND
-    """With servers: keys of fewer elements live whole on one of them."""
+    """Elements below which a key is on one server as a whole."""
     sync: bool = True
-    """False: each push takes effect at once; for topologies with an asynchronous mode."""
+    """If False, each push takes effect at once; for topologies with an asynchronous mode."""
     devices_per_host: int = 1
-    """Workers on each host, consecutive ranks; for topologies that tell hosts apart."""
+    """Workers on each host, with consecutive ranks; for topologies that distinguish hosts."""
     compress: bool = True
-    """False: nothing of the gradient is ever compressed."""
+    """If False, the gradient is never compressed."""
 
 
 class Symmetry(enum.Enum):
-    """Patterns in which all hosts do the same at the same time: one is simulated for all."""
+    """Patterns in which all hosts do the same at the same time, so that one is simulated for
+    all."""
 
     RING = enum.auto()
     """Each part goes around, from every host to the next."""
     EXCHANGE = enum.auto()
-    """Each host owns a part, which all others send to it and get back."""
+    """Each host owns a part, which all other hosts send to it and receive back."""
 
 
 @dataclass(frozen=True)
 class Prices:
-    """Seconds that codecs take for one partition on one node."""
+    """Seconds of codecs for one partition on one node."""
 
     encode: float
     decode: float
@@ -63,29 +64,31 @@ class Prices:
     add: Callable[[int], float]
     """Seconds of adding so many payloads to the node's own gradient."""
     together: bool = False
-    """Many small gradients are pushed at a time."""
+    """Whether many small gradients are pushed together."""
 
     def owned(self, nodes: int, partitions: int) -> float:
-        """Partitions that the busiest node owns: of many gradients, whose owners differ, an equal
-        share."""
+        """Return the number of partitions that the busiest node owns.
+
+        If many gradients have different owners, it is an equal share.
+        """
         return partitions / nodes if self.together else -(-partitions // nodes)
 
 
 @dataclass(frozen=True)
 class Cost:
-    """The cost of synchronising a gradient, in codec time and messages of a partition each."""
+    """Cost of synchronizing a gradient, in codec time and messages of a partition each."""
 
     codec: float
-    """Seconds of codecs on one partition's way, over all nodes that it leads through."""
+    """Seconds of codecs on one partition's path, over all nodes on it."""
     steps: int
-    """Messages on that way, one after the other: each arrives a latency after it was sent."""
+    """Number of consecutive messages on that path. Each arrives a latency after it was sent."""
     wires: int
-    """Times that a message is waited for to pass a link on that way: of one's own, or of others
-    that come to the same place before it."""
+    """Number of waits on that path for a message to pass a link: the partition's own, or an earlier
+    one of other nodes."""
     busy: float
     """Seconds of codecs on the busiest node, for all partitions."""
     messages: float
-    """Messages of the busiest node, in each direction, for all partitions."""
+    """Number of messages of the busiest node, in each direction, for all partitions."""
 
 
 @dataclass(frozen=True)
@@ -106,8 +109,11 @@ def cuts_for(
     partition_elements: int = PARTITION_ELEMENTS,
     partitions: int | None = None,
 ) -> list[Partition]:
-    """Cuts ``n`` elements as a serverless topology does: into ``partitions``, or, if that is None,
-    into equal parts for all workers of at most about ``partition_elements``."""
+    """Partition ``n`` elements as a serverless topology does.
+
+    The number of parts is ``partitions``. If that is None, there are equal parts for all workers,
+    of at most about ``partition_elements``.
+    """
     if partitions is None:
         partitions = -(-n // max(partition_elements, 1))
         if partitions < num_workers:
@@ -123,37 +129,37 @@ def _cut(request: GraphRequest) -> list[Partition]:
 
 @dataclass(frozen=True)
 class Topology:
-    """A way for gradients to travel: its name, what it can and needs, how its graphs are built."""
+    """Topology: its name, its abilities and needs, and the builder of its graphs."""
 
     name: str
-    """The name in ``compression_params={'topology': ...}`` and ``--topo``; small letters."""
+    """Name in ``compression_params={'topology': ...}`` and ``--topo``, in small letters."""
     summary: str
-    """One line: what it is, and its steps."""
+    """Description in one line, with its steps."""
     fill: Callable[[Graph, GraphRequest], None]
-    """Adds the tasks of all nodes to a graph that has partitions and no tasks yet."""
+    """Function that adds the tasks of all nodes to a graph with partitions and without tasks."""
     cut: Callable[[GraphRequest], list[Partition]] = _cut
-    """Cuts the gradient into partitions."""
+    """Function that partitions the gradient."""
     needs_servers: bool = False
-    """Whether it needs server processes; the others use workers only."""
+    """Whether it needs server processes. Other topologies use workers only."""
     among_workers: str = ""
-    """The topology that does the same with servers inside the workers, if this one needs some."""
+    """Topology that does the same with servers inside the workers, if this one needs servers."""
     asynchronous: bool = False
     """Whether ``sync=False`` is possible."""
     needs_devices_per_host: bool = False
-    """Whether it must be known how many workers share a host."""
+    """Whether it needs the number of workers per host."""
     encodes_each: bool = False
     """Whether every worker's own gradient is encoded by itself, so that all of it gets a codec's
-    momentum: what is encoded in a sum gets none. Said of one device on each host where it matters
-    how many there are: several are summed before."""
+    momentum. Sums get none. If it depends on the devices per host, this is for one device: several
+    are summed before."""
     symmetry: Symmetry | None = None
-    """The pattern by which one host stands for all in a simulation; None: it cannot."""
+    """Pattern by which one host represents all in a simulation; None: not possible."""
     cost: Callable[[int, int, Prices], Cost] | None = None
-    """The cost of N >= 2 nodes and K partitions by measured profiles; None: no plan can be made."""
+    """Function for the cost of N >= 2 nodes and K partitions; None: no plan can be made."""
     published: Callable[[int, int], Terms] | None = None
-    """The same by the published profile."""
+    """Function for the published profile's terms."""
 
     def build(self, request: GraphRequest) -> Graph:
-        """Return the graph of one gradient; :func:`.topologies.build` checks the request."""
+        """Return the graph of one gradient. :func:`.topologies.build` checks the request."""
         graph = Graph(
             request.n, self.cut(request), per_worker=not request.sync, plain=not request.compress
         )
@@ -161,6 +167,6 @@ class Topology:
         return graph
 
     def encodes_each_of(self, devices_per_host: int) -> bool:
-        """:attr:`encodes_each` with so many devices on a host."""
+        """Return :attr:`encodes_each` for a number of devices per host."""
         alone = not self.needs_devices_per_host or devices_per_host == 1
         return self.encodes_each and alone

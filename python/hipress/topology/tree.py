@@ -1,14 +1,14 @@
-"""A double binary tree: sums go up, the result comes down.
+"""Double binary tree: sums go up, the result comes down.
 
 Two trees take turns over the partitions, built so that no worker is an inner node of both (Sanders,
 Speck and Traeff, "Two-tree algorithms for full bandwidth broadcast, reduction and scan", 2009; also
-NCCL's). Leaves encode their gradient; an inner node decodes what its children send, adds its own
-gradient between them, in order, and encodes the sum with a residual of its own. The root's payload
-goes down unchanged.
+NCCL's). Leaves encode their gradient. An inner node decodes the payloads of its children, adds its
+own gradient between them, in order, and encodes the sum with a separate residual. The root's
+payload goes down unchanged.
 
-Cost per gradient of m bytes on N workers: 2·floor(log2 N) steps; with two partitions or more a
-worker sends and receives at most 2m (an inner node of one tree has 3 neighbours for half of the
-bytes, and as a leaf of the other it has 1 for the other half). One tree alone would take 3m. A
+Cost per gradient of m bytes on N workers: 2·floor(log2 N) steps. With two partitions or more a
+worker sends and receives at most 2m: an inner node of one tree has 3 neighbors for half of the
+bytes, and as a leaf of the other it has 1 for the other half. One tree alone would take 3m. A
 worker encodes m and decodes at most 2m.
 """
 
@@ -21,7 +21,7 @@ REDUCE, SHARE = 0, 1
 
 
 def fill(graph: Graph, request: GraphRequest) -> None:
-    """Adds the tasks; ``home`` chooses the first partition's tree."""
+    """Add the tasks. ``home`` chooses the first partition's tree."""
     workers = request.num_workers
     for p in range(len(graph.partitions)):
         shift = (request.home + p) % 2
@@ -31,13 +31,16 @@ def fill(graph: Graph, request: GraphRequest) -> None:
 
 
 def _middle(size: int) -> int:
-    """The root among ``size`` positions: left of it lies a perfect tree, whose leaves, as those of
-    the whole, have even positions."""
+    """Return the root among ``size`` positions.
+
+    Left of it is a perfect tree, whose leaves, like those of the whole tree, have even positions.
+    """
     return (1 << size.bit_length() - 1) - 1
 
 
 def _up(graph: Graph, p: int, ranks: list[int]) -> tuple[int, int, int]:
-    """Adds the sums of a subtree; returns its root, the root's payload, the number of summands."""
+    """Add the sums of a subtree; return its root, the root's payload, and the number of
+    summands."""
     middle = _middle(len(ranks))
     root = ranks[middle]
     here = worker(root)
@@ -54,7 +57,7 @@ def _up(graph: Graph, p: int, ranks: list[int]) -> tuple[int, int, int]:
 
 
 def _down(graph: Graph, p: int, ranks: list[int], root: int, payload: int) -> None:
-    """Adds the way of ``payload``, which ``root`` has, to all of a subtree."""
+    """Add the transfer of ``payload`` from ``root`` to all nodes of a subtree."""
     here = worker(root)
     middle = _middle(len(ranks))
     for part in (ranks[:middle], ranks[middle + 1 :]):
@@ -67,7 +70,8 @@ def _down(graph: Graph, p: int, ranks: list[int], root: int, payload: int) -> No
 
 
 def cost(nodes: int, partitions: int, prices: Prices) -> Cost:
-    """The cost of floor(log2 N) levels up and down; an inner node's other child may be first."""
+    """Return the cost of floor(log2 N) levels up and down, where an inner node may wait for a
+    child."""
     height = nodes.bit_length() - 1
     other = 1 if nodes > 2 else 0
     return Cost(
@@ -80,8 +84,10 @@ def cost(nodes: int, partitions: int, prices: Prices) -> Cost:
 
 
 def published(nodes: int, partitions: int) -> Terms:
-    """Terms that are not published: a pipelined reduction and broadcast, of L = ceil(log2 N) levels
-    each, made of a ring's steps."""
+    """Return estimated terms, which are not published, of a pipelined reduction and broadcast.
+
+    It has L = ceil(log2 N) levels each, made of a ring's steps.
+    """
     levels = (nodes - 1).bit_length()
     return Terms(
         encode=levels + partitions,

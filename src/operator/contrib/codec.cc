@@ -14,7 +14,7 @@
 namespace hipress {
 namespace {
 
-/// All codecs, in name order. A function static, because static initialisers of any file may register.
+/// All codecs, in name order. A function static, because static initializers of any file may register.
 std::vector<CodecInfo>& Registry() {
   static auto* registry = new std::vector<CodecInfo>();
   return *registry;

@@ -25,8 +25,8 @@ struct CompllAlgorithm;
 
 namespace hipress {
 
-/// Error-feedback state of one encode task: what it keeps of its partition between iterations. Nobody
-/// writes to the memory of a vector whose Buffer somebody else has, too: a copy of a state stays what it is.
+/// Error-feedback state of one encode task, which it keeps of its partition between iterations. A vector whose
+/// Buffer is shared is not written, so a copy of a state does not change.
 struct CodecState {
   /// float32[n], n the partition's element count; null until the first encode with error feedback.
   Buffer residual;
@@ -146,7 +146,7 @@ struct CodecInfo {
 
 /// All registered codecs, in name order. A copy: others may be loaded meanwhile.
 std::vector<CodecInfo> Codecs();
-/// Adds a codec; done by static initialisers (HIPRESS_REGISTER_CODEC) or by a loaded library.
+/// Adds a codec; done by static initializers (HIPRESS_REGISTER_CODEC) or by a loaded library.
 bool RegisterCodec(CodecInfo info);
 
 /*!

@@ -215,7 +215,7 @@ class CompiledCodec : public Codec {
     explicit TakenStates(size_t count) : states(count), before(count), shared(count) {}
     Scratch<float*> states;
     Scratch<const float*> before;
-    Scratch<Buffer> shared;  ///< what somebody else has, too: it is not written
+    Scratch<Buffer> shared;  ///< shared with other owners: it is not written
   };
 
   /// Takes each state: the residual, and those only we know of.

@@ -15,7 +15,7 @@ struct CompiledVariants {
   CompllEntry baseline, avx2, avx512;  ///< null: not compiled for it
 };
 
-/// Registers an algorithm that is part of the library; done by static initialisers.
+/// Registers an algorithm that is part of the library; done by static initializers.
 bool RegisterBuiltin(const CompiledVariants& variants);
 
 /*!

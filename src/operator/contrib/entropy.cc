@@ -74,7 +74,7 @@ class EntropyCodec : public Codec {
   CodecPtr OnThreads(int threads) const override { return With(codec_->OnThreads(threads)); }
 
  private:
-  /// A codec's payload as it was before the stage, where it lies or in memory of its own.
+  /// A codec's payload before the stage, in place or in separate memory.
   struct Plain {
     Buffer memory;
     Payload payload;

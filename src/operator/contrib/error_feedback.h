@@ -15,8 +15,8 @@ Buffer ZeroState(size_t n);
 /// \throw Error if the state belongs to a partition of another size
 float* ResidualOf(CodecState* state, size_t n);
 
-/// If somebody else has a vector's memory, too, gives the vector other memory, of undefined content.
-/// \return what it was then, or an empty Buffer
+/// If a vector's memory is shared, gives the vector other memory, of undefined content.
+/// \return the shared memory, or an empty Buffer
 Buffer TakeApart(Buffer* vector);
 
 /// Makes a lazy residual plain, as the algorithm says that left it so.

@@ -9,7 +9,7 @@ namespace hipress {
 namespace {
 
 void CountBytes(const uint8_t* in, size_t n, uint32_t counts[2][256]) {
-  // Neighbours are often alike: two increments of one counter would wait for each other.
+  // Neighbors are often alike: two increments of one counter would wait for each other.
   uint32_t more[2][256] = {};
   size_t i = 0;
   for (; n - i >= 8; i += 8) {
@@ -54,13 +54,13 @@ Lanes Bytes8(const uint8_t* from) {
 }
 Lanes All8(uint32_t value) { return _mm256_set1_epi32(static_cast<int>(value)); }
 int Set8(Lanes truth) { return _mm256_movemask_ps(_mm256_castsi256_ps(truth)); }
-/// Where the tables of 8 neighbours begin.
+/// Where the tables of 8 neighbors begin.
 Lanes Tables8(size_t odd) {
   const int second = static_cast<int>(odd);
   return _mm256_setr_epi32(0, second, 0, second, 0, second, 0, second);
 }
 
-/// The symbols of 4 neighbours: their reciprocals, and behind those the other halves. (Gathering these
+/// The symbols of 4 neighbors: their reciprocals, and behind those the other halves. (Gathering these
 /// takes twice as long on some processors.)
 __attribute__((always_inline)) inline void Symbols4(const RansSymbol* symbols, size_t odd,
                                                     const uint8_t* in, __m128i* reciprocals,
@@ -173,7 +173,7 @@ const uint8_t* RansDecode(const uint32_t* table, size_t odd, const uint8_t* word
       entry[v] = _mm256_and_si256(entry[v], All8(0xff));
     }
     for (int v = 0; v < 4; ++v) words = ReadWords8(&x[v], words);
-    // Packing goes by halves of a register, so fours of bytes come out of order.
+    // Packing works on halves of a register, so groups of four bytes are out of order.
     const Lanes bytes = _mm256_packus_epi16(_mm256_packus_epi32(entry[0], entry[1]),
                                             _mm256_packus_epi32(entry[2], entry[3]));
     const Lanes order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);

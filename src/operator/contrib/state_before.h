@@ -1,11 +1,11 @@
 /*!
  * \file state_before.h
- * \brief What a CodecState was before a transaction, so that a step which failed can be put back.
+ * \brief A CodecState from before a transaction, by which a failed step can be rolled back.
  *
- * The first encode of a transaction saves the state: it shares the memory of its vectors. A codec does not
- * write to memory that somebody else has, too: it reads the old vectors there and writes the new ones to
- * other memory, in the one pass that it makes anyway. So nothing is copied, and two pieces of memory take
- * turns. What is saved is no part of the state: no checkpoint has it.
+ * The first encode of a transaction saves the state, which shares the memory of its vectors. A codec does not
+ * write to shared memory: it reads the old vectors there and writes the new ones to other memory, in its usual
+ * single pass. So nothing is copied, and two pieces of memory take turns. The saved state is not part of the
+ * state: no checkpoint contains it.
  */
 #pragma once
 

@@ -9,7 +9,7 @@
  *       -> float32 sum
  *
  * States and step are inputs that are written in place (auxiliary states of a symbol). MXNet calls
- * plain functions without an argument of our own, so a type gives each codec functions of its own:
+ * plain functions without a user argument, so a type gives each codec separate functions:
  * `Name` is a class with `static const char* Type()`.
  */
 #ifndef HIPRESS_OPERATOR_FRAMEWORKS_MXNET_OPERATORS_H_

@@ -47,7 +47,7 @@ loaded_sources: dict[str, Path] = {}
 
 
 def compile_file(path: str | os.PathLike[str]) -> Program:
-    """The optimised program of a source file.
+    """Return the optimized program of a source file.
 
     :raises CompileError: with line and column, for anything wrong in it
     :raises hipress.base.files.FileError: if it cannot be read
@@ -56,7 +56,7 @@ def compile_file(path: str | os.PathLike[str]) -> Program:
 
 
 def load(path: str | os.PathLike[str]) -> str:
-    """Compiles an algorithm (or takes it from the cache) and registers it in this process.
+    """Compile an algorithm, or take it from the cache, and register it in this process.
 
     Every worker and server of a job must load it: list the files in HIPRESS_CODECS, separated by
     ":", and each process does so when hipress is imported.

@@ -1,4 +1,4 @@
-"""Writes the code of the built-in algorithms. Run by CMake:
+"""Generator of the built-in algorithms' code. Run by CMake:
 
     python -m hipress.compression.compiler.build_builtins cpp FOLDER ISA,ISA... SPEC.cll ...
     python -m hipress.compression.compiler.build_builtins cuda FOLDER SPEC.cll ...
@@ -50,7 +50,7 @@ COMPLL_EXPORT const CompllCudaAlgorithm* hipress_cuda_algorithm(const char* name
 
 
 def _write(path: Path, text: str) -> None:
-    """Writes a file if its content changes, so that a build compiles no more than it must."""
+    """Write a file if its content changes, so that a build compiles no more than it must."""
     if not path.exists() or path.read_text() != text:
         path.write_text(text)
 

@@ -39,11 +39,11 @@ generator = typer.Typer(add_completion=False, help="Generates code from a CompLL
 checker = typer.Typer(add_completion=False, help="Checks a CompLL algorithm.")
 console = Console(highlight=False)
 _STEPS = 3
-"""Encodes in a row that a check compares: what a state has of one shows in the next."""
+"""Number of consecutive encodes that a check compares. A wrong state shows in the next encode."""
 
 
 class Target(str, Enum):
-    """What code is generated for."""
+    """Target of generated code."""
 
     cpu = "cpu"
     numpy = "numpy"
@@ -51,7 +51,7 @@ class Target(str, Enum):
 
 
 class Framework(str, Enum):
-    """Whose operators are meant."""
+    """Framework of generated operators."""
 
     mxnet = "mxnet"
     torch = "torch"
@@ -64,7 +64,8 @@ def _fail(message: object) -> None:
 
 
 def _read_pair(source: Path) -> Program:
-    """The program of a file or, if that has only an encoder or a decoder, of it and its partner.
+    """Return the program of a file or, if that has only an encoder or a decoder, of it and its
+    partner.
 
     HiPress's compiler took one function a file: the partner of TernGradEncode.pse is
     TernGradDecode.pse in the same folder, and both are the algorithm TernGrad.
@@ -159,10 +160,11 @@ def _inputs(n: int) -> dict[str, np.ndarray]:
 
 
 def _same(one: Compiled, two: Interpreter, x: np.ndarray) -> bool:
-    """Whether two coders of an algorithm agree in every bit, of states after several steps, too."""
+    """Return whether two coders of an algorithm agree in every bit, of states after several steps,
+    too."""
     states: tuple[dict, dict] = ({}, {})
     for step in range(_STEPS):
-        given = np.roll(x, step)  # what is NaN or Inf is in another place
+        given = np.roll(x, step)  # NaN and Inf are at other places
         payload = one.encode(given, states[0], step)
         if two.encode(given, states[1], step) != payload:
             return False
@@ -171,18 +173,18 @@ def _same(one: Compiled, two: Interpreter, x: np.ndarray) -> bool:
         if not all(map(_same_but_nan, states[0].values(), states[1].values())):
             return False
         if any(np.isnan(values).any() for values in states[1].values()):
-            break  # the next payload may say which NaN it is, and that is not defined
+            break  # the next payload may have another NaN, which is not defined
     return True
 
 
 def _same_but_nan(one: np.ndarray, two: np.ndarray) -> bool:
-    """Whether the bits are the same, where any NaN is as good as another."""
+    """Return whether the bits are the same, where any NaN is as good as another."""
     nan = np.isnan(one) & np.isnan(two)
     return np.array_equal(one.view(np.uint32)[~nan], two.view(np.uint32)[~nan])
 
 
 def _speed(work: object, n: int) -> float:
-    """GB/s of float32 gradient, the best of five."""
+    """Return GB/s of float32 gradient, the best of five."""
     best = min(_seconds(work) for _ in range(5))
     return 4e-9 * n / best
 
@@ -199,9 +201,9 @@ def check(
     param: Annotated[list[str], typer.Option("-p", help="name=value; repeatable")] = (),
     n: Annotated[int, typer.Option("-n", min=1, help="elements of the test gradients")] = 100_003,
 ) -> None:
-    """Runs an algorithm compiled and interpreted, compares every bit, and measures it."""
+    """Run an algorithm compiled and interpreted, compare every bit, and measure it."""
     try:
-        # Interpreted is what the text says, without the passes: so a check looks at them, too.
+        # The interpreter runs the text without the passes, so a check also tests the passes.
         written = read_program(files.read(source, "algorithm"), str(source))
         program = compile_file(source)
         params = {}
@@ -249,11 +251,7 @@ def check(
 
 
 def main(arguments: Optional[Sequence[str]] = None, prog: str = "compll") -> None:  # noqa: UP045
-    """Entry of the `compll` command: `compll check FILE`, or `compll FILE` with flags.
-
-    :param arguments: default: the process's own
-    :param prog: what help calls the command
-    """
+    """Run the `compll` command: `compll check FILE`, or `compll FILE` with flags."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     if arguments[:1] == ["check"]:
         checker(args=arguments[1:], prog_name=f"{prog} check")

@@ -1,7 +1,7 @@
-"""What `compll -b -w -r` writes: a folder of sources that compiles and loads in a framework.
+"""Output of `compll -b -w -r`: a folder of sources that compiles and loads in a framework.
 
-The body is the codec, the wrapper its operators, the registration what makes the framework know
-them; build.sh compiles them to one library, which calls libhipress.so.
+The body is the codec, the wrapper its operators, and the registration their declaration to the
+framework. build.sh compiles them to one library, which calls libhipress.so.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hipress.compression.compiler.runtime.native import COMMON_FLAGS, include_di
 
 
 def body(program: Program, target: str) -> dict[str, str]:
-    """The codec alone, by file name.
+    """Return the codec alone, by file name.
 
     :param target: cpu, cuda or numpy
     :raises CompileError: if the target cannot express it
@@ -33,12 +33,12 @@ def body(program: Program, target: str) -> dict[str, str]:
 
 
 def wrapper(program: Program, framework: str) -> dict[str, str]:
-    """The operators of a framework, by file name."""
+    """Return the operators of a framework, by file name."""
     return {f"{program.identifier}_{framework}.h": operators.wrapper(program, framework)}
 
 
 def registration(program: Program, framework: str) -> dict[str, str]:
-    """What registers the operators, and build.sh, by file name."""
+    """Return the registration of the operators, and build.sh, by file name."""
     return {
         f"{program.identifier}_{framework}.cc": operators.registration(program, framework),
         "build.sh": _build_script(program, framework),
@@ -46,7 +46,7 @@ def registration(program: Program, framework: str) -> dict[str, str]:
 
 
 def load_line(program: Program, framework: str, folder: Path) -> str:
-    """The Python that loads what build.sh made."""
+    """Return the Python code that loads the results of build.sh."""
     library = str(folder.resolve() / f"lib{program.identifier}_{framework}.so")
     return {
         "mxnet": f"mx.library.load({library!r})",

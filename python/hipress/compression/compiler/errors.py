@@ -1,4 +1,4 @@
-"""What CompLL raises: errors in a source text, at compiling generated code, and of payloads."""
+"""Errors of CompLL: in source text, in the compilation of generated code, and in payloads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Pos:
 
 
 class CompileError(ValueError):
-    """An error in a source text, with its line, a caret under the column and what was expected.
+    """Error in a source text, with its line, a caret under the column and the expected text.
 
     :param message: one clear sentence, without the place
     :param pos: where; None if the error belongs to the whole file
@@ -39,7 +39,7 @@ class CompileError(ValueError):
         return f"{head}\n    {line}\n    {' ' * (self.pos.column - 1)}^"
 
     def located(self, source: str, path: str) -> CompileError:
-        """The same error with the text and the file it belongs to."""
+        """Return the same error with the text and the file it belongs to."""
         return CompileError(self.message, self.pos, source, path)
 
 

@@ -11,7 +11,7 @@ namespace hipress {
 namespace compll {
 namespace {
 
-/// Bits 64 * w and following; kTail: only `left` of them exist, the others are 0.
+/// Bits 64 * w and following; kTail: only `left` of them exist, and the rest are 0.
 template <bool kTail>
 COMPLL_INLINE uint64_t WordOf(const uint8_t* bits, int64_t w, int left) {
   uint64_t word = 0;

@@ -151,7 +151,7 @@ void CosinesOf(const Call& call, const float* source, int64_t n, float* target) 
   });
 }
 
-/// The transform of each `block` elements of n, which are as they lie where the last block is short.
+/// The transform of each `block` elements of n. Those of an incomplete last block are unchanged.
 template <bool kInverse, typename Call>
 void Cosines(const Call& call, const float* source, int64_t n, int64_t block, float* target) {
   switch (block) {

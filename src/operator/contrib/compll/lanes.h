@@ -198,7 +198,7 @@ COMPLL_INLINE I ToI32Below(F x) {
 /// The same but for bit 31 of what NaN becomes.
 COMPLL_INLINE I ToI32Low(F x) {
 #if defined(__SSE2__)
-  // An instruction of its own would make 0 of NaN; this one makes the least int.
+  // A dedicated instruction would make 0 of NaN; this one makes the least int.
   return __builtin_convertvector(x, I);
 #else
   return ToI32(x);

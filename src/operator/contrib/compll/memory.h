@@ -26,7 +26,7 @@ COMPLL_INLINE size_t Count(int left) {
 COMPLL_INLINE M Existing(int left) { return static_cast<M>(_bzhi_u32(0xffff, left > 0 ? left : 0)); }
 #endif
 
-/// V of T[i .. i + kLanes), of which a tail has only `left`: the others are 0.
+/// V of T[i .. i + kLanes). A tail has only `left` of them, and the rest are 0.
 template <bool kTail, typename V, typename T>
 COMPLL_INLINE V LoadAs(const T* data, int64_t i, int left) {
   V value = V{};
@@ -166,7 +166,7 @@ COMPLL_INLINE void Store(float* data, int64_t i, int left, F value, bool apart) 
 #endif
   Store<kTail>(data, i, left, value);
 }
-/// Lives as long as such stores of a block: after it they are there for whoever waits for this thread.
+/// Lives as long as such stores of a block. Afterwards they are visible to threads that wait for this one.
 struct StoresApart {
   const bool apart;
   ~StoresApart() {
@@ -212,7 +212,7 @@ COMPLL_INLINE V Gather(const T* data, int64_t size, I index) {
 
 /// Consecutive elements in one run of a sample: 16 bytes.
 constexpr int kRun = 4;
-/// The same for the indices at `at`, which come in runs of neighbours, but for the last of all.
+/// The same for the indices at `at`, which come in runs of neighbors, but for the last of all.
 template <bool kTail, typename V, typename T>
 COMPLL_INLINE V GatherRuns(const T* data, int64_t size, const int32_t* at, I index) {
   if (kTail || at[kLanes - kRun] + kRun > size) return Gather<V>(data, size, index);

@@ -32,7 +32,7 @@ class Arena {
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
-  /// Uninitialised T[size], 64-byte aligned, with room for a whole tile after the end.
+  /// Uninitialized T[size], 64-byte aligned, with room for a whole tile after the end.
   template <typename T>
   T* Get(int64_t size) {
     const size_t bytes = ((static_cast<size_t>(size) + 2 * kTile) * sizeof(T) + 63) / 64 * 64;
@@ -72,7 +72,7 @@ constexpr int kMaxWorkers = 64;
 /*!
  * \brief work(block, begin, end, worker) for all blocks of `size` elements in [0, n).
  *
- * Blocks are independent. A worker, from 0 to kMaxWorkers - 1, takes neighbouring blocks in order.
+ * Blocks are independent. A worker, from 0 to kMaxWorkers - 1, takes neighboring blocks in order.
  */
 template <typename Call, typename Work>
 inline void ForBlocks(const Call& call, int64_t n, int64_t size, const Work& work) {

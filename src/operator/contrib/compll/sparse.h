@@ -275,7 +275,7 @@ inline void Strata(int64_t n, int64_t k, const PhiloxKey& key, uint32_t site, in
   }
 }
 
-/// k indices of range(n), k <= n: runs of kRun neighbours, one of each of equal parts.
+/// k indices of range(n), k <= n: runs of kRun neighbors, one of each of equal parts.
 inline void SampleRuns(int64_t n, int64_t k, const PhiloxKey& key, uint32_t site, Arena* arena,
                        int32_t* out) {
   const int64_t runs = (k + kRun - 1) / kRun;

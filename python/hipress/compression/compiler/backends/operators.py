@@ -14,12 +14,12 @@ from hipress.compression.compiler.ir.ir import Program
 
 
 def wrapper(program: Program, framework: str) -> str:
-    """The header with the operators of a framework."""
+    """Return the header with the operators of a framework."""
     return _Operators(program).fill(_WRAPPERS[framework], framework)
 
 
 def registration(program: Program, framework: str) -> str:
-    """The source that registers the operators."""
+    """Return the source that registers the operators."""
     return _Operators(program).fill(_REGISTRATIONS[framework], framework)
 
 
@@ -52,7 +52,7 @@ class _Operators:
         )
 
     def parameters(self, form: str, equals: str) -> list[str]:
-        """The parameters as a schema has them, of their {name} and {type}, and defaults."""
+        """Return the parameters as a schema has them, of their {name} and {type}, and defaults."""
         return [
             form.format(name=p.name, type="int" if p.integer else "float")
             + ("" if p.default is None else f"{equals}{p.default!r}")
@@ -76,7 +76,7 @@ class _Operators:
         return f"{kind}_{self.tag}({', '.join(arguments)}) -> {result}"
 
     def tensorflow_op(self, kind: str) -> str:
-        """A REGISTER_OP statement's calls, one a line."""
+        """Return a REGISTER_OP statement's calls, one a line."""
         settings = self.parameters("{name}: {type}", " = ")
         if kind == "encode":
             states = [f"{s}: {'int64' if s == 'step' else 'float'}" for s in self.states]
@@ -96,7 +96,7 @@ class _Operators:
         return "\n    ".join(f'.{call}("{text}")' for call, texts in calls for text in texts)
 
     def signature(self, framework: str) -> list[str]:
-        """The operators as comments in the wrapper."""
+        """Return the operators as comments in the wrapper."""
         params, size = self.program.params, [] if self.fixed else ["size"]
         settings = [f"{p.name}={'...' if p.default is None else p.default}" for p in params]
         names = [f"{kind}_{self.tag}" for kind in ("encode", "decode", "decode_sum")]
@@ -116,13 +116,13 @@ class _Operators:
 
 
 def _camel(tag: str) -> str:
-    """A type in the name of a TensorFlow operator: "Onebit" of onebit, "_2bit" of 2bit."""
+    """Return a type in the name of a TensorFlow operator: "Onebit" of onebit, "_2bit" of 2bit."""
     words = tag.split("_")
     return "".join(w[:1].upper() + w[1:] if w[:1].isalpha() else f"_{w}" for w in words)
 
 
 def _tensorflow_name(operator: str) -> str:
-    """What TensorFlow calls an operator in Python: encode_tern_grad, if it is EncodeTernGrad."""
+    """Return TensorFlow's Python name of an operator: encode_tern_grad for EncodeTernGrad."""
     return re.sub("(?<=[a-z])(?=[A-Z])|(?<!^)(?=[A-Z][a-z])", "_", operator).lower()
 
 

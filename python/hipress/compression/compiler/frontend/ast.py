@@ -1,4 +1,4 @@
-"""The abstract syntax tree: what a source text says, before types."""
+"""Abstract syntax tree of a source text, before types."""
 
 from __future__ import annotations
 

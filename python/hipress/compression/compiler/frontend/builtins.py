@@ -104,8 +104,8 @@ def _pointwise(x: Expressions, node: ast.Call, args: tuple[Instr, ...]) -> Instr
 
 
 def _in_memory(x: Expressions, node: ast.Node) -> Vec:
-    """A vector of float that is used as a whole: of a gradient of any type, or of what lies at any
-    address in a payload, a copy."""
+    """Return a vector of float that is used as a whole: of a gradient of any type, or of what lies
+    at any address in a payload, a copy."""
     value = x.floats(x.vector(node), node)
     if x.vectors[value.name].kind not in ("input", "field"):
         return value
@@ -114,7 +114,7 @@ def _in_memory(x: Expressions, node: ast.Node) -> Vec:
 
 
 def _is_of_payload(value: Instr) -> bool:
-    """Whether a number of a decoder depends on what a payload says."""
+    """Return whether a number of a decoder depends on the payload's content."""
     return value.op == "field" or bool(value.vec) or any(map(_is_of_payload, value.args))
 
 
@@ -177,7 +177,7 @@ def _reduce(x: Expressions, node: ast.Call, hint: str, elem_type: object) -> Sca
 
 
 def _combiner(x: Expressions, function: Closure, type_: str, node: ast.Call) -> Block:
-    """A lambda of two values as a block of its own; it may use constants only."""
+    """Return a lambda of two values as a separate block, which may use constants only."""
     lanes, x.lanes = x.lanes, []
     params = [Instr("arg", [], type_, attrs={"number": number}) for number in (0, 1)]
     result = x.cast(x.call_lambda(function, params, node.pos), type_)
@@ -244,7 +244,7 @@ def _sort(x: Expressions, node: ast.Call, hint: str, elem_type: object) -> Vec:
 
 
 def _quantile(x: Expressions, node: ast.Call, hint: str, elem_type: object) -> Scalar:
-    """sort(v)[int(q * v.size)], the last element at most, 0 of an empty vector."""
+    """Return sort(v)[int(q * v.size)], at most the last element, and 0 of an empty vector."""
     ordered = _sort(x, ast.Call(node.pos, "sort", node.args[:1]), hint, elem_type)
     size = x.vectors[ordered.name].size
     share = x.cast(x.scalar(node.args[1]), "f32")
@@ -315,7 +315,7 @@ def _scatter(x: Expressions, node: ast.Call, hint: str, elem_type: object) -> Ve
 
 
 def scatter(x: Expressions, node: ast.Call, target: str) -> None:
-    """target = scatter(target, indices, values), or scatter(size, indices, values)."""
+    """Emit target = scatter(target, indices, values), or scatter(size, indices, values)."""
     expect_args(node, 3)
     base = node.args[0]
     in_place = isinstance(base, ast.Name) and base.name == target and target in x.signature.states
@@ -344,7 +344,7 @@ def scatter(x: Expressions, node: ast.Call, target: str) -> None:
     x.emit("scatter", [], "none", [target, indices.name, values.name])
 
 
-# The functions, and how many arguments they take; 0: they say it themselves.
+# Functions, and their numbers of arguments; 0: they check it themselves.
 _SPECIAL = {
     "map": (_map, 0),
     "reduce": (_reduce, 3),

@@ -15,7 +15,8 @@ _BITS = {"i32": 32, "u32": 32, "i64": 64}
 
 
 def _whole(value: float | int, type_: str) -> int:
-    """A constant in an integer type: an integer wraps around, a float saturates, NaN is 0."""
+    """Return a constant in an integer type: an integer wraps around, a float saturates, NaN is
+    0."""
     least = 0 if type_ == "u32" else -(2 ** (_BITS[type_] - 1))
     if isinstance(value, int):
         return (value - least) % 2 ** _BITS[type_] + least
@@ -25,7 +26,7 @@ def _whole(value: float | int, type_: str) -> int:
 
 
 class Emitter:
-    """Emits into the body of a function, or of the loop that is open.
+    """Emitter into the body of a function, or of the open loop.
 
     :ivar lanes: the open loop's body, or None
     :ivar domain: how many elements that loop has, or the last one had
@@ -67,7 +68,7 @@ class Emitter:
         return self.emit("const", [], type_, value=value)
 
     def uniform(self, value: Instr) -> Instr:
-        """A scalar as loops can use it: i64 becomes i32, f64 becomes f32."""
+        """Return a scalar as loops can use it: i64 becomes i32, f64 becomes f32."""
         if self.lanes is None or value.type not in ("i64", "f64"):
             return value
         narrow = "i32" if value.type == "i64" else "f32"
@@ -88,7 +89,7 @@ class Emitter:
         return self.emit("cast", [value], type_)
 
     def convert(self, value: Instr, type_: ast.TypeName, pos: Pos) -> Instr:
-        """A value as a variable of a written type holds it."""
+        """Return a value as a variable of a written type holds it."""
         value = self.uniform(value)
         lane = self.lanes is not None
         if type_.base == "double" and lane:
@@ -115,7 +116,8 @@ class Emitter:
         return self.emit("wrap", [self.cast(value, whole)], whole, bits=bits)
 
     def loop(self, domain: Instr, emit: Callable[[], Instr]) -> Instr:
-        """A loop over a domain; what `emit` emits goes into it, and what it returns is returned."""
+        """Return a loop over a domain; what `emit` emits goes into it, and what it returns is
+        returned."""
         if self.lanes is not None:
             raise CompileError("map, reduce and filter cannot be used inside a lambda", None)
         self.lanes, self.domain = [], domain
@@ -126,7 +128,7 @@ class Emitter:
         return result
 
     def limit(self, size: Instr, what: str) -> None:
-        """Refuses a payload that says more elements than the gradient has."""
+        """Refuse a payload with more elements than the gradient has."""
         if size is not self.n:
             fits = self.emit("le", [size, self.n], "bool")
             message = f"{what} must not have more elements than the gradient"

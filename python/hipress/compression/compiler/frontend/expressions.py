@@ -39,8 +39,8 @@ class Expressions(Emitter):
 
     :param call: evaluates a call: (these expressions, node, hint, elem_type) to a value
     :param statement: executes a statement of a lambda
-    :ivar env: what names stand for, see scope.py
-    :ivar inside: what they stood for outside of the lambda that is inlined, if one is
+    :ivar env: values of names, see scope.py
+    :ivar inside: their values outside of the inlined lambda, if any
     """
 
     def __init__(self, signature: scope.Signature, call: Callable, statement: Callable) -> None:
@@ -50,7 +50,7 @@ class Expressions(Emitter):
         self.inside: scope.Names | None = None
 
     def scalar(self, node: ast.Node) -> Instr:
-        """An expression that must be a number."""
+        """Return an expression that must be a number."""
         result = self.expr(node)
         if isinstance(result, Scalar):
             return self.uniform(result.value)
@@ -58,13 +58,13 @@ class Expressions(Emitter):
         raise CompileError(f"expected a number, but this is {what}", node.pos)
 
     def boolean(self, node: ast.Node) -> Instr:
-        """An expression that must be a number, as a condition."""
+        """Return an expression that must be a number, as a condition."""
         return self.truth(self.scalar(node))
 
     def expr(
         self, node: ast.Node, hint: str = "t", elem_type: ast.TypeName | None = None
     ) -> Scalar | Vec | Range | Closure:
-        """Evaluates an expression.
+        """Evaluate an expression.
 
         :param hint: name for a vector that comes of it
         :param elem_type: written type of such a vector's elements, if there is one
@@ -155,7 +155,7 @@ class Expressions(Emitter):
         return Scalar(self.emit("load_at", [index], vector.value_type, [base.name]))
 
     def element_at(self, base: Vec, at: Instr, node: ast.Index) -> Instr:
-        """One element of a vector, outside of loops."""
+        """Return one element of a vector, outside of loops."""
         vector = self.vectors[base.name]
         if vector.packed:
             raise CompileError(
@@ -182,7 +182,7 @@ class Expressions(Emitter):
         return self.emit("element", [at], value_type, [base.name])
 
     def anywhere(self, vector: Vector, node: ast.Expr) -> None:
-        """Refuses reads of other elements than the lambda's own in a vector of narrow ones."""
+        """Refuse reads of other elements than the lambda's own in a vector of narrow ones."""
         if vector.elem not in ("f32", "i32", "u32"):
             raise CompileError(
                 "of a vector of elements of 16 bits or less a lambda reads its own element only: "
@@ -191,7 +191,8 @@ class Expressions(Emitter):
             )
 
     def bucket_of(self, at: Instr) -> Instr | None:
-        """The parameter b of an index i / b whose values are multiples of 64, else None."""
+        """Return the parameter b of an index i / b whose values are multiples of 64, otherwise
+        None."""
         if at.op != "div" or at.args[0].op != "index" or at.args[1].op != "cast":
             return None
         param = at.args[1].args[0]
@@ -252,7 +253,7 @@ class Expressions(Emitter):
     def apply(
         self, values: list, function, pos: Pos, hint: str, elem_type: ast.TypeName | None
     ) -> Scalar | Vec:
-        """function(values), for each element if one of the values is a vector."""
+        """Return function(values), for each element if one of the values is a vector."""
         for value in values:
             if isinstance(value, Closure):
                 raise CompileError("a function is not a number; call it", pos)
@@ -263,7 +264,7 @@ class Expressions(Emitter):
     def elementwise(
         self, values: list, function, type_: ast.TypeName | None, hint: str, pos: Pos
     ) -> Vec:
-        """A new vector: function of the values' elements, which must be of one size."""
+        """Return a new vector: function of the values' elements, which must be of one size."""
         sources = [value for value in values if not isinstance(value, Scalar)]
         domain = self.size_of(sources[0])
         for source in sources[1:]:
@@ -295,7 +296,7 @@ class Expressions(Emitter):
             raise CompileError("these vectors are not known to have the same size", pos)
 
     def element(self, value: Vec | Range) -> Instr:
-        """Element i of a vector, in an open loop."""
+        """Return element i of a vector, in an open loop."""
         if isinstance(value, Range):
             return self.emit("index", [], "i32")
         vector = self.vectors[value.name]
@@ -305,7 +306,7 @@ class Expressions(Emitter):
         return loaded
 
     def call_lambda(self, closure: Closure, args: list[Instr], pos: Pos) -> Instr:
-        """Inlines a lambda."""
+        """Inline a lambda."""
         value = closure.value
         if len(args) != len(value.formals):
             raise CompileError(
@@ -324,7 +325,7 @@ class Expressions(Emitter):
         return self.convert(result, value.result, value.pos)
 
     def lambda_body(self, body: tuple[ast.Node, ...], *rest: tuple) -> Instr | None:
-        """Value of the return that a list of statements reaches; None if it reaches none.
+        """Return the value of the return that a list of statements reaches, or None.
 
         :param rest: (statements, names) of the blocks around it that follow, inner ones first
         """
@@ -348,7 +349,7 @@ class Expressions(Emitter):
         return self.lambda_body(body, *rest)
 
     def branch(self, body: tuple[ast.Node, ...], rest: tuple) -> Instr | None:
-        """As lambda_body(), of one side of an if; names stand for what they did before."""
+        """Evaluate one side of an if as lambda_body() does, and restore the names afterwards."""
         outer = self.env
         before = [env.state() for _, env in rest]
         self.env = scope.Names(outer)
@@ -359,19 +360,19 @@ class Expressions(Emitter):
         return value
 
     def returns(self, node: ast.Node) -> bool:
-        """True if a return lies somewhere inside a statement."""
+        """Return whether a statement contains a return."""
         if isinstance(node, ast.If):
             return any(self.returns(part) for part in node.yes + node.no)
         return isinstance(node, ast.Return)
 
     def store_each(self, name: str, element: Callable[[], Instr]) -> None:
-        """Assigns every element of a vector of the gradient's size."""
+        """Assign every element of a vector of the gradient's size."""
         self.loop(self.n, lambda: self.emit("store", [self.cast(element(), "f32")], vec=[name]))
 
     # Arguments of calls ----------------------------------------------------------------------
 
     def vector(self, node: ast.Node, ranges: bool = False) -> Vec | Range:
-        """An argument that must be a vector (or, if `ranges`, may be a range)."""
+        """Return an argument that must be a vector (or, if `ranges`, may be a range)."""
         value = self.expr(node)
         if isinstance(value, Vec) or (ranges and isinstance(value, Range)):
             return value

@@ -13,10 +13,7 @@ from hipress.compression.compiler.ir.slices import backward
 
 
 class Lowerer:
-    """Lowers one function.
-
-    :param function: the syntax
-    """
+    """Lowering of one function."""
 
     def __init__(self, function: ast.Function, signature: scope.Signature) -> None:
         self.syntax, self.signature = function, signature
@@ -45,7 +42,7 @@ class Lowerer:
             x.env.declare(name, Vec(name))
 
     def condition(self, name: str, node: ast.Node) -> Instr:
-        """Whether a state is kept: a bool of the parameters."""
+        """Return whether a state is kept: a bool of the parameters."""
         value = self.x.boolean(node)
         for instr in backward(value, self.x.body):
             if instr.vec or instr.op in ("n", "step"):
@@ -53,7 +50,7 @@ class Lowerer:
         return value
 
     def run(self) -> Function:
-        """The function's IR.
+        """Return the function's IR.
 
         :raises CompileError: for an error of the user's
         """
@@ -107,7 +104,7 @@ class Lowerer:
             raise CompileError(f"{node.name} is declared already", node.pos)
 
     def to_vector(self, value: ast.Node, type_: ast.TypeName, hint: str) -> Vec:
-        """Evaluates a vector expression into a variable of a written type."""
+        """Evaluate a vector expression into a variable of a written type."""
         elem = scope.storage(type_)
         result = self.x.expr(value, hint=hint, elem_type=type_)
         if isinstance(result, Scalar):
@@ -161,7 +158,7 @@ class Lowerer:
             self.store_into(node.name, node.value)
 
     def finish(self, pos: Pos) -> None:
-        """Notes that the output is assigned.
+        """Note that the output is assigned.
 
         :raises CompileError: if it was, or may not be
         """
@@ -182,7 +179,7 @@ class Lowerer:
         self.x.env.assign(node.name, self.to_vector(node.value, type_, node.name))
 
     def store_into(self, name: str, value: ast.Node) -> None:
-        """name = value, for a vector that lives in memory: a state or the output."""
+        """Emit name = value for a vector in memory: a state or the output."""
         if isinstance(value, ast.Call) and value.name == "scatter":
             builtins.scatter(self.x, value, name)
             return
@@ -205,7 +202,7 @@ class Lowerer:
                 self.x.env.assign(name, merged)
 
     def branch(self, body: tuple[ast.Node, ...]) -> dict[str, object]:
-        """Executes one side of an if; what the names outside of it stand for after it."""
+        """Execute one side of an if, and return the values of outer names after it."""
         outer = self.x.env
         before = outer.state()
         self.x.env = scope.Names(outer)
@@ -218,7 +215,7 @@ class Lowerer:
         return after
 
     def merge(self, condition: Instr, yes: object, no: object, pos: Pos, name: str) -> Scalar | Vec:
-        """What a variable is after an if whose branches leave `yes` and `no` in it."""
+        """Return a variable's value after an if whose branches leave `yes` and `no` in it."""
         if isinstance(yes, Scalar) and isinstance(no, Scalar):
             value = self.x.select(condition, yes.value, no.value)
             return Scalar(value, yes.type)

@@ -45,10 +45,10 @@ def _parser() -> lark.Lark:
 
 
 def parse(source: str, path: str = "<text>") -> ast.File:
-    """Parses a whole file.
+    """Parse a whole file.
 
     :param path: the file's name, for messages
-    :raises CompileError: with line, column and what was expected, if the text is not CompLL
+    :raises CompileError: with line, column and the expected text, if the text is not CompLL
     """
     try:
         tree = _parser().parse(source)
@@ -107,7 +107,7 @@ def _text(token: lark.Token) -> str:
 
 
 def _parts(items: tuple) -> tuple[dict[str, object], list[lark.Token]]:
-    """The parts of a declaration that have names, and its tokens."""
+    """Return the parts of a declaration that have names, and its tokens."""
     parts = dict(item for item in items if isinstance(item, tuple))
     return parts, [item for item in items if isinstance(item, lark.Token)]
 
@@ -117,7 +117,7 @@ def _body(part: ast.Node | tuple) -> tuple[ast.Node, ...]:
 
 
 def _node(kind: type, at_child: bool = False) -> Callable:
-    """A rule whose children are the fields of a node, and where the node is."""
+    """Return a rule whose children are a node's fields and position."""
 
     def build(self, meta, *children):
         pos = _pos(children[0] if at_child else meta)
@@ -127,13 +127,13 @@ def _node(kind: type, at_child: bool = False) -> Callable:
 
 
 def _part(name: str) -> Callable:
-    """A part of a declaration, for _parts()."""
+    """Return a part of a declaration, for _parts()."""
     return lambda self, meta, value: (name, value)
 
 
 @lark.v_args(meta=True, inline=True)
 class _Builder(lark.Transformer):
-    """Turns lark's tree into syntax nodes; a method's name is the rule's."""
+    """Transformer of lark's tree into syntax nodes. A method's name is the rule's."""
 
     default, multiple = _part("default"), _part("multiple")
     for_sum, condition = _part("for_sum"), _part("condition")

@@ -1,4 +1,4 @@
-"""concat, extract and require: what a payload has, and what a decoder refuses."""
+"""Functions concat, extract and require: the content of payloads, and a decoder's checks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NO_MASK = f"the mask of pack_where must be a field before it, {_PLANE}"
 
 
 def _pack_of(x: Expressions, node: ast.Node) -> tuple[ast.Node, str, int]:
-    """(vector, order, multiple) of pack_msb(v, m), pack_lsb(v, m) or v."""
+    """Return (vector, order, multiple) of pack_msb(v, m), pack_lsb(v, m) or v."""
     if isinstance(node, ast.Call) and node.name in ("pack_msb", "pack_lsb"):
         if len(node.args) != 2 or not isinstance(node.args[1], ast.Number):
             raise CompileError(f"{node.name} takes {node.name}(vector, multiple)", node.pos)
@@ -28,7 +28,7 @@ def _pack_of(x: Expressions, node: ast.Node) -> tuple[ast.Node, str, int]:
 
 
 def _pack_indices(x: Expressions, node: ast.Call) -> tuple[Instr | None, str]:
-    """The bytes of ascending indices, uint8, and for pack_gaps how many they are."""
+    """Return the bytes of ascending indices, uint8, and for pack_gaps how many they are."""
     expect_args(node, 1)
     index = x.vector(node.args[0])
     if not ascend(index.name, x.n, x.body, x.vectors):
@@ -48,7 +48,7 @@ def _pack_indices(x: Expressions, node: ast.Call) -> tuple[Instr | None, str]:
 
 
 def _new_packed(x: Expressions, of: str, elem: str, size: Instr, kind: str = "temp") -> str:
-    """A vector without a variable, with a name that no variable has."""
+    """Return a vector without a variable, with a name that no variable has."""
     name = f"{of}_packed"
     while name in x.vectors or name in x.env:
         name += "_"
@@ -56,7 +56,7 @@ def _new_packed(x: Expressions, of: str, elem: str, size: Instr, kind: str = "te
 
 
 def _pack_where(x: Expressions, node: ast.Call, before: list[str], plain: set[str]) -> Vec:
-    """uint<1>: the bits under a mask, which is one of the fields before.
+    """Return uint<1>: the bits under a mask, which is one of the fields before.
 
     :param plain: gets the name of the vector with the bits
     """
@@ -72,14 +72,14 @@ def _pack_where(x: Expressions, node: ast.Call, before: list[str], plain: set[st
 
 
 def _is_plane(x: Expressions, name: str) -> bool:
-    """True if a vector has one bit for each element of the gradient, packed as by default."""
+    """Return whether a vector has one bit per element of the gradient, packed as by default."""
     vector = x.vectors[name]
     plain = (vector.order, vector.multiple) == ("lsb", 1)
     return plain and vector.elem == "u<1>" and vector.size is x.n
 
 
 def _pack_floats(x: Expressions, node: ast.Call) -> None:
-    """The whole payload: the gradient with all its bits."""
+    """Emit the whole payload: the gradient with all its bits."""
     expect_args(node, 1)
     inner = node.args[0]
     if not isinstance(inner, ast.Name) or inner.name != x.signature.input or x.signature.states:
@@ -97,7 +97,7 @@ def _is_floats(node: ast.Node) -> bool:
 
 
 def _alone(x: Expressions, args: tuple, node: ast.Node) -> None:
-    """pack_floats is all that a function does."""
+    """Check that a function contains only pack_floats."""
     if len(args) != 1 or any(isinstance(i, Loop) or i.op not in _NUMBERS for i in x.body):
         raise CompileError("pack_floats must be the only field, and nothing else done", node.pos)
 
@@ -107,7 +107,7 @@ def concat(x: Expressions, node: ast.Call) -> None:
         _alone(x, node.args, arg)
         return _pack_floats(x, arg)
     fields, args, vectors = [], [], []
-    plain: set[str] = set()  # what pack_where reads must stay packed as it is
+    plain: set[str] = set()  # operands of pack_where, which must stay packed
     for arg in node.args:
         inner, order, multiple = _pack_of(x, arg)
         if isinstance(arg, ast.Call) and arg.name in _INDICES:
@@ -140,7 +140,7 @@ def concat(x: Expressions, node: ast.Call) -> None:
 
 
 def _field_type(x: Expressions, node: ast.Node, value: Scalar) -> str:
-    """Storage of a scalar field: its declared type, or float."""
+    """Return the storage type of a scalar field: its declared type, or float."""
     type_ = node.type if isinstance(node, ast.Cast) else value.type
     if type_ is None:
         if value.value.type == "f32":
@@ -158,7 +158,7 @@ def _field_type(x: Expressions, node: ast.Node, value: Scalar) -> str:
 
 
 def call_statement(x: Expressions, node: ast.Call) -> bool:
-    """An extract or a require; returns True if it has assigned the output."""
+    """Return an extract or a require; returns True if it has assigned the output."""
     if node.name == "require":
         if len(node.args) != 2 or not isinstance(node.args[1], ast.String):
             raise CompileError('require takes require(condition, "message")', node.pos)
@@ -219,7 +219,7 @@ def _extract(x: Expressions, node: ast.Call) -> bool:
 
 
 def _expect_param(x: Expressions, node: ast.Name, target: Scalar) -> None:
-    """A parameter that travels in the payload must be the one we decode with."""
+    """Check that a parameter in the payload equals the decoder's."""
     elem = _field_type(x, node, target)
     value = x.emit("field", [], "f32" if elem == "f32" else "i64", elem=elem)
     same = x.emit("eq", [value, target.value], "bool")
@@ -246,7 +246,7 @@ def _extract_field(
 
 
 def _field_size(x: Expressions, node: ast.Name, declaration: ast.Declare) -> Instr:
-    """The elements of a vector in the payload: as many as the gradient's, or fewer."""
+    """Return the elements of a vector in the payload: as many as the gradient's, or fewer."""
     if declaration.size is None:
         return x.n
     size = x.whole(declaration.size)
@@ -257,7 +257,7 @@ def _field_size(x: Expressions, node: ast.Name, declaration: ast.Declare) -> Ins
 def _extract_indices(
     x: Expressions, form: str, node: ast.Name, declaration: ast.Declare
 ) -> tuple[list[Instr], str, str]:
-    """Takes the bytes of ascending indices from the payload; how many indices they are, for
+    """Take the bytes of ascending indices from the payload; how many indices they are, for
     pack_gaps how many bytes, and the names of the indices and of the bytes."""
     type_ = declaration.type
     if not declaration.vector or scope.storage(type_) != "i32":
@@ -279,7 +279,7 @@ def _extract_indices(
 def _extract_where(
     x: Expressions, node: ast.Name, declaration: ast.Declare, mask: ast.Node
 ) -> list[str]:
-    """Takes the bits under a mask from the payload; the names of the vector that they will be in
+    """Take the bits under a mask from the payload; the names of the vector that they will be in
     where they were, of these bits and of the mask."""
     type_ = declaration.type
     if not declaration.vector or declaration.size is not None or scope.storage(type_) != "u<1>":

@@ -20,9 +20,9 @@ _RANGES = {"uint8": 2**8 - 1, "uint16": 2**16 - 1, "uint32": 2**32 - 1}
 
 
 def read_program(source: str, path: str = "<text>") -> Program:
-    """Parses and type-checks a source text.
+    """Parse and type-check a source text.
 
-    :param path: the file's name, for messages; its stem names the algorithm if nothing else does
+    :param path: the file's name, for messages; its stem is the algorithm's default name
     :raises CompileError: with line and column, for anything wrong in it
     """
     file = parse(source, path)
@@ -68,7 +68,7 @@ class _Reader:
         return program
 
     def functions(self) -> tuple[ast.Function | None, ast.Function | None]:
-        """The encoder and the decoder, told apart by their signatures."""
+        """Return the encoder and the decoder, which their signatures distinguish."""
         found: dict[str, ast.Function] = {}
         for function in self.file.functions:
             heads = [(f.type.base, f.vector) for f in function.formals[:2]]
@@ -102,7 +102,7 @@ class _Reader:
         self.types[param.name] = type_
 
     def formal(self, formal: ast.Formal) -> None:
-        """A parameter in a signature: declared above, or declared by this."""
+        """Read a parameter in a signature, which is declared above or here."""
         if formal.vector:
             raise CompileError("a function takes two vectors, then parameters", formal.pos)
         known = self.types.get(formal.name)
@@ -158,7 +158,7 @@ class _Reader:
         return node.value if param.integer else float(node.value)
 
     def make_static(self, param: Param, use: ast.TypeName) -> None:
-        """A parameter in uint<param> must be one of a few numbers: each is compiled by itself."""
+        """Make a parameter in uint<param> static: it has few values, each compiled separately."""
         if not param.integer:
             raise CompileError(f"uint<{param.name}> needs an integer parameter", use.pos)
         if param.choices is None:
@@ -176,7 +176,7 @@ class _Reader:
         return Signature(kind, source, target, self.types, states, bucketable, blocks)
 
     def for_sums(self, encode: ast.Function) -> None:
-        """Lowers what parameters are for sums of several payloads, as functions of all + count."""
+        """Lower the parameters for sums of several payloads, as functions of all + count."""
         for param in self.params:
             if param.for_sum is None:
                 continue
@@ -190,7 +190,7 @@ class _Reader:
 
 
 def _is_bucket(param: Param) -> bool:
-    """True if whatever a parameter may be is a multiple of 64 and not 0."""
+    """Return whether all values of a parameter are positive multiples of 64."""
     if not param.integer:
         return False
     if param.choices is not None:
@@ -200,13 +200,13 @@ def _is_bucket(param: Param) -> bool:
 
 
 def _is_block(param: Param) -> bool:
-    """True if whatever a parameter may be is a block that dct can transform."""
+    """Return whether all values of a parameter are blocks that dct can transform."""
     choices = param.choices or () if param.integer else ()
     return bool(choices) and all(choice in TRANSFORMS for choice in choices)
 
 
 def _check_optional(encode: Function) -> None:
-    """What may be missing is read and written element by element only."""
+    """Check that optional states are read and written element by element only."""
     for instr in encode.instrs():
         for name in instr.vec:
             optional = encode.vectors[name].needs is not None
@@ -217,7 +217,7 @@ def _check_optional(encode: Function) -> None:
 
 
 def _static_names(*functions: ast.Function | None) -> dict[str, ast.TypeName]:
-    """Names in uint<name>, with one of their uses."""
+    """Return the names in uint<name>, with one of their uses."""
     found: dict[str, ast.TypeName] = {}
 
     def visit(item: object) -> None:

@@ -1,4 +1,4 @@
-"""What names stand for while a function is lowered, and how written types map to the IR's."""
+"""Values of names while a function is lowered, and the IR's types of written types."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hipress.compression.compiler.ir.ir import Instr
 
 @dataclass(frozen=True)
 class Signature:
-    """What a function is called with.
+    """Signature of a function.
 
     :ivar kind: "encode" or "decode"
     :ivar input: name of the vector that it reads
@@ -48,7 +48,7 @@ class Range:
 
 @dataclass(frozen=True)
 class Closure:
-    """A lambda, and what names stand for where it is written."""
+    """Lambda, and the values of names where it is written."""
 
     value: ast.Lambda
     env: Names
@@ -76,7 +76,7 @@ class Output:
 
 @dataclass(eq=False)
 class _Variable:
-    """What a name stands for at present."""
+    """Present value of a name."""
 
     value: object
 
@@ -107,23 +107,23 @@ class Names:
         self._variables[name].value = value
 
     def declared_here(self, name: str) -> bool:
-        """Whether this block, and not one around it, has declared a name."""
+        """Return whether this block, and not one around it, has declared a name."""
         return name in self._own
 
     def same(self, name: str, other: Names) -> bool:
-        """Whether a name is the same variable elsewhere."""
+        """Return whether a name is the same variable elsewhere."""
         variable = self._variables.get(name)
         return variable is not None and variable is other._variables.get(name)
 
     def known(self) -> list[str]:
-        """The names that stand for something."""
+        """Return the names that stand for something."""
         return sorted(name for name, item in self._variables.items() if item.value is not None)
 
     def values(self) -> dict[str, object]:
         return {name: variable.value for name, variable in self._variables.items()}
 
     def state(self) -> dict[_Variable, object]:
-        """What all variables stand for, for restore()."""
+        """Return the values of all variables, for restore()."""
         return {variable: variable.value for variable in self._variables.values()}
 
 
@@ -139,7 +139,7 @@ FLOAT, INT = ast.TypeName("float", None, None), ast.TypeName("int", None, None)
 
 
 def storage(type_: ast.TypeName) -> str:
-    """The IR's storage type of a vector with such elements."""
+    """Return the IR's storage type of a vector with such elements."""
     simple = {
         "float": "f32",
         "int": "i32",

@@ -1,4 +1,4 @@
-"""What is known of vectors of indices, whatever the gradient or the payload is."""
+"""Properties of vectors of indices that hold for any gradient and payload."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from hipress.compression.compiler.ir.ir import Instr, Loop, Vector, node_writes
 
 
 def ascend(name: str, below: Instr, body: list, vectors: dict[str, Vector]) -> bool:
-    """True if a vector has ascending indices from 0 to below a size.
+    """Return whether a vector has ascending indices from 0 to below a size.
 
     :param body: the nodes of a function up to where they are used, or all of them
     """
@@ -24,7 +24,7 @@ def ascend(name: str, below: Instr, body: list, vectors: dict[str, Vector]) -> b
 
 
 def _of_others(name: str, below: Instr, loop: Loop, body: list, vectors: dict[str, Vector]) -> bool:
-    """True if they are what gather takes of ascending indices, at ascending indices."""
+    """Return whether a loop gathers ascending indices at ascending indices."""
     value = next(i.args[0] for i in loop.body if i.op == "store" and i.vec[0] == name)
     if value.op != "load_at" or value.args[0].op != "load":
         return False
@@ -35,7 +35,7 @@ def _of_others(name: str, below: Instr, loop: Loop, body: list, vectors: dict[st
 
 
 def counts_buckets(size: Instr, domain: Instr, bucket: Instr) -> bool:
-    """True if a size is (domain + bucket - 1) / bucket, in whatever order that is added up."""
+    """Return whether a size is (domain + bucket - 1) / bucket, in any order of the sum."""
     if size.op != "div" or size.args[1] is not bucket:
         return False
     terms: dict[int, int] = {}
@@ -45,7 +45,7 @@ def counts_buckets(size: Instr, domain: Instr, bucket: Instr) -> bool:
 
 
 def _add_terms(value: Instr, times: int, terms: dict[int, int]) -> int:
-    """Counts how often values are in a sum; returns its constant."""
+    """Count how often values are in a sum; return its constant."""
     if value.op in ("add", "sub"):
         right = times if value.op == "add" else -times
         left = _add_terms(value.args[0], times, terms)

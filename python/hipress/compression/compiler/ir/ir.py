@@ -16,7 +16,7 @@ Of loop bodies only
     store v[i], reduce (its value is a scalar outside the loop), bucket_reduce (writes v)
 Of functions only
     compact (indices where a mask is 1; the value is their number), topk, sort, random_indices (in
-    runs of neighbours: 1 or RUN), scatter, element, field, field_vector, end_of_payload, require,
+    runs of neighbors: 1 or RUN), scatter, element, field, field_vector, end_of_payload, require,
     pack_ascending (indices to bytes; the value is their number), unpack_ascending (bytes to
     indices, or the payload is refused), ascending_bytes (of args[0] indices below args[1]),
     gaps_bytes (of indices packed by their gaps), pack_gaps and unpack_gaps (as of pack_ascending;
@@ -61,7 +61,7 @@ RANK = {"bool": 0, "i32": 1, "u32": 2, "i64": 3, "f32": 4, "f64": 5}
 RUN = 4
 """Consecutive elements in a run of `sample`: they are in one cache line, 16 bytes for one load."""
 TRANSFORMS = (16, 32, 64, 128, 256, 512, 1024)
-"""Blocks of dct and idct: lanes divide the least, and a GPU's block has memory for the largest."""
+"""Blocks of dct and idct. Lanes divide the least, and a GPU's block has memory for the largest."""
 FIELD_BYTES = {"u8": 1, "u16": 2, "u32": 4, "f32": 4}
 """Sizes of the numbers that a payload can have as fields."""
 STORAGE_BITS = {"f32": 32, "i32": 32, "u32": 32, "f16": 16, "bf16": 16, "u16": 16}
@@ -84,7 +84,8 @@ class Instr:
     id: int = field(default_factory=lambda: next(_ids))
 
     def key(self) -> tuple:
-        """Equal for instructions that compute the same value from the same operands."""
+        """Return a key that is equal for instructions with the same value from the same
+        operands."""
         args = tuple(arg.id for arg in self.args)
         return (self.op, args, self.type, tuple(self.vec), repr(sorted(self.attrs.items())))
 
@@ -100,7 +101,7 @@ class Block:
 
 @dataclass(eq=False)
 class Loop:
-    """For every i in [0, domain): body.
+    """Loop that executes its body for every i in [0, domain).
 
     :param guard: a bool made before the loop: where it is false, nothing uses the loop's
         results, and a backend may skip it
@@ -141,7 +142,7 @@ class Vector:
 
     @property
     def bits(self) -> int | str:
-        """Bits of one element: a number, or the name of the parameter that says it."""
+        """Bits of one element: a number, or the name of the parameter with the number."""
         if not self.packed:
             return STORAGE_BITS[self.elem]
         text = self.elem[2:-1]
@@ -177,7 +178,7 @@ class Param:
         return self.type != "float"
 
     def allows(self, value: float | int) -> bool:
-        """True if the parameter may have this value."""
+        """Return whether the parameter may have this value."""
         if isinstance(value, float):
             if not math.isfinite(value) or self.integer and value != int(value):
                 return False
@@ -190,7 +191,7 @@ class Param:
         return above and below and (self.multiple == 1 or value % self.multiple == 0)
 
     def allowed(self) -> str:
-        """The allowed values in words."""
+        """Return the allowed values in words."""
         kind = "an integer" if self.integer else "a finite number"
         show = str if self.integer else lambda value: repr(value).removesuffix(".0")
         if self.choices:
@@ -216,7 +217,7 @@ class Function:
     output: str
 
     def instrs(self) -> Iterator[Instr]:
-        """Every instruction, loop bodies included, in order."""
+        """Yield every instruction in order, with loop bodies."""
         for node in self.body:
             if isinstance(node, Loop):
                 yield from node.body
@@ -254,7 +255,7 @@ class Program:
 
     @property
     def exact(self) -> bool:
-        """Whether the gradient goes into payloads with all its bits, in its own type."""
+        """Whether payloads contain the gradient with all its bits, in its own type."""
         return any(
             instr.op in ("pack_floats", "unpack_floats")
             for function in self.functions
@@ -263,8 +264,8 @@ class Program:
 
     @property
     def uses_step(self) -> bool:
-        """Whether a payload depends on more than the gradient: on states, or on how many were made
-        before it, as random numbers do."""
+        """Whether a payload depends on states, or, as random numbers do, on the number of
+        encodes."""
         if self.encode is None:
             return False
         loops = [node for node in self.encode.body if isinstance(node, Loop)]
@@ -316,7 +317,7 @@ _SOURCES_FOLLOW = {
 
 
 def reads(instr: Instr) -> list[str]:
-    """Vectors whose content an instruction reads."""
+    """Return the vectors whose content an instruction reads."""
     if instr.op == "scatter":
         return list(instr.vec)  # what it does not write stays
     if instr.op in _SOURCES_FOLLOW:
@@ -325,12 +326,12 @@ def reads(instr: Instr) -> list[str]:
 
 
 def writes(instr: Instr) -> list[str]:
-    """Vectors that an instruction changes: by convention the first of `vec`."""
+    """Return the vectors that an instruction changes: by convention the first of `vec`."""
     return instr.vec[:1] if instr.op in _WRITES else []
 
 
 def has_effect(instr: Instr) -> bool:
-    """True if an instruction must stay even if nothing uses its value."""
+    """Return whether an instruction must stay even if its value is unused."""
     return instr.op in (
         "emit",
         "require",
@@ -354,7 +355,7 @@ def node_writes(node: Instr | Loop) -> set[str]:
 
 
 def node_uses(node: Instr | Loop) -> set[int]:
-    """Ids of the values a node needs that it does not define itself."""
+    """Return the ids of the values that a node needs and does not define itself."""
     if isinstance(node, Instr):
         return {arg.id for arg in node.args}
     inside = {instr.id for instr in node.body}

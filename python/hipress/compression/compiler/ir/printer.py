@@ -1,6 +1,6 @@
-"""Text of the IR, for people, golden files and digests: values are numbered anew in order.
+"""Text of the IR, for people, golden files and digests. Values are numbered in order.
 
-Programs of the same text mean the same, so it has all that an instruction's result depends on.
+Programs of the same text mean the same, so it contains all inputs of an instruction's result.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _number(value: object) -> str:
 
 
 def print_program(program: Program) -> str:
-    """The whole program as text."""
+    """Return the whole program as text."""
     lines = [f'algorithm {program.name} "{program.summary}"']
     for param in program.params:
         default = "" if param.default is None else f" = {_number(param.default)}"
@@ -79,7 +79,7 @@ def print_program(program: Program) -> str:
 
 
 def print_function(function: Function) -> str:
-    """One function as text."""
+    """Return one function as text."""
     names = _Names()
     lines = [f"{function.kind} {function.name}({function.input}) -> {function.output} {{"]
     for vector in function.vectors.values():

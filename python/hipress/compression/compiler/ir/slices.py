@@ -1,4 +1,4 @@
-"""Copies of parts of a program: what several passes share."""
+"""Copies of parts of a program, which several passes share."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from hipress.compression.compiler.ir.ir import Function, Instr, Loop
 
 
 def backward(value: Instr, body: list[Instr]) -> list[Instr]:
-    """The instructions of a body that `value` depends on, itself included, in order."""
+    """Return the instructions of a body that `value` depends on, itself included, in order."""
     inside = {instr.id for instr in body}
     wanted: set[int] = set()
     todo = [value]
@@ -19,7 +19,8 @@ def backward(value: Instr, body: list[Instr]) -> list[Instr]:
 
 
 def clone(instrs: list[Instr], mapping: dict[int, Instr]) -> list[Instr]:
-    """Copies of instructions, whose operands are replaced as `mapping` says; extends mapping."""
+    """Return the copies of instructions, whose operands are replaced as `mapping` says; extends
+    mapping."""
     copies = []
     for instr in instrs:
         args = [mapping.get(arg.id, arg) for arg in instr.args]
@@ -30,7 +31,7 @@ def clone(instrs: list[Instr], mapping: dict[int, Instr]) -> list[Instr]:
 
 
 def same(one: Instr, two: Instr, body: list[Instr]) -> bool:
-    """True if a value of `body`, and one of another loop, are the same computation."""
+    """Return whether a value of `body`, and one of another loop, are the same computation."""
     if one.id == two.id:
         return True
     if (one.op, one.type, one.vec, one.attrs) != (two.op, two.type, two.vec, two.attrs):
@@ -41,7 +42,7 @@ def same(one: Instr, two: Instr, body: list[Instr]) -> bool:
 
 
 def replace(function: Function, mapping: dict[int, Instr]) -> None:
-    """Every use of a value becomes a use of what mapping has for it."""
+    """Replace every use of a value by its entry in mapping."""
     if not mapping:
         return
 

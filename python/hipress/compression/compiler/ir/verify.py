@@ -1,4 +1,4 @@
-"""Checks that hold between any two passes; a failure is a bug of the compiler, not of the user."""
+"""Invariants between any two passes. A failure is a bug of the compiler, not of the user."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class IRError(AssertionError):
 
 
 def verify(program: Program, after: str = "lowering") -> None:
-    """Checks every function of a program.
+    """Check every function of a program.
 
     :param after: the pass that made this IR, for the message
     :raises IRError: if a value is used before it is made, a type is wrong, a vector is unknown or
@@ -94,19 +94,22 @@ class _Verifier:
                 self.written.update(writes(node))
 
     def _order(self, loop: Loop) -> None:
-        """What a loop reads at other elements than its own it must not write: elements have no
-        order."""
+        """Check that a loop does not write vectors that it reads at other elements.
+
+        The elements of a loop have no order.
+        """
         elsewhere = {i.vec[0] for i in loop.body if i.op in ("load_at", "bucket_load")}
         for name in sorted(elsewhere & node_writes(loop)):
             raise IRError(f"a loop writes {name} and reads other elements of it")
 
     def _sizes(self, loop: Loop) -> None:
-        """What a loop reads and writes without looking at sizes has an element for each of its."""
+        """Check that vectors without size checks in a loop have an element for each of the
+        loop's."""
         for instr in loop.body:
             if instr.op not in ("load", "store", "bucket_load", "bucket_reduce"):
                 continue
             vector = self.function.vectors.get(instr.vec[0])
-            size = None if vector is None else vector.size  # an unknown one is found later
+            size = None if vector is None else vector.size  # an unknown one is reported later
             if instr.op in ("load", "store"):
                 fits = size is loop.domain
             else:
@@ -138,7 +141,8 @@ class _Verifier:
         self.known.add(instr.id)
 
     def _stored_in_loop(self, name: str) -> bool:
-        """A load after a store of the same loop sees that store."""
+        """Return whether a loop of the function stores to a vector. Later loads of that loop see
+        it."""
         return any(
             isinstance(node, Loop) and any(name in writes(instr) for instr in node.body)
             for node in self.function.body

@@ -1,4 +1,4 @@
-"""How large a number can become, as constants and what is allowed say; which of its bits count."""
+"""Upper bounds of numbers from constants and allowed values, and the bits that affect results."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WORD = 2**32 - 1
 
 
 def upper(value: Instr, params: dict[str, Param]) -> float:
-    """What a float is never above, unless it is NaN; infinity if nothing is known.
+    """Return an upper bound of a float that is not NaN, or infinity if none is known.
 
     :param params: the program's parameters by name
     """
@@ -42,7 +42,8 @@ def upper(value: Instr, params: dict[str, Param]) -> float:
 
 
 def fits(value: Instr, bits: int | str, params: dict[str, Param]) -> bool:
-    """True if a float is never above the largest code of `bits` bits, an int or a parameter."""
+    """Return whether a float never exceeds the largest code of `bits` bits, an int or a
+    parameter."""
     if isinstance(bits, int):
         return upper(value, params) < 2**bits
     return all(
@@ -52,7 +53,7 @@ def fits(value: Instr, bits: int | str, params: dict[str, Param]) -> bool:
 
 
 def wanted_bits(value: Instr, body: list[Instr], params: dict[str, Param]) -> int:
-    """The bits of an i32 of a loop's body that decide anything: a mask of 32 bits."""
+    """Return the bits of an i32 of a loop's body that decide anything: a mask of 32 bits."""
     found = 0
     for user in body:
         for position, arg in enumerate(user.args):
@@ -62,7 +63,7 @@ def wanted_bits(value: Instr, body: list[Instr], params: dict[str, Param]) -> in
 
 
 def _passed_on(user: Instr, position: int, body: list[Instr], params: dict[str, Param]) -> int:
-    """The bits of one operand that decide anything."""
+    """Return the bits of one operand that decide anything."""
     if user.type != "i32" or user.op not in ("add", "sub", "wrap", "select", "shr", "shl"):
         return _WORD
     wanted = wanted_bits(user, body, params)
@@ -85,7 +86,8 @@ def _passed_on(user: Instr, position: int, body: list[Instr], params: dict[str, 
 
 
 def _possible(value: Instr, params: dict[str, Param]) -> set[int] | None:
-    """The whole numbers that a value may be, of which there are few; None if that is not known."""
+    """Return the whole numbers that a value may be, of which there are few; None if that is not
+    known."""
     if value.op == "const":
         found = {value.attrs["value"]}
     elif value.op == "param":

@@ -15,14 +15,16 @@ from hipress.compression.compiler.passes.vector_uses import operations, spread_b
 
 
 def bucket_of(loop: Loop) -> Instr | None:
-    """The parameter that says the loop's blocks, if all its buckets are the same and allow it."""
+    """Return the parameter that says the loop's blocks, if all its buckets are the same and allow
+    it."""
     bucketed = [i.args[0] for i in loop.body if i.op in ("bucket_reduce", "bucket_load")]
     one = len({size.id for size in bucketed}) == 1
     return bucketed[0] if one and not loop.results else None
 
 
 def bucket_group(function: Function, position: int) -> list | None:
-    """A pass that reduces buckets, what is made of them, and a pass that reads that: or None."""
+    """Return a pass that reduces buckets, what is made of them, and a pass that reads that: or
+    None."""
     body = function.body
     first = body[position]
     made = {i.vec[0] for i in first.body if i.op == "bucket_reduce"}
@@ -49,7 +51,8 @@ def bucket_group(function: Function, position: int) -> list | None:
 
 
 def _needs_whole_tiles(function: Function, loop: Loop) -> bool:
-    """Whether its tiles must begin at multiples of their length: of packed codes, of draws."""
+    """Return whether its tiles must begin at multiples of their length: of packed codes, of
+    draws."""
     return any(
         instr.op in ("random", "random16")
         or any(function.vectors[name].packed for name in instr.vec)
@@ -58,8 +61,10 @@ def _needs_whole_tiles(function: Function, loop: Loop) -> bool:
 
 
 def is_dense(function: Function) -> bool:
-    """True if a decoder is one loop that writes the output, from fields and bits under masks, or
-    one operation that does."""
+    """Return whether a decoder is one loop that writes the output from fields and bits under masks.
+
+    One operation that does the same also counts.
+    """
     loops = [node for node in function.body if isinstance(node, Loop)]
     if operations(function, "unpack_floats"):
         return True
@@ -71,7 +76,7 @@ def is_dense(function: Function) -> bool:
     loads = {name for instr in loops[0].body if instr.op != "store" for name in instr.vec}
     spread = spread_bits(function)
     if spread and bucket_of(loops[0]) is not None:
-        return False  # what is counted are blocks of the usual size
+        return False  # the counted blocks have the usual size
     return len(stores) == 1 and all(
         function.vectors[name].kind == "field" or name in spread for name in loads
     )

@@ -16,7 +16,7 @@ _BY_PLACE = ("bucket_load", "random", "random16", "store", "reduce")
 
 
 def forward(function: Function) -> None:
-    """Forwards within one function, in place."""
+    """Forward within one function, in place."""
     for position, node in enumerate(function.body):
         if isinstance(node, Loop):
             _forward_into(function, position, node)
@@ -49,11 +49,11 @@ def _forward_into(function: Function, position: int, loop: Loop) -> None:
 
 
 def _producer(function: Function, position: int, loop: Loop, name: str) -> tuple | None:
-    """(instructions, value) that compute element i of a temp at this position, or None."""
+    """Return (instructions, value) that compute element i of a temp at this position, or None."""
     vector = function.vectors[name]
     if vector.kind != "temp" or vector.elem in ("f16", "bf16", "u16"):
         return None
-    between: set[str] = set()  # what the nodes after the producer and before the loop write
+    between: set[str] = set()  # written between the producer and the loop
     for earlier in reversed(function.body[:position]):
         changes = node_writes(earlier)
         if name in changes:
@@ -78,7 +78,7 @@ def _producer(function: Function, position: int, loop: Loop, name: str) -> tuple
 
 
 def _gathered(function: Function, position: int, gather: Instr) -> tuple | None:
-    """(instructions, value) that compute v[at] of a temp at this position, or None.
+    """Return (instructions, value) that compute v[at] of a temp at this position, or None.
 
     For a few elements of a vector that is not in memory otherwise, as a sample is.
     """
@@ -112,7 +112,7 @@ def _gathered(function: Function, position: int, gather: Instr) -> tuple | None:
 
 
 def _indexes(function: Function, name: str, size: Instr) -> bool:
-    """True if a vector holds indices that lie within `size` elements."""
+    """Return whether a vector holds indices that are within `size` elements."""
     for node in function.body:
         if isinstance(node, Instr) and node.vec[:1] == [name]:
             if node.op == "random_indices":
@@ -123,7 +123,7 @@ def _indexes(function: Function, name: str, size: Instr) -> bool:
 
 
 def _reads_after_write(loop: Loop, needed: set[str]) -> bool:
-    """True if a store of this loop to one of these vectors could come before the forwarded load."""
+    """Return whether a store to one of these vectors could precede the forwarded load."""
     seen_store = False
     for instr in loop.body:
         if instr.op in ("store", "bucket_reduce") and instr.vec[0] in needed:

@@ -19,7 +19,7 @@ from hipress.compression.compiler.ir.ir import (
 
 
 def fuse(function: Function) -> None:
-    """Fuses all that can be fused in one function, in place."""
+    """Fuse all loops that can be fused in one function, in place."""
     changed = True
     while changed:
         changed = False
@@ -31,7 +31,7 @@ def fuse(function: Function) -> None:
 
 
 def _partner(function: Function, later: int) -> int | None:
-    """Merges body[later] with an earlier loop, if there is one; its position, or None."""
+    """Merge body[later] with an earlier loop, if there is one; its position, or None."""
     body = function.body
     second = body[later]
     # A vector is allocated before the loop that writes it, so its size must be known there.
@@ -50,7 +50,7 @@ def _partner(function: Function, later: int) -> int | None:
         if sized and not any(_depends(second, node) for node in between):
             first.body += second.body
             del body[later]
-            # What lies between may define values that the second loop does not use: fine.
+            # Nodes in between may define values that the second loop does not use.
             return earlier
         if not any(_depends(node, first) for node in between):
             first.body += second.body
@@ -61,7 +61,7 @@ def _partner(function: Function, later: int) -> int | None:
 
 
 def _left_out(function: Function, loop: Loop) -> bool:
-    """True for a loop that a decoder skips when it only checks, or adds to what is there."""
+    """Return whether a decoder skips a loop when it only checks, or adds to the output."""
     return function.kind == "decode" and function.output in node_writes(loop)
 
 
@@ -70,7 +70,7 @@ def _scatters(function: Function) -> bool:
 
 
 def _fusible(first: Loop, second: Loop) -> bool:
-    """True if element i of the second needs of the first no more than element i."""
+    """Return whether element i of the second loop needs only element i of the first."""
     if first.domain is not second.domain:
         return False
     if node_uses(second) & node_defines(first):
@@ -97,7 +97,7 @@ def _fusible(first: Loop, second: Loop) -> bool:
 
 
 def _depends(later: Instr | Loop, earlier: Instr | Loop) -> bool:
-    """True if `later` must stay after `earlier`."""
+    """Return whether `later` must stay after `earlier`."""
     if node_uses(later) & node_defines(earlier):
         return True
     writes_later, writes_earlier = node_writes(later), node_writes(earlier)

@@ -1,4 +1,4 @@
-"""Guards: a reduction whose result only one side of a `?:` uses need not run for the other.
+"""Guards: a reduction whose result only one side of a `?:` uses need not run for the other side.
 
 `clip > 0 ? clip / sqrt(sum(gradient * gradient)) : 1` computes both sides by definition. Where the
 condition is known before the loop, the loop gets it as its guard.
@@ -10,7 +10,7 @@ from hipress.compression.compiler.ir.ir import Function, Instr, Loop, has_effect
 
 
 def guard(function: Function) -> None:
-    """Sets the guards of one function's loops, in place."""
+    """Set the guards of one function's loops, in place."""
     known: set[int] = set()
     for node in function.body:
         if isinstance(node, Loop):
@@ -22,7 +22,7 @@ def guard(function: Function) -> None:
 
 
 def _guard_of(function: Function, loop: Loop, known: set[int]) -> Instr | None:
-    """A condition, made before the loop, without which nothing uses its results."""
+    """Return a condition, made before the loop, without which nothing uses its results."""
     if any(instr.op == "bucket_reduce" for instr in loop.body):
         return None
     for node in function.body:
@@ -33,7 +33,7 @@ def _guard_of(function: Function, loop: Loop, known: set[int]) -> Instr | None:
 
 
 def _only_under(function: Function, results: set[int], condition: Instr) -> bool:
-    """True if all that depends on `results` ends in the first branch of selects by `condition`."""
+    """Return whether all uses of `results` end in the first branch of selects by `condition`."""
     tainted = set(results)
     if any(vector.size.id in tainted for vector in function.vectors.values()):
         return False

@@ -1,11 +1,11 @@
-"""Keeping: what several passes over memory make anew is kept in a state that is overwritten anyway.
+"""Reuse of states: a repeated computation is stored in a state that is overwritten anyway.
 
 `x = residual + gradient` is forwarded into each loop that reads x, and each of them would read both
-again. Where a later loop overwrites the residual, and all that the loops after the first want of
-the old one is x, the first loop stores x in its place: the others read one vector. A store that
-depends on nothing that the loops in between find out then moves up to the first, which has read
-what it needs. What the last loop does is then often of the residual alone, and a backend can leave
-it to the next encode (passes/lazy.py).
+vectors again. Suppose that a later loop overwrites the residual, and that the loops after the first
+one need only x of the old one. Then the first loop stores x in its place, and later loops read one
+vector. A store that depends on no result of the loops in between then moves up to the first loop,
+which has read its inputs. The last loop is then often a function of the residual alone, and a
+backend can leave it to the next encode (passes/lazy.py).
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _ROOTS = ("store", "reduce", "bucket_reduce")
 
 
 def keep(function: Function) -> None:
-    """Keeps values in states, in one function, in place."""
+    """Keep values in states, in one function, in place."""
     for name, vector in function.vectors.items():
         if vector.kind == "state" and vector.needs is None:
             _keep_in(function, name)
 
 
 def move_up(function: Function) -> None:
-    """Moves stores to states up, in one function, in place."""
+    """Move stores to states up, in one function, in place."""
     for position, node in enumerate(function.body):
         if isinstance(node, Loop):
             for store in [instr for instr in node.body if instr.op == "store"]:
@@ -83,18 +83,18 @@ def _loads(node: Instr | Loop, name: str) -> bool:
 
 
 def _reaches_elsewhere(node: Instr | Loop, name: str) -> bool:
-    """True if more of a vector is of interest than the element that a loop is at."""
+    """Return whether other elements of a vector are used than that of a loop's iteration."""
     instrs = node.body if isinstance(node, Loop) else [node]
     return any(name in i.vec and i.op not in ("load", "store") for i in instrs)
 
 
 def _copies(loop: Loop, first: Loop, x: Instr) -> set[int]:
-    """The values of a loop that are the first loop's x, made again."""
+    """Return the values of a loop that are the first loop's x, made again."""
     return {instr.id for instr in loop.body if same(x, instr, first.body)}
 
 
 def _enough(loop: Loop, state: str, known: set[int]) -> bool:
-    """True if a loop needs no element of a state but for these values."""
+    """Return whether a loop needs no element of a state other than these values."""
     inside = {instr.id for instr in loop.body}
     seen: set[int] = set()
     todo = [instr for instr in loop.body if instr.op in _ROOTS]
@@ -110,7 +110,7 @@ def _enough(loop: Loop, state: str, known: set[int]) -> bool:
 
 
 def _move_up(function: Function, position: int, store: Instr) -> None:
-    """Moves a store of body[position] to the first loop that reads all it is made of, if it may."""
+    """Move a store of body[position] to the first loop that reads all its inputs, if allowed."""
     body, target = function.body, store.vec[0]
     loop = body[position]
     made = backward(store.args[0], loop.body)

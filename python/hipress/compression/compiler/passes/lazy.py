@@ -1,4 +1,4 @@
-"""Lazy states: what the last pass over memory would do is left to the next encode.
+"""Lazy states: the next encode does the work of the last pass over memory.
 
 Where the first pass keeps x = gradient + residual in the residual (passes/keep.py), and the last
 makes the new residual of it and of numbers that were only found out in between (onebit's means),
@@ -18,11 +18,7 @@ _BY_PLACE = ("index", "random", "random16")
 
 @dataclass
 class LazyState:
-    """`last` makes `state` of what `first` has stored in it, and of `uniforms`.
-
-    :ivar x: the load of it in the last loop
-    :ivar body: instructions of the last loop that make `result` of `x`
-    """
+    """Values from which `last` makes `state`: the stores of `first`, and `uniforms`."""
 
     state: str
     position: int
@@ -35,7 +31,7 @@ class LazyState:
 
 
 def lazy_state(program: Program) -> LazyState | None:
-    """How a program's encoder can leave its residual lazy, or None."""
+    """Return the description of a program's lazy residual, or None if it cannot be lazy."""
     function = program.encode
     if function is None or "residual" not in program.states:
         return None
@@ -62,7 +58,7 @@ def lazy_state(program: Program) -> LazyState | None:
 
 
 def _uniforms(body: list[Instr], loop: Loop) -> list[Instr] | None:
-    """Numbers from outside of the loop that a body needs, if they can be saved as floats."""
+    """Return the numbers from outside of the loop that a body needs, if floats can hold them."""
     inside = {instr.id for instr in loop.body}
     found: dict[int, Instr] = {}
     for instr in body:

@@ -1,10 +1,11 @@
-"""How the payloads of several nodes are merged into one sum: the definition for every backend.
+"""Merge of several nodes' payloads into one sum: the definition for every backend.
 
-In general sum[i] = (d0[i] + d1[i]) + d2[i] ... in float32, in the payloads' order; a sparse payload
-adds only where it has an element. But a decoder that is one pass over a payload's fields, and ends
-in `gradient = unit * level`, `level` a vector of int and `unit` a number that no payload says, is
-merged as unit * (sum of the levels): the levels are added as int32, converted to float32 and
-multiplied once. Passes make one pass of several, so this is asked of an optimised program.
+In general sum[i] = (d0[i] + d1[i]) + d2[i] ... in float32, in the payloads' order. A sparse payload
+adds only where it has an element. The exception is a decoder that is one pass over a payload's
+fields and ends in `gradient = unit * level`, with `level` a vector of int and `unit` a number that
+does not depend on the payload. Its payloads are merged as unit * (sum of the levels): the levels
+are added as int32, converted to float32 and multiplied once. Passes make one pass of several, so
+this applies to an optimized program.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ class Levels:
 
 
 def integer_levels(function: Function) -> Levels | None:
-    """What a decoder's payloads are merged by if by integers, else None."""
+    """Return the integer levels by which a decoder's payloads are merged, or None."""
     others = [node for node in function.body if isinstance(node, Instr) and node.vec]
     if not is_dense(function) or any(node.op != "field_vector" for node in others):
         return None
@@ -52,7 +53,7 @@ def _writes(node: Instr | Loop, name: str) -> bool:
 
 
 def _independent(value: Instr) -> bool:
-    """True if a number follows from the parameters alone."""
+    """Return whether a number follows from the parameters alone."""
     if value.op in ("field", "load", "load_at", "bucket_load", "element", "index", "reduce"):
         return False
     return value.op not in ("random", "random16") and all(map(_independent, value.args))

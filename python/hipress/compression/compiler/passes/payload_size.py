@@ -1,4 +1,4 @@
-"""How large a payload can become: a computation of n and the parameters alone."""
+"""Largest payload: a computation of n and the parameters alone."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class PayloadSize:
         return self._emit("div", [all_bits, self._const(8)])
 
     def bound(self, size: Instr) -> Instr:
-        """An upper bound of a size; clears `fixed` if the size itself depends on data."""
+        """Return an upper bound of a size; clears `fixed` if the size itself depends on data."""
         if size.op in ("compact", "pack_where"):
             self.fixed = False
             return self.bound(self.function.vectors[size.vec[1]].size)
@@ -122,7 +122,8 @@ class PayloadSize:
         return mapping[size.id]
 
     def _most(self, wanted: Instr) -> Instr | None:
-        """An upper bound of a number: itself if it is pure, or the pure side of min(a, b)."""
+        """Return an upper bound of a number: itself if it is pure, or the pure side of min(a,
+        b)."""
         if self.is_pure(wanted):
             return self.bound(wanted)
         if wanted.op == "select" and wanted.args[0].op == "lt":
@@ -134,7 +135,7 @@ class PayloadSize:
         return None
 
     def is_pure(self, value: Instr) -> bool:
-        """True if a scalar depends on n and the parameters only."""
+        """Return whether a scalar depends on n and the parameters only."""
         return value.op in _PURE and all(self.is_pure(arg) for arg in value.args)
 
 

@@ -29,7 +29,7 @@ PASSES = (
 
 
 def optimize(program: Program) -> Program:
-    """Runs all passes on a program, in place.
+    """Run all passes on a program, in place.
 
     :raises IRError: if a pass breaks the IR
     """

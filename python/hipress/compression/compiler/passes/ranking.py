@@ -1,7 +1,7 @@
 """`topk` in the pass that makes its values: a sample first, then only candidates are kept.
 
-The values are not stored. A sample of lines says a key that somewhat more than k elements reach,
-and the pass collects those that do. If they are fewer than k, the values are made once more.
+The values are not stored. A sample of lines determines a key that somewhat more than k elements
+reach, and the pass collects those that do. If they are fewer than k, the values are made once more.
 """
 
 from __future__ import annotations
@@ -18,12 +18,7 @@ _ELSEWHERE = ("random", "random16", "bucket_load", "bucket_reduce", "reduce")
 
 @dataclass(eq=False)
 class Ranking:
-    """`topk` of what `loop` stores.
-
-    :ivar first: scalars that the number of elements, k, follows from, in order
-    :ivar sample: a loop that makes the values before `loop` has run
-    :ivar again: one that makes them after it
-    """
+    """Operation `topk` on the values that `loop` stores."""
 
     topk: Instr
     loop: Loop
@@ -33,7 +28,7 @@ class Ranking:
 
 
 def rankings(function: Function, lazy: LazyState | None) -> dict[str, Ranking]:
-    """By the names of the vectors that need not be stored."""
+    """Return rankings by the names of the vectors that need not be stored."""
     found = {}
     for topk in operations(function, "topk"):
         source, position = topk.vec[1], function.body.index(topk)
@@ -66,7 +61,7 @@ def rankings(function: Function, lazy: LazyState | None) -> dict[str, Ranking]:
 
 
 def _scalars(value: Instr, between: list) -> list[Instr] | None:
-    """What a number needs of the nodes between; None if not all of it can be done before them."""
+    """Return the instructions between that a number needs; None if some cannot be moved up."""
     found = backward(value, [node for node in between if isinstance(node, Instr)])
     needed = {value.id} | {arg.id for instr in found for arg in instr.args}
     if any(isinstance(node, Loop) and needed & node_defines(node) for node in between):
@@ -75,7 +70,7 @@ def _scalars(value: Instr, between: list) -> list[Instr] | None:
 
 
 def _again(function: Function, loop: Loop, source: str) -> Loop | None:
-    """A loop that makes the values from what `loop` leaves behind, if it leaves enough."""
+    """Return a loop that makes the values from the results of `loop`, if these suffice."""
     store = next(i for i in loop.body if i.op == "store" and i.vec[0] == source)
     written = {name for i in loop.body for name in i.vec[:1] if i.op in ("store", "bucket_reduce")}
     kept = {

@@ -54,7 +54,7 @@ _WHOLE = {
 
 
 def fold(function: Function) -> None:
-    """Computes integers and comparisons of constants, in place; floats are left to the backends."""
+    """Compute integers and comparisons of constants, in place. Backends compute floats."""
     mapping: dict[int, Instr] = {}
     uses = Counter(arg.id for instr in function.instrs() for arg in instr.args)
     for node in function.body:
@@ -77,7 +77,7 @@ def _last(mapping: dict[int, Instr], value: Instr) -> Instr:
 
 
 def _folded(function: Function, instr: Instr) -> object:
-    """A number, an operand, or None."""
+    """Return a number, an operand, or None."""
     if instr.op == "select":
         condition, yes, no = instr.args
         if condition.op == "const":
@@ -125,7 +125,7 @@ def _folded(function: Function, instr: Instr) -> object:
 
 
 def _constants(value: Instr) -> set | None:
-    """What a choice between constants may be; None if it may be anything."""
+    """Return the possible values of a choice between constants, or None if unknown."""
     if value.op == "const" and value.type == "i32":
         return {value.attrs["value"]}
     if value.op != "select":
@@ -135,7 +135,7 @@ def _constants(value: Instr) -> set | None:
 
 
 def _chosen(value: Instr, constant: int) -> Instr | None:
-    """The condition on which a select takes a constant that its other side is not."""
+    """Return the condition on which a select takes a constant that its other side is not."""
     if value.op != "select" or _constants(value.args[1]) != {constant}:
         return None
     other = _constants(value.args[2])
@@ -143,7 +143,8 @@ def _chosen(value: Instr, constant: int) -> Instr | None:
 
 
 def _decided(outer: Instr, uses: Counter) -> None:
-    """c ? x : (code == 2) ? y : z, where code is c ? 3 : other, need not ask for c again."""
+    """Simplify c ? x : (code == 2) ? y : z, with code = c ? 3 : other, which need not test c
+    again."""
     condition, _, inner = outer.args
     if inner.op != "select" or uses[inner.id] != 1 or inner.args[0].op != "eq":
         return
@@ -156,7 +157,7 @@ def _decided(outer: Instr, uses: Counter) -> None:
 
 
 def cse(function: Function) -> None:
-    """One instruction for each value, loads after stores replaced, dead stores dropped."""
+    """Eliminate common subexpressions, loads after stores, and dead stores."""
     mapping: dict[int, Instr] = {}
     outer: dict[tuple, Instr] = {}
     for node in function.body:
@@ -189,7 +190,7 @@ def _cse_loop(function: Function, loop: Loop, mapping: dict[int, Instr]) -> None
             vector = function.vectors[instr.vec[0]]
             if vector.elem not in ("f16", "bf16") and vector.needs is None:
                 content[instr.vec[0]] = instr.args[0]
-            else:  # what is read from it later need not be what is written, nor what was there
+            else:  # later reads may differ from this value and from the old one
                 content.pop(instr.vec[0], None)
             known = {key: value for key, value in known.items() if instr.vec[0] not in value.vec}
         elif instr.op not in _SIDE:
@@ -209,7 +210,7 @@ def _cse_loop(function: Function, loop: Loop, mapping: dict[int, Instr]) -> None
 
 
 def _read_between(body: list[Instr], store: Instr) -> bool:
-    """True if a later instruction still loads what this store wrote."""
+    """Return whether a later instruction loads the result of this store."""
     after = body[body.index(store) + 1 :]
     for instr in after:
         if instr.op == "store" and instr.vec[0] == store.vec[0]:
@@ -220,7 +221,7 @@ def _read_between(body: list[Instr], store: Instr) -> bool:
 
 
 def dce(function: Function) -> None:
-    """Removes what no result depends on: values, loops, temps."""
+    """Remove nodes that affect no result: values, loops, temps."""
     while True:
         read = {name for instr in function.instrs() for name in reads(instr)}
         live: set[int] = set()

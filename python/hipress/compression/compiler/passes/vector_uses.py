@@ -1,4 +1,4 @@
-"""How a function uses its vectors, as far as a backend can do better for it."""
+"""Uses of vectors in a function, as far as a backend can optimize them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from hipress.compression.compiler.ir.ir import Function, Instr, Loop, node_reads
 
 
 def operations(function: Function, *ops: str) -> list[Instr]:
-    """The function's instructions of these operations, outside of loops."""
+    """Return the function's instructions of these operations, outside of loops."""
     return [node for node in function.body if isinstance(node, Instr) and node.op in ops]
 
 
@@ -16,13 +16,13 @@ def num_readers(function: Function, name: str) -> int:
 
 
 def filter_masks(function: Function) -> dict[str, Instr]:
-    """The masks that only a filter reads, with that filter."""
+    """Return the masks that only a filter reads, with that filter."""
     filters = operations(function, "compact")
     return {node.vec[1]: node for node in filters if num_readers(function, node.vec[1]) == 1}
 
 
 def single_elements(function: Function) -> dict[str, str]:
-    """Sorted vectors of which one element is all that is read, with what they are sorted from."""
+    """Return sorted vectors of which only one element is read, with their sources."""
     elements = {instr.vec[0] for instr in operations(function, "element")}
     return {
         node.vec[0]: node.vec[1]
@@ -32,7 +32,8 @@ def single_elements(function: Function) -> dict[str, str]:
 
 
 def only_elements(function: Function, sort: Instr) -> bool:
-    """True if of a sorted vector single elements are all that is read while its source stays."""
+    """Return whether only single elements of a sorted vector are read while its source is
+    unchanged."""
     target, source = sort.vec
     after = function.body[function.body.index(sort) + 1 :]
     users = [node for node in function.body if target in node_reads(node)]
@@ -43,8 +44,10 @@ def only_elements(function: Function, sort: Instr) -> bool:
 
 
 def unproven_indices(function: Function) -> list[str]:
-    """Vectors that scatter uses as indices, and of which it is not known that they ascend and are
-    below the gradient's size: a decoder checks them, an encoder each before it writes."""
+    """Return the vectors of indices for scatter that are not known to be ascending and in range.
+
+    A decoder checks them, and an encoder checks each before it writes.
+    """
     scatters = operations(function, "scatter")
     sizes = {node.vec[1]: function.vectors[node.vec[0]].size for node in scatters}
     return sorted(
@@ -55,23 +58,24 @@ def unproven_indices(function: Function) -> list[str]:
 
 
 def scatters_output(function: Function) -> bool:
-    """True if a payload may have some elements of the gradient only."""
+    """Return whether a payload may contain only some elements of the gradient."""
     return any(node.vec[0] == function.output for node in operations(function, "scatter"))
 
 
 def sampled_indices(function: Function) -> set[str]:
-    """Vectors of indices that come in runs of neighbours."""
+    """Return the vectors of indices that are runs of neighbors."""
     return {n.vec[0] for n in operations(function, "random_indices") if n.attrs["run"] > 1}
 
 
 def spread_bits(function: Function) -> dict[str, Instr]:
-    """Vectors of bits under masks, by name: the instructions that spread them."""
+    """Return the vectors of bits under masks, by name, with the instructions that spread them."""
     return {node.vec[0]: node for node in operations(function, "unpack_where")}
 
 
 def renewal(function: Function, state: str) -> Loop | None:
-    """The first node that writes a state, if it is a loop that writes all of it, and reads it, if
-    it does, before it writes: until then the old one can lie in other memory than the new."""
+    """Return the first node that writes a state, if it is a loop that writes all of it, and
+    reads it, if it does, before it writes: until then the old one can lie in other memory than
+    the new."""
     first = next((node for node in function.body if state in node_writes(node)), None)
     if not isinstance(first, Loop) or first.domain.op != "n" or first.guard is not None:
         return None
@@ -81,7 +85,8 @@ def renewal(function: Function, state: str) -> Loop | None:
 
 
 def used_after(function: Function, name: str, node: Loop, skipped: Loop | None) -> bool:
-    """Whether a node after this one reads or writes a vector, but for one that is skipped."""
+    """Return whether a node after this one reads or writes a vector, but for one that is
+    skipped."""
     later = function.body[function.body.index(node) + 1 :]
     return any(
         name in node_reads(each) | node_writes(each) for each in later if each is not skipped

@@ -33,7 +33,7 @@ from hipress.compression.compiler.runtime.native import declarations
 from hipress.native import library
 
 ABI_VERSION = 2
-"""Of cuda/abi.h."""
+"""Version of the interface in cuda/abi.h."""
 SHAPES = {"auto": 0, "grid": 1, "block": 2}
 
 
@@ -80,11 +80,11 @@ class Library:
 
     @property
     def launches(self) -> int:
-        """Kernels launched so far."""
+        """Return the number of kernels launched so far."""
         return self.handle.hipress_cuda_launches()
 
     def alloc(self, size: int) -> int:
-        """Device memory of `size` bytes; free it with free()."""
+        """Allocate `size` bytes of device memory, which free() frees."""
         at = c_void_p()
         self.check(self.handle.hipress_cuda_alloc(byref(at), max(size, 1)), f"taking {size} bytes")
         return at.value
@@ -93,7 +93,7 @@ class Library:
         self.check(self.handle.hipress_cuda_free(at), "giving memory back")
 
     def copy(self, to: int, source: int, size: int) -> None:
-        """Copies within and between host and device memory, and waits."""
+        """Copy within and between host and device memory, and wait."""
         self.check(self.handle.hipress_cuda_copy(to, source, size, None), f"copying {size} bytes")
         self.check(self.handle.hipress_cuda_wait(None), f"copying {size} bytes")
 
@@ -101,7 +101,7 @@ class Library:
 class Algorithm:
     """An algorithm's functions on device pointers. Nothing here waits for the device.
 
-    :param program: optimised
+    :param program: optimized
     :param library: a built library; None: build it (BuildError without nvcc)
     :raises BuildError, CudaError: without compiler, or without GPU or driver
     """
@@ -127,11 +127,11 @@ class Algorithm:
         self.values = (c_double * max(len(self.params), 1))(*self.params.values())
 
     def max_bytes(self, n: int) -> int:
-        """Upper bound of the payload of n elements."""
+        """Return an upper bound of the payload of n elements."""
         return self.table.max_bytes(n, self.values)
 
     def encode_workspace(self, n: int) -> int:
-        """Bytes of workspace that encode() needs for n elements."""
+        """Return the bytes of workspace that encode() needs for n elements."""
         return self.table.encode_workspace(n, self.values)
 
     def decode_workspace(self, n: int) -> int:
@@ -139,7 +139,7 @@ class Algorithm:
 
     @property
     def fixed_size(self) -> bool:
-        """True if every payload of n elements has max_bytes(n) bytes."""
+        """Return whether every payload of n elements has max_bytes(n) bytes."""
         return bool(self.table.fixed_size)
 
     def encode_call(
@@ -155,7 +155,7 @@ class Algorithm:
         place: int = 0,
         skip: int | None = None,
     ) -> EncodeCall:
-        """A call, for encode() or for a list of calls in device memory.
+        """Return a call, for encode() or for a list of calls in device memory.
 
         :param gradient, states: device pointers of float32[n]
         :param payload: device pointer of `capacity` bytes, at least max_bytes(n)
@@ -174,19 +174,19 @@ class Algorithm:
         )
 
     def encode(self, call: EncodeCall, stream: int = 0, shape: str = "auto") -> None:
-        """Enqueues an encode on a stream. :raises CudaError: if it cannot be launched"""
+        """Enqueue an encode on a stream. :raises CudaError: if it cannot be launched"""
         error = self.table.encode(byref(call), self.values, SHAPES[shape], stream or None)
         self.library.check(error, f"encoding with {self.program.name}")
 
     def decode(
         self, call: DecodeCall, add: bool = False, stream: int = 0, shape: str = "auto"
     ) -> None:
-        """Enqueues out = decoded, or with `add` out += decoded."""
+        """Enqueue out = decoded, or with `add` out += decoded."""
         error = self.table.decode(byref(call), self.values, int(add), SHAPES[shape], stream or None)
         self.library.check(error, f"decoding with {self.program.name}")
 
     def encode_batch(self, calls: int, count: int, step: int = 0, stream: int = 0) -> None:
-        """Enqueues in one launch the encodes of `count` calls that lie in device memory.
+        """Enqueue in one launch the encodes of `count` calls that lie in device memory.
 
         :param step: is added to each call's own
         """
@@ -198,7 +198,7 @@ class Algorithm:
         self.library.check(error, f"decoding a batch with {self.program.name}")
 
     def decode_sum(self, calls: Sequence[DecodeCall], stream: int = 0, shape: str = "auto") -> None:
-        """Enqueues out = the sum of several payloads: calls that share n and out."""
+        """Enqueue out = the sum of several payloads: calls that share n and out."""
         listed = (DecodeCall * len(calls))(*calls)
         error = self.table.decode_sum(
             listed, len(calls), self.values, SHAPES[shape], stream or None
@@ -206,7 +206,7 @@ class Algorithm:
         self.library.check(error, f"merging with {self.program.name}")
 
     def sentence(self, status: np.ndarray) -> str:
-        """What a decode's status (int64[2], not {0, 0}) says about the payload."""
+        """Return the message for a decode's status (int64[2], not {0, 0})."""
         text = self.table.sentence(int(status[0]))
         if text is None:
             return f"has the unknown status {int(status[0])}"
@@ -216,7 +216,8 @@ class Algorithm:
 def built_in_library() -> Path:
     """Return the path of libhipress_cuda.so, which may not exist.
 
-    A source tree has it beside libhipress.so. The distribution hipress-cuda12 has it otherwise.
+    A source tree has it in the folder of libhipress.so. The distribution hipress-cuda12 has it
+    otherwise.
 
     Raises:
         CudaError: If hipress-cuda12 is installed in another version than this package.
@@ -235,8 +236,8 @@ def built_in_library() -> Path:
 
 
 def built_in(program: Program, library: Path) -> str | None:
-    """The entry, for Algorithm(), of just this program in libhipress_cuda.so; None without one, or
-    if the library cannot be loaded."""
+    """Return the entry, for Algorithm(), of just this program in libhipress_cuda.so; None without
+    one, or if the library cannot be loaded."""
     if not library.exists():
         return None
     try:

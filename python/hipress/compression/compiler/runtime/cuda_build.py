@@ -28,7 +28,7 @@ _NVCC = [
 
 
 def nvcc() -> str | None:
-    """The CUDA compiler: NVCC, or nvcc in PATH or below CUDA_HOME or /usr/local/cuda."""
+    """Return the CUDA compiler: NVCC, or nvcc in PATH or below CUDA_HOME or /usr/local/cuda."""
     chosen = os.environ.get("NVCC")
     if chosen:
         return shutil.which(chosen)

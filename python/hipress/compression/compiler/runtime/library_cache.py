@@ -1,6 +1,6 @@
 """Compiled code, kept by content: loading a library runs it, so only its user may have written it.
 
-A folder or file that somebody else owns or may write to is refused, whatever its name. Root's are
+A folder or file that another user owns or may write to is refused, whatever its name. Root's are
 taken: root can change any file of this process anyway, and an image may come with a filled cache.
 """
 
@@ -26,7 +26,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 def cache_directory() -> Path:
-    """HIPRESS_CACHE, or hipress below the user's cache directory."""
+    """Return HIPRESS_CACHE, or hipress below the user's cache directory."""
     chosen = os.environ.get("HIPRESS_CACHE")
     if chosen:
         return Path(chosen)
@@ -34,7 +34,7 @@ def cache_directory() -> Path:
 
 
 def cxx() -> list[str]:
-    """The C++ compiler's command: CXX, or g++.
+    """Return the C++ compiler's command: CXX, or g++.
 
     :raises BuildError: if there is none
     """
@@ -55,12 +55,12 @@ def library(
     """Return a shared library, from the cache if it was compiled before. If the cache's disk is
     full, the library is compiled in a temporary folder of this process.
 
-    :param name: what its file's name begins with
-    :param source_name: what the compiler gets the source as, such as ``generated.cc``
+    :param name: prefix of its file's name
+    :param source_name: name of the source for the compiler, such as ``generated.cc``
     :param source: the program
     :param command: the compiler, which can be run, and its options
-    :param flags: options after the source: libraries must come after what needs them
-    :param depends: headers whose content makes a difference
+    :param flags: options after the source: libraries must come after their users
+    :param depends: headers whose content affects the result
     :raises BuildError: if the compiler fails, or the cache cannot be written or is not safe
     """
     digest = hashlib.sha256(" ".join([*command, *flags]).encode())
@@ -130,12 +130,12 @@ def _temporary_folder(place: str | None) -> str:
 
 
 def check_private(path: Path) -> None:
-    """Refuses a file or folder that another user could have put there or could change.
+    """Refuse a file or folder that another user could have put there or could change.
 
-    :raises BuildError: in a sentence that says who owns it, or how to close it to others
+    :raises BuildError: with its owner, or how to make it private
     :raises OSError: if it is not there
     """
-    # A link is judged by its target: who may set links here is what the folder's mode says.
+    # A link is judged by its target: the folder's mode decides which users may set links here.
     found = os.stat(path)
     if found.st_uid not in (os.geteuid(), 0):
         raise BuildError(
@@ -153,7 +153,7 @@ def check_private(path: Path) -> None:
 def _compile(
     target: Path, source_name: str, source: str, command: Sequence[str], flags: Sequence[str]
 ) -> None:
-    """Compiles a library.
+    """Compile a library.
 
     :raises BuildError: if the compiler fails
     :raises OSError: if the folder cannot be written to; with ENOSPC if the compiler could not
@@ -171,5 +171,6 @@ def _compile(
         if result.returncode != 0:
             raise BuildError(f"{line[0]} refused generated code:\n{result.stderr[:4000]}")
         built.chmod(0o700)
-        # Processes that compile the same at once do not see half a file, nor does the next boot.
+        # Processes that compile the same code at once see no partial file; the same is true after a
+        # crash.
         files.replace(built, target)

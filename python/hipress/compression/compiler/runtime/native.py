@@ -48,7 +48,7 @@ COMMON_FLAGS = [
 
 
 def include_directory() -> Path:
-    """Where the headers of generated code lie: in the package, or in the source tree."""
+    """Return the folder of the generated code's headers: in the package, or in the source tree."""
     package = Path(__file__).resolve().parents[3]
     for place in (package / "include", package.parents[1] / "src"):
         if (place / "operator/contrib/compll/runtime.h").exists():
@@ -57,7 +57,7 @@ def include_directory() -> Path:
 
 
 def available_isas() -> list[str]:
-    """Instruction sets that this CPU runs, the widest first."""
+    """Return the instruction sets that this CPU supports, widest first."""
     flags: set[str] = set()
     if platform.machine() in ("x86_64", "AMD64"):
         with open("/proc/cpuinfo") as info:
@@ -71,9 +71,9 @@ def available_isas() -> list[str]:
 
 
 def build(program: Program, isa: str | None = None) -> Path:
-    """Compiles an optimised program for one instruction set, unless the cache has it.
+    """Compile an optimized program for one instruction set, unless the cache has it.
 
-    :param isa: baseline, avx2 or avx512; None: what HIPRESS_SIMD says, or the best of this CPU
+    :param isa: baseline, avx2 or avx512; None: HIPRESS_SIMD, or the best of this CPU
     :returns: path of the shared library
     :raises BuildError: if there is no C++ compiler, or it fails
     """
@@ -88,11 +88,11 @@ def build(program: Program, isa: str | None = None) -> Path:
 
 
 def compile_cached(name: str, source: str, flags: list[str], depends: Sequence[Path] = ()) -> Path:
-    """A shared library of C++ source, from the cache if it was compiled before.
+    """Return a shared library of C++ source, from the cache if it was compiled before.
 
-    :param name: what its file's name begins with
+    :param name: prefix of its file's name
     :param flags: options after those that all generated code has
-    :param depends: headers whose content makes a difference
+    :param depends: headers whose content affects the result
     :raises BuildError: if there is no C++ compiler, or it fails, or the cache cannot be used
     """
     return library(name, "generated.cc", source, [*cxx(), *COMMON_FLAGS], flags, depends)
@@ -130,7 +130,7 @@ class Compiled:
         self._params = ctypes.addressof(self._values)
 
     def max_bytes(self, n: int) -> int:
-        """Upper bound of the payload of n elements."""
+        """Return an upper bound of the payload of n elements."""
         return self.algorithm.max_bytes(n, self._values)
 
     @property
@@ -145,7 +145,7 @@ class Compiled:
         stream: int = 0,
         apart: bool = False,
     ) -> bytes:
-        """As Interpreter.encode.
+        """Encode as Interpreter.encode does.
 
         :param apart: whether new states are in new arrays, and the old ones stay as they were
         """
@@ -192,17 +192,17 @@ class Compiled:
         return (c_void_p * max(len(addresses), 1))(*addresses)
 
     def decode(self, payload: bytes, n: int) -> np.ndarray:
-        """float32[n]. :raises PayloadError: for a malformed payload"""
+        """Return float32[n]. :raises PayloadError: for a malformed payload"""
         return self.decode_sum([payload], n)
 
     def decode_sum(self, payloads: list[bytes], n: int) -> np.ndarray:
-        """float32[n], as Interpreter.decode_sum."""
+        """Return float32[n], as Interpreter.decode_sum."""
         out = np.full(n, np.nan, np.float32)
         self._decode(payloads, out, add=False)
         return out
 
     def decode_add(self, payload: bytes, total: np.ndarray) -> None:
-        """total += decoded, in place, for float32[n]."""
+        """Add the decoded payload to total, float32[n], in place."""
         self._decode([payload], total, add=True)
 
     def _decode(self, payloads: list[bytes], out: np.ndarray, add: bool) -> None:

@@ -70,7 +70,7 @@ struct CosinePair {
   }
 };
 
-/// The transform of each `block` elements of n, which are as they lie where the last block is short.
+/// The transform of each `block` elements of n. Those of an incomplete last block are unchanged.
 template <bool kInverse, class Team>
 COMPLL_DEVICE void Cosines(const Team& team, Shared& shared, const float* source, int64_t n,
                            int64_t block, const float* cosines, float* target) {

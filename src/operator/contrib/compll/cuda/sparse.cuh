@@ -259,7 +259,7 @@ COMPLL_UNROLL
   });
 }
 
-/// work(j, index) for k indices of range(n): runs of neighbours, one of each of equal parts.
+/// work(j, index) for k indices of range(n): runs of neighbors, one of each of equal parts.
 template <int kRun, class Team, class Work>
 COMPLL_DEVICE void ForRuns(const Team& team, int64_t n, int64_t k, const PhiloxKey& key,
                            uint32_t site, const Work& work) {

@@ -19,22 +19,24 @@ HALF = float(np.float32(math.sqrt(0.5)))
 
 
 def cosines(size: int) -> np.ndarray:
-    """float32[size]: cos(pi (2 j + 1) / (4 size)) for each j; the sines, from the last one on.
+    """Return float32[size]: cos(pi (2 j + 1) / (4 size)) for each j; the sines from the last one
+    on.
 
-    Computed as doubles and rounded. None is as close to the middle of two floats as mathematical
-    libraries differ, so the table is the same wherever it is made.
+    Computed as doubles and rounded. No value is so close to the middle of two floats that libraries
+    of mathematics could round it differently, so the table is the same on every machine.
     """
     angles = [math.pi * (2 * j + 1) / (4 * size) for j in range(size)]
     return np.array([math.cos(angle) for angle in angles], np.float32)
 
 
 def transforms(program: Program) -> bool:
-    """Whether a program has dct or idct."""
+    """Return whether a program has dct or idct."""
     return any(i.op in ("dct", "idct") for f in program.functions for i in f.instrs())
 
 
 def table(program: Program, declaration: str) -> list[str]:
-    """The table that generated code looks up: size s begins at s - 2. Empty if nothing needs it."""
+    """Return the table that generated code looks up: size s begins at s - 2. Empty if nothing needs
+    it."""
     if not transforms(program):
         return []
     sizes = [2**k for k in range(1, TRANSFORMS[-1].bit_length() - 1)]

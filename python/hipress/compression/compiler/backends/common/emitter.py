@@ -1,4 +1,4 @@
-"""The emitter of the C family: what C++ and CUDA share of writing a function and its loops.
+"""Emitter of the C family: the parts that C++ and CUDA share for a function and its loops.
 
 CStyleEmitter writes one encode or decode, CStyleLoop one fused loop of it. Their subclasses are the
 dialects: cpp/ computes with vectors of lanes (lanes.h), cuda/ with one element for each thread
@@ -56,7 +56,7 @@ class _Texts:
 
 
 class CStyleEmitter:
-    """Writes one encode or decode.
+    """Writer of one encode or decode function.
 
     A dialect adds scalar() and loop(), which write a number and a loop; check_indices(), which
     refuses a payload whose indices do not ascend or are not below n; memory(), the text of a
@@ -66,7 +66,7 @@ class CStyleEmitter:
         dialect: The expressions of its scalars.
         operations: Functions that write operations on whole vectors and payload fields.
         fields: The fields of the payload that it writes: (kind, name or number) as in `emit`.
-        placed: Vectors without memory of their own, which lie in the payload.
+        placed: Vectors whose memory is in the payload.
         unproven: Vectors of indices that scatter uses and that have to be checked.
         sparse_output: Whether a payload may have only some elements of the gradient.
     """
@@ -123,10 +123,10 @@ class CStyleEmitter:
     # Names ----------------------------------------------------------------------
 
     def fill(self, template: str, instr: Instr, **more: str) -> str:
-        """C++ of an instruction from a template.
+        """Return the C++ of an instruction from a template.
 
         Its fields are {a0} for the first operand, {m0}, {n0}, {b0} and {v0} for the first vector's
-        memory, elements, bytes, and memory and elements, {value}, and what `more` has.
+        memory, elements, bytes, and memory and elements, {value}, and those of `more`.
         """
         return template.format_map(_Texts(self, instr, more))
 
@@ -134,15 +134,15 @@ class CStyleEmitter:
         return self.numbers.setdefault(instr.id, len(self.numbers))
 
     def value(self, instr: Instr) -> str:
-        """C++ of a scalar of the function."""
+        """Return the C++ of a scalar of the function."""
         return known(instr) or f"s{self.number(instr)}"
 
     def expression(self, instr: Instr) -> str:
-        """C++ that computes a scalar."""
+        """Return the C++ that computes a scalar."""
         return self.dialect(instr, [self.value(arg) for arg in instr.args])
 
     def plain(self, name: str) -> str:
-        """A vector's name as a part of an identifier."""
+        """Return a vector's name as a part of an identifier."""
         return re.sub(r"[^0-9A-Za-z_]", "_", name)
 
     def count(self, name: str) -> Instr:
@@ -154,18 +154,18 @@ class CStyleEmitter:
         return self.value(self.count(name))
 
     def msb(self, name: str) -> str:
-        """C++ of whether codes begin at the highest bit of a byte."""
+        """Return the C++ condition that codes begin at the highest bit of a byte."""
         return "true" if self.function.vectors[name].order == "msb" else "false"
 
     def width(self, name: str) -> str:
-        """C++ of the bits of a packed vector's codes."""
+        """Return the C++ of the bits of a packed vector's codes."""
         return self.dialect.width(self.function.vectors[name].bits)
 
     def packed_bytes(self, name: str, count: str) -> str:
         return f"PackedBytes({count}, {self.width(name)}, {self.function.vectors[name].multiple})"
 
     def bytes_of(self, name: str, count: str = "") -> str:
-        """C++ of the bytes of a vector, or of `count` of its elements."""
+        """Return the C++ of the bytes of a vector, or of `count` of its elements."""
         vector, count = self.function.vectors[name], count or self.size(name)
         return self.packed_bytes(name, count) if vector.packed else f"{count} * {vector.bits // 8}"
 
@@ -176,7 +176,7 @@ class CStyleEmitter:
         return self.function.kind == "decode" and name == self.function.output
 
     def field_offset(self, name: str, zero: str) -> str | None:
-        """Offset of a field in the payload, if all before it have sizes that are known by now."""
+        """Return a field's offset in the payload if the sizes of all fields before it are known."""
         parts = [zero]
         for kind, what in self.fields:
             if kind != "vector":
@@ -191,7 +191,7 @@ class CStyleEmitter:
 
 
 class CStyleLoop:
-    """Writes one fused loop. A value of its body is a variable, declared as the dialect's type.
+    """Writer of one fused loop. A value of its body is a variable, declared as the dialect's type.
 
     A dialect adds a method for each operation in `special`, store(), and reduce(), which writes a
     reduction over all elements or over buckets.

@@ -1,4 +1,4 @@
-"""C++ text of single operations. A dialect is what one kind of operand makes of them."""
+"""C++ text of single operations. A dialect writes them for one kind of operand."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _CALLS = {
 
 
 def literal(value: float | int | bool, type_: str) -> str:
-    """A C++ constant that reads back exactly."""
+    """Return a C++ constant that reads back exactly."""
     if type_ == "bool":
         return "true" if value else "false"
     if type_ in ("f32", "f64"):
@@ -64,7 +64,7 @@ def literal(value: float | int | bool, type_: str) -> str:
 
 
 def known(instr: Instr) -> str | None:
-    """C++ of a constant, of n or of a parameter; None for what has to be computed."""
+    """Return the C++ of a constant, of n or of a parameter; None for a computed value."""
     if instr.op == "const":
         return literal(instr.attrs["value"], instr.type)
     if instr.op == "n":
@@ -73,7 +73,7 @@ def known(instr: Instr) -> str | None:
 
 
 class Scalars:
-    """The dialect of C++ scalars, and what the others have in common with it.
+    """Dialect of C++ scalars, and base of the other dialects.
 
     A method named after an operation, with an underscore, writes it from its operands' text.
     """
@@ -81,7 +81,7 @@ class Scalars:
     types = SCALAR
 
     def __call__(self, instr: Instr, args: list[str]) -> str:
-        """The expression of an operation on operands whose C++ is `args`."""
+        """Return the expression of an operation on operands whose C++ is `args`."""
         special = getattr(self, f"{instr.op}_", None)
         if special is not None:
             return special(instr, *args)
@@ -94,7 +94,7 @@ class Scalars:
         return f"({left} {_OPERATORS[instr.op] * (2 if logical else 1)} {right})"
 
     def width(self, bits: int | str) -> str:
-        """C++ of how many bits a code has: a number, or a template argument."""
+        """Return the C++ of a code's bits: a number, or a template argument."""
         return str(bits)
 
     def const_(self, instr: Instr) -> str:
@@ -125,10 +125,10 @@ class Scalars:
         return f"({condition} ? {c_type}({yes}) : {c_type}({no}))"
 
     def join_body(self, function: object, declared: str = "") -> str:
-        """The body of a function of `a` and `b` that joins two values of a reduction.
+        """Return the body of a function of `a` and `b` that joins two values of a reduction.
 
         :param function: "sum", "max", "min" or a Block
-        :param declared: what values are declared as; empty: their own types
+        :param declared: type of declared values; empty: their own types
         """
         if not isinstance(function, Block):
             joined = {"sum": "a + b", "max": "Larger(a, b)", "min": "Smaller(a, b)"}

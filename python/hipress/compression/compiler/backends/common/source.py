@@ -1,4 +1,4 @@
-"""What every generated file has: its frame, parameters, and how large a payload can become."""
+"""Common parts of generated files: their frame, parameters, and largest payloads."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hipress.compression.compiler.passes.payload_size import PayloadSize
 
 
 def source_file(program: Program, includes: list[str], body: list, table: str, entry: str) -> str:
-    """A file whose one exported function returns the table `kAlgorithm`.
+    """Return a file whose one exported function returns the table `kAlgorithm`.
 
     :param table: the type of the table
     :param entry: the function's name
@@ -35,10 +35,11 @@ def source_file(program: Program, includes: list[str], body: list, table: str, e
 
 
 def param_lines(program: Program, values: str = "params", static: bool = False) -> list[str]:
-    """Declares the parameters.
+    """Return the declarations of the parameters.
 
-    :param values: C++ of the array that has them
-    :param static: those that are template arguments are taken from there
+    Args:
+        values: C++ of the array that contains them.
+        static: Whether to take those that are template arguments from there.
     """
     lines = []
     for position, param in enumerate(program.params):
@@ -50,7 +51,7 @@ def param_lines(program: Program, values: str = "params", static: bool = False) 
 
 
 def scalar_lines(body: list[Instr], result: Instr) -> list[str]:
-    """Computes numbers of n and the parameters alone, and returns one."""
+    """Return the lines that compute numbers of n and the parameters, and return one."""
     names: dict[int, str] = {}
     lines = []
     for instr in body:
@@ -69,7 +70,7 @@ def scalar_lines(body: list[Instr], result: Instr) -> list[str]:
 
 
 def max_bytes(program: Program) -> list[str]:
-    """The function MaxBytes."""
+    """Return the function MaxBytes."""
     lines = ["return 0;"]
     if program.encode is not None:
         size = PayloadSize(program.encode)
@@ -79,5 +80,5 @@ def max_bytes(program: Program) -> list[str]:
 
 
 def is_fixed(program: Program) -> int:
-    """1 if every payload of n elements has the same size, or there is no encoder; else 0."""
+    """Return 1 if all payloads of n elements have one size, or there is no encoder; otherwise 0."""
     return int(program.encode is None or PayloadSize(program.encode).fixed)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 
 def flat(parts: Iterable) -> list[str]:
-    """The lines of strings and of lists of lines, however nested."""
+    """Return the lines of strings and of lists of lines, however nested."""
     found = []
     for part in parts:
         found += [part] if isinstance(part, str) else flat(part)
@@ -14,15 +14,15 @@ def flat(parts: Iterable) -> list[str]:
 
 
 def indent(lines: Iterable[str], levels: int = 1) -> list[str]:
-    """Indented lines; those of the preprocessor stay."""
+    """Return indented lines, where those of the preprocessor are unchanged."""
     return [line if line.startswith("#") else "  " * levels + line for line in lines]
 
 
 def block(head: str, *parts: object, end: str = "}") -> list[str]:
-    """``head {``, the parts (lines, or lists of them) indented, and ``end``."""
+    """Return ``head {``, the parts (lines, or lists of them) indented, and ``end``."""
     return [f"{head} {{".lstrip(), *indent(flat(parts)), end]
 
 
 def quoted(text: str) -> str:
-    """A string literal of C++."""
+    """Return a string literal of C++."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'

@@ -13,7 +13,8 @@ from hipress.compression.compiler.ir.ir import COMPARE, Instr, node_reads
 
 
 def block_constant(loop: CppLoopContext, instr: Instr) -> str | None:
-    """C++ of a bool, or of what it is made of, if it is the same for a whole block or bucket."""
+    """Return the C++ of a bool, or of its operand, if it is the same for a whole block or
+    bucket."""
     if instr.op == "const":
         return literal(instr.attrs["value"], instr.type)
     if instr.id not in loop.inside:
@@ -27,13 +28,13 @@ def block_constant(loop: CppLoopContext, instr: Instr) -> str | None:
 
 
 def bucket_value(loop: CppLoopContext, load: Instr, number: str) -> str:
-    """A bucket's number: it lies at any address, as a payload may, and the vectors in it."""
+    """Return a bucket's number. Its vectors may be at any address, as a payload may be."""
     at = f"{loop.owner.memory(load.vec[0])} + {number}"
     return f"ReadField<{SCALAR[load.type]}>(reinterpret_cast<const uint8_t*>({at}))"
 
 
 def blocks(loops: list[CppLoopContext], domain: str) -> list[str]:
-    """One pass over blocks that does all sections in each."""
+    """Return one pass over blocks that does all sections in each."""
     first = loops[0]
     setup = [line for loop in loops for line in loop.setup]
     shared = [line for loop in loops for line in loop.shared]

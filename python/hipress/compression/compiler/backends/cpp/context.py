@@ -99,17 +99,17 @@ class CppContext(CStyleEmitter):
         return self.pointers[name]
 
     def target(self, name: str) -> str:
-        """Where a vector is written."""
+        """Return the memory to which a vector is written."""
         state = self.function.vectors[name].kind == "state"
         return f"state_{name}" if state else self.memory(name)
 
     def after(self, loop: Loop) -> dict[str, str]:
-        """C++ of the memory of vectors, where it is read after a loop."""
+        """Return the C++ of vectors' memory for reads after a loop."""
         renewed = {name for name, first in self.renewals.items() if first is loop}
         return {**self.pointers, **{name: self.target(name) for name in renewed}}
 
     def has(self, name: str) -> str:
-        """The template argument that says whether a state is kept; empty if it always is."""
+        """Return the template argument for whether a state is kept, or "" if it always is."""
         return f"kHas_{name}" if self.function.vectors[name].needs is not None else ""
 
     def packed_size(self, name: str) -> str:
@@ -126,13 +126,14 @@ class CppContext(CStyleEmitter):
         self.lines.append(f"const {SCALAR[instr.type]} {self.value(instr)} = {text};")
 
     def allocate_counted(self, instr: Instr, count: str) -> None:
-        """Defines an instruction's value, `count`, and allocates its target of that size."""
+        """Define an instruction's value, `count`, and allocate its target of that size."""
         self.define(instr, count)
         self.known.add(instr.id)
         self.allocate(instr.vec[0])
 
     def allocate(self, name: str) -> None:
-        """Memory of a temp: its offset in the payload if that is known, else scratch."""
+        """Allocate a temp: at its offset in the payload if that is known, otherwise in scratch
+        memory."""
         pointer, c_type = f"m_{self.plain(name)}", self.c_type(name)
         self.pointers[name] = pointer
         offset = self.field_offset(name, "int64_t(0)")
@@ -146,7 +147,7 @@ class CppContext(CStyleEmitter):
         self.lines.append(f"{c_type}* const {pointer} = {memory};")
 
     def filtered(self, compact: Instr, name: str) -> list[str]:
-        """Declares what a filter found: the number and the indices."""
+        """Declare the results of a filter: the number and the indices."""
         pointer = self.pointers[compact.vec[0]] = f"m_{compact.vec[0]}"
         self.known.add(compact.id)
         return [

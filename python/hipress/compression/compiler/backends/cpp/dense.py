@@ -1,7 +1,7 @@
 """C++ of a decoder that writes every element in one loop: any number of payloads in one pass.
 
 The scalars of each payload are parsed first, its table of values is made if it is looked up, and of
-masks is counted what comes before each block. Then each tile is summed over all payloads in
+masks are counted, for the position of each block. Then each tile is summed over all payloads in
 registers, in their order, and written once. See passes/merge.py for what the sum is.
 """
 
@@ -29,7 +29,7 @@ def _count_where(context: DenseContext, instr: Instr) -> None:
 
 
 def _unpack_where(context: DenseContext, instr: Instr) -> None:
-    """Left to the loop, which has the mask's words anyway."""
+    """Do nothing: the loop itself unpacks the bits, because it has the mask's words."""
 
 
 class DenseContext(CppContext):
@@ -69,7 +69,7 @@ class DenseContext(CppContext):
         return f"fields.{name}"
 
     def before(self, name: str) -> str:
-        """Where it is counted, for each block, how far a vector of bits under a mask is read."""
+        """Return the array with each block's position in a vector of bits under a mask."""
         packed = self.function.vectors[self.spread[name].vec[1]]
         return self.member(f"before{self.number(packed.size)}", "int64_t*")
 
@@ -96,8 +96,8 @@ class DenseLoop(CppLoop):
         self.body.append(f"total[v] = kFirst ? {value} : total[v] + {value};")
 
     def code_loads(self, part: list[Instr]) -> list[Instr]:
-        """The load of the codes that alone decide an element's value, if they are of few bits; or
-        the two loads, of one bit each."""
+        """Return the load of the codes that alone decide an element's value, if they are of few
+        bits; or the two loads, of one bit each."""
         elements = ("load", "load_at", "bucket_load", "index", "random", "random16")
         found = [instr for instr in part if instr.op in elements]
         if any(instr.op != "load" or instr is part[-1] for instr in found):
@@ -120,7 +120,7 @@ class DenseLoop(CppLoop):
         return f"bits_{name}"
 
     def by_table(self, loads: list[Instr], part: list[Instr]) -> str:
-        """A value that is looked up by the code: all values are computed at once."""
+        """Return a value that is looked up by the code: all values are computed at once."""
         name, pair = loads[0].vec[0], len(loads) == 2
         bits = 2 if pair else self.owner.function.vectors[name].bits
         outer, self.body, self.in_table = self.body, [], True
@@ -173,7 +173,7 @@ class DenseLoop(CppLoop):
         return self.looked_up(self.code_tile(name), "word", msb)
 
     def looked_up(self, tile: str, word: str, msb: str) -> str:
-        """The value of a vector of lanes, by the codes of a tile."""
+        """Return the value of a vector of lanes, by the codes of a tile."""
         codes = f"GetCodes<{msb}>({tile}, kBits, v)"
         self.body += [
             f"{self.lane} value;",
@@ -188,7 +188,8 @@ class DenseLoop(CppLoop):
         return "value"
 
     def section(self) -> list[str]:
-        """One payload into float32 is by far the most frequent call: it gets code of its own."""
+        """Return the section with separate code for its most frequent case: one payload into
+        float32."""
         total = "total" if self.levels is None else "sum"
         add_part = "add_part(tail, std::{}_type(), {}, i, rem, total);".format
 
@@ -260,7 +261,7 @@ class DenseLoop(CppLoop):
         ]
 
     def byte_table(self) -> list[str]:
-        """What summing levels as bytes needs to know, if it is possible."""
+        """Return the lines that prepare summing levels as bytes, if that is possible."""
         if self.bytes is None:
             return []
         fit = f"call.count > 1 && FitBytes(levels, {self.bytes[1]}, call.count)"
@@ -272,7 +273,7 @@ class DenseLoop(CppLoop):
         ]
 
     def by_bytes(self, otherwise: list[str]) -> list[str]:
-        """The sum of the levels of a whole tile, in bytes where they fit."""
+        """Return the sum of the levels of a whole tile, in bytes where they fit."""
         if self.bytes is None:
             return otherwise
         name, bits = self.bytes
@@ -290,7 +291,7 @@ class DenseLoop(CppLoop):
 
 
 def write_dense(program: Program, function: Function) -> tuple[list[str], list[str], list[str]]:
-    """(the struct Fields, the parsing of a payload into it, the pass over all tiles)."""
+    """Return (the struct Fields, the parsing of a payload into it, the pass over all tiles)."""
     context = DenseContext(program, function)
     context.parsing = False
     loop = next(node for node in function.body if isinstance(node, Loop))

@@ -13,7 +13,7 @@ from hipress.compression.compiler.passes.lazy import LazyState
 
 
 class CppFunction(CppContext):
-    """Writes the body of one encode or decode; see CppContext for the arguments."""
+    """Writer of the body of one encode or decode; see CppContext for the arguments."""
 
     operations = statements.STATEMENTS
 
@@ -57,7 +57,7 @@ class CppFunction(CppContext):
         return len(group)
 
     def allocate_written(self, loop: Loop) -> None:
-        """Allocate what a loop writes, except what only a filter or topk reads."""
+        """Allocate the results of a loop, except those that only a filter or topk reads."""
         for name in sorted(node_writes(loop)):
             if name in self.ranked:
                 ranking.write_floor(self, self.ranked[name], self.loops)

@@ -8,7 +8,7 @@ from hipress.compression.compiler.passes.lazy import LazyState
 
 
 def settle_lambda(lazy: LazyState, usual: str = "false") -> list[str]:
-    """`settle`, a C++ lambda that makes the state of what lies in it, and of the saved numbers.
+    """Return `settle`, a C++ lambda that computes the state from its content and saved numbers.
 
     :param usual: a C++ constant: if it is true, so are the numbers that are bools
     """
@@ -32,7 +32,8 @@ def settle_lambda(lazy: LazyState, usual: str = "false") -> list[str]:
 
 
 def variants(lazy: LazyState) -> list[tuple[str, str]]:
-    """Conditions on a call, and the template argument kLazy where they hold: first come."""
+    """Return conditions on a call, each with its template argument kLazy. The first that holds
+    counts."""
     bools = [
         f"call->lazy_values[{number}] != 0"
         for number, instr in enumerate(lazy.uniforms)
@@ -43,13 +44,13 @@ def variants(lazy: LazyState) -> list[tuple[str, str]]:
 
 
 def save(values: list[str]) -> list[str]:
-    """What the encoder does instead of its last pass."""
+    """Return the code that replaces the encoder's last pass."""
     lines = [f"call.lazy_values[{number}] = {value};" for number, value in enumerate(values)]
     return [*lines, "call.lazy = 1;"]
 
 
 def settle_function(lazy: LazyState) -> list[str]:
-    """The function that makes a lazy state plain."""
+    """Return the function that makes a lazy state plain."""
     return [
         *block(
             "void Settle(const CompllSettleCall* given)",

@@ -13,7 +13,7 @@ from hipress.compression.compiler.passes.bounds import fits, upper, wanted_bits
 
 
 class CppLoop(CppLoopContext):
-    """Writes a loop into the function around it.
+    """Writer of a loop into the function around it.
 
     Attributes:
         usual: C++ of conditions that are the same for a whole block or bucket, by their ids. Blocks
@@ -39,7 +39,7 @@ class CppLoop(CppLoopContext):
     def write_body(self) -> None:
         for instr in self.loop.body:
             if self.asks and instr.op == "select" and instr.args[0].op != "const":
-                # What is asked is the same for all elements of a block or bucket.
+                # The conditions are the same for all elements of a block or bucket.
                 text = block_constant(self, instr.args[0])
                 if text is not None:
                     self.usual[instr.args[0].id] = text
@@ -47,7 +47,7 @@ class CppLoop(CppLoopContext):
             self.instr(instr)
 
     def lines(self) -> list[str]:
-        """The C++ of the loop, results declared in the function's scope."""
+        """Return the C++ of the loop, results declared in the function's scope."""
         return blocks([self], self.guarded_domain)
 
     def section(self) -> list[str]:
@@ -98,7 +98,7 @@ class CppLoop(CppLoopContext):
 
     def random(self, instr: Instr) -> str:
         site, half = instr.attrs["site"], instr.op == "random16"
-        # Each loop of a pass has a source of its own: one goes through the tiles in order.
+        # Each loop of a pass has its own source, which goes through the tiles in order.
         first = self.owner.drawn_in.setdefault(site, self.number)
         source = f"random{site}" if first == self.number else f"random{site}_{self.number}"
         self.shared.append(f"RandomSource<{16 if half else 'kTile'}> {source};")
@@ -112,7 +112,8 @@ class CppLoop(CppLoopContext):
     random16 = random
 
     def drawn_if(self, instr: Instr) -> str | None:
-        """C++ of a number's only user's condition, the same for all of a block, or None."""
+        """Return the C++ of the condition of a number's only user if it is constant in a block, or
+        None."""
         users = [other for other in self.loop.body if instr in other.args]
         if len(users) != 1 or users[0].op != "select" or users[0].args[2] is instr:
             return None

@@ -49,7 +49,7 @@ class CppLoopContext(CStyleLoop):
 
     @property
     def guarded_domain(self) -> str:
-        """C++ of the number of elements, 0 where the loop's guard is false."""
+        """Return the C++ of the number of elements, which is 0 if the loop's guard is false."""
         if self.loop.guard is None:
             return self.domain
         return f"({self.owner.value(self.loop.guard)} ? {self.domain} : 0)"
@@ -66,7 +66,7 @@ class CppLoopContext(CStyleLoop):
         return self.uniforms[instr.id]
 
     def once_before(self, *lines: str) -> None:
-        """Lines before each tile, unless they are there."""
+        """Add lines before each tile, unless they exist."""
         if lines[-1] not in self.before:
             self.before += lines
 
@@ -77,7 +77,7 @@ class CppLoopContext(CStyleLoop):
         return vector.packed and vector.bits == 1
 
     def bit_word(self, name: str) -> str:
-        """The 64 codes of one bit of a tile."""
+        """Return the 64 codes of one bit of a tile."""
         self.once_before(
             f"const uint64_t bits_{name} = LoadBits<kTail, {self.owner.msb(name)}>("
             f"{self.owner.memory(name)}, i, {self.owner.packed_size(name)});"
@@ -85,7 +85,7 @@ class CppLoopContext(CStyleLoop):
         return f"bits_{name}"
 
     def code_tile(self, name: str) -> str:
-        """Where the codes of a tile lie."""
+        """Return the position of a tile's codes."""
         bits, size = self.owner.function.vectors[name].bits, self.owner.packed_size(name)
         self.once_before(
             f"alignas(64) uint8_t scratch_{name}[kTile];",
@@ -114,5 +114,5 @@ class CppLoopContext(CStyleLoop):
         ]
 
     def section(self) -> list[str]:
-        """What is done for one block, or one bucket."""
+        """Return the code for one block, or one bucket."""
         raise NotImplementedError

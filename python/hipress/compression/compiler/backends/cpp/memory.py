@@ -1,4 +1,4 @@
-"""C++ of a loop's loads and stores: floats, packed codes, what a filter collects."""
+"""C++ of a loop's loads and stores: floats, packed codes, results of filters."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def store(loop: CppLoopContext, instr: Instr) -> None:
 
 
 def _masks(loop: CppLoopContext, store: Instr, name: str) -> str | None:
-    """Collects the masks of a bool that is stored as one bit."""
+    """Collect the masks of a bool that is stored as one bit."""
     value = store.args[0]
     if value.op != "cast" or value.args[0].type != "bool" or value.id not in loop.inside:
         return None
@@ -104,7 +104,7 @@ def _masks(loop: CppLoopContext, store: Instr, name: str) -> str | None:
 
 
 def _filter(loop: CppLoopContext, store: Instr) -> None:
-    """A mask that only a filter reads: indices are found here, in the same pass."""
+    """Find the indices of a mask that only a filter reads, in the same pass."""
     number = loop.owner.number(store)  # a loop may fill several
     masks = _masks(loop, store, f"passed{number}")
     loop.setup.append(f"Filter filter{number}(&arena, {loop.domain});")
@@ -119,7 +119,10 @@ def _filter(loop: CppLoopContext, store: Instr) -> None:
 
 
 def _upper_half(code: Instr, bits: int | str) -> Instr | None:
-    """What a code is the upper half of: where codes are packed it is found without a shift."""
+    """Return the value of which a code is the upper half, if any.
+
+    Where codes are packed, such a code needs no shift.
+    """
     if code.op != "wrap" or code.attrs["bits"] != bits or code.args[0].op != "shr":
         return None
     whole, amount = code.args[0].args
@@ -127,5 +130,5 @@ def _upper_half(code: Instr, bits: int | str) -> Instr | None:
 
 
 def cleared(name: str, value: str) -> str:
-    """A tail leaves vectors out."""
+    """Return an assignment that clears a value, because a tail leaves vectors out."""
     return f"if (kTail) for (int v = 0; v < kVectors; ++v) {name}[v] = {value};"

@@ -25,7 +25,7 @@ ENTRY = "hipress_compll_algorithm"
 
 
 def generate(program: Program, entry: str = ENTRY) -> str:
-    """The source file of an optimised program.
+    """Return the source file of an optimized program.
 
     :param entry: the name of its one exported function
     :raises CompileError: if a payload's size has no bound that follows from n and the parameters
@@ -77,17 +77,18 @@ class _ProgramWriter:
     # Functions ----------------------------------------------------------------------
 
     def function(self, head: str, *body: object, more: tuple[str, ...] = ()) -> list[str]:
-        """A function, and if there are static parameters or `more` arguments a template of it."""
+        """Return a function, and if there are static parameters or `more` arguments a template of
+        it."""
         arguments = [f"int {param.name}" for param in self.statics] + list(more)
         template = [f"template <{', '.join(arguments)}>"] if arguments else []
         return [*template, *block(head, *body), ""]
 
     def of_params(self, head: str, *body: object) -> list[str]:
-        """A function of the parameters alone, as they are given."""
+        """Return a function of the parameters alone, as they are given."""
         return [*block(head, "(void)params;", param_lines(self.program), *body), ""]
 
     def chosen(self) -> str:
-        """The template arguments inside of a template."""
+        """Return the template arguments inside of a template."""
         names = ", ".join(param.name for param in self.statics)
         return f"<{names}>" if names else ""
 
@@ -124,7 +125,7 @@ class _ProgramWriter:
         ]
 
     def variants(self) -> list[tuple[str, str]] | None:
-        """Conditions on an encode, and template arguments where they hold: the first that does."""
+        """Return conditions on an encode, with template arguments. The first that holds counts."""
         found = lazy.variants(self.lazy) if self.lazy is not None else [("", "")]
         for name in reversed(self.optional):
             used = f"(used >> {self.program.states.index(name)} & 1) != 0"
@@ -136,7 +137,8 @@ class _ProgramWriter:
         return None if found == [("", "")] else found
 
     def used_states(self) -> list[str]:
-        """Which states these parameters need, as bits: what is not needed is not allocated."""
+        """Return a C++ function for the states that parameters need, as bits. Others are not
+        allocated."""
         lines = [f"int64_t used = {(1 << len(self.program.states)) - 1};"]
         for name, needs in self.optional.items():
             scalars = [n for n in self.program.encode.body if isinstance(n, Instr)]
@@ -146,7 +148,7 @@ class _ProgramWriter:
         return self.of_params("int64_t UsedStates(const double* params)", lines, "return used;")
 
     def decode(self, function: Function) -> list[str]:
-        """A decoder that adds one payload after the other."""
+        """Return a decoder that adds one payload after the other."""
         return [
             *self.function(
                 "int DecodeOne(const CompllDecodeCall& call, const DecodePart& part)",
@@ -167,7 +169,7 @@ class _ProgramWriter:
         ]
 
     def dense_decode(self, function: Function) -> list[str]:
-        """A decoder that adds all payloads in one pass."""
+        """Return a decoder that adds all payloads in one pass."""
         if self.exact:
             head = "int DecodeImpl(const CompllDecodeCall& call)"
             return self.function(head, "return UnpackFloats(call);")
@@ -213,7 +215,7 @@ class _ProgramWriter:
         left: list[Param] | None = None,
         chosen: tuple[str, ...] = (),
     ) -> list[str]:
-        """Calls the instantiation for the static parameters' values, and for a variant."""
+        """Call the instantiation for the static parameters' values, and for a variant."""
         left = self.statics if left is None else left
         if left:
             position = self.program.params.index(left[0])
@@ -274,7 +276,7 @@ class _ProgramWriter:
     # The table ----------------------------------------------------------------------
 
     def param_row(self, param: Param) -> str:
-        """What the table says of a parameter."""
+        """Return a parameter's row of the table."""
         low = float("-inf") if param.low is None else float(param.low)
         high = float("inf") if param.high is None else float(param.high)
         default = 0.0 if param.default is None else float(param.default)

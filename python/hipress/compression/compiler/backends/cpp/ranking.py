@@ -38,7 +38,7 @@ class SampleLoop(CppLoop):
 
 
 class CandidatesLoop(CppLoop):
-    """A loop that collects candidates of what it would otherwise store."""
+    """Loop that collects candidates instead of storing all values."""
 
     def store(self, instr: Instr) -> None:
         ranking = self.owner.ranked.get(instr.vec[0])
@@ -71,7 +71,7 @@ class CandidatesLoop(CppLoop):
         self.epilogue += self.choose(ranking, candidates)
 
     def choose(self, ranking: Ranking, candidates: str) -> list[str]:
-        """The k largest of the candidates, or of all values if the sample misled."""
+        """Return the k largest of the candidates, or of all values if the sample misled."""
         owner, topk = self.owner, ranking.topk
         domain, count = owner.value(ranking.loop.domain), owner.value(topk)
         target = owner.memory(topk.vec[0])
@@ -98,7 +98,7 @@ class CandidatesLoop(CppLoop):
 
 
 def write_floor(context: CppContext, ranking: Ranking, number: int) -> None:
-    """k, room for the indices, and the key that candidates reach."""
+    """Write k, room for the indices, and the key that candidates reach."""
     for instr in ranking.first:
         context.instr(instr)
     topk, domain = ranking.topk, context.value(ranking.loop.domain)
@@ -116,7 +116,7 @@ def write_floor(context: CppContext, ranking: Ranking, number: int) -> None:
 
 
 def unless_all(context: CppContext, ranking: Ranking, lines: list[str]) -> list[str]:
-    """A loop that makes nothing but the values: if all of them are wanted, none is made."""
+    """Return a loop that makes nothing but the values: if all of them are wanted, none is made."""
     if ranking.loop.results or len(node_writes(ranking.loop)) > 1:
         return lines
     count, domain = context.value(ranking.topk), context.value(ranking.loop.domain)

@@ -8,7 +8,7 @@ from hipress.compression.compiler.ir.ir import Instr
 
 
 def declare_partials(loop: CppLoopContext, instr: Instr) -> None:
-    """One value for each block."""
+    """Declare one value for each block."""
     c_type = SCALAR[instr.type]
     if instr.attrs["fn"] == "sum":
         c_type = "float" if instr.type == "f64" else "int64_t"
@@ -46,7 +46,8 @@ def reduce(loop: CppLoopContext, instr: Instr) -> None:
 
 
 def _counted(loop: CppLoopContext, element: Instr) -> str | None:
-    """The masks of a tile if they are collected for a store and `element` is 1 or 0 by them."""
+    """Return the masks of a tile if they are collected for a store and `element` is 1 or 0 by
+    them."""
     if element.op != "cast" or element.args[0].type != "bool":
         return None
     for store in (i for i in loop.loop.body if i.op == "store" and i.args[0] is element):
@@ -57,7 +58,7 @@ def _counted(loop: CppLoopContext, element: Instr) -> str | None:
 
 
 def _join(loop: CppLoopContext, instr: Instr, function: object) -> None:
-    """The blocks' results in order."""
+    """Join the blocks' results in order."""
     number, start = loop.owner.number(instr), _start(loop, instr)
     result, c_type = loop.owner.value(instr), SCALAR[instr.type]
     each = f"for (int64_t b = 0; b < ({loop.guarded_domain} + kBlock - 1) / kBlock; ++b) {result}"
@@ -80,5 +81,5 @@ def _start(loop: CppLoopContext, instr: Instr) -> str:
 
 
 def _combiner(function: object, name: str) -> str:
-    """A C++ lambda of two values, which may be lanes or scalars."""
+    """Return a C++ lambda of two values, which may be lanes or scalars."""
     return f"auto {name} = [](auto a, auto b) {{ {joined.join_body(function, 'auto')} }};"

@@ -67,13 +67,13 @@ def _gaps_bytes(context: CppContext, instr: Instr) -> None:
 
 
 def _pack_floats(context: CppContext, instr: Instr) -> None:
-    """The payload's one field, made in place."""
+    """Make the payload's one field in place."""
     context.define(instr, "PackFloats(call)")
     context.placed.add(instr.vec[0])
 
 
 def _transform(context: CppContext, instr: Instr) -> None:
-    """Of a payload that is only checked nothing is transformed, unless a check looks at it."""
+    """Write a transform, which a check of a payload skips unless it uses the result."""
     context.allocate(instr.vec[0])
     inverse = "true" if instr.op == "idct" else "false"
     line = context.fill("Cosines<{inverse}>(call, {v1}, {a0}, {m0});", instr, inverse=inverse)

@@ -60,9 +60,9 @@ MAX_STATES = 4
 
 @dataclass
 class Step:
-    """What all blocks do at once, and what the last one does afterwards.
+    """Work of all blocks in parallel, and of the last block afterwards.
 
-    :ivar domain: a number of elements that says how many blocks are of use
+    :ivar domain: number of elements, which limits the number of useful blocks
     :ivar each: elements of a block's share
     :ivar joins: of all threads of the last block
     :ivar serial: of its first thread
@@ -70,7 +70,7 @@ class Step:
     :ivar needs: ids of the numbers that it uses
     :ivar defines: ids of the numbers that it leaves in the workspace
     :ivar scatters: the vector of the indices that it scatters by
-    :ivar counts: it counts bits of a payload's mask, which say how large a later field is
+    :ivar counts: it counts bits of a payload's mask, which determine a later field's size
     """
 
     domain: Instr | None = None
@@ -136,13 +136,14 @@ class CudaContext(CStyleEmitter):
     # Numbers ----------------------------------------------------------------------
 
     def value(self, instr: Instr) -> str:
-        """CUDA of a number of the function, which the current step then has."""
+        """Return the CUDA of a number of the function, which is then defined in the current
+        step."""
         if known(instr) is None:
             self.current.needs.add(instr.id)
         return super().value(instr)
 
     def everywhere(self, instr: Instr) -> bool:
-        """True if every thread can compute a number for itself, without looking at vectors."""
+        """Return whether every thread can compute a number for itself, without reading vectors."""
         if instr.id not in self.free:
             needed = list(instr.args)
             if instr.op in ("topk", "pack_ascending"):
@@ -154,7 +155,7 @@ class CudaContext(CStyleEmitter):
         return self.everywhere(value) or value.id in self.values
 
     def define(self, instr: Instr, text: str, joined: bool = False) -> None:
-        """A number that the last block of the current step computes and keeps for later steps."""
+        """Define a number that the current step's last block computes and keeps for later steps."""
         step, name = self.current, f"s{self.number(instr)}"
         line = f"const {SCALAR[instr.type]} {name} = {text};"
         (step.joins if joined else step.serial).append(line)
@@ -163,7 +164,7 @@ class CudaContext(CStyleEmitter):
         self.values[instr.id] = SCALAR[instr.type]
 
     def new_step(self, domain: Instr | None = None, each: int = 8192) -> Step:
-        """Begins a step; what is written from now on belongs to it."""
+        """Begin a step, to which all later output belongs."""
         self.current = Step(domain, each)
         self.steps.append(self.current)
         return self.current
@@ -214,12 +215,12 @@ class CudaContext(CStyleEmitter):
     # Vectors ----------------------------------------------------------------------
 
     def kept(self, name: str) -> str:
-        """CUDA of whether a state is kept; empty if it always is."""
+        """Return the CUDA condition that a state is kept, or "" if it always is."""
         needs = self.function.vectors[name].needs
         return self.value(needs) if needs is not None else ""
 
     def memory(self, name: str) -> str:
-        """A pointer: to elements of four bytes where they are aligned, else to bytes."""
+        """Return a pointer: to elements of four bytes if they are aligned, otherwise to bytes."""
         if name in self.program.states:
             return f"call.states[{self.program.states.index(name)}]"
         if name == self.function.input:
@@ -238,14 +239,14 @@ class CudaContext(CStyleEmitter):
         return f"reinterpret_cast<{const}{ELEMENT[self.function.vectors[name].elem]}*>({pointer})"
 
     def aligned(self, name: str) -> bool:
-        """True if memory(name) points to elements."""
+        """Return whether memory(name) points to elements."""
         vector = self.function.vectors[name]
         if vector.packed or vector.bits != 32:
             return False
         return name in self.word_fields or not (vector.kind == "field" or name in self.placed)
 
     def find_word_fields(self) -> set[str]:
-        """Vectors of a payload that begin at multiples of four bytes, as the payload does."""
+        """Return the vectors of a payload that begin at multiples of four bytes, as payloads do."""
         fields = self.fields
         if self.function.kind == "decode":
             fields = [
@@ -279,7 +280,8 @@ class CudaContext(CStyleEmitter):
         return f"{access}::Put({self.memory(name)}, {at}, {value})"
 
     def allocate(self, name: str) -> None:
-        """Memory of a temp: its offset in the payload if that is known, else in the workspace."""
+        """Allocate a temp: at its offset in the payload if that is known, otherwise in the
+        workspace."""
         vector = self.function.vectors[name]
         in_payload = self.field_offset(name, "0") is not None
         if vector.kind != "temp" or name in self.placed or name in self.allocated:
@@ -292,12 +294,12 @@ class CudaContext(CStyleEmitter):
         self.scratch(f"m_{self.plain(name)}", ELEMENT.get(vector.elem, "uint8_t"), bytes_)
 
     def scratch(self, name: str, c_type: str, bytes_: str) -> str:
-        """Memory in the workspace for the steps' own use."""
+        """Allocate memory in the workspace for the steps' own use, and return it."""
         self.workspace.append((name, c_type, bytes_))
         return f"memory.{name}"
 
     def bound(self, size: Instr) -> str:
-        """Name of a size's upper bound in the constructor of Memory."""
+        """Return the name of a size's upper bound in the constructor of Memory."""
         return self.bound_name(self.sizes.bound(size))
 
     def bound_name(self, instr: Instr) -> str:

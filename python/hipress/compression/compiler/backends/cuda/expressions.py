@@ -38,7 +38,7 @@ cuda_scalars = CudaScalars()
 
 
 def combiner(function: object, c_type: str, name: str) -> str:
-    """Defines `name`, a function object that joins two values of a reduction."""
+    """Return the definition of `name`, a function object that joins two values of a reduction."""
     if function in ("max", "min"):
         return f"const {'Larger' if function == 'max' else 'Smaller'} {name};"
     body = cuda_scalars.join_body(function)

@@ -57,7 +57,8 @@ class CudaFunction(CudaContext):
     # Numbers of a step ----------------------------------------------------------------
 
     def closure(self, step: Step) -> list[Instr]:
-        """The numbers that a step needs, in order, with what they are computed from."""
+        """Return the numbers that a step needs, in order, with the values they are computed
+        from."""
         wanted: set[int] = set()
         todo = [self.instrs[id_] for id_ in step.needs if id_ in self.instrs]
         if self.is_decode:
@@ -74,7 +75,8 @@ class CudaFunction(CudaContext):
         return [instr for instr in self.instrs.values() if instr.id in wanted]
 
     def readable(self, step: Step) -> list[Instr]:
-        """What a step reads of the payload: all, but for what follows the next mask to count."""
+        """Return the fields of the payload that a step can read: all up to the next uncounted
+        mask."""
         steps = self.steps[: self.steps.index(step) + 1] if step in self.steps else self.steps
         counted = {id_ for one in steps for id_ in one.defines}
         found = []
@@ -86,7 +88,7 @@ class CudaFunction(CudaContext):
         return found
 
     def prologue(self, step: Step) -> tuple[list[str], list[str]]:
-        """Numbers of a step, and for a decoder the reading of the payload.
+        """Return the numbers of a step, and for a decoder the reading of the payload.
 
         :returns: what all threads do first, and what the last block's first thread does once the
             bits of a mask are counted
@@ -153,7 +155,8 @@ class CudaFunction(CudaContext):
         ]
 
     def sums(self) -> tuple[str, list[str]]:
-        """(How payloads are merged, the text of it if that is one pass): see passes/merge.py."""
+        """Return (how payloads are merged, the text of it if that is one pass); see
+        passes/merge.py."""
         loops = [node for node in self.function.body if isinstance(node, Loop)]
         if len(self.steps) != 1 or len(loops) != 1 or self.stateful:
             return "kOneByOne", []
@@ -188,7 +191,7 @@ class CudaFunction(CudaContext):
         ]
 
     def memory_text(self) -> list[str]:
-        """The struct of the workspace's parts; it is the same on host and device."""
+        """Return the struct of the workspace's parts; it is the same on host and device."""
         blocks, parts, numbers = [], [], []
         for step in self.steps:
             text = "1"

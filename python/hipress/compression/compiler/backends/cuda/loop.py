@@ -21,7 +21,7 @@ _LEFT = "const int left = static_cast<int>(Least(end - first, kTile));"
 
 
 class CudaLoop(CStyleLoop):
-    """Writes a loop as the body of a step, and what joins its reductions.
+    """Writer of a loop as the body of a step, with the code that joins its reductions.
 
     Attributes:
         unit: Lines at the start of a warp's unit. Then follow `tile` for each tile, `loads` for
@@ -47,7 +47,7 @@ class CudaLoop(CStyleLoop):
         self.written: list[tuple[Instr, str]] = []
 
     def lines(self) -> list[str]:
-        """The step's parallel part."""
+        """Return the step's parallel part."""
         owner = self.owner
         buckets = [instr for instr in self.loop.body if instr.op == "bucket_reduce"]
         size = (
@@ -98,7 +98,7 @@ class CudaLoop(CStyleLoop):
 
     def load(self, instr: Instr) -> str:
         name, zero, owner = instr.vec[0], literal(0, instr.type), self.owner
-        if name in self.stored:  # what this thread has just written, rounded
+        if name in self.stored:  # the rounded value that this thread has just written
             text = self.element(name, "at")
             kept = owner.kept(name)
             return f"in{kept and f' && {kept}'} ? {text} : {zero}"
@@ -109,7 +109,7 @@ class CudaLoop(CStyleLoop):
         return f"in{number}[r]"
 
     def loaded(self, name: str, number: int) -> str:
-        """A load before all computation: of codes relative to the tile."""
+        """Return a load before all computation: of codes relative to the tile."""
         owner = self.owner
         if not owner.function.vectors[name].packed:
             return self.element(name, "from")
@@ -121,7 +121,7 @@ class CudaLoop(CStyleLoop):
         return f"codes{number}.Get<{owner.msb(name)}>({bits}, from)"
 
     def element(self, name: str, at: str) -> str:
-        """An element of the tile, to read or to write."""
+        """Return an element of the tile, to read or to write."""
         if not self.owner.aligned(name):
             return self.owner.get(name, f"first + {at}")
         pointer = f"tile_{self.owner.plain(name)}"
@@ -129,7 +129,7 @@ class CudaLoop(CStyleLoop):
         return f"{pointer}[{at}]"
 
     def once_in_tile(self, line: str) -> bool:
-        """Adds a line for each tile, unless it is there; returns whether it was added."""
+        """Add a line for each tile, unless it is there; return whether it was added."""
         if line in self.tile:
             return False
         self.tile.append(line)
@@ -238,7 +238,7 @@ class SumLoop(CudaLoop):
             self.body[-1] += f" (void){self.value(instr)};"
 
     def store(self, instr: Instr) -> None:
-        """The output's: the loop writes nothing else."""
+        """Store an element of the output, which is all that the loop writes."""
         value = self.value(instr.args[0])
         if self.levels is None:
             total = f"(sum[r] + {value})"
@@ -249,7 +249,7 @@ class SumLoop(CudaLoop):
         self.body.append(f"sum[r] = p == 0 && !job.add ? {value} : {total};")
 
     def sum_lines(self, prologue: str) -> list[str]:
-        """One pass over the output; `prologue` is where each payload is read."""
+        """Return one pass over the output; `prologue` is where each payload is read."""
         for instr in self.loop.body:
             self.instr(instr)
         c_type, unit, old, result = "float", [], "sums[from]", "sum[r]"

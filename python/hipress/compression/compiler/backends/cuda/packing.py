@@ -1,4 +1,4 @@
-"""CUDA of what is packed: masks, ascending indices, gaps, lossless floats (sparse.cuh)."""
+"""CUDA of packed data: masks, ascending indices, gaps, lossless floats (sparse.cuh)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _ARRAY = "uint32_t", "kMaxBlocks * 4"
 
 
 def _count(context: CudaContext, instr: Instr, mask: int, words: str) -> str:
-    """A step whose number is how many bits are set; what lies before each block's part.
+    """Return a step whose number is how many bits are set; what lies before each block's part.
 
     :param mask: its number among the instruction's vectors
     """
@@ -86,14 +86,14 @@ def _unpack_ascending(context: CudaContext, instr: Instr) -> None:
 
 
 def _gap_array(context: CudaContext, what: str, instr: Instr, index: str, elem: str) -> str:
-    """A number of each block of gaps."""
+    """Return a number of each block of gaps."""
     bound = context.bound(context.count(index))
     bytes_ = f"GapBlocks({bound}) * sizeof({elem})"
     return context.scratch(f"{what}{context.number(instr)}", elem, bytes_)
 
 
 def _gaps_bytes(context: CudaContext, instr: Instr) -> None:
-    """Also leaves each block's choice, and what lies before it."""
+    """Write the number of bytes of gaps. Also store each block's choice and the sum before it."""
     index = instr.vec[0]
     lows, zeros = (_gap_array(context, n, instr, index, "uint32_t") for n in ("lows", "zeros"))
     choices = _gap_array(context, "choices", instr, index, "uint8_t")

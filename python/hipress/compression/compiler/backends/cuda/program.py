@@ -17,11 +17,11 @@ ENTRY = "hipress_compll_cuda_algorithm"
 
 
 def generate(program: Program, entry: str = ENTRY, standalone: bool = True) -> str:
-    """The source file of an optimised program.
+    """Return the source file of an optimized program.
 
-    :param entry: the name of its one exported function (cuda/abi.h says what it returns)
+    :param entry: the name of its one exported function (cuda/abi.h describes its result)
     :param standalone: with the functions that a library needs once (cuda/exports.cuh)
-    :raises CompileError: if the program has what this backend cannot do
+    :raises CompileError: if the program uses an operation that this backend does not support
     """
     includes = ["cuda/launch.cuh", *(["cuda/exports.cuh"] if standalone else [])]
     includes += ["cuda/cosines.cuh"] if cosines.transforms(program) else []
@@ -38,7 +38,8 @@ def generate(program: Program, entry: str = ENTRY, standalone: bool = True) -> s
 
 
 def _coder(program: Program, function: Function) -> list[str]:
-    """A struct with the steps, the workspace and the numbers that lie in it; and its calls."""
+    """Return a struct with the steps, the workspace and the numbers that lie in it; and its
+    calls."""
     writer = CudaFunction(program, function)
     decode = writer.is_decode
     steps = [line for k in range(len(writer.steps)) for line in ["", *writer.step_text(k)]]
@@ -84,7 +85,7 @@ def _coder(program: Program, function: Function) -> list[str]:
 
 
 def _calls(program: Program, decode: bool) -> list[str]:
-    """The functions of the table."""
+    """Return the functions of the table."""
     name, kind = ("Decoder", "Decode") if decode else ("Encoder", "Encode")
     call = f"CompllCuda{kind}"
     add, step = ("int add, ", "") if decode else ("", "uint64_t step, ")
@@ -92,7 +93,7 @@ def _calls(program: Program, decode: bool) -> list[str]:
     most = "" if decode else ", MaxBytes(call->n, params)"
     checked = []
     for position, param in enumerate(program.params):
-        if param.static:  # it says how wide codes are
+        if param.static:  # it is the width of codes
             equal = " || ".join(f"params[{position}] == {choice}" for choice in param.choices)
             checked.append(f"if (!({equal})) return COMPLL_CUDA_BAD_PARAM;")
 
@@ -130,7 +131,7 @@ def _calls(program: Program, decode: bool) -> list[str]:
 
 
 def _sentence(program: Program) -> list[str]:
-    """The function that says in words why a payload is refused."""
+    """Return the function that describes why a payload is refused."""
     requires = operations(program.decode, "require") if program.decode is not None else []
     cases = [
         f"case kRequire + {k}: return {quoted(instr.attrs['message'].replace('%', '%%'))};"

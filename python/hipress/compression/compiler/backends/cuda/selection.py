@@ -1,4 +1,4 @@
-"""CUDA of what ranks elements: the largest ones, and all in order (sparse.cuh)."""
+"""CUDA of rankings of elements: the largest ones, and all in order (sparse.cuh)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hipress.compression.compiler.passes.vector_uses import only_elements
 
 
 def select(context: CudaContext, instr: Instr, source: str, size: Instr, rank: str) -> str:
-    """Three steps that find the largest value but `rank` - 1 of a source; the state's name."""
+    """Write three steps that find the largest value except `rank` - 1; return the state's name."""
     state = f"control.selection{context.selections}"
     context.selections += 1
     for digit in range(3):

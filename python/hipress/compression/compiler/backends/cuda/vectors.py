@@ -22,7 +22,8 @@ _NUMBERS = {
 
 
 def number_text(context: CudaContext, instr: Instr) -> str:
-    """CUDA of a number that every thread computes, or a statement that reads the payload."""
+    """Return the CUDA of a number that every thread computes, or a statement that reads the
+    payload."""
     op = instr.op
     if op in _NUMBERS:
         return context.fill(_NUMBERS[op], instr)
@@ -43,11 +44,11 @@ def number_text(context: CudaContext, instr: Instr) -> str:
 
 
 def _read_by_every_step(context: CudaContext, instr: Instr) -> None:
-    """See number_text()."""
+    """Do nothing here; see number_text()."""
 
 
 def _end_of_payload(context: CudaContext, instr: Instr) -> None:
-    """A decoder that scatters checks all indices of the payload before it writes."""
+    """Check all indices of the payload, if the decoder scatters, before it writes."""
     fields = [name for name in context.unproven if context.is_field(name)]
     if fields:
         context.check_indices(fields)
@@ -103,7 +104,7 @@ def _random_indices(context: CudaContext, instr: Instr) -> None:
 def _scatter(context: CudaContext, instr: Instr) -> None:
     target, index = instr.vec[:2]
     step = context.current
-    if step.scatters != index:  # else one pass over the indices for all states
+    if step.scatters != index:  # otherwise one pass over the indices for all states
         step = context.new_step(context.count(index))
         step.scatters = index
     if len(instr.vec) > 2:
@@ -150,7 +151,7 @@ def _emit(context: CudaContext, instr: Instr) -> None:
 
 
 def _copy(context: CudaContext, name: str) -> None:
-    """A step that copies a vector from the workspace, or from a state, into the payload."""
+    """Add a step that copies a vector from the workspace, or a state, into the payload."""
     vector = context.function.vectors[name]
     step = context.new_step(vector.size)
     to = f"call.payload + {context.field_offset(name, '0')}"

@@ -20,13 +20,15 @@ _R = np.float32(HALF)
 
 
 def dct(values: np.ndarray, block: int) -> np.ndarray:
-    """float32[n]: the orthonormal DCT-II of each `block` elements, a power of two; what is left of
-    the last block as it is."""
+    """Return float32[n]: the orthonormal DCT-II of each `block` elements, a power of two.
+
+    The rest of the last block is unchanged.
+    """
     return _blocks(values, block, _dct2)
 
 
 def idct(values: np.ndarray, block: int) -> np.ndarray:
-    """The inverse of dct()."""
+    """Return the inverse of dct()."""
     return _blocks(values, block, _dct3)
 
 
@@ -69,6 +71,6 @@ def _dct4(x: np.ndarray) -> np.ndarray:
 
 
 def _halves(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Elements j and n - 1 - j of each row, for each j < n / 2."""
+    """Return the elements j and n - 1 - j of each row, for each j < n / 2."""
     half = x.shape[1] // 2
     return x[:, :half], x[:, : half - 1 : -1]

@@ -20,7 +20,7 @@ _MOST_ESCAPES, _MOST_WIDTH, _SAMPLED = 511, 5, 16
 
 
 class _Format(NamedTuple):
-    """Where an element type's bits are.
+    """Positions of an element type's bits.
 
     :ivar shift: of the exponent
     :ivar exponents: its largest value
@@ -44,7 +44,7 @@ _FLOAT32, _FLOAT16 = 0, 1
 
 
 def most_bytes(n: int) -> int:
-    """The most bytes that n float32 take."""
+    """Return the most bytes that n float32 take."""
     return _table_bytes(n) + 4 * n + 7
 
 
@@ -57,7 +57,7 @@ def _up8(size: int) -> int:
 
 
 def _plane(bits: np.ndarray) -> bytes:
-    """A bit for each element, in whole words of 64."""
+    """Return a bit for each element, in whole words of 64."""
     data = np.packbits(bits != 0, bitorder="little").tobytes()
     return data.ljust(-(-bits.size // 64) * 8, b"\0")
 
@@ -68,7 +68,7 @@ def _padded(values: np.ndarray) -> bytes:
 
 
 def pack(gradient: np.ndarray) -> bytes:
-    """The payload of float32[n], float16[n], or uint16[n] that holds bfloat16."""
+    """Return the payload of float32[n], float16[n], or uint16[n] that holds bfloat16."""
     type_ = _TYPES[gradient.dtype.name]
     elements = gradient.view(_FORMATS[type_].element)
     blocks = [_pack_block(elements[i : i + BLOCK], type_) for i in range(0, gradient.size, BLOCK)]
@@ -77,7 +77,7 @@ def pack(gradient: np.ndarray) -> bytes:
 
 
 def _pack_block(x: np.ndarray, type_: int) -> tuple[int, bytes]:
-    """A block's number and bytes."""
+    """Return a block's number and bytes."""
     form = _FORMATS[type_]
     nonzero = np.count_nonzero(x)
     if nonzero == 0:
@@ -105,7 +105,7 @@ def _pack_block(x: np.ndarray, type_: int) -> tuple[int, bytes]:
 
 
 def _window(sample: np.ndarray) -> tuple[int, int]:
-    """(base, width) that are the cheapest for a sample of exponents, the least of several."""
+    """Return (base, width), the cheapest for a sample of exponents, or the least of several."""
     counts = np.bincount(sample, minlength=256)
     low, high = int(sample.min()), int(sample.max())
     found = []
@@ -121,7 +121,7 @@ def _window(sample: np.ndarray) -> tuple[int, int]:
 
 
 def _byte(x: np.ndarray, type_: int) -> np.ndarray:
-    """uint8: the lower bits of a float16, else sign and upper bits of the mantissa."""
+    """Return uint8: the lower bits of a float16, otherwise sign and upper bits of the mantissa."""
     if type_ == _FLOAT16:
         return (x & 0xFF).astype(np.uint8)
     high = x >> (16 if type_ == _FLOAT32 else 0)
@@ -135,7 +135,7 @@ def _from_byte(byte: np.ndarray, type_: int) -> np.ndarray:
 
 
 class _Block:
-    """What a block's number says.
+    """Parameters of a block, from its number.
 
     :raises PayloadError: if no block of ``n`` elements has it
     """
@@ -154,7 +154,7 @@ class _Block:
             raise PayloadError("the payload must have blocks that can be")
 
     def sizes(self) -> list[int]:
-        """Bytes of its parts."""
+        """Return the bytes of its parts."""
         if self.raw or self.zero:
             return [_up8(self.n * self.form.element().itemsize)] if self.raw else []
         plane = 8 * -(-self.kept // 64)
@@ -168,7 +168,7 @@ class _Block:
         ]
 
     def unpack(self, data: bytes) -> np.ndarray:
-        """Its elements."""
+        """Return the block's elements."""
         element = self.form.element
         if self.raw or self.zero:
             whole = data if self.raw else bytes(self.n * element().itemsize)
@@ -199,7 +199,7 @@ def _bits(plane: np.ndarray, count: int) -> np.ndarray:
 
 
 def unpack_elements(payload: bytes, n: int) -> tuple[np.ndarray, int]:
-    """(elements, CompllType) of a payload of n floats.
+    """Return (elements, CompllType) of a payload of n floats.
 
     :returns: uint32[n] or uint16[n]
     :raises PayloadError: for a malformed payload
@@ -219,6 +219,6 @@ def unpack_elements(payload: bytes, n: int) -> tuple[np.ndarray, int]:
 
 
 def unpack(payload: bytes, n: int) -> np.ndarray:
-    """float32[n] of a payload, as :func:`unpack_elements`."""
+    """Return float32[n] of a payload, as :func:`unpack_elements`."""
     elements, type_ = unpack_elements(payload, n)
     return packing.from_storage(elements.tobytes(), ("f32", "f16", "bf16")[type_]).copy()

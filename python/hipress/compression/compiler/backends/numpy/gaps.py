@@ -14,7 +14,7 @@ BLOCK, CHOICES = 32, 4
 
 
 def most_bytes(count: int, n: int) -> int:
-    """The most bytes of ``count`` or fewer ascending indices below ``n``."""
+    """Return the most bytes of ``count`` or fewer ascending indices below ``n``."""
     if count <= 0:
         return 0
     bits = min(n, *(count * (low + 1) + (n - count >> low) for low in range(1, 32)))
@@ -22,12 +22,12 @@ def most_bytes(count: int, n: int) -> int:
 
 
 def gaps_bytes(index: np.ndarray, n: int) -> int:
-    """Bytes of ascending indices below ``n``, packed."""
+    """Return the bytes of ascending indices below ``n``, packed."""
     return len(pack_gaps(index, n))
 
 
 def pack_gaps(index: np.ndarray, n: int) -> bytes:
-    """The bytes of ascending indices below ``n``."""
+    """Return the bytes of ascending indices below ``n``."""
     count = index.size
     if count == 0:
         return b""
@@ -43,7 +43,7 @@ def pack_gaps(index: np.ndarray, n: int) -> bytes:
 
 
 def unpack_gaps(data: bytes, count: int, n: int) -> np.ndarray | None:
-    """int32[count] indices, or None if these are not the bytes of so many below ``n``."""
+    """Return int32[count] indices, or None if these are not the bytes of so many below ``n``."""
     if count == 0:
         return None if data else np.zeros(0, np.int32)
     begin, blocks = _choice_bytes(count), -(-count // BLOCK)
@@ -67,7 +67,7 @@ def unpack_gaps(data: bytes, count: int, n: int) -> np.ndarray | None:
 
 
 def _choose(gaps: np.ndarray, most: int) -> np.ndarray:
-    """int64[blocks]: by how much fewer than ``most`` lowest bits each block is shortest."""
+    """Return int64[blocks]: the number of bits below ``most`` for which each block is shortest."""
     padded = np.zeros(-(-gaps.size // BLOCK) * BLOCK, np.int64)
     padded[: gaps.size] = gaps
     sizes = np.full(padded.size // BLOCK, BLOCK)
@@ -86,5 +86,5 @@ def _choice_bytes(count: int) -> int:
 
 
 def _most_low(count: int, n: int) -> int:
-    """log2(n / count), rounded down."""
+    """Return log2(n / count), rounded down."""
     return (n // count).bit_length() - 1 if 0 < count <= n else 0

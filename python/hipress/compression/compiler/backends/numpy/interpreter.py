@@ -29,7 +29,7 @@ BLOCK = 4096
 def fill_states(
     program: Program, states: dict[str, np.ndarray] | None, n: int
 ) -> dict[str, np.ndarray]:
-    """`states` itself (a new dict if None), with float32[n] zeros for those that it lacks."""
+    """Return `states` itself, or a new dict, with float32[n] zeros for missing states."""
     states = states if states is not None else {}
     for name in program.states:
         states.setdefault(name, np.zeros(n, np.float32))
@@ -37,7 +37,7 @@ def fill_states(
 
 
 def check_params(program: Program, given: dict[str, float | int]) -> dict[str, float | int]:
-    """All parameters, with defaults.
+    """Return all parameters, with defaults.
 
     :raises ValueError: for an unknown name, a missing one, or a value that is not allowed
     """
@@ -76,7 +76,8 @@ class Interpreter:
         step: int = 0,
         stream: int = 0,
     ) -> bytes:
-        """The payload of a gradient, float32 or (of an exact program) 16 bits; updates `states`."""
+        """Return the payload of a gradient, float32 or (of an exact program) 16 bits; updates
+        `states`."""
         states = fill_states(self.program, states, gradient.size)
         run = _Run(self.program.encode, self.params, gradient.size, step, stream)
         dtype = None if self.program.exact else np.float32
@@ -87,15 +88,16 @@ class Interpreter:
         return run.payload
 
     def decode(self, payload: bytes, n: int) -> np.ndarray:
-        """float32[n]. :raises PayloadError: for a malformed payload"""
+        """Return float32[n]. :raises PayloadError: for a malformed payload"""
         return self._run(payload, n).memory[self.program.decode.output]
 
     def decode_add(self, payload: bytes, total: np.ndarray) -> None:
-        """total += decoded; a sparse payload touches only the elements it names."""
+        """Add the decoded payload to total. A sparse payload changes only the elements it
+        contains."""
         total[:] = self._run(payload, total.size, total).memory[self.program.decode.output]
 
     def decode_sum(self, payloads: list[bytes], n: int) -> np.ndarray:
-        """float32[n]: how payloads are merged (passes/merge.py), in their order."""
+        """Return float32[n], the merged payloads (passes/merge.py) in their order."""
         if not self.program.optimized:
             program = optimize(copy.deepcopy(self.program))
             return Interpreter(program, **self.params).decode_sum(payloads, n)
@@ -152,7 +154,7 @@ class _Run:
             self.values[instr.id] = self.lane(instr, index)
 
     def lane(self, instr: Instr, index: np.ndarray) -> object:
-        """An array with the values of all elements, or for a reduce its scalar."""
+        """Return an array with the values of all elements, or for a reduce its scalar."""
         op, count = instr.op, index.size
         args = [self.values[arg.id] for arg in instr.args]
         if op == "index":
@@ -253,7 +255,7 @@ class _Run:
         return found.size
 
     def do_topk(self, instr: Instr, args: list) -> int:
-        """Indices of the k largest, ascending; of equal ones the first."""
+        """Return the indices of the k largest, ascending. Of equal values the first count."""
         target, source = instr.vec
         values = self.memory[source]
         k = min(max(args[0], 0), values.size)
@@ -272,7 +274,7 @@ class _Run:
     do_idct = do_dct
 
     def strata(self, size: int, k: int, site: int) -> np.ndarray:
-        """One random index of each of k parts of range(size)."""
+        """Return one random index of each of k parts of range(size)."""
         k = min(max(k, 0), size)
         j = np.arange(k, dtype=np.int64)
         low, high = j * size // max(k, 1), (j + 1) * size // max(k, 1)
@@ -295,7 +297,7 @@ class _Run:
         if self.function.kind == "decode" and index.size:
             if index[0] < 0 or index[-1] >= self.n or (np.diff(index) <= 0).any():
                 raise self.bad_indices()
-        there = (index >= 0) & (index < self.n)  # an encoder leaves out what is not
+        there = (index >= 0) & (index < self.n)  # an encoder leaves out other indices
         index, values = index[there], values[there]
         result = self.memory[target].copy()
         if vectors[target].kind == "output" and self.add_to is not None:
@@ -369,7 +371,7 @@ class _Run:
         self.payload = b"".join(parts)
 
     def packed(self, name: str) -> bytes:
-        """A vector as a payload has it."""
+        """Return a vector as a payload has it."""
         vector, values = self.function.vectors[name], self.memory[name]
         if vector.packed:
             return packing.pack(values, self.bits(name), vector.order, vector.multiple)

@@ -23,6 +23,6 @@ def coder(**params):
 
 
 def generate(program: Program) -> str:
-    """The module's text."""
+    """Return the module's text."""
     file = program.path.rsplit("/", 1)[-1]
     return _TEXT.substitute(name=program.name, file=file, source=repr(program.source))

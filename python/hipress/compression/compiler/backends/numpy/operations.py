@@ -1,4 +1,4 @@
-"""What each scalar operation of the IR gives, in NumPy: the definition for every backend."""
+"""Definition of each scalar operation of the IR, in NumPy, for every backend."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ EXTREMES = {
 
 
 def spread(value: object, count: int, type_: str) -> np.ndarray:
-    """A scalar for each of `count` elements; arrays stay."""
+    """Return a scalar for each of `count` elements; arrays stay."""
     if np.ndim(value):
         return value
     return np.full(count, value, _TYPES[type_])
 
 
 def ordered(values: np.ndarray) -> np.ndarray:
-    """uint32 keys in the order of float32 values: -NaN < -Inf < ... < -0 < +0 < ... < Inf < NaN."""
+    """Return uint32 keys in the order of float32 values: -NaN < -Inf < -0 < +0 < Inf < NaN."""
     bits = np.ascontiguousarray(values, np.float32).view(np.uint32)
     return np.where(bits >> 31, ~bits, bits | np.uint32(0x80000000))
 
 
 def take(values: np.ndarray, index: object, count: int) -> np.ndarray:
-    """values[index], the index clamped into the vector; 0 from an empty one."""
+    """Return values[index], with the index clamped into the vector, and 0 from an empty one."""
     index = np.broadcast_to(np.asarray(index, np.int64), (count,))
     if values.size == 0:
         return np.zeros(count, values.dtype)
@@ -46,7 +46,7 @@ def take(values: np.ndarray, index: object, count: int) -> np.ndarray:
 
 
 def fold_blocks(values: np.ndarray, block: int, start: object, combine: object) -> np.ndarray:
-    """One value for each block, in the order that defines a reduction.
+    """Return one value for each block, in the order that defines a reduction.
 
     Element i of a block goes to lane i % 32; lanes begin with `start` and take their elements in
     order; then lane j takes in lane j + 16, + 8, + 4, + 2, + 1.
@@ -69,7 +69,7 @@ def fold_blocks(values: np.ndarray, block: int, start: object, combine: object) 
 
 
 def compute(instr: Instr, args: list, params: dict, lane: bool) -> object:
-    """The value of an operation on scalars or on arrays of elements."""
+    """Return the value of an operation on scalars or on arrays of elements."""
     op = instr.op
     if op == "const":
         value = instr.attrs["value"]
@@ -112,7 +112,7 @@ def _finish(value: object, type_: str) -> object:
 def _cast(value: object, source: str, target: str) -> object:
     if source in ("f32", "f64") and target in ("i32", "u32", "i64"):
         value = np.asarray(value)
-        # The largest float below 2^31, 2^32, 2^63: what does not fit saturates, NaN is 0.
+        # The largest float below 2^31, 2^32, 2^63. Larger values saturate, and NaN is 0.
         low, high = {
             "i32": (-(2.0**31), 2.0**31 - 128),
             "u32": (0.0, 2.0**32 - 256),
@@ -126,7 +126,7 @@ def _cast(value: object, source: str, target: str) -> object:
 
 
 def _divide(op: str, a: object, b: object) -> object:
-    """C's division, to zero; x / 0 and x % 0 are 0."""
+    """Divide as C does, toward zero; x / 0 and x % 0 are 0."""
     a, b = np.asarray(a, np.int64), np.asarray(b, np.int64)
     safe = np.where(b == 0, 1, b)
     quotient = np.abs(a) // np.abs(safe) * np.sign(a) * np.sign(safe)
@@ -134,7 +134,8 @@ def _divide(op: str, a: object, b: object) -> object:
 
 
 def _shift(op: str, value: object, by: object, type_: str) -> object:
-    """Shifts by the low five (i64: six) bits of `by`; to the right arithmetic for signed types."""
+    """Shift by the low five (i64: six) bits of `by`; to the right arithmetically for signed
+    types."""
     by = np.asarray(by, np.int64) & (63 if type_ == "i64" else 31)
     value = np.asarray(value, np.int64)
     return value << by if op == "shl" else value >> by

@@ -8,13 +8,13 @@ _DENSE = {"f32": np.float32, "u32": np.uint32, "i32": np.int32, "u16": np.uint16
 
 
 def packed_bytes(count: int, bits: int, multiple: int) -> int:
-    """Bytes of `count` codes, padded to a multiple of `multiple` codes and to a byte."""
+    """Return the bytes of `count` codes, padded to a multiple of `multiple` codes and to a byte."""
     padded = -(-count // multiple) * multiple
     return -(-padded * bits // 8)
 
 
 def pack(codes: np.ndarray, bits: int, order: str, multiple: int) -> bytes:
-    """Codes (ints below 2^bits) to bytes; the first code is at the lsb or msb end of byte 0."""
+    """Return codes (ints below 2^bits) as bytes, the first at the lsb or msb end of byte 0."""
     size = packed_bytes(codes.size, bits, multiple)
     shifts = np.arange(bits) if order == "lsb" else np.arange(bits)[::-1]
     ones = ((codes.astype(np.int64)[:, None] >> shifts) & 1).astype(np.uint8).ravel()
@@ -24,7 +24,7 @@ def pack(codes: np.ndarray, bits: int, order: str, multiple: int) -> bytes:
 
 
 def unpack(data: bytes, count: int, bits: int, order: str) -> np.ndarray:
-    """int32[count] codes of packed bytes."""
+    """Return int32[count] codes of packed bytes."""
     raw = np.frombuffer(data, np.uint8)
     stream = np.unpackbits(raw, bitorder="little" if order == "lsb" else "big")
     ones = stream[: count * bits].reshape(count, bits).astype(np.int32)
@@ -40,12 +40,12 @@ def unpack(data: bytes, count: int, bits: int, order: str) -> np.ndarray:
 
 
 def _low_bits(count: int, n: int) -> int:
-    """Bits of an index that are packed as they are; 0: the indices are a mask."""
+    """Return the bits of an index that are packed as they are; 0: the indices are a mask."""
     return (n // count).bit_length() - 1 if 0 < 4 * count < n else 0
 
 
 def ascending_bytes(count: int, n: int) -> int:
-    """Bytes of ``count`` ascending indices below ``n``, 0 <= count <= n."""
+    """Return the bytes of ``count`` ascending indices below ``n``, 0 <= count <= n."""
     if count <= 0:
         return 0
     low = _low_bits(count, n)
@@ -55,7 +55,8 @@ def ascending_bytes(count: int, n: int) -> int:
 
 
 def pack_ascending(index: np.ndarray, n: int) -> bytes:
-    """The bytes of ascending indices below ``n``: a mask, or unary parts and then lowest bits."""
+    """Return the bytes of ascending indices below ``n``: a mask, or unary parts and then lowest
+    bits."""
     count = index.size
     if count == 0:
         return b""
@@ -68,7 +69,7 @@ def pack_ascending(index: np.ndarray, n: int) -> bytes:
 
 
 def unpack_ascending(data: bytes, count: int, n: int) -> np.ndarray | None:
-    """int32[count] indices, or None if these are not the bytes of so many below ``n``."""
+    """Return int32[count] indices, or None if these are not the bytes of so many below ``n``."""
     if count == 0:
         return np.zeros(0, np.int32)
     low = _low_bits(count, n)
@@ -87,7 +88,7 @@ def unpack_ascending(data: bytes, count: int, n: int) -> np.ndarray | None:
 
 
 def to_float16(values: np.ndarray) -> np.ndarray:
-    """float32 to float16 bits (uint16), to nearest even; NaNs become quiet, as in half.h."""
+    """Round float32 to float16 bits (uint16), to nearest even. NaNs become quiet, as in half.h."""
     bits = values.view(np.uint32)
     with np.errstate(all="ignore"):
         halves = values.astype(np.float16).view(np.uint16)
@@ -102,7 +103,7 @@ def from_float16(halves: np.ndarray) -> np.ndarray:
 
 
 def to_bfloat16(values: np.ndarray) -> np.ndarray:
-    """float32 to bfloat16 bits (uint16), to nearest even."""
+    """Round float32 to bfloat16 bits (uint16), to nearest even."""
     bits = values.view(np.uint32)
     with np.errstate(over="ignore"):
         rounded = (bits + np.uint32(0x7FFF) + ((bits >> 16) & 1)) >> 16
@@ -114,7 +115,7 @@ def from_bfloat16(halves: np.ndarray) -> np.ndarray:
 
 
 def to_storage(values: np.ndarray, elem: str) -> np.ndarray:
-    """Elements as memory of a storage type (not packed) holds them."""
+    """Return the elements as memory of a storage type (not packed) holds them."""
     values = np.ascontiguousarray(values)
     if elem == "f16":
         return to_float16(values)
@@ -124,7 +125,7 @@ def to_storage(values: np.ndarray, elem: str) -> np.ndarray:
 
 
 def from_storage(data: bytes, elem: str) -> np.ndarray:
-    """Elements of little-endian memory as the IR's values: float32, int32 or uint32."""
+    """Return the elements of little-endian memory as the IR's values: float32, int32 or uint32."""
     if elem == "f16":
         return from_float16(np.frombuffer(data, np.uint16))
     if elem == "bf16":

@@ -19,7 +19,7 @@ ROUNDS = 7
 
 
 def philox4x32(counter: np.ndarray, key: tuple[int, int], rounds: int = ROUNDS) -> np.ndarray:
-    """The random words of counters.
+    """Return the random words of counters.
 
     :param counter: uint32[..., 4]
     :param key: two 32-bit numbers
@@ -40,7 +40,7 @@ def philox4x32(counter: np.ndarray, key: tuple[int, int], rounds: int = ROUNDS) 
 
 
 def words(n: int, site: int, seed: int, step: int, stream: int = 0) -> np.ndarray:
-    """uint32[n]: the random word of each element.
+    """Return uint32[n]: the random word of each element.
 
     :param site: number of the random call in its function
     :param seed, step: the key; step counts the encodes of one state
@@ -50,12 +50,12 @@ def words(n: int, site: int, seed: int, step: int, stream: int = 0) -> np.ndarra
 
 
 def halves(n: int, site: int, seed: int, step: int, stream: int = 0) -> np.ndarray:
-    """int32[n]: the random 16 bits of each element; parameters as of words().
+    """Return int32[n]: the random 16 bits of each element; parameters as of words().
 
     Element i takes bits 8 * b to 8 * b + 15, round the end, of word
     2 * (i / 64 mod 2) + (i mod 16) / 8 of counter 8 * (i / 128) + i mod 8, where b is
     (i mod 64) / 16: one Philox block for 16 elements, each of which is uniform and shares its bytes
-    with two others.
+    with two other elements.
     """
     tiles = _groups(-(-n // 128), 8, site, seed, step, stream).reshape(-1, 1, 16)
     shift = np.arange(0, 32, 8, dtype=np.uint64).reshape(4, 1)
@@ -64,7 +64,7 @@ def halves(n: int, site: int, seed: int, step: int, stream: int = 0) -> np.ndarr
 
 
 def _groups(groups: int, counters: int, site: int, seed: int, step: int, stream: int) -> np.ndarray:
-    """uint32[groups, 4, counters]: words of groups of counters."""
+    """Return uint32[groups, 4, counters]: words of groups of counters."""
     index = np.arange(counters * groups, dtype=np.uint64)
     counter = np.zeros((counters * groups, 4), np.uint32)
     counter[:, 0] = (index & _LOW).astype(np.uint32)
