@@ -18,7 +18,7 @@ BLOCKS = [
         re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S)
     )
 ]
-CODECS = {"bits", "momentum", "rank", "ratio"}
+CODECS = {"bits", "momentum", "rank", "ratio", "threshold"}
 """Parameters of codecs, which calls pass on."""
 
 
