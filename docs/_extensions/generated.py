@@ -7,6 +7,7 @@ that takes its place.
 from __future__ import annotations
 
 import argparse
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -185,10 +186,47 @@ def _declarations(text: str) -> Iterator[str]:
         yield f"```c\n{code.replace('HIPRESS_API ', '').strip()}\n```\n"
 
 
+def results() -> Iterator[str]:
+    """Every file in benchmarks/results: when, where and from which commit it was measured."""
+    pages = {
+        page.stem: page.read_text(encoding="utf-8")
+        for page in sorted((ROOT / "docs" / "measurements").glob("*.md"))
+    }
+    measured, written_down = [], []
+    for path in sorted((ROOT / "benchmarks" / "results").glob("*.json")):
+        if path.stem == "readme":  # its numbers are those of other files
+            continue
+        result = json.loads(path.read_text(encoding="utf-8"))
+        machine = result.get("machine") or {}
+        if "date" not in machine:  # several runs
+            machine = next((each for each in machine.values() if isinstance(each, dict)), {})
+        shown = ", ".join(
+            f"[{stem}]({stem}.md)"
+            for stem, text in pages.items()
+            if f"<!-- table: {path.stem} -->" in text or f"<!-- table: {path.stem}/" in text
+        )
+        date = str(machine.get("date", ""))
+        if date.startswith("written down"):
+            written_down.append((_code(path.name), _cell(date[-10:]), shown))
+            continue
+        processor = _cell(machine.get("gpu") or machine.get("cpu") or "")
+        commit = machine.get("commit")
+        load = machine.get("load_before", "")
+        cells = [_cell(date[:10]), processor, _code(commit) if commit else "", str(load), shown]
+        measured.append((_code(path.name), *cells))
+    yield "## With a record of the run\n"
+    heads = ("file", "date", "processor", "commit", "load before", "page")
+    yield from _table(heads, measured)
+    yield "## Written down\n"
+    yield "Copied by hand: not reproduced; no samples, no commit.\n"
+    yield from _table(("file", "written down on", "page"), written_down)
+
+
 GENERATORS: dict[str, Callable[[], Iterator[str]]] = {
     "commands": commands,
     "specs": specs,
     "c_abi": c_abi,
+    "results": results,
 }
 
 
