@@ -136,7 +136,7 @@ bool Postoffice::Impl::Settle(NodeId peer, bool graceful, const std::string& rea
     return !graceful;
   }
   if (graceful) return false;
-  it->lost = reason;  // it ends because of its own report, or it is cut off
+  it->lost = reason;  // its own report ended it, or it is cut off
   return true;
 }
 
