@@ -58,7 +58,7 @@ int HipressAddKey(HipressNodeHandle node, uint64_t key, const char* name, int64_
   const std::vector<int64_t> flat(program, program + length);
   const auto parsed = hipress::Program::Parse(program, length, n);
   hipress::Binding binding;
-  binding.encodes.resize(parsed->tasks().size() + 1);  // so that one without tasks is bound, too
+  binding.encodes.resize(parsed->tasks().size() + 1);  // so that one without tasks is also bound
   binding.output_factor = static_cast<float>(output_factor);
   for (int64_t i = 0; i < num_encodes; ++i) {
     const HipressEncodeBinding& encode = encodes[i];

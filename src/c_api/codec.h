@@ -21,7 +21,7 @@ struct HipressCodec {
   }
 
   hipress::CodecPtr codec;  // HipressCodecSetThreads changes it, and neither name nor parameters
-  /// Tasks of a node that encode with it hold it, too.
+  /// Tasks of a node that encode with it also hold it.
   const std::shared_ptr<hipress::CodecState> state = std::make_shared<hipress::CodecState>();
   const std::shared_ptr<hipress::StateBefore> before = std::make_shared<hipress::StateBefore>();
   const std::string name, config;

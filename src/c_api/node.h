@@ -51,7 +51,7 @@ struct HipressNode {
 
   const hipress::Role role;
   const pid_t creator = getpid();
-  std::shared_ptr<hipress::KVStoreDist> worker;  ///< its buckets keep it, too
+  std::shared_ptr<hipress::KVStoreDist> worker;  ///< its buckets also hold it
   std::unique_ptr<hipress::KVStoreDistServer> server;
   std::unique_ptr<hipress::PostofficeReceiver> receiver;
   std::unique_ptr<hipress::Postoffice> scheduler;

@@ -79,7 +79,7 @@ class Executor {
   uint64_t sequence_ = 0;
   int64_t queued_elements_ = 0;
   int64_t idle_ = 0;    ///< threads that wait
-  int64_t waking_ = 0;  ///< of these, told to wake up
+  int64_t waking_ = 0;  ///< of these, notified to wake up
   bool stop_ = false;
   std::mutex stopping_;  ///< held while threads_ are waited for
   std::vector<std::thread> threads_;

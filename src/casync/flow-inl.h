@@ -44,7 +44,7 @@ struct Flow::Instance {
   uint64_t iteration;
   int priority = 0;
   bool updates = false;  ///< sums go through the optimizer
-  bool pushed = false;   ///< this node's gradient is there; it may come after others'
+  bool pushed = false;   ///< this node's gradient is ready; it may arrive after those of other nodes
   PushMode mode;
   std::shared_ptr<External> input;
   std::shared_ptr<External> output;

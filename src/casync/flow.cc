@@ -130,7 +130,7 @@ void Flow::Push(const void* gradient, DType dtype, int priority, Done done, Push
     DropOutput(live_[last->iteration - live_.front()->iteration], &effects);
   }
   ++pushed_;
-  if (next_iteration_ == pushed_) NewInstance();  // else a message of this iteration came before
+  if (next_iteration_ == pushed_) NewInstance();  // otherwise a message of this iteration arrived before
   const size_t at = pushed_ - live_.front()->iteration;
   const InstancePtr instance = live_[at];
   instance->pushed = true;

@@ -96,7 +96,7 @@ class FlowHost {
   /// Applies the optimizer to the shard's sum (float32, all local partitions) and returns the shard's weights,
   /// which do not change while the buffer is held.
   virtual Buffer Update(const Flow& flow, Buffer sum) { return sum; }
-  /// A result of this node is there that others may fetch.
+  /// A result of this node is ready for other nodes to fetch.
   virtual void OnResult(const Flow& flow, int32_t partition, uint64_t iteration, const Value& value) {}
   /// A worker has a partition's result: `value` (of codec null: float32). Without `keep`, it is not requested
   /// again.

@@ -12,7 +12,7 @@
 namespace hipress {
 namespace {
 
-/// Tasks that a dump lists of one iteration: who debugs a hang needs the first ones, not thousands.
+/// Tasks of one iteration that a dump lists: debugging a hang needs the first ones, not thousands.
 constexpr int kMaxListedTasks = 16;
 
 // A task's kind is noted by its number.
@@ -75,7 +75,7 @@ Flow::Wait Flow::WaitingFor() const {
       if (task.num_summands == Program::kNoUpstream) culprits.insert(task.peer);
     }
     wait.unpushed = pushes && !instance->pushed;
-    // Tasks of an optimizer begin when all of a key's shard is there (UpdateShard).
+    // Tasks of an optimizer begin when a key's whole shard is ready (UpdateShard).
     const bool begun = instance->updates && instance->update_tasks == program_->num_updates();
     for (size_t t = 0; begun && peers.empty() && t < instance->states.size(); ++t) {
       const bool runs = instance->states[t] == Instance::kRunning;

@@ -18,7 +18,7 @@ int Flow::CheckedRecv(NodeId from, const MessageHeader& header) const {
     throw ProtocolError("data of key '" + name_ + "' that no task of its program expects");
   }
   const Partition& partition = program_->partitions()[header.partition];
-  // Partial sums of 16-bit gradients that a front end has bound travel unrounded.
+  // Partial sums of 16-bit gradients that a front end has bound are sent unrounded.
   const bool known_type = header.dtype == uint8_t(wire_) ||
                           (bound() && header.dtype == uint8_t(DType::kFloat32));
   if (header.elements != uint64_t(partition.count) || !known_type) {

@@ -166,7 +166,7 @@ bool Flow::GradientIsNonFinite(const Instance& instance, const Task& task) const
   const Partition& partition = program_->partitions()[task.partition];
   const DType dtype = instance.input->dtype;
   uint8_t* gradient = instance.input->memory + partition.offset * SizeOf(dtype);
-  // With its momentum a gradient may be too large, too.
+  // A gradient plus its momentum may also be too large.
   const bool finite = momentum_ ? momentum_->AddTo(task.partition, gradient)
                                 : ActiveKernels().finite(gradient, dtype, size_t(partition.count));
   if (!finite && instance.mode.found_non_finite) *instance.mode.found_non_finite = true;
@@ -331,7 +331,7 @@ void Flow::Decode(const Instance& instance, int t) {
     FillWithNaN(out, dtype, n);
   } else if (!value.codec && binding_.output_factor != 1.0f) {
     ActiveKernels().scale(value.data.data, DType::kFloat32, binding_.output_factor, n, out, dtype);
-  } else if (value.data.data != out) {  // else it was received in place
+  } else if (value.data.data != out) {  // otherwise it was received in place
     const CodecPtr codec = value.codec ? value.codec : IdentityCodec();
     codec->Decode(AsPayload(value), n, value.wire, out, dtype);
   }

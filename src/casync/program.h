@@ -30,7 +30,7 @@ enum class Op : int32_t {
 struct Task {
   Op op;
   int32_t partition;
-  int32_t step;              ///< tells apart sends of one partition between the same two nodes
+  int32_t step;              ///< distinguishes sends of one partition between the same two nodes
   NodeId peer;               ///< of kSend and kRecv
   /// Of kEncode: gradients summed in its input; kPlain: never compressed. Of kRecv: kNoUpstream if the
   /// peer needs no other node to send it.

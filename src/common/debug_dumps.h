@@ -27,7 +27,7 @@ struct Node {
 /// \throw Error that names HIPRESS_DEBUG_SIGNAL
 int SignalOf(const std::string& text);
 
-/// Registers a node: from now on it is dumped, on that signal, too, if it is not 0.
+/// Registers a node: from now on it is dumped, also on that signal if it is not 0.
 /// \return for Remove
 int Add(Node node, int signal);
 /// Waits until what has been asked for is written. Not under a lock that `describe` takes.
@@ -35,7 +35,7 @@ void Remove(int number);
 
 /// Sets what the dump of a part of this process says that is no node and cannot be asked when it is needed,
 /// such as one in Python, whose interpreter may be held: its last word, and how old that is.
-/// \param name "agent 2"; it is dumped from the first time on, on the signal, too, if that is not 0
+/// \param name "agent 2"; it is dumped from the first time on, also on the signal if that is not 0
 /// \param json a JSON object; empty: the part is gone
 void SetStatus(const std::string& name, const std::string& json, int signal);
 

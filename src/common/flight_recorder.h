@@ -23,10 +23,10 @@ namespace hipress {
 
 /// State that a task, or a whole gradient, has entered.
 enum class FlightState : uint8_t {
-  kPushed = 0,    ///< the user's gradient is there
+  kPushed = 0,    ///< the user's gradient is ready
   kReady = 1,     ///< queued for a compute thread
   kStarted = 2,   ///< a compute thread, or the transport, has it
-  kArriving = 3,  ///< a message's header is there, and its payload not yet
+  kArriving = 3,  ///< a message's header has arrived, but not its payload
   kDone = 4,
 };
 constexpr int kFlightStates = 5;
@@ -80,7 +80,7 @@ class FlightRecorder {
     explicit Ring(size_t entries) : slots_(std::make_unique<Slot[]>(entries)) {}
     void Put(const Words& words, uint64_t mask) {
       const uint64_t index = next_.load(std::memory_order_relaxed);
-      // Who reads a word of this event knows by next_ that the slot's old one is no more.
+      // A reader of a word of this event sees by next_ that the slot's old one is invalid.
       std::atomic_thread_fence(std::memory_order_release);
       Slot& slot = slots_[index & mask];
       slot.ticks.store(words.ticks, std::memory_order_relaxed);
@@ -89,7 +89,7 @@ class FlightRecorder {
       slot.what.store(words.what, std::memory_order_relaxed);
       next_.store(index + 1, std::memory_order_release);
     }
-    /// Adds what is there, and is not overwritten meanwhile.
+    /// Adds the recorded events that are not being overwritten.
     void Read(uint64_t mask, std::vector<Words>* out) const;
     uint64_t recorded() const { return next_.load(std::memory_order_relaxed); }
 

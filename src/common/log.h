@@ -1,6 +1,6 @@
 /*!
  * \file log.h
- * \brief One line to stderr, prefixed with who is speaking ("hipress worker 2: ...").
+ * \brief One line to stderr, prefixed with the sender's name ("hipress worker 2: ...").
  */
 #pragma once
 

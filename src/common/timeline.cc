@@ -115,7 +115,7 @@ void NameKey(uint64_t key, const std::string& name) {
 uint8_t NewNode() {
   const uint32_t count = TheRecorder().nodes.fetch_add(1, std::memory_order_relaxed);
   const uint8_t node = uint8_t(count % kTaken);
-  if (count >= kTaken) Take(node);  // what a former node of this number has left behind
+  if (count >= kTaken) Take(node);  // leftovers of a former node with this number
   return node;
 }
 

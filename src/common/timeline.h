@@ -23,7 +23,7 @@ enum class TimelineOp : uint8_t {
   kSend = 3,      ///< from the hand-over to the transport until the payload is released
   kReceive = 4,   ///< from the header's arrival until the payload is complete
   kUpdate = 5,
-  kGradient = 6,  ///< a whole gradient, from its push until its result is there
+  kGradient = 6,  ///< a whole gradient, from its push until its result is ready
 };
 constexpr int kTimelineOps = 7;
 const char* NameOf(TimelineOp op);
@@ -40,7 +40,7 @@ struct TimelineEvent {
   uint32_t peer;       ///< NodeId::Packed(), or kNoPeer
   uint16_t thread;     ///< of this process, counted as they came
   uint8_t op;          ///< TimelineOp
-  uint8_t node;        ///< of this process, while it is there; 0 in what Take returns
+  uint8_t node;        ///< of this process, while it exists; 0 in the result of Take
 };
 static_assert(sizeof(TimelineEvent) == 56, "events travel as they lie in memory");
 

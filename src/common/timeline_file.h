@@ -17,7 +17,7 @@ namespace hipress {
 /// Offset of a node's clock from the scheduler's.
 struct ClockOffset {
   int64_t offset = 0;      ///< nanoseconds to add to the node's clock
-  int64_t round_trip = 0;  ///< of the exchange that told it: half of it bounds the error
+  int64_t round_trip = 0;  ///< of the exchange that measured it: half of it bounds the error
 };
 
 /// Begins what timeline::Take returns: then come names (key, uint32 length, text) and events.

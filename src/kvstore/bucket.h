@@ -27,7 +27,7 @@ class Bucket : public std::enable_shared_from_this<Bucket> {
     int64_t offset;
     int64_t count;
   };
-  /// A gradient that travels in place; its first element is `offset` of the flat tensor.
+  /// A gradient that is sent in place; its first element is `offset` of the flat tensor.
   struct Key {
     std::shared_ptr<Flow> flow;
     int64_t offset;
@@ -37,7 +37,7 @@ class Bucket : public std::enable_shared_from_this<Bucket> {
     std::shared_ptr<Flow> flow;
     std::vector<Span> spans;
   };
-  /// Matrices that travel as factors: P, with the fusion buffer's gradients behind it, and then Q.
+  /// Matrices that are sent as factors: P, followed by the fusion buffer's gradients, and then Q.
   struct LowRank {
     std::shared_ptr<Flow> p, q;
     /// Sets the memory of gradients, P and Q for the jobs below.
@@ -55,7 +55,7 @@ class Bucket : public std::enable_shared_from_this<Bucket> {
   /// \param checked whether it is checked for a NaN or Inf
   Bucket(KVStoreDist* store, DType dtype, std::vector<Span> all, bool checked);
 
-  // What travels; before the first Run.
+  // Sent data; before the first Run.
   void Add(Key key) { keys_.push_back(std::move(key)); }
   void Set(Fusion fusion) { fusion_ = std::move(fusion); }
   void Set(LowRank low_rank);

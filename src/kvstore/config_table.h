@@ -48,7 +48,7 @@ class ConfigTable {
   size_t size() const;
 
  private:
-  /// The last configurations that a peer was told, or has told.
+  /// The last configurations that were announced to a peer, or by it.
   struct Announced {
     std::deque<uint64_t> order;
     std::set<uint64_t> digests;

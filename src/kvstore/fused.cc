@@ -62,7 +62,7 @@ bool Outbox::Take(NodeId to, const MessageHeader& header, const Buffer& payload,
 
 void Outbox::Release() {
   Held& held = ThreadObject<Held>();
-  // The connection's own work for a batch has been put off, too: it goes in one more.
+  // The connection's own work for a batch was also deferred, to one more batch.
   Batch batch;
   for (FusedMessage& fused : held.messages) Send(std::move(fused));
   held.messages.clear();

@@ -39,7 +39,7 @@ class Outbox {
   using SendFn = std::function<void(NodeId to, Message message, int priority)>;
   explicit Outbox(SendFn send) : send_(std::move(send)) {}
 
-  /// Whether a payload is small and a batch is open, as Take asks before all else.
+  /// Whether a payload is small and a batch is open, which Take checks first.
   static bool MayTake(const Buffer& payload);
   /// Takes a copy of a kData message of this header if MayTake allows it. It is then sent with the batch's
   /// other messages at the batch's end, at the highest of their priorities. \return whether it has; if so the

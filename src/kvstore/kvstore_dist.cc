@@ -61,7 +61,7 @@ void KVStoreDist::Abort() {
     std::unique_lock<std::mutex> lock(mutex_);
     reports_sent_.wait_for(lock, std::chrono::milliseconds(500),
                            [this] { return unsent_reports_ == 0; });
-    // In an elastic job its membership tells who is gone.
+    // In an elastic job the membership protocol reports departed nodes.
     if (postoffice_.options().view == 0) {
       reports_sent_.wait_until(lock, job_failed_at_ + std::chrono::milliseconds(300),
                                [] { return false; });

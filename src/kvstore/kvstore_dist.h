@@ -76,7 +76,7 @@ class KVStoreDist : public PostofficeReceiver, public FlowHost {
   void AddKey(uint64_t key, const std::string& name, int64_t n, DType dtype,
               const std::string& graph, const std::vector<int64_t>& program, Binding binding,
               float momentum);
-  /// Blocks until all workers have added the keys that this one has. If that fails none of them is there.
+  /// Blocks until all workers have added this worker's keys. If that fails, no worker has them.
   void AwaitKeys();
   /// \throw Error if there is no such key
   std::shared_ptr<Flow> KeyOf(uint64_t key) const;

@@ -62,7 +62,7 @@ class KVStoreDistServer : public PostofficeReceiver {
 
   std::shared_ptr<ServerKey> Find(uint64_t key);
   std::vector<std::shared_ptr<ServerKey>> Keys();
-  /// Answers those who initialize a key, if all have, or some never will.
+  /// Answers the workers that initialize a key, if all have, or some never will.
   void AnswerInit(const std::shared_ptr<ServerKey>& key, bool complete);
   void Reply(NodeId to, uint32_t request, bool ok, std::string text);
   size_t PieceBytes() const { return std::min<uint64_t>(kTextPieceBytes, postoffice_.max_payload_bytes()); }

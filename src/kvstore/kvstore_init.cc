@@ -258,7 +258,7 @@ void KVStoreDist::LinkPeers(std::set<NodeId> peers) {
     }
     if (peer < self) {
       postoffice_.Link(peer);
-      Request(peer, 0, "");  // its end of the link may be ready a little later than ours
+      Request(peer, 0, "");  // its end of the link may be ready a little later than this one
     }
     std::lock_guard<std::mutex> lock(mutex_);
     linked_.insert(peer);

@@ -70,7 +70,7 @@ void KVStoreDist::OnMessage(NodeId from, Message message) {
     case MessageKind::kInitKey:
       OnInitRequest({from, header, InitKeyBody::Unpack(message.payload).name}, header.key);
       break;
-    case MessageKind::kCommand: {  // of a worker that asks whether the link between us is there
+    case MessageKind::kCommand: {  // from a worker that tests whether the link exists
       {
         std::lock_guard<std::mutex> lock(mutex_);
         linked_.insert(from);

@@ -27,7 +27,7 @@ class LocalValues {
   void Init(const Flow& flow, const Buffer& value);
   /// A partition's result; see FlowHost::OnOutput.
   void Put(const Flow& flow, int32_t partition, uint64_t iteration, const Value& value, bool keep);
-  /// Writes the value that this worker's pushes so far have led to, as soon as it is there.
+  /// Writes the value that results from this worker's pushes so far, as soon as it is ready.
   void Fetch(const std::shared_ptr<Flow>& flow, void* out, DType dtype, int priority, Done done);
 
   /// Ends every fetch with this error, now and later.

@@ -184,7 +184,7 @@ void Drain(HipressMXKeyHandle key) {
   key->draining = false;
 }
 
-/// The engine: the operation's array is ready and ours until on_complete.
+/// The engine: the operation's array is ready, and reserved for it until on_complete.
 void Run(void* /*run_context*/, void* on_complete, void* param) {
   std::shared_ptr<Operation> op = *static_cast<std::shared_ptr<Operation>*>(param);
   op->on_complete = *static_cast<OnComplete*>(on_complete);

@@ -48,11 +48,11 @@ class Handover {
   const Clock::duration patience_;
   std::mutex mutex_;
   std::vector<std::function<void()>> kept_;
-  std::vector<std::function<void()>> entering_;  // used by who is in Enter
+  std::vector<std::function<void()>> entering_;  // used by the thread in Enter
   int64_t elements_ = 0;
   bool due_ = false;
   bool is_entering_ = false;
-  std::thread::id enters_;  // who does, then
+  std::thread::id enters_;  // that thread
   uint64_t added_ = 0, entered_ = 0;
   std::condition_variable all_entered_;
   bool* last_ = nullptr;  // what the latest operation knows

@@ -228,7 +228,7 @@ class PendingHandshake : public std::enable_shared_from_this<PendingHandshake> {
   bool SendVerdict(VerdictCode code) {
     Verdict verdict{};
     verdict.code = static_cast<uint8_t>(code);
-    // Who does not know the secret gets nothing computed with it.
+    // Nothing is computed with the secret for a peer that does not know it.
     if (code != VerdictCode::kWrongSecret) {
       const Mac mac = ListenerProof(acceptor_->options_.secret, transcript_, verdict.code);
       std::memcpy(verdict.mac, mac.data(), mac.size());
@@ -324,7 +324,7 @@ void Acceptor::AcceptSome() {
     const bool crowded = pending_.size() >= kMaxPending || fd.get() >= FirstReserved();
     if (crowded && !pending_.empty()) {
       RefuseSlowest();
-      // The newcomer gets its descriptor: else strangers would stay on those that are reserved.
+      // The new connection gets its descriptor. Otherwise strangers would keep the reserved ones.
       UniqueFd freed(fcntl(fd.get(), F_DUPFD_CLOEXEC, 0));
       if (freed.get() >= 0 && freed.get() < fd.get()) fd = std::move(freed);
     }

@@ -51,7 +51,7 @@ class Acceptor {
   void AcceptGuarded();
   /// Continues to accept after a short time.
   void Pause();
-  /// Makes room: who knows the secret stays as long as there is anybody else.
+  /// Makes room. Peers that know the secret stay as long as there are any others.
   void RefuseSlowest();
   void Refused(const std::string& address, const std::string& why);
   void Forget(PendingHandshake* pending);

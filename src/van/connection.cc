@@ -257,7 +257,7 @@ bool Connection::TakeConnectionMessage() {
   switch (header_.kind) {
     case MessageKind::kHeartbeat: return true;
     case MessageKind::kGoodbye:
-      if (resumable_ != nullptr) resumable_->TryEnd();  // else it would take the end for a break
+      if (resumable_ != nullptr) resumable_->TryEnd();  // otherwise it would treat the end as a break
       Close(true, "left");
       return true;
     case MessageKind::kArenaOffer: {

@@ -191,7 +191,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   size_t got_ = 0;  ///< of these, here already
   std::shared_ptr<PeerArena> peer_arena_;
   RunningChecksum checksum_;
-  std::atomic<SteadyTime> last_received_;  ///< read by those who debug a hang, too
+  std::atomic<SteadyTime> last_received_;  ///< also read by debug dumps
 
   // Sending; the batch belongs to the van's thread
   std::mutex mutex_;

@@ -61,7 +61,7 @@ int64_t Connection::UndeliveredBytes(SteadyTime now) {
   // A peer that is called again receives the goodbye, or has it already and reports that.
   const bool resumable = resumable_ != nullptr && leaving_ && !hung_up_;
   if (open_ && resumable && (redial_ != nullptr || !broken_.empty())) return 1;
-  // Who has gone silent may never acknowledge anything: it is not waited for.
+  // A silent peer may never acknowledge anything, so there is no wait for it.
   if (!open_ || Silence(now) > 2 * options_.heartbeat_interval) return 0;
   // A kernel that has acknowledged all may be that of something in between.
   int64_t bytes = resumable && !resumable_->AtEnd() ? 1 : 0;

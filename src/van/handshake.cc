@@ -12,7 +12,7 @@
 namespace hipress {
 namespace {
 
-/// To be raised with kMessageVersion, too: here a mismatch becomes a sentence on both sides.
+/// To be increased together with kMessageVersion. A mismatch here becomes an error message on both sides.
 constexpr uint16_t kVersion = 7;
 
 /// HMAC-SHA256 over a label that separates the roles, the transcript and one more byte.

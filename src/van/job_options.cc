@@ -9,7 +9,7 @@
 namespace hipress {
 namespace {
 
-/// Values by the environment's names: those that were given, and else the environment's own.
+/// Values by the environment's names: the given ones, otherwise the environment's own.
 class Source {
  public:
   explicit Source(const JobOptions::Values& given) : given_(given) {}
@@ -57,7 +57,7 @@ int OptionalNumber(const Source& text, const char* name, int otherwise, int low,
 /// HMAC-SHA-256 keeps what a shorter one has; a login name or "secret" can be guessed.
 constexpr size_t kMinSecretBytes = 16;
 
-/// Who knows the secret can join the job, and who can join can run code on its servers.
+/// A process with the secret can join the job, and a member can run code on its servers.
 std::string Secret(const Source& text) {
   const std::string secret = text("HIPRESS_SECRET"), allow = text("HIPRESS_ALLOW_NO_SECRET");
   if (!allow.empty() && allow != "0" && allow != "1") {

@@ -32,7 +32,7 @@ struct Opened {
   SocketAddress peer;
 };
 
-/// Whom a node calls, as whom.
+/// The called node, and the caller's identity.
 struct Call {
   SocketAddress remote;
   NodeId self;
@@ -49,10 +49,10 @@ Opened OpenLanes(const Call& call, const VanOptions& options, const SocketAddres
 Opened ReopenLanes(const Call& call, const VanOptions& options, LaneId id, const Deadline& deadline,
                    int* error);
 /// Lets the node that called for connection `id` know that it has broken.
-/// \return whether it has been told; false if it cannot be reached now. \throw as above
+/// \return whether it has been notified; false if it cannot be reached now. \throw as above
 bool Probe(const Call& call, const VanOptions& options, LaneId id, const Deadline& deadline, int* error);
 
-/// Accepted sockets of connections of which not all are there yet.
+/// Accepted sockets of connections that are not yet complete.
 class Gathering {
  public:
   /// \return all lanes of the connection, if this is the last one; else none

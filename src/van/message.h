@@ -25,7 +25,7 @@ constexpr uint16_t kMessageVersion = 4;
 enum class MessageKind : uint16_t {
   // Membership (handled inside src/van)
   kRegister = 1,   ///< node -> scheduler: role, wanted rank, address
-  kRoster = 2,     ///< scheduler -> node: its rank, and everybody's address
+  kRoster = 2,     ///< scheduler -> node: its rank, and the addresses of all nodes
   kBarrier = 3,    ///< node -> scheduler
   kRelease = 4,    ///< scheduler -> node: the barrier is complete
   kHeartbeat = 5,
@@ -99,7 +99,7 @@ std::string TextIn(const Message& message);
 
 // ---- Several kData messages in one (kFused) ----
 
-/// Header of a kData message that travels in another.
+/// Header of a kData message inside another message.
 struct FusedPart {
   uint64_t key;
   uint64_t config;

@@ -72,8 +72,8 @@ class Postoffice {
   explicit Postoffice(JobOptions options, std::unique_ptr<Van> van = nullptr);
   ~Postoffice();
 
-  /// Joins the job; blocks until everybody is there. Rank is known afterwards.
-  /// \throw Error naming who is missing ("waited 120 s for 2 of 4 workers and 1 of 2 servers ...").
+  /// Joins the job; blocks until all nodes are present. The rank is known afterwards.
+  /// \throw Error with the missing nodes ("waited 120 s for 2 of 4 workers and 1 of 2 servers ...").
   void Start(PostofficeReceiver* receiver);
   /// Leaves normally. Idempotent.
   void Stop();
@@ -88,12 +88,12 @@ class Postoffice {
   uint64_t max_payload_bytes() const { return options().van.max_payload_bytes; }
 
   /// Blocks until every worker (and server, if with_servers) has called it the same number of times.
-  /// \throw Error that names the dead node, or, after the timeout, those who have not come.
+  /// \throw Error with the dead node, or, after the timeout, the missing ones.
   void Barrier(bool with_servers, std::chrono::seconds timeout);
 
   /// Connects to another worker, if it is not connected yet; blocks. Of two workers the one with the
   /// higher rank does so.
-  /// \throw Error that says who could not be reached, or who has died meanwhile
+  /// \throw Error with the node that could not be reached, or has died meanwhile
   void Link(NodeId peer);
 
   void Send(NodeId to, Message message, int priority = 0, Van::SendDone done = nullptr);

@@ -136,7 +136,7 @@ bool Postoffice::Impl::Settle(NodeId peer, bool graceful, const std::string& rea
     return !graceful;
   }
   if (graceful) return false;
-  it->lost = reason;  // it ends because of what it told, or it is the one that is cut off
+  it->lost = reason;  // its own report ended it, or it is cut off
   return true;
 }
 

@@ -115,7 +115,7 @@ void Postoffice::Impl::StartNode(SteadyTime deadline) {
   van_->Send(Scheduler(), Message(MessageKind::kRegister, registration.ToText()));
 
   std::unique_lock<std::mutex> lock(mutex_);
-  // The scheduler, whose time runs out first, knows better who is missing.
+  // The scheduler, which times out first, has better knowledge of the missing nodes.
   const auto patience = deadline + milliseconds(300);
   AwaitStart(&lock, patience, [&] { return member_check_.load(); });
   const NodeId me = self();

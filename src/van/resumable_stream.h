@@ -26,7 +26,7 @@ class ResumableStream final : public Stream {
   using Lanes = std::vector<std::unique_ptr<Stream>>;
   explicit ResumableStream(Lanes lanes);
 
-  /// kEof when a lane has ended: at the end of the stream, or because it broke (AtEnd tells).
+  /// kEof when a lane has ended: at the end of the stream, or because it broke (see AtEnd).
   ssize_t Read(const iovec* pieces, int count) override;
   ssize_t Write(const iovec* pieces, int count) override;
   bool HasUnsent() const override;

@@ -25,7 +25,7 @@ struct Registration {
   static Registration Parse(const std::string& text);
 };
 
-/// The scheduler's answer: who you are, and where everybody is.
+/// The scheduler's answer: the node's identity, and the addresses of all nodes.
 struct Roster {
   NodeId self;
   std::map<NodeId, std::string> addresses;
@@ -39,7 +39,7 @@ struct Roster {
 enum MembershipFlag : uint8_t {
   kPlainFlag = 0,
   kRefusalFlag = 1,  ///< kRoster: the payload says why the job does not form for you
-  kQueryFlag = 1,    ///< kBarrier: who has not come? kRelease: the answer
+  kQueryFlag = 1,    ///< kBarrier: which nodes are missing? kRelease: the answer
   kFailureFlag = 2,  ///< kRelease: the barrier cannot be completed; the payload says why
 };
 

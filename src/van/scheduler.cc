@@ -82,7 +82,7 @@ void SchedulerState::OnRegister(NodeId from, const Message& message) {
 void SchedulerState::Form() {
   std::vector<NodeId> ids(applicants_.size());
   std::vector<bool> named(applicants_.size(), false);
-  // First come, first served among those who want the same rank; the rest fills what is free.
+  // Of applicants for the same rank the first one gets it; the rest fill the free ranks.
   for (const bool wanting : {true, false}) {
     for (size_t i = 0; i < applicants_.size(); ++i) {
       const Registration& r = applicants_[i].registration;
@@ -119,7 +119,7 @@ std::string SchedulerState::Missing() const {
     for (const Applicant& a : applicants_) {
       if (a.registration.role == role) ranks.erase(a.registration.wanted_rank);
     }
-    // Only where everybody asked for a rank do the ranks left over say who is missing.
+    // Only if all nodes requested a rank do the remaining ranks identify the missing ones.
     if (static_cast<int>(ranks.size()) == missing && missing < wanted && missing <= 16) {
       std::vector<std::string> names;
       for (const int rank : ranks) {

@@ -1,6 +1,6 @@
 /*!
  * \file scheduler.h
- * \brief The scheduler's books: who has registered, which ranks they got, who waits at a barrier.
+ * \brief The scheduler's records: registered nodes, their ranks, and nodes that wait at barriers.
  *
  * Pure bookkeeping without threads or waits: its owner holds a lock around every call.
  */
@@ -40,12 +40,12 @@ class SchedulerState {
   /// Reports the death to all nodes that are left; `what` is a full sentence.
   void Die(NodeId node, const std::string& what);
 
-  /// Ends the start: everybody who waits learns `why`.
+  /// Ends the start: all waiting nodes receive `why`.
   void GiveUp(const std::string& why);
   /// Nodes that the start still waits for: "2 of 4 workers and 1 of 2 servers".
   std::string Missing() const;
 
-  /// Adds who is missing at the start and at barriers to a JSON object.
+  /// Adds the missing nodes at the start and at barriers to a JSON object.
   void Describe(JsonWriter* json) const;
 
   Phase phase() const { return phase_; }
@@ -85,7 +85,7 @@ class SchedulerState {
   std::vector<Applicant> applicants_;       ///< in the order of arrival
   std::map<NodeId, std::string> addresses_; ///< of the job's members, once it is formed
   std::set<NodeId> dead_, left_;
-  std::set<NodeId> impatient_;  ///< applicants whose patience ended: they have asked who is missing
+  std::set<NodeId> impatient_;  ///< applicants that timed out and have requested the missing nodes
   Barrier barriers_[kBarrierKinds];
 };
 

@@ -17,7 +17,7 @@ namespace hipress {
 /// A message on its way out.
 struct SendItem {
   SendItem* next = nullptr;  ///< of those kept for reuse
-  size_t end = 0;  ///< offset behind its last byte in the batch it travels in
+  size_t end = 0;  ///< offset behind its last byte in the batch in which it is sent
   Message message;
   Van::SendDone done;
   bool share = false;  ///< to go by shared memory, if possible when it leaves

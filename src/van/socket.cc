@@ -56,7 +56,7 @@ constexpr int kSocketBuffer = 4 << 20;
 constexpr int kLongLinkWindow = 8 << 20;
 /// For 1 Gbit/s and 100 ms of round trip, 12.5 MB, and as much again behind each packet that is lost.
 constexpr int64_t kUnderWayBytes = 32 << 20;
-/// What is urgent waits behind no more than this that is not yet under way.
+/// Urgent data wait for at most this much data that are not yet in transit.
 constexpr int kUnsentBytes = 1 << 20;
 
 /// The kernel's limits of a socket's buffer. `kind`: rmem or wmem.

@@ -19,7 +19,7 @@ class Stream {
   static constexpr ssize_t kWouldBlock = -EAGAIN;
 
   virtual ~Stream() = default;
-  /// Fills the pieces in order, as far as bytes are there.
+  /// Fills the pieces in order, as far as bytes have arrived.
   virtual ssize_t Read(const iovec* pieces, int count) = 0;
   /// Takes bytes from the pieces in order, as far as there is room.
   virtual ssize_t Write(const iovec* pieces, int count) = 0;

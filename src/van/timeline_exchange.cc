@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kClockQueries = 16;
 constexpr int kMaxClockQueries = 4096;
-/// Size of one message, so that a timeline holds up nothing else for long.
+/// Size of one message, so that a timeline does not delay other messages for long.
 constexpr size_t kPieceBytes = 4 << 20;
 /// Size of one node's timeline, at most: all events that a recorder keeps, and names.
 constexpr size_t kMaxTimelineBytes = 128 << 20;

@@ -61,7 +61,7 @@ struct VanCounters {
   std::atomic<uint64_t> refused_messages{0};     ///< corrupt, malformed or out of place
 };
 
-/// Everything a van can be told; defaults are right for a cluster.
+/// All options of a van. Defaults suit a cluster.
 struct VanOptions {
   NodeNames names;          ///< of nodes in sentences (HIPRESS_RANKS)
   std::string secret;       ///< the job secret; every connection proves knowledge of it, both ways
@@ -93,7 +93,7 @@ class Van {
   /// The name of a connected peer once it is known; on the van's thread.
   virtual void RenamePeer(NodeId from, NodeId to) = 0;
   /// Connects and authenticates; blocks the caller, at most until `deadline`.
-  /// \throw Error that says who could not be reached, where, and why; interrupt::Interrupted
+  /// \throw Error with the node that could not be reached, where, and why; interrupt::Interrupted
   virtual void Connect(NodeId peer, const std::string& address,
                        std::chrono::steady_clock::time_point deadline) = 0;
   /// Never blocks. `done` runs on the van's thread when the payload may be released; sent=false if the peer

@@ -1,4 +1,4 @@
-"""Encode and decode gradients in this process, with the codecs that the stores use."""
+"""Encoding and decoding of gradients in this process, with the codecs of the stores."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from hipress.dtypes import FLAGS, STORAGE
 from hipress.native import library
 from hipress.native.memory import payload_view, view
 
-# "ratio (float, default=0.01): ...", as every codec documents itself.
+# "ratio (float, default=0.01): ...", the form in which every codec documents its parameters.
 _PARAM = re.compile(r"^(\w+) \((\w+)(?:,[^)]*?default=([^)]*))?\)", re.MULTILINE)
 
 
 class Param(NamedTuple):
-    """A parameter of a codec."""
+    """Parameter of a codec."""
 
     name: str
     type: str
-    """Its type as a spec has it: float, int, uint8, ..."""
+    """Its type as in a spec: float, int, uint8, ..."""
     default: float | int | None
-    """None: it must be given."""
+    """Its default; None: it is required."""
 
 
 class CodecInfo(NamedTuple):
-    """A codec as the registry describes it."""
+    """Description of a codec in the registry."""
 
     name: str
     summary: str
     params: list[str]
-    """Names of the parameters it takes."""
+    """Names of its parameters."""
     doc: str
     """A line per parameter: name, type, default, allowed values, meaning."""
 
@@ -62,17 +62,21 @@ class Compressor:
     >>> compressor.decode(payload, 2)
     array([0.5, 0. ], dtype=float32)
 
-    Gradients and payloads are arrays of NumPy (or ml_dtypes), of PyTorch, MXNet, and of whatever
-    else speaks DLPack or the buffer protocol, in CPU memory. They are used in place; only a
-    gradient or payload that is not C-contiguous is copied first. Gradients are float32, float16 or
-    bfloat16; a uint16 array holds bfloat16 if ``dtype`` is ``"bfloat16"``.
+    Gradients and payloads are arrays of NumPy (or ml_dtypes), PyTorch, MXNet, and other libraries
+    with DLPack or the buffer protocol, in CPU memory. They are used in place; only an array that is
+    not C-contiguous is copied first. Gradients are float32, float16 or bfloat16; a uint16 array
+    holds bfloat16 if ``dtype`` is ``"bfloat16"``.
 
-    Not for use by several threads at a time.
+    Only one thread may use it at a time.
 
-    :param type: name of a codec, see :func:`codecs`
-    :param threads: how many share the work on a large gradient; results do not depend on it
-    :param params: the codec's own parameters, e.g. threshold
-    :raises ValueError: for an unknown type or parameter, or a value out of range
+    Args:
+        type: Name of a codec, see :func:`codecs`.
+        threads: Number of threads that share the work on a large gradient. Results do not depend on
+            it.
+        params: The codec's own parameters, for example threshold.
+
+    Raises:
+        ValueError: For an unknown type or parameter, or a value out of range.
     """
 
     def __init__(self, type: str, *, threads: int = 1, **params: object) -> None:
@@ -90,22 +94,22 @@ class Compressor:
         self.config: str = about.config.decode()
         """Type and every parameter with its exact value: "type=2bit threshold=0.5"."""
         self.fixed_size = bool(about.fixed_size)
-        """True if every payload of n elements has max_bytes(n) bytes."""
+        """Whether every payload of n elements has max_bytes(n) bytes."""
         self.dense = bool(about.dense)
-        """True if the decoder is one pass that writes every element: not if it scatters."""
+        """Whether the decoder is one pass that writes every element, and not a scatter."""
         self.granularity: int = about.granularity
-        """Cut a gradient into partitions at multiples of this many elements."""
+        """Number of elements of which partitions' sizes must be multiples."""
         self.state_names = tuple(about.states[i].decode() for i in range(about.num_states))
-        """States that it keeps of a gradient, float32[n] each: "residual" and others."""
+        """Names of its states of a gradient, float32[n] each: "residual" and others."""
         self.uses_step = bool(about.uses_step)
-        """False if payloads depend on nothing but the gradient."""
+        """Whether payloads depend on more than the gradient."""
 
     def __del__(self) -> None:
         if getattr(self, "_handle", None) and library is not None:
             library.lib.HipressCodecFree(self._handle)
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        # Two that share the library's memory would free it twice.
+        # Two objects with the library's memory would free it twice.
         raise TypeError(
             "a Compressor cannot be copied or pickled: make another one, and give its "
             "load_state_dict() this one's state_dict()"
@@ -130,14 +134,20 @@ class Compressor:
         return size.value
 
     def encode(self, gradient: Any, dtype: str | None = None, *, out: Any = None) -> Any:
-        """Encode gradient + residual, and keep what the payload does not say as new residual.
+        """Encode gradient + residual, and keep the part that is not in the payload as the new
+        residual.
 
-        :param gradient: array of any shape
-        :param dtype: needed only to call a uint16 array "bfloat16"
-        :param out: writable memory for the payload, uint8[max_bytes(n)] or longer; nothing is
-            allocated then
-        :returns: bytes, or the part of `out` that was written (a slice of the same memory)
-        :raises ValueError: for another dtype, or if the size differs from earlier gradients'
+        Args:
+            gradient: Array of any shape.
+            dtype: Needed only to declare a uint16 array as "bfloat16".
+            out: Writable memory for the payload, uint8[max_bytes(n)] or longer. Nothing is
+                allocated then.
+
+        Returns:
+            Bytes, or the written part of `out` (a slice of the same memory).
+
+        Raises:
+            ValueError: For another dtype, or if the size differs from earlier gradients'.
         """
         array, name = _gradient(gradient, "gradient", dtype)
         array = np.ascontiguousarray(array)
@@ -176,14 +186,17 @@ class Compressor:
         *,
         out: Any = None,
     ) -> Any:
-        """Return the decoded gradient, a new NumPy array or `out`.
+        """Return the decoded gradient, as a new NumPy array or `out`.
 
-        :param payload: bytes-like, or an array of uint8
-        :param shape: of the gradient; may be left out if `out` is given
-        :param dtype: float32 (the default), float16 or bfloat16 (which comes as uint16)
-        :param out: writable contiguous array of the gradient's type and size
-        :raises ValueError: if the payload is not a well-formed one of that many elements; `out`
-            is then unchanged
+        Args:
+            payload: Bytes-like, or an array of uint8.
+            shape: Shape of the gradient; optional if `out` is given.
+            dtype: float32 (the default), float16 or bfloat16 (which is returned as uint16).
+            out: Writable contiguous array of the gradient's type and size.
+
+        Raises:
+            ValueError: If the payload is not a valid one of that many elements. `out` is then
+                unchanged.
         """
         name, array, result = _output(shape, dtype, out)
         data = payload_view(payload)
@@ -201,12 +214,15 @@ class Compressor:
         *,
         out: Any = None,
     ) -> Any:
-        """Return the float32 sum of the decoded payloads, added in the order given, as a server
-        merges.
+        """Return the float32 sum of the decoded payloads, added in order, as a server merges them.
 
-        :param dtype: of the encoded gradients; only "none" and "lossless" look at it
-        :param out: writable contiguous float32 array for the sum
-        :raises ValueError: if there is no payload, or one is not well-formed
+        Args:
+            payloads: One payload or more.
+            dtype: Type of the encoded gradients; used by "none" and "lossless" only.
+            out: Writable contiguous float32 array for the sum.
+
+        Raises:
+            ValueError: If there is no payload, or one is not valid.
         """
         _, array, result = _output(shape, "float32", out)
         data = [payload_view(payload) for payload in payloads]
@@ -222,7 +238,7 @@ class Compressor:
 
     @property
     def residual(self) -> np.ndarray | None:
-        """The residual of earlier payloads, float32[n]; None before the first encode."""
+        """Residual of earlier payloads, float32[n]; None before the first encode."""
         return None if self._size is None else self._state("residual")
 
     @residual.setter
@@ -231,12 +247,14 @@ class Compressor:
 
     @property
     def step(self) -> int:
-        """Encodes so far; with the seed and the stream, the key of random numbers."""
+        """Number of encodes so far. With the seed and the stream it is the key of random
+        numbers."""
         return self._steps()[0]
 
     @property
     def stream(self) -> int:
-        """Tells apart places that share a seed (ranks, gradients): 0 to 2^32 - 1, at first 0."""
+        """Number that distinguishes places with the same seed (ranks, gradients): 0 to 2^32 - 1,
+        initially 0."""
         return self._steps()[1]
 
     @stream.setter
@@ -244,16 +262,17 @@ class Compressor:
         self._set_steps(self.step, value)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return all that the next encode depends on, for a checkpoint.
+        """Return all state that the next encode depends on, for a checkpoint.
 
-        :returns: type, config, step, stream, and states: float32[n] by name, empty before the
-            first encode
+        Returns:
+            type, config, step, stream, and states: float32[n] by name, empty before the first
+            encode.
         """
         step, stream = self._steps()
         states = {}
         if self._size is not None:
             states = {name: self._state(name) for name in self.state_names}
-            # What was taken over from another codec waits even where there is no error feedback.
+            # A residual from another codec also waits in codecs without error feedback.
             if "residual" not in states and (left := self._state("residual")).any():
                 states["residual"] = left
         return {
@@ -265,9 +284,10 @@ class Compressor:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on where the compressor that `state` is from stood; parameters may differ.
+        """Restore a state of :meth:`state_dict`. Parameters may differ.
 
-        :raises ValueError: if it is not the state of a compressor of this type
+        Raises:
+            ValueError: If it is not the state of a compressor of this type.
         """
         missing = {"type", "step", "stream", "states"} - set(state)
         if missing:
@@ -292,10 +312,10 @@ class Compressor:
         self._set_steps(state["step"], state["stream"])
 
     def roll_back(self, transaction: int) -> None:
-        """Put the states and the step back to what they were before this transaction of the
-        engine's, or a later one; do nothing if no encode has changed them since.
+        """Roll the states and the step back to those before a transaction of the engine.
 
-        Only encodes by the engine, in steps of buckets, are part of transactions.
+        Later transactions are also rolled back. This has no effect if no encode has changed them
+        since. Only encodes by the engine, in steps of buckets, belong to transactions.
         """
         library.call(library.lib.HipressCodecRollBack, self._handle, transaction)
 
@@ -326,8 +346,7 @@ def _flag(dtype: Any) -> int:
 
 
 def _name(dtype: Any) -> str:
-    """Return the name of an element type: of a string, a NumPy type, or torch.float16 and the
-    like."""
+    """Return the name of an element type, given as a string, a NumPy type, or torch.float16."""
     name = str(dtype).rpartition(".")[2] if not isinstance(dtype, type) else np.dtype(dtype).name
     if name not in FLAGS:
         raise ValueError(f"a gradient must be float32, float16 or bfloat16, not {name}")

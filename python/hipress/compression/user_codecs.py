@@ -1,6 +1,6 @@
-"""The algorithms that HIPRESS_CODECS lists: importing this module loads them, once a process.
+"""Algorithms of HIPRESS_CODECS, which the import of this module loads, once per process.
 
-Whatever uses codecs imports it, so that every process of a job has the same ones.
+Modules that use codecs import it, so that all processes of a job have the same ones.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ def _load() -> None:
     """
     paths = [path for path in os.environ.get("HIPRESS_CODECS", "").split(os.pathsep) if path]
     if not paths:
-        return  # most processes: they need no compiler
+        return  # most processes need no compiler
     from hipress.compression import compiler
 
     for path in paths:
@@ -24,7 +24,7 @@ def _load() -> None:
             compiler.load(path)
         except (ValueError, RuntimeError, OSError) as error:
             raise ImportError(f"HIPRESS_CODECS names {path}: {error}") from error
-        except Exception as error:  # the compiler's own fault: not a sentence
+        except Exception as error:  # an internal error of the compiler
             raise ImportError(f"HIPRESS_CODECS names {path}: {error!r}") from error
 
 

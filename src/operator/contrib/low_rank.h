@@ -52,7 +52,7 @@ struct LowRankKernels {
   /// next = gradient + (last - p_last q_last^T), p = next q. All but the gradient is padded.
   void (*project)(const LowRankShape& shape, const void* gradient, DType type, const float* last,
                   const float* p_last, const float* q_last, const float* q, float* next, float* p);
-  /// out = last - p q^T, not padded: the residual, for those who want to see it.
+  /// out = last - p q^T, not padded: the residual, for inspection.
   void (*residual)(const LowRankShape& shape, const float* last, const float* p, const float* q,
                    float* out);
   /// q = m^T p.

@@ -103,7 +103,7 @@ class Encode : public Kernel<Name> {
     }
   }
 
-  /// The shapes of the outputs: of payloads, too, as far as that of the gradient is known.
+  /// The shapes of the outputs, also of payloads, as far as that of the gradient is known.
   static tf::Status Shape(tf::shape_inference::InferenceContext* context) {
     const Codec* codec = nullptr;
     TF_RETURN_IF_ERROR(GetCodec<Name>(context, &codec));

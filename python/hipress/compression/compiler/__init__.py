@@ -41,16 +41,17 @@ __all__ = [
 ]
 
 SPECS = Path(__file__).parent / "specs"
-"""The built-in algorithms."""
+"""Built-in algorithms."""
 loaded_sources: dict[str, Path] = {}
-"""The files that algorithms were loaded from in this process, by type."""
+"""Source files of the algorithms that this process has loaded, by type."""
 
 
 def compile_file(path: str | os.PathLike[str]) -> Program:
     """Return the optimized program of a source file.
 
-    :raises CompileError: with line and column, for anything wrong in it
-    :raises hipress.base.files.FileError: if it cannot be read
+    Raises:
+        CompileError: For any error in it, with line and column.
+        hipress.base.files.FileError: If it cannot be read.
     """
     return optimize(read_program(files.read(path, "algorithm"), os.fspath(path)))
 
@@ -59,14 +60,17 @@ def load(path: str | os.PathLike[str]) -> str:
     """Compile an algorithm, or take it from the cache, and register it in this process.
 
     Every worker and server of a job must load it: list the files in HIPRESS_CODECS, separated by
-    ":", and each process does so when hipress is imported.
+    ":", and each process loads them when it imports hipress.
 
-    :returns: its name, a type for hipress.Compressor and set_gradient_compression
-    :raises CompileError: if the text is wrong
-    :raises BuildError: if there is no C++ compiler
-    :raises ValueError: if the name is taken by another algorithm
+    Returns:
+        Its name, a type for hipress.Compressor and set_gradient_compression.
+
+    Raises:
+        CompileError: If the text is wrong.
+        BuildError: If there is no C++ compiler.
+        ValueError: If another algorithm has the same name.
     """
-    from hipress.native import library  # late: it is built of what this package compiles
+    from hipress.native import library  # late, because it is built from output of this package
 
     source = Path(path).resolve()
     name = library.register_codec(build(compile_file(path)))

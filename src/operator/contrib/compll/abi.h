@@ -101,7 +101,7 @@ struct CompllAlgorithm {
   /// numbers that make the residual of it, which the next encode does on the fly: one pass over
   /// memory fewer, the same bits. Null: states are never lazy.
   void (*settle)(const CompllSettleCall* call);
-  int dense;               ///< decode writes every element, and float16 and bfloat16, too
+  int dense;               ///< decode writes every element, also of float16 and bfloat16
   /// Parameters for the sum of `count` payloads; the caller checks their bounds.
   void (*for_sum)(const double* params, int64_t count, double* out);
   /// Decoding gives back the gradient's bits: float16 and bfloat16 are not float32 on the way. Then

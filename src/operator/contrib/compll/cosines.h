@@ -114,7 +114,7 @@ COMPLL_INLINE void Transpose(F* rows) {
 
 COMPLL_INLINE F OneNan(F x) { return NanTo(x, Set(std::numeric_limits<float>::quiet_NaN())); }
 
-/// kLanes blocks of N elements, of which the first `count` are there.
+/// kLanes blocks of N elements, of which the first `count` exist.
 template <int N, bool kInverse>
 void TransformBlocks(const float* source, int count, float* target) {
   F x[N], t[N], rows[kLanes];

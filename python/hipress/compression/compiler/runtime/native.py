@@ -147,12 +147,13 @@ class Compiled:
     ) -> bytes:
         """Encode as Interpreter.encode does.
 
-        :param apart: whether new states are in new arrays, and the old ones stay as they were
+        Args:
+            apart: Whether new states are in new arrays, and the old ones are unchanged.
         """
         type_ = _TYPES.get(gradient.dtype.name, 0) if self.algorithm.exact else 0
         gradient = np.ascontiguousarray(gradient, gradient.dtype if type_ else np.float32)
         states = fill_states(self.program, states, gradient.size)
-        old = dict(states)  # which keeps the arrays
+        old = dict(states)  # this keeps the arrays
         before = self._pointers(old)
         if apart:
             used = self.algorithm.used_states(self._values)

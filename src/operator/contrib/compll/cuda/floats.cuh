@@ -187,7 +187,7 @@ COMPLL_DEVICE void ForFloatBlocks(const Team& team, const CompllCudaDecode& call
 }
 
 /// \param sizes gets the bytes of each block
-/// \param disorder set if one has a number that it cannot have; else it stays 0
+/// \param disorder set if one has an invalid number; otherwise it stays 0
 template <class Team>
 COMPLL_DEVICE void MeasureFloats(const Team& team, const CompllCudaDecode& call, int64_t* sizes,
                                  uint32_t* disorder) {

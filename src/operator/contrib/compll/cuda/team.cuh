@@ -1,6 +1,6 @@
 /*!
  * \file team.cuh
- * \brief Who runs a step: all blocks of a grid, or one block that has a gradient for itself.
+ * \brief Team that runs a step: all blocks of a grid, or one block that has a gradient for itself.
  *
  * A step is written once, for a team. On a grid each step is a kernel; a block runs all steps of a
  * small gradient in one kernel, with a barrier between them. What must follow the work of all
