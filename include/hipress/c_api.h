@@ -41,7 +41,7 @@ typedef enum HipressCause {
   HIPRESS_CAUSE_DIED = 1,        /* it died, or its connection broke */
   HIPRESS_CAUSE_LEFT = 2,        /* it left the job while other nodes needed it */
   HIPRESS_CAUSE_TIMED_OUT = 3,   /* a wait for it took too long */
-  HIPRESS_CAUSE_REPORTED = 4,    /* it reported an error of its own */
+  HIPRESS_CAUSE_REPORTED = 4,    /* it reported an error */
   HIPRESS_CAUSE_NOT_COMPUTED = 5 /* it left because MXNet could not compute a gradient */
 } HipressCause;
 /*! \brief An error. Programs decide by its numbers; the sentence is for users. */
@@ -207,7 +207,7 @@ HIPRESS_API int HipressAwaitEnd(HipressNodeHandle node, int milliseconds, int* o
  * All operations have ended when this, or HipressAbort, returns; no callback comes after it.
  */
 HIPRESS_API int HipressStop(HipressNodeHandle node);
-/*! \brief Leaves without goodbye, so that the others fail with this node's name. */
+/*! \brief Leaves without a goodbye, so that other nodes fail with this node's name. */
 HIPRESS_API int HipressAbort(HipressNodeHandle node);
 HIPRESS_API int HipressFree(HipressNodeHandle node);
 
@@ -260,7 +260,7 @@ HIPRESS_API int HipressInit(HipressNodeHandle node, uint64_t key, const char* na
                             const int64_t* lengths);
 /*!
  * \brief Pushes a gradient. Asynchronous: `gradient` must stay unchanged until `done`, which means
- *        "the gradient is no longer needed", not "the servers have it".
+ *        "the gradient can be freed", not "the servers have it".
  * \param name, n, dtype must match HipressInit, otherwise -1 at once (done is not called)
  * \param priority higher goes first
  */
@@ -333,7 +333,7 @@ typedef struct HipressEncodeBinding {
  * \param graph a text that describes the key's graph and settings, the same on all workers
  * \param program of this worker; its partitions may lie apart in the gradient's memory
  * \param encodes one for each task that encodes
- * \param output_factor what sums that nobody encodes are multiplied by, rounded to float32
+ * \param output_factor factor of sums that no node encodes, rounded to float32
  * \param momentum shared by all workers: gradients get so many times the last result; 0: none
  */
 HIPRESS_API int HipressAddKey(HipressNodeHandle node, uint64_t key, const char* name, int64_t n,
@@ -396,7 +396,7 @@ HIPRESS_API int HipressBucketSetLowRank(HipressBucketHandle bucket, HipressNodeH
  * \brief Replaces the gradients in `flat` by their sums, or means. Asynchronous.
  *
  * Steps with the same number, of any buckets, are a transaction: what codecs' handles and shared momentum
- * remember can be put back to what it was before it (HipressCodecRollBack, HipressMomentumRollBack), for the
+ * keep can be restored to what it was before it (HipressCodecRollBack, HipressMomentumRollBack), for the
  * first change keeps that until the next transaction's. What low rank remembers the caller
  * saves. All steps of a transaction are over before the next begins.
  * \param transaction above all earlier ones of this process; 0: nothing is saved, and this costs nothing
@@ -436,7 +436,7 @@ HIPRESS_API int HipressSetUpdater(HipressNodeHandle node, HipressUpdater updater
 HIPRESS_API int HipressFailJob(HipressNodeHandle node, const char* sentence);
 /*! \brief Does that on a worker, unless none of its operations is under way. No effect if the handle is null. */
 HIPRESS_API int HipressFailPending(HipressNodeHandle node, const char* sentence);
-/*! \brief Serves until the job ends, then leaves: 0 if all workers left in peace, -1 if somebody died.
+/*! \brief Serves until the job ends, then leaves: 0 if all workers left on purpose, -1 if a node died.
  *         Commands run on the calling thread; updates on the library's. */
 HIPRESS_API int HipressServe(HipressNodeHandle node, HipressController controller, void* context);
 
