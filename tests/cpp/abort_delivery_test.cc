@@ -1,4 +1,5 @@
-// What a node says before it goes is heard: though its connection is full, slow, or ends with a reset.
+// A node's last message reaches its peer although the connection is full, slow, or ends with a
+// reset.
 #include <sys/socket.h>
 
 #include <atomic>
@@ -87,7 +88,7 @@ TEST_F(AbortDeliveryTest, WhatWasSentArrivesThoughTheNodeAbortsWithUnreadMessage
   };
   ASSERT_TRUE(Say(&peer, "busy"));
   ASSERT_EQ(held.get_future().wait_for(seconds(10)), std::future_status::ready);
-  std::this_thread::sleep_for(milliseconds(100));  // a close at once would be over by now
+  std::this_thread::sleep_for(milliseconds(100));  // an immediate close would have finished by now
   int error = 0;
   const std::string heard = ReadToTheEnd(&peer, &error);
   EXPECT_EQ(error, 0) << "instead of an end there was " << ErrnoText(error);
@@ -155,7 +156,8 @@ TEST_F(AbortDeliveryTest, NewsWaitBehindNoMoreThanAMegabyteInTheSocket) {
   const size_t before = heard.find(Sealed(Text(MessageKind::kData, "why")));
   ASSERT_NE(before, std::string::npos);
   EXPECT_GT(heard.size(), kMessage * kMessages);
-  // Beside that megabyte: what the peer's kernel has taken, a batch, and the one under way.
+  // In addition to that megabyte: what the peer's kernel has received, a batch, and the one in
+  // progress.
   EXPECT_LT(before, size_t(2) << 20);
   peer.Close();
   abort.join();

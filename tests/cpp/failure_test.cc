@@ -17,7 +17,7 @@
 namespace hipress::testing {
 namespace {
 
-/// A process of its own that runs `body` and tells its parent lines of text.
+/// A separate process that runs `body` and sends lines of text to its parent.
 class Process {
  public:
   explicit Process(const std::function<void(Process*)>& body) {

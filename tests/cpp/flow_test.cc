@@ -176,7 +176,7 @@ TEST(Flow, FailureEndsEverythingWithItsSentence) {
   Floats out(1000);
   cluster.Push(0, x.data(), calls.Expect());
   ASSERT_TRUE(cluster.Pull(0, out.data(), calls.Expect()));
-  // The push is over; worker 1 never pushes, so the pull waits.
+  // The push has finished; worker 1 never pushes, so the pull waits.
   ASSERT_TRUE(Soon([&] { return calls.done() == 1; }));
   Flow::Wait wait;
   EXPECT_TRUE(Soon([&] {

@@ -16,7 +16,7 @@
 
 namespace hipress::testing {
 
-/// One node with its receiver; Start and everything after it may run on a thread of its own.
+/// One node with its receiver; Start and everything after it may run on a separate thread.
 class Node : public PostofficeReceiver, public Waitable {
  public:
   explicit Node(JobOptions options, std::unique_ptr<Van> van = nullptr)
@@ -47,7 +47,7 @@ class Node : public PostofficeReceiver, public Waitable {
   std::vector<std::string> texts;
   std::vector<NodeId> leaves;
   std::vector<std::pair<NodeId, std::string>> deaths;
-  Postoffice office;  // last: it writes to the others until it has ended
+  Postoffice office;  // last: it writes to the other nodes until it has ended
 };
 
 class Job {

@@ -1,4 +1,4 @@
-// What a job is told in texts: the environment's variables, and the scheduler's roster.
+// Options that a job receives as text: the environment's variables, and the scheduler's roster.
 #include <csignal>
 #include <cstdlib>
 #include <map>

@@ -255,8 +255,8 @@ TEST(ResumableStream, AnAcknowledgementMayOvertakeAnother) {
 
 // ---- breaks
 
-/// Two ends whose sockets break at random places. Each end notices at a time of its own, and has its new
-/// sockets at a time of its own.
+/// Two ends whose sockets break at random places. Each end notices at a different time, and has its
+/// new sockets at a different time.
 class BreakingLink {
  public:
   explicit BreakingLink(uint64_t seed) : random_(seed), long_(seed % 64 == 0) {
@@ -338,7 +338,7 @@ class BreakingLink {
   void Failed(End* end) {
     end->broken = true;
     end->stream->DropLanes();
-    for (Pair* pair : renewed_ ? std::vector<Pair*>() : now_) {  // the peer hears of it
+    for (Pair* pair : renewed_ ? std::vector<Pair*>() : now_) {  // the peer receives it
       for (Pipe& pipe : pair->pipes) pipe.closed = true;
     }
   }
@@ -346,7 +346,7 @@ class BreakingLink {
     ends_[e].stream->Resume(LanesOf(e));
     ends_[e].broken = false;
     End& other = ends_[1 - e];
-    // Whoever has new sockets has no use for old ones.
+    // An end that has new sockets has no use for old ones.
     if (!std::exchange(resumed_, !resumed_) && !other.broken) {
       other.broken = true;
       other.stream->DropLanes();

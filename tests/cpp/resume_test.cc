@@ -35,7 +35,7 @@ class Router {
     refuse_ = time;
     Cut(true);
   }
-  /// Swallows what comes over the connections of now; if `later`, over those that follow, too.
+  /// Swallows what arrives on the current connections and, if `later`, also on those that follow.
   void Forget(bool later = false) {
     forget_later_ = later;
     forget_ = true;
@@ -203,7 +203,7 @@ TEST_P(ResumeTest, AllMessagesArriveOnceAndInOrderWhileTheConnectionBreaks) {
     }
   }
   EXPECT_EQ(at_server_.ups.size(), 1u);
-  // And it can still end in peace.
+  // And it can still end normally.
   worker_->Stop();
   ASSERT_TRUE(at_server_.AwaitDowns(1));
   EXPECT_TRUE(at_server_.downs[0].graceful);
@@ -239,7 +239,7 @@ TEST_P(ResumeTest, AGoodbyeOutlivesTheBreakThatItIsLostIn) {
 }
 
 TEST_P(ResumeTest, AGoodbyeIsNotSwallowedByARouterThatForgetsTheConnection) {
-  options_.heartbeat_interval = seconds(1);  // as usual: a node that leaves waits for whom it hears
+  options_.heartbeat_interval = seconds(1);  // as usual: a leaving node waits for its peers
   for (const bool worker_leaves : {false, true}) {
     ConnectPair();
     Van* const leaver = worker_leaves ? worker_.get() : server_.get();
@@ -321,7 +321,7 @@ TEST_P(ResumeTest, AProcessThatListensAtTheSamePlaceIsNotTakenForTheOldOne) {
   Recorder at_other;
   const std::string other_address = other->Start(Server(0), "127.0.0.2", 0, &at_other);
   RawClient stranger(other_address);
-  // Who resumes a connection that this process does not have is told so; nothing comes of it.
+  // A peer that resumes a connection unknown to this process is refused, and nothing else happens.
   const bool tls = std::string(GetParam().tls) == "on";
   LaneId id;
   id.connection = 12345;
@@ -332,7 +332,7 @@ TEST_P(ResumeTest, AProcessThatListensAtTheSamePlaceIsNotTakenForTheOldOne) {
              }),
              "no longer has that connection");
   EXPECT_TRUE(at_other.ups.empty());
-  // Who does not know the secret hears nothing of it.
+  // A peer without the secret does not receive that answer.
   for (const Purpose purpose : {Purpose::kResume, Purpose::kProbe}) {
     id.purpose = purpose;
     RawClient guesser(address);

@@ -1,4 +1,5 @@
-// Transactions: what a step has changed is put back to the bit, whether it has ended, failed or met a NaN.
+// Transactions: the changes of a step are rolled back bit for bit, whether it has ended, failed or
+// met a NaN.
 #include <gtest/gtest.h>
 
 #include <cstring>

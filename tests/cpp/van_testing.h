@@ -38,7 +38,7 @@ inline Message Text(MessageKind kind, const std::string& text, uint64_t key = 0)
   return message;
 }
 
-/// Polls for what nobody announces.
+/// Polls for a condition that has no notification.
 inline bool Eventually(const std::function<bool()>& condition, milliseconds limit = seconds(10)) {
   const auto deadline = In(limit);
   while (!condition()) {

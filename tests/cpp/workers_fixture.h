@@ -10,7 +10,7 @@
 
 namespace hipress::testing {
 
-/// A job of kWorkers workers; what they do together they do in threads of their own.
+/// A job of kWorkers workers; each joint operation runs in one thread per worker.
 class Workers {
  public:
   Workers() {
