@@ -37,7 +37,7 @@ WORKER = havoc.SCRIPTS / "chaos_worker.py"
 
 @dataclass
 class Job:
-    """What is played."""
+    """Random job that is run once."""
 
     workers: int
     servers: int
@@ -46,10 +46,10 @@ class Job:
     sizes: list[int]
     steps: int
     optimizer: bool
-    """In Python, on the servers."""
+    """Whether the optimizer runs in Python, on the servers."""
     strike: havoc.Strike
     neighbour: bool
-    """A second job runs beside it."""
+    """Whether a second job runs on the same machine."""
 
     @classmethod
     def draw(cls, dice: random.Random) -> Job:
@@ -159,7 +159,7 @@ class Job:
             output = cluster.output(name)
             if "Traceback" in output and "HipressError" not in output:
                 wrong.append(f"{name} ended with a traceback")
-            if name == self.strike.victim:  # nobody knows what it saw when it woke up
+            if name == self.strike.victim:  # unknown what it saw when it woke up
                 continue
             if name.startswith("worker") and must_name and "done" not in output:
                 lines = [line for line in output.splitlines() if line.startswith("failed:")]

@@ -1,13 +1,13 @@
 """Inflicts faults on one elastic job, one after the other, and measures what they cost. Minutes.
 
-Not for CI. `hipress launch --elastic` starts workers on loopback, or each in a network namespace of
-its own. Faults come in an order that the seed gives: a worker is killed, stopped for good or for
-3 s, its link is cut (namespaces only), two are killed, the second while the others recover, or a
-worker's supervisor is killed. At the end the launcher is killed, and then a worker that nobody
-starts again. After each fault the survivors must complete a step without their processes being
-started again, and the victims must come back: who was stopped for good is killed, and a link is
-mended, when the others train. After every step the members of a view must have the same weights,
-bit for bit.
+Not for CI. `hipress launch --elastic` starts workers on loopback, or each in a separate network
+namespace. Faults come in an order that the seed gives: a worker is killed, stopped for good or for
+3 s, its link is cut (namespaces only), two are killed, the second while the survivors recover, or a
+worker's supervisor is killed. At the end the launcher is killed, and then a worker that is not
+restarted. After each fault the survivors must complete a step without their processes being started
+again, and the victims must come back: a worker that was stopped for good is killed, and a link is
+repaired, once the survivors train. After every step the members of a view must have the same
+weights, bit for bit.
 
     python tests/nightly/chaos_elastic.py --workers 4 --faults 20 --seed 1 --json chaos.json
     python tests/nightly/chaos_elastic.py --network namespaces --minutes 10 -- python my_training.py
@@ -168,7 +168,7 @@ class Chaos:
 
     def _return(self, fault: Fault) -> None:
         since = max(fault.struck, fault.time + fault.recovered - 1e-6)
-        if fault.kind == "stop":  # somebody sees that it hangs, and ends it
+        if fault.kind == "stop":  # the launcher's user sees the hang and ends it
             send(fault.pids[fault.victims[0]], signal.SIGKILL)
             since = time.time()
         elif fault.kind == "cut":
@@ -190,10 +190,10 @@ class Chaos:
                 fault.wrong.append(f"worker {slot}, which was not hit, has been started again")
 
     def kill_launcher(self) -> None:
-        """Kills the launcher, then a worker: the others train on, and nobody is started again.
+        """Kill the launcher, then a worker: the remaining workers continue, and none is restarted.
 
         Raises:
-            Hang: somebody does not.
+            Hang: a process does not.
         """
         self.logs.read()
         pids = {slot: self.logs.pid(slot) for slot in self.slots}
@@ -336,7 +336,7 @@ def line(number: int, fault: Fault) -> str:
 
 
 def summary(chaos: Chaos, wrong: list[str]) -> dict[str, object]:
-    """Of the whole run; `wrong` is what made an end of it."""
+    """Return a summary of the whole run; `wrong` is the error that ended it."""
     compared, different = different_weights(chaos.logs.events)
     if not compared:
         different = ["no step was logged with the weights of two members"]

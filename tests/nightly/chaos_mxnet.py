@@ -3,8 +3,8 @@
 Not for CI. Each job is an MXNet script under `tools/launch.py --hipress`, whose stores, optimizers
 and keys are drawn by chance, as are victim, signal and moment. Whatever happens, the launcher ends
 within its deadline: with 0, all workers being done and holding the same, or with another status and
-a sentence that names the victim. Nobody crashes, and nothing is left: no process, shared memory or
-temporary file.
+a sentence that names the victim. No process crashes, and nothing is left: no process, shared memory
+or temporary file.
 
     python tests/nightly/chaos_mxnet.py --jobs 50 --seed 1
 """
@@ -51,16 +51,17 @@ CRASH = re.compile(
 
 @dataclass
 class Job:
-    """What is played."""
+    """Random job that is run once."""
 
     workers: int
     servers: int
     arguments: list[str]
-    """Of the launcher, for topology and plan."""
+    """Arguments of the launcher, for topology and plan."""
     settings: dict[str, object]
-    """Of the script; see mxnet_worker.py."""
+    """Settings of the script; see mxnet_worker.py."""
     strike: havoc.Strike
-    """Its victim is as the launcher has it; or "launcher", "supervisor of ..." or "nobody"."""
+    """Fault to inject. Its victim is as the launcher names it, or "launcher", "supervisor of ..."
+    or "nobody"."""
 
     @classmethod
     def draw(cls, dice: random.Random) -> Job:
@@ -216,7 +217,7 @@ class Job:
         return shared
 
     def _judge(self, launch: Launch, log: Path, hit: bool) -> list[str]:
-        """What was wrong with the launcher's end, and with what the job wrote."""
+        """Return what was wrong with the launcher's end, and with what the job wrote."""
         status = launch.process.poll()
         if status is None:
             return [f"the job still runs: {', '.join(processes(launch))}"]
@@ -236,7 +237,7 @@ class Job:
         if status == 0:
             digests = [line.split()[-1] for line in lines if "] done " in line]
             caught = "] failed: " in text and self.settings["after"] == "return"
-            alone = leaves and self.settings["store"] in ASYNCHRONOUS  # the others need nobody
+            alone = leaves and self.settings["store"] in ASYNCHRONOUS  # no other process is needed
             if len(digests) < self.workers and not alone and not caught:
                 wrong.append("status 0, and not all workers are done")
             elif len(set(digests)) > 1 and self.settings["store"] in SYNCHRONOUS:
@@ -246,11 +247,11 @@ class Job:
         if culprit is None or status < 0 or status == 124:
             return [*wrong, f"status {status}"]
         failed = [line for line in lines if "] failed: " in line]
-        if strike.pause:  # nobody knows what the victim saw when it woke up
+        if strike.pause:  # unknown what the victim saw when it woke up
             failed = [line for line in failed if not line.startswith(f"[{strike.victim}]")]
         role, _, rank = culprit.partition(" ")
         name = re.compile(rf"{culprit}\b|{role}s \(rank {rank or 0}\)")
-        if self.settings["after"] == "return":  # then a worker that failed leaves in peace
+        if self.settings["after"] == "return":  # then a worker that failed leaves normally
             name = re.compile(rf"{name.pattern}|has left the job|left the job while")
         if strike.running or leaves:
             wrong += [f"no {culprit} in {line}" for line in failed if not name.search(line)]
@@ -261,7 +262,7 @@ class Job:
         return wrong
 
     def _culprit(self, hit: bool) -> str | None:
-        """Whose name the sentences must hold; None: nobody had a reason to fail."""
+        """Return the name that the messages must hold; None if no process had a reason to fail."""
         if self.settings["leaves"]:
             return f"worker {self.settings['leaves']['rank']}"
         return self.strike.victim.replace("supervisor of ", "") if hit else None
@@ -285,13 +286,13 @@ def processes(launch: Launch) -> dict[str, int]:
             number = environment.get(f"DMLC_{role.upper()}_ID")
             name = role if number is None else f"{role} {number}"
             found[name] = pid
-            if parent in environments:  # else its supervisor has ended, and somebody adopted it
+            if parent in environments:  # otherwise adopted after its supervisor's end
                 found[f"supervisor of {name}"] = parent
     return found
 
 
 def _left_over(launch: Launch, scratch: Path, shared: set[str]) -> list[str]:
-    """What a job that has ended has left behind."""
+    """Return what an ended job has left behind."""
     try:
         launch.gone(CLEAN_UP)
     except AssertionError as error:

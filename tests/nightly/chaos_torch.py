@@ -1,8 +1,9 @@
 """Kills, stops or terminates a random rank of random PyTorch jobs, at a random moment. Minutes.
 
-Not for CI. Whatever happens, every survivor ends within its deadline, without a crash, in peace or
-saying that the victim has died; no process of the job's is left. The first rank's process, which
-carries the job's scheduler, is the victim as often as all others together.
+Not for CI. Whatever happens, every survivor ends within its deadline, without a crash, either
+successfully or with a message that the victim has died; no process of the job's is left. The first
+rank's process, which carries the job's scheduler, is the victim as often as all other ranks
+together.
 
     python tests/nightly/chaos_torch.py --jobs 20 --seed 1
 """
@@ -31,14 +32,14 @@ RANK = havoc.SCRIPTS / "chaos_torch.py"
 
 @dataclass
 class Job:
-    """What is played."""
+    """Random job that is run once."""
 
     ranks: int
     settings: dict[str, object]
     victim: int
     number: int
     moment: str
-    """What all ranks have said when it begins: they join the engine's job ("joining"), or train
+    """Event that all ranks report first: they join the engine's job ("joining"), or train
     ("running")."""
     after: float
     """Seconds from then to the signal."""
@@ -124,9 +125,9 @@ class Job:
                 wrong.append(f"rank {rank} still runs")
             elif process.returncode < 0:
                 wrong.append(f"rank {rank} crashed with signal {-process.returncode}")
-            elif rank == self.victim:  # nobody knows what it saw when it woke up
+            elif rank == self.victim:  # unknown what it saw when it woke up
                 continue
-            elif lives and not trained:  # of whom it never heard it cannot say who it was
+            elif lives and not trained:  # it cannot name a process that it never received from
                 continue
             elif trained and "done" not in text and not self._named(errors):
                 wrong.append(f"rank {rank} does not name rank {self.victim}: {errors}")

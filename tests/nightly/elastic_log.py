@@ -1,4 +1,4 @@
-"""What the workers of an elastic job have logged, and what it says about a fault.
+"""Logs of an elastic job's workers, and what they say about a fault.
 
 Each worker appends to ``worker-SLOT.jsonl`` one line for each event: ``time`` (unix seconds),
 ``pid``, ``slot``, ``event`` (start, view, step, round, rollback, copied, end), ``epoch``, ``step``,
@@ -78,9 +78,9 @@ class Fault:
     victims: list[int]
     time: float
     struck: float = 0.0
-    """When all of it was done: of a double fault, the second signal; of a pause, its end."""
+    """Time when the fault was complete: the second signal of a double fault, the end of a pause."""
     pids: dict[int, int] = field(default_factory=dict)
-    """Of all slots' processes at the time."""
+    """Process ids of all slots at that time."""
     epochs: dict[int, int] = field(default_factory=dict)
     """The epoch of each survivor's last step before `struck`."""
     step: int = 0
@@ -103,7 +103,7 @@ class Fault:
         return [slot for slot in self.pids if slot not in self.victims]
 
     def row(self) -> dict[str, object]:
-        """For the results' file."""
+        """Return a row for the results' file."""
         row = asdict(self)
         del row["pids"], row["epochs"]
         return row
@@ -121,7 +121,7 @@ def first_step_after(logs: Logs, fault: Fault, slot: int) -> Event | None:
 
 
 def steps_done_again(logs: Logs, fault: Fault, slot: int) -> int:
-    """How many steps that a survivor had completed it completed again in a later view."""
+    """Count the steps that a survivor had completed and completed again in a later view."""
     before = [e["step"] for e in logs.steps(slot) if e["epoch"] <= fault.epochs[slot]]
     after = first_step_after(logs, fault, slot)
     if not before or after is None or after["epoch"] <= fault.epochs[slot]:
@@ -214,7 +214,7 @@ def spread(values: list[float]) -> dict[str, float | None]:
 
 
 def costs(faults: list[Fault]) -> dict[str, dict[str, float | None]]:
-    """What faults cost: as the columns of the table."""
+    """Return what faults cost, as the columns of the table."""
     return {
         "next_step_s": spread([f.recovered for f in faults if f.recovered is not None]),
         "rejoin_s": spread([seconds for fault in faults for seconds in fault.rejoin]),

@@ -1,4 +1,4 @@
-"""Holds up all processes of random jobs, again and again: nobody is taken for dead. Minutes.
+"""Suspends all processes of random jobs repeatedly; none may be taken for dead. Takes minutes.
 
 Not for CI. On a machine that is short of processors or memory a process may not run for a second or
 two, at any moment. That is no failure: the job must end with 0 everywhere, and with the same
@@ -64,10 +64,10 @@ def held_up(job: Processes, dice: random.Random) -> Iterator[None]:
 
 @dataclass
 class Job:
-    """What is played."""
+    """Random job that is run once."""
 
     kind: str
-    """A store, PyTorch's ranks, or an elastic job of theirs."""
+    """Kind of job: a key-value store, PyTorch ranks, or an elastic PyTorch job."""
     workers: int
     servers: int
     settings: dict[str, object]

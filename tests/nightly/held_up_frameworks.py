@@ -38,7 +38,7 @@ class Job(held_up.Job):
     """One of these."""
 
     deadline = 600
-    """Importing a framework takes a process that is held up a minute."""
+    """Deadline in seconds. A suspended process needs a minute to import a framework."""
 
     @classmethod
     def draw(cls, dice: held_up.random.Random) -> Job:
@@ -49,7 +49,7 @@ class Job(held_up.Job):
             "HIPRESS_TLS": dice.choice(["auto", "on"]),
             "HIPRESS_STREAMS": dice.choice(["0", "3"]),
             "HIPRESS_SHARED_MEMORY": dice.choice(["auto", "off"]),
-            "HIPRESS_START_TIMEOUT": "200",  # the frameworks' imports are held up, too
+            "HIPRESS_START_TIMEOUT": "200",  # the frameworks' imports are suspended, too
             "TF_CPP_MIN_LOG_LEVEL": "2",
         }
         settings: dict[str, object] = {"type": dice.choice(["none", "onebit", "maxmin", "auto"])}

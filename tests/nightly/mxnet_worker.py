@@ -21,7 +21,7 @@ kv = None
 
 
 def running(step):
-    """What happens around a step of every program but Module's."""
+    """Surround a step of every program but Module's."""
     if step == 1:
         print("running", flush=True)
     leaves = settings["leaves"]
@@ -36,7 +36,7 @@ def running(step):
 
 
 def digest(arrays):
-    """Of all that this worker has pulled last."""
+    """Return the digest of everything that this worker pulled last."""
     total = hashlib.sha256()
     for array in arrays:
         total.update(array.asnumpy().tobytes())
@@ -92,7 +92,7 @@ def arrays():
 
 
 def sparse():
-    """row_sparse keys beside a dense one."""
+    """Train row_sparse keys together with a dense one."""
     shape = (100, 16)
     dense, rows = mx.nd.zeros(5000), mx.nd.zeros(shape).tostype("row_sparse")
     if settings["compressed"]:
