@@ -4,13 +4,13 @@
     python -m tests.simulation.membership --schedules 10000
 
 Messages are late, repeated, lost and overtake each other; links are cut one way, both ways, and
-flap; gateways refuse connections, one way or both ways, in the name of processes that live; clocks
-run at different speeds and jump; processes are killed, also two at a time, restarted, stopped and
-woken; engines fail; members leave; workers hang and are asked to leave. After each event: at most
-one view per epoch among the living (and every member of it has the same one), no view trains while
-a later one has trained, epochs only grow, quorums meet, no view is too small, only the dead are
-called dead, and no process trains on a state that is not the others'. When the faults have ended,
-all processes reach one view in a bounded time, and train.
+flap; gateways refuse connections, one way or both ways, on behalf of live processes; clocks run at
+different speeds and jump; processes are killed, also two at a time, restarted, stopped and woken;
+engines fail; members leave; workers hang and are asked to leave. After each event: at most one view
+per epoch among the living (and every member of it has the same one), no view trains while a later
+one has trained, epochs only grow, quorums meet, no view is too small, only the dead are called
+dead, and no process trains on a state that differs from the other members'. When the faults have
+ended, all processes reach one view in a bounded time, and train.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ STEPS_TO_SEE = 3
 
 @dataclass(frozen=True)
 class Outcome:
-    """:param over: the job ended, as nobody with its state was left"""
+    """:param over: the job ended, as no process with its state was left"""
 
     over: bool
     steps: int

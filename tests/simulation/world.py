@@ -27,7 +27,7 @@ class Disagreement(Violation):
 
 
 class Watched(Membership):
-    """Reports decisions of its own to the world."""
+    """Protocol that reports its decisions to the world."""
 
     world: World
 
@@ -41,9 +41,9 @@ class Watched(Membership):
 
 
 class Process:
-    """One process at a slot: the protocol, and a worker that trains when it is let.
+    """Process at a slot: the protocol, and a worker that trains when it is allowed to.
 
-    Its state is (step, lineage): whoever begins a step of an epoch must have the same.
+    Its state is (step, lineage): all processes that begin a step of an epoch must have the same.
     """
 
     def __init__(self, world: World, slot: int, restart: int) -> None:
@@ -192,7 +192,7 @@ class Process:
             if machine.me.id in newest.behind:
                 self.must_copy = True
             elif self.state is None and newest.source == machine.me.id and newest.step == 0:
-                self.state = (0, hash(machine.me.slot))  # as it was made
+                self.state = (0, hash(machine.me.slot))  # in its initial state
         self.work()
 
     def work(self) -> None:
@@ -427,8 +427,8 @@ class World:
             return
         target = self.live.get(slot)
         if target is not None:
-            # Nobody has a connection to a process that began later than it died. Where restarts are
-            # counted, agreement does not even depend on that.
+            # No process has a connection to a process that started after it died. Where restarts
+            # are counted, agreement does not even depend on that.
             if self.uncounted and sender.died <= target.born:
                 return
             target.do(lambda: target.receive(me, message))
@@ -509,7 +509,7 @@ class World:
         )
 
     def check(self, process: Process) -> None:
-        """After each event of a process."""
+        """Check the invariants after each event of a process."""
         machine = process.machine
         attempt = machine.attempt
         if attempt is not None and attempt.view is not None:
@@ -536,7 +536,7 @@ class World:
         )
 
     def is_over(self) -> bool:
-        """Nobody alive has the job's state, or could ever vote for a first view."""
+        """Return whether no live process has the job's state or could vote for a first view."""
         processes = self.live.values()
         top = max((process.machine.newest.epoch for process in processes), default=0)
         if top == 0 and self.uncounted:
@@ -549,5 +549,5 @@ class World:
             if process.machine.is_member and process.machine.newest.epoch == top
         ]
         if self.uncounted and not members:
-            return False  # they begin anew
+            return False  # they start again
         return not any(process.machine.step > NO_STATE for process in members)
