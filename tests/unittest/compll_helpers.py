@@ -1,4 +1,4 @@
-"""What the tests of CompLL share: programs, and their compiled form."""
+"""Shared code of the CompLL tests: programs, and their compiled form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all tests share."""
+"""Shared fixtures and options of all tests."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
 
 @pytest.fixture
 def own_folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """For what supervisors leave if their launcher is gone; a short name, as mpirun has sockets
-    there, too."""
+    """Provide a folder for what supervisors leave if their launcher has ended. Its name is short,
+    as mpirun also has sockets there."""
     with tempfile.TemporaryDirectory(prefix="hp") as folder:
         monkeypatch.setenv("TMPDIR", folder)
         yield folder

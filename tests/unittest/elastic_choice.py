@@ -17,7 +17,7 @@ MS = {
 }
 """Milliseconds of gradients by each way; of others 1000."""
 WAYS = {"gradients": "maxminef", "store": "maxminef", "adam": "maxmin", "rounds": "maxmin"}
-"""What is chosen by those, by a program's kind."""
+"""Methods that the fixed measurements choose, by kind of program."""
 
 
 class Pretence:
@@ -66,7 +66,7 @@ class Pretence:
 
 
 def lines(job, slot):
-    """What the slot's present process has said of its steps."""
+    """Return what the slot's present process has printed about its steps."""
     text = job.output(job.present(slot))
     return [line.split() for line in text.splitlines() if line.startswith("step ")]
 
@@ -81,8 +81,8 @@ def start(script, kind, **env):
 
 
 def check_that_the_choice_stays(job, way):
-    """Who is left when a worker dies, and who joins, go on with the choice; nobody measures again.
-    All have the same weights, as the workers themselves compare.
+    """Check that the remaining workers and those that join keep the choice after a death, and that
+    none measures again. All have the same weights, as the workers themselves compare.
 
     :param job: three workers, which have just been started
     """

@@ -8,14 +8,14 @@ from pathlib import Path
 
 
 def inject(fault, state):
-    """Has something happen when this worker first synchronises in round n, from 1 on.
+    """Inject a fault when this worker first synchronizes in outer step n, counted from 1.
 
-    :param fault: ("die", n): when all others send; ("wait", n): it sends when a death is known;
-        ("refuse", n): it cannot begin; ("fail", n): it fails when the result is there; ("lack", n):
-        likewise, when the others have taken theirs; ("late", n): it comes to take the result when
-        another one has given the view up; ("miss", n): it learns of a failure before it knows
-        whether all have come to the end; ("leave", n): it leaves the view when slot 0 is in the
-        next round; anything else is the program's own affair
+    :param fault: ("die", n): when all other workers send; ("wait", n): it sends when a death is
+        known; ("refuse", n): it cannot begin; ("fail", n): it fails when the result is there;
+        ("lack", n): likewise, when the other workers have taken theirs; ("late", n): it comes to
+        take the result when another one has given the view up; ("miss", n): it learns of a failure
+        before it knows whether all have come to the end; ("leave", n): it leaves the view when slot
+        0 is in the next outer step; the program handles anything else itself
     """
     from hipress.elastic.membership.errors import ViewChanged
     from hipress.elastic.training.session import Session
@@ -87,7 +87,7 @@ def _wait_until(condition):
 
 
 def _written(kind, but=None):
-    """How many events of a kind each slot's journal has, of all slots but one."""
+    """Return how many events of a kind each slot's journal has, for all slots but one."""
     paths = Path(os.environ["HIPRESS_ELASTIC_LOG"]).glob("worker-*.jsonl")
     found = {int(path.stem[len("worker-") :]): path.read_text() for path in paths}
     return {slot: text.count(f'"event": "{kind}"') for slot, text in found.items() if slot != but}
@@ -137,7 +137,7 @@ def contributions(job):
 
 
 def silence(job, slot, workers):
-    """Stops a worker until the others have made a round without it; it joins again then.
+    """Stop a worker for an outer step of the remaining ones; it joins again afterwards.
 
     :param workers: those that are left
     """

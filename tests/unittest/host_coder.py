@@ -11,7 +11,7 @@ from hipress.compression.compiler.cuda import Algorithm, CudaError, DecodeCall, 
 
 
 def outcome(coder: object, payload: bytes, n: int) -> bytes | None:
-    """What any coder decodes a payload to, or None if it refuses it."""
+    """Return what any coder decodes a payload to, or None if it refuses it."""
     try:
         return coder.decode(payload, n).tobytes()
     except (PayloadError, CudaError):
@@ -123,7 +123,7 @@ class HostCoder:
         step: int = 0,
         stream: int = 0,
     ) -> bytes:
-        """As Interpreter.encode."""
+        """Encode as Interpreter.encode does."""
         states = states if states is not None else {}
         return self.encode_many([gradient], [states], step, stream, batch=False)[0]
 

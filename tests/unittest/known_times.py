@@ -16,11 +16,11 @@ def logged():
 
 
 def measure(ms, steps=None):
-    """Makes gradients take known times.
+    """Replace the measured times of gradients by known ones.
 
-    :param ms: milliseconds of a step's gradients by a way, as a function of its name
-    :param steps: seconds of a step of training while ways are tried, by a way's name; None: the
-        trial is over after its first block
+    :param ms: milliseconds of a step's gradients with a method, as a function of its name
+    :param steps: seconds of a step of training while methods are tried, by a method's name; None:
+        the trial ends after its first block
     :returns: the lines that are logged from now on
     """
     from hipress.autotune import trial as trials
@@ -47,7 +47,7 @@ def measure(ms, steps=None):
 
 
 def measure_store(ms, watched=True):
-    """The same for key-value stores, whose trials are over after their first block.
+    """Replace the measured times of key-value stores, whose trials end after their first block.
 
     :param watched: whether the times of steps of training are known, too, and not the clock's
     """

@@ -2,7 +2,7 @@
 
     python tensorflow_operators.py LIBRARY TYPE '{"ratio": 0.1}'
 
-A process of its own, because TensorFlow shares none with MXNet or PyTorch gladly.
+A separate process, because TensorFlow does not share one with MXNet or PyTorch reliably.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def check_values(ops: Operators, dtype: tf.DType, encode) -> None:
 
 
 def check_shapes(ops: Operators) -> None:
-    """What is known of shapes while a graph is made."""
+    """Check what is known of shapes while a graph is made."""
 
     @tf.function(autograph=False)
     def work(gradient, *states):

@@ -1,4 +1,4 @@
-"""What changes the way of a training's steps, with a front end that only tells what it is told."""
+"""Changes of a training's method, with a front end that only reports what it receives."""
 
 import json
 
@@ -47,7 +47,7 @@ class Front:
 
 
 class Clock:
-    """Whose seconds pass as it is told."""
+    """Clock whose seconds pass on command."""
 
     def __init__(self, monkeypatch):
         self.now = 0.0
@@ -72,7 +72,7 @@ def steps(follower, front, clock, count, seconds):
 
 
 def test_a_trial_does_not_choose_what_an_optimizer_that_comes_later_does_not_bear(monkeypatch):
-    """A gentler way is tried against the fastest one, when an optimizer appears that forbids it."""
+    """Trial result is not chosen when a later optimizer does not support it."""
     clock, front = Clock(monkeypatch), Front()
     choice = choice_of({"maxminef bits=2": 10.0, "maxmin bits=5": 10.5})
     follower = TuningController(choice, front, 4000.0)
@@ -172,7 +172,7 @@ def lines_of(monkeypatch, tmp_path, ms, sends, tries=True):
 
 
 def test_lines_count_bytes_of_the_way_that_runs(monkeypatch, tmp_path):
-    """In a trial some steps go by a way of which nothing is counted."""
+    """Logged bytes are those of the running method."""
     ms = {"maxmin bits=5": 50.0, "uncompressed": 60.0}
     found = lines_of(monkeypatch, tmp_path, ms, lambda way: 500 * (way == "maxmin bits=5"))
     assert {line["way"] for line in found} == {"maxmin bits=5"} and len(found) >= 15

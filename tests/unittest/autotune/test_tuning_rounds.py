@@ -1,4 +1,4 @@
-"""One rank's choice of how rounds go, with a front end that plays the others."""
+"""One rank's choice of a method for outer steps, with a front end that simulates other ranks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ H = 30
 
 
 class Front:
-    """Whose synchronisations take these seconds by each way."""
+    """Front end whose synchronizations take given seconds with each method."""
 
     rank, num_ranks, elements, outer_methods = 1, 2, 1000, OUTER_METHODS
 
@@ -118,14 +118,14 @@ def test_steps_between_rounds_without_turns_are_those_that_were_made():
 
 
 class Late(Future):
-    """What tells whoever waits for it first, and then those that asked to be called."""
+    """Handle that notifies a waiting caller first, and then those that registered a callback."""
 
     def add_done_callback(self, function):
         super().add_done_callback(lambda future: (time.sleep(0.2), function(future)))
 
 
 class Sums:
-    """Of an elastic worker, whose compression is chosen."""
+    """Sums of an elastic worker, whose compression is chosen."""
 
     engine = SimpleNamespace(world_size=2)
 

@@ -1,4 +1,4 @@
-"""What a text makes of a payload, or of a gradient, never leaves the vectors that it has."""
+"""Bounds of CompLL programs: no payload or gradient makes one leave its vectors."""
 
 from __future__ import annotations
 
@@ -69,7 +69,8 @@ def test_computed_indices_of_a_payload_are_checked():
 
 @pytest.mark.slow
 def test_an_encoder_leaves_out_places_that_its_state_does_not_have():
-    """Of the last block there are 40 elements, and its place may be any of 64."""
+    """Encoder skips places outside its state. The last block has 40 elements, and its place may be
+    any of 64."""
     coders = blocks()
     for other in coders[1:]:
         states: list[dict] = [{}, {}]

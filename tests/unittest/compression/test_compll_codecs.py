@@ -318,7 +318,7 @@ def test_dgc_warm_up_and_the_cap_of_graddrop():
 
 
 def sent(payload: bytes) -> int:
-    """How many elements a sparse payload has."""
+    """Return how many elements a sparse payload has."""
     return int(np.frombuffer(payload[:4], np.uint32)[0])
 
 

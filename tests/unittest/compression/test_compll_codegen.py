@@ -249,7 +249,8 @@ def test_any_rank_and_any_number_of_strata(isa):
 
 
 def test_a_sample_is_runs_of_neighbours_spread_evenly():
-    """Of 8 parts of range(1001), 4 numbers each from a multiple of 4 on, 1000 at most; or all."""
+    """Sample consists of 8 evenly spread runs: of 8 parts of range(1001), 4 numbers each from a
+    multiple of 4 on, 1000 at most; or all."""
     text = """
     void E(float* g, uint8* c) { c = concat(sample(g, 30)); }"""
     coder = compiler.Interpreter(from_text(text))
@@ -268,7 +269,7 @@ def test_a_sample_is_runs_of_neighbours_spread_evenly():
 
 
 def test_philox_known_answers():
-    """From Random123's kat_vectors: philox4x32 with ten rounds, and with our seven."""
+    """Philox matches Random123's kat_vectors: philox4x32 with ten rounds, and with our seven."""
     pi = [0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344], (0xA4093822, 0x299F31D0)
     for (counter, key), answer in (
         (([0] * 4, (0, 0)), [0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8]),

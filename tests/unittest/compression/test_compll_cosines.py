@@ -46,7 +46,7 @@ def test_coefficients_are_those_of_the_matrix(block):
     found = cosines.dct(x, block)
     wanted = x[: 3 * block].reshape(3, block).astype(np.float64) @ matrix(block).T
     np.testing.assert_allclose(found[: 3 * block], wanted.ravel(), atol=3e-6)
-    assert same_bits(found[3 * block :], x[3 * block :])  # a short block is as it lies
+    assert same_bits(found[3 * block :], x[3 * block :])  # a short block is stored untransformed
     np.testing.assert_allclose(cosines.idct(found, block), x, atol=5e-6)
     assert np.linalg.norm(found) == pytest.approx(np.linalg.norm(x), rel=1e-6)
 
@@ -174,7 +174,8 @@ def test_what_is_smooth_takes_few_coefficients(bits):
 
 
 def test_levels_are_between_the_least_and_the_largest():
-    """Of one short block, which is as it lies: values are seen by themselves."""
+    """Levels of one short block, which is stored untransformed, lie between its least and largest
+    value."""
     x = np.array([8, -6, 2, -4, 1, 0.5, -1, 0.25], np.float32)  # sent: 8 6 4 2, of the mean 5
     expected = {
         1: [5, -5, 5, -5],

@@ -47,7 +47,8 @@ def coder(name: str, shape: str = "auto", **params) -> HostCoder:
 
 
 def check_equal(one, two: HostCoder, n: int, inputs: list[np.ndarray]) -> None:
-    """As compll_helpers.check_equal, each step in another order of threads and blocks."""
+    """Check as compll_helpers.check_equal does, with threads and blocks in another order each
+    step."""
 
     def shuffle(step: int) -> None:
         two.emulate(seed=1 + 1000 * n + step, processors=1 + (n + step) % 4)
@@ -275,7 +276,7 @@ class Guarded:
 
 
 def decode_guarded(two: HostCoder, data: bytes, n: int, shape: str) -> tuple[np.ndarray, str]:
-    """What is decoded, and the sentence, from memory with nothing behind it."""
+    """Return what is decoded, and the message, from memory with nothing behind it."""
     guarded, out = Guarded(data), np.full(n, 7, np.float32)
     size, status = np.array([len(data)], np.int64), np.full(2, -1, np.int64)
     workspace = np.zeros(two.algorithm.decode_workspace(n) // 8 + 2, np.int64)
@@ -421,7 +422,7 @@ def test_the_emulation_names_a_wait_without_end(tmp_path, barrier, message):
 
 
 def test_the_benchmark_runs():
-    """On the emulation, whose times say nothing: what it needs a GPU for is the numbers alone."""
+    """The benchmark runs on the emulation, whose times say nothing: only the numbers need a GPU."""
     from benchmarks.cuda import speed
 
     class Emulated(speed.Bench):

@@ -89,7 +89,7 @@ def test_sums_of_all_types_are_the_interpreters():
     finite = [x for x in inputs(n) if np.isfinite(x).all()]
     payloads = [one.encode(narrow(x, DTYPES[k % 3])) for k, x in enumerate(finite * 3)]
     for two in [*(compiler.Compiled(program("lossless"), isa) for isa in ISAS), emulated()]:
-        for count in (1, 2, 5, 11):  # more than eight have their places in memory of their own
+        for count in (1, 2, 5, 11):  # more than eight have their places in separate memory
             for first in range(count):
                 some = payloads[first : first + count]
                 assert same_bits(two.decode_sum(some, n), one.decode_sum(some, n))

@@ -124,7 +124,7 @@ def test_two_lists_and_fields_behind_them():
 
 
 def outcome(coder: object, payload: bytes, n: int) -> bytes | None:
-    """What a payload decodes to, or None if it is refused."""
+    """Return what a payload decodes to, or None if it is refused."""
     try:
         return coder.decode(payload, n).tobytes()
     except (compiler.PayloadError, CudaError) as error:
@@ -192,7 +192,8 @@ def test_sparseloco_of_damaged_bytes_is_refused_or_alike():
 
 
 def test_the_values_of_sparseloco_are_those_of_fixed_positions():
-    """Only positions are coded otherwise: with pack_ascending all else has the same bits."""
+    """SparseLoCo's values equal those of fixed positions: pack_ascending only codes positions
+    differently, and all other bits are the same."""
     text = (compiler.SPECS / "sparseloco.cll").read_text()
     fixed = compiler.Interpreter(from_text(text.replace("pack_gaps", "pack_ascending")))
     coded, n = hipress.Compressor("sparseloco"), 20_000

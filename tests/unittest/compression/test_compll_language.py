@@ -106,7 +106,8 @@ def test_errors_say_where_and_what_was_expected(text, line, column, message):
 
 @pytest.mark.parametrize("name", ["onebit", "2bit", "topk", "sparseloco", "dct"])
 def test_printed_ir_is_the_golden_file(name):
-    """After a wanted change: print_program(program) of each, into tests/unittest/compll."""
+    """Printed IR equals the golden file. After a wanted change, write print_program(program) of
+    each into tests/unittest/compll."""
     assert print_program(program(name)) == (DATA / f"{name}.ir").read_text()
 
 

@@ -1,4 +1,4 @@
-"""How the payloads of several nodes are summed: one definition, whatever computes it."""
+"""Sums of several nodes' payloads: one definition for all backends."""
 
 from __future__ import annotations
 
@@ -75,7 +75,8 @@ NEXT = PLAIN.replace(
     ],
 )
 def test_every_backend_merges_alike(text, integers):
-    """Also where a decoder does more than the one pass in which levels are added as integers."""
+    """Every backend merges alike, also where a decoder does more than one pass that adds levels as
+    integers."""
     made = from_text(text)
     assert (integer_levels(made.decode) is not None) == integers
     plain = compiler.Interpreter(compiler.read_program(text))

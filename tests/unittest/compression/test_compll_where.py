@@ -87,7 +87,7 @@ def test_compiled_code_equals_the_interpreter(isa, threads, decoder):
     assert not two.fixed_size
     for n in SIZES:
         payloads = check_equal(one, two, n, inputs(n))
-        for count in (1, 2, 4, 11):  # more than eight have their places in memory of their own
+        for count in (1, 2, 4, 11):  # more than eight have their places in separate memory
             some = [payloads[k % len(payloads)] for k in range(count)]
             assert same_bits(two.decode_sum(some, n), one.decode_sum(some, n))
 

@@ -1,4 +1,4 @@
-"""What users mistype, in every place: the commands answer with one sentence, and no traceback."""
+"""Mistyped input in every place: the commands answer with one sentence, and no traceback."""
 
 from __future__ import annotations
 

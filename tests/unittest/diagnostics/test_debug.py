@@ -63,7 +63,8 @@ ASK_NOW = SCRIPTS / "debug" / "ask_now.py"
 
 
 def ask_now(folder: Path) -> subprocess.CompletedProcess:
-    """`hipress debug --now` of processes that write to a folder: other tests' are left in peace."""
+    """Run `hipress debug --now` on processes that write to a folder; those of other tests are
+    unaffected."""
     return subprocess.run(
         [sys.executable, str(ASK_NOW), str(folder)],
         env=base_environment(),

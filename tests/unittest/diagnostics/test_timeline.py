@@ -109,7 +109,8 @@ def milliseconds(timeline: report.Timeline) -> list[tuple[float, float]]:
 
 
 def test_what_measures_the_network_is_no_step_of_training(tmp_path):
-    """Its keys have iterations of their own, before training and while it goes on."""
+    """Network measurements are no training steps: their keys have separate iterations, before
+    training and during it."""
     names = ("hipress/auto/65536", "fusion buffer of hipress/auto/0/1")
     measured = [("worker 0", names[i % 2], i, 10.0 * i, 9) for i in range(1, 20)]
     trained = [

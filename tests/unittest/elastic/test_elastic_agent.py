@@ -37,7 +37,7 @@ SECRET = b"0123456789abcdef"
 HEARTBEAT = 2.0  # seconds; a busy machine holds a process up for one
 PATIENCE = 20.0
 QUICK = 8.0  # a view after a death; about 20 ms where nothing else runs
-SILENCE_MS = 15_000  # for workers: whoever is dropped for silence is not dropped within QUICK
+SILENCE_MS = 15_000  # for workers: a worker that is dropped for silence is not dropped within QUICK
 
 WORKER = SCRIPTS / "elastic_agent.py"
 
@@ -353,7 +353,7 @@ def test_who_has_no_state_asks_nobody_to_leave(start: Start) -> None:
 
 
 def test_too_few_are_left_without_one_that_hangs(start: Start) -> None:
-    """Until it joins again under another id."""
+    """Too few workers remain without one that hangs, until it joins again under another id."""
     agents = [start(slot, min_members=2, start_timeout=0.2) for slot in range(2)]
     for agent, view in zip(agents, _join(agents)):
         agent.completed(view.step)
@@ -674,7 +674,7 @@ class _Pipe:
 
 
 def _received(data: bytes, hellos: bytes = b"n" * 32, dials: bool = False) -> list[bytes]:
-    """What a channel makes of the bytes until they end."""
+    """Return what a channel makes of the bytes until they end."""
 
     async def read() -> list[bytes]:
         reader = asyncio.StreamReader()

@@ -82,7 +82,8 @@ def test_a_worker_is_killed_and_started_again(counted):
 
 @pytest.mark.slow
 def test_all_are_killed_and_begin_anew():
-    """As no process counts restarts, none needs one that remembers the job."""
+    """A job starts again after all workers are killed: no process counts restarts, so none needs
+    one that remembers the job."""
     names = [f"worker {slot}" for slot in range(WORKERS)]
     with ByHand() as job:
         for slot, name in enumerate(names):

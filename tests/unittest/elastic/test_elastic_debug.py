@@ -1,4 +1,4 @@
-"""`hipress debug` of elastic jobs: the view, its members, who waits for whom."""
+"""`hipress debug` of elastic jobs: the view, its workers, and which one waits for which."""
 
 from __future__ import annotations
 

@@ -12,7 +12,8 @@ import elastic_log
 
 
 def logs(tmp_path, slots) -> elastic_log.Logs:
-    """Of (time, pid, epoch, step, size, digest) of each slot's steps; step None: a start."""
+    """Write logs of (time, pid, epoch, step, size, digest) of each slot's steps; step None: a
+    start."""
     names = ("time", "pid", "epoch", "step", "size", "digest")
     for slot, rows in enumerate(slots):
         with open(tmp_path / f"worker-{slot}.jsonl", "a") as file:

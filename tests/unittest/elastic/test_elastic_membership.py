@@ -308,7 +308,7 @@ def test_a_restarted_process_has_no_vote_for_the_first_view() -> None:
     assert not any(isinstance(each, messages.Promise) for each in answers)
 
 
-# Nobody counts restarts: founder.py.
+# No process counts restarts: founder.py.
 
 
 def _uncounted(slot: int, second: float, name: str) -> Member:

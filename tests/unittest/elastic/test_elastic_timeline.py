@@ -17,7 +17,7 @@ pytest.importorskip("torch")
 
 
 def steps(job, slot, epoch):
-    """How many steps a slot has completed in a view."""
+    """Return how many steps a slot has completed in a view."""
     return sum(1 for e in job.journal(slot) if e["event"] == "step" and e["epoch"] == epoch)
 
 

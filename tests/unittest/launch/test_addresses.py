@@ -1,4 +1,4 @@
-"""By which address others reach a machine, also where its own name means loopback to it."""
+"""Addresses of a machine for other hosts, also where its own name means loopback to it."""
 
 import contextlib
 import os
@@ -113,11 +113,12 @@ def test_ranks_of_torch(tmp_path, master, expected):
 
 
 class FoundAt(Exception):
-    """Says which address a worker would have given to the others."""
+    """Address lookup that reports which address a worker would have given to other workers."""
 
 
 def test_an_interface_that_is_named_goes_before_the_host_files_addresses(monkeypatch):
-    """In elastic jobs: the agents' addresses are not those that training is to use."""
+    """A named interface takes precedence over the host file's addresses. In elastic jobs, the
+    agents' addresses are not those that training is to use."""
     from hipress.elastic.training import arrays
     from hipress.torch.elastic import session
 

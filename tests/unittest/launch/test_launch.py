@@ -22,7 +22,7 @@ from scripts import SCRIPTS
 
 
 def only(role: str, index: int, then: str, otherwise: str = "time.sleep(60)") -> list[str]:
-    """A command in which one process does something else than the others."""
+    """Return a command in which one process behaves differently."""
     name = "DMLC_ROLE" if role == "scheduler" else f"DMLC_{role.upper()}_ID"
     value = role if role == "scheduler" else str(index)
     return [*python(SCRIPTS / "launch" / "only.py"), name, value, then, otherwise]
@@ -93,7 +93,7 @@ def test_many_processes_need_many_files(most):
 
 
 def test_the_killed_process_is_named_not_those_that_fail_because_of_it(tmp_path):
-    # Survivors notice within milliseconds and exit with errors of their own.
+    # Survivors notice within milliseconds and exit with their own errors.
     script = SCRIPTS / "launch" / "killed_server.py"
     launch = run(["-n", "3", "-s", "1", *python(script), str(tmp_path / "pid")])
     assert launch.process.returncode == 137
@@ -192,7 +192,7 @@ def test_second_interrupt_does_not_wait():
     with launched(["-n", "1", "--grace", "60", *python(STUBBORN)]) as launch:
         launch.read_lines(3, "ready")
         launch.process.send_signal(signal.SIGINT)
-        # Two that it has not been told of yet would be one.
+        # Two that it has not received yet would be one.
         assert b"stopping the job" in launch.process.stderr.readline()
         time.sleep(0.3)
         launch.process.send_signal(signal.SIGINT)
@@ -317,7 +317,7 @@ def test_colours_on_a_terminal_only(environ, coloured):
         try:
             while data := os.read(leader, 4096):
                 output += data
-        except OSError:  # a terminal's way to say that nobody writes any more
+        except OSError:  # a terminal's way to say that no process writes
             pass
     finally:
         os.close(leader)

@@ -33,7 +33,7 @@ from scripts import SCRIPTS
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 
-# What a worker is told
+# Settings that a worker receives
 
 
 def test_environment_of_each_slot():
@@ -313,8 +313,8 @@ def test_which_failures_count_at_the_end():
 
 
 def test_which_stopped_workers_count():
-    """One that was started again long ago, and is far from its script's end, has what the others
-    have; but the first slot saves it."""
+    """Stopped workers count unless they were restarted long ago and are far from the script's end.
+    Those have the same state as other workers, but the first slot saves it."""
 
     def status(restarts: int, first: bool) -> list[int]:
         slot = Slot(Task("worker", "worker", {}), restarts=restarts)

@@ -28,7 +28,7 @@ SECRET = "a secret that no command line shows"
 
 @dataclass(frozen=True)
 class Means:
-    """How workers are started here: options of the launcher and its environment."""
+    """Means of starting workers: options of the launcher and its environment."""
 
     name: str
     options: list[str]
@@ -112,7 +112,7 @@ def test_workers_survive_the_launcher(means, tmp_path):
     ) as launch:
         found = ups(launch, 2)
         if means.name == "mpirun":
-            # As an mpirun does whose output nobody reads any more, sometimes.
+            # Sometimes, as an mpirun whose output has lost its reader.
             os.kill(supervisor_of(found[0][2]), signal.SIGTERM)
         launch.process.kill()
         launch.process.wait()

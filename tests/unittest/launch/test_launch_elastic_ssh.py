@@ -59,7 +59,7 @@ def connection_of(launch, slot):
 
 @pytest.mark.slow
 def test_restarts_and_a_lost_supervisor(sshd, tmp_path):
-    """Over ssh, workers are restarted, and a lost supervisor is replaced.
+    """Workers are restarted over ssh, and a lost supervisor is replaced.
 
     Cost: Several connections to a real sshd are made, and grace periods of 1 s pass.
     """
@@ -79,7 +79,7 @@ def test_restarts_and_a_lost_supervisor(sshd, tmp_path):
         assert alive(found[0][2])
         os.kill(found[0][2], signal.SIGKILL)
         assert own_line(launch) == "worker 0 on 127.0.0.1 ended unseen; restart 1 of 3"
-        # It waits whether the others have finished, too.
+        # It also waits whether the other workers have finished.
         (third,) = ups(launch, 1)
         assert third[:2] == (0, 1)
         launch.process.send_signal(signal.SIGTERM)
@@ -102,7 +102,7 @@ def test_a_broken_connection_is_made_again(sshd, tmp_path):
             "the connection to worker 0",
             "the connection to worker 1",
         }
-        time.sleep(2.0)  # in which it is tried in vain
+        time.sleep(2.0)  # in which attempts fail
         assert all(alive(pid) for _, _, pid, _ in found)
         sshd.serve()
         assert len(left_folders(sshd, supervisors)) == 2
@@ -110,7 +110,7 @@ def test_a_broken_connection_is_made_again(sshd, tmp_path):
             f"connected to worker {slot} on 127.0.0.1 again" for slot in (0, 1)
         }
         while launch.process.stdout.readline() != b"[worker 1] alive\n":
-            pass  # what it writes is heard again
+            pass  # what it writes arrives again
         (tmp_path / "end").touch()
         assert launch.finish(20.0) == 0, launch.err
     wait_until(lambda: not left_folders(sshd, supervisors), 2.0, "the end of the folders")
@@ -129,7 +129,7 @@ def test_a_host_that_is_away_costs_no_restarts(sshd, tmp_path):
                 "worker 0 on 127.0.0.1 could not be reached (ssh exited with status 255); "
                 "trying again"
             )
-            time.sleep(2.0)  # in which it is tried in vain
+            time.sleep(2.0)  # in which attempts fail
         finally:
             sshd.serve()
         assert ups(launch, 1)[0][:2] == (0, 1)
@@ -201,7 +201,8 @@ def test_workers_survive_the_launcher(sshd, tmp_path):
 @pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("apart", [0.0, 3.0])
 def test_nobody_has_seen_how_they_ended(sshd, tmp_path, apart):
-    """Then none is started again: training may be over. Not even if one takes longer to end."""
+    """No worker is restarted if no process has seen how they ended: training may have ended. This
+    holds even if one takes longer to end."""
     command = arguments(2, *sshd.arguments(2), "--env", f"LATE={apart}", *python(WORKER))
     with launched(command, cwd=tmp_path) as launch:
         found = ups(launch, 2)
@@ -241,7 +242,7 @@ def test_a_job_of_which_nothing_is_in_sight_can_be_ended(sshd, tmp_path):
         sshd.stop()
         os.kill(connection_of(launch, 0), signal.SIGKILL)
         own_line(launch)
-        time.sleep(1.0)  # an attempt is made in vain
+        time.sleep(1.0)  # an attempt fails
         vain = connections(launch)
         sshd.serve()
         wait_until(lambda: not any(map(alive, vain)), 20.0, "the end of vain attempts")

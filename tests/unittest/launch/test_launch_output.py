@@ -1,4 +1,5 @@
-"""How the launcher cuts streams into lines, and what it does where it cannot write them."""
+"""Launcher output: how streams are cut into lines, and what happens where they cannot be
+written."""
 
 from __future__ import annotations
 
@@ -161,7 +162,7 @@ def test_output_that_nobody_reads_is_limited(monkeypatch):
 
 
 def test_a_progress_bar_is_relayed_in_states():
-    """As under mpirun and srun."""
+    """A progress bar is relayed in states, as under mpirun and srun."""
     (read, write), (seen, target) = os.pipe(), os.pipe()
     relay = supervisor.Relay(read, target, b"[worker 0] ")
     for number in range(200):

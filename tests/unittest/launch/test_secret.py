@@ -1,4 +1,4 @@
-"""No secret, no job: who does not know it neither joins nor is heard."""
+"""Secret of a job: a process without it neither joins nor has its messages accepted."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ RATE = 2
 
 
 def try_own_pushes(checks):
-    """Rank 0 alone pushes, while the others wait: nothing waits for theirs."""
+    """Push on rank 0 alone, while other ranks wait: nothing waits for their pushes."""
     for name, shape in SHAPES.items():
         checks.kv._barrier()
         if checks.rank == 0:
@@ -21,7 +21,8 @@ def try_own_pushes(checks):
 
 
 def try_everybodys_pushes(checks):
-    """As many pushes on each worker as it likes; when all have ended, all have counted."""
+    """Push different numbers of times on each worker; when all have ended, all pushes have
+    counted."""
     for name, shape in SHAPES.items():
         key = f"{name} all"
         checks.kv.init(key, constant(shape, 1))
@@ -34,7 +35,7 @@ def try_everybodys_pushes(checks):
 
 
 def try_pushpull(checks):
-    """By turns: each worker's pushpull brings what was there, and its own."""
+    """Push and pull by turns: each worker's pushpull returns the previous value plus its own."""
     for name, shape in SHAPES.items():
         key = f"{name} turns"
         checks.kv.init(key, constant(shape, 0))

@@ -1,4 +1,4 @@
-"""What the scripts of this folder share: their arguments, what they expect, and what they keep.
+"""Shared code of this folder's scripts: their arguments, what they expect, and what they keep.
 
 Each script is a worker of a distributed job. It knows nothing of HiPress: it runs on MXNet as it
 is. What it expects is arithmetic that it does itself; what it pulls it keeps as well, in a file
@@ -14,11 +14,12 @@ import numpy as np
 SMALL = (2, 3)
 ODD = (121, 121)
 BIG = (120, 120)
-"""With ODD the one cut over the servers: the jobs run with MXNET_KVSTORE_BIGARRAY_BOUND=1000."""
+"""Shape of the one array, apart from ODD, that is partitioned among the servers: jobs run with
+MXNET_KVSTORE_BIGARRAY_BOUND=1000."""
 
 
 class Checks:
-    """What one worker of a job expects and keeps.
+    """Checks of what one worker of a job expects, and a record of its results.
 
     :param folder: where the results go
     :param kv: the store that is tried
@@ -52,7 +53,7 @@ class Checks:
         raise AssertionError(f"{name}: was not refused")
 
     def pulled(self, key, shape, dtype="float32", stores=None):
-        """What the store holds for a key."""
+        """Return what the store holds for a key."""
         out = mx.nd.full(shape, 77, dtype=dtype)  # which nothing here is
         (stores or self.kv).pull(key, out=out)
         return out
@@ -93,7 +94,8 @@ def constant(shape, value, dtype="float32"):
 
 
 def two_bit(gradient, residual, threshold):
-    """What MXNet's manual says of 2bit: what is sent, and the new residual; float32 like both."""
+    """Compute 2bit as MXNet's manual defines it: what is sent, and the new residual; both in
+    float32."""
     total = residual + gradient
     step = np.float32(threshold)
     sent = np.where(total >= step, step, np.where(total <= -step, -step, np.float32(0)))

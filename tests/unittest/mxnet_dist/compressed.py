@@ -23,7 +23,8 @@ def try_zeros(checks):
 
 
 def try_residuals(checks, threshold):
-    """What is below the threshold stays with the worker, and counts in the next push."""
+    """Check residuals: what is below the threshold stays with the worker, and counts in the next
+    push."""
     step = threshold * checks.rate * checks.workers
     for name, shape in SHAPES.items():
         weight = 0

@@ -56,8 +56,8 @@ def main():
         numbers = np.random.RandomState(10 + checks.rank)
         if options.dtype == "float32":
             against_numpy(checks)
-        # Each of these replaces the one before, whose states end with it, with keys of its own
-        # and with keys that have been trained by all before it.
+        # Each of these replaces the one before, whose states end with it, with separate keys and
+        # with keys that have been trained by all before it.
         old = {}
         for title, create in OPTIMIZERS.items():
             checks.kv._barrier()

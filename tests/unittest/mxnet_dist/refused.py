@@ -1,4 +1,4 @@
-"""What a store is and refuses, and local stores beside it."""
+"""Properties and refusals of a store, and local stores in the same process."""
 
 import mxnet as mx
 import numpy as np
@@ -57,7 +57,7 @@ def try_refusals(checks):
 
 
 def try_local(checks):
-    """Local stores beside it are local, and take an updater."""
+    """Check that local stores next to it are local, and accept an updater."""
     for name in ("local", "device"):
         kv = mx.kv.create(name)
         assert (kv.type, kv.rank, kv.num_workers) == (name, 0, 1)
@@ -75,7 +75,8 @@ def try_local(checks):
 
 
 def refuse_compression(kv):
-    """On local stores only "device" compresses, and not what MXNet does not know."""
+    """Check refusals: only "device" compresses on local stores, and only methods that MXNet
+    knows."""
     kv.set_gradient_compression({"type": "3bit"})
 
 

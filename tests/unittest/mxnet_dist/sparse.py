@@ -24,7 +24,8 @@ def only(value, rows):
 
 
 def gradient_of(rank, shape, step, dtype):
-    """What a worker pushes: rank + 1 in rows of its own, some of which others push, too."""
+    """Return what a worker pushes: rank + 1 in certain rows, some of which other workers also
+    push."""
     gradient = np.zeros(shape, dtype)
     rows = np.random.RandomState(3 * step).permutation(shape[0])[rank :: rank + 2]
     gradient[rows] = rank + 1
@@ -77,7 +78,7 @@ def try_row_ids(checks, dtype):
 
 
 def try_outs(checks, dtype):
-    """The same rows into several arrays; several keys in one call, each with rows of its own."""
+    """Pull the same rows into several arrays; several keys in one call, each with separate rows."""
     shape = SHAPES["odd"]
     outs = [mx.nd.sparse.zeros("row_sparse", shape, dtype=dtype) for _ in range(3)]
     checks.kv.row_sparse_pull("odd", out=outs, row_ids=mx.nd.array([5, 2]))
@@ -100,7 +101,7 @@ def try_zeros(checks, dtype, repeats):
             checks.kv.push(key, mx.nd.sparse.zeros("row_sparse", shape, dtype=dtype))
             pulled = pull_rows(checks, key, shape, "float32", rows)  # whatever the key's dtype
             checks.equal(f"{key} {step}", pulled, weight)
-        for step in range(checks.workers):  # one worker pushes rows, the others none
+        for step in range(checks.workers):  # one worker pushes rows, the other workers none
             gradient = np.zeros(shape, dtype)
             if checks.rank == step:
                 gradient[1] = 3
@@ -111,7 +112,7 @@ def try_zeros(checks, dtype, repeats):
 
 
 def try_devices(checks, dtype):
-    """Gradients of several devices, with rows of their own and common ones."""
+    """Push gradients of several devices, with separate rows and common ones."""
     for name, shape in SHAPES.items():
         weight = checks.weights[name]
         parts = [np.zeros(shape, dtype) for _ in range(2)]

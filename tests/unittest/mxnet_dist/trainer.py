@@ -37,7 +37,7 @@ def backward(checks, param, factor=1):
 
 
 def try_types(checks):
-    """Which parameters and which update_on_kvstore go together."""
+    """Try which parameters and which update_on_kvstore go together."""
     for number, (stype, grad_stype, asked, expected) in enumerate(
         [
             ("default", "default", None, True),
@@ -112,7 +112,7 @@ def try_sparse_step(checks):
 
 
 def refuse_updates_by_hand(checks, trainer):
-    """With the optimizer on the servers a worker neither sums nor updates."""
+    """Check that a worker neither sums nor updates where the optimizer runs on the servers."""
     checks.refused("allreduce_grads", AssertionError, trainer.allreduce_grads)
     checks.refused("update", AssertionError, trainer.update, 1)
 
@@ -182,7 +182,8 @@ def try_states(checks, folder):
 
 
 def try_update_on_kvstore(checks, folder):
-    """The servers' optimizer; another batch size than before, which they would not hear of."""
+    """Update with the servers' optimizer, and refuse another batch size, which they would not
+    receive."""
     trainer, params = try_step(checks, update_on_kvstore=True)
     refuse_updates_by_hand(checks, trainer)
     for param in params[:3]:
@@ -192,7 +193,7 @@ def try_update_on_kvstore(checks, folder):
 
 
 def try_reload(checks, folder):
-    """Loading parameters would set the store anew, which a distributed one refuses."""
+    """Loading parameters would create the store again, which a distributed one refuses."""
     params = mx.gluon.ParameterDict()
     x = params.get("x", shape=(4, 2), lr_mult=1.0, stype="row_sparse")
     params.initialize(ctx=mx.cpu(0), init="zeros")

@@ -1,4 +1,4 @@
-"""What a command line changes of a profile's hosts and links holds for plans, too."""
+"""Command-line changes of a profile's hosts and links, which also apply to plans."""
 
 from __future__ import annotations
 

@@ -192,7 +192,8 @@ def test_what_is_hopeless_in_training_is_soon_left_out():
 
 
 def test_a_trial_ends_after_some_seconds_whatever_steps_take():
-    """Of ways that take turns; by then training has gone on for as long."""
+    """A trial of alternating methods ends after some seconds regardless of step times; training has
+    continued for as long by then."""
     fast, _, _ = trained([0.4, math.inf, 0.1], 2, 0.5, 9.0, 0.5)
     assert fast == 0
     for seconds in (0.1, 1.0, 3.0, 7.0, 20.0):
@@ -219,7 +220,8 @@ def test_a_trial_of_a_way_that_takes_far_longer_than_thought_ends_in_a_round():
 
 
 def test_a_block_counts_as_a_whole_where_steps_overlap():
-    """A step returns at once but where all is to be over: then that takes as long as all did."""
+    """A block counts as a whole where steps overlap. A step returns at once, except where all must
+    have finished: that one takes as long as all steps did."""
     trial, edges, waiting, steps = StepTrial([0.4, 0.1], 1, whole=True), 0, 0.0, 0
     while not trial.over:
         seconds = {0: 0.5, 1: 0.6}[trial.index]

@@ -1,4 +1,4 @@
-"""How DiLoCo's rounds are to go, by known times."""
+"""Choice of DiLoCo's methods with known times."""
 
 from __future__ import annotations
 

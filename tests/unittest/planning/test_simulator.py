@@ -65,7 +65,7 @@ def test_a_shaped_link_lets_a_burst_pass_after_a_pause():
 
 
 def constants(path: str) -> dict[str, int]:
-    """Of a C++ header: ``NAME = 4 << 10`` and ``sizeof(NAME) == 40``."""
+    """Return constants of a C++ header: ``NAME = 4 << 10`` and ``sizeof(NAME) == 40``."""
     text = (ROOT / path).read_text()
     found = re.findall(r"constexpr \w+ (k\w+) = (\d+) << (\d+);", text)
     sizes = re.findall(r"static_assert\(sizeof\((\w+)\) == (\d+)", text)
@@ -113,7 +113,7 @@ def test_a_shared_message_has_at_most_32_kib():
     full = sent(SHARING, *[(4096, 0.0, "a")] * parts)
     assert (full.messages, full.bytes) == (1, 64 + parts * (40 + 4096))
     more = sent(SHARING, *[(4096, 0.0, "a")] * (parts + 1))
-    # The last one goes alone, as it would without the others.
+    # The last one goes alone, as it would without the other messages.
     assert (more.messages, more.bytes) == (2, full.bytes + 64 + 4096)
 
 
@@ -386,7 +386,7 @@ def test_the_command_predicts_and_writes_a_timeline(tmp_path):
 
 @pytest.mark.parametrize(("shared", "expected"), [(False, 1e-9), (True, 4.0)])
 def test_nodes_of_one_machine_share_processors_for_messages_too(shared, expected):
-    # Four hosts send to the next, each on a link of its own; the machine has one processor.
+    # Four hosts send to the next, each on a separate link; the machine has one processor.
     tasks = Tasks()
     for host in range(4):
         send = tasks.send(host, 1.0, 0)

@@ -42,7 +42,8 @@ def test_parts_of_codecs_are_timed(text):
 
 
 def test_peers_of_codecs_keep_their_memory(monkeypatch):
-    """Else their large tensors are empty pages of the kernel's in each run, and ours are not."""
+    """Peers of codecs keep their memory. Otherwise their large tensors are empty pages of the
+    kernel's in each run, and ours are not."""
     seen = []
 
     def job(command, count, env, timeout, priority):

@@ -29,7 +29,7 @@ def example(text: str, pages: list[str]) -> str:
 
 
 def said(status: object, out: str, err: str) -> str:
-    """What a process said, for the message of an assertion."""
+    """Return what a process printed, for the message of an assertion."""
     return f"exit status {status}\n--- its output:\n{out}\n--- its errors:\n{err}"
 
 

@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.timeout(300), pytest.mark.slow]
 
 
 def run(*command: str | Path, site: Path, timeout: float = 100) -> str:
-    """What a command prints that finds the installed package first."""
+    """Return the output of a command that finds the installed package first."""
     env = {**os.environ, "PYTHONPATH": str(site), "HIPRESS_LIBRARY": ""}
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=timeout, env=env, cwd=site, check=False
@@ -54,6 +54,10 @@ def site(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_file_of_the_package_is_in_it(site: Path):
+    """The installed wheel contains every file of the package's source tree.
+
+    Cost: The first test of this module builds the wheel with the C++ library, and installs it.
+    """
     source = ROOT / "python"
     files = [
         path.relative_to(source)

@@ -72,7 +72,7 @@ def pids(network: netns.ShapedNetwork, node: int) -> list[int]:
 
 
 def train(env: dict[str, str], breaks: bool, steps: int) -> list[str]:
-    """Two workers and a server train, each on a machine of its own.
+    """Train with two workers and a server, each on a separate machine.
 
     Returns the last line of each worker, a digest of all its sums.
     """
@@ -98,7 +98,7 @@ def train(env: dict[str, str], breaks: bool, steps: int) -> list[str]:
                         broken += reset_connections(pid)
                     except (FileNotFoundError, ProcessLookupError):  # it has ended
                         pass
-                # The last steps are made in peace.
+                # The last steps are undisturbed.
                 if "digest" in job.output("worker 0"):
                     break
         results = job.wait(120)

@@ -179,7 +179,7 @@ BASE = {
         ({"DMLC_NUM_WORKER": "0"}, "DMLC_NUM_WORKER"),
         ({"DMLC_PS_ROOT_PORT": "99999"}, "DMLC_PS_ROOT_PORT"),
         ({"DMLC_INTERFACE": "nic7"}, "nic7"),
-        ({}, "scheduler"),  # nobody listens there
+        ({}, "scheduler"),  # no process listens there
         ({"DMLC_ROLE": "scheduler", "DMLC_PS_ROOT_PORT": "{taken}"}, "in use"),
     ],
     ids=lambda value: "-".join(value) if isinstance(value, dict) else None,

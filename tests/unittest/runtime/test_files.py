@@ -136,7 +136,8 @@ def test_a_killed_process_leaves_the_old_file(tmp_path, monkeypatch):
 
 
 def test_content_is_on_the_disk_before_it_has_the_name(tmp_path, monkeypatch):
-    """After a power cut a name without its content would be worse than the old file."""
+    """Content is on the disk before it has the name: after a power cut a name without its content
+    would be worse than the old file."""
     order = []
     monkeypatch.setattr(
         os, "fsync", lambda handle: order.append(os.readlink(f"/proc/self/fd/{handle}"))

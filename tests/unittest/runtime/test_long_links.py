@@ -16,7 +16,7 @@ SUMS = SCRIPTS / "long_links.py"
 
 
 def sums(description: str, size: int, steps: int, **env: str) -> list[str]:
-    """Two workers, each on a node of its own, sum an array, over TLS."""
+    """Sum an array over TLS with two workers, each on a separate node."""
     with wan.WideAreaNetwork(2, description) as network:
         results = run_cluster(
             SUMS,

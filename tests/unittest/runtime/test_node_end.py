@@ -1,4 +1,4 @@
-"""How a script of hipress.runtime.node ends says how its node leaves the job."""
+"""End of a script of hipress.runtime.node, which says how its node leaves the job."""
 
 from __future__ import annotations
 

@@ -150,7 +150,8 @@ def test_a_push_is_over_when_its_memory_is_free_not_when_others_have_pushed():
 
 
 def test_a_worker_that_leaves_has_sent_what_it_pushed():
-    """Nobody has pulled it, and a push waits for the one before."""
+    """A worker that leaves has sent what it pushed, although no worker has pulled it and a push
+    waits for the one before."""
     run(
         SCRIPTS / "store" / "leaves_early.py",
         server_command=OPTIMIZER,

@@ -1,4 +1,4 @@
-"""What MXNet's own nightly distributed tests try, on MXNet's store and ours, with the same bits.
+"""MXNet's own nightly distributed tests, on MXNet's store and on HiPress's, with the same bits.
 
 The scripts of mxnet_dist/ know nothing of HiPress. Each runs in a job on the stock wheel, then,
 unchanged and under the same names, on ours: what it expects must hold in both, and what its workers

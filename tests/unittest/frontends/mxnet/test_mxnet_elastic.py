@@ -34,7 +34,7 @@ def job():
 
 
 def events(job, kind):
-    """What all slots have written of this kind."""
+    """Return what all slots have written of this kind."""
     return [event for slot in range(3) for event in job.journal(slot) if event["event"] == kind]
 
 
@@ -49,7 +49,8 @@ def digests_of(job):
 
 @pytest.mark.slow
 def test_every_step_has_the_bits_of_a_reference(job):
-    """After a death and a join, every step of an elastic MXNet job has the bits of a reference.
+    """Every step of an elastic MXNet job has the bits of a reference, also after a death and a
+    join.
 
     Cost: Three processes train, one starts again twice, and one process computes the
     reference.
@@ -95,7 +96,8 @@ def test_every_step_has_the_bits_of_a_reference(job):
 
 
 def test_rank_0_dies_and_then_there_is_one(job):
-    """With another codec, which has states of other kinds, on a ring."""
+    """Rank 0 dies and one worker remains, with another codec, which has states of other kinds, on a
+    ring."""
     compression = {"type": "dgc", "ratio": 0.05, "min_size": 256, "topology": "ring"}
     with job(compression, min_workers=1) as running:
         wait_until(lambda: running.step(1) >= 16, 120, "slot 2 to have died by itself")

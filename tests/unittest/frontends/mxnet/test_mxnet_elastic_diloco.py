@@ -1,4 +1,4 @@
-"""DiLoCo in elastic jobs of MXNet's: workers that die or join cost the others no step."""
+"""DiLoCo in elastic MXNet jobs: workers that die or join cost the remaining ones no step."""
 
 import json
 import os
@@ -129,8 +129,8 @@ def test_what_the_others_trained_is_all_that_counts(job, tmp_path):
 
 @pytest.mark.slow
 def test_residuals_are_those_of_before(job):
-    """Whether the others had begun to send when a worker died does not matter. A NaN takes the
-    weights of all back, and leaves residuals as they were."""
+    """Residuals are those from before a failed outer step, whether or not workers had begun to send
+    when one died. A NaN rolls back all weights and leaves the residuals unmodified."""
     early = {0: ("wait", 3), 1: 2 * H + 2, 2: ("wait", 3)}
     found = []
     for faults in (early, {1: ("die", 3)}):
@@ -172,7 +172,8 @@ def test_a_joiner_and_a_silent_one_contribute_from_the_next_round_on(job, tmp_pa
 
 @pytest.mark.slow
 def test_who_joins_when_a_synchronisation_has_failed_has_no_part_in_it(job, tmp_path):
-    """As two workers are the least, the other one waits for it with the steps that it has made."""
+    """A worker that joins after a failed synchronization has no part in it. As the minimum is two
+    workers, the other one waits for it with the steps that it has made."""
     steps = 4 * H
     with job(2, steps, {1: H + 2}) as running:
         first = running.processes[running.present(1)]

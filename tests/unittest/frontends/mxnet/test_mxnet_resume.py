@@ -62,7 +62,7 @@ def test_servers_states_are_resumed_with_numpys_arrays(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_servers_heed_another_learning_rate():
-    """From the third of four steps on it is 0."""
+    """Servers follow another learning rate: from the third of four steps on it is 0."""
     script = SCRIPTS / "mxnet_resume" / "learning_rate.py"
     launch(["-n", "2", "-s", "2"], script)
 

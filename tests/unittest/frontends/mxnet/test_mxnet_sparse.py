@@ -1,4 +1,4 @@
-"""row_sparse keys, in the same job as dense ones, and beside MXNet's own store."""
+"""row_sparse keys, in the same job as dense ones, compared with MXNet's own store."""
 
 import json
 import threading
@@ -179,7 +179,8 @@ def test_a_worker_that_has_left_in_peace_is_named_by_those_who_wait_for_it(progr
     assert results["worker 1"].returncode == 0, results
     survivors = [results["worker 0"], results["worker 2"]]
     assert all(survivor.returncode == 1 for survivor in survivors), results
-    # Who fails first ends at once, and the other may hear of that end before it asks again.
+    # The first worker that fails ends at once, and the other may learn of that end before it asks
+    # again.
     named = [s.output for s in survivors if "worker 1 left the job" in s.output]
     assert named, results
     for output in named:

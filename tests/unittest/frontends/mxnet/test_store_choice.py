@@ -17,7 +17,7 @@ FAST = {"uncompressed": 1.0, "bf16": 1.0, "maxmin bits=8": 1.2}
 
 
 def job(script: Path, servers: int = 1, **options) -> list[dict]:
-    """What the workers showed."""
+    """Return what the workers printed."""
     topology = {"HIPRESS_TOPOLOGY": "ps" if servers else "ring"}
     results = run_cluster(script, 2, servers, timeout=90, env=topology, **options)
     return [json.loads(re.search("found (.*)", out)[1]) for out in worker_outputs(results)]
@@ -120,7 +120,8 @@ def test_while_ways_are_tried_steps_overlap():
 
 @pytest.mark.parametrize("sees", [True, False])
 def test_another_model_in_the_same_job_is_chosen_for_anew(sees):
-    """With its own optimizer; and a type that was asked for in between changes nothing in that."""
+    """Another model in the same job is measured again, with its own optimizer; a type that was
+    requested in between changes nothing in that."""
     script = SCRIPTS / "store_choice" / "other_model.py"
     first, second = job(script, args=[str(sees)])
     assert first["ways"] == second["ways"]

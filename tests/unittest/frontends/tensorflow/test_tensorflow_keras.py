@@ -1,4 +1,4 @@
-"""What Keras does with an optimizer that averages gradients, in a job of one worker."""
+"""Behavior of Keras with an optimizer that averages gradients, in a job of one worker."""
 
 import subprocess
 import sys

@@ -161,7 +161,7 @@ def refuse(rank):
             found.append(str(error))
         for name in environment:
             del os.environ[name]
-    assert len(dist.distributed_c10d._world.pg_map) == made  # none that nobody will use
+    assert len(dist.distributed_c10d._world.pg_map) == made  # none that no process will use
     return found
 
 

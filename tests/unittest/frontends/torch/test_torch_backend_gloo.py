@@ -12,7 +12,7 @@ from harness.torch_ranks import returned, run_ranks
 
 
 def groups():
-    """One of Gloo, and one of ours that compresses everything, to float16."""
+    """Create a Gloo group, and a HiPress group that compresses everything to float16."""
     import torch.distributed as dist
 
     import hipress.torch  # noqa: F401

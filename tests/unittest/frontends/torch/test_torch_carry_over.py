@@ -1,4 +1,4 @@
-"""When ranks die or join, the others take their own residuals along: nothing they had is lost."""
+"""Residuals after ranks die or join: the remaining ranks keep their own, and nothing is lost."""
 
 import os
 import signal
@@ -165,7 +165,8 @@ def test_momentum_of_a_codec_stays():
 
 
 def dies(rank, type, options):
-    """The last rank dies in a step, which the others repeat: as if it had left before that step."""
+    """The last rank dies in a step, which the remaining ranks repeat as if it had left before
+    it."""
     import torch.distributed as dist
 
     from hipress.torch import HipressError

@@ -29,10 +29,11 @@ def chosen(
     given=False,
     **options,
 ):
-    """Trains with type "auto", where gradients take so many ms by each way (others 4 times as many
-    as the fastest) on one of the ranks, less on the other, and steps so many seconds.
+    """Train with type "auto" and fixed measurements. Gradients take the given milliseconds with
+    each method on one of the ranks (other methods 4 times as many as the fastest), less on the
+    other rank, and steps the given seconds.
 
-    :param given: whether compress() is told the optimizer
+    :param given: whether compress() receives the optimizer
     """
 
     from torch.nn.parallel import DistributedDataParallel
@@ -341,7 +342,8 @@ def test_on_a_link_of_100_megabits_it_compresses():
 
 
 def measured_without_vectors(rank):
-    """What is measured is compressed as it will be: of vectors nothing, however long they are."""
+    """Measured gradients are compressed as they will be: nothing is measured of vectors, however
+    long they are."""
     import hipress.torch
     from hipress.torch.autotune import frontend
 

@@ -1,4 +1,4 @@
-"""Type "auto" and what a model bears: its optimizer, its gradients; and that nothing is lost."""
+"""Type "auto" and what a model supports: its optimizer, its gradients; and that nothing is lost."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ def test_a_restarted_job_takes_over_the_residuals_of_another_way(next_way, check
     folder = str(tmp_path / "checkpoint") if checkpoint else ""
     for error, type in returned(run_ranks(taken_over, 2, "powersgd rank=4", next_way, folder)):
         assert type == ("none" if next_way == "uncompressed" else next_way.split()[0])
-        assert error < (0.6 if type == "maxminef" else 0.02)  # which has residuals of its own
+        assert error < (0.6 if type == "maxminef" else 0.02)  # which has separate residuals
 
 
 def test_the_rounding_error_is_what_a_codec_makes():
@@ -258,7 +258,7 @@ def coarse(rank, fastest, spread):
     before = str(compression.explain())
     for step in range(14):
         x = torch.randn(8, 64, generator=torch.Generator().manual_seed(step))
-        x[:, 0] *= 1 + rank * spread  # one of 64 columns of a gradient is larger than the others
+        x[:, 0] *= 1 + rank * spread  # one of 64 columns of a gradient is larger than the rest
         ddp.zero_grad()
         ddp(x).square().sum().backward()
     bits = b"".join(p.grad.numpy().tobytes() for p in ddp.parameters())

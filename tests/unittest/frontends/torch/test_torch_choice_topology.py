@@ -80,7 +80,7 @@ def test_hosts_with_several_ranks_may_add_up_inside_first():
     assert lines[0] == said + "10 ms by maxmin bits=8 (ps 20 ms)"
     assert explained.history == lines[:1] and explained.sentence == lines[1]
     assert set(tried.values()) == {"hierarchical"}  # by which all ways were measured then
-    # Three ranks, of which the last one has a host of its own.
+    # Three ranks, of which the last one has a separate host.
     found = on_hosts({"ps": 20, "hierarchical": 10}, ranks=3)
     assert found[:2] == ("hierarchical", 2)
 

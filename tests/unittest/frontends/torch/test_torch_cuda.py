@@ -49,8 +49,8 @@ class Stream:
 
 
 class LateDevice:
-    """staging.Cuda on the CPU: work runs when somebody looks whether it is done, and
-    then some of it, from any stream.
+    """A staging.Cuda on the CPU. Work runs when its completion is queried, and then only some of
+    it, from any stream.
 
     :param prompt: copies to the device run at once, for what reads the device's memory right away
     """

@@ -351,7 +351,8 @@ def unused_by_mistake(rank):
 
 
 def die(rank, world_size, min_size):
-    """Rank 1 dies in its fourth step; the others' errors, and after how many seconds."""
+    """Let rank 1 die in its fourth step. Return the other ranks' errors, and after how many
+    seconds."""
     ddp, _ = wrap(network(), "onebit", topology="ring", min_size=min_size)
     for step in range(100):
         if step == 3 and rank == 1:

@@ -281,7 +281,7 @@ def test_misuse_is_one_sentence():
 
 
 class Late(LateDevice):
-    """Work, too, is done when somebody looks whether it is done."""
+    """Device work that completes only when its completion is queried."""
 
     def run(self, stream, work, tensors):
         stream.add(lambda: work() is None)

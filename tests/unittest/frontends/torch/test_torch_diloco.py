@@ -36,7 +36,7 @@ def outer_of(parameters):
 
 
 def reference(world_size, steps, turns, delay, alpha, early=()):
-    """What DiLoCo is by its papers, all ranks in one process.
+    """Compute DiLoCo as its papers define it, all ranks in one process.
 
     :param turns: of each fragment, its parameters' numbers and when it begins (step modulo H)
     :param early: the steps before the first round after which weights become their mean
@@ -332,7 +332,7 @@ def after_a_nan_script(rank, delay):
 
 @pytest.mark.parametrize("delay", [0, 1])
 def test_after_a_nan_training_goes_on(delay):
-    """In all fragments, and with what the inner optimizer remembered."""
+    """Training continues after a NaN, in all fragments, and with the inner optimizer's state."""
     returned(run_ranks(after_a_nan_script, 2, delay))
 
 
@@ -470,7 +470,7 @@ def preset_script(rank, name, given):
 )
 def test_presets_are_what_the_papers_had(name, given):
     (first, uncompressed), (second, _) = returned(run_ranks(preset_script, 2, name, given))
-    assert first == second or name == "streaming"  # whose ranks keep half of their own weights
+    assert first == second or name == "streaming"  # whose ranks keep half of their local weights
     assert (uncompressed < 100) == (name == "sparseloco")  # all but the last layer's bias
 
 

@@ -195,7 +195,7 @@ def test_another_network_gets_another_choice(before, after):
 
 
 def in_a_group(rank):
-    """What is said where the group is one rank of each site."""
+    """Return the messages where the group is one rank of each site."""
     import torch.distributed as dist
 
     groups = [dist.new_group([site]) for site in range(2)]

@@ -1,4 +1,4 @@
-"""Elastic training: workers die, are silent, join; the others go on and lose nothing."""
+"""Elastic training: workers die, are silent, join; the remaining ones continue and lose nothing."""
 
 import contextlib
 import ipaddress
@@ -105,7 +105,8 @@ def test_the_others_go_on_at_once(job, compression, victim):
 
 @pytest.mark.slow
 def test_no_step_is_lost_or_made_twice(job):
-    """As all batches are those of undisturbed training, so are the weights but for rounding."""
+    """No step is lost or made twice: all batches are those of undisturbed training, and so are the
+    weights but for rounding."""
     with job(2, compression="none", seeded=True) as undisturbed:
         expected = end(undisturbed, range(2))[0]
     with job(4, compression="none", seeded=True, env={"DIES": "1@15 3@30"}) as running:
@@ -208,8 +209,9 @@ def test_views_that_are_over_leave_nothing_behind():
 
 
 def test_a_step_whose_result_was_not_copied_is_put_back(monkeypatch):
-    """Whoever alone had completed it died before the others had copied its weights. While a member
-    may have completed it, that waits: also one that has done so since it agreed to the view."""
+    """A step whose result was not copied is rolled back: the only worker that had completed it died
+    before other workers had copied its weights. While a worker may have completed it, the rollback
+    waits, also for one that has done so since it agreed to the view."""
     from hipress.elastic.training import loop
     from hipress.elastic.training.session import Session
     from hipress.torch.elastic import carried

@@ -83,7 +83,7 @@ def test_on_a_slow_link_all_have_one_codec(job, kind):
 
 
 def replaced(rank):
-    """A codec is replaced in a step that is put back: its residual goes with the next try."""
+    """Replace a codec in a step that is rolled back: its residual is sent with the next try."""
     from dataclasses import replace
 
     from hipress.torch.elastic.carried import Carried

@@ -1,4 +1,4 @@
-"""DiLoCo in elastic jobs: rounds of steps, of which workers that die or join cost nobody any."""
+"""DiLoCo in elastic jobs: workers that die or join cost the remaining ones no outer step."""
 
 import copy
 import os
@@ -43,11 +43,11 @@ def batch_of(slot, step):
 
 
 class Alone:
-    """What an elastic job without compression does, in one process. It is exact if 1, 2 or 4
+    """Reference of an elastic job without compression, in one process. It is exact if 1, 2 or 4
     workers train in a round: 1/3 is not.
 
-    :param delay: steps that are made until a round's result is taken
-    :param alpha: the share of a worker's own weights that stays then
+    :param delay: steps that are made until an outer step's result is taken
+    :param alpha: the share of a worker's local weights that stays then
     """
 
     def __init__(self, delay=0, alpha=0.0):
@@ -156,7 +156,8 @@ def test_what_the_others_trained_is_all_that_counts(job, when):
 
 @pytest.mark.slow
 def test_residuals_are_those_of_before(job):
-    """Whether the others had begun to send when a worker died does not matter."""
+    """Residuals are those from before a failed outer step, whether or not workers had begun to send
+    when one died."""
     early = {0: ("wait", 3), 1: 2 * H + 2, 2: ("wait", 3)}
     found = []
     for faults in (early, {1: ("die", 3)}):

@@ -73,7 +73,7 @@ def gives_up(rank):
     if rank == 3:
         synchronizer.engine.fail(MemoryError("no more memory for 'worker 1.bias'"), "bucket 7")
     first, _ = caught(synchronizer)
-    after = start_on(group)  # both begin anew
+    after = start_on(group)  # both start again
     assert after.engine is not synchronizer.engine
     step(after)
     return first
@@ -208,7 +208,7 @@ def shares_memory(rank):
     from hipress.torch.start import start
     from hipress.torch.synchronizer import Synchronizer
 
-    sizes = [*[30_000] * 8, 50_000]  # the last is compressed, and the others travel together
+    sizes = [*[30_000] * 8, 50_000]  # the last is compressed, and the first ones travel together
     named = [(f"g{i}", torch.nn.Parameter(torch.zeros(size))) for i, size in enumerate(sizes)]
     settings, engine = start(
         lambda: Settings("onebit", min_size=40_000), dist.group.WORLD, named, timeout=60

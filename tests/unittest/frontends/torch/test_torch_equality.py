@@ -78,7 +78,8 @@ def reference(graph, codecs, world_size, name):
 
 
 def cases(world_size):
-    """All for the hook's two main topologies; for the others, dtypes in turns, to save time."""
+    """Return all cases for the hook's two main topologies; the other topologies take dtypes in
+    turns, to save time."""
     for number, (topology, type) in enumerate(itertools.product(TOPOLOGIES, CODECS)):
         for dtype in DTYPES:
             turn = (number + world_size) % len(DTYPES)
@@ -129,7 +130,7 @@ def on_group(engine, rank, graphs, type, dtype, sizes=SIZES):
         flat = torch.cat([gradient(rank, step, n, dtype) for n in sizes])
         run(bucket, flat)
         sha.update(flat.view(torch.uint8).numpy())
-    if rank == engine.world_size - 1:  # what is wrong with a rank's bucket is told to all
+    if rank == engine.world_size - 1:  # an error of a rank's bucket is reported to all
         flat[-1] = float("nan")
     run(bucket, flat)
     assert bool(torch.isnan(flat).all())
@@ -223,6 +224,6 @@ def test_gradients_in_many_partitions_too():
 
 
 def test_the_list_of_codecs_is_complete():
-    # Not hipress.codecs(): other tests load algorithms of their own.
+    # Not hipress.codecs(): other tests load additional algorithms.
     specs = Path(compiler.__file__).parent / "specs"
     assert set(CODECS) == {"none"} | {path.stem for path in specs.glob("*.cll")}

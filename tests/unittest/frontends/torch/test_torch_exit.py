@@ -1,4 +1,4 @@
-"""A process whose last gradients have just arrived ends in peace."""
+"""Exit of a process whose last gradients have just arrived: it ends without an error."""
 
 from __future__ import annotations
 

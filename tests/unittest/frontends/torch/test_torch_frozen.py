@@ -96,8 +96,8 @@ def test_a_layer_that_is_frozen_in_diloco_becomes_the_ranks_mean_and_stays_so():
 
 
 def unfrozen_in_diloco(rank, leaves):
-    """What is trained besides what was given from the start is each rank's own; what is trained
-    later is refused, also when the context begins anew."""
+    """Parameters that are trained in addition to the initial ones stay local to each rank. Those
+    trained later are refused, also when the context starts again."""
     net, own = network(), torch.nn.Linear(5, 5)
     require(net[0], False)
     inner = torch.optim.SGD([*net.parameters(), *own.parameters()], lr=0.01)

@@ -102,7 +102,8 @@ def test_the_same_job_goes_on_with_other_layers_frozen(kind):
 
 
 def chooses(rank):
-    """What is frozen is not measured; vectors go as they are when they are unfrozen, too."""
+    """Frozen parameters are not measured; vectors are sent uncompressed, also once they are
+    unfrozen."""
     from hipress.torch.autotune import frontend
     from known_times import measure
 

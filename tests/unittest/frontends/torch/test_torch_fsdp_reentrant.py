@@ -16,7 +16,7 @@ WIDTH, BLOCKS, MIN_SIZE = 24, 3, 100
 
 @dataclasses.dataclass
 class Output:
-    """What a model may return in the place of a tensor."""
+    """Output that a model may return in the place of a tensor."""
 
     values: torch.Tensor
 
@@ -109,7 +109,7 @@ def test_accumulated_gradients_are_one_step():
 
 
 def ways(rank):
-    """What a model returns, and a model that is checkpointed as a whole."""
+    """Try all kinds of model outputs, and a model that is checkpointed as a whole."""
     from torch.utils.checkpoint import checkpoint
 
     model, compression, seen = made()
@@ -137,7 +137,7 @@ def test_whatever_the_model_returns():
 
 
 def retries(rank):
-    """An error in a checkpoint's backward pass, when others are over, makes no step of it."""
+    """An error in a checkpoint's backward pass, after others have finished, makes no step of it."""
     model, compression, seen = made(warmup_steps=1)
     hook = model.first.register_forward_hook(lambda module, given, out: Fails.apply(out))
     with pytest.raises(ArithmeticError):

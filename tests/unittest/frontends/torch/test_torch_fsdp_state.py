@@ -33,7 +33,7 @@ class Model(torch.nn.Module):
 
 
 def job(kind, type, params, frozen=()):
-    """A model that is synchronised in this way, on the first ranks; None on the others.
+    """Return a model that is synchronized in this way on the first ranks, and None on other ranks.
 
     :param frozen: layers that are unfrozen after the call
     """

@@ -1,4 +1,4 @@
-"""Where Hugging Face's Trainer resumes from, and where it saves, there the residuals are, too."""
+"""Residuals in the checkpoints that Hugging Face's Trainer saves and resumes from."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def test_a_checkpoint_of_another_folder_has_its_own_residuals(tmp_path):
 
 
 def again(rank, folder, cases):
-    """Trains, resumes in the same process, from a checkpoint without residuals, too; and what a
-    process of its own that resumes from that has."""
+    """Train, then resume in the same process, also from a checkpoint without residuals. Return also
+    the state of a separate process that resumes from that one."""
     found = []
     for number, (type, settings) in enumerate(cases):
         here = folder / str(number)

@@ -245,7 +245,7 @@ def skips(rank, world_size, name, bad, ranks, dtype, average):
         ("b", float("inf"), [1], "bfloat16", True),
         ("bias", float("nan"), [2], "float32", True),
         ("bias", 2e38, [0, 1], "float32", True),  # only their sum is too large
-        ("narrow", float("inf"), [1], "float32", True),  # which goes uncompressed, as it lies
+        ("narrow", float("inf"), [1], "float32", True),  # which is sent uncompressed, in place
         ("c", 60000.0, [0, 1], "float16", False),  # only the result is
     ],
 )

@@ -1,4 +1,4 @@
-"""DDP's own modes, and optimizers and hooks in the backward pass: work as ever, or refused."""
+"""DDP's modes, and optimizers and hooks in the backward pass: supported as usual, or refused."""
 
 import pytest
 
@@ -68,7 +68,7 @@ def test_what_has_a_hook_of_ddps_own_is_refused():
 
 
 def refusals_of_streams(rank):
-    """As above, in the modes that need a torch.Stream()."""
+    """Check the refusals of the modes that need a torch.Stream()."""
     from torch.distributed.optim import _apply_optimizer_in_backward
     from torch.nn.parallel import DistributedDataParallel
     from torch.nn.parallel.distributed import _MixedPrecision
@@ -200,7 +200,7 @@ def test_users_hooks_on_gradients(where):
 
 
 def stepped(rank, where):
-    """Every parameter has an optimizer of its own, in the backward pass."""
+    """Every parameter has a separate optimizer in the backward pass."""
 
     def hook(parameter):
         optimizer = torch.optim.SGD([parameter], lr=0.01)

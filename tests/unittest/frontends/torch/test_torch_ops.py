@@ -170,7 +170,8 @@ def test_bad_calls_are_one_sentence():
 
 
 def test_threads_share_an_operator():
-    """One codec object serves all threads; each has states of its own."""
+    """Threads share an operator: one codec object serves all of them, and each has separate
+    states."""
     results = {}
 
     def work(seed: int) -> None:

@@ -178,7 +178,7 @@ def said(what):
 
 
 def twice(rank):
-    """What would train with gradients that are no averages, or not of this step, is refused."""
+    """Steps with gradients that are not averaged, or are of another step, are refused."""
     model, other = network(), network()
     refused = distributed(other)
     loss_of(other, rank, 0).backward()
@@ -203,8 +203,8 @@ def test_gradients_that_are_on_their_way_get_no_others():
 
 
 def clipped(rank):
-    """A gradient that alone is a bucket is sent as it lies: the other rank may refuse what changes
-    meanwhile, and that ends the job."""
+    """A gradient that is alone in a bucket is sent without a copy. The other rank may refuse one
+    that changes meanwhile, and that ends the job."""
     os.environ["HIPRESS_SHARED_MEMORY"] = "off"
     torch.manual_seed(0)
     model = torch.nn.Linear(256, 1 << 16)
@@ -350,7 +350,7 @@ def test_parameters_that_are_frozen_added_or_named_twice():
 
 
 def mistaken(rank):
-    """What scripts give in place of names with values, or of seconds."""
+    """Mistaken arguments in place of names with values, or of seconds, are refused."""
     import datetime
 
     import hipress.torch as hvd

@@ -42,7 +42,7 @@ def two_layers():
 
 
 def unfreezes(rank):
-    """Made anew, as the sentence says, when a layer is unfrozen."""
+    """An optimizer is created again, as the message says, when a layer is unfrozen."""
     model = two_layers()
     model[0].requires_grad_(False)
     old = make(model)
@@ -112,8 +112,8 @@ def test_it_waits_for_gradients_that_are_on_their_way():
 
 
 def probed(rank):
-    """PyTorch's state_dict functions make an optimizer's state by a step of their own, before the
-    first one or on one rank only: nothing is averaged in it, no residual is sent."""
+    """PyTorch's state_dict functions create an optimizer's state with a step before the first one
+    or on one rank only: it averages nothing, and sends no residual."""
     from torch.distributed.checkpoint.state_dict import (
         get_optimizer_state_dict,
         set_optimizer_state_dict,
@@ -156,7 +156,8 @@ def test_a_step_that_only_makes_the_optimizers_state_is_none_of_the_compression(
 
 
 def given_by_hand(rank):
-    """As torch.func computes them, and a schedule begins with a learning rate of 0."""
+    """Gradients are given by hand, as torch.func computes them; a schedule begins with a learning
+    rate of 0."""
     import hipress.torch
 
     model = torch.nn.Linear(4, 3, bias=False)
@@ -191,7 +192,8 @@ def test_a_sparse_gradient_is_refused_in_a_sentence():
 
 
 def float32_gradients(rank):
-    """Of bfloat16 weights, one of which is unused on one rank; and then others, which are said."""
+    """Train with float32 gradients of bfloat16 weights, one of which is unused on one rank; and
+    then with other dtypes, which are reported."""
     model = torch.nn.Sequential(torch.nn.Linear(8, 6), torch.nn.Linear(6, 4)).bfloat16()
     for parameter in model.parameters():
         parameter.grad_dtype = torch.float32
@@ -218,8 +220,8 @@ def test_gradients_may_be_of_another_dtype_than_their_parameters():
 
 
 def left(state):
-    """What a rank has not sent of each gradient, in units of the ranks' mean: a number that tells
-    elements apart."""
+    """Return what a rank has not sent of each gradient, in units of the ranks' mean: a number that
+    tells elements apart."""
     found = {}
     for key, kind in state.items():
         if key.endswith("/kind"):

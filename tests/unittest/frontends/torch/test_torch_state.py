@@ -167,7 +167,8 @@ HOSTS_OF_TWO = {"ratio": 0.1, "devices_per_host": 2}
     ],
 )
 def test_another_topology_needs_a_ranks_own_state_only(before, after, own):
-    """As where ranks choose the topology, and choose another after a restart."""
+    """Another topology needs only a rank's own state, as where ranks choose the topology, and
+    choose another after a restart."""
     (topology, params), (other, others_params) = before, after
     left = returned(run_ranks(leave, 4, "topk", params, topology))
     rest = sum(gradient_of(rank) for rank in range(4)).numpy() / 4 - left[0][1]
@@ -274,7 +275,7 @@ def freezes_a_large_one(rank, folder):
     train(ddp, rank, range(1, 2))
     assert not compression.error_feedback.to_reshard and compression.step == 2
 
-    # Where it is trained but no longer compressed, it stays in the state.
+    # Where it is trained but not compressed, it stays in the state.
     said.clear()
     ddp, compression = wrap(network(), "onebit", min_size=10_000)
     hipress.torch.load_checkpoint(compression, folder)

@@ -4,12 +4,12 @@ from harness.torch_ranks import returned, run_ranks, torch
 
 
 def numbers(*shape, rank):
-    """The first rank's are 0, 1, 2, ...; the others' are 100 more."""
+    """Return numbers: the first rank's are 0, 1, 2, ...; those of other ranks are 100 more."""
     return torch.arange(float(torch.Size(shape).numel())).view(shape) + 100 * rank
 
 
 def tensors(rank):
-    """Tensors whose memory differs between ranks, by name, and what is beside a view."""
+    """Return tensors whose memory differs between ranks, by name, and what is next to a view."""
     base = numbers(6, 4, rank=rank)
     turned, images = numbers(2, 3, rank=rank).t(), numbers(1, 4, 2, 2, rank=rank)
     if rank == 0:
