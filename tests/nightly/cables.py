@@ -48,7 +48,7 @@ def train(network: netns.ShapedNetwork, size: int, heartbeat: dict[str, str]) ->
 
 
 def cut(seconds: float, dice: random.Random, rate: str | None = "1gbit") -> str:
-    """Cuts a worker's or the server's cable for so long; returns what went wrong."""
+    """Cut a worker's or the server's cable for the given time; return what went wrong."""
     node = dice.choice([0, 1, 2])
     with netns.ShapedNetwork(3, rate=rate, verify=False) as network:
         with train(network, dice.choice([1_000, 250_000]), {}) as job:
@@ -66,7 +66,7 @@ def cut(seconds: float, dice: random.Random, rate: str | None = "1gbit") -> str:
 
 
 def stop_scheduler(dice: random.Random, rate: str = "20mbit", heartbeat_ms: int = 3500) -> str:
-    """Stops the scheduler under load; returns what went wrong."""
+    """Stop the scheduler under load; return what went wrong."""
     with netns.ShapedNetwork(3, rate=rate, verify=False) as network:
         with train(network, 400_000, {"HIPRESS_HEARTBEAT_TIMEOUT_MS": str(heartbeat_ms)}) as job:
             time.sleep(dice.uniform(0, 1))

@@ -53,7 +53,7 @@ class Job:
 
     @classmethod
     def draw(cls, dice: random.Random) -> Job:
-        """A random one."""
+        """Draw a random job."""
         workers = dice.randint(2, 5)
         servers = dice.choice([0, 1, 2, 3])
         victims = ["scheduler", *(f"worker {i}" for i in range(workers))]
@@ -103,7 +103,7 @@ class Job:
         return Cluster(WORKER, self.workers, self.servers, env=env, server_command=SERVER)
 
     def play(self) -> list[str]:
-        """Runs it; returns what was wrong."""
+        """Run the job; return what was wrong."""
         with contextlib.ExitStack() as stack:
             beside = None
             if self.neighbour:

@@ -59,7 +59,7 @@ exec ip netns exec {prefix}$((${{1##*.}} - 1)) sh -c "$2"
 
 
 class Hang(Exception):
-    """Something did not come in time; the message says what."""
+    """Event that did not come in time; the message says which."""
 
 
 class Chaos:
@@ -87,7 +87,7 @@ class Chaos:
         self.slots = range(len(logs.events))
 
     def wait(self, condition: Callable[[], bool], what: str, seconds: float | None = None) -> None:
-        """Reads the logs until the condition holds.
+        """Read the logs until the condition holds.
 
         Raises:
             Hang: it does not within `seconds` (default: the deadline).
@@ -103,7 +103,7 @@ class Chaos:
             time.sleep(0.05)
 
     def inflict(self, kind: str) -> Fault:
-        """One fault, and what follows, to the end of recovery.
+        """Inflict one fault, and follow it to the end of recovery.
 
         Raises:
             Hang: a survivor does not train on, or a victim does not come back.
@@ -227,14 +227,14 @@ class Chaos:
 
 
 def send(pid: int, number: int) -> None:
-    """Signals a process that may have ended."""
+    """Signal a process that may have ended."""
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, number)
 
 
 @contextlib.contextmanager
 def started(args: argparse.Namespace, folder: Path) -> Iterator[Chaos]:
-    """A running job, of which nothing is left in the end."""
+    """Yield a running job, of which nothing is left in the end."""
     with contextlib.ExitStack() as stack:
         network, address = None, "127.0.0.1"
         arguments = [
@@ -286,7 +286,7 @@ def started(args: argparse.Namespace, folder: Path) -> Iterator[Chaos]:
 
 
 def play(chaos: Chaos, args: argparse.Namespace) -> list[str]:
-    """Starts training, inflicts the faults; returns what made an end of it."""
+    """Start training and inflict the faults; return the error that ended it."""
 
     def trains() -> bool:
         if chaos.launch.process.poll() is not None:
@@ -316,7 +316,7 @@ HEAD = COLUMNS.format(
 
 
 def line(number: int, fault: Fault) -> str:
-    """A fault as a line of the table."""
+    """Return a fault as a line of the table."""
 
     def seconds(value: float | None) -> str:
         return "-" if value is None else f"{value:.2f}"
@@ -359,7 +359,7 @@ def summary(chaos: Chaos, wrong: list[str]) -> dict[str, object]:
 
 
 def parse() -> argparse.Namespace:
-    """The command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add = parser.add_argument
     add("--workers", type=int, default=4)

@@ -33,7 +33,7 @@ from hipress.topology import topologies
 WORKER = Path(__file__).with_name("mxnet_worker.py")
 TIMEOUT = 60
 DEADLINE = TIMEOUT + 40
-"""Seconds from the signal: the end of waiting for a process or its push, the launcher's patience
+"""Seconds from the signal. They cover the wait for a process or its push, the launcher's patience
 with survivors, and room for a slow machine."""
 CLEAN_UP = 10.0
 """Seconds in which nothing must be left of a job whose launcher was killed."""
@@ -65,7 +65,7 @@ class Job:
 
     @classmethod
     def draw(cls, dice: random.Random) -> Job:
-        """A random one."""
+        """Draw a random job."""
         workers, servers = dice.randint(2, 3), dice.choice([0, 1, 1, 2])
         program = dice.choice(["arrays", "arrays", "trainer", "module", "sparse"])
         if program == "sparse":
@@ -145,7 +145,7 @@ class Job:
         return f"{self.workers} workers {' '.join(self.arguments)} {picked}; {event}"
 
     def play(self) -> list[str]:
-        """Runs it; returns what was wrong."""
+        """Run the job; return what was wrong."""
         with tempfile.TemporaryDirectory(prefix="hipress-chaos-") as name:
             log, scratch = Path(name, "log"), Path(name, "scratch")
             scratch.mkdir()
@@ -172,7 +172,7 @@ class Job:
             return [f"{each}\n{log.read_text(errors='replace')[-12000:]}" for each in wrong[:1]]
 
     def _disturb(self, launch: Launch, log: Path) -> bool | None:
-        """Sends the signal; returns whether it met a process, None if there was none to meet."""
+        """Send the signal; return whether it met a process, or None if there was none to meet."""
         strike = self.strike
         if strike.victim == "nobody":
             return False
@@ -200,7 +200,7 @@ class Job:
         return False
 
     def _watch(self, launch: Launch, log: Path) -> set[str]:
-        """Waits for the launcher's end; returns the files in shared memory that its job used."""
+        """Wait for the launcher's end; return the files in shared memory that its job used."""
         quiet = self.strike.victim == "nobody"  # then its start is in this time, too
         deadline, written, shared = time.monotonic() + DEADLINE * (3 if quiet else 1), 0, set()
         while time.monotonic() < deadline:
@@ -269,7 +269,7 @@ class Job:
 
 
 def processes(launch: Launch) -> dict[str, int]:
-    """A running job's processes by name."""
+    """Return a running job's processes by name."""
     environments, pids = {}, marked(launch.mark)
     # Read later: a process that is not in this table has ended.
     parents = process_table.parents()

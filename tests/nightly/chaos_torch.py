@@ -44,11 +44,11 @@ class Job:
     after: float
     """Seconds from then to the signal."""
     pause: float
-    """Seconds after which a rank that was stopped goes on; 0: it does not."""
+    """Seconds after which a stopped rank continues; 0: it does not."""
 
     @classmethod
     def draw(cls, dice: random.Random) -> Job:
-        """A random one."""
+        """Draw a random job."""
         ranks = dice.randint(2, 4)
         settings = {
             "width": dice.choice([32, 200, 700]),
@@ -85,7 +85,7 @@ class Job:
         )
 
     def play(self) -> list[str]:
-        """Runs it; returns what was wrong."""
+        """Run the job; return what was wrong."""
         env = base_environment({"CHAOS": json.dumps(self.settings), "TIMEOUT": str(TIMEOUT)})
         with TorchJob([sys.executable, str(RANK)], self.ranks, env) as job:
             wrong = self._disturb(job)
@@ -144,8 +144,8 @@ class Job:
 
     @staticmethod
     def _alone(session: int) -> bool:
-        """Whether all of a session's processes end; a data loader's workers look for their parent
-        every five seconds."""
+        """Return whether all of a session's processes end. A data loader's workers look for their
+        parent every five seconds."""
         deadline = time.monotonic() + 10
         while time.monotonic() < deadline:
             try:

@@ -18,11 +18,11 @@ from pathlib import Path
 
 Event = dict[str, object]
 ALL_STAY = ("pause", "supervisor")
-"""The kinds of faults after which no worker leaves."""
+"""Kinds of faults after which no worker leaves."""
 
 
 class Logs:
-    """The events of all slots, in the order written; `read` brings them up to date."""
+    """Events of all slots, in the order written; `read` brings them up to date."""
 
     def __init__(self, folder: Path, slots: int) -> None:
         self._files = [folder / f"worker-{slot}.jsonl" for slot in range(slots)]
@@ -32,7 +32,7 @@ class Logs:
         """Lines that a kill has cut off."""
 
     def read(self) -> None:
-        """Reads what was written since."""
+        """Read what was written since the last call."""
         for slot, path in enumerate(self._files):
             try:
                 with open(path, "rb") as file:
@@ -52,11 +52,11 @@ class Logs:
                     self.torn += 1
 
     def pid(self, slot: int) -> int | None:
-        """The process id of the slot's last process; None: it has none yet."""
+        """Return the process id of the slot's last process, or None if it has none yet."""
         return self.events[slot][-1]["pid"] if self.events[slot] else None
 
     def last_step(self, slot: int) -> Event | None:
-        """The last completed step of the slot's last process."""
+        """Return the last completed step of the slot's last process."""
         pid = self.pid(slot)
         for event in reversed(self.events[slot]):
             if event["pid"] != pid:
@@ -66,13 +66,13 @@ class Logs:
         return None
 
     def steps(self, slot: int, since: float = 0.0) -> list[Event]:
-        """The slot's completed steps from a time on."""
+        """Return the slot's completed steps from a time on."""
         return [e for e in self.events[slot] if e["event"] == "step" and e["time"] > since]
 
 
 @dataclass
 class Fault:
-    """A fault and what followed. Times are unix seconds."""
+    """Fault and its consequences. Times are unix seconds."""
 
     kind: str
     victims: list[int]
@@ -82,9 +82,9 @@ class Fault:
     pids: dict[int, int] = field(default_factory=dict)
     """Process ids of all slots at that time."""
     epochs: dict[int, int] = field(default_factory=dict)
-    """The epoch of each survivor's last step before `struck`."""
+    """Epoch of each survivor's last step before `struck`."""
     step: int = 0
-    """The last completed step before it."""
+    """Last completed step before the fault."""
     recovered: float | None = None
     """Seconds from the fault until each survivor has completed a step without its victims; where
     all stay, with them."""
@@ -95,11 +95,11 @@ class Fault:
     whole: float | None = None
     """Seconds from the fault until all workers trained again."""
     written_off: float | None = None
-    """The largest part of the residual that was written off until then."""
+    """Largest part of the residual that was discarded until then."""
     wrong: list[str] = field(default_factory=list)
 
     def survivors(self) -> list[int]:
-        """Slots that were not hit."""
+        """Return the slots that were not hit."""
         return [slot for slot in self.pids if slot not in self.victims]
 
     def row(self) -> dict[str, object]:
@@ -110,8 +110,8 @@ class Fault:
 
 
 def first_step_after(logs: Logs, fault: Fault, slot: int) -> Event | None:
-    """The first step that shows that a survivor trains on: in a view that came after the fault, or,
-    where all stay, in any."""
+    """Return the first step that shows that a survivor trains: in a view that came after the fault,
+    or, where all stay, in any view."""
     for event in logs.steps(slot, fault.time):
         if event["epoch"] > fault.epochs[slot]:
             return event
@@ -130,7 +130,8 @@ def steps_done_again(logs: Logs, fault: Fault, slot: int) -> int:
 
 
 def rejoining(logs: Logs, slot: int, old: int) -> float | None:
-    """Seconds from the start of the slot's process to its first step, if it is a new one."""
+    """Return the seconds from the start of the slot's process to its first step, if it is a new
+    one."""
     pid = logs.pid(slot)
     events = [event for event in logs.events[slot] if event["pid"] == pid]
     steps = [event["time"] for event in events if event["event"] == "step"]
@@ -138,7 +139,7 @@ def rejoining(logs: Logs, slot: int, old: int) -> float | None:
 
 
 def trains_whole(logs: Logs, since: float) -> bool:
-    """Whether all slots have completed a step of one view, with all of them in it."""
+    """Return whether all slots have completed a step of one view, with all of them in it."""
     last = [logs.last_step(slot) for slot in range(len(logs.events))]
     if any(event is None or event["time"] <= since for event in last):
         return False
@@ -146,7 +147,7 @@ def trains_whole(logs: Logs, since: float) -> bool:
 
 
 def different_weights(events: Iterable[list[Event]]) -> tuple[int, list[str]]:
-    """Compares the weights among the members of a view, after each step that has digests of them.
+    """Compare the weights among the members of a view, after each step that has digests of them.
 
     Returns:
         how many steps could be compared between two members or more, and what was different.
@@ -207,7 +208,7 @@ def two_lineages(events: Iterable[list[Event]]) -> list[str]:
 
 
 def spread(values: list[float]) -> dict[str, float | None]:
-    """Median and worst."""
+    """Return the median and the worst value."""
     if not values:
         return {"median": None, "worst": None}
     return {"median": statistics.median(values), "worst": max(values)}

@@ -29,7 +29,7 @@ class Strike:
     running: bool
     """Whether that moment is when all workers train, instead of the start of the job."""
     pause: float = 0.0
-    """Seconds after which a process that was stopped goes on; 0: it does not."""
+    """Seconds after which a stopped process continues; 0: it does not."""
 
     def __str__(self) -> str:
         when = "training" if self.running else "starting"
@@ -51,18 +51,18 @@ NAP = 0.03
 
 
 class Job(Protocol):
-    """A job, and what happens to it; str() of it says both in one line."""
+    """Job with its fault; str() of it describes both in one line."""
 
     @classmethod
     def draw(cls, dice: random.Random) -> Job:
-        """A random one."""
+        """Draw a random job."""
 
     def play(self) -> list[str]:
-        """Runs it; returns what was wrong."""
+        """Run the job; return what was wrong."""
 
 
 def main(kind: type[Job], doc: str, jobs: int) -> int:
-    """Plays the jobs that the command line asks for; returns the exit status.
+    """Run the jobs that the command line requests; return the exit status.
 
     Args:
         kind: the class of the jobs.

@@ -41,7 +41,7 @@ ELASTIC = [sys.executable, str(havoc.SCRIPTS / "held_up_torch_elastic.py")]
 
 @contextlib.contextmanager
 def held_up(job: Processes, dice: random.Random) -> Iterator[None]:
-    """Stops a process of a job at a time, for at most 1.5 s, until the end of the block."""
+    """Stop a process of a job at a time, for at most 1.5 s, until the end of the block."""
     over = threading.Event()
 
     def hold_up() -> None:
@@ -77,7 +77,7 @@ class Job:
 
     @classmethod
     def draw(cls, dice: random.Random) -> Job:
-        """A random one."""
+        """Draw a random job."""
         workers = dice.randint(2, 4)
         codec = dice.choice(["none", "onebit", "maxmin", "dgc"])
         settings = {"type": codec, "steps": dice.randint(1, 30)}
@@ -118,7 +118,7 @@ class Job:
         return f"{self.kind}, {self.workers} workers, {self.servers} servers, {told}"
 
     def start(self, env: dict[str, str]) -> Processes:
-        """The job's processes."""
+        """Start the job's processes."""
         if self.kind == "store":
             return Cluster(STORE, self.workers, self.servers, env, base=base_environment())
         if self.kind == "elastic":
@@ -126,7 +126,7 @@ class Job:
         return TorchJob([sys.executable, str(RANK)], self.workers, base_environment(env))
 
     def play(self) -> list[str]:
-        """Runs it; returns what was wrong."""
+        """Run the job; return what was wrong."""
         with self.start({**self.env, "HELD_UP": json.dumps(self.settings)}) as job:
             with held_up(job, self.dice):
                 end = time.monotonic() + self.deadline

@@ -112,7 +112,7 @@ def _refuse_now(world: World, pairs: set[tuple[int, int]], refuses: bool) -> Non
 
 
 def _sides(world: World, rng: random.Random) -> set[tuple[int, int]]:
-    """The pairs of slots from one site to the other."""
+    """Return the pairs of slots from one site to the other."""
     count = len(world.addresses)
     if len(set(world.hosts)) > 1:
         side = {slot for slot in range(count) if world.hosts[slot] == world.hosts[0]}
@@ -122,7 +122,8 @@ def _sides(world: World, rng: random.Random) -> set[tuple[int, int]]:
 
 
 def _split_and_kill(world: World, rng: random.Random) -> None:
-    """One side goes on without the other; then all of it die but one, which is still cut off."""
+    """Let one side continue without the other; then all of it die but one, which is still cut
+    off."""
     slots = list(range(len(world.addresses)))
     rng.shuffle(slots)
     size = rng.randint(1, len(slots) - 1)
@@ -166,7 +167,7 @@ def _engine(world: World, rng: random.Random) -> None:
 
 
 def _expel(world: World, rng: random.Random) -> None:
-    """Some wait for a worker that hangs, and ask it to leave; it may come back later."""
+    """Let some workers wait for one that hangs, and ask it to leave; it may come back later."""
     slots = [slot for slot, process in world.live.items() if process.view is not None]
     if len(slots) < 2:
         return
@@ -203,7 +204,7 @@ def _leave(world: World, rng: random.Random) -> None:
 
 
 def _kill_all(world: World, rng: random.Random) -> None:
-    """All die, one soon after the other, and so will those that find the next view, some times."""
+    """Kill all processes, one soon after the other, and sometimes those that find the next view."""
     world.founders_to_kill = rng.randint(0, 3)
     for slot in range(len(world.addresses)):
         world.after(rng.uniform(0, 0.3), world.kill, slot, rng.uniform(0.1, 0.5))
@@ -224,7 +225,7 @@ def run(
     uncounted: bool = False,
     refusals: bool = False,
 ) -> Outcome:
-    """One schedule.
+    """Run one schedule.
 
     :param uncounted: as World's
     :param refusals: gateways refuse connections in most schedules

@@ -57,7 +57,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="module")
 def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
-    """A real one on loopback."""
+    """Provide a real sshd on loopback."""
     server = Sshd(tmp_path_factory.mktemp("sshd"))
     if server.path is None or shutil.which("ssh") is None or shutil.which("ssh-keygen") is None:
         pytest.skip("sshd, ssh or ssh-keygen is not installed (Debian: openssh-server)")

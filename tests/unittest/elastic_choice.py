@@ -1,4 +1,4 @@
-"""Elastic jobs of type "auto" on NumPy arrays: what a program has, and what a job must show."""
+"""Elastic jobs of type "auto" on NumPy arrays: shared code of their programs and tests."""
 
 import os
 import signal
@@ -15,13 +15,13 @@ MS = {
     "maxmin bits=4": 3.0,
     "maxminef bits=4": 20.0,
 }
-"""Milliseconds of gradients by each way; of others 1000."""
+"""Milliseconds of gradients with each method; other methods take 1000."""
 WAYS = {"gradients": "maxminef", "store": "maxminef", "adam": "maxmin", "rounds": "maxmin"}
 """Methods that the fixed measurements choose, by kind of program."""
 
 
 class Pretence:
-    """Has gradients take so many milliseconds in this process, and sees what is measured."""
+    """Fixed times of gradients in this process, and a record of what is measured."""
 
     def __init__(self):
         from hipress.autotune import outer_steps
@@ -59,7 +59,7 @@ class Pretence:
         return MS.get(method.name, 1000.0) / 1e3, elements
 
     def say(self, state, step):
-        """Prints a line of every tenth step, which has been made."""
+        """Print a line about every tenth completed step."""
         if step % 10 == 0 and state.session is not None:
             type = state.session.compression.config.type
             print("step", step, type, "measured", self.measured, flush=True)
@@ -72,7 +72,7 @@ def lines(job, slot):
 
 
 def start(script, kind, **env):
-    """Three workers of a script, which may import this module.
+    """Start three workers of a script, which may import this module.
 
     :param env: further variables
     """

@@ -1,5 +1,5 @@
-"""Elastic jobs whose steps are rounds of H inner steps: faults in their workers, and what their
-journals must show, whatever the framework."""
+"""Elastic jobs whose steps are outer steps of H inner steps: faults in their workers, and checks of
+their journals, for all frameworks."""
 
 import os
 import signal
@@ -28,7 +28,7 @@ def inject(fault, state):
     tried = set()
 
     def is_due(*kinds):
-        """Whether a fault of these kinds is to happen now, for the first time."""
+        """Return whether a fault of these kinds is to happen now, for the first time."""
         found = fault in [(kind, rounds.completed + 1) for kind in kinds] and fault not in tried
         tried.update([fault] * found)
         return found
@@ -98,7 +98,7 @@ def events(job, kind, slots=range(4)):
 
 
 def end(job, slots):
-    """Waits for the workers' end; checks that all made each inner step once, and all weights."""
+    """Wait for the workers' end; check all weights, and that each made every inner step once."""
     job.wait(90)
     for slot in slots:
         assert job.processes[job.present(slot)].returncode == 0, job.report()
@@ -107,7 +107,7 @@ def end(job, slots):
 
 
 def steps_are_made_once(job):
-    """Checks that no process repeats an inner step."""
+    """Check that no process repeats an inner step."""
     steps = {}
     for event in events(job, "step"):
         steps.setdefault(event["pid"], []).append(event["step"])
@@ -116,7 +116,7 @@ def steps_are_made_once(job):
 
 
 def weights_are_equal(job):
-    """The digest after each round; checks that it is the same on all workers."""
+    """Return the digest after each outer step; check that it is the same on all workers."""
     digests = {}
     for event in events(job, "round"):
         digests.setdefault(event["round"], set()).add(event["digest"])
@@ -126,7 +126,7 @@ def weights_are_equal(job):
 
 
 def contributions(job):
-    """(slot, process) of those that trained in each round, by rank."""
+    """Return (slot, process) of those that trained in each outer step, by rank."""
     by_round = {}
     for event in events(job, "round"):
         by_round.setdefault(event["round"], []).append(event)

@@ -147,7 +147,7 @@ class Sums:
 
 
 class Weights(ArrayWeights):
-    """One weight."""
+    """Model with a single weight."""
 
     def shapes(self):
         return {"weight": (3,)}

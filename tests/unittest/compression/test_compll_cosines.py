@@ -1,4 +1,5 @@
-"""`dct` and `idct` of the language: against the cosines' matrix, and in every backend."""
+"""Cosine transforms `dct` and `idct` of the language: against the cosines' matrix, and in every
+backend."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ void Decode(uint8* compressed, float* gradient) {{
 
 
 def matrix(size: int) -> np.ndarray:
-    """float64[size, size] whose row k is the cosine of frequency k, of length 1."""
+    """Return float64[size, size] whose row k is the cosine of frequency k, of length 1."""
     rows = np.cos(np.pi * np.outer(np.arange(size), 2 * np.arange(size) + 1) / (2 * size))
     return rows * np.where(np.arange(size) > 0, np.sqrt(2 / size), np.sqrt(1 / size))[:, None]
 
@@ -53,7 +54,8 @@ def test_coefficients_are_those_of_the_matrix(block):
 
 @pytest.mark.parametrize("size", [2**k for k in range(1, 10)])
 def test_the_table_is_the_same_with_any_mathematical_library(size):
-    """No cosine is within 16 units of a double's last place of where it would round otherwise."""
+    """The table is the same with any mathematical library: no cosine is within 16 units of a
+    double's last place of where it would round otherwise."""
     exact = np.array([math.cos(math.pi * (2 * j + 1) / (4 * size)) for j in range(size)])
     for near in (exact * (1 - 16 * 2.0**-53), exact * (1 + 16 * 2.0**-53)):
         assert same_bits(near.astype(np.float32), table.cosines(size))
@@ -158,7 +160,7 @@ def test_scatter_makes_a_vector():
 
 
 def smooth(n: int) -> np.ndarray:
-    """A gradient whose neighbours are alike."""
+    """Return a gradient whose neighbors are alike."""
     return np.convolve(gradient(n + 31), np.ones(32, np.float32) / 32, "valid")[:n]
 
 
@@ -220,7 +222,8 @@ def test_nan_is_seen_and_finite_elements_wait():
 
 @pytest.mark.slow
 def test_partitions_have_whole_blocks():
-    """A sum over the store has the bits of one encode of each partition."""
+    """Partitions have whole blocks: a sum over the store has the bits of one encode of each
+    partition."""
     made = from_text(SENDS_ALL)
     for block in (16, 1024):
         coder = compiler.Compiled(made, ISAS[0], block=block)

@@ -1,4 +1,4 @@
-"""Generated CUDA against the NumPy interpreter, bit for bit, on a CPU that plays the GPU.
+"""Generated CUDA against the NumPy interpreter, bit for bit, on a CPU that emulates the GPU.
 
 The emulation runs blocks and threads in random order, so that a missing barrier shows. What only a
 GPU can show is in test_compll_gpu.py.
@@ -171,7 +171,7 @@ void Encode(float* gradient, uint8* compressed) {
 
 
 def in_blocks(*values: float) -> np.ndarray:
-    """Zeros but for the first element of each block of 4096."""
+    """Return zeros except for the first element of each block of 4096."""
     x = np.zeros(4096 * len(values) - 5, np.float32)
     x[::4096] = values
     return x
@@ -289,7 +289,7 @@ def decode_guarded(two: HostCoder, data: bytes, n: int, shape: str) -> tuple[np.
 
 
 def hostile(payload: bytes, n: int, generator: np.random.Generator) -> list[bytes]:
-    """The payload cut, extended, with its counts and bytes changed, and noise."""
+    """Return the payload cut, extended, with its counts and bytes changed, and noise."""
     many = [b"", payload[:-1], payload + b"\0", payload[: len(payload) // 2], payload[:3]]
     for count in (0, 1, n, n + 1, 2**31 - 1, 2**31, 2**32 - 1):
         many.append(int(count).to_bytes(4, "little") + payload[4:])
@@ -454,7 +454,7 @@ def test_a_library_that_cannot_be_loaded_is_none(tmp_path):
 
 @pytest.fixture
 def cuda12(monkeypatch, tmp_path):
-    """An installed hipress-cuda12 without code; returns a function that sets its version."""
+    """Provide an installed hipress-cuda12 without code; return a function that sets its version."""
     package = tmp_path / "site" / "hipress_cuda12"
     package.mkdir(parents=True)
     (package / "__init__.py").touch()

@@ -175,7 +175,8 @@ def vectors(loop: ir.Loop, op: str) -> set[str]:
 
 
 def test_what_several_passes_need_is_kept_in_the_residual():
-    """Each later pass of ternary reads x alone; the velocity is written where it was read."""
+    """Intermediate values of several passes are kept in the residual. Each later pass of ternary
+    reads x alone; the velocity is written where it was read."""
     first, second, third = loops(program("ternary").encode)
     assert vectors(first, "load") == {"gradient", "residual", "velocity"}
     assert vectors(first, "store") == {"residual", "velocity"}
@@ -249,7 +250,8 @@ void Encode(float* g, uint8* c) {
 
 @pytest.mark.parametrize("text", [READ_AGAIN, NEIGHBOURS % "residual", NEIGHBOURS % "old"])
 def test_passes_know_what_a_state_holds_when_it_is_read(text):
-    """An optional state after it was written, and a state's other elements before it is."""
+    """Passes know what a state holds when it is read: an optional state after it was written, and a
+    state's other elements before it is."""
     for params in [{"decay": 0.0}, {"decay": 0.5}] if "decay" in text else [{}]:
         states: list[dict] = [{}, {}]
         coders = [

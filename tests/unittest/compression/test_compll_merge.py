@@ -12,7 +12,7 @@ from host_coder import HostCoder
 
 
 def test_levels_of_many_payloads_are_added_as_integers():
-    """0.1 + 0.1 + 0.1 in float32 is not 3 * 0.1: the definition of the merge shows."""
+    """Levels of many payloads are added as integers: 0.1 + 0.1 + 0.1 in float32 is not 3 * 0.1."""
     x = np.full(100, 1, np.float32)
     for name, params in (
         ("tbq", {"threshold": 0.1}),

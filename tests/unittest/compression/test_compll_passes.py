@@ -1,4 +1,5 @@
-"""The passes change no bit of what a text says, and `compll check` would see it if they did."""
+"""Compiler passes, which keep every bit of a program's results; `compll check` would find a
+difference."""
 
 from __future__ import annotations
 
@@ -47,7 +48,7 @@ void Encode(float* gradient, uint8* compressed) {
 
 
 def assert_agree(coders: list, inputs: list[np.ndarray]) -> None:
-    """Payloads and states of coders over some steps."""
+    """Check that payloads and states of coders agree over some steps."""
     states: list[dict] = [{} for _ in coders]
     for step, x in enumerate(inputs):
         payloads = [coder.encode(x, has, step) for coder, has in zip(coders, states)]

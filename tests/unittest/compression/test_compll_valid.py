@@ -1,4 +1,4 @@
-"""Whatever the language allows compiles, to the interpreter's bits; the rest is a sentence."""
+"""Valid programs compile to the interpreter's bits; invalid ones are refused with one sentence."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def by_hand(x: np.ndarray, least: float = 1.0) -> bytes:
 
 
 def inputs(n: int) -> list[np.ndarray]:
-    """Gradients of which about a third, all, nearly all, none and few reach 1."""
+    """Return gradients of which about a third, all, nearly all, none and few reach 1."""
     whole = np.copysign(np.float32(2), gradient(n))
     most, few = whole.copy(), np.zeros(n, np.float32)
     most[::61] = 0

@@ -40,7 +40,8 @@ WORKER = SCRIPTS / "entropy.py"
 
 
 def unpacked(payload: bytes) -> bytes:
-    """The codec's own payload, by the definitions in entropy.h and rans.h."""
+    """Return the codec's payload before the entropy stage, by the definitions in entropy.h and
+    rans.h."""
     if payload[0] == 0:
         return payload[1:]
     left = int.from_bytes(payload[1:5], "little")

@@ -18,7 +18,7 @@ SOURCE = 'extern "C" int answer() { return 42; }'
 
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
-    """An empty folder for the cache, not made yet."""
+    """Return a folder for the cache that does not exist yet."""
     monkeypatch.setenv("HIPRESS_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
 

@@ -1,4 +1,5 @@
-"""A hang can be debugged: dumps on a signal and after a timeout, and `hipress debug` reads them."""
+"""Debugging a hang: dumps on a signal and after a timeout, and `hipress debug`, which reads
+them."""
 
 from __future__ import annotations
 
@@ -43,8 +44,8 @@ def wait_for_dumps(folder: Path, count: int, timeout: float = 20) -> list[Path]:
 def asked_until(
     cluster: Cluster, folder: Path, count: int, text: str
 ) -> subprocess.CompletedProcess:
-    """Asks all for dumps until what `hipress debug` says of them holds a text, a regular
-    expression: it takes time until others know of a call. Returns what it says at the end."""
+    """Request dumps until the output of `hipress debug` matches a regular expression, and return
+    it. It takes time until other processes know of a call."""
     end = time.monotonic() + 40
     while True:
         for path in folder.glob("*.json") if folder.is_dir() else ():
@@ -75,7 +76,7 @@ def ask_now(folder: Path) -> subprocess.CompletedProcess:
 
 
 def hanging(folder: Path, servers: int, late: int, **env: str) -> Cluster:
-    """A job of three workers, one of which does not push two of three keys."""
+    """Start a job of three workers, one of which does not push two of three keys."""
     topology = {} if servers else {"HIPRESS_TOPOLOGY": "ring"}
     variables = {"HIPRESS_DEBUG_DIR": str(folder), "LATE": str(late), **topology, **env}
     cluster = Cluster(WORKER, workers=3, servers=servers, env=variables)

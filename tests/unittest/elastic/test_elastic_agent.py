@@ -1,4 +1,4 @@
-"""Agents of an elastic job on loopback: processes that are killed and stopped, strangers, notes."""
+"""Agents of an elastic job on loopback: killed and stopped processes, strangers, notes."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _free_ports(count: int) -> list[int]:
 
 
 class Job:
-    """Worker processes, by slot, and what they print."""
+    """Worker processes by slot, and their output."""
 
     def __init__(self, slots: int, min_members: int, silence_ms: int) -> None:
         ports = _free_ports(slots)
@@ -93,7 +93,7 @@ class Job:
         return time.time()
 
     def wait(self, slot: int, right: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-        """The first thing that a worker says which is right."""
+        """Return the first output of a worker that satisfies the condition."""
         deadline = time.monotonic() + PATIENCE
         seen = []
         while True:
@@ -196,7 +196,7 @@ Start = Callable[..., Agent]
 
 @pytest.fixture
 def start() -> Iterator[Start]:
-    """Starts agents of one job in this process."""
+    """Start agents of one job in this process."""
     ports = _free_ports(3)
     agents: list[Agent] = []
 
@@ -664,7 +664,7 @@ def test_idle_strangers_do_not_keep_a_newcomer_out(
 
 
 class _Pipe:
-    """A writer whose bytes are kept."""
+    """Writer that keeps its bytes."""
 
     def __init__(self) -> None:
         self.data = b""

@@ -19,7 +19,7 @@ pytest.importorskip("torch")
 
 @pytest.fixture
 def start(tmp_path):
-    """Starts a job of elastic_training.py, whose dumps are in tmp_path / "dumps"."""
+    """Start a job of elastic_training.py, whose dumps are in tmp_path / "dumps"."""
     program, jobs = command(), []
 
     def make(workers, **options):
@@ -33,8 +33,8 @@ def start(tmp_path):
 
 
 def ask(job, slots, folder, text, timeout=40):
-    """Has processes write dumps until `hipress debug` says a text of them, as a regular expression:
-    what it says comes about some time after what the caller has done. Returns all it says."""
+    """Request dumps until the output of `hipress debug` matches a regular expression, and return
+    it. The output follows the caller's actions after some time."""
     end = time.monotonic() + timeout
     while True:
         asked = time.time()
@@ -121,7 +121,7 @@ def test_a_process_whose_interpreter_is_held_says_so_too(start, tmp_path):
 
 
 def dump(folder, slot, members, time_=0.0, age=0.1, **status):
-    """Writes an agent's dump, of a member of view 3 that has completed step 7."""
+    """Write an agent's dump, of a member of view 3 that has completed step 7."""
     seats = [{"id": f"id {s}", "slot": s, "address": f"h:{s}"} for s in members]
     known = {
         "id": f"id {slot}",

@@ -1,4 +1,4 @@
-"""The judge of tests/nightly/chaos_elastic.py: what logs say about a fault."""
+"""Analysis of logs by tests/nightly/chaos_elastic.py: what they say about a fault."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_different_weights_are_found(tmp_path):
 
 
 def _steps(slot, rank, epoch, times):
-    """Events of a worker's steps in one view."""
+    """Return the events of a worker's steps in one view."""
     return [
         {
             "event": "step",

@@ -1,4 +1,4 @@
-"""The membership protocol: random schedules, and what rules of it are for."""
+"""The membership protocol: random schedules, and the purpose of its rules."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_half_of_the_members_need_rank_0() -> None:
 
 
 def _member_of_three() -> Membership:
-    """Slot 2's process, in a view of slots 0, 1 and 2; slot 3 is free."""
+    """Return slot 2's process, in a view of slots 0, 1 and 2; slot 3 is free."""
     machine = Membership(MEMBERS[2], ADDRESSES, 1, 0.0)
     view = View(1, MEMBERS[:3], 5, "id0")
     machine.step, machine.clean = 5, True

@@ -23,7 +23,7 @@ pytest.importorskip("torch")
 
 @pytest.fixture
 def job():
-    """Starts a job in which a slot's worker stops in view 1, if not in another one."""
+    """Start a job in which a slot's worker stops in view 1, or in the given one."""
     jobs = []
 
     def start(slot, workers=3, steps=100_000, **env):

@@ -1,4 +1,4 @@
-"""Sums in NumPy arrays whose compression is replaced: what was left out still arrives."""
+"""Sums in NumPy arrays whose compression is replaced: the residual still arrives."""
 
 import numpy as np
 
@@ -23,7 +23,7 @@ def gradient(step, rank):
 
 
 def make_step(sums, step, rank):
-    """A step's sums, one gradient after the other."""
+    """Make a step's sums, one gradient after the other."""
     sums.begin_transaction()
     sums.begin_step()
     (of,) = sums.buckets

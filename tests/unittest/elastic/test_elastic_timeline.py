@@ -53,7 +53,7 @@ def test_views_have_files_of_their_own_and_a_failure_loses_none(tmp_path):
 
 
 def timeline(path, job, begin_us, node, spans, view=2):
-    """Writes a file of one node with gradients (begin, duration) in microseconds."""
+    """Write a file of one node with gradients (begin, duration) in microseconds."""
     rows = [
         {
             "ph": "X",

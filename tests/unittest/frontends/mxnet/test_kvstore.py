@@ -51,7 +51,7 @@ def test_ends_of_operations_reach_whoever_waits_one_by_one_or_together():
 
 
 def run(script: Path, **options):
-    """Runs a script on every worker and checks that all reach the end."""
+    """Run a script on every worker and check that all reach the end."""
     options.setdefault("server_command", SERVER)
     results = run_cluster(script, **options)
     outputs = worker_outputs(results)

@@ -1,4 +1,4 @@
-"""Elastic training under MXNet: workers die and join, and every step has the reference's bits."""
+"""Elastic training with MXNet: workers die and join, and every step has the reference's bits."""
 
 import json
 import subprocess
@@ -20,7 +20,7 @@ REFERENCE = SCRIPTS / "mxnet_elastic" / "reference.py"
 
 @pytest.fixture
 def job():
-    """Starts a job of the program above, of three workers."""
+    """Start a job of the program above, of three workers."""
     jobs = []
 
     def start(compression, **options):
@@ -39,7 +39,7 @@ def events(job, kind):
 
 
 def digests_of(job):
-    """The digest after each step, which all that made it had."""
+    """Return the digest after each step, which is the same on all that made it."""
     found = {}
     for event in events(job, "step"):
         found.setdefault(event["step"], set()).add(event["digest"])

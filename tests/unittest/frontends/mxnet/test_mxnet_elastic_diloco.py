@@ -42,7 +42,7 @@ SGD = {"outer_optimizer": "sgd", "outer_optimizer_params": {"learning_rate": 1.0
 
 @pytest.fixture
 def job():
-    """Starts a job of the program above."""
+    """Start a job of the program above."""
     jobs = []
 
     def start(workers, steps, faults=None, compression="none", outer=None, **options):
@@ -61,7 +61,7 @@ def job():
 
 
 def alone(tmp_path, rounds, steps):
-    """The digests after rounds that these workers make."""
+    """Return the digests after outer steps that these workers make."""
     ended = subprocess.run(
         [sys.executable, str(ALONE), json.dumps([rounds, steps])],
         timeout=120,
@@ -115,7 +115,8 @@ def test_undisturbed_rounds_have_the_bits_of_a_diloco_trainer(job, more, rounds)
 
 @pytest.mark.slow
 def test_what_the_others_trained_is_all_that_counts(job, tmp_path):
-    """One dies in a round, one as all synchronise."""
+    """The survivors' training is all that counts: one worker dies in an outer step, one as all
+    synchronize."""
     steps = 5 * H + 2
     with job(4, steps, {1: H + 2, 3: ("die", 4)}) as running:
         digests = end(running, (0, 2))
@@ -153,7 +154,8 @@ def test_a_joiner_and_a_silent_one_contribute_from_the_next_round_on(job, tmp_pa
         first = running.processes[running.present(1)]
 
         def trained(slot, least, workers):
-            """Whether a process has been in so many rounds of so many workers, but the first."""
+            """Return whether a process has been in so many outer steps of so many workers, except
+            the first."""
             found = [e for e in events(running, "round", [slot]) if e["pid"] != first.pid]
             return len([e for e in found[1:] if e["trained"] == workers]) >= least
 

@@ -1,4 +1,4 @@
-"""MXNet's stores in an elastic job: scripts that know nothing of it survive their workers' ends."""
+"""MXNet's stores in an elastic job: unmodified scripts survive their workers' ends."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""Many keys of MXNet's store, called in whatever order: what is kept for company is never lost."""
+"""Many keys of MXNet's store, called in any order: a key that waits for others is never lost."""
 
 from __future__ import annotations
 

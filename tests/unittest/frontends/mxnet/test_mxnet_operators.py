@@ -101,7 +101,7 @@ def test_a_symbol_with_states_of_unknown_shape_is_refused():
 
 
 class Codec(mx.gluon.HybridBlock):
-    """Sends its input through onebit, with the error feedback in parameters."""
+    """Block that sends its input through onebit, with the error feedback in parameters."""
 
     def __init__(self) -> None:
         super().__init__()

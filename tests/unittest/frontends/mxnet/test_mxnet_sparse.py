@@ -263,7 +263,8 @@ def test_large_tables_and_rows_in_any_order(engine):
 
 
 def test_keys_that_come_at_the_same_time_share_a_servers_thread(monkeypatch):
-    """Two threads would change the order in which a key's pushes are sent."""
+    """Keys that come at the same time share a server's thread: two threads would change the order
+    in which a key's pushes are sent."""
     from types import SimpleNamespace
 
     from mxnet_hipress import _sparse
@@ -374,7 +375,7 @@ def test_every_row_of_a_large_table_has_its_own_index():
 
 
 class FakeNode:
-    """A server's node, of a job of two workers."""
+    """Server's node, of a job of two workers."""
 
     rank, num_workers, timeout = 0, 2, 300
 

@@ -1,4 +1,4 @@
-"""Type "auto" of a key-value store: its workers choose a codec, follow the network and guard it."""
+"""Type "auto" of a key-value store: its workers choose a codec, follow the network and check it."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_where_nobody_waits_steps_are_timed():
 
 @pytest.mark.slow
 def test_while_ways_are_tried_steps_overlap():
-    """But for where blocks of steps begin and end."""
+    """Steps overlap while methods are tried, except where blocks of steps begin and end."""
     first, second = job(SCRIPTS / "store_choice" / "overlap.py")
     assert first["steps"] == second["steps"] > 60, first
     assert first["waits"] < first["steps"] / 3, first

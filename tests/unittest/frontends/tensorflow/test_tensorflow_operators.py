@@ -1,4 +1,4 @@
-"""`compll -f tensorflow`: what it writes compiles, loads, and gives hipress.Compressor's bytes."""
+"""Output of `compll -f tensorflow`: it compiles, loads, and gives hipress.Compressor's bytes."""
 
 from __future__ import annotations
 
