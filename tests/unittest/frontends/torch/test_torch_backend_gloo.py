@@ -109,7 +109,7 @@ def test_stats_tell_what_went_uncompressed_and_why():
 
 
 def compiled(rank):
-    """DDP of a compiled model: torch.compile() meets the group's methods."""
+    """Train DDP of a compiled model: torch.compile() meets the group's methods."""
     from torch.nn.parallel import DistributedDataParallel
 
     grads = []

@@ -1,4 +1,4 @@
-"""Type "auto": the ranks choose by measured times how gradients are synchronised."""
+"""Type "auto": the ranks choose by measured times how gradients are synchronized."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def chosen(
 
 
 def both(*args, **options):
-    """The results of both ranks, which end with the same choice and the same weights."""
+    """Return the results of both ranks, which end with the same choice and the same weights."""
     found = returned(run_ranks(with_options, 2, args, options))
     assert found[0]["weights"] == found[1]["weights"]
     for name in ("explained", "type", "params", "hooks", "step"):
@@ -91,7 +91,7 @@ def both(*args, **options):
 
 
 def uncompressed(rank):
-    """The weights that DDP alone comes to in the same training."""
+    """Return the weights of DDP alone after the same training."""
     from torch.nn.parallel import DistributedDataParallel
 
     ddp = DistributedDataParallel(network())
@@ -182,7 +182,7 @@ def test_where_there_is_nothing_to_measure():
 
 
 def restarted(rank):
-    """Saves a job's own state by each way, and goes on from it by each."""
+    """Save a job's own state with each method, and continue from it with each."""
     from torch.nn.parallel import DistributedDataParallel
 
     import hipress.torch
@@ -237,7 +237,7 @@ def test_what_it_does_not_take(options, sentence):
 
 
 def elsewhere(rank):
-    """The sentences of front ends that do not take it."""
+    """Return the messages of front ends that do not support type "auto"."""
     import os
 
     from torch.nn.parallel import DistributedDataParallel
@@ -261,7 +261,7 @@ def test_where_it_does_not_work_yet():
 
 
 def uneven(rank):
-    """Ranks with other numbers of inputs, while steps of training are timed."""
+    """Train with different numbers of inputs on the ranks, while steps of training are timed."""
     from torch.nn.parallel import DistributedDataParallel
 
     import hipress.torch
@@ -289,7 +289,8 @@ def test_join_with_uneven_inputs():
 
 
 def deserted(rank, when):
-    """The sentence of rank 0 when rank 1 dies while they measure, or in a step that is timed."""
+    """Return the message of rank 0 when rank 1 dies while they measure, or in a step that is
+    timed."""
     import os
 
     from torch.nn.parallel import DistributedDataParallel

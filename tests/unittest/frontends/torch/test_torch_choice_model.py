@@ -46,7 +46,7 @@ def test_what_optimizers_bear():
     from hipress.torch.autotune.optimizers import TunedOptimizers, allows_feedback
 
     class Own(torch.optim.SGD):
-        """One of which nothing is known."""
+        """Optimizer of an unknown class."""
 
     one, other = (torch.nn.Parameter(torch.ones(3, 3)) for _ in range(2))
     sgd = torch.optim.SGD([one], lr=0.1, momentum=0.9, nesterov=True)
@@ -90,7 +90,7 @@ def test_wrong_optimizers():
 
 
 def with_vectors(rank):
-    """Whether large vectors, and matrices, are compressed."""
+    """Return whether large vectors, and matrices, are compressed."""
     from torch.nn.parallel import DistributedDataParallel
 
     import hipress.torch
@@ -113,8 +113,8 @@ def test_vectors_go_as_they_are():
 
 
 def left(rank, way, gentler, steps=40):
-    """Trains without learning by a way whose residuals are found too large; returns what was sent
-    and what should have been, in sum, the sentences, and what is left in residuals."""
+    """Train without learning with a method whose residuals are found too large. Return the sums of
+    what was sent and of what should have been, the messages, and the remaining residuals."""
     from torch.nn.parallel import DistributedDataParallel
 
     import hipress.torch
@@ -168,8 +168,8 @@ def test_residuals_that_grow_too_large_are_sent_and_a_gentler_way_goes_on(way, g
 
 
 def taken_over(rank, way, next_way, folder):
-    """The error of what two jobs have sent, of which the second begins with the first one's state,
-    one rank's own, or all ranks' in a folder, and by another way."""
+    """Return the error of what two jobs have sent. The second one begins with the first one's state
+    (one rank's own, or all ranks' in a folder), and with another method."""
     import torch.distributed.checkpoint as dcp
     from torch.nn.parallel import DistributedDataParallel
 
@@ -240,7 +240,7 @@ def test_the_rounding_error_is_what_a_codec_makes():
 
 
 def coarse(rank, fastest, spread):
-    """Trains by the way that is the fastest, with gradients that have large elements on rank 1."""
+    """Train with the fastest method, with gradients that have large elements on rank 1."""
     from torch.nn.parallel import DistributedDataParallel
 
     import hipress.torch

@@ -1,6 +1,6 @@
-"""Ways to train, with the model on a GPU: they end where they end on the CPU, but for rounding.
+"""Training with the model on a GPU: results are those on the CPU, except for rounding.
 
-What runs on a GPU skips where there is none.
+Parts that run on a GPU skip where there is none.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""PyTorch's default dtype and device, which are the user's, change nothing of the library's."""
+"""PyTorch's default dtype and device, which the user sets and which do not affect the library."""
 
 import gc
 import threading
@@ -10,7 +10,7 @@ from test_torch_ddp import batch, network
 
 
 class Training:
-    """A model, and its steps with optimizers of any compression.
+    """Model and its steps with optimizers of any compression.
 
     :param defaults: PyTorch's dtype and device from then on
     """
@@ -38,7 +38,7 @@ class Training:
 
 
 def trained(rank, dtype, device, type, options):
-    """Three steps, the last two after a checkpoint was loaded and the codec has changed."""
+    """Train three steps, the last two after a checkpoint was loaded and the codec has changed."""
     training = Training(rank, dtype, device)
     made = training.made({"type": type, **options})
     training.step(made)
@@ -144,7 +144,7 @@ def test_an_engine_that_is_closed_leaves_no_thread():
 
 
 def snapshot(rank):
-    """A state taken before what was loaded has been used is not changed by its use."""
+    """A state that is taken before a loaded one is used does not change with its use."""
     training = Training(rank)
     first = training.made("onebit", topology="ps")
     training.step(first)

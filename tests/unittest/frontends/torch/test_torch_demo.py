@@ -13,7 +13,7 @@ LARGE = {"0.weight", "2.weight", "4.weight"}
 
 
 def cosine(size):
-    """The DCT-II as it is defined, a sum at a time."""
+    """Compute the DCT-II from its definition, a sum at a time."""
     rows = [
         [
             math.cos(math.pi * (i + 0.5) * k / size) * math.sqrt((2 if k else 1) / size)
@@ -25,7 +25,7 @@ def cosine(size):
 
 
 def by_blocks(values, rows, columns):
-    """The transform of each block by itself."""
+    """Return the transform of each block by itself."""
     down, across = cosine(rows), cosine(columns)
     found = values.double().clone()
     for y in range(0, values.shape[0], rows):

@@ -1,4 +1,4 @@
-"""DiLoCo and LocalSGD: weights that are synchronised every H steps."""
+"""DiLoCo and LocalSGD: weights that are synchronized every H steps."""
 
 import copy
 import re
@@ -124,7 +124,7 @@ def test_weights_are_what_the_papers_say(steps, modules, options, turns):
 
 
 class Both:
-    """Two optimizers, as a training loop has them."""
+    """Pair of optimizers, as a training loop has them."""
 
     def __init__(self, optimizers):
         self.optimizers = optimizers
@@ -216,7 +216,7 @@ def test_compressed_outer_weights_are_the_same_bits_on_all_ranks(type_, topology
 
 
 def resumed_script(rank):
-    """A job that goes on from a checkpoint ends as the one that was never stopped."""
+    """A job that continues from a checkpoint ends with the state of an uninterrupted one."""
     import hipress.torch
 
     def made():
@@ -513,7 +513,7 @@ def test_diloco_synchronizes_without_with_statement():
 
 
 class Blocks(torch.nn.Module):
-    """A model whose parameters have the names in the guide's example."""
+    """Model whose parameters have the names in the guide's example."""
 
     def __init__(self, seed):
         super().__init__()

@@ -23,7 +23,7 @@ PROGRAM = SCRIPTS / "torch_elastic" / "worker.py"
 
 @pytest.fixture
 def job():
-    """Starts a job of the program above."""
+    """Start a job of the program above."""
     jobs = []
 
     def start(workers=4, steps=60, compression="onebit", seeded=False, **options):
@@ -37,7 +37,8 @@ def job():
 
 
 def steps_of(job, slots):
-    """The digests after each step, by step, of all that made it; checks that they are equal."""
+    """Return the digests after each step, by step, of all that made it; check that they are
+    equal."""
     digests = {}
     for slot in slots:
         for event in job.journal(slot):
@@ -48,7 +49,7 @@ def steps_of(job, slots):
 
 
 def end(job, slots, timeout=60):
-    """Waits for the workers' end; returns what they have written last."""
+    """Wait for the workers' end; return what they have written last."""
     job.wait(timeout)
     found = [job.output(job.present(slot)) for slot in slots]
     for slot in slots:
@@ -120,7 +121,7 @@ def test_no_step_is_lost_or_made_twice(job):
 
 
 def await_all(job, slots, seconds=90):
-    """Waits until all of these make steps together, and checks all weights until then."""
+    """Wait until all of these make steps together, and check all weights until then."""
 
     def sizes():
         last = [[e for e in job.journal(slot) if e["event"] == "step"][-1:] for slot in slots]

@@ -58,7 +58,7 @@ class Alone:
         self._ended = self._taken = 0  # after which steps
 
     def round(self, workers, steps=H, again=False):
-        """Makes a round; returns the digest of the weights after it.
+        """Make an outer step; return the digest of the weights after it.
 
         :param workers: (slot, process) of those that train, by rank
         :param again: whether it was synchronised when its result was due, as that failed
@@ -108,7 +108,7 @@ class Alone:
 
 @pytest.fixture
 def job():
-    """Starts a job of the program above."""
+    """Start a job of the program above."""
     jobs = []
 
     def start(
@@ -134,7 +134,8 @@ def job():
 
 
 def alone(workers, last=H):
-    """The digests after rounds that these workers make, of which the last is shorter, perhaps."""
+    """Return the digests after outer steps that these workers make, of which the last may be
+    shorter."""
     reference = Alone()
     return [
         reference.round(each, last if i == len(workers) - 1 else H)
@@ -177,7 +178,8 @@ def test_a_worker_that_lacks_the_result_copies_it_and_keeps_what_is_its_own(job)
 
 @pytest.mark.slow
 def test_who_is_not_there_for_a_round_has_no_part_in_it(job):
-    """Workers that have a round's result leave the view when others have begun the next one."""
+    """A worker that misses an outer step has no part in it: workers that have its result leave the
+    view when others have begun the next one."""
     with job(4, faults=dict.fromkeys((1, 3), ("leave", 3))) as running:
         digests = end(running, range(4))
         (copied,) = [e for e in events(running, "copied", [1]) if e["step"]]

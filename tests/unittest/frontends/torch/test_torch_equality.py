@@ -46,7 +46,7 @@ def gradient(rank, step, n, dtype):
 
 
 class Averaging:
-    """A compressor that encodes the mean where the input is a sum of ``num_summands``."""
+    """Compressor that encodes the mean where the input is a sum of ``num_summands``."""
 
     def __init__(self, compressor, num_summands):
         self._compressor, self._scale = compressor, np.float32(1 / num_summands)
@@ -88,7 +88,7 @@ def cases(world_size):
 
 
 def run_all(rank):
-    """Runs every case on subgroups of 1 to all ranks.
+    """Run every case on subgroups of 1 to all ranks.
 
     Returns {case: SHA-1 of the results}, and the same of the reference for a share of the cases.
     """
@@ -185,8 +185,7 @@ CUT = [30_001, 20_000, 7]
 
 
 def run_cut(rank):
-    """Runs as :func:`run_all` gradients that are cut into many partitions, and without subgroups;
-    dtypes in turns."""
+    """Run, as :func:`run_all`, gradients of many partitions, without subgroups; dtypes in turns."""
     import torch.distributed as dist
 
     from hipress.torch.executors.engine import engine_of

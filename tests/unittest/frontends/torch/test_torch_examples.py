@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[4]
 
 
 def script(rank, path, arguments):
-    """Runs a script on this rank and returns what it printed."""
+    """Run a script on this rank and return what it printed."""
     sys.argv = [path, *arguments]
     sys.path.insert(0, str(Path(path).parent))
     printed = io.StringIO()
@@ -67,7 +67,7 @@ KEPT = []
 
 
 def documented(rank, text):
-    """Runs a script of the documentation; returns the model's bits."""
+    """Run a script of the documentation; return the model's bits."""
     found = {}
     # Gloo's destructor may wait for ever for a thread that waits for Python's lock (torch 2.13).
     KEPT.append(found)
@@ -99,7 +99,8 @@ def bench(rank, arguments):
 @pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("dtype", ["float", "half"])
 def test_bench_prints_nccl_tests_table(dtype):
-    """Bandwidths of what each column's all-reduce moves, whatever the row's type is."""
+    """`hipress bench` prints nccl-tests' table: bandwidths of what each column's all-reduce moves,
+    whatever the row's type is."""
     arguments = ["-b", "4", "-e", "256K", "-f", "16", "-n", "2", "-w", "1", "-c", "fp16"]
     arguments += ["-d", dtype]
     first, second = run_ranks(bench, 2, arguments, join=False)

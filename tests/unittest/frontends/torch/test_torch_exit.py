@@ -59,7 +59,7 @@ def test_a_process_waits_for_numbers_that_are_compared(monkeypatch):
 
 
 def averaged(rank):
-    """Means by PyTorch's hooks, and by ours."""
+    """Return means by PyTorch's hooks, and by HiPress's."""
     import torch.distributed as dist
     from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
 

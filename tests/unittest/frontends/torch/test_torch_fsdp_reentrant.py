@@ -1,4 +1,4 @@
-"""FSDP2 with reentrant checkpoints, whose backward passes run inside another: it is one step."""
+"""FSDP2 with reentrant checkpoints, whose backward passes run inside another: together one step."""
 
 import dataclasses
 
@@ -40,7 +40,7 @@ class Model(torch.nn.Module):
 
 
 def made(reentrant=True, type="onebit", **settings):
-    """A model that is sharded block by block, its compression, and what that has begun."""
+    """Return a model that is sharded block by block, its compression, and what has begun."""
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard
 
@@ -69,7 +69,7 @@ def gradients(model):
 
 
 def passes(rank):
-    """Counts each backward pass once, and has the bits that are there without checkpoints."""
+    """Count each backward pass once, with the same bits as without checkpoints."""
     (one, ones, seen), (other, others, _) = (made(kind, warmup_steps=2) for kind in (True, False))
     for step in range(4):
         for model in (one, other):
@@ -88,7 +88,7 @@ def test_a_backward_pass_with_checkpoints_is_one_step():
 
 
 def accumulates(rank):
-    """Several passes between reductions are one step; two that reduce are two."""
+    """Accumulate: several passes between reductions are one step; two that reduce are two."""
     model, compression, seen = made()
     for step in range(2):
         model.set_requires_gradient_sync(False)

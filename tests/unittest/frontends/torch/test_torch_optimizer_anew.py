@@ -1,4 +1,4 @@
-"""A DistributedOptimizer that takes the place of another one."""
+"""A DistributedOptimizer that replaces another one."""
 
 import copy
 import gc
@@ -23,7 +23,7 @@ def step(model, optimizer, rank):
 
 
 def expected(first, steps, freeze=0):
-    """The weights after so many steps with the ranks' mean input; ``freeze`` steps of them with a
+    """Return the weights after so many steps with the ranks' mean input; ``freeze`` of them with a
     frozen first layer."""
     torch.manual_seed(0)
     model = first()
@@ -68,7 +68,8 @@ def one_layer():
 
 
 def phases(rank):
-    """One gradient is its bucket's memory, which two optimizers must not reduce at once."""
+    """Check that two optimizers do not reduce one gradient, which is its bucket's memory, at
+    once."""
     model, found = one_layer(), []
     for phase in range(3):
         optimizer = make(model, op="sum" if phase else "average")
@@ -90,7 +91,8 @@ def test_every_phase_of_training_may_have_one_of_its_own():
 
 
 def too_early(rank):
-    """Not while gradients are on their way; that is said on all ranks, and the old one goes on."""
+    """Refuse a replacement while gradients are in transit. All ranks report that, and the old
+    optimizer continues."""
     model = one_layer()
     old = make(model)
     old.zero_grad()
@@ -233,7 +235,7 @@ def left(state):
 
 
 def takes_along(rank):
-    """The residuals of the one whose place it takes, of fewer parameters."""
+    """Return the residuals of the replaced optimizer, of fewer parameters."""
     model = two_layers()
     model[0].requires_grad_(False)
     old = make(model, "onebit", min_size=1)

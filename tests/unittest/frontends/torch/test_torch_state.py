@@ -1,4 +1,4 @@
-"""Residuals, momentum and step outlive a job: exactly in one like it, summed up in another."""
+"""Residuals, momentum and step after a job: exact in one like it, summed up in another."""
 
 import functools
 import inspect
@@ -26,7 +26,7 @@ def train(ddp, rank, steps):
 
 
 def resume(rank, type, topology, params, folder):
-    """Six steps, and three, a checkpoint, and three in a new model: the same bits."""
+    """Compare six steps with three, a checkpoint, and three in a new model: the same bits."""
     import torch.distributed as dist
     import torch.distributed.checkpoint as dcp
 
@@ -98,7 +98,7 @@ class One(torch.nn.Module):
 
 
 def leave(rank, type, params, topology):
-    """One step; returns the state and the result."""
+    """Make one step; return the state and the result."""
     model = One()
     ddp, compression = wrap(model, type, topology=topology, **params)
     ddp(gradient_of(rank)).backward()
@@ -106,7 +106,7 @@ def leave(rank, type, params, topology):
 
 
 def take_over(rank, states, type, params, topology, own=False):
-    """Steps of zero gradients: what comes out is what the other job had left.
+    """Make steps of zero gradients, whose results are the other job's residuals.
 
     :param own: whether a rank gets its own state, else those of all
     """
@@ -184,7 +184,8 @@ def test_another_topology_needs_a_ranks_own_state_only(before, after, own):
 
 
 def load_and_save(rank, states, topology):
-    """A job that ends before its first step: its state, and after one step its tasks' steps."""
+    """Load and save in a job that ends before its first step; return its state, and after one step
+    its tasks' steps."""
     model = One()
     params = {"ratio": 0.1, "warmup": 50}
     ddp, compression = wrap(model, "dgc", topology=topology, **params)
@@ -215,7 +216,8 @@ def test_a_job_without_a_step_loses_nothing_and_a_warm_up_goes_on():
 
 
 class Two(torch.nn.Module):
-    """The number of parameters before it decides which rank serves which half of the large one."""
+    """Model in which the number of parameters before the large one decides which rank serves which
+    half of it."""
 
     def __init__(self):
         super().__init__()
@@ -227,7 +229,8 @@ class Two(torch.nn.Module):
 
 
 def freezes(rank, folder):
-    """The same number of ranks, but another order of tasks: all that was left comes out."""
+    """Freeze parameters, with the same number of ranks, but another order of tasks: all residuals
+    come out."""
     import torch.distributed as dist
     import torch.distributed.checkpoint as dcp
 
@@ -255,7 +258,8 @@ def freezes(rank, folder):
 
 
 def freezes_a_large_one(rank, folder):
-    """Residuals of what is not trained are dropped, with a warning; the rest is resharded once."""
+    """Freeze a large parameter: its residual is dropped with a warning; all others are resharded
+    once."""
     import logging
 
     import torch.distributed.checkpoint as dcp

@@ -33,7 +33,7 @@ class Training:
         self.synchronizer = Synchronizer(settings, engine, dist.group.WORLD, parameters)
 
     def start(self, names, step, value=None):
-        """Starts a bucket; returns its future."""
+        """Start a bucket; return its future."""
         from hipress.torch.gradient import Gradient
 
         generator = torch.Generator().manual_seed(1000 * step + 10 * self.rank + len(names[0]))
@@ -49,13 +49,13 @@ class Training:
         return self.synchronizer.synchronize(flat, gradients, "bucket")
 
     def step(self, step, value=None):
-        """One step; returns its results' bytes."""
+        """Make one step; return its results' bytes."""
         results = [self.start(names, step, value).wait().numpy().tobytes() for names in BUCKETS]
         self.synchronizer.step += 1
         return results
 
     def state(self):
-        """The state_dict(), as what can be compared to the bit."""
+        """Return the state_dict() in a form that can be compared bit for bit."""
         found = self.synchronizer.state_dict()
         return {k: v.numpy().tobytes() if torch.is_tensor(v) else v for k, v in found.items()}
 
@@ -108,7 +108,7 @@ def each(rank, type, options):
 
 
 def commits(rank, type, options):
-    """A step that some rank has completed stays; of low rank, also where Q has no sum here."""
+    """Commit a step that some rank has completed; of low rank, also where Q has no sum here."""
     training = Training(rank, type, **options)
     for step in range(2):
         training.step(step)

@@ -1,4 +1,4 @@
-"""Tensors whose elements do not lie one behind the other, given to all ranks."""
+"""Tensors whose elements are not contiguous, given to all ranks."""
 
 from harness.torch_ranks import returned, run_ranks, torch
 
@@ -38,7 +38,7 @@ def test_elements_are_given_in_their_order_whatever_their_memory():
 
 
 def averaged(rank):
-    """LocalSGD with parameters that share one piece of memory: (the first rank's, theirs)."""
+    """Run LocalSGD with parameters that share one piece of memory: (the first rank's, theirs)."""
     import hipress.torch
 
     fused = numbers(8, 6, rank=rank)
