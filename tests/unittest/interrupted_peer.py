@@ -27,7 +27,7 @@ class _WithOptions(Member):
 
 
 class _Worker(Node, _WithOptions):
-    """A worker whose options are given in code."""
+    """Worker whose options are given in code."""
 
     def __init__(self, options: dict[str, object]) -> None:
         self.options = options

@@ -1,4 +1,5 @@
-"""Makes type "auto" of PyTorch's front ends measure known times, in a rank of a test's job."""
+"""Fixed times for type "auto" of PyTorch's front ends and key-value stores, in a rank of a test's
+job."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ import logging
 
 
 def logged():
-    """The lines that HiPress logs from now on, in this process."""
+    """Return the lines that HiPress logs from now on, in this process."""
     lines = []
     handler = logging.Handler()
     handler.emit = lambda record: lines.append(record.getMessage())

@@ -11,7 +11,7 @@ from harness.processes import base_environment
 
 
 def check(script: Path, expected: Sequence[str], env: Mapping[str, str] | None = None) -> None:
-    """Runs a script, each line of whose output must have its part of ``expected``.
+    """Run a script, each line of whose output must have its part of ``expected``.
 
     :param env: further variables
     """

@@ -65,7 +65,8 @@ def test_ipv4_address_with_a_route_is_preferred():
 
 
 def test_interface_address_is_of_the_preferred_family(monkeypatch, tmp_path):
-    """Link-local addresses are not used, and addresses that expire only if there is no other."""
+    """The interface's address is of the preferred family. Link-local addresses are not used, and
+    addresses that expire only if there is no other."""
     rows = [
         ("fe80000000000000000000000000aaaa", "20", "80"),
         ("20010db8000000000000000000000001", "00", "01"),  # temporary

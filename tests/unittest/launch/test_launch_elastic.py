@@ -1,4 +1,4 @@
-"""hipress launch --elastic: slots, restarts, the end of a job, what survives whom."""
+"""Elastic launcher: slots, restarts, the end of a job, and what survives which failure."""
 
 from __future__ import annotations
 
@@ -131,7 +131,8 @@ PROCESS = {"pid": 7, "boot": "boot", "namespace": "pid:[1]"}
 
 
 def test_end_after_a_lost_start_report_is_not_published():
-    """The process whose report was lost may run, and the later one fails at the bound port."""
+    """An end after a lost start report is not published: the process whose report was lost may run,
+    and the later one fails at the bound port."""
     policy, slot, ends = slot_with_ends(["ssh"])
     slot.started(None, 0.0)
     policy._supervisor_ended(slot, 255, 1.0)
@@ -171,7 +172,8 @@ def test_end_after_one_with_leftover_processes_is_not_published():
 
 
 def test_end_after_an_adopted_process_is_not_published(monkeypatch):
-    """Ends of adopted workers are uncertain: only their process group is ended."""
+    """An end after an adopted process is not published. Ends of adopted workers are uncertain: only
+    their process group is ended."""
     monkeypatch.setattr(os, "waitpid", lambda pid, _: (pid, 9))
     monkeypatch.setattr(os, "killpg", lambda *_: None)
     policy, slot, ends = slot_with_ends()

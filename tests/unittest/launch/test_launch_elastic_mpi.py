@@ -1,4 +1,4 @@
-"""hipress launch --elastic with an mpirun or an srun for each worker, real ones."""
+"""Elastic launcher with a real mpirun or srun for each worker."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def means(request, tmp_path_factory) -> Iterator[Means]:
 
 
 def said(launch: Launch) -> list[str]:
-    """Its lines on stderr, without what this Slurm says about each step."""
+    """Return its lines on stderr, without what this Slurm prints about each step."""
     return [line for line in launch.err.splitlines() if "lacks support for cpu binding" not in line]
 
 
@@ -126,7 +126,8 @@ def test_workers_survive_the_launcher(means, tmp_path):
 
 @pytest.mark.slow(keep=1)
 def test_a_lost_supervisor(means, tmp_path):
-    """mpirun leaves the worker, which the launcher can still end; Slurm ends it with its step."""
+    """After the loss of a supervisor, mpirun leaves the worker, which the launcher can still end;
+    Slurm ends it with its step."""
     with launched(
         arguments(2, *means.options, *python(WORKER)), env=means.env, cwd=tmp_path
     ) as launch:

@@ -1,4 +1,4 @@
-"""hipress launch --elastic over ssh: who is watched, and started again, whatever breaks."""
+"""Elastic launcher over ssh: which processes are watched and restarted, whatever breaks."""
 
 from __future__ import annotations
 
@@ -35,25 +35,25 @@ pytestmark = pytest.mark.usefixtures("own_folder")
 
 
 def own_line(launch):
-    """The launcher's next line on stderr, where login shells may have lines, too."""
+    """Return the launcher's next line on stderr, where login shells may have lines, too."""
     while not (line := launch.process.stderr.readline().decode()).startswith("hipress-launch:"):
         assert line, "the launcher has ended"
     return line.removeprefix("hipress-launch: ").rstrip("\n")
 
 
 def left_folders(sshd, supervisors):
-    """Folders in which these have left, or will leave, a status."""
+    """Return the folders in which these have left, or will leave, a status."""
     return [path for pid in supervisors for path in sshd.directory.glob(f"hipress-{pid}-*")]
 
 
 def connections(launch):
-    """The ssh processes that the launcher has started."""
+    """Return the ssh processes that the launcher has started."""
     children = Path(f"/proc/{launch.process.pid}/task/{launch.process.pid}/children").read_text()
     return sorted(int(pid) for pid in children.split() if alive(int(pid)))
 
 
 def connection_of(launch, slot):
-    """The ssh process that the launcher has started for a slot of its."""
+    """Return the ssh process that the launcher has started for one of its slots."""
     return connections(launch)[slot]
 
 
@@ -89,7 +89,8 @@ def test_restarts_and_a_lost_supervisor(sshd, tmp_path):
 
 @pytest.mark.slow
 def test_a_broken_connection_is_made_again(sshd, tmp_path):
-    """The worker goes on meanwhile. Its supervisor lives, so its status is known in the end."""
+    """A broken connection is made again. The worker continues meanwhile. Its supervisor lives, so
+    its status is known in the end."""
     command = arguments(2, *sshd.arguments(2), "--env", "STATUS=3", *python(WORKER))
     with launched(command, cwd=tmp_path) as launch:
         found = ups(launch, 2)
@@ -173,7 +174,8 @@ def test_half_a_report_is_none():
 @pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("term", [False, True])
 def test_a_worker_out_of_sight_can_be_ended(sshd, tmp_path, term):
-    """While the connection is being made again, and when it is there."""
+    """A worker out of sight can be ended, both while the connection is being made again and once it
+    exists."""
     with launched(arguments(2, *sshd.arguments(2), *python(WORKER)), cwd=tmp_path) as launch:
         found = ups(launch, 2)
         os.kill(supervisor_of(found[0][2]), signal.SIGKILL)
@@ -221,7 +223,8 @@ def test_nobody_has_seen_how_they_ended(sshd, tmp_path, apart):
 
 @pytest.mark.slow
 def test_who_finishes_while_the_connection_is_broken_has_finished(sshd, tmp_path):
-    """Its supervisor has left the status."""
+    """A worker that finishes while the connection is broken has finished: its supervisor has left
+    the status."""
     command = arguments(2, *sshd.arguments(2), "--env", "LATE=3", *python(WORKER))
     with launched(command, cwd=tmp_path) as launch:
         supervisors = [supervisor_of(pid) for _, _, pid, _ in ups(launch, 2)]
@@ -273,7 +276,7 @@ def test_what_a_worker_without_a_supervisor_leaves_is_ended(sshd, tmp_path):
 
 
 def processes_with(pid):
-    """Processes whose job, slot and restart are a worker's."""
+    """Return the processes whose job, slot and restart are a worker's."""
 
     def marks(pid):
         try:
@@ -291,7 +294,8 @@ def processes_with(pid):
 
 
 def test_a_host_that_has_started_again_has_ended_its_worker():
-    """However many others are seen: it did not finish."""
+    """A rebooted host has ended its worker, which did not finish, however many other hosts are
+    seen."""
     policy = restart_policy(Rules(max_restarts=1))
     for with_host in (True, False):
         slot = Slot(Task("worker 0", "worker", {}, where="host"), process={"pid": 7})
@@ -305,7 +309,7 @@ def test_a_host_that_has_started_again_has_ended_its_worker():
 
 @pytest.fixture
 def watcher():
-    """A watcher that has not started, its module, and its reports."""
+    """Return a watcher that has not started, its module, and its reports."""
     watcher = supervisor.Watcher.__new__(supervisor.Watcher)
     watcher.reports, watcher.control = [], 0
     watcher.report = watcher.report_end = lambda **what: watcher.reports.append(what)

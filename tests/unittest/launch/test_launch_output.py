@@ -23,7 +23,8 @@ from hipress.launch.output import LineSplitter
 
 
 def split(chunks: list[bytes], times: list[float] | None = None, **options) -> list[bytes]:
-    """All lines of a stream that comes in chunks, each at a time in seconds (default: at once)."""
+    """Return all lines of a stream that comes in chunks, each at a time in seconds (default: at
+    once)."""
     clock = iter(times or [])
     now = [0.0]
     splitter = LineSplitter(clock=lambda: now[0], **options)
@@ -87,7 +88,7 @@ ENDLESS = python("while True: print('x' * 1000)")
 @pytest.mark.parametrize("elastic", [[], ["--elastic"]], ids=["", "elastic"])
 @pytest.mark.parametrize("number", [None, signal.SIGINT, signal.SIGTERM])
 def test_nobody_reads_its_output(number, elastic):
-    """A limit and a signal count all the same."""
+    """A limit and a signal count even if no process reads the output."""
     servers = [] if elastic else ["-s", "0"]
     limit = ["--timeout", "1"] if number is None else []
     with launched(["-n", "1", *servers, *elastic, *limit, "--grace", "1", *ENDLESS]) as launch:
@@ -123,7 +124,7 @@ def test_job_continues_when_its_output_is_on_a_full_disk(elastic):
 
 
 def test_output_after_a_partial_line_begins_a_line(monkeypatch):
-    """The disk has space again after a failed write."""
+    """Output after a partial line begins a line. The disk has space again after a failed write."""
     read, write = os.pipe()
     real, room = os.write, [7, 0]
 
@@ -144,7 +145,8 @@ def test_output_after_a_partial_line_begins_a_line(monkeypatch):
 
 
 def test_output_that_nobody_reads_is_limited(monkeypatch):
-    """Output of an elastic job's worker stays in memory until the launcher reads it."""
+    """Unread output is limited: output of an elastic job's worker stays in memory until the
+    launcher reads it."""
     taken = []
     reader = SimpleNamespace(write=lambda data: 0)
     monkeypatch.setattr(supervisor.Tail, "KEPT", 1000)

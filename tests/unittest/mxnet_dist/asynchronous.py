@@ -1,4 +1,4 @@
-"""dist_async: each push is applied as it comes, and by the time its worker pulls."""
+"""Tests of dist_async: each push is applied as it comes, and by the time its worker pulls."""
 
 import mxnet as mx
 from checks import BIG, ODD, SMALL, arguments, constant, job
@@ -50,7 +50,7 @@ def try_pushpull(checks):
 
 
 def try_rows(checks):
-    """row_sparse pushes count at once, too."""
+    """Check that row_sparse pushes also count at once."""
     for name, shape in {"rows": (4, 3), "many rows": (120, 40)}.items():
         checks.kv.init(name, mx.nd.ones(shape).tostype("row_sparse"))
         for turn in range(checks.workers):
@@ -66,7 +66,7 @@ def try_rows(checks):
 
 
 def try_trainer(checks):
-    """A Trainer leaves updates to the servers, or refuses."""
+    """Check that a Trainer leaves updates to the servers, or refuses."""
     for number, (stype, asked) in enumerate(
         (stype, asked) for stype in ("default", "row_sparse") for asked in (None, True, False)
     ):

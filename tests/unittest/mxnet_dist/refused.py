@@ -6,7 +6,7 @@ from checks import SMALL, arguments, constant, job
 
 
 def try_identity(checks):
-    """Name, size, and that the ranks are 0 to n - 1."""
+    """Check the name, the size, and that the ranks are 0 to n - 1."""
     kv = checks.kv
     checks.keep("type", kv.type)
     checks.keep("num_workers", kv.num_workers)
@@ -28,7 +28,8 @@ def try_identity(checks):
 
 
 def try_refusals(checks):
-    """Keys that are not there, are there, or are of another type; sparse pulls."""
+    """Check refusals of keys that are missing, exist, or are of another type, and of sparse
+    pulls."""
     kv, error = checks.kv, (mx.MXNetError, AssertionError)
     kv.init("dense", constant(SMALL, 1))
     kv.init("rows", mx.nd.ones(SMALL).tostype("row_sparse"))

@@ -1,4 +1,5 @@
-"""row_sparse keys: pushes of few, all and no rows, pulls of any rows, whole keys and cut ones."""
+"""row_sparse keys: pushes of few, all and no rows, pulls of any rows, whole and partitioned
+keys."""
 
 import mxnet as mx
 import numpy as np
@@ -9,14 +10,14 @@ RATE = 2
 
 
 def pull_rows(checks, key, shape, dtype, rows):
-    """The rows of a key, as a row_sparse array."""
+    """Return the rows of a key, as a row_sparse array."""
     out = mx.nd.sparse.zeros("row_sparse", shape, dtype=dtype)
     checks.kv.row_sparse_pull(key, out=out, row_ids=rows)
     return out
 
 
 def only(value, rows):
-    """`value` with zeros in all other rows."""
+    """Return `value` with zeros in all other rows."""
     kept = np.zeros_like(value)
     wanted = np.unique(np.asarray(rows, np.int64))
     kept[wanted] = value[wanted]
@@ -39,7 +40,7 @@ def try_init(checks, dtype):
 
 
 def try_pushes(checks, dtype, repeats):
-    """Pushes of other rows on each worker; pulls of rows at random, with duplicates."""
+    """Push different rows on each worker; pull rows at random, with duplicates."""
     for name, shape in SHAPES.items():
         weight = np.ones(shape, dtype)
         for step in range(repeats):
@@ -55,7 +56,7 @@ def try_pushes(checks, dtype, repeats):
 
 
 def try_row_ids(checks, dtype):
-    """All rows, one, the same often, in no order, in a table, as floats, none."""
+    """Pull all rows, one, the same repeatedly, in no order, in a table, as floats, none."""
     for name, shape in SHAPES.items():
         weight, last = checks.weights[name], shape[0] - 1
         for title, rows in {
@@ -93,7 +94,7 @@ def try_outs(checks, dtype):
 
 
 def try_zeros(checks, dtype, repeats):
-    """Pushes without a row change nothing, on some workers or all."""
+    """Check that pushes without a row change nothing, on some workers or all."""
     for name, shape in SHAPES.items():
         key, weight = f"{name} zeros", np.ones(shape, dtype)
         rows = mx.nd.arange(shape[0])
@@ -131,8 +132,8 @@ def try_devices(checks, dtype):
 
 
 def optimizer_of(options):
-    """Two that add RATE times the sum to the weight. MXNet's "test" raises an error after it has
-    done so to a row_sparse one, which MXNet's servers print and ignore."""
+    """Return two optimizers that add RATE times the sum to the weight. MXNet's "test" raises an
+    error after it has done so to a row_sparse weight, which MXNet's servers print and ignore."""
     if options.optimizer == "test":
         return mx.optimizer.create(
             "test", rescale_grad=RATE, multi_precision=options.multi_precision

@@ -27,7 +27,7 @@ SMALL = PLAIN | {"bytes_per_element": 0.125, "encode": {"w": 5e-9, "b": 0.0, "o"
 
 @pytest.fixture
 def profile(tmp_path):
-    """A function that writes a profile of a fast network, and returns its file."""
+    """Return a function that writes a profile of a fast network, and returns its file."""
 
     def write(**values: object) -> str:
         path = tmp_path / "profile.json"

@@ -1,4 +1,4 @@
-"""SeCoPa: the published formulas to the element, plan files, the model for measured clusters."""
+"""SeCoPa: the published formulas for each element, plan files, the model for measured clusters."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_the_published_thresholds_hold_to_the_element(topology, nodes):
 
 
 def independent(topology: str, n: int, x: int) -> Decision:
-    """The published formulas written down once more, from the table of constants alone."""
+    """Compute the published formulas independently, from the table of constants alone."""
     gather = {4: (2.7156e-6, 4.1930e-1, 0.15573), 8: (6.1167e-6, 8.0768e-1, 0.28778)}
     gather[16] = (1.2937e-5, 1.4406, 0.59503)
     broadcast = {4: (2.7157e-6, 2.2156e-1, 0.14820), 8: (6.1172e-6, 2.7285e-1, 0.29666)}

@@ -1,4 +1,4 @@
-"""Choosing among ways to synchronise gradients, by times that are given."""
+"""Choice among methods to synchronize gradients, with given times."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_of_what_is_about_as_fast_the_gentlest_is_chosen():
 
 
 class Network:
-    """Ways that take so many seconds for a message, and for each element."""
+    """Methods that take so many seconds for a message, and for each element."""
 
     def __init__(self, *ways):
         self.ways, self.asked, self.spent = ways, [], 0.0
@@ -60,7 +60,8 @@ def test_on_a_slow_network_only_what_is_fast_gets_large_samples():
 
 
 def test_what_a_message_takes_counts_once():
-    """A way with long round trips is not what many of its samples take, one after the other."""
+    """The time of a message counts once: a method with long round trips does not take the sum of
+    its consecutive samples."""
     network = Network((1e-3, 5e-8), (4e-2, 1e-8))
     found = compare_methods(network.measure, 2, 200_000_000, 1 << 20)
     assert found[0].seconds == pytest.approx(10, rel=0.01)
@@ -135,7 +136,8 @@ def test_what_had_fewer_samples_is_chosen_only_if_nothing_else_may_be():
 
 
 def test_what_is_too_coarse_is_left_for_what_had_all_samples():
-    """A smaller sample may flatter: 8 bits took 5 ms in one, 16 bits 8 ms of all gradients."""
+    """A method that is too coarse is compared with methods that had all samples. A smaller sample
+    may flatter: 8 bits took 5 ms in one, 16 bits 8 ms of all gradients."""
     from hipress.autotune.choice import MethodChoice
     from hipress.autotune.measurement import Measurement
     from hipress.autotune.methods import BF16, METHODS, UNCOMPRESSED
@@ -161,8 +163,8 @@ def test_where_the_first_sample_takes_long_it_is_measured_once():
 
 
 def trained(gradients, choice, *steps):
-    """The choice after a trial in which steps by way i take ``steps[i]`` seconds; the ways that
-    were tried in the order of steps."""
+    """Return the choice after a trial in which steps with method i take ``steps[i]`` seconds, and
+    the methods that were tried in the order of steps."""
     trial, ways = StepTrial(gradients, choice), []
     while not trial.over:
         ways.append(trial.index)

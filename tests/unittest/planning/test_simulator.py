@@ -32,7 +32,8 @@ SHARING = replace(CLUSTER, message=1e-2, part=1e-4)
 
 
 def model(*layers: tuple[str, int, float]) -> Model:
-    """Layers of (name, size, seconds of the backward pass); the forward pass takes half of it."""
+    """Return layers of (name, size, seconds of the backward pass); the forward pass takes half of
+    it."""
     backward = tuple(seconds for _, _, seconds in layers)
     forward = tuple(seconds / 2 for seconds in backward)
     return Model(
@@ -83,7 +84,7 @@ def test_the_limits_are_those_of_the_executor():
 
 
 def sent(cluster: Cluster, *sends: tuple[float, float, str]) -> engine.Result:
-    """Host 0 sends payloads to host 1: (bytes, ready at, peer) of each."""
+    """Let host 0 send payloads to host 1: (bytes, ready at, peer) of each."""
     tasks = Tasks()
     for payload, at, peer in sends:
         send = tasks.send(0, 64 + payload, 0, peer=peer)
@@ -154,7 +155,8 @@ def test_tasks_that_wait_for_each_other_are_an_error():
 
 
 def test_a_ring_of_two_takes_what_one_computes_by_hand():
-    """1 M floats in two chunks: every node sends 2 MB twice, 2 ms on the wire and 1 ms latency."""
+    """A ring of two takes the time computed by hand. With 1 M floats in two chunks every node sends
+    2 MB twice, 2 ms on the wire and 1 ms latency."""
     step = simulate(
         model(("g", 1 << 20, 0.0)),
         Costs(NONE, NONE),

@@ -1,4 +1,4 @@
-"""Rounds of inner steps in the simulator: times computed by hand, and the command."""
+"""Outer steps of inner steps in the simulator: times computed by hand, and the command."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MODEL = Model(
 
 
 def played(model: Model = MODEL, **rounds: int) -> tuple[float, tuple[float, ...]]:
-    """Seconds of an inner step, and of each fragment's synchronisation."""
+    """Return the seconds of an inner step, and of each fragment's synchronization."""
     mean = mean_step(model, COSTS, CLUSTER, OPTIONS, Rounds(**rounds))
     assert mean.computing == pytest.approx(0.1 / mean.seconds)
     return mean.seconds, mean.fragment_seconds

@@ -1,4 +1,4 @@
-"""The container images are built, and their containers run the jobs of compose.yaml.
+"""Container images: they are built, and their containers run the jobs of compose.yaml.
 
 `make test-image` adds buildah and debootstrap and runs this; it needs root. No container registry
 is used: debootstrap makes the base. `docker compose` itself is not run: the containers are

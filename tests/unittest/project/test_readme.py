@@ -1,4 +1,4 @@
-"""The examples of README.md and of docs/start run as they are printed."""
+"""Examples of README.md and of docs/start, run as they are printed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ START = [text for path, text in PAGES.items() if path.parts[:2] == ("docs", "sta
 
 
 def example(text: str, pages: list[str]) -> str:
-    """The one whole script of the pages that holds a text."""
+    """Return the one whole script of the pages that holds a text."""
     blocks = re.findall(r"```python\n(.*?)```", "".join(pages), re.DOTALL)
     (found,) = [code for code in blocks if text in code and "import" in code]
     return found

@@ -1,4 +1,4 @@
-"""The wheel of `make wheel`, installed apart from the source tree, and the sdist."""
+"""The wheel of `make wheel`, installed without the source tree, and the sdist."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def run(*command: str | Path, site: Path, timeout: float = 100) -> str:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The built wheel."""
+    """Return the built wheel."""
     for module in ("scikit_build_core", "auditwheel"):
         pytest.importorskip(module)
     if not (ROOT / "build" / "CMakeCache.txt").exists() or not (ROOT / ".venv").exists():
@@ -46,7 +46,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def site(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folder that the wheel is installed in."""
+    """Return the folder that the wheel is installed in."""
     site = tmp_path_factory.mktemp("site")
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index"]
     subprocess.run([*pip, "--target", site, wheel], timeout=60, check=True)

@@ -1,4 +1,4 @@
-"""Deaths, strangers, bad input: never a hang, always one sentence that names the cause."""
+"""Deaths, strangers, bad input: no hang, and always one sentence that names the cause."""
 
 import random
 import re
@@ -63,7 +63,8 @@ def test_a_worker_that_has_left_initialises_no_key_and_is_named(servers, late):
 
 
 def test_all_that_was_under_way_has_ended_when_a_node_has_left():
-    """A callback after that could meet an interpreter that is ending, and crash the process."""
+    """All operations in progress have ended when a node has left. A later callback could meet an
+    interpreter that is ending, and crash the process."""
     script = SCRIPTS / "failures" / "operations_under_way.py"
     with Cluster(script, workers=2, servers=1, server_command=SERVER) as cluster:
         for rank in range(2):

@@ -1,4 +1,5 @@
-"""Saved files are never half written: a full disk, a killed process and a crash leave the old."""
+"""Saved files, which are never half written: a full disk, a killed process and a crash leave the
+old file."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ OLD = "old content\n"
 
 
 def limited(code: str, size: int, *arguments: str) -> subprocess.CompletedProcess:
-    """Runs code whose files cannot grow beyond ``size`` bytes: the disk is full for them."""
+    """Run code whose files cannot grow beyond ``size`` bytes: the disk is full for them."""
 
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))

@@ -1,4 +1,4 @@
-"""Ctrl-C ends a process that waits for gradients in native code of PyTorch, MXNet or TensorFlow."""
+"""Ctrl-C in a process that waits for gradients in native code of PyTorch, MXNet or TensorFlow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The transport over wide-area networks: sums are right, and bulk data leaves heartbeats alone."""
+"""Transport over wide-area networks: sums are right, and bulk data does not delay heartbeats."""
 
 from __future__ import annotations
 

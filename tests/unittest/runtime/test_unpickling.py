@@ -1,4 +1,5 @@
-"""The package unpickles no data that another process may have written, with named exceptions."""
+"""Unpickling: only named exceptions in the package unpickle data that another process may have
+written."""
 
 import ast
 from pathlib import Path
