@@ -31,8 +31,8 @@ def narrow(x: np.ndarray, dtype: str) -> np.ndarray:
 
 
 def inputs(n: int) -> list[np.ndarray]:
-    """Return gradients of which few, half or nearly all elements are 0, with exponents near and
-    far, with lowest bits of 0, and an empty one."""
+    """Return gradients of which few, half or nearly all elements are 0. Exponents are near and far,
+    lowest bits are 0, and one gradient is empty."""
     rng = np.random.default_rng(n)
     x, share = gradient(n), rng.random(n)
     half, few = np.where(share < 0.5, 0, x), np.where(share < 0.95, 0, x)

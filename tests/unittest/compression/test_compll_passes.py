@@ -86,7 +86,7 @@ def test_passes_change_no_bit_of_random_encoders():
 @pytest.mark.slow
 @pytest.mark.parametrize("change", [("0.9 *", "0.8 *"), ("sent, 0);", "sent, 1);")])
 def test_a_check_compares_states_with_what_the_text_says(tmp_path, monkeypatch, capsys, change):
-    """A check compares states with the program text, as if a pass had changed what the second
+    """A check compares states with the program text. A pass seems to have changed what the second
     encode reads first, or what the first one leaves."""
     source = tmp_path / "written.cll"
     source.write_text(WRITTEN_BETWEEN)

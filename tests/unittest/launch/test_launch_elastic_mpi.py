@@ -126,8 +126,8 @@ def test_workers_survive_the_launcher(means, tmp_path):
 
 @pytest.mark.slow(keep=1)
 def test_a_lost_supervisor(means, tmp_path):
-    """After the loss of a supervisor, mpirun leaves the worker, which the launcher can still end;
-    Slurm ends it with its step."""
+    """A worker that loses its supervisor is left by mpirun, so the launcher can still end it; Slurm
+    ends it with its step."""
     with launched(
         arguments(2, *means.options, *python(WORKER)), env=means.env, cwd=tmp_path
     ) as launch:

@@ -175,7 +175,7 @@ def test_hostfile_that_is_no_text(tmp_path):
 
 
 def with_mark(launch_arguments: list[str], mark: str) -> list[str]:
-    """Options that carry the test's mark to processes that do not inherit it."""
+    """Return options that carry the test's mark to processes that do not inherit it."""
     return ["--env", f"{MARK}={mark}", *launch_arguments]
 
 

@@ -163,8 +163,8 @@ def test_where_the_first_sample_takes_long_it_is_measured_once():
 
 
 def trained(gradients, choice, *steps):
-    """Return the choice after a trial in which steps with method i take ``steps[i]`` seconds, and
-    the methods that were tried in the order of steps."""
+    """Return the choice after a trial in which steps with method i take ``steps[i]`` seconds.
+    Return also the methods that were tried, in the order of steps."""
     trial, ways = StepTrial(gradients, choice), []
     while not trial.over:
         ways.append(trial.index)

@@ -87,8 +87,8 @@ def jobs():
 
 @pytest.fixture(scope="module")
 def interrupted():
-    """Return the results of the processes that waited, the time of Ctrl-C, the seconds until each
-    process ended, and the output of the process with their peers."""
+    """Interrupt processes that wait. Return their results, the time of Ctrl-C, the seconds until
+    each process ended, and the output of the process with their peers."""
     with jobs() as (processes, peers, start):
         for wait in WAITS:
             start(wait)

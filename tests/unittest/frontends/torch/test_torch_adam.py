@@ -87,8 +87,8 @@ def fake(topology="ps", momentum=0.9, warmup_steps=WARM_UP, **more):
 @pytest.mark.parametrize("skipped", [0, 2])
 def test_a_momentum_of_the_codec_takes_the_place_of_its_own(skipped):
     """A codec's momentum replaces the optimizer's. Weights get running sums of gradients from the
-    first compressed step on, as from a codec, also if a GradScaler has skipped steps of the
-    warm-up."""
+    first compressed step on, as from a codec. This also holds if a GradScaler has skipped steps of
+    the warm-up."""
     plain = make(freeze_step=WARM_UP - skipped)
     compression = fake()
     model, optimizer = make(compression=compression)

@@ -220,7 +220,7 @@ def test_a_death_leaves_no_trace(type, options):
 
 
 def twice(rank):
-    """Ranks change again, and a checkpoint is loaded, before any task has taken its part."""
+    """Change the ranks again, and load a checkpoint, before any task has taken its part."""
     import torch.distributed as dist
 
     from hipress.torch.state.carry_over import carry_over

@@ -30,8 +30,8 @@ def chosen(
     **options,
 ):
     """Train with type "auto" and fixed measurements. Gradients take the given milliseconds with
-    each method on one of the ranks (other methods 4 times as many as the fastest), less on the
-    other rank, and steps the given seconds.
+    each method on one rank, and less on the other. Methods without a given time take 4 times as
+    many as the fastest. Steps take the given seconds.
 
     :param given: whether compress() receives the optimizer
     """

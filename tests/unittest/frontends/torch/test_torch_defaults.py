@@ -111,8 +111,8 @@ def test_frozen_adam_is_adam_until_it_freezes(dtype):
 
 
 def engines(rank):
-    """Operations that the engine does not support use the user's group, for which a thread
-    waits."""
+    """Check that operations that the engine does not support use the user's group, for which a
+    thread waits."""
     import torch.distributed as dist
 
     import hipress.torch

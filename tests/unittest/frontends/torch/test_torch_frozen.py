@@ -96,8 +96,8 @@ def test_a_layer_that_is_frozen_in_diloco_becomes_the_ranks_mean_and_stays_so():
 
 
 def unfrozen_in_diloco(rank, leaves):
-    """Parameters that are trained in addition to the initial ones stay local to each rank. Those
-    trained later are refused, also when the context starts again."""
+    """Check that parameters that are trained in addition to the initial ones stay local to each
+    rank. Those trained later are refused, also when the context starts again."""
     net, own = network(), torch.nn.Linear(5, 5)
     require(net[0], False)
     inner = torch.optim.SGD([*net.parameters(), *own.parameters()], lr=0.01)
@@ -125,8 +125,8 @@ def test_a_layer_that_is_unfrozen_in_diloco_is_refused():
 
 
 def in_the_optimizer(rank, compression):
-    """Weights of a frozen layer stay unmodified, also where gradients are zeroed and not set to
-    None: its residual is not added to it."""
+    """Check that weights of a frozen layer stay unmodified. This includes gradients that are zeroed
+    and not set to None: the layer's residual is not added to it."""
     import hipress.torch
 
     net = network()

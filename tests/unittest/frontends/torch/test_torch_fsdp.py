@@ -371,7 +371,7 @@ def test_hybrid_sharding(momentum):
 
 
 def trains(rank):
-    """Loss of a network falls as without compression."""
+    """Train a network, whose loss falls as without compression."""
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard
 

@@ -148,7 +148,8 @@ def test_many_uncompressed_elements_are_cut_as_topologies_do():
 
 
 def adjacent(rank):
-    """Gradients of which none is compressed are sent without a copy, adjacent ones as one."""
+    """Reduce gradients of which none is compressed: they are sent without a copy, adjacent ones as
+    one."""
     from hipress.torch.gradient import Gradient, merge_adjacent
 
     flat = [Gradient("a", 0, 5), Gradient("b", 5, 3), Gradient("c", 9, 2)]

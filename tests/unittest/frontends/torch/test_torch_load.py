@@ -74,8 +74,8 @@ def test_a_state_on_a_device_is_left_as_new_likewise():
 
 
 def by_pytorch(rank, path):
-    """Return (a message, residuals) of torch.distributed.checkpoint.load() with DDP, where there
-    are none to fill before the first step, and of an optimizer, which has created them."""
+    """Return (a message, residuals) of torch.distributed.checkpoint.load(). With DDP there are no
+    residuals to fill before the first step; an optimizer has created them."""
     import torch.distributed.checkpoint as dcp
 
     import hipress.torch

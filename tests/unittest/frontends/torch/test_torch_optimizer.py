@@ -178,7 +178,7 @@ def said(what):
 
 
 def twice(rank):
-    """Steps with gradients that are not averaged, or are of another step, are refused."""
+    """Refuse steps with gradients that are not averaged, or are of another step."""
     model, other = network(), network()
     refused = distributed(other)
     loss_of(other, rank, 0).backward()

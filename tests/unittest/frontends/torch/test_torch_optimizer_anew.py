@@ -158,8 +158,8 @@ def test_a_step_that_only_makes_the_optimizers_state_is_none_of_the_compression(
 
 
 def given_by_hand(rank):
-    """Gradients are given by hand, as torch.func computes them; a schedule begins with a learning
-    rate of 0."""
+    """Train with gradients that are given by hand, as torch.func computes them; a schedule begins
+    with a learning rate of 0."""
     import hipress.torch
 
     model = torch.nn.Linear(4, 3, bias=False)

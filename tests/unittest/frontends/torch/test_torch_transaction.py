@@ -140,7 +140,7 @@ def commits(rank, type, options):
 
 
 def refuses(rank):
-    """Operations that cannot be rolled back are refused with a message."""
+    """Refuse operations that cannot be rolled back with a message."""
     from hipress.torch import HipressError
 
     training = Training(rank, "powersgd", params={"rank": 2})
