@@ -51,7 +51,7 @@ TEST_F(AbortDeliveryTest, WhatAPeerSaidBeforeItWentIsHeardWhenASendMeetsItsEndFi
   ASSERT_TRUE(receiver_.AwaitUps(1));
   receiver_.on_message = [&](NodeId from, const Message& message) {
     if (TextIn(message) != "busy") return;
-    // While this thread is busy, the peer says why it leaves, and leaves with this unread:
+    // While this thread is busy, the peer sends its reason, and leaves before this is read:
     EXPECT_TRUE(Say(&peer, "why"));
     peer.Close();
     van_->Send(from, Text(MessageKind::kData, "what the kernel refuses"));
@@ -126,7 +126,8 @@ TEST_F(AbortDeliveryTest, AnAbortWaitsLongerForWhatAPeerThatIsHeardHasNotAcknowl
   van_->Send(Worker(0), Text(MessageKind::kData, "why"), -1, [&](bool ok) { sent.set_value(ok); });
   ASSERT_TRUE(sent.get_future().get());  // the kernel has it, and the peer has not
   std::thread abort([&] { van_->Abort(milliseconds(50)); });
-  // A peer that is slow to read, but alive. What it says after a close would be answered by a reset.
+  // A peer that is slow to read, but alive. Anything it sends after a close would be answered by a
+  // reset.
   for (int i = 0; i < 20; ++i) {
     Say(&peer, "alive");
     std::this_thread::sleep_for(milliseconds(50));

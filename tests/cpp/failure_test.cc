@@ -1,4 +1,5 @@
-// How soon a van notices that a peer is gone: killed, stopped, cut off; and what does not count as gone.
+// How soon a van detects a failed peer (killed, stopped, cut off), and what does not count as a
+// failure.
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
@@ -65,7 +66,7 @@ class Process {
   UniqueFd from_child_;
 };
 
-/// A server that echoes for ever; tells its address first.
+/// A server that echoes until it is killed; sends its address first.
 void EchoServer(Process* process, const std::string& host, const VanOptions& options) {
   Recorder receiver;
   const auto van = MakeTcpVan(options);

@@ -208,7 +208,7 @@ bool Soon(Condition condition) {
   return true;
 }
 
-/// Counts callbacks and remembers the first error.
+/// Counts callbacks and records the first error.
 class Calls {
  public:
   Done Expect() {

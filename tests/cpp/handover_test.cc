@@ -1,4 +1,4 @@
-// Operations that follow one another enter together; none is kept for good, none overtakes another.
+// Operations that follow one another enter together; none is kept forever, none overtakes another.
 #include "mxnet/handover.h"
 
 #include <atomic>

@@ -228,7 +228,7 @@ TEST(Handshake, ASilentOrForeignListenerIsNamed) {
                const std::string greeting(100, 'S');
                send(fd, greeting.data(), greeting.size(), MSG_NOSIGNAL);
                char rest[100];
-               while (recv(fd, rest, sizeof(rest), 0) > 0) {  // until the caller has gone
+               while (recv(fd, rest, sizeof(rest), 0) > 0) {  // until the caller has left
                }
              }),
              "does not speak HiPress");

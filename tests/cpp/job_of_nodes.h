@@ -77,7 +77,7 @@ class Job {
     for (auto& node : nodes_) threads.emplace_back([&node] { node->Start(); });
     for (auto& thread : threads) thread.join();
   }
-  /// Adds the whole job, wanting ranks in order, and starts it. The scheduler comes first.
+  /// Adds the whole job with requested ranks in order, and starts it. The scheduler comes first.
   void StartAll() {
     Add(Options(Role::kScheduler));
     for (int i = 0; i < servers_; ++i) Add(Options(Role::kServer, i));

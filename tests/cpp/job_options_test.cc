@@ -128,7 +128,7 @@ TEST(JobOptions, TheEnvironmentIsCheckedVariableByVariable) {
                                 {"HIPRESS_SECRET", kSecret}}).debug_signal,
               number);
   }
-  // Only who says so in so many words goes without, and a short one is no permission.
+  // Only an explicit setting disables the secret, and a short secret does not.
   setenv("HIPRESS_ALLOW_NO_SECRET", "1", 1);
   EXPECT_EQ(error_with("HIPRESS_SECRET", nullptr), "");
   EXPECT_HAS(error_with("HIPRESS_SECRET", "short"), "has 5 characters");

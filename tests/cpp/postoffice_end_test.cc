@@ -135,7 +135,8 @@ TEST(Postoffice, ANodeThatIsCutOffIsNotBelievedAgainstALiveConnection) {
   job.worker(1).office.Send(Scheduler(), NodeDown(Server(0), "server 0 died: it is a test"));
   std::this_thread::sleep_for(milliseconds(100));
   job.worker(1).office.Abort();
-  // The server sees that end at once; the scheduler, which knows why, waits whether it is true.
+  // The server notices that end at once. The scheduler, which knows the reason, waits whether it is
+  // true.
   for (Node* node : {&job.server(0), &job.scheduler(), &job.worker(0)}) {
     ASSERT_TRUE(node->AwaitDeath());
     EXPECT_EQ(node->deaths[0].first, Worker(1)) << node->deaths[0].second;
@@ -159,7 +160,7 @@ TEST(Postoffice, ACutOffNodeThatReportedToEverybodyIsNamedByAll) {
     EXPECT_HAS(node->deaths[0].second, "died: it is cut off from ");
     EXPECT_HAS(node->deaths[0].second, ", which is alive");
   }
-  // Not before a silent one would have been given up (1.5 s here), and soon after.
+  // Not before the timeout of a silent node (1.5 s here), and soon after.
   const auto took = std::chrono::steady_clock::now() - begin;
   EXPECT_GT(took, seconds(1));
   EXPECT_LT(took, seconds(5));

@@ -150,7 +150,7 @@ TEST(Postoffice, TheOddOneOutIsToldAndTheJobForms) {
   JobOptions high = job.Options(Role::kServer, 5);
   job.Add(high);
   std::thread others([&] { job.Start(); });
-  for (int i : {2, 3}) {  // until they have been told
+  for (int i : {2, 3}) {  // until they have received it
     ASSERT_TRUE(Eventually([&] { return job.nodes()[i]->started.load(); }));
   }
   Node good(job.Options(Role::kWorker));

@@ -1,5 +1,4 @@
-// A stream over several sockets: the bytes and their order, whatever each of them takes, when, and
-// where they break.
+// A stream over several sockets: the bytes and their order, for all splits, delays and breaks.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -281,7 +280,7 @@ class BreakingLink {
           Connect();
           renewed_ = true;
         }
-        // Its peer may still use the old sockets, which have broken, too.
+        // Its peer may still use the old sockets, which have also broken.
         if (random_() % 8 == 0) Resume(e);
         continue;
       }
@@ -331,7 +330,7 @@ class BreakingLink {
     for (Pipe& pipe : pair->pipes) {
       pipe.closed = true;
       pipe.reset = reset;
-      // What was under way is lost, or some of it.
+      // The data in transit is lost, or a part of it.
       if (random_() % 2 == 0) pipe.bytes.resize(random_() % (pipe.bytes.size() + 1));
     }
   }

@@ -1,5 +1,5 @@
-// Connections between machines break, and go on: nothing is lost, and who is dead is still dead at once.
-// Addresses of the loopback network that differ are two machines to a van.
+// Connections between machines break and resume: nothing is lost, and a dead process is still
+// detected at once. Different addresses of the loopback network are two machines to a van.
 #include <sys/socket.h>
 
 #include <atomic>
@@ -12,7 +12,7 @@
 namespace hipress::testing {
 namespace {
 
-/// Forwards connections to an address, as a router does, and forgets them when told so.
+/// Forwards connections to an address, as a router does, and drops them on request.
 class Router {
  public:
   explicit Router(const std::string& to) : listener_(Listen(Resolve("127.0.0.3", 0))) {
@@ -184,7 +184,8 @@ TEST_P(ResumeTest, AllMessagesArriveOnceAndInOrderWhileTheConnectionBreaks) {
     worker_->Send(Server(0), Text(MessageKind::kData, text, i), 0, [&](bool sent) { done += sent; });
     server_->Send(Worker(0), Text(MessageKind::kData, text, i), 0, [&](bool sent) { done += sent; });
     std::this_thread::sleep_for(std::chrono::microseconds(random() % 2000));
-    // Under a sanitizer messages are slow; the connection is to break while they are under way, not queued.
+    // Under a sanitizer messages are slow; the connection is to break while they are in transit,
+    // not queued.
     EXPECT_TRUE(Eventually([&] { return done + 100 > 2 * i; }, seconds(20))) << done << " of " << 2 * i;
     if (i + 1 >= kCount && Resumed() >= 10) {
       ASSERT_TRUE(at_worker_.AwaitMessages(i + 1));
@@ -262,7 +263,7 @@ TEST_P(ResumeTest, WhoLeavesInPeaceDoesSoAtOnce) {
   const auto begin = steady_clock::now();
   const uint64_t refused = server_->counters().refused_connections;
   worker_->Stop();
-  EXPECT_LT(steady_clock::now() - begin, milliseconds(1900));  // else it would wait for two seconds
+  EXPECT_LT(steady_clock::now() - begin, milliseconds(1900));  // otherwise it would wait for 2 s
   ASSERT_TRUE(at_server_.AwaitDowns(1));
   EXPECT_TRUE(at_server_.downs[0].graceful);
   EXPECT_EQ(server_->counters().refused_connections, refused);
@@ -274,7 +275,7 @@ TEST_P(ResumeTest, AnotherMachinesFirstRefusalsAreNoDeath) {
   worker_->Send(Server(0), Text(MessageKind::kData, "after it"));
   EXPECT_TRUE(at_server_.AwaitMessages(1));
   EXPECT_TRUE(BothAreUp());
-  // But who goes on refusing is dead, long before it is so by its silence.
+  // But a peer that continues to refuse is dead, long before its silence would show that.
   const auto begin = steady_clock::now();
   router_->Refuse(milliseconds(2000));
   ASSERT_TRUE(at_worker_.AwaitDowns(1));
@@ -306,7 +307,7 @@ TEST_P(ResumeTest, WhoCannotBeReachedAgainIsDeadAfterTheTimeOfSilence) {
   ASSERT_TRUE(at_worker_.AwaitDowns(1));
   EXPECT_GT(steady_clock::now() - begin, seconds(1));
   EXPECT_EQ(Resumed(), 0u);
-  // The break is seen here first, or at the other end, which says so.
+  // The break is detected here first, or at the other end, which reports it.
   EXPECT_HAS(at_worker_.downs[0].reason, ", and could not be reached again for");
 }
 

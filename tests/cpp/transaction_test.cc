@@ -194,7 +194,7 @@ class TransactionTest : public ::testing::TestWithParam<Way> {
     }
     if (Momentum* momentum = key_[w].flow->momentum()) momentum->RollBack(transaction);
   }
-  /// What one worker remembers, or all of them.
+  /// State of one worker, or of all of them.
   std::string Bits(int w) {
     std::string bits;
     for (const auto& state : key_[w].states) {

@@ -68,7 +68,7 @@ class Waitable {
   std::condition_variable changed_;
 };
 
-/// Records what a van says; `on_message` may add behaviour (on the van's thread).
+/// Records the events of a van; `on_message` may add behavior (on the van's thread).
 class Recorder : public VanReceiver, public Waitable {
  public:
   struct Down {

@@ -142,7 +142,7 @@ class Job:
         while survivors & set(cluster.running()) and time.monotonic() < deadline:
             time.sleep(0.02)
             before, written = written, sum(len(cluster.output(name)) for name in survivors)
-            if strike.pause and written > before:  # it goes on, if slowly
+            if strike.pause and written > before:  # it continues, if slowly
                 deadline = time.monotonic() + DEADLINE
         return self._judge(cluster, trained and not done_before)
 

@@ -77,7 +77,7 @@ class Job:
         if not servers:
             topology = dice.choice(SERVERLESS)
             if topologies.TOPOLOGIES[topology].needs_devices_per_host:
-                compressed = True  # its parameters say how many workers share a host
+                compressed = True  # its parameters define how many workers share a host
                 params["devices_per_host"] = dice.choice([1, workers])
             if compressed and dice.random() < 0.5:
                 params["topology"] = topology
@@ -201,11 +201,11 @@ class Job:
 
     def _watch(self, launch: Launch, log: Path) -> set[str]:
         """Wait for the launcher's end; return the files in shared memory that its job used."""
-        quiet = self.strike.victim == "nobody"  # then its start is in this time, too
+        quiet = self.strike.victim == "nobody"  # then this time includes its start
         deadline, written, shared = time.monotonic() + DEADLINE * (3 if quiet else 1), 0, set()
         while time.monotonic() < deadline:
             before, written = written, log.stat().st_size
-            if self.strike.pause and written > before:  # it goes on, if slowly
+            if self.strike.pause and written > before:  # it continues, if slowly
                 deadline = time.monotonic() + DEADLINE
             for pid in marked(launch.mark):
                 with contextlib.suppress(OSError):
@@ -255,7 +255,7 @@ class Job:
             name = re.compile(rf"{name.pattern}|has left the job|left the job while")
         if strike.running or leaves:
             wrong += [f"no {culprit} in {line}" for line in failed if not name.search(line)]
-        if (strike.running and endless) or leaves:  # then there are others, who notice it
+        if (strike.running and endless) or leaves:  # then other workers exist, which notice it
             lines = [line for line in lines if not line.startswith("hipress-launch: ")]
         if not any(name.search(re.sub(r"^\[.*?\]", "", line)) for line in lines):
             wrong.append(f"nobody names {culprit}")

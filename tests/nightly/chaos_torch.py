@@ -115,7 +115,7 @@ class Job:
         while any(p.poll() is None for p in survivors.values()) and time.monotonic() < deadline:
             time.sleep(0.05)
             before, written = written, sum(map(len, texts()))
-            if self.pause and written > before:  # it goes on, if slowly
+            if self.pause and written > before:  # it continues, if slowly
                 deadline = time.monotonic() + DEADLINE
         wrong = []
         for rank, process in survivors.items():
@@ -138,7 +138,7 @@ class Job:
         return wrong
 
     def _named(self, errors: list[str]) -> bool:
-        # A process that is terminated may tell why before its connections close.
+        # A process that is terminated may report the reason before its connections close.
         named = re.compile(rf"rank {self.victim} (\([\d.:]+\) died: |gave up: )")
         return any(map(named.search, errors))
 

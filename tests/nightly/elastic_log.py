@@ -43,7 +43,7 @@ class Logs:
             whole = text[: text.rfind(b"\n") + 1]
             self._read[slot] += len(whole)
             for line in whole.splitlines():
-                # After a torn line the next process of the slot has gone on in the same line.
+                # After a torn line the slot's next process has continued in the same line.
                 start = line.rfind(b'{"time"')
                 self.torn += start > 0
                 try:

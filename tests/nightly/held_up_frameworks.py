@@ -50,7 +50,7 @@ class Job(held_up.Job):
             "HIPRESS_TLS": dice.choice(["auto", "on"]),
             "HIPRESS_STREAMS": dice.choice(["0", "3"]),
             "HIPRESS_SHARED_MEMORY": dice.choice(["auto", "off"]),
-            "HIPRESS_START_TIMEOUT": "200",  # the frameworks' imports are suspended, too
+            "HIPRESS_START_TIMEOUT": "200",  # the frameworks' imports are also suspended
             "TF_CPP_MIN_LOG_LEVEL": "2",
         }
         settings: dict[str, object] = {"type": dice.choice(["none", "onebit", "maxmin", "auto"])}

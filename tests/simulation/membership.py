@@ -249,13 +249,13 @@ def run(
         if process.frozen:
             _wake(process)
     begin, needed = world.now, 0
-    if uncounted:  # though all may have died, and nothing happen any more
+    if uncounted:  # although all may have died, and nothing else may happen
         for slot in range(slots):
             world.after(4.1, world.start, slot, 100)
 
     def done() -> bool:
         nonlocal needed
-        for slot in range(slots):  # whatever dies now is what was left of the faults
+        for slot in range(slots):  # deaths from here on are consequences of earlier faults
             if slot not in world.live and world.now > begin + 4:
                 world.start(slot, 100)
         if len(world.live) < slots or not world.agreed():

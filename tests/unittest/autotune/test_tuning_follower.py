@@ -164,7 +164,7 @@ def lines_of(monkeypatch, tmp_path, ms, sends, tries=True):
     follower = TuningController(choice_of(ms, False), front, 4000.0, tries)
 
     def seconds(way):
-        sent[0] += sends(way) // 2  # asked twice in a step
+        sent[0] += sends(way) // 2  # requested twice in a step
         return (20.0 + ms[way]) / 1e3  # some of it computing
 
     for _ in range(400):

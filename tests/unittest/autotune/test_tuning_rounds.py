@@ -69,7 +69,7 @@ def test_what_was_on_its_way_by_the_plan_before_does_not_count():
     compared = front.compared
     choice.record_travel(0, 0.01)
     assert choice.after_step(H) is None
-    assert front.compared == compared + 1  # the ranks go on to watch the network
+    assert front.compared == compared + 1  # the ranks continue to watch the network
 
 
 @pytest.mark.parametrize(

@@ -129,7 +129,7 @@ def test_half_precision_is_converted_exactly(name, n):
         first, second = hipress.Compressor(name), hipress.Compressor(name)
         for _ in range(2):
             payload, other = first.encode(narrow, dtype), second.encode(wide)
-            assert payload == other or name == "lossless"  # which says what type it is of
+            assert payload == other or name == "lossless"  # which contains its type
         decoded = second.decode(payload, n)
         if dtype == "float16":
             with np.errstate(over="ignore"):
@@ -257,7 +257,7 @@ def test_maxmin_error_is_within_a_level(bits, stochastic):
 def test_topk_is_numpys(what):
     n = 10_000 if what == "small" else 100_000
     x = gradient(n)
-    if what == "a misleading sample":  # large where topk looks first, and hardly anywhere else
+    if what == "a misleading sample":  # large where topk searches first, and hardly anywhere else
         lines = (n // 16) // 64
         start = np.arange(lines) * ((n - 64) // 16) // lines * 16
         x[(start[:, None] + np.arange(16)).ravel()] *= 100

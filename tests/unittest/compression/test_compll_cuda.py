@@ -183,7 +183,7 @@ def test_blocks_are_joined_in_order(shape):
     one, two = compiler.Interpreter(orders), HostCoder(orders, shape, emulate=True)
     nan, inf = np.nan, np.inf
     inputs = [
-        in_blocks(1e20, 1, -1e20, 3),  # in order 3, else 4
+        in_blocks(1e20, 1, -1e20, 3),  # in order 3, otherwise 4
         in_blocks(1e-45, 3e38, -3e38, 1e-45, 1),
         in_blocks(-1, 5, nan, 3, 2),
         in_blocks(nan),
@@ -294,7 +294,7 @@ def hostile(payload: bytes, n: int, generator: np.random.Generator) -> list[byte
     for count in (0, 1, n, n + 1, 2**31 - 1, 2**31, 2**32 - 1):
         many.append(int(count).to_bytes(4, "little") + payload[4:])
     words = np.frombuffer(payload[4 : len(payload) // 4 * 4], np.uint32)
-    for changed in (words[::-1], np.repeat(words[:1], words.size)):  # of indices, too
+    for changed in (words[::-1], np.repeat(words[:1], words.size)):  # also of indices
         many.append(payload[:4] + changed.tobytes())
     count = int.from_bytes(payload[:4], "little")
     if 4 + 8 * count == len(payload):
@@ -327,7 +327,7 @@ def test_malformed_payloads_are_refused_and_never_read_beyond(name):
                 out, sentence = decode_guarded(two, data, n, shape)
                 if expected is None:
                     assert (out == 7).all(), "a refused payload changes nothing"
-                    # What is required of numbers is looked at before the indices are.
+                    # Requirements of numbers are checked before the indices are.
                     assert sentence == wanted or (sentence in required and "indices" in wanted)
                 else:
                     assert sentence == "" and out.tobytes() == expected.tobytes()

@@ -81,7 +81,7 @@ def test_every_backend_merges_alike(text, integers):
     assert (integer_levels(made.decode) is not None) == integers
     plain = compiler.Interpreter(compiler.read_program(text))
     coders = [compiler.Interpreter(made), compiler.Compiled(made, ISAS[0])]
-    if text is not COUNTED:  # require looks at more than numbers of the payload
+    if text is not COUNTED:  # `require` checks more than numbers of the payload
         coders.append(HostCoder(made, emulate=True))
     payloads = [plain.encode(np.abs(gradient(300, k)) * (1 if k else 3)) for k in range(7)]
     for count in (1, 2, 3, 7):

@@ -132,7 +132,7 @@ def test_what_no_encoder_makes_is_refused_by_all(n):
     assert all(result is None for result in seen[: len(payload) + 4])
     for coder in coders:
         assert [outcome(coder, data, n) for data in hostile] == seen
-    # A payload has one form: what is decoded is what its own encoder says of the result.
+    # A payload has one form: the encoder's payload of the decoded values is the same.
     for data, result in zip(hostile, seen):
         if result is not None:
             assert reference.encode(np.frombuffer(result, np.float32)) == data

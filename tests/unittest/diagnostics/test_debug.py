@@ -52,7 +52,8 @@ def asked_until(
             path.unlink()
         for name in cluster.processes:
             cluster.signal(name, signal.SIGUSR1)
-        # A process that is still writing its last dump makes no other one: it is asked again.
+        # A process that is still writing its last dump writes no other one: it gets another
+        # request.
         with contextlib.suppress(AssertionError):
             wait_for_dumps(folder, count, 5)
         done = hipress("debug", folder)

@@ -307,7 +307,7 @@ def test_who_asks_to_join_at_the_end_is_told(start: Start) -> None:
     agents[0].share(1, "over", "1")
     late.join(PATIENCE)
     assert isinstance(found[0], TrainingOver)
-    agents[0].completed(1)  # these two have the job's state, and their views go on
+    agents[0].completed(1)  # these two have the job's state, and their views continue
     agents[1].request_change("a test", 1)
     assert agents[0].await_view(1, PATIENCE).epoch == 2
 
@@ -617,7 +617,7 @@ def test_strangers_and_garbage_harm_nothing(start: Start, caplog: pytest.LogCapt
         stranger.sendall(huge)
         stranger.settimeout(5)
         assert len(stranger.recv(100)) == HELLO_BYTES
-        assert stranger.recv(100) == b""  # it is closed, and told nothing more
+        assert stranger.recv(100) == b""  # it is closed, and receives nothing more
     with pytest.raises(ElasticError, match="this process is no member after 1 s"):
         wrong.join(1)
     wrong.close()

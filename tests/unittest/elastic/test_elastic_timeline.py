@@ -35,7 +35,7 @@ def test_views_have_files_of_their_own_and_a_failure_loses_none(tmp_path):
         wait_until(lambda: (tmp_path / "job-view3-rank2.json").exists(), 30, "another one")
         done_in = {epoch: steps(job, 1, epoch) for epoch in (1, 2, 3)}
     names = {file.name for file in tmp_path.glob("job*.json")}
-    # Views that end by a death are written by the survivors, as rank 0 cannot collect any more.
+    # Views that end by a death are written by the survivors, as rank 0 cannot collect them.
     assert {"job-view1-rank1.json", "job-view1-rank2.json", "job-view2.json"} <= names
     assert "job-view1.json" not in names and "job.json" not in names, names
     views = report.load_all(path)

@@ -57,7 +57,7 @@ def test_ipv4_address_with_a_route_is_preferred():
         return family, socket.SOCK_STREAM, 6, "", at
 
     assert addresses.preferred([entry("::1"), entry("127.0.0.1")]) == entry("127.0.0.1")
-    unreachable = entry("0.0.0.0")  # stands for an IPv4 address without a route
+    unreachable = entry("0.0.0.0")  # represents an IPv4 address without a route
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(addresses, "_has_route", lambda one: one != unreachable)
         assert addresses.preferred([entry("::1"), unreachable]) == entry("::1")

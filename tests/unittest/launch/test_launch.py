@@ -99,7 +99,7 @@ def test_the_killed_process_is_named_not_those_that_fail_because_of_it(tmp_path)
     launch = run(["-n", "3", "-s", "1", *python(script), str(tmp_path / "pid")])
     assert launch.process.returncode == 137
     assert "hipress-launch: server 0 was killed by SIGKILL" in launch.err
-    assert launch.err.count("lost server 0") == 4  # survivors had the time to say so
+    assert launch.err.count("lost server 0") == 4  # survivors had the time to report it
 
 
 @pytest.mark.slow
@@ -320,7 +320,7 @@ def test_colours_on_a_terminal_only(environ, coloured):
         try:
             while data := os.read(leader, 4096):
                 output += data
-        except OSError:  # a terminal's way to say that no process writes
+        except OSError:  # a terminal's notification that no process writes
             pass
     finally:
         os.close(leader)

@@ -353,7 +353,7 @@ def test_a_signal_to_the_launcher_ends_all(number, tmp_path):
     assert launch.err == f"hipress-launch: {number.name}; stopping the job\n"
 
 
-# Who survives whom
+# Which processes survive which
 
 
 def test_workers_survive_the_launcher_and_supervisors_can_still_end_them(tmp_path):

@@ -35,7 +35,7 @@ def split(chunks: list[bytes], times: list[float] | None = None, **options) -> l
     return lines + splitter.finish()
 
 
-@settings(deadline=None)  # any example may be the one during which the machine does something else
+@settings(deadline=None)  # the machine may be busy during any example
 @given(st.lists(st.binary(max_size=20), max_size=20))
 def test_lines_do_not_depend_on_chunks(chunks):
     chunks = [chunk.replace(b"\r", b".") for chunk in chunks]

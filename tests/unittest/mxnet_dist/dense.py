@@ -83,7 +83,7 @@ def try_broadcast(checks):
 def try_updates(checks, repeats):
     """Check that the test optimizer adds the rescaled sum to the weight, on the servers."""
     kv = checks.kv
-    if checks.multi_precision:  # MXNet asks for keys to be initialised after set_optimizer, then
+    if checks.multi_precision:  # MXNet then requires keys to be initialized after set_optimizer
         kv.set_optimizer(mx.optimizer.create("test", rescale_grad=RATE, multi_precision=True))
         kv._barrier()
     for key, shape, dtype in keys_of("updated"):

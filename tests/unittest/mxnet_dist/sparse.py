@@ -100,7 +100,7 @@ def try_zeros(checks, dtype, repeats):
         rows = mx.nd.arange(shape[0])
         for step in range(repeats):
             checks.kv.push(key, mx.nd.sparse.zeros("row_sparse", shape, dtype=dtype))
-            pulled = pull_rows(checks, key, shape, "float32", rows)  # whatever the key's dtype
+            pulled = pull_rows(checks, key, shape, "float32", rows)  # for any dtype of the key
             checks.equal(f"{key} {step}", pulled, weight)
         for step in range(checks.workers):  # one worker pushes rows, the other workers none
             gradient = np.zeros(shape, dtype)

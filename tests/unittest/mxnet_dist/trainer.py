@@ -100,9 +100,9 @@ def try_sparse_step(checks):
     for step in range(3):
         for param in params:
             backward(checks, param)
-        # The gradient does not depend on the weight. MXNet's store writes what a pull returns into
-        # the list of lengths that a push of the same key sends, too: a push that goes out before
-        # the weight is there tells its servers wrong lengths, and they abort.
+        # The gradient does not depend on the weight. MXNet's store writes the result of a pull also
+        # into the list of lengths that a push of the same key sends. A push that leaves before the
+        # weight arrives sends wrong lengths to its servers, and they abort.
         mx.nd.waitall()
         trainer.step(1)
         for param in params:

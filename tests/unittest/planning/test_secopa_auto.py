@@ -201,7 +201,7 @@ def test_the_fastest_plan_is_kept_and_a_slower_one_is_soon_given_up():
     ("ratios", "kept"),
     [
         ([0.98] * 8, 0),  # too little
-        ([0.9, 1.1, 0.9, 1.1, 0.9, 1.1], 0),  # a third loss: given up
+        ([0.9, 1.1, 0.9, 1.1, 0.9, 1.1], 0),  # a third loss: rejected
         ([0.9, 9.0, 0.9, 0.9, 0.9, 9.0, 0.9, 0.9], 1),  # but for two bad moments
         ([0.97, 1.5, 0.97, 1.5, 0.99, 0.99, 0.97, 0.97], 0),  # wins enough, but the median is 0.98
     ],

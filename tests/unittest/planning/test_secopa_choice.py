@@ -185,7 +185,7 @@ def test_computing_that_hides_what_is_sent_makes_a_gentler_way_the_choice():
     assert way == 0 and set(ways) == {0, 1, 2} and seconds == dict.fromkeys(range(3), 0.5)
     assert trained([0.4, 0.3, 0.1], 2, 0.55, 0.5, 0.5)[0] == 1
     assert trained([0.4, 0.3, 0.1], 2, 0.55, 0.53, 0.5)[0] == 2
-    assert trained([math.inf, 0.3, 0.1], 1, 0.1, 0.5, 0.45)[0] == 2  # ours, then DDP's own
+    assert trained([math.inf, 0.3, 0.1], 1, 0.1, 0.5, 0.45)[0] == 2  # HiPress's, then DDP's own
 
 
 def test_what_is_hopeless_in_training_is_soon_left_out():

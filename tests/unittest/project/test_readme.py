@@ -83,7 +83,7 @@ def test_pytorch_example_runs_on_two_ranks(tmp_path: Path):
     """
     pytest.importorskip("torch")
     (tmp_path / "train.py").write_text(example("hipress.torch.compress(", [README]))
-    # A file for each rank: in one pipe the lines of two processes may lie in each other.
+    # A file for each rank: in one pipe the lines of two processes may be mixed.
     command = [
         "-m",
         "torch.distributed.run",
@@ -97,7 +97,7 @@ def test_pytorch_example_runs_on_two_ranks(tmp_path: Path):
         done = subprocess.run(
             [sys.executable, *command], cwd=tmp_path, capture_output=True, text=True, timeout=150
         )
-    except subprocess.TimeoutExpired as late:  # whose output is bytes, whatever text= is
+    except subprocess.TimeoutExpired as late:  # whose output is bytes, for any text=
         out, err = ((pipe or b"").decode(errors="replace") for pipe in (late.stdout, late.stderr))
         pytest.fail(said(f"not known: it took more than {late.timeout:g} s", out, err))
     printed, errors = (

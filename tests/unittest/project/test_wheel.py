@@ -35,7 +35,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip("nothing is built: run make")
     wheels = tmp_path_factory.mktemp("wheels")
     environment = {**os.environ, "WHEELS": str(wheels)}
-    # `timeout` ends what the script has started, too.
+    # `timeout` also ends what the script has started.
     command = ["timeout", "-k", "5", "200", ROOT / "tools" / "setup.sh", "wheel"]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -83,7 +83,7 @@ def test_library_needs_only_the_c_library_and_libgcc(site: Path):
     needed = set(re.findall(r"\(NEEDED\).*\[(.+)\]", out))
     system = r"(libc|libm|libpthread|libdl|libgcc_s|ld-linux.*)\.so\.\d"
     assert not [name for name in needed if not re.fullmatch(system, name)], needed
-    # With a visible symbol, another OpenSSL or C++ runtime of the process could replace ours.
+    # With a visible symbol, another OpenSSL or C++ runtime of the process could replace HiPress's.
     out = run("nm", "--dynamic", "--defined-only", "--format=posix", library, site=site)
     names = {line.split()[0] for line in out.splitlines()}
     assert "HipressVersion" in names

@@ -16,7 +16,7 @@ SERVER = (sys.executable, "-c", "from hipress.runtime.node import Node; Node().s
 WORKER = SCRIPTS / "node_end" / "worker.py"
 PEACE, FAILURE = "worker 1 left in peace", "failure: worker 1"
 ENDS = {
-    # how worker 1 ends: (how worker 0 sees it, exit status of worker 1)
+    # how worker 1 ends: (what worker 0 observes, exit status of worker 1)
     "end of the script": (PEACE, 0),
     "stop": (PEACE, 0),
     "leave, exit": (PEACE, 0),

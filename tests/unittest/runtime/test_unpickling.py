@@ -19,7 +19,7 @@ OBJECT_COLLECTIVES = {
 }
 ALLOWED = {
     # MXNet's optimizers are pickles. Servers take them from workers over connections that are
-    # authenticated by the job's secret; docs/guides/security.md says so.
+    # authenticated by the job's secret; see docs/guides/security.md.
     "python/mxnet_hipress/server.py": 1,
     # The same applies to the workers of an elastic job, and to the user's own files.
     "python/hipress/elastic/training/arrays.py": 1,

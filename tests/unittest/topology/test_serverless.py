@@ -151,7 +151,8 @@ def test_a_worker_that_leaves_early_is_named_by_all(topology):
     outputs = wait_in_vain("leave", 4, topology, {})
     assert "error" not in outputs[1]
     for rank in (0, 2, 3):
-        # One sees it and informs the other workers; its own end must not be what they name.
+        # One worker detects it and informs the other workers; its own end must not be what they
+        # name.
         assert "worker 1 left the job while iteration 4 of key 'weight'" in outputs[rank], outputs
 
 

@@ -1,4 +1,4 @@
-// What a listener may say to a caller, before and instead of what it should.
+// Messages of a listener to a caller, before the expected ones and instead of them.
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <unistd.h>

@@ -70,7 +70,7 @@ def assert_same(stock, ours, at_least, tolerance=0.0):
 @pytest.mark.parametrize("store", ["dist_sync", "dist_device_sync"])
 def test_dense_keys(tmp_path, store):
     stock, ours = run_both(tmp_path, "dense.py", "--store", store)
-    # Without multi_precision, too, ours keep float16 weights in float32; for MXNet's see FILLED.
+    # HiPress keeps float16 weights in float32 also without multi_precision; for MXNet's see FILLED.
     assert all((kept["lost in float16"] == 1 + 3 * 2**-9).all() for kept in ours)
     assert_same(stock, ours, at_least=200)
 

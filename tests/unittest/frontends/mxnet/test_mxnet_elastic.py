@@ -72,7 +72,7 @@ def test_every_step_has_the_bits_of_a_reference(job):
         (kept,) = {running.output(name).splitlines()[-1] for name in names}
         assert kept.startswith(f"step {running.step(0) - 1} ")
         found = digests_of(running)
-        for event in events(running, "step"):  # the schedule goes on for who joins, too
+        for event in events(running, "step"):  # the schedule continues also for new workers
             assert event["updates"] == event["step"]
             assert event["rate"] == pytest.approx(0.05 * 0.9 ** ((event["step"] - 1) // 5))
         began = {}

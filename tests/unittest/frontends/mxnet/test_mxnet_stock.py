@@ -25,7 +25,7 @@ def program():
     kv = mx.kv.create("dist_sync")
     results = {}
     if compression:
-        kv.set_gradient_compression(compression)  # to ours in MXNet's words alone, too
+        kv.set_gradient_compression(compression)  # also to HiPress's, with MXNet's parameters alone
     # Keys whole on one server, cut over both (the bound is 1000 below), of one element, odd.
     shapes = {"a": (7, 11), "b": (1000, 3), "c": (1,), "d": (50, 41), "e": (2, 3)}
     if not compression:
@@ -48,7 +48,7 @@ def program():
                 kv.push(key, devices if step % 2 else devices[0], priority=-step)
                 if not ours:
                     # Stock may start a key's second push before its first has ended, and then
-                    # counts one worker twice. Ours keeps them in order.
+                    # counts one worker twice. HiPress's store keeps them in order.
                     mx.nd.waitall()
                 if step % 3 == 2:  # the other pushes have no pull
                     out = mx.nd.zeros(shape, dtype=dtypes[key])

@@ -37,7 +37,7 @@ def test_it_follows_the_network_and_loses_nothing(servers, tmp_path):
     assert not second["lines"] and lines[0].startswith("auto: uncompressed, the fastest: a step's")
     changes = [line for line in lines if "times as long as they did; from step" in line]
     assert len(changes) == 2 and "maxminef bits=2, the fastest" in changes[0], lines
-    # All that residuals held has been sent.
+    # All residuals have been sent.
     assert max(first["exact"][:2]) < 1e-5 and first["exact"][2] < 1e-6
     assert json.loads((tmp_path / "job.json").read_text())["sentence"] in first["said"]
     told = [json.loads(line) for line in (tmp_path / "job.jsonl").read_text().splitlines()]

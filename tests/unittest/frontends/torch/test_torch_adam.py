@@ -197,7 +197,7 @@ def exact(rank, topology, way="ddp"):
     for step in range(WARM_UP + 10):
         generator = torch.Generator().manual_seed(100 + step)
         sizes = torch.rand(2, generator=generator) + 0.1
-        if step >= WARM_UP:  # then the sum of two ranks is of one size, too, or nothing
+        if step >= WARM_UP:  # then the sum of two ranks also has one magnitude, or is zero
             sizes[1] = sizes[0]
         biases = torch.randn(2, 40, generator=generator)
         ours.zero_grad()

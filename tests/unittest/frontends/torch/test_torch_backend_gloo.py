@@ -60,7 +60,7 @@ def test_monitored_barrier_and_split_group():
     for _, (split, merged), error in found:
         assert "cannot be split" in split and "new_group(ranks, backend='hipress')" in split
         assert "cannot be merged" in merged
-        # PyTorch's function asks for Gloo by name before 2.14.
+        # PyTorch's function requests Gloo by name before 2.14.
         assert ("only implemented for GLOO" in error) == (version < (2, 14)), error
 
 

@@ -339,7 +339,7 @@ def test_on_a_link_of_100_megabits_it_compresses():
     for output in (first, second):  # of compress(), and of DistributedOptimizer
         for said in ("equal True", "type maxmin", "> maxmin bits="):
             assert output.count(said) == 2, output
-    assert first[first.index("auto: ") :].splitlines()[0] in second  # both say the same
+    assert first[first.index("auto: ") :].splitlines()[0] in second  # both report the same
 
 
 def measured_without_vectors(rank):

@@ -81,7 +81,7 @@ def refuses(rank):
     model, compression = job("device", "onebit")
     backward(model, rank, 0)
     *_, bucket = compression._buckets.values()
-    last = bucket.program  # only the step's end can tell of it
+    last = bucket.program  # only the step's end can report it
     if rank == 1:
         send = CudaProgram._raise_refused
 

@@ -48,7 +48,7 @@ def reference(world_size, steps, turns, delay, alpha, early=()):
     optimizer = outer_of(outer)
     under_way, first = {}, max(early, default=0)
     for step in range(1, steps + delay + 1):
-        over = step > steps  # what is under way then is still taken
+        over = step > steps  # data in transit then is still used
         for rank, (model, inner) in enumerate(zip(models, inners)):
             train(model, inner, rank, 0 if over else 1, first=step - 1)
         weights = [list(model.parameters()) for model in models]

@@ -147,7 +147,7 @@ def resumed(rank):
     know(SLOW)
     model, inner, diloco = made(rank)
     with diloco:
-        train(model, inner, rank, 2 * H - 6)  # the first fragment is under way
+        train(model, inner, rank, 2 * H - 6)  # the first fragment is in transit
         saved = copy.deepcopy([model.state_dict(), inner.state_dict(), diloco.state_dict()])
         train(model, inner, rank, H, first=2 * H - 6)
     know({**SLOW, "uncompressed": 1.0})

@@ -86,7 +86,7 @@ class Alone:
         for weights, sum_ in zip(self._weights.values(), total):
             weights.grad = sum_ / len(workers)
         self._outer.step()
-        for worker in workers:  # what is synchronised at once has all that they have
+        for worker in workers:  # an immediate synchronization has all that they have
             self._mix(self._workers[worker][0], 0.0 if again else self._alpha)
         self._first = copy.deepcopy([e.state_dict() for e in self._workers[workers[0]][1:]])
         once = list(self._weights.items())
@@ -184,7 +184,7 @@ def test_who_is_not_there_for_a_round_has_no_part_in_it(job):
         digests = end(running, range(4))
         (copied,) = [e for e in events(running, "copied", [1]) if e["step"]]
         assert copied["step"] == 4 * H
-    # They go on with what they have copied, as new workers do.
+    # They continue with what they have copied, as new workers do.
     four, later = [(slot, 0) for slot in range(4)], [(0, 0), (1, 1), (2, 0), (3, 1)]
     assert digests == alone([four] * 3 + [[(0, 0), (2, 0)]] + [later] * 2)
 

@@ -188,7 +188,7 @@ def dies(rank):
     synchronizer = start_on(dist.group.WORLD)
     entries = (("b", 0, 5),)  # of a type that only the user's group can sum
     step(synchronizer, torch.float64, entries)
-    if rank == 0:  # whose process has the scheduler, too
+    if rank == 0:  # whose process also has the scheduler
         os._exit(3)
     return caught(synchronizer, torch.float64, entries)
 
@@ -307,7 +307,7 @@ def is_visited(rank):
 @pytest.mark.slow
 def test_strangers_are_refused_on_every_port():
     found = returned(run_ranks(is_visited, 2, timeout=90))
-    assert [ports for ports, _ in found] == [2, 1]  # the scheduler's, too
+    assert [ports for ports, _ in found] == [2, 1]  # also the scheduler's
     assert all(refused >= 2 for _, refused in found), found
 
 

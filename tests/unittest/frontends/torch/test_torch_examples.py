@@ -79,7 +79,7 @@ def documented(rank, text):
 def test_the_one_line_of_the_documentation():
     page = (ROOT / "docs/start/pytorch.md").read_text()
     text = re.search(r"```python\n(.*?)```", page, re.DOTALL)[1]
-    named = text.replace("compress(model)", 'compress(model, "onebit")')  # as the page says, too
+    named = text.replace("compress(model)", 'compress(model, "onebit")')  # as the page also shows
     plain = "\n".join(line for line in text.splitlines() if "compress" not in line)
     runs = [succeed(run_ranks(documented, 2, one, join=False)) for one in (text, named, plain)]
     assert runs[1] != runs[2]

@@ -70,7 +70,7 @@ def again(rank, folder, cases):
         trainer.train()
         straight, model = result(), trainer.model_wrapped
         trainer.train(resume_from_checkpoint=str(here / "checkpoint-2"))
-        assert trainer.model_wrapped is model  # else nothing is shown here
+        assert trainer.model_wrapped is model  # otherwise this test shows nothing
         resumed = result()
         lost = here / "lost" / "checkpoint-2"
         if rank == 0:

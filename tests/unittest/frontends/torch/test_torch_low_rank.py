@@ -260,7 +260,7 @@ def restart(rank, world_size):
     saved = copy.deepcopy(job.synchronizer.state_dict())
     again = Job(rank)
     again.synchronizer.load_state_dict(saved)
-    assert again.synchronizer.state_dict().keys() == saved.keys()  # before it is used, too
+    assert again.synchronizer.state_dict().keys() == saved.keys()  # also before it is used
     for step in (3, 4):
         a, b = (each.reduce(gradients(rank, step)) for each in (job, again))
         for name in a:

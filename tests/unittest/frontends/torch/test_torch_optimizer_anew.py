@@ -178,7 +178,7 @@ def test_gradients_that_no_backward_pass_made_are_averaged():
 def gradients_of_other_kinds(rank):
     model = torch.nn.Embedding(100, 8, sparse=True)
     optimizer = make(model)
-    torch.distributed.barrier()  # no rank gives up while another makes its own
+    torch.distributed.barrier()  # no rank fails while another creates its own
 
     def train():
         model(torch.tensor([1, 2])).sum().backward()
@@ -207,7 +207,7 @@ def float32_gradients(rank):
     assert model[1].bias.grad.tolist() == [1.0] * 4
     optimizer.step()
     optimizer.zero_grad()
-    torch.distributed.barrier()  # no rank gives up while another still waits for its step
+    torch.distributed.barrier()  # no rank fails while another still waits for its step
     for parameter in model.parameters():
         parameter.grad_dtype = torch.bfloat16
     return [said(lambda: model(x).sum().backward() or optimizer.step())]
@@ -253,6 +253,6 @@ def takes_along(rank):
 def test_a_new_one_may_have_the_residuals_of_the_one_before():
     first, second = returned(run_ranks(takes_along, 2))
     assert first[2] == second[2] == 4
-    # Whichever rank sends what is left of the mean.
+    # Any rank sends what is left of the mean.
     before, after = (first[i].get("1.weight", 0.0) + second[i].get("1.weight", 0.0) for i in (0, 1))
     assert before == pytest.approx(after, rel=1e-4) and abs(before) > 0.01

@@ -319,7 +319,7 @@ def test_an_elastic_restart_goes_on(tmp_path):
     command += [str(ELASTIC), str(tmp_path), "bits"]
     path = os.pathsep.join([str(ROOT / "python"), str(ROOT), os.environ.get("PYTHONPATH", "")])
     env = {**os.environ, "PYTHONPATH": path, "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
-    # Else Gloo finds the dead ranks' addresses in the store that torchrun keeps over restarts.
+    # Otherwise Gloo finds the dead ranks' addresses in the store that torchrun keeps over restarts.
     env["TORCH_DISABLE_SHARE_RDZV_TCP_STORE"] = "1"
     done = subprocess.run(command, capture_output=True, text=True, timeout=150, env=env)
     assert done.returncode == 0, done.stderr[-3000:]
