@@ -41,7 +41,7 @@ class Node : public PostofficeReceiver, public Waitable {
     return Await([&] { return !deaths.empty(); }, limit);
   }
 
-  std::function<void()> on_message;  ///< more behaviour, on the van's thread
+  std::function<void()> on_message;  ///< more behavior, on the van's thread
   std::string error;
   std::atomic<bool> started{false};  ///< or failed
   std::vector<std::string> texts;

@@ -59,7 +59,7 @@ def states(save, load):
 
 
 def arrays():
-    """Train dense keys, float32 and float16, with one of the ways to push and pull."""
+    """Train dense keys, float32 and float16, with one of the methods to push and pull."""
     if settings["compressed"]:
         kv.set_gradient_compression(compress())
     keys, gradients = [], []

@@ -78,7 +78,7 @@ def test_what_was_on_its_way_by_the_plan_before_does_not_count():
         (H, (1, 2, 4), None, (4, 20)),
         (H, (1,), None, (1, 0)),  # fragments were given
         (H, (1, 2, 4), 0, (1, 0)),  # a delay was
-        (10, (1, 2, 4), None, (1, 0)),  # the delay is longer than a round
+        (10, (1, 2, 4), None, (1, 0)),  # the delay is longer than an outer step
     ],
 )
 def test_a_plan_that_was_saved_does_not_take_the_place_of_what_is_given(

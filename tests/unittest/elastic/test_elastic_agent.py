@@ -506,7 +506,8 @@ def test_majority_leaves_out_a_member_at_once_when_its_address_refuses(start: St
 
 
 def test_process_not_seen_running_here_has_not_ended_and_leaves_no_vacancy(start: Start) -> None:
-    """Its host is a clone of this one, or a gateway of this host leads to it."""
+    """A process that was not seen running here has not ended, and leaves no vacancy: its host is a
+    clone of this one, or a gateway of this host leads to it."""
     thread = start(0)._thread
     own = thread.me.process
     dialed = thread._links.values()
@@ -525,7 +526,8 @@ def test_process_not_seen_running_here_has_not_ended_and_leaves_no_vacancy(start
 
 
 def test_slot_with_a_substituted_address_is_not_vacant(start: Start) -> None:
-    """Its name means loopback here, but the slot's own host may have another address."""
+    """A slot with a substituted address is not vacant: its name means loopback here, but the slot's
+    own host may have another address."""
     thread = start(0)._thread
     dialed = thread._links.values()
     wait_until(lambda: all(link.tried for link in dialed), 10, "all slots were dialed")
@@ -651,7 +653,8 @@ def test_process_of_a_slot_that_the_job_lacks_is_refused(start: Start, slot: int
 def test_idle_strangers_do_not_keep_a_newcomer_out(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """There are more strangers than a listener keeps, and they stay longer than this test."""
+    """Idle strangers do not keep a newcomer out. There are more strangers than a listener keeps,
+    and they stay longer than this test."""
     monkeypatch.setattr(links, "HANDSHAKE_SECONDS", 60.0)
     monkeypatch.setattr(links, "UNPROVEN_CONNECTIONS", 8)
     first = start(0)

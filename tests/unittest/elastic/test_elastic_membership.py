@@ -501,7 +501,7 @@ def test_a_step_completed_after_the_promise_is_not_lost() -> None:
     machine = _member_of_three()
     machine.receive(1.0, MEMBERS[0], messages.Install(View(2, MEMBERS[1:3], 5, "id1")))
     assert not machine.trouble
-    machine.completed(1.1, 6, True, 1)  # of the former epoch: it had been on its way
+    machine.completed(1.1, 6, True, 1)  # of the former epoch: it had been in transit
     assert "completed step 6, not 5" in machine.trouble
 
 

@@ -22,7 +22,7 @@ def test_who_waits_how_long():
     assert waiting([0.3, 0.1], STEP, H, 0) == pytest.approx(0.4 / 3.4)
     assert waiting([0.3], STEP, H, 4) == 0  # 0.375 s while four steps are made
     assert waiting([0.4], STEP, H, 4) == pytest.approx(0.1 / 3.1)
-    # An outer step transfers at most what its time allows, with any delay.
+    # A synchronization that takes longer than an outer step does not fit in any delay.
     assert waiting([1.0] * 4, STEP, H, 29) == pytest.approx(2.0 / 5.0)
 
 

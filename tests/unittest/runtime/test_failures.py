@@ -56,7 +56,7 @@ def test_a_worker_that_has_left_initialises_no_key_and_is_named(servers, late):
         said = re.search("error: (.*) after ([0-9]+)", outputs[rank])
         assert said, outputs
         expected = r"worker 1 has left the job and will not initialise key 'bias'"
-        if rank == 2:  # unless worker 0 has also ended at this request
+        if rank == 2:  # worker 0 may have ended before this request
             expected += "|worker 0 has left the job.*"
         assert re.fullmatch(expected, said[1]), outputs
         assert int(said[2]) < 10

@@ -162,7 +162,7 @@ def test_what_compression_leaves_out_comes_later(topology):
     nothing = dict.fromkeys(given, np.zeros(n, np.float32))
     for iteration in range(40):
         total += run.step(given if iteration == 0 else nothing)[worker(0)]
-    # What is left is below the thresholds of the encodes on the way: 0.25 times their summands.
+    # The rest is below the thresholds of the encodes along the path: 0.25 times their summands.
     at_most = 0.25 * sum(
         t.num_summands
         for tasks in graph.tasks.values()

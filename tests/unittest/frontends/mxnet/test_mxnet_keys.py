@@ -103,7 +103,7 @@ def test_arrays_of_another_kind_are_converted_or_refused():
                     assert words in str(error) and "'w'" in str(error), error
                 else:
                     raise AssertionError(words)
-        kv.push("w", flat)  # and nothing of that is in the way
+        kv.push("w", flat)  # and none of that is an obstacle
         kv.pull("w", out)
         assert (out.asnumpy() == 4).all()
         print("all kinds right")

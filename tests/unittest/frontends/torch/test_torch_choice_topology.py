@@ -21,7 +21,7 @@ def on_shared_hosts(rank, seconds, count=2, state=None, fastest="maxmin bits=5",
     with each topology.
 
     :param state: of the compression before, by rank
-    :param fastest: the way that is; with error feedback it trains with SGD
+    :param fastest: the fastest method; with error feedback it trains with SGD
     """
     from torch.nn.parallel import DistributedDataParallel
 
@@ -79,7 +79,7 @@ def test_hosts_with_several_ranks_may_add_up_inside_first():
     said = "auto: topology hierarchical, for hosts have 2 ranks each: a step's gradients take "
     assert lines[0] == said + "10 ms by maxmin bits=8 (ps 20 ms)"
     assert explained.history == lines[:1] and explained.sentence == lines[1]
-    assert set(tried.values()) == {"hierarchical"}  # by which all ways were measured then
+    assert set(tried.values()) == {"hierarchical"}  # with which all methods were measured then
     # Three ranks, of which the last one has a separate host.
     found = on_hosts({"ps": 20, "hierarchical": 10}, ranks=3)
     assert found[:2] == ("hierarchical", 2)

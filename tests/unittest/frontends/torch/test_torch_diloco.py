@@ -39,7 +39,7 @@ def reference(world_size, steps, turns, delay, alpha, early=()):
     """Compute DiLoCo as its papers define it, all ranks in one process.
 
     :param turns: of each fragment, its parameters' numbers and when it begins (step modulo H)
-    :param early: the steps before the first round after which weights become their mean
+    :param early: the steps before the first outer step after which weights become their mean
     :returns: the weights of each rank
     """
     models = [network() for _ in range(world_size)]

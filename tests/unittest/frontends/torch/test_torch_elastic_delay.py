@@ -21,7 +21,7 @@ def test_weights_are_those_of_one_process(job, alpha):  # noqa: F811
         assert {e["step"] % H for e in events(running, "round")} == {DELAY}
     reference = Alone(DELAY, alpha)
     assert digests[:5] == [reference.round([(0, 0), (1, 0)]) for _ in range(5)]
-    assert len(digests) == (6 if alpha else 5)  # what was trained on the way is left, or is not
+    assert len(digests) == (6 if alpha else 5)  # steps trained during the transfer are left, or not
 
 
 @pytest.mark.slow

@@ -44,7 +44,7 @@ def batch_of(slot, step):
 
 class Alone:
     """Reference of an elastic job without compression, in one process. It is exact if 1, 2 or 4
-    workers train in a round: 1/3 is not.
+    workers train in an outer step: 1/3 is not.
 
     :param delay: steps that are made until an outer step's result is taken
     :param alpha: the share of a worker's local weights that stays then
@@ -61,7 +61,7 @@ class Alone:
         """Make an outer step; return the digest of the weights after it.
 
         :param workers: (slot, process) of those that train, by rank
-        :param again: whether it was synchronised when its result was due, as that failed
+        :param again: whether it was synchronized when its result was due, as that failed
         """
         from hipress.elastic.training.session import digest
         from hipress.torch.elastic.transfer import as_bytes
