@@ -31,7 +31,7 @@ STEPS_TO_SEE = 3
 
 @dataclass(frozen=True)
 class Outcome:
-    """:param over: the job ended, as no process with its state was left"""
+    """Result of a schedule. ``over``: the job ended, as no process with its state was left."""
 
     over: bool
     steps: int
@@ -227,9 +227,12 @@ def run(
 ) -> Outcome:
     """Run one schedule.
 
-    :param uncounted: as World's
-    :param refusals: gateways refuse connections in most schedules
-    :raises Violation: the protocol broke a promise, or did not come to an agreement
+    Args:
+        uncounted: See World.
+        refusals: Whether gateways refuse connections in most schedules.
+
+    Raises:
+        Violation: The protocol broke a promise, or did not come to an agreement.
     """
     rng = random.Random(seed)
     slots = rng.randint(2, 6)

@@ -237,8 +237,9 @@ class Process:
 class World:
     """World of a job: all of its processes.
 
-    :param slots: how many
-    :param uncounted: no process knows how often its slot's was restarted
+    Args:
+        slots: Number of slots.
+        uncounted: Whether no process knows how often its slot's process was restarted.
     """
 
     checks_deaths = True

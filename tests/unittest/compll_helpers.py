@@ -38,7 +38,8 @@ def seed_program() -> compiler.Program:
 def marked_by(form: str) -> str:
     """Return the text of a codec that sends where a gradient is not zero.
 
-    :param form: that packs the positions, such as "pack_gaps"
+    Args:
+        form: Function that packs the positions, such as "pack_gaps".
     """
     return f"""
 void Encode(float* g, uint8* c) {{
@@ -83,9 +84,12 @@ def check_equal(
 ) -> list[bytes]:
     """Compare payloads, states, decoded values and sums of two coders over some steps.
 
-    :param before: called with each step's number
-    :param same: compares what they decode
-    :returns: the payloads
+    Args:
+        before: Called with each step's number.
+        same: Comparison of the decoded values.
+
+    Returns:
+        The payloads.
     """
     states: tuple[dict, dict] = ({}, {})
     payloads = []

@@ -74,7 +74,8 @@ def lines(job, slot):
 def start(script, kind, **env):
     """Start three workers of a script, which may import this module.
 
-    :param env: further variables
+    Args:
+        env: Additional environment variables.
     """
     env["PYTHONPATH"] = os.pathsep.join([*sys.path, os.path.dirname(__file__)])
     return ElasticJob([sys.executable, str(script), kind], 3, env=env)
@@ -84,7 +85,8 @@ def check_that_the_choice_stays(job, way):
     """Check that the remaining workers and those that join keep the choice after a death, and that
     none measures again. All have the same weights, as the workers themselves compare.
 
-    :param job: three workers, which have just been started
+    Args:
+        job: Three workers, which have just been started.
     """
     with job:
         wait_until(lambda: job.step(1) >= 20, 120, "20 steps")

@@ -10,12 +10,13 @@ from pathlib import Path
 def inject(fault, state):
     """Inject a fault when this worker first synchronizes in outer step n, counted from 1.
 
-    :param fault: ("die", n): when all other workers send; ("wait", n): it sends when a death is
-        known; ("refuse", n): it cannot begin; ("fail", n): it fails when the result is there;
-        ("lack", n): likewise, when the other workers have taken theirs; ("late", n): it comes to
-        take the result when another one has given the view up; ("miss", n): it learns of a failure
-        before it knows whether all have come to the end; ("leave", n): it leaves the view when slot
-        0 is in the next outer step; the program handles anything else itself
+    Args:
+        fault: ("die", n): when all other workers send; ("wait", n): it sends when a death is known;
+            ("refuse", n): it cannot begin; ("fail", n): it fails when the result is there; ("lack",
+            n): likewise, when the other workers have taken theirs; ("late", n): it comes to take
+            the result when another one has given the view up; ("miss", n): it learns of a failure
+            before it knows whether all have come to the end; ("leave", n): it leaves the view when
+            slot 0 is in the next outer step; the program handles anything else itself.
     """
     from hipress.elastic.membership.errors import ViewChanged
     from hipress.elastic.training.session import Session
@@ -139,7 +140,8 @@ def contributions(job):
 def silence(job, slot, workers):
     """Stop a worker for an outer step of the remaining ones; it joins again afterwards.
 
-    :param workers: those that are left
+    Args:
+        workers: The remaining workers.
     """
     from harness.processes import wait_until  # late: workers import this module without it
 

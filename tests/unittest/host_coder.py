@@ -130,7 +130,11 @@ class HostCoder:
         return self.encode_many([gradient], [states], step, stream, batch=False)[0]
 
     def decode(self, payload: bytes, n: int) -> np.ndarray:
-        """float32[n]. :raises PayloadError: for a malformed payload"""
+        """Return float32[n].
+
+        Raises:
+            PayloadError: The payload is malformed.
+        """
         out = np.full(n, np.nan, np.float32)
         self._decode(payload, out, add=False)
         return out

@@ -19,10 +19,13 @@ def logged():
 def measure(ms, steps=None):
     """Replace the measured times of gradients by known ones.
 
-    :param ms: milliseconds of a step's gradients with a method, as a function of its name
-    :param steps: seconds of a step of training while methods are tried, by a method's name; None:
-        the trial ends after its first block
-    :returns: the lines that are logged from now on
+    Args:
+        ms: Milliseconds of a step's gradients with a method, as a function of its name.
+        steps: Seconds of a step of training while methods are tried, by a method's name; None: the
+            trial ends after its first block.
+
+    Returns:
+        The lines that are logged from now on.
     """
     from hipress.autotune import trial as trials
     from hipress.torch.autotune import frontend, synchronizer
@@ -50,7 +53,8 @@ def measure(ms, steps=None):
 def measure_store(ms, watched=True):
     """Replace the measured times of key-value stores, whose trials end after their first block.
 
-    :param watched: whether the times of steps of training are known, too, and not the clock's
+    Args:
+        watched: Whether the times of training steps are also fixed, instead of the clock's.
     """
     from hipress.autotune import store
     from hipress.autotune import trial as trials

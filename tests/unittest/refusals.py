@@ -13,7 +13,8 @@ from harness.processes import base_environment
 def check(script: Path, expected: Sequence[str], env: Mapping[str, str] | None = None) -> None:
     """Run a script, each line of whose output must have its part of ``expected``.
 
-    :param env: further variables
+    Args:
+        env: Additional environment variables.
     """
     ended = subprocess.run(
         [sys.executable, str(script)],

@@ -21,8 +21,9 @@ MXNET_KVSTORE_BIGARRAY_BOUND=1000."""
 class Checks:
     """Checks of what one worker of a job expects, and a record of its results.
 
-    :param folder: where the results go
-    :param kv: the store that is tried
+    Args:
+        folder: Folder of the results.
+        kv: The store that is tried.
     """
 
     def __init__(self, folder, kv):

@@ -59,7 +59,8 @@ def try_sums(checks):
 def try_pushpull(checks, expected_of):
     """Call pushpull over two devices, into other arrays and in place.
 
-    :param expected_of: (sum, step) -> what is pulled
+    Args:
+        expected_of: Function of (sum, step) that returns the expected pull.
     """
     for key, shape, dtype in keys_of("pushpull"):
         for step in range(3):

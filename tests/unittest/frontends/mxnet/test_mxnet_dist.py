@@ -28,7 +28,8 @@ FILLED = {"GLIBC_TUNABLES": "glibc.malloc.tcache_count=0:glibc.malloc.perturb=25
 def run_job(folder, script, *args, workers=3, servers=2, seconds=120, **options):
     """Run a script in a job of STOCK or OURS.
 
-    :return: what its workers kept, by rank
+    Returns:
+        The results that its workers kept, by rank.
     """
     folder.mkdir()
     run_cluster(
@@ -52,8 +53,9 @@ def run_both(folder, script, *args, **shape):
 def assert_same(stock, ours, at_least, tolerance=0.0):
     """Check that HiPress's results equal MXNet's in values, dtypes and shapes.
 
-    :param at_least: so many results there are, at least
-    :param tolerance: relative and absolute, where another order of a sum may show
+    Args:
+        at_least: Minimum number of results.
+        tolerance: Relative and absolute tolerance, where another order of a sum may show.
     """
     for rank, (theirs, mine) in enumerate(zip(stock, ours)):
         assert set(theirs) == set(mine) and len(mine) >= at_least, (rank, len(mine))

@@ -33,7 +33,8 @@ def chosen(
     each method on one rank, and less on the other. Methods without a given time take 4 times as
     many as the fastest. Steps take the given seconds.
 
-    :param given: whether compress() receives the optimizer
+    Args:
+        given: Whether compress() receives the optimizer.
     """
 
     from torch.nn.parallel import DistributedDataParallel

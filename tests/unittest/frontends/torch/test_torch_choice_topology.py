@@ -20,8 +20,9 @@ def on_shared_hosts(rank, seconds, count=2, state=None, fastest="maxmin bits=5",
     """Train with type "auto" where so many ranks share each host, and gradients take so many ms
     with each topology.
 
-    :param state: of the compression before, by rank
-    :param fastest: the fastest method; with error feedback it trains with SGD
+    Args:
+        state: State of the previous compression, by rank.
+        fastest: The fastest method; with error feedback it trains with SGD.
     """
     from torch.nn.parallel import DistributedDataParallel
 

@@ -52,7 +52,8 @@ class LateDevice:
     """A staging.Cuda on the CPU. Work runs when its completion is queried, and then only some of
     it, from any stream.
 
-    :param prompt: copies to the device run at once, for what reads the device's memory right away
+    Args:
+        prompt: Whether copies to the device run at once, for code that reads its memory right away.
     """
 
     def __init__(self, seed, prompt=False):

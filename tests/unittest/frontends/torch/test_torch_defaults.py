@@ -12,7 +12,8 @@ from test_torch_ddp import batch, network
 class Training:
     """Model and its steps with optimizers of any compression.
 
-    :param defaults: PyTorch's dtype and device from then on
+    Args:
+        defaults: PyTorch's dtype and device from then on.
     """
 
     def __init__(self, rank, *defaults):

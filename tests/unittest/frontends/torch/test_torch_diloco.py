@@ -38,9 +38,12 @@ def outer_of(parameters):
 def reference(world_size, steps, turns, delay, alpha, early=()):
     """Compute DiLoCo as its papers define it, all ranks in one process.
 
-    :param turns: of each fragment, its parameters' numbers and when it begins (step modulo H)
-    :param early: the steps before the first outer step after which weights become their mean
-    :returns: the weights of each rank
+    Args:
+        turns: Each fragment's parameter numbers, and the step (modulo H) at which it begins.
+        early: The steps before the first outer step after which weights become their mean.
+
+    Returns:
+        The weights of each rank.
     """
     models = [network() for _ in range(world_size)]
     inners = [inner_of(model) for model in models]

@@ -46,8 +46,9 @@ class Alone:
     """Reference of an elastic job without compression, in one process. It is exact if 1, 2 or 4
     workers train in an outer step: 1/3 is not.
 
-    :param delay: steps that are made until an outer step's result is taken
-    :param alpha: the share of a worker's local weights that stays then
+    Args:
+        delay: Steps that are made until an outer step's result is taken.
+        alpha: The share of a worker's local weights that stays then.
     """
 
     def __init__(self, delay=0, alpha=0.0):
@@ -60,8 +61,9 @@ class Alone:
     def round(self, workers, steps=H, again=False):
         """Make an outer step; return the digest of the weights after it.
 
-        :param workers: (slot, process) of those that train, by rank
-        :param again: whether it was synchronized when its result was due, as that failed
+        Args:
+            workers: (slot, process) of those that train, by rank.
+            again: Whether it was synchronized when its result was due, as that failed.
         """
         from hipress.elastic.training.session import digest
         from hipress.torch.elastic.transfer import as_bytes

@@ -65,7 +65,8 @@ def test_what_is_compressed_is_the_next_value_of_the_shared_sum():
 def moves(rank, pairs, frozen=((), ())):
     """Continue sums in another job, sharded or not: without gradients it returns FACTOR times them.
 
-    :param frozen: of each of both jobs, layers that are unfrozen after the call
+    Args:
+        frozen: For each of both jobs, layers that are unfrozen after the call.
     """
     import torch.distributed as dist
 

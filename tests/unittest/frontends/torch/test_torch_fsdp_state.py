@@ -35,7 +35,8 @@ class Model(torch.nn.Module):
 def job(kind, type, params, frozen=()):
     """Return a model that is synchronized in this way on the first ranks, and None on other ranks.
 
-    :param frozen: layers that are unfrozen after the call
+    Args:
+        frozen: Layers that are unfrozen after the call.
     """
     import torch.distributed as dist
     from torch.distributed.device_mesh import DeviceMesh
@@ -84,7 +85,8 @@ def moves(rank, pairs, frozen=((), ())):
     """Make one step in one job; then, in another, steps of zero gradients, whose results are the
     residuals.
 
-    :param frozen: of each of both jobs, layers that are unfrozen after the call
+    Args:
+        frozen: For each of both jobs, layers that are unfrozen after the call.
     """
     import torch.distributed as dist
 

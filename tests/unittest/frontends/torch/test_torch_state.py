@@ -108,7 +108,8 @@ def leave(rank, type, params, topology):
 def take_over(rank, states, type, params, topology, own=False):
     """Make steps of zero gradients, whose results are the other job's residuals.
 
-    :param own: whether a rank gets its own state, else those of all
+    Args:
+        own: Whether a rank gets its own state, otherwise those of all.
     """
     model = One()
     ddp, compression = wrap(model, type, topology=topology, **params)
