@@ -1,4 +1,5 @@
-// What a node says before it goes is heard: though its connection is full, slow, or ends with a reset.
+// A node's last message reaches its peer although the connection is full, slow, or ends with a
+// reset.
 #include <sys/socket.h>
 
 #include <atomic>
@@ -50,7 +51,7 @@ TEST_F(AbortDeliveryTest, WhatAPeerSaidBeforeItWentIsHeardWhenASendMeetsItsEndFi
   ASSERT_TRUE(receiver_.AwaitUps(1));
   receiver_.on_message = [&](NodeId from, const Message& message) {
     if (TextIn(message) != "busy") return;
-    // While this thread is busy, the peer says why it leaves, and leaves with this unread:
+    // While this thread is busy, the peer sends its reason, and leaves before this is read:
     EXPECT_TRUE(Say(&peer, "why"));
     peer.Close();
     van_->Send(from, Text(MessageKind::kData, "what the kernel refuses"));
@@ -87,7 +88,7 @@ TEST_F(AbortDeliveryTest, WhatWasSentArrivesThoughTheNodeAbortsWithUnreadMessage
   };
   ASSERT_TRUE(Say(&peer, "busy"));
   ASSERT_EQ(held.get_future().wait_for(seconds(10)), std::future_status::ready);
-  std::this_thread::sleep_for(milliseconds(100));  // a close at once would be over by now
+  std::this_thread::sleep_for(milliseconds(100));  // an immediate close would have finished by now
   int error = 0;
   const std::string heard = ReadToTheEnd(&peer, &error);
   EXPECT_EQ(error, 0) << "instead of an end there was " << ErrnoText(error);
@@ -125,7 +126,8 @@ TEST_F(AbortDeliveryTest, AnAbortWaitsLongerForWhatAPeerThatIsHeardHasNotAcknowl
   van_->Send(Worker(0), Text(MessageKind::kData, "why"), -1, [&](bool ok) { sent.set_value(ok); });
   ASSERT_TRUE(sent.get_future().get());  // the kernel has it, and the peer has not
   std::thread abort([&] { van_->Abort(milliseconds(50)); });
-  // A peer that is slow to read, but alive. What it says after a close would be answered by a reset.
+  // A peer that is slow to read, but alive. Anything it sends after a close would be answered by a
+  // reset.
   for (int i = 0; i < 20; ++i) {
     Say(&peer, "alive");
     std::this_thread::sleep_for(milliseconds(50));
@@ -155,7 +157,8 @@ TEST_F(AbortDeliveryTest, NewsWaitBehindNoMoreThanAMegabyteInTheSocket) {
   const size_t before = heard.find(Sealed(Text(MessageKind::kData, "why")));
   ASSERT_NE(before, std::string::npos);
   EXPECT_GT(heard.size(), kMessage * kMessages);
-  // Beside that megabyte: what the peer's kernel has taken, a batch, and the one under way.
+  // In addition to that megabyte: what the peer's kernel has received, a batch, and the one in
+  // progress.
   EXPECT_LT(before, size_t(2) << 20);
   peer.Close();
   abort.join();

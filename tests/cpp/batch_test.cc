@@ -23,7 +23,7 @@ TEST(Batch, PutsOffToItsEndInOrderAndDoesAtOnceWithoutOne) {
       Batch inner;  // part of the outer one
       Batch::AtEnd([&] {
         done.push_back(2);
-        Batch::AtEnd([&] { done.push_back(3); });  // no batch any more
+        Batch::AtEnd([&] { done.push_back(3); });  // not a batch
       });
     }
     EXPECT_TRUE(done.empty());
@@ -90,7 +90,7 @@ std::vector<std::vector<int>> JobsOf(const std::vector<std::pair<int, int64_t>>&
           jobs.back().push_back(int(i));
           ++ran;
         });
-        // The first of a job sees to its end: there, the next job's list begins.
+        // The first operation of a job completes its list: there, the next job's list begins.
         if (jobs.back().size() == 1) Batch::AtEnd([&] { waitable.Do([&] { jobs.emplace_back(); }); });
       }, tasks[i].second);
     }

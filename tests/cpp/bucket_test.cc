@@ -1,4 +1,4 @@
-// Buckets over three workers: all keys of a step end as one, and so does what they remember.
+// Buckets over three workers: all keys of a step end together, and so do their states.
 #include "kvstore/bucket.h"
 
 #include <gtest/gtest.h>
@@ -101,7 +101,7 @@ class BucketTest : public ::testing::Test {
     for (const auto& span : kSmall) ours |= i >= span.offset && i < span.offset + span.count;
     return ours;
   }
-  /// All that is the bucket's is NaN everywhere, and nothing else has been touched.
+  /// The whole bucket is NaN everywhere, and no other memory has been touched.
   void ExpectSpoilt() {
     for (int w = 0; w < kWorkers; ++w) {
       EXPECT_EQ(non_finite_[w], 1);

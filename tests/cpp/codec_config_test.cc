@@ -1,4 +1,4 @@
-// What codecs are asked for, by text; and payloads that they refuse.
+// Codecs selected by text, and payloads that they refuse.
 #include <gtest/gtest.h>
 
 #include <cmath>

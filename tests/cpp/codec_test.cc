@@ -234,7 +234,7 @@ TEST_P(CodecOnEveryTable, DecodesAnyBytesThatPassTheCheck) {
   for (const std::string config : kConfigs) {
     const CodecPtr codec = MakeCodec(config);
     for (int trial = 0; trial < 50; ++trial) {
-      // Exactly as long as needed, on the heap: a sanitizer sees any read past the end.
+      // Exactly as long as needed, on the heap, so that a sanitizer finds any read past the end.
       std::vector<uint8_t> bytes(codec->MaxPayloadBytes(n, DType::kFloat32));
       for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random());
       const float means[2] = {-1, 2};

@@ -1,4 +1,5 @@
-// How soon a van notices that a peer is gone: killed, stopped, cut off; and what does not count as gone.
+// How soon a van detects a failed peer (killed, stopped, cut off), and what does not count as a
+// failure.
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
@@ -17,7 +18,7 @@
 namespace hipress::testing {
 namespace {
 
-/// A process of its own that runs `body` and tells its parent lines of text.
+/// A separate process that runs `body` and sends lines of text to its parent.
 class Process {
  public:
   explicit Process(const std::function<void(Process*)>& body) {
@@ -65,7 +66,7 @@ class Process {
   UniqueFd from_child_;
 };
 
-/// A server that echoes for ever; tells its address first.
+/// A server that echoes until it is killed; sends its address first.
 void EchoServer(Process* process, const std::string& host, const VanOptions& options) {
   Recorder receiver;
   const auto van = MakeTcpVan(options);

@@ -71,7 +71,7 @@ TEST(FlightRecorder, OffItKeepsNothing) {
   EXPECT_EQ(json.text(), "[]");
 }
 
-/// Whatever a reader gets while others write was recorded as it is: no mixtures of two events.
+/// Events that a reader gets while other threads write are as recorded: no mixtures of two events.
 TEST(FlightRecorder, ReadersGetWholeEventsWhileThreadsWrite) {
   FlightRecorder recorder(64);
   std::atomic<bool> stop{false};

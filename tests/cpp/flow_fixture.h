@@ -89,7 +89,7 @@ inline std::shared_ptr<const Program> PairProgram(int64_t n, int rank) {
   return program.Parse(n);
 }
 
-/// Delivers on a thread of its own: in order between two nodes, in random order among pairs.
+/// Delivers on a separate thread: in order between two nodes, in random order among pairs.
 class Network {
  public:
   explicit Network(uint32_t seed) : random_(seed), thread_([this] { Loop(); }) {}
@@ -197,7 +197,7 @@ class FakeHost : public FlowHost {
   CodecPtr codec_;
 };
 
-/// Polls for what nobody announces, for at most 20 s.
+/// Polls for a condition that has no notification, for at most 20 s.
 template <typename Condition>
 bool Soon(Condition condition) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
@@ -208,7 +208,7 @@ bool Soon(Condition condition) {
   return true;
 }
 
-/// Counts callbacks and remembers the first error.
+/// Counts callbacks and records the first error.
 class Calls {
  public:
   Done Expect() {

@@ -176,7 +176,7 @@ TEST(Flow, FailureEndsEverythingWithItsSentence) {
   Floats out(1000);
   cluster.Push(0, x.data(), calls.Expect());
   ASSERT_TRUE(cluster.Pull(0, out.data(), calls.Expect()));
-  // The push is over; worker 1 never pushes, so the pull waits.
+  // The push has finished; worker 1 never pushes, so the pull waits.
   ASSERT_TRUE(Soon([&] { return calls.done() == 1; }));
   Flow::Wait wait;
   EXPECT_TRUE(Soon([&] {
@@ -231,7 +231,7 @@ TEST(Flow, WithoutServersAnIterationMayBeginElsewhere) {
     EXPECT_EQ(out[2 * i], sum) << i;
     EXPECT_EQ(out[2 * i + 1], sum) << i;
   }
-  // Pushed and never pulled: it drains, once the other has pushed, too.
+  // Pushed and never pulled: it drains once the other worker has also pushed.
   cluster.Push(0, x[6].data(), calls.Expect());
   EXPECT_FALSE(cluster.flow(Worker(0)).Drain());
   cluster.Push(1, x[7].data(), calls.Expect());

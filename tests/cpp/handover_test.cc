@@ -1,4 +1,4 @@
-// Operations that follow one another enter together; none is kept for good, none overtakes another.
+// Operations that follow one another enter together; none is kept forever, none overtakes another.
 #include "mxnet/handover.h"
 
 #include <atomic>
@@ -15,7 +15,7 @@
 namespace hipress::mxnet {
 namespace {
 
-constexpr auto kLong = std::chrono::minutes(10);  // tests end before it is over
+constexpr auto kLong = std::chrono::minutes(10);  // tests end before it expires
 constexpr int kBatchEnd = -1;
 
 /// Operations 0, 1, ... that write down in which order they entered, and where a batch ended.
@@ -42,7 +42,7 @@ TEST_F(HandoverTest, WhatWasFollowedIsKeptUntilWhatFollows) {
   Handover handover(kLong);
   const std::vector<int> apart = {0, kBatchEnd, 1, kBatchEnd, 2, kBatchEnd};
   for (int operation : {0, 1, 2}) Add(&handover, operation);
-  EXPECT_EQ(Entered(), apart);  // nobody knew
+  EXPECT_EQ(Entered(), apart);  // no process knew
   Add(&handover, 0);
   Add(&handover, 1);
   EXPECT_EQ(Entered(), std::vector<int>());
@@ -89,7 +89,7 @@ TEST(Handover, WhatNothingFollowsThisTimeEntersAllTheSame) {
   bool followed = true, other = false;
   Handover handover(std::chrono::milliseconds(1));
   for (int i = 0; i < 20; ++i) {
-    followed = true;  // as it was last time
+    followed = true;  // unchanged since last time
     std::promise<void> entered;
     handover.Add([&entered] { entered.set_value(); }, 1, &followed);
     ASSERT_EQ(entered.get_future().wait_for(std::chrono::seconds(30)), std::future_status::ready);
@@ -97,7 +97,7 @@ TEST(Handover, WhatNothingFollowsThisTimeEntersAllTheSame) {
   }
 }
 
-/// An operation that enters until it is told to end.
+/// An operation that enters until it receives the signal to end.
 class Slow {
  public:
   void Enter() {

@@ -1,5 +1,5 @@
-// Who may speak to a node: strangers, garbage, wrong secrets and corrupt messages are refused, counted
-// and logged, and nobody else notices.
+// Which peers a node accepts: strangers, garbage, wrong secrets and corrupt messages are refused,
+// counted and logged, without an effect on other peers.
 #include <dirent.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -36,7 +36,7 @@ class HandshakeTest : public ::testing::Test {
     worker_->Connect(Server(0), address_, In(seconds(5)));
     ASSERT_TRUE(at_server_.AwaitUps(1));
   }
-  /// The real pair still works, and nobody else has come in.
+  /// The real pair still works, and no other peer was accepted.
   void ExpectUnharmed() { ExpectUnharmedBut(1); }
   /// The real pair still works, and so many nodes have come in and stay.
   void ExpectUnharmedBut(size_t ups) {
@@ -142,7 +142,7 @@ TEST_F(HandshakeTest, ManyIdleStrangersDoNotKeepARealNodeOut) {
   late->Start(Worker(1), "127.0.0.1", 0, &at_late);
   late->Connect(Server(0), address_, In(seconds(2)));
   EXPECT_TRUE(at_server_.AwaitUps(2));
-  // The first ones had to make room; the rest is thrown out when its time is over.
+  // The first connections had to make room; the rest are closed when their time expires.
   EXPECT_TRUE(idle.front()->IsClosed());
   EXPECT_TRUE(idle.back()->IsClosed(seconds(8)));
   EXPECT_TRUE(AwaitRefused(300));
@@ -228,7 +228,7 @@ TEST(Handshake, ASilentOrForeignListenerIsNamed) {
                const std::string greeting(100, 'S');
                send(fd, greeting.data(), greeting.size(), MSG_NOSIGNAL);
                char rest[100];
-               while (recv(fd, rest, sizeof(rest), 0) > 0) {  // until the caller has gone
+               while (recv(fd, rest, sizeof(rest), 0) > 0) {  // until the caller has left
                }
              }),
              "does not speak HiPress");

@@ -16,7 +16,7 @@
 
 namespace hipress::testing {
 
-/// One node with its receiver; Start and everything after it may run on a thread of its own.
+/// One node with its receiver; Start and everything after it may run on a separate thread.
 class Node : public PostofficeReceiver, public Waitable {
  public:
   explicit Node(JobOptions options, std::unique_ptr<Van> van = nullptr)
@@ -41,13 +41,13 @@ class Node : public PostofficeReceiver, public Waitable {
     return Await([&] { return !deaths.empty(); }, limit);
   }
 
-  std::function<void()> on_message;  ///< more behaviour, on the van's thread
+  std::function<void()> on_message;  ///< more behavior, on the van's thread
   std::string error;
   std::atomic<bool> started{false};  ///< or failed
   std::vector<std::string> texts;
   std::vector<NodeId> leaves;
   std::vector<std::pair<NodeId, std::string>> deaths;
-  Postoffice office;  // last: it writes to the others until it has ended
+  Postoffice office;  // last: it writes to the other nodes until it has ended
 };
 
 class Job {
@@ -77,7 +77,7 @@ class Job {
     for (auto& node : nodes_) threads.emplace_back([&node] { node->Start(); });
     for (auto& thread : threads) thread.join();
   }
-  /// Adds the whole job, wanting ranks in order, and starts it. The scheduler comes first.
+  /// Adds the whole job with requested ranks in order, and starts it. The scheduler comes first.
   void StartAll() {
     Add(Options(Role::kScheduler));
     for (int i = 0; i < servers_; ++i) Add(Options(Role::kServer, i));

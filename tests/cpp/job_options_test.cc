@@ -1,4 +1,4 @@
-// What a job is told in texts: the environment's variables, and the scheduler's roster.
+// Options that a job receives as text: the environment's variables, and the scheduler's roster.
 #include <csignal>
 #include <cstdlib>
 #include <map>
@@ -128,7 +128,7 @@ TEST(JobOptions, TheEnvironmentIsCheckedVariableByVariable) {
                                 {"HIPRESS_SECRET", kSecret}}).debug_signal,
               number);
   }
-  // Only who says so in so many words goes without, and a short one is no permission.
+  // Only an explicit setting disables the secret, and a short secret does not.
   setenv("HIPRESS_ALLOW_NO_SECRET", "1", 1);
   EXPECT_EQ(error_with("HIPRESS_SECRET", nullptr), "");
   EXPECT_HAS(error_with("HIPRESS_SECRET", "short"), "has 5 characters");

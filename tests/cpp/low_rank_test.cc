@@ -80,7 +80,7 @@ TEST_P(LowRankTest, PassesAreWhatTheyAreInDoublePrecision) {
     SCOPED_TRACE(testing::Message() << shape.rows << " x " << shape.cols << ", " << shape.rank);
     const int64_t pad = shape.col_pad();
     Step a(shape), b(shape);
-    // One element on: gradients lie anywhere in their bucket.
+    // Shifted by one element: gradients start anywhere in their bucket.
     const float* gradient = a.gradient.get() + 1;
     kernels_->project(shape, gradient, DType::kFloat32, a.last.get(), a.last_p.get(), a.last_q.get(),
                       a.start.get(), a.next.get(), a.p.get());
@@ -98,7 +98,7 @@ TEST_P(LowRankTest, PassesAreWhatTheyAreInDoublePrecision) {
         }
         const float left = residual[i * shape.cols + j];
         ASSERT_NEAR(left, want, 1e-4);
-        // Exactly so, that a residual which was saved and loaded goes on as if it had not been.
+        // Bit for bit, so that a saved and loaded residual continues as if it had not been saved.
         ASSERT_EQ(a.next.get()[i * pad + j], gradient[i * shape.cols + j] + left);
       }
       for (int64_t k = 0; k < shape.rank; ++k) {

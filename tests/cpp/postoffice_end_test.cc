@@ -95,7 +95,8 @@ TEST(Postoffice, TheSchedulerEndsWhenItsReportsAreSent) {
   job.Start();
   for (auto& node : job.nodes()) ASSERT_EQ(node->error, "");
   job.worker(1).office.Abort();
-  // After this its process ends, and who has not heard would name the scheduler.
+  // After this its process ends, and a node that has not received the message would name the
+  // scheduler.
   EXPECT_HAS(job.scheduler().office.WaitForEnd(), "worker 1");
   EXPECT_EQ(left, 3);
 }
@@ -115,7 +116,7 @@ TEST(Postoffice, ADeathIsReportedByWhoSeesItToo) {
   Job job(2, 1);
   job.StartAll();
   job.worker(1).office.Send(Server(0), NodeDown(Worker(0), "worker 0 died: it is a test"));
-  // They hear worker 0 themselves, and wait for what their own connections say.
+  // They receive from worker 0 directly, and wait for what their own connections report.
   std::this_thread::sleep_for(milliseconds(300));
   EXPECT_TRUE(job.server(0).deaths.empty());
   job.worker(0).office.Abort();
@@ -129,11 +130,13 @@ TEST(Postoffice, ADeathIsReportedByWhoSeesItToo) {
 TEST(Postoffice, ANodeThatIsCutOffIsNotBelievedAgainstALiveConnection) {
   Job job(2, 1);
   job.StartAll();
-  // Worker 1 no longer hears the server, says so to the scheduler, and ends over it.
+  // Worker 1 stops receiving from the server, reports that to the scheduler, and ends for that
+  // reason.
   job.worker(1).office.Send(Scheduler(), NodeDown(Server(0), "server 0 died: it is a test"));
   std::this_thread::sleep_for(milliseconds(100));
   job.worker(1).office.Abort();
-  // The server sees that end at once; the scheduler, which knows why, waits whether it is true.
+  // The server notices that end at once. The scheduler, which knows the reason, waits whether it is
+  // true.
   for (Node* node : {&job.server(0), &job.scheduler(), &job.worker(0)}) {
     ASSERT_TRUE(node->AwaitDeath());
     EXPECT_EQ(node->deaths[0].first, Worker(1)) << node->deaths[0].second;
@@ -157,7 +160,7 @@ TEST(Postoffice, ACutOffNodeThatReportedToEverybodyIsNamedByAll) {
     EXPECT_HAS(node->deaths[0].second, "died: it is cut off from ");
     EXPECT_HAS(node->deaths[0].second, ", which is alive");
   }
-  // Not before a silent one would have been given up (1.5 s here), and soon after.
+  // Not before the timeout of a silent node (1.5 s here), and soon after.
   const auto took = std::chrono::steady_clock::now() - begin;
   EXPECT_GT(took, seconds(1));
   EXPECT_LT(took, seconds(5));
@@ -179,7 +182,7 @@ TEST(Postoffice, ANodeThatWasHeldUpDoesNotBlameThoseWhoLeaveBecauseOfIt) {
   EXPECT_HAS(job.worker(0).deaths[0].second, "the scheduler (127.0.0.1:");
   job.worker(0).office.Abort();
   go.set_value();
-  // It has not noticed anything, and is told by the scheduler alone.
+  // It has not noticed anything, and only the scheduler informs it.
   ASSERT_TRUE(job.worker(1).AwaitDeath());
   EXPECT_EQ(job.worker(1).deaths[0].first, Scheduler());
   EXPECT_HAS(job.worker(1).deaths[0].second, "the scheduler (127.0.0.1:");
@@ -196,7 +199,7 @@ TEST(Postoffice, AServerThatLeavesEarlyIsADeathForWorkers) {
   EXPECT_HAS(job.worker(0).deaths[0].second, "left the job before worker 0 had finished");
 }
 
-/// A node that hears of a barrier's end only after a peer has gone.
+/// A node that receives the end of a barrier only after a peer has left.
 class LateReleaseVan : public OtherVan, public VanReceiver {
  public:
   using OtherVan::OtherVan;

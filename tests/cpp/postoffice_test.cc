@@ -113,7 +113,7 @@ TEST(Postoffice, DuplicateAndMissingRanksAreFilledUp) {
 }
 
 TEST(Postoffice, ARosterOfAJobOfAnotherSizeIsRefused) {
-  // As whoever answers where the scheduler should be may send it.
+  // Any process that answers at the scheduler's address may send it.
   const int port = FreePort();
   for (const auto& others : {std::vector<NodeId>{}, {Server(0), Worker(2)}, {Server(1), Worker(1)}}) {
     Recorder scheduler;
@@ -150,7 +150,7 @@ TEST(Postoffice, TheOddOneOutIsToldAndTheJobForms) {
   JobOptions high = job.Options(Role::kServer, 5);
   job.Add(high);
   std::thread others([&] { job.Start(); });
-  for (int i : {2, 3}) {  // until they have been told
+  for (int i : {2, 3}) {  // until they have received it
     ASSERT_TRUE(Eventually([&] { return job.nodes()[i]->started.load(); }));
   }
   Node good(job.Options(Role::kWorker));
@@ -270,7 +270,7 @@ TEST(Postoffice, AServersDeathEndsTheTriesToConnectToIt) {
   std::thread killer([&] {
     Registration registration;
     registration.role = Role::kServer;
-    registration.address = "127.0.0.1:" + std::to_string(FreePort());  // nobody listens there
+    registration.address = "127.0.0.1:" + std::to_string(FreePort());  // no process listens there
     registration.num_workers = registration.num_servers = 1;
     doomed->Connect(Scheduler(), job.scheduler_address(), In(seconds(5)));
     doomed->Send(Scheduler(), Message(MessageKind::kRegister, registration.ToText()));

@@ -41,7 +41,7 @@ class RawClient {
   bool Send(const T& value) {
     return Send(&value, sizeof(value));
   }
-  /// Whether the other end closes within the limit, whatever it sends before.
+  /// Whether the other end closes within the limit, regardless of what it sends before.
   bool IsClosed(milliseconds limit = seconds(5)) {
     const auto deadline = In(limit);
     char waste[1024];

@@ -52,7 +52,7 @@ TEST(Recorder, WhatHadNoPlaceIsCountedAndTakesNone) {
 
 TEST(Recorder, ANumberThatIsUsedAgainBeginsEmpty) {
   const uint8_t first = timeline::NewNode();
-  Record(first, 3);  // and nobody takes it
+  Record(first, 3);  // and no process takes it
   uint8_t node = timeline::NewNode();
   while (node != first) node = timeline::NewNode();
   Record(node, 2);

@@ -1,5 +1,4 @@
-// A stream over several sockets: the bytes and their order, whatever each of them takes, when, and
-// where they break.
+// A stream over several sockets: the bytes and their order, for all splits, delays and breaks.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -255,8 +254,8 @@ TEST(ResumableStream, AnAcknowledgementMayOvertakeAnother) {
 
 // ---- breaks
 
-/// Two ends whose sockets break at random places. Each end notices at a time of its own, and has its new
-/// sockets at a time of its own.
+/// Two ends whose sockets break at random places. Each end notices at a different time, and has its
+/// new sockets at a different time.
 class BreakingLink {
  public:
   explicit BreakingLink(uint64_t seed) : random_(seed), long_(seed % 64 == 0) {
@@ -281,7 +280,7 @@ class BreakingLink {
           Connect();
           renewed_ = true;
         }
-        // Its peer may still use the old sockets, which have broken, too.
+        // Its peer may still use the old sockets, which have also broken.
         if (random_() % 8 == 0) Resume(e);
         continue;
       }
@@ -331,14 +330,14 @@ class BreakingLink {
     for (Pipe& pipe : pair->pipes) {
       pipe.closed = true;
       pipe.reset = reset;
-      // What was under way is lost, or some of it.
+      // The data in transit is lost, or a part of it.
       if (random_() % 2 == 0) pipe.bytes.resize(random_() % (pipe.bytes.size() + 1));
     }
   }
   void Failed(End* end) {
     end->broken = true;
     end->stream->DropLanes();
-    for (Pair* pair : renewed_ ? std::vector<Pair*>() : now_) {  // the peer hears of it
+    for (Pair* pair : renewed_ ? std::vector<Pair*>() : now_) {  // the peer receives it
       for (Pipe& pipe : pair->pipes) pipe.closed = true;
     }
   }
@@ -346,7 +345,7 @@ class BreakingLink {
     ends_[e].stream->Resume(LanesOf(e));
     ends_[e].broken = false;
     End& other = ends_[1 - e];
-    // Whoever has new sockets has no use for old ones.
+    // An end that has new sockets has no use for old ones.
     if (!std::exchange(resumed_, !resumed_) && !other.broken) {
       other.broken = true;
       other.stream->DropLanes();

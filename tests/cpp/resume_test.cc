@@ -1,5 +1,5 @@
-// Connections between machines break, and go on: nothing is lost, and who is dead is still dead at once.
-// Addresses of the loopback network that differ are two machines to a van.
+// Connections between machines break and resume: nothing is lost, and a dead process is still
+// detected at once. Different addresses of the loopback network are two machines to a van.
 #include <sys/socket.h>
 
 #include <atomic>
@@ -12,7 +12,7 @@
 namespace hipress::testing {
 namespace {
 
-/// Forwards connections to an address, as a router does, and forgets them when told so.
+/// Forwards connections to an address, as a router does, and drops them on request.
 class Router {
  public:
   explicit Router(const std::string& to) : listener_(Listen(Resolve("127.0.0.3", 0))) {
@@ -35,7 +35,7 @@ class Router {
     refuse_ = time;
     Cut(true);
   }
-  /// Swallows what comes over the connections of now; if `later`, over those that follow, too.
+  /// Swallows what arrives on the current connections and, if `later`, also on those that follow.
   void Forget(bool later = false) {
     forget_later_ = later;
     forget_ = true;
@@ -184,7 +184,8 @@ TEST_P(ResumeTest, AllMessagesArriveOnceAndInOrderWhileTheConnectionBreaks) {
     worker_->Send(Server(0), Text(MessageKind::kData, text, i), 0, [&](bool sent) { done += sent; });
     server_->Send(Worker(0), Text(MessageKind::kData, text, i), 0, [&](bool sent) { done += sent; });
     std::this_thread::sleep_for(std::chrono::microseconds(random() % 2000));
-    // Under a sanitizer messages are slow; the connection is to break while they are under way, not queued.
+    // Under a sanitizer messages are slow; the connection is to break while they are in transit,
+    // not queued.
     EXPECT_TRUE(Eventually([&] { return done + 100 > 2 * i; }, seconds(20))) << done << " of " << 2 * i;
     if (i + 1 >= kCount && Resumed() >= 10) {
       ASSERT_TRUE(at_worker_.AwaitMessages(i + 1));
@@ -203,7 +204,7 @@ TEST_P(ResumeTest, AllMessagesArriveOnceAndInOrderWhileTheConnectionBreaks) {
     }
   }
   EXPECT_EQ(at_server_.ups.size(), 1u);
-  // And it can still end in peace.
+  // And it can still end normally.
   worker_->Stop();
   ASSERT_TRUE(at_server_.AwaitDowns(1));
   EXPECT_TRUE(at_server_.downs[0].graceful);
@@ -239,7 +240,7 @@ TEST_P(ResumeTest, AGoodbyeOutlivesTheBreakThatItIsLostIn) {
 }
 
 TEST_P(ResumeTest, AGoodbyeIsNotSwallowedByARouterThatForgetsTheConnection) {
-  options_.heartbeat_interval = seconds(1);  // as usual: a node that leaves waits for whom it hears
+  options_.heartbeat_interval = seconds(1);  // as usual: a leaving node waits for its peers
   for (const bool worker_leaves : {false, true}) {
     ConnectPair();
     Van* const leaver = worker_leaves ? worker_.get() : server_.get();
@@ -262,7 +263,7 @@ TEST_P(ResumeTest, WhoLeavesInPeaceDoesSoAtOnce) {
   const auto begin = steady_clock::now();
   const uint64_t refused = server_->counters().refused_connections;
   worker_->Stop();
-  EXPECT_LT(steady_clock::now() - begin, milliseconds(1900));  // else it would wait for two seconds
+  EXPECT_LT(steady_clock::now() - begin, milliseconds(1900));  // otherwise it would wait for 2 s
   ASSERT_TRUE(at_server_.AwaitDowns(1));
   EXPECT_TRUE(at_server_.downs[0].graceful);
   EXPECT_EQ(server_->counters().refused_connections, refused);
@@ -274,7 +275,7 @@ TEST_P(ResumeTest, AnotherMachinesFirstRefusalsAreNoDeath) {
   worker_->Send(Server(0), Text(MessageKind::kData, "after it"));
   EXPECT_TRUE(at_server_.AwaitMessages(1));
   EXPECT_TRUE(BothAreUp());
-  // But who goes on refusing is dead, long before it is so by its silence.
+  // But a peer that continues to refuse is dead, long before its silence would show that.
   const auto begin = steady_clock::now();
   router_->Refuse(milliseconds(2000));
   ASSERT_TRUE(at_worker_.AwaitDowns(1));
@@ -306,7 +307,7 @@ TEST_P(ResumeTest, WhoCannotBeReachedAgainIsDeadAfterTheTimeOfSilence) {
   ASSERT_TRUE(at_worker_.AwaitDowns(1));
   EXPECT_GT(steady_clock::now() - begin, seconds(1));
   EXPECT_EQ(Resumed(), 0u);
-  // The break is seen here first, or at the other end, which says so.
+  // The break is detected here first, or at the other end, which reports it.
   EXPECT_HAS(at_worker_.downs[0].reason, ", and could not be reached again for");
 }
 
@@ -321,7 +322,7 @@ TEST_P(ResumeTest, AProcessThatListensAtTheSamePlaceIsNotTakenForTheOldOne) {
   Recorder at_other;
   const std::string other_address = other->Start(Server(0), "127.0.0.2", 0, &at_other);
   RawClient stranger(other_address);
-  // Who resumes a connection that this process does not have is told so; nothing comes of it.
+  // A peer that resumes a connection unknown to this process is refused, and nothing else happens.
   const bool tls = std::string(GetParam().tls) == "on";
   LaneId id;
   id.connection = 12345;
@@ -332,7 +333,7 @@ TEST_P(ResumeTest, AProcessThatListensAtTheSamePlaceIsNotTakenForTheOldOne) {
              }),
              "no longer has that connection");
   EXPECT_TRUE(at_other.ups.empty());
-  // Who does not know the secret hears nothing of it.
+  // A peer without the secret does not receive that answer.
   for (const Purpose purpose : {Purpose::kResume, Purpose::kProbe}) {
     id.purpose = purpose;
     RawClient guesser(address);

@@ -1,4 +1,4 @@
-// What a connection asks the kernel for.
+// Options that a connection sets in the kernel.
 #include <netinet/tcp.h>
 #include <sys/utsname.h>
 

@@ -1,4 +1,5 @@
-// Transactions: what a step has changed is put back to the bit, whether it has ended, failed or met a NaN.
+// Transactions: the changes of a step are rolled back bit for bit, whether it has ended, failed or
+// met a NaN.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -193,7 +194,7 @@ class TransactionTest : public ::testing::TestWithParam<Way> {
     }
     if (Momentum* momentum = key_[w].flow->momentum()) momentum->RollBack(transaction);
   }
-  /// What one worker remembers, or all of them.
+  /// State of one worker, or of all of them.
   std::string Bits(int w) {
     std::string bits;
     for (const auto& state : key_[w].states) {

@@ -1,4 +1,4 @@
-// What the van promises, whatever carries its bytes: TCP, TLS, several of them as one stream, shared
+// Guarantees of the van for all its transports: TCP, TLS, several connections as one stream, shared
 // memory.
 #include <atomic>
 #include <future>
@@ -342,7 +342,7 @@ TEST(VanErrors, AnErrorInACallbackEndsTheConnectionAndNotTheProcess) {
     EXPECT_FALSE(at_worker.downs[0].graceful);
     EXPECT_EQ(at_worker.downs[0].reason, "can no longer be served by worker 0: no memory");
     ASSERT_TRUE(at_server.AwaitDowns(1));
-    worker->Connect(Server(0), address, In(seconds(5)));  // the event loop goes on
+    worker->Connect(Server(0), address, In(seconds(5)));  // the event loop continues
     worker->Send(Server(0), Text(MessageKind::kData, "again"));
     EXPECT_TRUE(at_server.AwaitMessages(1));
   }

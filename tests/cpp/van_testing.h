@@ -38,7 +38,7 @@ inline Message Text(MessageKind kind, const std::string& text, uint64_t key = 0)
   return message;
 }
 
-/// Polls for what nobody announces.
+/// Polls for a condition that has no notification.
 inline bool Eventually(const std::function<bool()>& condition, milliseconds limit = seconds(10)) {
   const auto deadline = In(limit);
   while (!condition()) {
@@ -68,7 +68,7 @@ class Waitable {
   std::condition_variable changed_;
 };
 
-/// Records what a van says; `on_message` may add behaviour (on the van's thread).
+/// Records the events of a van; `on_message` may add behavior (on the van's thread).
 class Recorder : public VanReceiver, public Waitable {
  public:
   struct Down {

@@ -10,7 +10,7 @@
 
 namespace hipress::testing {
 
-/// A job of kWorkers workers; what they do together they do in threads of their own.
+/// A job of kWorkers workers; each joint operation runs in one thread per worker.
 class Workers {
  public:
   Workers() {
@@ -84,7 +84,8 @@ struct KeyOptions {
   float momentum = 0;
 };
 
-/// A bound key, on one worker: what its encodes remember is `states`, by task, and `befores` saves that.
+/// A bound key, on one worker: `states` is the state of its encodes, by task, and `befores` saves
+/// that.
 struct BoundKey {
   std::shared_ptr<Flow> flow;
   std::vector<std::shared_ptr<CodecState>> states;

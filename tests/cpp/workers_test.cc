@@ -1,4 +1,4 @@
-// Workers without servers: how they agree on keys, and how each hears of what ends the job.
+// Workers without servers: how they agree on keys, and how each learns what ends the job.
 #include "workers_fixture.h"
 
 #include "hipress/c_api.h"
@@ -123,7 +123,7 @@ TEST(Workers, AKeyMayGoWhenItsLastStepIsOverHere) {
 }
 
 TEST(Scheduler, InTheBackgroundEndsWhenItIsStoppedOrFreed) {
-  // Nobody has come: a job that fails to start must not keep its process.
+  // No other process has come: a job that fails to start must not keep its process.
   const char* names[] = {"DMLC_ROLE",       "DMLC_PS_ROOT_URI", "DMLC_PS_ROOT_PORT",
                          "DMLC_NUM_WORKER", "DMLC_NUM_SERVER",  "HIPRESS_SECRET"};
   const char* values[] = {"scheduler", "127.0.0.1", "0", "2", "0", "0123456789abcdef"};

@@ -53,7 +53,7 @@ namespace emulation {
 
 constexpr int kWarp = 32;
 
-/// xorshift64*: any seed but 0. Seed 0 of a run means: everything in order.
+/// xorshift64*: any seed but 0. Seed 0 of a run keeps everything in order.
 class Random {
  public:
   void Seed(uint64_t seed) { state_ = seed; }
@@ -80,7 +80,8 @@ struct Fiber {
   Wait wait;
 };
 
-/// Lanes of a warp meet here; two rounds of values, so that a fast lane overwrites nothing.
+/// Lanes of a warp wait for each other here; two sets of values, so that a fast lane overwrites
+/// nothing.
 struct Warp {
   int arrived;
   unsigned round;

@@ -1,10 +1,10 @@
-"""Jobs whose links are cut or slow: cuts are survived, and what is dead gets the right name.
+"""Jobs whose links are cut or slow: they survive cuts, and name the right dead process.
 
 `cut`: a worker's cable is pulled for some seconds in the middle of training; the job must finish.
 `stop`: over a slow link that is full of gradients the scheduler is stopped for good; every worker
 and the server must end, and name the scheduler.
 
-Run by `make nightly`, each 50 times, several jobs side by side in networks of their own.
+Run by `make nightly`, each 50 times, several jobs side by side in separate networks.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ TRAIN = Path(__file__).parent / "scripts" / "cables.py"
 
 
 def train(network: netns.ShapedNetwork, size: int, heartbeat: dict[str, str]) -> Cluster:
-    """A running job of two workers, each on a node of its own, and one server beside the scheduler.
+    """Start a job of two workers, each in a separate network, and a server on the scheduler's node.
 
     Args:
         size: elements of its gradient.
@@ -48,7 +48,7 @@ def train(network: netns.ShapedNetwork, size: int, heartbeat: dict[str, str]) ->
 
 
 def cut(seconds: float, dice: random.Random, rate: str | None = "1gbit") -> str:
-    """Cuts a worker's or the server's cable for so long; returns what went wrong."""
+    """Cut a worker's or the server's cable for the given time; return what went wrong."""
     node = dice.choice([0, 1, 2])
     with netns.ShapedNetwork(3, rate=rate, verify=False) as network:
         with train(network, dice.choice([1_000, 250_000]), {}) as job:
@@ -66,7 +66,7 @@ def cut(seconds: float, dice: random.Random, rate: str | None = "1gbit") -> str:
 
 
 def stop_scheduler(dice: random.Random, rate: str = "20mbit", heartbeat_ms: int = 3500) -> str:
-    """Stops the scheduler under load; returns what went wrong."""
+    """Stop the scheduler under load; return what went wrong."""
     with netns.ShapedNetwork(3, rate=rate, verify=False) as network:
         with train(network, 400_000, {"HIPRESS_HEARTBEAT_TIMEOUT_MS": str(heartbeat_ms)}) as job:
             time.sleep(dice.uniform(0, 1))

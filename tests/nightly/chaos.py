@@ -37,7 +37,7 @@ WORKER = havoc.SCRIPTS / "chaos_worker.py"
 
 @dataclass
 class Job:
-    """What is played."""
+    """Random job that is run once."""
 
     workers: int
     servers: int
@@ -46,14 +46,14 @@ class Job:
     sizes: list[int]
     steps: int
     optimizer: bool
-    """In Python, on the servers."""
+    """Whether the optimizer runs in Python, on the servers."""
     strike: havoc.Strike
     neighbour: bool
-    """A second job runs beside it."""
+    """Whether a second job runs on the same machine."""
 
     @classmethod
     def draw(cls, dice: random.Random) -> Job:
-        """A random one."""
+        """Draw a random job."""
         workers = dice.randint(2, 5)
         servers = dice.choice([0, 1, 2, 3])
         victims = ["scheduler", *(f"worker {i}" for i in range(workers))]
@@ -103,7 +103,7 @@ class Job:
         return Cluster(WORKER, self.workers, self.servers, env=env, server_command=SERVER)
 
     def play(self) -> list[str]:
-        """Runs it; returns what was wrong."""
+        """Run the job; return what was wrong."""
         with contextlib.ExitStack() as stack:
             beside = None
             if self.neighbour:
@@ -142,7 +142,7 @@ class Job:
         while survivors & set(cluster.running()) and time.monotonic() < deadline:
             time.sleep(0.02)
             before, written = written, sum(len(cluster.output(name)) for name in survivors)
-            if strike.pause and written > before:  # it goes on, if slowly
+            if strike.pause and written > before:  # it continues, if slowly
                 deadline = time.monotonic() + DEADLINE
         return self._judge(cluster, trained and not done_before)
 
@@ -159,7 +159,7 @@ class Job:
             output = cluster.output(name)
             if "Traceback" in output and "HipressError" not in output:
                 wrong.append(f"{name} ended with a traceback")
-            if name == self.strike.victim:  # nobody knows what it saw when it woke up
+            if name == self.strike.victim:  # unknown what it saw when it woke up
                 continue
             if name.startswith("worker") and must_name and "done" not in output:
                 lines = [line for line in output.splitlines() if line.startswith("failed:")]

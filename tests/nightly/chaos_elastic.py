@@ -1,13 +1,13 @@
 """Inflicts faults on one elastic job, one after the other, and measures what they cost. Minutes.
 
-Not for CI. `hipress launch --elastic` starts workers on loopback, or each in a network namespace of
-its own. Faults come in an order that the seed gives: a worker is killed, stopped for good or for
-3 s, its link is cut (namespaces only), two are killed, the second while the others recover, or a
-worker's supervisor is killed. At the end the launcher is killed, and then a worker that nobody
-starts again. After each fault the survivors must complete a step without their processes being
-started again, and the victims must come back: who was stopped for good is killed, and a link is
-mended, when the others train. After every step the members of a view must have the same weights,
-bit for bit.
+Not for CI. `hipress launch --elastic` starts workers on loopback, or each in a separate network
+namespace. Faults come in an order that the seed gives: a worker is killed, stopped for good or for
+3 s, its link is cut (namespaces only), two are killed, the second while the survivors recover, or a
+worker's supervisor is killed. At the end the launcher is killed, and then a worker that is not
+restarted. After each fault the survivors must complete a step without their processes being started
+again, and the victims must come back: a worker that was stopped for good is killed, and a link is
+repaired, once the survivors train. After every step the members of a view must have the same
+weights, bit for bit.
 
     python tests/nightly/chaos_elastic.py --workers 4 --faults 20 --seed 1 --json chaos.json
     python tests/nightly/chaos_elastic.py --network namespaces --minutes 10 -- python my_training.py
@@ -59,7 +59,7 @@ exec ip netns exec {prefix}$((${{1##*.}} - 1)) sh -c "$2"
 
 
 class Hang(Exception):
-    """Something did not come in time; the message says what."""
+    """Event that did not come in time; the message says which."""
 
 
 class Chaos:
@@ -87,7 +87,7 @@ class Chaos:
         self.slots = range(len(logs.events))
 
     def wait(self, condition: Callable[[], bool], what: str, seconds: float | None = None) -> None:
-        """Reads the logs until the condition holds.
+        """Read the logs until the condition holds.
 
         Raises:
             Hang: it does not within `seconds` (default: the deadline).
@@ -103,7 +103,7 @@ class Chaos:
             time.sleep(0.05)
 
     def inflict(self, kind: str) -> Fault:
-        """One fault, and what follows, to the end of recovery.
+        """Inflict one fault, and follow it to the end of recovery.
 
         Raises:
             Hang: a survivor does not train on, or a victim does not come back.
@@ -168,7 +168,7 @@ class Chaos:
 
     def _return(self, fault: Fault) -> None:
         since = max(fault.struck, fault.time + fault.recovered - 1e-6)
-        if fault.kind == "stop":  # somebody sees that it hangs, and ends it
+        if fault.kind == "stop":  # the launcher's user sees the hang and ends it
             send(fault.pids[fault.victims[0]], signal.SIGKILL)
             since = time.time()
         elif fault.kind == "cut":
@@ -190,10 +190,10 @@ class Chaos:
                 fault.wrong.append(f"worker {slot}, which was not hit, has been started again")
 
     def kill_launcher(self) -> None:
-        """Kills the launcher, then a worker: the others train on, and nobody is started again.
+        """Kill the launcher, then a worker: the remaining workers continue, and none is restarted.
 
         Raises:
-            Hang: somebody does not.
+            Hang: a process does not.
         """
         self.logs.read()
         pids = {slot: self.logs.pid(slot) for slot in self.slots}
@@ -227,14 +227,14 @@ class Chaos:
 
 
 def send(pid: int, number: int) -> None:
-    """Signals a process that may have ended."""
+    """Signal a process that may have ended."""
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, number)
 
 
 @contextlib.contextmanager
 def started(args: argparse.Namespace, folder: Path) -> Iterator[Chaos]:
-    """A running job, of which nothing is left in the end."""
+    """Yield a running job, of which nothing is left in the end."""
     with contextlib.ExitStack() as stack:
         network, address = None, "127.0.0.1"
         arguments = [
@@ -286,7 +286,7 @@ def started(args: argparse.Namespace, folder: Path) -> Iterator[Chaos]:
 
 
 def play(chaos: Chaos, args: argparse.Namespace) -> list[str]:
-    """Starts training, inflicts the faults; returns what made an end of it."""
+    """Start training and inflict the faults; return the error that ended it."""
 
     def trains() -> bool:
         if chaos.launch.process.poll() is not None:
@@ -316,7 +316,7 @@ HEAD = COLUMNS.format(
 
 
 def line(number: int, fault: Fault) -> str:
-    """A fault as a line of the table."""
+    """Return a fault as a line of the table."""
 
     def seconds(value: float | None) -> str:
         return "-" if value is None else f"{value:.2f}"
@@ -336,7 +336,7 @@ def line(number: int, fault: Fault) -> str:
 
 
 def summary(chaos: Chaos, wrong: list[str]) -> dict[str, object]:
-    """Of the whole run; `wrong` is what made an end of it."""
+    """Return a summary of the whole run; `wrong` is the error that ended it."""
     compared, different = different_weights(chaos.logs.events)
     if not compared:
         different = ["no step was logged with the weights of two members"]
@@ -359,7 +359,7 @@ def summary(chaos: Chaos, wrong: list[str]) -> dict[str, object]:
 
 
 def parse() -> argparse.Namespace:
-    """The command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add = parser.add_argument
     add("--workers", type=int, default=4)

@@ -3,8 +3,8 @@
 Not for CI. Each job is an MXNet script under `tools/launch.py --hipress`, whose stores, optimizers
 and keys are drawn by chance, as are victim, signal and moment. Whatever happens, the launcher ends
 within its deadline: with 0, all workers being done and holding the same, or with another status and
-a sentence that names the victim. Nobody crashes, and nothing is left: no process, shared memory or
-temporary file.
+a sentence that names the victim. No process crashes, and nothing is left: no process, shared memory
+or temporary file.
 
     python tests/nightly/chaos_mxnet.py --jobs 50 --seed 1
 """
@@ -33,7 +33,7 @@ from hipress.topology import topologies
 WORKER = Path(__file__).with_name("mxnet_worker.py")
 TIMEOUT = 60
 DEADLINE = TIMEOUT + 40
-"""Seconds from the signal: the end of waiting for a process or its push, the launcher's patience
+"""Seconds from the signal. They cover the wait for a process or its push, the launcher's patience
 with survivors, and room for a slow machine."""
 CLEAN_UP = 10.0
 """Seconds in which nothing must be left of a job whose launcher was killed."""
@@ -51,20 +51,21 @@ CRASH = re.compile(
 
 @dataclass
 class Job:
-    """What is played."""
+    """Random job that is run once."""
 
     workers: int
     servers: int
     arguments: list[str]
-    """Of the launcher, for topology and plan."""
+    """Arguments of the launcher, for topology and plan."""
     settings: dict[str, object]
-    """Of the script; see mxnet_worker.py."""
+    """Settings of the script; see mxnet_worker.py."""
     strike: havoc.Strike
-    """Its victim is as the launcher has it; or "launcher", "supervisor of ..." or "nobody"."""
+    """Fault to inject. Its victim is as the launcher names it, or "launcher", "supervisor of ..."
+    or "nobody"."""
 
     @classmethod
     def draw(cls, dice: random.Random) -> Job:
-        """A random one."""
+        """Draw a random job."""
         workers, servers = dice.randint(2, 3), dice.choice([0, 1, 1, 2])
         program = dice.choice(["arrays", "arrays", "trainer", "module", "sparse"])
         if program == "sparse":
@@ -76,7 +77,7 @@ class Job:
         if not servers:
             topology = dice.choice(SERVERLESS)
             if topologies.TOPOLOGIES[topology].needs_devices_per_host:
-                compressed = True  # its parameters say how many workers share a host
+                compressed = True  # its parameters define how many workers share a host
                 params["devices_per_host"] = dice.choice([1, workers])
             if compressed and dice.random() < 0.5:
                 params["topology"] = topology
@@ -144,7 +145,7 @@ class Job:
         return f"{self.workers} workers {' '.join(self.arguments)} {picked}; {event}"
 
     def play(self) -> list[str]:
-        """Runs it; returns what was wrong."""
+        """Run the job; return what was wrong."""
         with tempfile.TemporaryDirectory(prefix="hipress-chaos-") as name:
             log, scratch = Path(name, "log"), Path(name, "scratch")
             scratch.mkdir()
@@ -171,7 +172,7 @@ class Job:
             return [f"{each}\n{log.read_text(errors='replace')[-12000:]}" for each in wrong[:1]]
 
     def _disturb(self, launch: Launch, log: Path) -> bool | None:
-        """Sends the signal; returns whether it met a process, None if there was none to meet."""
+        """Send the signal; return whether it met a process, or None if there was none to meet."""
         strike = self.strike
         if strike.victim == "nobody":
             return False
@@ -199,12 +200,12 @@ class Job:
         return False
 
     def _watch(self, launch: Launch, log: Path) -> set[str]:
-        """Waits for the launcher's end; returns the files in shared memory that its job used."""
-        quiet = self.strike.victim == "nobody"  # then its start is in this time, too
+        """Wait for the launcher's end; return the files in shared memory that its job used."""
+        quiet = self.strike.victim == "nobody"  # then this time includes its start
         deadline, written, shared = time.monotonic() + DEADLINE * (3 if quiet else 1), 0, set()
         while time.monotonic() < deadline:
             before, written = written, log.stat().st_size
-            if self.strike.pause and written > before:  # it goes on, if slowly
+            if self.strike.pause and written > before:  # it continues, if slowly
                 deadline = time.monotonic() + DEADLINE
             for pid in marked(launch.mark):
                 with contextlib.suppress(OSError):
@@ -216,7 +217,7 @@ class Job:
         return shared
 
     def _judge(self, launch: Launch, log: Path, hit: bool) -> list[str]:
-        """What was wrong with the launcher's end, and with what the job wrote."""
+        """Return what was wrong with the launcher's end, and with what the job wrote."""
         status = launch.process.poll()
         if status is None:
             return [f"the job still runs: {', '.join(processes(launch))}"]
@@ -236,7 +237,7 @@ class Job:
         if status == 0:
             digests = [line.split()[-1] for line in lines if "] done " in line]
             caught = "] failed: " in text and self.settings["after"] == "return"
-            alone = leaves and self.settings["store"] in ASYNCHRONOUS  # the others need nobody
+            alone = leaves and self.settings["store"] in ASYNCHRONOUS  # no other process is needed
             if len(digests) < self.workers and not alone and not caught:
                 wrong.append("status 0, and not all workers are done")
             elif len(set(digests)) > 1 and self.settings["store"] in SYNCHRONOUS:
@@ -246,29 +247,29 @@ class Job:
         if culprit is None or status < 0 or status == 124:
             return [*wrong, f"status {status}"]
         failed = [line for line in lines if "] failed: " in line]
-        if strike.pause:  # nobody knows what the victim saw when it woke up
+        if strike.pause:  # unknown what the victim saw when it woke up
             failed = [line for line in failed if not line.startswith(f"[{strike.victim}]")]
         role, _, rank = culprit.partition(" ")
         name = re.compile(rf"{culprit}\b|{role}s \(rank {rank or 0}\)")
-        if self.settings["after"] == "return":  # then a worker that failed leaves in peace
+        if self.settings["after"] == "return":  # then a worker that failed leaves normally
             name = re.compile(rf"{name.pattern}|has left the job|left the job while")
         if strike.running or leaves:
             wrong += [f"no {culprit} in {line}" for line in failed if not name.search(line)]
-        if (strike.running and endless) or leaves:  # then there are others, who notice it
+        if (strike.running and endless) or leaves:  # then other workers exist, which notice it
             lines = [line for line in lines if not line.startswith("hipress-launch: ")]
         if not any(name.search(re.sub(r"^\[.*?\]", "", line)) for line in lines):
             wrong.append(f"nobody names {culprit}")
         return wrong
 
     def _culprit(self, hit: bool) -> str | None:
-        """Whose name the sentences must hold; None: nobody had a reason to fail."""
+        """Return the name that the messages must hold; None if no process had a reason to fail."""
         if self.settings["leaves"]:
             return f"worker {self.settings['leaves']['rank']}"
         return self.strike.victim.replace("supervisor of ", "") if hit else None
 
 
 def processes(launch: Launch) -> dict[str, int]:
-    """A running job's processes by name."""
+    """Return a running job's processes by name."""
     environments, pids = {}, marked(launch.mark)
     # Read later: a process that is not in this table has ended.
     parents = process_table.parents()
@@ -285,13 +286,13 @@ def processes(launch: Launch) -> dict[str, int]:
             number = environment.get(f"DMLC_{role.upper()}_ID")
             name = role if number is None else f"{role} {number}"
             found[name] = pid
-            if parent in environments:  # else its supervisor has ended, and somebody adopted it
+            if parent in environments:  # otherwise adopted after its supervisor's end
                 found[f"supervisor of {name}"] = parent
     return found
 
 
 def _left_over(launch: Launch, scratch: Path, shared: set[str]) -> list[str]:
-    """What a job that has ended has left behind."""
+    """Return what an ended job has left behind."""
     try:
         launch.gone(CLEAN_UP)
     except AssertionError as error:

@@ -1,8 +1,9 @@
 """Kills, stops or terminates a random rank of random PyTorch jobs, at a random moment. Minutes.
 
-Not for CI. Whatever happens, every survivor ends within its deadline, without a crash, in peace or
-saying that the victim has died; no process of the job's is left. The first rank's process, which
-carries the job's scheduler, is the victim as often as all others together.
+Not for CI. Whatever happens, every survivor ends within its deadline, without a crash, either
+successfully or with a message that the victim has died; no process of the job's is left. The first
+rank's process, which carries the job's scheduler, is the victim as often as all other ranks
+together.
 
     python tests/nightly/chaos_torch.py --jobs 20 --seed 1
 """
@@ -31,23 +32,23 @@ RANK = havoc.SCRIPTS / "chaos_torch.py"
 
 @dataclass
 class Job:
-    """What is played."""
+    """Random job that is run once."""
 
     ranks: int
     settings: dict[str, object]
     victim: int
     number: int
     moment: str
-    """What all ranks have said when it begins: they join the engine's job ("joining"), or train
+    """Event that all ranks report first: they join the engine's job ("joining"), or train
     ("running")."""
     after: float
     """Seconds from then to the signal."""
     pause: float
-    """Seconds after which a rank that was stopped goes on; 0: it does not."""
+    """Seconds after which a stopped rank continues; 0: it does not."""
 
     @classmethod
     def draw(cls, dice: random.Random) -> Job:
-        """A random one."""
+        """Draw a random job."""
         ranks = dice.randint(2, 4)
         settings = {
             "width": dice.choice([32, 200, 700]),
@@ -84,7 +85,7 @@ class Job:
         )
 
     def play(self) -> list[str]:
-        """Runs it; returns what was wrong."""
+        """Run the job; return what was wrong."""
         env = base_environment({"CHAOS": json.dumps(self.settings), "TIMEOUT": str(TIMEOUT)})
         with TorchJob([sys.executable, str(RANK)], self.ranks, env) as job:
             wrong = self._disturb(job)
@@ -114,7 +115,7 @@ class Job:
         while any(p.poll() is None for p in survivors.values()) and time.monotonic() < deadline:
             time.sleep(0.05)
             before, written = written, sum(map(len, texts()))
-            if self.pause and written > before:  # it goes on, if slowly
+            if self.pause and written > before:  # it continues, if slowly
                 deadline = time.monotonic() + DEADLINE
         wrong = []
         for rank, process in survivors.items():
@@ -124,9 +125,9 @@ class Job:
                 wrong.append(f"rank {rank} still runs")
             elif process.returncode < 0:
                 wrong.append(f"rank {rank} crashed with signal {-process.returncode}")
-            elif rank == self.victim:  # nobody knows what it saw when it woke up
+            elif rank == self.victim:  # unknown what it saw when it woke up
                 continue
-            elif lives and not trained:  # of whom it never heard it cannot say who it was
+            elif lives and not trained:  # it cannot name a process that it never received from
                 continue
             elif trained and "done" not in text and not self._named(errors):
                 wrong.append(f"rank {rank} does not name rank {self.victim}: {errors}")
@@ -137,14 +138,14 @@ class Job:
         return wrong
 
     def _named(self, errors: list[str]) -> bool:
-        # A process that is terminated may tell why before its connections close.
+        # A process that is terminated may report the reason before its connections close.
         named = re.compile(rf"rank {self.victim} (\([\d.:]+\) died: |gave up: )")
         return any(map(named.search, errors))
 
     @staticmethod
     def _alone(session: int) -> bool:
-        """Whether all of a session's processes end; a data loader's workers look for their parent
-        every five seconds."""
+        """Return whether all of a session's processes end. A data loader's workers look for their
+        parent every five seconds."""
         deadline = time.monotonic() + 10
         while time.monotonic() < deadline:
             try:

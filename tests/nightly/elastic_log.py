@@ -1,4 +1,4 @@
-"""What the workers of an elastic job have logged, and what it says about a fault.
+"""Logs of an elastic job's workers, and what they say about a fault.
 
 Each worker appends to ``worker-SLOT.jsonl`` one line for each event: ``time`` (unix seconds),
 ``pid``, ``slot``, ``event`` (start, view, step, round, rollback, copied, end), ``epoch``, ``step``,
@@ -18,11 +18,11 @@ from pathlib import Path
 
 Event = dict[str, object]
 ALL_STAY = ("pause", "supervisor")
-"""The kinds of faults after which no worker leaves."""
+"""Kinds of faults after which no worker leaves."""
 
 
 class Logs:
-    """The events of all slots, in the order written; `read` brings them up to date."""
+    """Events of all slots, in the order written; `read` brings them up to date."""
 
     def __init__(self, folder: Path, slots: int) -> None:
         self._files = [folder / f"worker-{slot}.jsonl" for slot in range(slots)]
@@ -32,7 +32,7 @@ class Logs:
         """Lines that a kill has cut off."""
 
     def read(self) -> None:
-        """Reads what was written since."""
+        """Read what was written since the last call."""
         for slot, path in enumerate(self._files):
             try:
                 with open(path, "rb") as file:
@@ -43,7 +43,7 @@ class Logs:
             whole = text[: text.rfind(b"\n") + 1]
             self._read[slot] += len(whole)
             for line in whole.splitlines():
-                # After a torn line the next process of the slot has gone on in the same line.
+                # After a torn line the slot's next process has continued in the same line.
                 start = line.rfind(b'{"time"')
                 self.torn += start > 0
                 try:
@@ -52,11 +52,11 @@ class Logs:
                     self.torn += 1
 
     def pid(self, slot: int) -> int | None:
-        """The process id of the slot's last process; None: it has none yet."""
+        """Return the process id of the slot's last process, or None if it has none yet."""
         return self.events[slot][-1]["pid"] if self.events[slot] else None
 
     def last_step(self, slot: int) -> Event | None:
-        """The last completed step of the slot's last process."""
+        """Return the last completed step of the slot's last process."""
         pid = self.pid(slot)
         for event in reversed(self.events[slot]):
             if event["pid"] != pid:
@@ -66,25 +66,25 @@ class Logs:
         return None
 
     def steps(self, slot: int, since: float = 0.0) -> list[Event]:
-        """The slot's completed steps from a time on."""
+        """Return the slot's completed steps from a time on."""
         return [e for e in self.events[slot] if e["event"] == "step" and e["time"] > since]
 
 
 @dataclass
 class Fault:
-    """A fault and what followed. Times are unix seconds."""
+    """Fault and its consequences. Times are unix seconds."""
 
     kind: str
     victims: list[int]
     time: float
     struck: float = 0.0
-    """When all of it was done: of a double fault, the second signal; of a pause, its end."""
+    """Time when the fault was complete: the second signal of a double fault, the end of a pause."""
     pids: dict[int, int] = field(default_factory=dict)
-    """Of all slots' processes at the time."""
+    """Process ids of all slots at that time."""
     epochs: dict[int, int] = field(default_factory=dict)
-    """The epoch of each survivor's last step before `struck`."""
+    """Epoch of each survivor's last step before `struck`."""
     step: int = 0
-    """The last completed step before it."""
+    """Last completed step before the fault."""
     recovered: float | None = None
     """Seconds from the fault until each survivor has completed a step without its victims; where
     all stay, with them."""
@@ -95,23 +95,23 @@ class Fault:
     whole: float | None = None
     """Seconds from the fault until all workers trained again."""
     written_off: float | None = None
-    """The largest part of the residual that was written off until then."""
+    """Largest part of the residual that was discarded until then."""
     wrong: list[str] = field(default_factory=list)
 
     def survivors(self) -> list[int]:
-        """Slots that were not hit."""
+        """Return the slots that were not hit."""
         return [slot for slot in self.pids if slot not in self.victims]
 
     def row(self) -> dict[str, object]:
-        """For the results' file."""
+        """Return a row for the results' file."""
         row = asdict(self)
         del row["pids"], row["epochs"]
         return row
 
 
 def first_step_after(logs: Logs, fault: Fault, slot: int) -> Event | None:
-    """The first step that shows that a survivor trains on: in a view that came after the fault, or,
-    where all stay, in any."""
+    """Return the first step that shows that a survivor trains: in a view that came after the fault,
+    or, where all stay, in any view."""
     for event in logs.steps(slot, fault.time):
         if event["epoch"] > fault.epochs[slot]:
             return event
@@ -121,7 +121,7 @@ def first_step_after(logs: Logs, fault: Fault, slot: int) -> Event | None:
 
 
 def steps_done_again(logs: Logs, fault: Fault, slot: int) -> int:
-    """How many steps that a survivor had completed it completed again in a later view."""
+    """Count the steps that a survivor had completed and completed again in a later view."""
     before = [e["step"] for e in logs.steps(slot) if e["epoch"] <= fault.epochs[slot]]
     after = first_step_after(logs, fault, slot)
     if not before or after is None or after["epoch"] <= fault.epochs[slot]:
@@ -130,7 +130,8 @@ def steps_done_again(logs: Logs, fault: Fault, slot: int) -> int:
 
 
 def rejoining(logs: Logs, slot: int, old: int) -> float | None:
-    """Seconds from the start of the slot's process to its first step, if it is a new one."""
+    """Return the seconds from the start of the slot's process to its first step, if it is a new
+    one."""
     pid = logs.pid(slot)
     events = [event for event in logs.events[slot] if event["pid"] == pid]
     steps = [event["time"] for event in events if event["event"] == "step"]
@@ -138,7 +139,7 @@ def rejoining(logs: Logs, slot: int, old: int) -> float | None:
 
 
 def trains_whole(logs: Logs, since: float) -> bool:
-    """Whether all slots have completed a step of one view, with all of them in it."""
+    """Return whether all slots have completed a step of one view, with all of them in it."""
     last = [logs.last_step(slot) for slot in range(len(logs.events))]
     if any(event is None or event["time"] <= since for event in last):
         return False
@@ -146,7 +147,7 @@ def trains_whole(logs: Logs, since: float) -> bool:
 
 
 def different_weights(events: Iterable[list[Event]]) -> tuple[int, list[str]]:
-    """Compares the weights among the members of a view, after each step that has digests of them.
+    """Compare the weights among the members of a view, after each step that has digests of them.
 
     Returns:
         how many steps could be compared between two members or more, and what was different.
@@ -207,14 +208,14 @@ def two_lineages(events: Iterable[list[Event]]) -> list[str]:
 
 
 def spread(values: list[float]) -> dict[str, float | None]:
-    """Median and worst."""
+    """Return the median and the worst value."""
     if not values:
         return {"median": None, "worst": None}
     return {"median": statistics.median(values), "worst": max(values)}
 
 
 def costs(faults: list[Fault]) -> dict[str, dict[str, float | None]]:
-    """What faults cost: as the columns of the table."""
+    """Return what faults cost, as the columns of the table."""
     return {
         "next_step_s": spread([f.recovered for f in faults if f.recovered is not None]),
         "rejoin_s": spread([seconds for fault in faults for seconds in fault.rejoin]),

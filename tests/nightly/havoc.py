@@ -1,4 +1,4 @@
-"""What the chaos programs share: random jobs, played one after the other, and a verdict on each."""
+"""Shared code of the chaos programs: random jobs, run one after another, and a verdict on each."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ SCRIPTS = Path(__file__).resolve().parent / "scripts"
 
 @dataclass
 class Strike:
-    """What happens to a job under a launcher or scheduler."""
+    """Fault injected into a job under a launcher or scheduler."""
 
     victim: str
     """A process's name."""
     number: int
-    """Of the signal."""
+    """Number of the signal."""
     after: float
     """Seconds from the moment below to the signal."""
     running: bool
-    """That moment is when all workers train, not the start of the job."""
+    """Whether that moment is when all workers train, instead of the start of the job."""
     pause: float = 0.0
-    """Seconds after which a process that was stopped goes on; 0: it does not."""
+    """Seconds after which a stopped process continues; 0: it does not."""
 
     def __str__(self) -> str:
         when = "training" if self.running else "starting"
@@ -39,8 +39,8 @@ class Strike:
 
 
 def draw_pause(dice: random.Random) -> float:
-    """How long a process is stopped: around the silence that is death in these jobs (3.5 s), or
-    for good."""
+    """Draw how long a process is stopped: around the failure timeout of these jobs (3.5 s), or for
+    good."""
     return dice.choice([0.0, dice.uniform(0.2, 2), dice.uniform(2, 5), dice.uniform(5, 9)])
 
 
@@ -51,18 +51,18 @@ NAP = 0.03
 
 
 class Job(Protocol):
-    """A job, and what happens to it; str() of it says both in one line."""
+    """Job with its fault; str() of it describes both in one line."""
 
     @classmethod
     def draw(cls, dice: random.Random) -> Job:
-        """A random one."""
+        """Draw a random job."""
 
     def play(self) -> list[str]:
-        """Runs it; returns what was wrong."""
+        """Run the job; return what was wrong."""
 
 
 def main(kind: type[Job], doc: str, jobs: int) -> int:
-    """Plays the jobs that the command line asks for; returns the exit status.
+    """Run the jobs that the command line requests; return the exit status.
 
     Args:
         kind: the class of the jobs.

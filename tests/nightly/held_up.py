@@ -1,4 +1,4 @@
-"""Holds up all processes of random jobs, again and again: nobody is taken for dead. Minutes.
+"""Suspends all processes of random jobs repeatedly; none may be taken for dead. Takes minutes.
 
 Not for CI. On a machine that is short of processors or memory a process may not run for a second or
 two, at any moment. That is no failure: the job must end with 0 everywhere, and with the same
@@ -41,7 +41,7 @@ ELASTIC = [sys.executable, str(havoc.SCRIPTS / "held_up_torch_elastic.py")]
 
 @contextlib.contextmanager
 def held_up(job: Processes, dice: random.Random) -> Iterator[None]:
-    """Stops a process of a job at a time, for at most 1.5 s, until the end of the block."""
+    """Stop a process of a job at a time, for at most 1.5 s, until the end of the block."""
     over = threading.Event()
 
     def hold_up() -> None:
@@ -64,10 +64,10 @@ def held_up(job: Processes, dice: random.Random) -> Iterator[None]:
 
 @dataclass
 class Job:
-    """What is played."""
+    """Random job that is run once."""
 
     kind: str
-    """A store, PyTorch's ranks, or an elastic job of theirs."""
+    """Kind of job: a key-value store, PyTorch ranks, or an elastic PyTorch job."""
     workers: int
     servers: int
     settings: dict[str, object]
@@ -77,7 +77,7 @@ class Job:
 
     @classmethod
     def draw(cls, dice: random.Random) -> Job:
-        """A random one."""
+        """Draw a random job."""
         workers = dice.randint(2, 4)
         codec = dice.choice(["none", "onebit", "maxmin", "dgc"])
         settings = {"type": codec, "steps": dice.randint(1, 30)}
@@ -118,7 +118,7 @@ class Job:
         return f"{self.kind}, {self.workers} workers, {self.servers} servers, {told}"
 
     def start(self, env: dict[str, str]) -> Processes:
-        """The job's processes."""
+        """Start the job's processes."""
         if self.kind == "store":
             return Cluster(STORE, self.workers, self.servers, env, base=base_environment())
         if self.kind == "elastic":
@@ -126,7 +126,7 @@ class Job:
         return TorchJob([sys.executable, str(RANK)], self.workers, base_environment(env))
 
     def play(self) -> list[str]:
-        """Runs it; returns what was wrong."""
+        """Run the job; return what was wrong."""
         with self.start({**self.env, "HELD_UP": json.dumps(self.settings)}) as job:
             with held_up(job, self.dice):
                 end = time.monotonic() + self.deadline

@@ -1,4 +1,5 @@
-"""Holds up all processes of random jobs of MXNet and Keras, as held_up.py does PyTorch's. Minutes.
+"""Suspends all processes of random MXNet and Keras jobs, as held_up.py does PyTorch's. Takes
+minutes.
 
 Not for CI. Gluon's Trainer and Keras's loops, with servers and without, in static and in elastic
 jobs: each must end with 0 everywhere, and with the same weights on all workers.
@@ -35,21 +36,21 @@ PROGRAMS = {
 
 
 class Job(held_up.Job):
-    """One of these."""
+    """Job of MXNet or Keras."""
 
     deadline = 600
-    """Importing a framework takes a process that is held up a minute."""
+    """Deadline in seconds. A suspended process needs a minute to import a framework."""
 
     @classmethod
     def draw(cls, dice: held_up.random.Random) -> Job:
-        """A random one."""
+        """Draw a random job."""
         workers = dice.randint(2, 3)
         kind = dice.choice(["gluon", "gluon", "gluon elastic", "keras", "keras", "keras elastic"])
         env = {
             "HIPRESS_TLS": dice.choice(["auto", "on"]),
             "HIPRESS_STREAMS": dice.choice(["0", "3"]),
             "HIPRESS_SHARED_MEMORY": dice.choice(["auto", "off"]),
-            "HIPRESS_START_TIMEOUT": "200",  # the frameworks' imports are held up, too
+            "HIPRESS_START_TIMEOUT": "200",  # the frameworks' imports are also suspended
             "TF_CPP_MIN_LOG_LEVEL": "2",
         }
         settings: dict[str, object] = {"type": dice.choice(["none", "onebit", "maxmin", "auto"])}
@@ -74,7 +75,7 @@ class Job(held_up.Job):
         return cls(kind, workers, servers, settings, env, dice)
 
     def start(self, env: dict[str, str]) -> Processes:
-        """The job's processes."""
+        """Start the job's processes."""
         program = PROGRAMS[self.kind]
         if "elastic" in self.kind:
             command = [sys.executable, str(program)]

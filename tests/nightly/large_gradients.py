@@ -16,7 +16,7 @@ from hipress.compression import compiler
 
 
 def differences(name: str, n: int) -> list[str]:
-    """What differs between the library, on one thread and on two, and the interpreter."""
+    """Return what differs between the interpreter and the library, on one thread and on two."""
     program = compiler.compile_file(compiler.SPECS / f"{name}.cll")
     oracle, states = compiler.Interpreter(program), {}
     codecs = {threads: hipress.Compressor(name, threads=threads) for threads in (1, 2)}

@@ -1,7 +1,7 @@
-"""A worker of chaos_mxnet.py's jobs: an MXNet script that knows nothing of HiPress.
+"""A worker of chaos_mxnet.py's jobs: an MXNet script without any use of HiPress.
 
-Its one argument is a JSON object, what chaos_mxnet.py drew. It prints "running" once it trains, and
-at the end "done" with a digest of what it holds, or "failed:" with the error's sentence.
+Its one argument is a JSON object, which chaos_mxnet.py drew. It prints "running" once it trains,
+and at the end "done" with a digest of what it holds, or "failed:" with the error's sentence.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ kv = None
 
 
 def running(step):
-    """What happens around a step of every program but Module's."""
+    """Surround a step of every program but Module's."""
     if step == 1:
         print("running", flush=True)
     leaves = settings["leaves"]
@@ -36,7 +36,7 @@ def running(step):
 
 
 def digest(arrays):
-    """Of all that this worker has pulled last."""
+    """Return the digest of everything that this worker pulled last."""
     total = hashlib.sha256()
     for array in arrays:
         total.update(array.asnumpy().tobytes())
@@ -44,13 +44,13 @@ def digest(arrays):
 
 
 def compress():
-    """Compression parameters, another type each time."""
+    """Set compression parameters, another type each time."""
     params = {"type": dice.choice(settings["types"]), "min_size": dice.choice([0, 1024])}
     return {**params, **settings["params"]}
 
 
 def states(save, load):
-    """Saves optimizer states and loads them again: on one worker, or on each if none serves."""
+    """Save optimizer states and load them again: on one worker, or on each if none serves."""
     mine = os.path.join(settings["folder"], f"states-{kv.rank}")
     if kv.rank == 0 or not settings["servers"]:
         save(mine)
@@ -59,7 +59,7 @@ def states(save, load):
 
 
 def arrays():
-    """Dense keys, float32 and float16, pushed and pulled one way or the other."""
+    """Train dense keys, float32 and float16, with one of the methods to push and pull."""
     if settings["compressed"]:
         kv.set_gradient_compression(compress())
     keys, gradients = [], []
@@ -92,7 +92,7 @@ def arrays():
 
 
 def sparse():
-    """row_sparse keys beside a dense one."""
+    """Train row_sparse keys together with a dense one."""
     shape = (100, 16)
     dense, rows = mx.nd.zeros(5000), mx.nd.zeros(shape).tostype("row_sparse")
     if settings["compressed"]:
@@ -117,7 +117,7 @@ def sparse():
 
 
 class Scale(gluon.HybridBlock):
-    """A layer that MXNet computes in float16 on a CPU, as it does not a Dense one."""
+    """Layer that MXNet computes in float16 on a CPU, unlike a Dense one."""
 
     def __init__(self, width):
         super().__init__()
@@ -128,7 +128,7 @@ class Scale(gluon.HybridBlock):
 
 
 def trainer():
-    """Gluon's Trainer."""
+    """Train with Gluon's Trainer."""
     width = settings["width"]
     net = gluon.nn.HybridSequential()
     for _ in range(settings["layers"]):
@@ -164,7 +164,7 @@ def trainer():
 
 
 def module():
-    """Module's fit, which makes its own store of the one it is given."""
+    """Train with Module's fit, which creates a separate store from the one that it receives."""
     label = np.random.RandomState(kv.rank).randint(0, 4, 64)
     data = mx.io.NDArrayIter(np.random.RandomState(kv.rank).rand(64, 20), label, 16)
     net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=settings["width"])

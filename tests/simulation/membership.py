@@ -4,13 +4,13 @@
     python -m tests.simulation.membership --schedules 10000
 
 Messages are late, repeated, lost and overtake each other; links are cut one way, both ways, and
-flap; gateways refuse connections, one way or both ways, in the name of processes that live; clocks
-run at different speeds and jump; processes are killed, also two at a time, restarted, stopped and
-woken; engines fail; members leave; workers hang and are asked to leave. After each event: at most
-one view per epoch among the living (and every member of it has the same one), no view trains while
-a later one has trained, epochs only grow, quorums meet, no view is too small, only the dead are
-called dead, and no process trains on a state that is not the others'. When the faults have ended,
-all processes reach one view in a bounded time, and train.
+flap; gateways refuse connections, one way or both ways, on behalf of live processes; clocks run at
+different speeds and jump; processes are killed, also two at a time, restarted, stopped and woken;
+engines fail; members leave; workers hang and are asked to leave. After each event: at most one view
+per epoch among the living (and every member of it has the same one), no view trains while a later
+one has trained, epochs only grow, quorums meet, no view is too small, only the dead are called
+dead, and no process trains on a state that differs from the other members'. When the faults have
+ended, all processes reach one view in a bounded time, and train.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ STEPS_TO_SEE = 3
 
 @dataclass(frozen=True)
 class Outcome:
-    """:param over: the job ended, as nobody with its state was left"""
+    """Result of a schedule. ``over``: the job ended, as no process with its state was left."""
 
     over: bool
     steps: int
@@ -112,7 +112,7 @@ def _refuse_now(world: World, pairs: set[tuple[int, int]], refuses: bool) -> Non
 
 
 def _sides(world: World, rng: random.Random) -> set[tuple[int, int]]:
-    """The pairs of slots from one site to the other."""
+    """Return the pairs of slots from one site to the other."""
     count = len(world.addresses)
     if len(set(world.hosts)) > 1:
         side = {slot for slot in range(count) if world.hosts[slot] == world.hosts[0]}
@@ -122,7 +122,8 @@ def _sides(world: World, rng: random.Random) -> set[tuple[int, int]]:
 
 
 def _split_and_kill(world: World, rng: random.Random) -> None:
-    """One side goes on without the other; then all of it die but one, which is still cut off."""
+    """Let one side continue without the other; then all of it die but one, which is still cut
+    off."""
     slots = list(range(len(world.addresses)))
     rng.shuffle(slots)
     size = rng.randint(1, len(slots) - 1)
@@ -166,7 +167,7 @@ def _engine(world: World, rng: random.Random) -> None:
 
 
 def _expel(world: World, rng: random.Random) -> None:
-    """Some wait for a worker that hangs, and ask it to leave; it may come back later."""
+    """Let some workers wait for one that hangs, and ask it to leave; it may come back later."""
     slots = [slot for slot, process in world.live.items() if process.view is not None]
     if len(slots) < 2:
         return
@@ -203,7 +204,7 @@ def _leave(world: World, rng: random.Random) -> None:
 
 
 def _kill_all(world: World, rng: random.Random) -> None:
-    """All die, one soon after the other, and so will those that find the next view, some times."""
+    """Kill all processes, one soon after the other, and sometimes those that find the next view."""
     world.founders_to_kill = rng.randint(0, 3)
     for slot in range(len(world.addresses)):
         world.after(rng.uniform(0, 0.3), world.kill, slot, rng.uniform(0.1, 0.5))
@@ -224,11 +225,14 @@ def run(
     uncounted: bool = False,
     refusals: bool = False,
 ) -> Outcome:
-    """One schedule.
+    """Run one schedule.
 
-    :param uncounted: as World's
-    :param refusals: gateways refuse connections in most schedules
-    :raises Violation: the protocol broke a promise, or did not come to an agreement
+    Args:
+        uncounted: See World.
+        refusals: Whether gateways refuse connections in most schedules.
+
+    Raises:
+        Violation: The protocol broke a promise, or did not come to an agreement.
     """
     rng = random.Random(seed)
     slots = rng.randint(2, 6)
@@ -248,13 +252,13 @@ def run(
         if process.frozen:
             _wake(process)
     begin, needed = world.now, 0
-    if uncounted:  # though all may have died, and nothing happen any more
+    if uncounted:  # although all may have died, and nothing else may happen
         for slot in range(slots):
             world.after(4.1, world.start, slot, 100)
 
     def done() -> bool:
         nonlocal needed
-        for slot in range(slots):  # whatever dies now is what was left of the faults
+        for slot in range(slots):  # deaths from here on are consequences of earlier faults
             if slot not in world.live and world.now > begin + 4:
                 world.start(slot, 100)
         if len(world.live) < slots or not world.agreed():

@@ -1,4 +1,4 @@
-"""A job's processes, their network and their clocks, all of one random number generator."""
+"""Processes of a job, their network and their clocks, all of one random number generator."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ TICK = 0.1
 
 
 class Violation(AssertionError):
-    """The protocol broke a promise."""
+    """Violation of one of the protocol's promises."""
 
 
 class Disagreement(Violation):
-    """The processes did not reach agreement although no fault was left."""
+    """Failure of the processes to reach agreement although no fault was left."""
 
 
 class Watched(Membership):
-    """Reports decisions of its own to the world."""
+    """Protocol that reports its decisions to the world."""
 
     world: World
 
@@ -41,9 +41,9 @@ class Watched(Membership):
 
 
 class Process:
-    """One process at a slot: the protocol, and a worker that trains when it is let.
+    """Process at a slot: the protocol, and a worker that trains when it is allowed to.
 
-    Its state is (step, lineage): whoever begins a step of an epoch must have the same.
+    Its state is (step, lineage): all processes that begin a step of an epoch must have the same.
     """
 
     def __init__(self, world: World, slot: int, restart: int) -> None:
@@ -86,7 +86,7 @@ class Process:
         return self.offset + self.rate * self.world.now
 
     def do(self, action: Callable[[], None]) -> None:
-        """Runs an input of this process now, or when it is woken; never, if it is dead."""
+        """Run an input of this process now, or when it is woken; never if it is dead."""
         if not self.alive:
             return
         if self.frozen:
@@ -164,12 +164,12 @@ class Process:
     # The worker.
 
     def come_back(self) -> None:
-        """The worker, which hung, goes on."""
+        """Let the worker, which hung, continue."""
         self.hangs = False
         self.do(self.react)
 
     def react(self) -> None:
-        """Follows the newest view, copies the state if that is needed, and begins the next step."""
+        """Follow the newest view, copy the state if that is needed, and begin the next step."""
         machine = self.machine
         if self.hangs:
             return
@@ -192,7 +192,7 @@ class Process:
             if machine.me.id in newest.behind:
                 self.must_copy = True
             elif self.state is None and newest.source == machine.me.id and newest.step == 0:
-                self.state = (0, hash(machine.me.slot))  # as it was made
+                self.state = (0, hash(machine.me.slot))  # in its initial state
         self.work()
 
     def work(self) -> None:
@@ -220,7 +220,8 @@ class Process:
         self.world.arrive(self, self.view, self.state)
 
     def complete(self, view: View, state: tuple[int, int]) -> None:
-        """The step's result is there. The worker may have learned of a newer view meanwhile."""
+        """Complete a step whose result is there. The worker may have learned of a newer view
+        meanwhile."""
         if self.hangs:
             self.soon(lambda: self.complete(view, state), 0.5)
             return
@@ -234,10 +235,11 @@ class Process:
 
 
 class World:
-    """All processes of a job.
+    """World of a job: all of its processes.
 
-    :param slots: how many
-    :param uncounted: no process knows how often its slot's was restarted
+    Args:
+        slots: Number of slots.
+        uncounted: Whether no process knows how often its slot's process was restarted.
     """
 
     checks_deaths = True
@@ -281,7 +283,7 @@ class World:
         heapq.heappush(self._events, (self.now + delay, self._count, action, arguments))
 
     def run(self, until: float, done: Callable[[], bool] | None = None) -> bool:
-        """Runs all that happens before a moment. True: ``done`` said so."""
+        """Run all that happens before a moment. Return True if ``done`` ended it."""
         while self._events and self._events[0][0] <= until:
             self.now, _, action, arguments = heapq.heappop(self._events)
             action(*arguments)
@@ -353,7 +355,7 @@ class World:
             self.after(max(restart_after, least), self.start, slot, process.restart + 1)
 
     def notice(self, process: Process, victim: Process) -> None:
-        """A process finds that another's port refuses connections, or that another holds it."""
+        """Let a process find that another's port refuses connections, or that another holds it."""
         if not process.alive:
             return
         if self.blocked(process.slot, victim.slot):
@@ -380,7 +382,7 @@ class World:
     # The network.
 
     def blocked(self, one: int, other: int) -> bool:
-        """A connection needs both ways."""
+        """Return whether a connection is blocked; it needs both directions."""
         pairs = {(one, other), (other, one)}
         return bool(pairs & self.cut or pairs & self.refusing)
 
@@ -427,8 +429,8 @@ class World:
             return
         target = self.live.get(slot)
         if target is not None:
-            # Nobody has a connection to a process that began later than it died. Where restarts are
-            # counted, agreement does not even depend on that.
+            # No process has a connection to a process that started after it died. Where restarts
+            # are counted, agreement does not even depend on that.
             if self.uncounted and sender.died <= target.born:
                 return
             target.do(lambda: target.receive(me, message))
@@ -439,7 +441,8 @@ class World:
     # Training.
 
     def arrive(self, process: Process, view: View, state: tuple[int, int]) -> None:
-        """A member begins a step. When all have, it has a result, which may reach only some."""
+        """Let a member begin a step. When all have begun, it has a result, which may reach only
+        some."""
         arrivals = self._arrivals.setdefault((view, state[0]), {})
         arrivals[process.machine.me.id] = state
         if set(arrivals) == set(view.ids):
@@ -490,7 +493,8 @@ class World:
             of_epoch.append((view, {process}))
 
     def decided(self, machine: Membership, attempt: Any) -> None:
-        """Each quorum that promises in a higher ballot meets this one's, or that one is dead."""
+        """Check that each quorum that promises in a higher ballot meets this one's, or that one is
+        dead."""
         self._decisions.append((attempt.base, attempt.ballot, frozenset(attempt.accepted)))
         self.quorums_meet(attempt)
 
@@ -509,7 +513,7 @@ class World:
         )
 
     def check(self, process: Process) -> None:
-        """After each event of a process."""
+        """Check the invariants after each event of a process."""
         machine = process.machine
         attempt = machine.attempt
         if attempt is not None and attempt.view is not None:
@@ -525,7 +529,8 @@ class World:
                     raise Violation(f"{process} takes {name} for dead, which lives")
 
     def agreed(self) -> bool:
-        """All processes are members of one view, work in it, and nothing more is to change."""
+        """Return whether all processes are members of one view, work in it, and nothing more is to
+        change."""
         views = {process.machine.newest for process in self.live.values()}
         if len(views) != 1:
             return False
@@ -536,7 +541,7 @@ class World:
         )
 
     def is_over(self) -> bool:
-        """Nobody alive has the job's state, or could ever vote for a first view."""
+        """Return whether no live process has the job's state or could vote for a first view."""
         processes = self.live.values()
         top = max((process.machine.newest.epoch for process in processes), default=0)
         if top == 0 and self.uncounted:
@@ -549,5 +554,5 @@ class World:
             if process.machine.is_member and process.machine.newest.epoch == top
         ]
         if self.uncounted and not members:
-            return False  # they begin anew
+            return False  # they start again
         return not any(process.machine.step > NO_STATE for process in members)

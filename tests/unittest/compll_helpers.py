@@ -1,4 +1,4 @@
-"""What the tests of CompLL share: programs, and their compiled form."""
+"""Shared code of the CompLL tests: programs, and their compiled form."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ISAS = available_isas()
 
 @cache
 def program(name: str) -> compiler.Program:
-    """The optimised program of a built-in spec."""
+    """Return the optimized program of a built-in spec."""
     return compiler.compile_file(compiler.SPECS / f"{name}.cll")
 
 
@@ -29,15 +29,17 @@ def from_text(text: str) -> compiler.Program:
 
 @cache
 def seed_program() -> compiler.Program:
-    """The TernGrad sample that HiPress published, as printed, with a decoder for its format."""
+    """Return the TernGrad sample that HiPress published, as printed, with a decoder for its
+    format."""
     parts = [(DATA / f"TernGrad{half}.pse").read_text() for half in ("Encode", "Decode")]
     return from_text("\n".join(parts))
 
 
 def marked_by(form: str) -> str:
-    """The text of a codec that sends where a gradient is not zero.
+    """Return the text of a codec that sends where a gradient is not zero.
 
-    :param form: that packs the positions, such as "pack_gaps"
+    Args:
+        form: Function that packs the positions, such as "pack_gaps".
     """
     return f"""
 void Encode(float* g, uint8* c) {{
@@ -54,7 +56,7 @@ void Decode(uint8* c, float* g) {{
 
 
 def positions(n: int, count: int, seed: int = 0) -> np.ndarray:
-    """int64[count]: so many of n, ascending."""
+    """Return int64[count]: so many of n positions, ascending."""
     return np.sort(np.random.default_rng(seed).choice(n, count, replace=False))
 
 
@@ -67,7 +69,7 @@ def same_bits(left: np.ndarray, right: np.ndarray) -> bool:
 
 
 def same_but_nan(left: np.ndarray, right: np.ndarray) -> bool:
-    """Whether the bits are the same, where any NaN is as good as another."""
+    """Return whether the bits are the same, where all NaNs are equal."""
     nan = np.float32(np.nan)
     return same_bits(*(np.where(np.isnan(x), nan, x) for x in (left, right)))
 
@@ -80,11 +82,14 @@ def check_equal(
     before: Callable[[int], object] = lambda step: None,
     same: Callable[[np.ndarray, np.ndarray], bool] = same_bits,
 ) -> list[bytes]:
-    """Compares payloads, states, decoded values and sums of two coders over some steps.
+    """Compare payloads, states, decoded values and sums of two coders over some steps.
 
-    :param before: called with each step's number
-    :param same: compares what they decode
-    :returns: the payloads
+    Args:
+        before: Called with each step's number.
+        same: Comparison of the decoded values.
+
+    Returns:
+        The payloads.
     """
     states: tuple[dict, dict] = ({}, {})
     payloads = []

@@ -27,7 +27,7 @@ _KINDS = [
 
 
 class _Text:
-    """A text while it is made."""
+    """Program text under construction."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
@@ -111,7 +111,7 @@ class _Text:
 
 
 def random_encoder(seed: int) -> str:
-    """The text of one; texts that no compiler would take are among them."""
+    """Return the text of a random encoder; some texts are ones that no compiler would accept."""
     text = _Text(seed)
     for _ in range(text.random.randint(4, 12)):
         text.add(text.one(*_KINDS))

@@ -1,4 +1,4 @@
-"""What all tests share."""
+"""Shared fixtures and options of all tests."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="module")
 def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
-    """A real one on loopback."""
+    """Provide a real sshd on loopback."""
     server = Sshd(tmp_path_factory.mktemp("sshd"))
     if server.path is None or shutil.which("ssh") is None or shutil.which("ssh-keygen") is None:
         pytest.skip("sshd, ssh or ssh-keygen is not installed (Debian: openssh-server)")
@@ -70,8 +70,8 @@ def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
 
 @pytest.fixture
 def own_folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """For what supervisors leave if their launcher is gone; a short name, as mpirun has sockets
-    there, too."""
+    """Provide a folder for what supervisors leave if their launcher has ended. Its name is short,
+    as mpirun also has sockets there."""
     with tempfile.TemporaryDirectory(prefix="hp") as folder:
         monkeypatch.setenv("TMPDIR", folder)
         yield folder

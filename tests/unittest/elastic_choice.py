@@ -1,4 +1,4 @@
-"""Elastic jobs of type "auto" on NumPy arrays: what a program has, and what a job must show."""
+"""Elastic jobs of type "auto" on NumPy arrays: shared code of their programs and tests."""
 
 import os
 import signal
@@ -15,13 +15,13 @@ MS = {
     "maxmin bits=4": 3.0,
     "maxminef bits=4": 20.0,
 }
-"""Milliseconds of gradients by each way; of others 1000."""
+"""Milliseconds of gradients with each method; other methods take 1000."""
 WAYS = {"gradients": "maxminef", "store": "maxminef", "adam": "maxmin", "rounds": "maxmin"}
-"""What is chosen by those, by a program's kind."""
+"""Methods that the fixed measurements choose, by kind of program."""
 
 
 class Pretence:
-    """Has gradients take so many milliseconds in this process, and sees what is measured."""
+    """Fixed times of gradients in this process, and a record of what is measured."""
 
     def __init__(self):
         from hipress.autotune import outer_steps
@@ -59,32 +59,34 @@ class Pretence:
         return MS.get(method.name, 1000.0) / 1e3, elements
 
     def say(self, state, step):
-        """Prints a line of every tenth step, which has been made."""
+        """Print a line about every tenth completed step."""
         if step % 10 == 0 and state.session is not None:
             type = state.session.compression.config.type
             print("step", step, type, "measured", self.measured, flush=True)
 
 
 def lines(job, slot):
-    """What the slot's present process has said of its steps."""
+    """Return what the slot's present process has printed about its steps."""
     text = job.output(job.present(slot))
     return [line.split() for line in text.splitlines() if line.startswith("step ")]
 
 
 def start(script, kind, **env):
-    """Three workers of a script, which may import this module.
+    """Start three workers of a script, which may import this module.
 
-    :param env: further variables
+    Args:
+        env: Additional environment variables.
     """
     env["PYTHONPATH"] = os.pathsep.join([*sys.path, os.path.dirname(__file__)])
     return ElasticJob([sys.executable, str(script), kind], 3, env=env)
 
 
 def check_that_the_choice_stays(job, way):
-    """Who is left when a worker dies, and who joins, go on with the choice; nobody measures again.
-    All have the same weights, as the workers themselves compare.
+    """Check that the remaining workers and those that join keep the choice after a death, and that
+    none measures again. All have the same weights, as the workers themselves compare.
 
-    :param job: three workers, which have just been started
+    Args:
+        job: Three workers, which have just been started.
     """
     with job:
         wait_until(lambda: job.step(1) >= 20, 120, "20 steps")

@@ -1,5 +1,5 @@
-"""Elastic jobs whose steps are rounds of H inner steps: faults in their workers, and what their
-journals must show, whatever the framework."""
+"""Elastic jobs whose steps are outer steps of H inner steps: faults in their workers, and checks of
+their journals, for all frameworks."""
 
 import os
 import signal
@@ -8,14 +8,15 @@ from pathlib import Path
 
 
 def inject(fault, state):
-    """Has something happen when this worker first synchronises in round n, from 1 on.
+    """Inject a fault when this worker first synchronizes in outer step n, counted from 1.
 
-    :param fault: ("die", n): when all others send; ("wait", n): it sends when a death is known;
-        ("refuse", n): it cannot begin; ("fail", n): it fails when the result is there; ("lack", n):
-        likewise, when the others have taken theirs; ("late", n): it comes to take the result when
-        another one has given the view up; ("miss", n): it learns of a failure before it knows
-        whether all have come to the end; ("leave", n): it leaves the view when slot 0 is in the
-        next round; anything else is the program's own affair
+    Args:
+        fault: ("die", n): when all other workers send; ("wait", n): it sends when a death is known;
+            ("refuse", n): it cannot begin; ("fail", n): it fails when the result is there; ("lack",
+            n): likewise, when the other workers have taken theirs; ("late", n): it comes to take
+            the result when another one has given the view up; ("miss", n): it learns of a failure
+            before it knows whether all have come to the end; ("leave", n): it leaves the view when
+            slot 0 is in the next outer step; the program handles anything else itself.
     """
     from hipress.elastic.membership.errors import ViewChanged
     from hipress.elastic.training.session import Session
@@ -28,7 +29,7 @@ def inject(fault, state):
     tried = set()
 
     def is_due(*kinds):
-        """Whether a fault of these kinds is to happen now, for the first time."""
+        """Return whether a fault of these kinds is to happen now, for the first time."""
         found = fault in [(kind, rounds.completed + 1) for kind in kinds] and fault not in tried
         tried.update([fault] * found)
         return found
@@ -87,7 +88,7 @@ def _wait_until(condition):
 
 
 def _written(kind, but=None):
-    """How many events of a kind each slot's journal has, of all slots but one."""
+    """Return how many events of a kind each slot's journal has, for all slots but one."""
     paths = Path(os.environ["HIPRESS_ELASTIC_LOG"]).glob("worker-*.jsonl")
     found = {int(path.stem[len("worker-") :]): path.read_text() for path in paths}
     return {slot: text.count(f'"event": "{kind}"') for slot, text in found.items() if slot != but}
@@ -98,7 +99,7 @@ def events(job, kind, slots=range(4)):
 
 
 def end(job, slots):
-    """Waits for the workers' end; checks that all made each inner step once, and all weights."""
+    """Wait for the workers' end; check all weights, and that each made every inner step once."""
     job.wait(90)
     for slot in slots:
         assert job.processes[job.present(slot)].returncode == 0, job.report()
@@ -107,7 +108,7 @@ def end(job, slots):
 
 
 def steps_are_made_once(job):
-    """Checks that no process repeats an inner step."""
+    """Check that no process repeats an inner step."""
     steps = {}
     for event in events(job, "step"):
         steps.setdefault(event["pid"], []).append(event["step"])
@@ -116,7 +117,7 @@ def steps_are_made_once(job):
 
 
 def weights_are_equal(job):
-    """The digest after each round; checks that it is the same on all workers."""
+    """Return the digest after each outer step; check that it is the same on all workers."""
     digests = {}
     for event in events(job, "round"):
         digests.setdefault(event["round"], set()).add(event["digest"])
@@ -126,7 +127,7 @@ def weights_are_equal(job):
 
 
 def contributions(job):
-    """(slot, process) of those that trained in each round, by rank."""
+    """Return (slot, process) of those that trained in each outer step, by rank."""
     by_round = {}
     for event in events(job, "round"):
         by_round.setdefault(event["round"], []).append(event)
@@ -137,9 +138,10 @@ def contributions(job):
 
 
 def silence(job, slot, workers):
-    """Stops a worker until the others have made a round without it; it joins again then.
+    """Stop a worker for an outer step of the remaining ones; it joins again afterwards.
 
-    :param workers: those that are left
+    Args:
+        workers: The remaining workers.
     """
     from harness.processes import wait_until  # late: workers import this module without it
 

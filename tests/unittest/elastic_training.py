@@ -1,4 +1,4 @@
-"""A small elastic training for tests that watch a job from outside: its dumps, lines, timelines."""
+"""Small elastic training for tests that watch a job from outside: its dumps, lines, timelines."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Program that writes files to a folder on a full disk. The first argument selects the way.
+"""Program that writes files to a folder on a full disk. The first argument selects what it writes.
 
 Usage: full_disk.py WAY FOLDER
 """

@@ -1,4 +1,4 @@
-"""CompLL's algorithms on a GPU with NumPy arrays in and out, which are copied."""
+"""CompLL's algorithms on a GPU, with NumPy arrays as inputs and outputs, which are copied."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hipress.compression.compiler.cuda import Algorithm, CudaError, DecodeCall, 
 
 
 def outcome(coder: object, payload: bytes, n: int) -> bytes | None:
-    """What any coder decodes a payload to, or None if it refuses it."""
+    """Return what any coder decodes a payload to, or None if it refuses it."""
     try:
         return coder.decode(payload, n).tobytes()
     except (PayloadError, CudaError):
@@ -19,7 +19,8 @@ def outcome(coder: object, payload: bytes, n: int) -> bytes | None:
 
 
 class HostCoder:
-    """An algorithm on NumPy arrays, with the interface of the interpreter: copies, and waits.
+    """Coder that runs an algorithm on NumPy arrays with the interpreter's interface. It copies, and
+    waits.
 
     Args:
         program: The program.
@@ -54,7 +55,7 @@ class HostCoder:
         return at
 
     def _room(self, size: int) -> int:
-        """Device memory that is noise at first, freed by _done()."""
+        """Return device memory that holds noise at first, and that _done() frees."""
         at = self.library.alloc(size)
         self._owned.append(at)
         noise = np.full(size, 0xA5, np.uint8)
@@ -77,7 +78,8 @@ class HostCoder:
         stream: int = 0,
         batch: bool = True,
     ) -> list[bytes]:
-        """The payloads of several gradients, as Interpreter.encode; with `batch` in one launch."""
+        """Return the payloads of several gradients, as Interpreter.encode; with `batch` in one
+        launch."""
         try:
             calls = [self._call(x, s, step, stream) for x, s in zip(gradients, states)]
             if batch:
@@ -123,22 +125,26 @@ class HostCoder:
         step: int = 0,
         stream: int = 0,
     ) -> bytes:
-        """As Interpreter.encode."""
+        """Encode as Interpreter.encode does."""
         states = states if states is not None else {}
         return self.encode_many([gradient], [states], step, stream, batch=False)[0]
 
     def decode(self, payload: bytes, n: int) -> np.ndarray:
-        """float32[n]. :raises PayloadError: for a malformed payload"""
+        """Return float32[n].
+
+        Raises:
+            PayloadError: The payload is malformed.
+        """
         out = np.full(n, np.nan, np.float32)
         self._decode(payload, out, add=False)
         return out
 
     def decode_add(self, payload: bytes, total: np.ndarray) -> None:
-        """total += decoded, in place, for float32[n]."""
+        """Compute total += decoded, in place, for float32[n]."""
         self._decode(payload, total, add=True)
 
     def decode_sum(self, payloads: list[bytes], n: int) -> np.ndarray:
-        """float32[n], as Interpreter.decode_sum."""
+        """Return float32[n], as Interpreter.decode_sum."""
         out = np.full(n, np.nan, np.float32)
         try:
             calls = [self._decode_call(payloads[0], out)]

@@ -27,7 +27,7 @@ class _WithOptions(Member):
 
 
 class _Worker(Node, _WithOptions):
-    """A worker whose options are given in code."""
+    """Worker whose options are given in code."""
 
     def __init__(self, options: dict[str, object]) -> None:
         self.options = options
@@ -37,9 +37,10 @@ class _Worker(Node, _WithOptions):
 def run(name: str, roles: list[str], options: dict[str, object], keys: int) -> None:
     """Take part in a job until it fails.
 
-    :param roles: roles of the job's nodes in this process, each at most once
-    :param options: options of all nodes, by the names of environment variables
-    :param keys: number of keys that worker 0 initializes
+    Args:
+        roles: Roles of the job's nodes in this process, each at most once.
+        options: Options of all nodes, by the names of environment variables.
+        keys: Number of keys that worker 0 initializes.
     """
     try:
         if "scheduler" in roles:

@@ -1,4 +1,5 @@
-"""Makes type "auto" of PyTorch's front ends measure known times, in a rank of a test's job."""
+"""Fixed times for type "auto" of PyTorch's front ends and key-value stores, in a rank of a test's
+job."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ import logging
 
 
 def logged():
-    """The lines that HiPress logs from now on, in this process."""
+    """Return the lines that HiPress logs from now on, in this process."""
     lines = []
     handler = logging.Handler()
     handler.emit = lambda record: lines.append(record.getMessage())
@@ -16,12 +17,15 @@ def logged():
 
 
 def measure(ms, steps=None):
-    """Makes gradients take known times.
+    """Replace the measured times of gradients by known ones.
 
-    :param ms: milliseconds of a step's gradients by a way, as a function of its name
-    :param steps: seconds of a step of training while ways are tried, by a way's name; None: the
-        trial is over after its first block
-    :returns: the lines that are logged from now on
+    Args:
+        ms: Milliseconds of a step's gradients with a method, as a function of its name.
+        steps: Seconds of a step of training while methods are tried, by a method's name; None: the
+            trial ends after its first block.
+
+    Returns:
+        The lines that are logged from now on.
     """
     from hipress.autotune import trial as trials
     from hipress.torch.autotune import frontend, synchronizer
@@ -47,9 +51,10 @@ def measure(ms, steps=None):
 
 
 def measure_store(ms, watched=True):
-    """The same for key-value stores, whose trials are over after their first block.
+    """Replace the measured times of key-value stores, whose trials end after their first block.
 
-    :param watched: whether the times of steps of training are known, too, and not the clock's
+    Args:
+        watched: Whether the times of training steps are also fixed, instead of the clock's.
     """
     from hipress.autotune import store
     from hipress.autotune import trial as trials

@@ -1,4 +1,4 @@
-"""What a measured profile's file holds, for tests that change some of it."""
+"""Contents of a measured profile's file, for tests that change some of it."""
 
 from hipress.planning import profiles
 

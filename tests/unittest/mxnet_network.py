@@ -1,4 +1,4 @@
-"""The network that scripts of tests of DiLoCo with MXNet train."""
+"""Network that scripts of tests of DiLoCo with MXNet train."""
 
 import mxnet as mx
 import numpy as np

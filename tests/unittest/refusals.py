@@ -11,9 +11,10 @@ from harness.processes import base_environment
 
 
 def check(script: Path, expected: Sequence[str], env: Mapping[str, str] | None = None) -> None:
-    """Runs a script, each line of whose output must have its part of ``expected``.
+    """Run a script, each line of whose output must have its part of ``expected``.
 
-    :param env: further variables
+    Args:
+        env: Additional environment variables.
     """
     ended = subprocess.run(
         [sys.executable, str(script)],

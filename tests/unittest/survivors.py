@@ -1,4 +1,4 @@
-"""Jobs of which one process is killed or stopped: all others must end, and name it."""
+"""Jobs of which one process is killed or stopped: all other processes must end, and name it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TRAIN_UNTIL_FAILURE = SCRIPTS / "train_until_failure.py"
 
 
 def check_that_survivors_name_the_dead(cluster: Cluster, workers: int, victim: str, number: int):
-    """Sends a signal to one process of a job that runs TRAIN_UNTIL_FAILURE."""
+    """Send a signal to one process of a job that runs TRAIN_UNTIL_FAILURE."""
     for rank in range(workers):
         cluster.wait_for(f"worker {rank}", "running")
     time.sleep(random.uniform(0, 0.5))

@@ -2,7 +2,7 @@
 
     python tensorflow_operators.py LIBRARY TYPE '{"ratio": 0.1}'
 
-A process of its own, because TensorFlow shares none with MXNet or PyTorch gladly.
+A separate process, because TensorFlow does not share one with MXNet or PyTorch reliably.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ STREAM = 3
 
 
 class Operators:
-    """The three operators of a codec, its states and its parameters."""
+    """Operators of a codec, with its states and its parameters."""
 
     def __init__(self, library: str, type: str, params: dict[str, float]) -> None:
         module = tf.load_op_library(library)
@@ -46,7 +46,7 @@ class Operators:
         return [*states, tf.zeros(1, tf.int64)]
 
     def encode(self, gradient: tf.Tensor, states: list[tf.Tensor]):
-        """(payload and perhaps its size), new states."""
+        """Return (payload and perhaps its size), new states."""
         out = self.encoder(gradient, *states, **self.params, **self.stream)
         out = list(out) if isinstance(out, tuple) else [out]
         head = 1 if self.compressor.fixed_size else 2
@@ -74,7 +74,7 @@ def gradients(dtype: tf.DType) -> list[tf.Tensor]:
 
 
 def check_values(ops: Operators, dtype: tf.DType, encode) -> None:
-    """Payloads, states, decoded values and sums of three steps."""
+    """Compare payloads, states, decoded values and sums of three steps."""
     compressor = ops.new_compressor()
     states, payloads, expected = ops.new_states(), [], []
     for gradient in gradients(dtype):
@@ -102,7 +102,7 @@ def check_values(ops: Operators, dtype: tf.DType, encode) -> None:
 
 
 def check_shapes(ops: Operators) -> None:
-    """What is known of shapes while a graph is made."""
+    """Check what is known of shapes while a graph is made."""
 
     @tf.function(autograph=False)
     def work(gradient, *states):
@@ -124,7 +124,7 @@ def check_shapes(ops: Operators) -> None:
 
 
 def check_refusals(ops: Operators) -> None:
-    """Each wrong call's sentence."""
+    """Check each wrong call's message."""
     gradient, states = gradients(tf.float32)[0], ops.new_states()
     payload, _ = ops.encode(gradient, states)
     refused("int32", lambda: ops.encode(tf.cast(gradient, tf.int32), states))

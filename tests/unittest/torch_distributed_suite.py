@@ -29,7 +29,8 @@ import hipress.torch  # noqa: F401
 
 
 class TestHipress(TestDistBackend, DistributedTest._DistTestBase):
-    """PyTorch's tests, in processes that are forked instead of spawned to save their imports."""
+    """PyTorch's tests, in processes that are forked instead of spawned, without repeated
+    imports."""
 
     def setUp(self) -> None:
         super().setUp()

@@ -15,7 +15,7 @@ width = settings["width"]
 
 
 def batches():
-    while settings["forks"]:  # workers of a data loader, made anew while the engine runs
+    while settings["forks"]:  # workers of a data loader, created again while the engine runs
         data = torch.randn(64, width)
         yield from torch.utils.data.DataLoader(data, batch_size=4, num_workers=1)
     while True:

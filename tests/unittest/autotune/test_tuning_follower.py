@@ -1,4 +1,4 @@
-"""What changes the way of a training's steps, with a front end that only tells what it is told."""
+"""Changes of a training's method, with a front end that only reports what it receives."""
 
 import json
 
@@ -16,7 +16,7 @@ WAYS = candidates(is_16_bit=False, feedback=True, without=[BF16_HOOK, POWERSGD])
 
 
 class Front:
-    """The only rank of a job."""
+    """Front end that is the only rank of a job."""
 
     rank, keeps_error_feedback, compares_results = 1, True, False
     statistics = GradientStatistics
@@ -47,7 +47,7 @@ class Front:
 
 
 class Clock:
-    """Whose seconds pass as it is told."""
+    """Clock whose seconds pass on command."""
 
     def __init__(self, monkeypatch):
         self.now = 0.0
@@ -60,7 +60,7 @@ def choice_of(ms, feedback=True):
 
 
 def steps(follower, front, clock, count, seconds):
-    """The ways of so many steps, of which one by a way takes ``seconds(way)``."""
+    """Return the methods of so many steps, of which one with a method takes ``seconds(way)``."""
     found = []
     for _ in range(count):
         way = follower.begin_step()
@@ -72,7 +72,7 @@ def steps(follower, front, clock, count, seconds):
 
 
 def test_a_trial_does_not_choose_what_an_optimizer_that_comes_later_does_not_bear(monkeypatch):
-    """A gentler way is tried against the fastest one, when an optimizer appears that forbids it."""
+    """Trial result is not chosen when a later optimizer does not support it."""
     clock, front = Clock(monkeypatch), Front()
     choice = choice_of({"maxminef bits=2": 10.0, "maxmin bits=5": 10.5})
     follower = TuningController(choice, front, 4000.0)
@@ -85,7 +85,8 @@ def test_a_trial_does_not_choose_what_an_optimizer_that_comes_later_does_not_bea
 
 
 def test_seconds_count_for_the_way_that_took_them(monkeypatch):
-    """The way changes while seconds of the one before are compared."""
+    """Seconds count for the method that took them, also when it changes while the previous one's
+    seconds are compared."""
     clock, front = Clock(monkeypatch), Front()
     choice = choice_of({"maxmin bits=5": 10.0}, feedback=False)
     follower = TuningController(choice, front, 4000.0, tries=False)
@@ -106,7 +107,8 @@ def test_seconds_count_for_the_way_that_took_them(monkeypatch):
 
 
 def test_what_was_seen_before_a_load_counts_no_more():
-    """An earlier step is loaded, and its gradients are looked at soon."""
+    """Observations before a load do not count: an earlier step is loaded, and its gradients are
+    observed soon."""
     front = Front(allowed=False)
     choice = choice_of({"maxmin bits=5": 10.0}, False)
     follower = TuningController(choice, front, 4000.0, tries=False)
@@ -153,7 +155,8 @@ def test_nothing_may_be_compressed():
 
 
 def lines_of(monkeypatch, tmp_path, ms, sends, tries=True):
-    """The lines of 400 steps, of which one by a way takes 20 ms and ``ms``, and sends bytes."""
+    """Return the lines of 400 steps, of which one with a method takes 20 ms and ``ms``, and sends
+    bytes."""
     monkeypatch.setenv("HIPRESS_EXPLAIN", str(tmp_path / "job.json"))
     monkeypatch.setattr("hipress.autotune.journal.EVERY", 20)
     clock, front, sent = Clock(monkeypatch), Front(allowed=False), [10_000]
@@ -161,7 +164,7 @@ def lines_of(monkeypatch, tmp_path, ms, sends, tries=True):
     follower = TuningController(choice_of(ms, False), front, 4000.0, tries)
 
     def seconds(way):
-        sent[0] += sends(way) // 2  # asked twice in a step
+        sent[0] += sends(way) // 2  # requested twice in a step
         return (20.0 + ms[way]) / 1e3  # some of it computing
 
     for _ in range(400):
@@ -172,7 +175,7 @@ def lines_of(monkeypatch, tmp_path, ms, sends, tries=True):
 
 
 def test_lines_count_bytes_of_the_way_that_runs(monkeypatch, tmp_path):
-    """In a trial some steps go by a way of which nothing is counted."""
+    """Logged bytes are those of the running method."""
     ms = {"maxmin bits=5": 50.0, "uncompressed": 60.0}
     found = lines_of(monkeypatch, tmp_path, ms, lambda way: 500 * (way == "maxmin bits=5"))
     assert {line["way"] for line in found} == {"maxmin bits=5"} and len(found) >= 15

@@ -1,4 +1,4 @@
-"""One rank's choice of how rounds go, with a front end that plays the others."""
+"""One rank's choice of a method for outer steps, with a front end that simulates other ranks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ H = 30
 
 
 class Front:
-    """Whose synchronisations take these seconds by each way."""
+    """Front end whose synchronizations take given seconds with each method."""
 
     rank, num_ranks, elements, outer_methods = 1, 2, 1000, OUTER_METHODS
 
@@ -69,7 +69,7 @@ def test_what_was_on_its_way_by_the_plan_before_does_not_count():
     compared = front.compared
     choice.record_travel(0, 0.01)
     assert choice.after_step(H) is None
-    assert front.compared == compared + 1  # the ranks go on to watch the network
+    assert front.compared == compared + 1  # the ranks continue to watch the network
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_what_was_on_its_way_by_the_plan_before_does_not_count():
         (H, (1, 2, 4), None, (4, 20)),
         (H, (1,), None, (1, 0)),  # fragments were given
         (H, (1, 2, 4), 0, (1, 0)),  # a delay was
-        (10, (1, 2, 4), None, (1, 0)),  # the delay is longer than a round
+        (10, (1, 2, 4), None, (1, 0)),  # the delay is longer than an outer step
     ],
 )
 def test_a_plan_that_was_saved_does_not_take_the_place_of_what_is_given(
@@ -118,14 +118,14 @@ def test_steps_between_rounds_without_turns_are_those_that_were_made():
 
 
 class Late(Future):
-    """What tells whoever waits for it first, and then those that asked to be called."""
+    """Handle that notifies a waiting caller first, and then those that registered a callback."""
 
     def add_done_callback(self, function):
         super().add_done_callback(lambda future: (time.sleep(0.2), function(future)))
 
 
 class Sums:
-    """Of an elastic worker, whose compression is chosen."""
+    """Sums of an elastic worker, whose compression is chosen."""
 
     engine = SimpleNamespace(world_size=2)
 
@@ -147,7 +147,7 @@ class Sums:
 
 
 class Weights(ArrayWeights):
-    """One weight."""
+    """Model with a single weight."""
 
     def shapes(self):
         return {"weight": (3,)}

@@ -1,4 +1,5 @@
-"""hipress.Compressor against formulas written here in NumPy, and its answers to bad input."""
+"""Checks of hipress.Compressor against formulas written here in NumPy, and its answers to bad
+input."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ FORMATS = {
 
 
 def two_bit(x: np.ndarray, threshold: float) -> tuple[bytes, np.ndarray]:
-    """MXNet's 2bit format by the book: payload and decoded values of x = gradient + residual."""
+    """Compute MXNet's documented 2bit format: payload and decoded values of x = gradient +
+    residual."""
     t = np.float32(threshold)
     codes = np.where(x >= t, 3, np.where(x <= -t, 2, 0)).astype(np.uint8)
     padded = np.zeros(-(-x.size // 16) * 16, np.uint8)
@@ -38,7 +40,7 @@ def two_bit(x: np.ndarray, threshold: float) -> tuple[bytes, np.ndarray]:
 
 
 def one_bit(x: np.ndarray, threshold: float, scale: float) -> tuple[bytes, np.ndarray]:
-    """MXNet 2.0's 1bit format by the book."""
+    """Compute MXNet 2.0's documented 1bit format."""
     bits = np.zeros(-(-x.size // 32) * 32, bool)
     bits[: x.size] = x > np.float32(threshold)
     s = np.float32(scale)
@@ -46,7 +48,7 @@ def one_bit(x: np.ndarray, threshold: float, scale: float) -> tuple[bytes, np.nd
 
 
 def sign_and_means(x: np.ndarray) -> tuple[bytes, np.ndarray]:
-    """The onebit format by the book, with its order of summation."""
+    """Compute the onebit format as documented, with its order of summation."""
     bits = np.zeros(-(-x.size // 32) * 32, bool)
     bits[: x.size] = x >= 0
     means = []

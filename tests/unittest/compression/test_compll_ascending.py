@@ -37,7 +37,8 @@ def test_an_index_takes_little_more_than_its_entropy(density):
 
 
 def test_more_indices_take_no_less_memory():
-    """Bounds of sizes count on it: but for a byte where two parts are rounded up."""
+    """More indices take no less memory, on which bounds of sizes count, except for a byte where two
+    parts are rounded up."""
     for n in (5, 100, 1000, 4097):
         sizes = [ascending_bytes(count, n) for count in range(n + 1)]
         most = np.maximum.accumulate(sizes)
@@ -76,7 +77,8 @@ def test_a_variable_may_have_the_name_that_the_bytes_would_have():
 @pytest.mark.parametrize("isa", ISAS)
 @pytest.mark.parametrize(("count", "upper"), [(3, 6), (40, 40 + 62), (300, 1000)])
 def test_bytes_that_no_indices_have_are_refused(isa, count, upper):
-    """Whatever bit is turned, both see the same: other indices, or none."""
+    """Bytes that no indices have are refused. With any bit flipped, both coders agree: other
+    indices, or none."""
     n = 1000
     program = from_text(MARKED)
     compiled, reference = compiler.Compiled(program, isa), compiler.Interpreter(program)

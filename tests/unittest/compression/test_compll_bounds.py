@@ -1,4 +1,4 @@
-"""What a text makes of a payload, or of a gradient, never leaves the vectors that it has."""
+"""Bounds of CompLL programs: no payload or gradient makes one leave its vectors."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ void Decode(uint8* compressed, float* gradient) {
 
 @cache
 def blocks() -> list:
-    """Its coders: interpreted, compiled, and as CUDA that is emulated."""
+    """Return its coders: interpreted, compiled, and as emulated CUDA."""
     made = from_text(BLOCKS)
     compiled = [compiler.Compiled(made, isa) for isa in dict.fromkeys((ISAS[0], ISAS[-1]))]
     return [compiler.Interpreter(made), *compiled, HostCoder(made, "grid", emulate=True)]
@@ -69,7 +69,8 @@ def test_computed_indices_of_a_payload_are_checked():
 
 @pytest.mark.slow
 def test_an_encoder_leaves_out_places_that_its_state_does_not_have():
-    """Of the last block there are 40 elements, and its place may be any of 64."""
+    """Encoder skips places outside its state. The last block has 40 elements, and its place may be
+    any of 64."""
     coders = blocks()
     for other in coders[1:]:
         states: list[dict] = [{}, {}]
@@ -139,7 +140,8 @@ def test_indices_that_are_packed_codes_are_a_compile_error():
 
 
 def test_a_range_of_a_payload_is_at_most_the_gradients():
-    """Memory for what is made of it would have any size."""
+    """A range of a payload is at most the gradient's; otherwise memory for its result would have
+    any size."""
     encode, decode = BLOCKS.split("void Decode")
     decode = decode.replace("range(count)", "range(count + 1)").replace("+ code[i]", "")
     text = f"{encode}void Decode{decode}"
@@ -234,7 +236,8 @@ void Decode(uint8* compressed, float* gradient) {
 
 @pytest.mark.parametrize("n", [0, 1, 3, 100])
 def test_a_table_may_be_larger_than_the_gradient(n):
-    """Its size is the text's: no payload can make it larger."""
+    """A table may be larger than the gradient: its size comes from the text, and no payload can
+    make it larger."""
     made = from_text(TABLE)
     values = np.linspace(-2, 2, n).astype(np.float32)
     expected = np.select([values >= 1, values >= 0, values >= -1], [1.5, 0.5, -0.5], -1.5)

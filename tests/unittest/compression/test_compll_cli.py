@@ -1,4 +1,4 @@
-"""The `compll` command: what it writes compiles, loads into frameworks and gives the same bytes."""
+"""The `compll` command: its output compiles, loads into frameworks and gives the same bytes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def compll_command(*arguments: object, cwd: Path | None = None) -> subprocess.Co
 
 @pytest.fixture
 def pse(tmp_path):
-    """The published sample where its README has it, and where we are."""
+    """Provide the published sample where its README has it, and change to that folder."""
     (tmp_path / "pse").mkdir()
     for half in ("Encode", "Decode"):
         shutil.copy(DATA / f"TernGrad{half}.pse", tmp_path / "pse")
@@ -48,7 +48,8 @@ def pse(tmp_path):
 
 @pytest.mark.slow
 def test_the_calls_of_the_published_readme(pse):
-    """cd GCGen; GCGen.py pse/TernGradEncode.pse -b and so on, as printed there."""
+    """The calls of the published README run as printed: cd GCGen; GCGen.py pse/TernGradEncode.pse
+    -b and so on."""
     script = ROOT / "tools/GCGen.py"
     for half in ("Encode", "Decode"):
         for flags in (["-b"], ["-w", "-r", "-f", "mxnet"]):
@@ -59,7 +60,7 @@ def test_the_calls_of_the_published_readme(pse):
 
 
 def tutorial(folder: Path) -> Path:
-    """The algorithm of docs/guides/write-a-codec.md, as a file."""
+    """Write the algorithm of docs/guides/write-a-codec.md to a file."""
     text = (ROOT / "docs/guides/write-a-codec.md").read_text()
     path = folder / "mean.cll"
     path.write_text(text.split("```c\n")[1].split("```")[0])
@@ -136,7 +137,8 @@ def test_what_it_writes_compiles_and_loads(tmp_path, framework):
     ],
 )
 def test_tensorflows_sources_name_states_and_parameters(tmp_path, name, call):
-    """Compiled and run in test_tensorflow_operators.py, where there is a TensorFlow."""
+    """TensorFlow's sources name states and parameters. test_tensorflow_operators.py compiles and
+    runs them where TensorFlow is installed."""
     source = DATA / "TernGradEncode.pse" if name == "TernGrad" else compiler.SPECS / f"{name}.cll"
     result = compll_command(source, "-b", "-w", "-r", "-f", "tensorflow", "-o", tmp_path)
     assert result.returncode == 0, result.stderr

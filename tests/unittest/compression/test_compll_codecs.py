@@ -129,7 +129,7 @@ def test_half_precision_is_converted_exactly(name, n):
         first, second = hipress.Compressor(name), hipress.Compressor(name)
         for _ in range(2):
             payload, other = first.encode(narrow, dtype), second.encode(wide)
-            assert payload == other or name == "lossless"  # which says what type it is of
+            assert payload == other or name == "lossless"  # which contains its type
         decoded = second.decode(payload, n)
         if dtype == "float16":
             with np.errstate(over="ignore"):
@@ -167,7 +167,8 @@ def test_every_instruction_set_gives_the_same_bits():
 @settings(max_examples=40, deadline=None)
 @given(first=gradients(), seed=st.integers(0, 2**31))
 def test_residual_is_what_was_not_sent(name, first, seed):
-    """residual == (gradient + old residual) - decoded, in float32."""
+    """The residual is what was not sent: residual == (gradient + old residual) - decoded, in
+    float32."""
     codec = hipress.Compressor(name, **UNDECAYED.get(name, {}))
     residual = np.zeros(first.size, np.float32)
     for x in (first, gradient(first.size, seed), first):
@@ -256,7 +257,7 @@ def test_maxmin_error_is_within_a_level(bits, stochastic):
 def test_topk_is_numpys(what):
     n = 10_000 if what == "small" else 100_000
     x = gradient(n)
-    if what == "a misleading sample":  # large where topk looks first, and hardly anywhere else
+    if what == "a misleading sample":  # large where topk searches first, and hardly anywhere else
         lines = (n // 16) // 64
         start = np.arange(lines) * ((n - 64) // 16) // lines * 16
         x[(start[:, None] + np.arange(16)).ravel()] *= 100
@@ -293,7 +294,8 @@ def test_sums_of_levels_are_exact_whatever_their_number(name, count):
 
 
 def test_dgc_follows_the_paper():
-    """u = m u + g; v += u; the largest of v are sent, and zeroed in u and v."""
+    """DGC follows the paper: u = m u + g; v += u; the largest of v are sent, and zeroed in u
+    and v."""
     n, m = 1000, np.float32(0.9)
     codec = hipress.Compressor("dgc", ratio=0.05)
     u, v = np.zeros(n, np.float32), np.zeros(n, np.float32)
@@ -318,7 +320,7 @@ def test_dgc_warm_up_and_the_cap_of_graddrop():
 
 
 def sent(payload: bytes) -> int:
-    """How many elements a sparse payload has."""
+    """Return how many elements a sparse payload has."""
     return int(np.frombuffer(payload[:4], np.uint32)[0])
 
 
@@ -385,7 +387,8 @@ def job(type_: str, path: Path | None) -> list[str]:
 
 @pytest.mark.parametrize("name", ["dgc", "terngrad", "maxmin", "graddrop"])
 def test_a_job_trains_with_a_built_in(name):
-    """Two workers, two servers; every worker pulls the same values."""
+    """A job of two workers and two servers trains with a built-in codec; every worker pulls the
+    same values."""
     first, second = job(name, None)
     assert first == second and float(first.split()[-2]) > 0
 

@@ -48,7 +48,7 @@ CASES = [(name, {}) for name in SPECS] + [
 
 
 def special(n: int) -> np.ndarray:
-    """Zeros, denormals, huge values, ties; no NaN."""
+    """Return zeros, denormals, huge values and ties; no NaN."""
     values = np.array([0, -0.0, 1e-45, -1e-40, 3e38, -3e38, 0.5, -0.5, 1, 1], np.float32)
     return np.resize(values, n)
 
@@ -193,7 +193,8 @@ def test_the_published_sample_runs_compiled(bitwidth):
 
 
 def test_the_largest_are_found_whatever_a_sample_says():
-    """Values that an evenly spread sample sees nothing of, ties, and NaN."""
+    """The largest elements are found whatever a sample shows: values that an evenly spread sample
+    misses, ties, and NaN."""
     n = 70_001
     one = compiler.Interpreter(program("topk"), ratio=0.002)
     two = compiler.Compiled(program("topk"), ISAS[0], ratio=0.002)
@@ -206,7 +207,8 @@ def test_the_largest_are_found_whatever_a_sample_says():
 
 
 def test_a_custom_reduction_has_one_order():
-    """Not associative in float32, so any other order would show."""
+    """A custom reduction has one order: it is not associative in float32, so any other order would
+    show."""
     text = """
     void E(float* g, uint8* c) {
       float total = reduce(g, 0, [&](float a, float b) -> float { return a * 0.9 + b; });
@@ -234,7 +236,8 @@ void Encode(float* gradient, uint8* compressed) {
 @pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("isa", ISAS)
 def test_any_rank_and_any_number_of_strata(isa):
-    """Few and many keys, with ties, all alike, and with values that are not finite."""
+    """Any rank and any number of strata work: few and many keys, with ties, all alike, and with
+    values that are not finite."""
     for n in (1, 17, 65, 1000, 100_003):
         ties = np.round(gradient(n) * 4) / 4
         special = gradient(n, 1)
@@ -249,7 +252,8 @@ def test_any_rank_and_any_number_of_strata(isa):
 
 
 def test_a_sample_is_runs_of_neighbours_spread_evenly():
-    """Of 8 parts of range(1001), 4 numbers each from a multiple of 4 on, 1000 at most; or all."""
+    """Sample consists of 8 evenly spread runs: of 8 parts of range(1001), 4 numbers each from a
+    multiple of 4 on, 1000 at most; or all."""
     text = """
     void E(float* g, uint8* c) { c = concat(sample(g, 30)); }"""
     coder = compiler.Interpreter(from_text(text))
@@ -268,7 +272,7 @@ def test_a_sample_is_runs_of_neighbours_spread_evenly():
 
 
 def test_philox_known_answers():
-    """From Random123's kat_vectors: philox4x32 with ten rounds, and with our seven."""
+    """Philox matches Random123's kat_vectors: philox4x32 with ten rounds, and with our seven."""
     pi = [0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344], (0xA4093822, 0x299F31D0)
     for (counter, key), answer in (
         (([0] * 4, (0, 0)), [0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8]),
@@ -285,7 +289,8 @@ def test_philox_known_answers():
 
 
 def test_sixteen_random_bits_are_uniform_and_hardly_related():
-    """Elements that are 16 apart share a byte: docs/reference/compll-language.md says no more."""
+    """Sixteen random bits are uniform and hardly related. Elements that are 16 apart share a byte,
+    as docs/reference/compll-language.md says."""
     count = 1 << 20
     drawn = philox.halves(count, site=0, seed=3, step=5)
     assert abs(drawn.mean() - 32767.5) < 5 * 65536 / np.sqrt(12 * count)
@@ -314,7 +319,8 @@ def test_packing_round_trip(bits, order):
 
 @pytest.mark.parametrize("name", SPECS)
 def test_malformed_payloads_are_refused_alike(name):
-    """Wrong sizes, flipped bytes, random bytes: never out of bounds, both coders of one opinion."""
+    """Malformed payloads (wrong sizes, flipped bytes, random bytes) are refused alike by both
+    coders, and nothing is read out of bounds."""
     one, two = compiler.Interpreter(program(name)), compiler.Compiled(program(name), ISAS[0])
     n = 300
     good = one.encode(gradient(n))

@@ -1,4 +1,5 @@
-"""`dct` and `idct` of the language: against the cosines' matrix, and in every backend."""
+"""Cosine transforms `dct` and `idct` of the language: against the cosines' matrix, and in every
+backend."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ void Decode(uint8* compressed, float* gradient) {{
 
 
 def matrix(size: int) -> np.ndarray:
-    """float64[size, size] whose row k is the cosine of frequency k, of length 1."""
+    """Return float64[size, size] whose row k is the cosine of frequency k, of length 1."""
     rows = np.cos(np.pi * np.outer(np.arange(size), 2 * np.arange(size) + 1) / (2 * size))
     return rows * np.where(np.arange(size) > 0, np.sqrt(2 / size), np.sqrt(1 / size))[:, None]
 
@@ -46,14 +47,15 @@ def test_coefficients_are_those_of_the_matrix(block):
     found = cosines.dct(x, block)
     wanted = x[: 3 * block].reshape(3, block).astype(np.float64) @ matrix(block).T
     np.testing.assert_allclose(found[: 3 * block], wanted.ravel(), atol=3e-6)
-    assert same_bits(found[3 * block :], x[3 * block :])  # a short block is as it lies
+    assert same_bits(found[3 * block :], x[3 * block :])  # a short block is stored untransformed
     np.testing.assert_allclose(cosines.idct(found, block), x, atol=5e-6)
     assert np.linalg.norm(found) == pytest.approx(np.linalg.norm(x), rel=1e-6)
 
 
 @pytest.mark.parametrize("size", [2**k for k in range(1, 10)])
 def test_the_table_is_the_same_with_any_mathematical_library(size):
-    """No cosine is within 16 units of a double's last place of where it would round otherwise."""
+    """The table is the same with any mathematical library: no cosine is within 16 units of a
+    double's last place of where it would round otherwise."""
     exact = np.array([math.cos(math.pi * (2 * j + 1) / (4 * size)) for j in range(size)])
     for near in (exact * (1 - 16 * 2.0**-53), exact * (1 + 16 * 2.0**-53)):
         assert same_bits(near.astype(np.float32), table.cosines(size))
@@ -158,7 +160,7 @@ def test_scatter_makes_a_vector():
 
 
 def smooth(n: int) -> np.ndarray:
-    """A gradient whose neighbours are alike."""
+    """Return a gradient whose neighbors are alike."""
     return np.convolve(gradient(n + 31), np.ones(32, np.float32) / 32, "valid")[:n]
 
 
@@ -174,7 +176,8 @@ def test_what_is_smooth_takes_few_coefficients(bits):
 
 
 def test_levels_are_between_the_least_and_the_largest():
-    """Of one short block, which is as it lies: values are seen by themselves."""
+    """Levels of one short block, which is stored untransformed, lie between its least and largest
+    value."""
     x = np.array([8, -6, 2, -4, 1, 0.5, -1, 0.25], np.float32)  # sent: 8 6 4 2, of the mean 5
     expected = {
         1: [5, -5, 5, -5],
@@ -219,7 +222,8 @@ def test_nan_is_seen_and_finite_elements_wait():
 
 @pytest.mark.slow
 def test_partitions_have_whole_blocks():
-    """A sum over the store has the bits of one encode of each partition."""
+    """Partitions have whole blocks: a sum over the store has the bits of one encode of each
+    partition."""
     made = from_text(SENDS_ALL)
     for block in (16, 1024):
         coder = compiler.Compiled(made, ISAS[0], block=block)

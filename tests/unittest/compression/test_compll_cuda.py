@@ -1,4 +1,4 @@
-"""Generated CUDA against the NumPy interpreter, bit for bit, on a CPU that plays the GPU.
+"""Generated CUDA against the NumPy interpreter, bit for bit, on a CPU that emulates the GPU.
 
 The emulation runs blocks and threads in random order, so that a missing barrier shows. What only a
 GPU can show is in test_compll_gpu.py.
@@ -47,7 +47,8 @@ def coder(name: str, shape: str = "auto", **params) -> HostCoder:
 
 
 def check_equal(one, two: HostCoder, n: int, inputs: list[np.ndarray]) -> None:
-    """As compll_helpers.check_equal, each step in another order of threads and blocks."""
+    """Check as compll_helpers.check_equal does, with threads and blocks in another order each
+    step."""
 
     def shuffle(step: int) -> None:
         two.emulate(seed=1 + 1000 * n + step, processors=1 + (n + step) % 4)
@@ -170,7 +171,7 @@ void Encode(float* gradient, uint8* compressed) {
 
 
 def in_blocks(*values: float) -> np.ndarray:
-    """Zeros but for the first element of each block of 4096."""
+    """Return zeros except for the first element of each block of 4096."""
     x = np.zeros(4096 * len(values) - 5, np.float32)
     x[::4096] = values
     return x
@@ -182,7 +183,7 @@ def test_blocks_are_joined_in_order(shape):
     one, two = compiler.Interpreter(orders), HostCoder(orders, shape, emulate=True)
     nan, inf = np.nan, np.inf
     inputs = [
-        in_blocks(1e20, 1, -1e20, 3),  # in order 3, else 4
+        in_blocks(1e20, 1, -1e20, 3),  # in order 3, otherwise 4
         in_blocks(1e-45, 3e38, -3e38, 1e-45, 1),
         in_blocks(-1, 5, nan, 3, 2),
         in_blocks(nan),
@@ -275,7 +276,7 @@ class Guarded:
 
 
 def decode_guarded(two: HostCoder, data: bytes, n: int, shape: str) -> tuple[np.ndarray, str]:
-    """What is decoded, and the sentence, from memory with nothing behind it."""
+    """Return what is decoded, and the message, from memory with nothing behind it."""
     guarded, out = Guarded(data), np.full(n, 7, np.float32)
     size, status = np.array([len(data)], np.int64), np.full(2, -1, np.int64)
     workspace = np.zeros(two.algorithm.decode_workspace(n) // 8 + 2, np.int64)
@@ -288,12 +289,12 @@ def decode_guarded(two: HostCoder, data: bytes, n: int, shape: str) -> tuple[np.
 
 
 def hostile(payload: bytes, n: int, generator: np.random.Generator) -> list[bytes]:
-    """The payload cut, extended, with its counts and bytes changed, and noise."""
+    """Return the payload cut, extended, with its counts and bytes changed, and noise."""
     many = [b"", payload[:-1], payload + b"\0", payload[: len(payload) // 2], payload[:3]]
     for count in (0, 1, n, n + 1, 2**31 - 1, 2**31, 2**32 - 1):
         many.append(int(count).to_bytes(4, "little") + payload[4:])
     words = np.frombuffer(payload[4 : len(payload) // 4 * 4], np.uint32)
-    for changed in (words[::-1], np.repeat(words[:1], words.size)):  # of indices, too
+    for changed in (words[::-1], np.repeat(words[:1], words.size)):  # also of indices
         many.append(payload[:4] + changed.tobytes())
     count = int.from_bytes(payload[:4], "little")
     if 4 + 8 * count == len(payload):
@@ -326,7 +327,7 @@ def test_malformed_payloads_are_refused_and_never_read_beyond(name):
                 out, sentence = decode_guarded(two, data, n, shape)
                 if expected is None:
                     assert (out == 7).all(), "a refused payload changes nothing"
-                    # What is required of numbers is looked at before the indices are.
+                    # Requirements of numbers are checked before the indices are.
                     assert sentence == wanted or (sentence in required and "indices" in wanted)
                 else:
                     assert sentence == "" and out.tobytes() == expected.tobytes()
@@ -421,7 +422,7 @@ def test_the_emulation_names_a_wait_without_end(tmp_path, barrier, message):
 
 
 def test_the_benchmark_runs():
-    """On the emulation, whose times say nothing: what it needs a GPU for is the numbers alone."""
+    """The benchmark runs on the emulation, whose times say nothing: only the numbers need a GPU."""
     from benchmarks.cuda import speed
 
     class Emulated(speed.Bench):
@@ -453,7 +454,7 @@ def test_a_library_that_cannot_be_loaded_is_none(tmp_path):
 
 @pytest.fixture
 def cuda12(monkeypatch, tmp_path):
-    """An installed hipress-cuda12 without code; returns a function that sets its version."""
+    """Provide an installed hipress-cuda12 without code; return a function that sets its version."""
     package = tmp_path / "site" / "hipress_cuda12"
     package.mkdir(parents=True)
     (package / "__init__.py").touch()

@@ -23,7 +23,7 @@ SIGNALLING = np.array([0x7F800001, 0xFFA00001, 0x7FC12345], np.uint32).view(np.f
 
 
 def narrow(x: np.ndarray, dtype: str) -> np.ndarray:
-    """x in another type; bfloat16 cut off, as uint16."""
+    """Return x in another type; bfloat16 cut off, as uint16."""
     if dtype == "bfloat16":
         return (x.view(np.uint32) >> 16).astype(np.uint16)
     with np.errstate(all="ignore"):
@@ -31,8 +31,8 @@ def narrow(x: np.ndarray, dtype: str) -> np.ndarray:
 
 
 def inputs(n: int) -> list[np.ndarray]:
-    """Gradients of which few, half, nearly all elements are 0, with exponents near and far, whose
-    lowest bits are 0, and none."""
+    """Return gradients of which few, half or nearly all elements are 0. Exponents are near and far,
+    lowest bits are 0, and one gradient is empty."""
     rng = np.random.default_rng(n)
     x, share = gradient(n), rng.random(n)
     half, few = np.where(share < 0.5, 0, x), np.where(share < 0.95, 0, x)
@@ -53,7 +53,7 @@ def emulated(shape: str = "grid") -> HostCoder:
 
 @cache
 def reference(dtype: str) -> list[tuple[np.ndarray, bytes, np.ndarray]]:
-    """Gradients, and what the interpreter makes of them: payload and decoded values."""
+    """Return gradients with the interpreter's payload and decoded values."""
     one, found = compiler.Interpreter(program("lossless")), []
     for n in (*SIZES, 40_000):  # which threads share
         for x in inputs(n):
@@ -89,7 +89,7 @@ def test_sums_of_all_types_are_the_interpreters():
     finite = [x for x in inputs(n) if np.isfinite(x).all()]
     payloads = [one.encode(narrow(x, DTYPES[k % 3])) for k, x in enumerate(finite * 3)]
     for two in [*(compiler.Compiled(program("lossless"), isa) for isa in ISAS), emulated()]:
-        for count in (1, 2, 5, 11):  # more than eight have their places in memory of their own
+        for count in (1, 2, 5, 11):  # more than eight have their places in separate memory
             for first in range(count):
                 some = payloads[first : first + count]
                 assert same_bits(two.decode_sum(some, n), one.decode_sum(some, n))

@@ -18,7 +18,7 @@ MARKED = marked_by("pack_gaps")
 
 
 def shapes(n: int, count: int) -> list[np.ndarray]:
-    """Indices anywhere, at either end, in two runs, and every so many."""
+    """Return indices anywhere, at either end, in two runs, and at regular distances."""
     ends = np.concatenate([np.arange(count // 2), np.arange(n - count + count // 2, n)])
     even = np.arange(count) * (n // max(count, 1))
     return [positions(n, count), np.arange(count), np.arange(n - count, n), ends, even]
@@ -124,7 +124,7 @@ def test_two_lists_and_fields_behind_them():
 
 
 def outcome(coder: object, payload: bytes, n: int) -> bytes | None:
-    """What a payload decodes to, or None if it is refused."""
+    """Return what a payload decodes to, or None if it is refused."""
     try:
         return coder.decode(payload, n).tobytes()
     except (compiler.PayloadError, CudaError) as error:
@@ -135,7 +135,8 @@ def outcome(coder: object, payload: bytes, n: int) -> bytes | None:
 @pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("count", [3, 40, 300, 700])
 def test_bytes_that_no_indices_have_are_refused(count):
-    """Whatever bit is turned, all see the same: other indices, or none."""
+    """Bytes that no indices have are refused. With any bit flipped, all coders agree: other
+    indices, or none."""
     n = 1000
     one = from_text(MARKED)
     coders = [compiler.Interpreter(one), *(compiler.Compiled(one, isa) for isa in ISAS)]
@@ -192,7 +193,8 @@ def test_sparseloco_of_damaged_bytes_is_refused_or_alike():
 
 
 def test_the_values_of_sparseloco_are_those_of_fixed_positions():
-    """Only positions are coded otherwise: with pack_ascending all else has the same bits."""
+    """SparseLoCo's values equal those of fixed positions: pack_ascending only codes positions
+    differently, and all other bits are the same."""
     text = (compiler.SPECS / "sparseloco.cll").read_text()
     fixed = compiler.Interpreter(from_text(text.replace("pack_gaps", "pack_ascending")))
     coded, n = hipress.Compressor("sparseloco"), 20_000

@@ -106,7 +106,8 @@ def test_errors_say_where_and_what_was_expected(text, line, column, message):
 
 @pytest.mark.parametrize("name", ["onebit", "2bit", "topk", "sparseloco", "dct"])
 def test_printed_ir_is_the_golden_file(name):
-    """After a wanted change: print_program(program) of each, into tests/unittest/compll."""
+    """Printed IR equals the golden file. After a wanted change, write print_program(program) of
+    each into tests/unittest/compll."""
     assert print_program(program(name)) == (DATA / f"{name}.ir").read_text()
 
 
@@ -174,7 +175,8 @@ def vectors(loop: ir.Loop, op: str) -> set[str]:
 
 
 def test_what_several_passes_need_is_kept_in_the_residual():
-    """Each later pass of ternary reads x alone; the velocity is written where it was read."""
+    """Intermediate values of several passes are kept in the residual. Each later pass of ternary
+    reads x alone; the velocity is written where it was read."""
     first, second, third = loops(program("ternary").encode)
     assert vectors(first, "load") == {"gradient", "residual", "velocity"}
     assert vectors(first, "store") == {"residual", "velocity"}
@@ -248,7 +250,8 @@ void Encode(float* g, uint8* c) {
 
 @pytest.mark.parametrize("text", [READ_AGAIN, NEIGHBOURS % "residual", NEIGHBOURS % "old"])
 def test_passes_know_what_a_state_holds_when_it_is_read(text):
-    """An optional state after it was written, and a state's other elements before it is."""
+    """Passes know what a state holds when it is read: an optional state after it was written, and a
+    state's other elements before it is."""
     for params in [{"decay": 0.0}, {"decay": 0.5}] if "decay" in text else [{}]:
         states: list[dict] = [{}, {}]
         coders = [

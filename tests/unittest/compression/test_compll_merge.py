@@ -1,4 +1,4 @@
-"""How the payloads of several nodes are summed: one definition, whatever computes it."""
+"""Sums of several nodes' payloads: one definition for all backends."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from host_coder import HostCoder
 
 
 def test_levels_of_many_payloads_are_added_as_integers():
-    """0.1 + 0.1 + 0.1 in float32 is not 3 * 0.1: the definition of the merge shows."""
+    """Levels of many payloads are added as integers: 0.1 + 0.1 + 0.1 in float32 is not 3 * 0.1."""
     x = np.full(100, 1, np.float32)
     for name, params in (
         ("tbq", {"threshold": 0.1}),
@@ -75,12 +75,13 @@ NEXT = PLAIN.replace(
     ],
 )
 def test_every_backend_merges_alike(text, integers):
-    """Also where a decoder does more than the one pass in which levels are added as integers."""
+    """Every backend merges alike, also where a decoder does more than one pass that adds levels as
+    integers."""
     made = from_text(text)
     assert (integer_levels(made.decode) is not None) == integers
     plain = compiler.Interpreter(compiler.read_program(text))
     coders = [compiler.Interpreter(made), compiler.Compiled(made, ISAS[0])]
-    if text is not COUNTED:  # require looks at more than numbers of the payload
+    if text is not COUNTED:  # `require` checks more than numbers of the payload
         coders.append(HostCoder(made, emulate=True))
     payloads = [plain.encode(np.abs(gradient(300, k)) * (1 if k else 3)) for k in range(7)]
     for count in (1, 2, 3, 7):

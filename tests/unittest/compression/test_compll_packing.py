@@ -1,4 +1,4 @@
-"""Packed codes of 1 to 8 bits on every instruction set: they are NumPy's bytes."""
+"""Packed codes of 1 to 8 bits: NumPy's bytes on every instruction set."""
 
 from __future__ import annotations
 

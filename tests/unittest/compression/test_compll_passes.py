@@ -1,4 +1,5 @@
-"""The passes change no bit of what a text says, and `compll check` would see it if they did."""
+"""Compiler passes, which keep every bit of a program's results; `compll check` would find a
+difference."""
 
 from __future__ import annotations
 
@@ -47,7 +48,7 @@ void Encode(float* gradient, uint8* compressed) {
 
 
 def assert_agree(coders: list, inputs: list[np.ndarray]) -> None:
-    """Payloads and states of coders over some steps."""
+    """Check that payloads and states of coders agree over some steps."""
     states: list[dict] = [{} for _ in coders]
     for step, x in enumerate(inputs):
         payloads = [coder.encode(x, has, step) for coder, has in zip(coders, states)]
@@ -85,7 +86,8 @@ def test_passes_change_no_bit_of_random_encoders():
 @pytest.mark.slow
 @pytest.mark.parametrize("change", [("0.9 *", "0.8 *"), ("sent, 0);", "sent, 1);")])
 def test_a_check_compares_states_with_what_the_text_says(tmp_path, monkeypatch, capsys, change):
-    """As if a pass had changed what the second encode sees first, or what the first one leaves."""
+    """A check compares states with the program text. A pass seems to have changed what the second
+    encode reads first, or what the first one leaves."""
     source = tmp_path / "written.cll"
     source.write_text(WRITTEN_BETWEEN)
     cli.check(source, n=1000)

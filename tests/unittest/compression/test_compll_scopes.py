@@ -1,4 +1,4 @@
-"""Names mean what they mean in C++: in blocks, and in lambdas that are written with [&]."""
+"""Scopes of names, as in C++: in blocks, and in lambdas that are written with [&]."""
 
 from __future__ import annotations
 

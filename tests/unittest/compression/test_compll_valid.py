@@ -1,4 +1,4 @@
-"""Whatever the language allows compiles, to the interpreter's bits; the rest is a sentence."""
+"""Valid programs compile to the interpreter's bits; invalid ones are refused with one sentence."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ def test_a_bucket_may_have_any_bounds_that_leave_none_empty(bounds):
 
 
 def test_whatever_is_wrong_with_a_codec_import_says_which(tmp_path):
-    """As if the compiler had failed in a way that nobody thought of."""
+    """Import error of a codec names the codec, even if the compiler fails in an unexpected way."""
     path = tmp_path / "odd.cll"
     path.write_text(HEAD % "")
     code = (

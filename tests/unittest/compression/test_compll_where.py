@@ -59,7 +59,7 @@ def by_hand(x: np.ndarray, least: float = 1.0) -> bytes:
 
 
 def inputs(n: int) -> list[np.ndarray]:
-    """Gradients of which about a third, all, nearly all, none and few reach 1."""
+    """Return gradients of which about a third, all, nearly all, none and few reach 1."""
     whole = np.copysign(np.float32(2), gradient(n))
     most, few = whole.copy(), np.zeros(n, np.float32)
     most[::61] = 0
@@ -87,7 +87,7 @@ def test_compiled_code_equals_the_interpreter(isa, threads, decoder):
     assert not two.fixed_size
     for n in SIZES:
         payloads = check_equal(one, two, n, inputs(n))
-        for count in (1, 2, 4, 11):  # more than eight have their places in memory of their own
+        for count in (1, 2, 4, 11):  # more than eight have their places in separate memory
             some = [payloads[k % len(payloads)] for k in range(count)]
             assert same_bits(two.decode_sum(some, n), one.decode_sum(some, n))
 
@@ -132,7 +132,7 @@ def test_what_no_encoder_makes_is_refused_by_all(n):
     assert all(result is None for result in seen[: len(payload) + 4])
     for coder in coders:
         assert [outcome(coder, data, n) for data in hostile] == seen
-    # A payload has one form: what is decoded is what its own encoder says of the result.
+    # A payload has one form: the encoder's payload of the decoded values is the same.
     for data, result in zip(hostile, seen):
         if result is not None:
             assert reference.encode(np.frombuffer(result, np.float32)) == data

@@ -54,7 +54,7 @@ LIBRARIES = {
 
 
 def numbers(dtype: str) -> np.ndarray:
-    """Gradient as NumPy stores it: bfloat16 as uint16."""
+    """Return the gradient as NumPy stores it: bfloat16 as uint16."""
     if dtype == "bfloat16":
         return (gradient(N).view(np.uint32) >> 16).astype(np.uint16)
     return gradient(N).astype(dtype)

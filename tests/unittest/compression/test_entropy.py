@@ -40,7 +40,8 @@ WORKER = SCRIPTS / "entropy.py"
 
 
 def unpacked(payload: bytes) -> bytes:
-    """The codec's own payload, by the definitions in entropy.h and rans.h."""
+    """Return the codec's payload before the entropy stage, by the definitions in entropy.h and
+    rans.h."""
     if payload[0] == 0:
         return payload[1:]
     left = int.from_bytes(payload[1:5], "little")
@@ -133,7 +134,7 @@ def test_results_have_the_bits_of_those_without(topology, workers, servers):
         found[entropy, "sent"] = np.sum(sent, axis=0)
     assert found["0"] == found["1"]
     fewer = dict(zip(CODECS, found["1", "sent"] / found["0", "sent"]))
-    # Announcements of codecs are longer, and now and then there is a heartbeat.
+    # Announcements of codecs are longer, and heartbeats occur occasionally.
     assert (found["1", "sent"] < 1.1 * found["0", "sent"] + 4096).all(), fewer
     least = 0.98 if topology == "hierarchical" else 0.9  # sums within a host go as they are
     assert all(fewer[type] < least for type in ("maxmin", "tbq", "natural", "bf16")), fewer

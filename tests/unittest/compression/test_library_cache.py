@@ -1,4 +1,4 @@
-"""Compiled code is loaded only if nobody else could have written it."""
+"""Cache of compiled code: it is loaded only if no other user could have written it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SOURCE = 'extern "C" int answer() { return 42; }'
 
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
-    """An empty folder for the cache, not made yet."""
+    """Return a folder for the cache that does not exist yet."""
     monkeypatch.setenv("HIPRESS_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
 
@@ -72,7 +72,7 @@ def test_what_another_user_owns_is_refused(cache, tmp_path, what):
 
 
 def test_a_planted_library_is_not_run(cache, tmp_path):
-    """Of the name that an algorithm's library will have, where somebody else can write."""
+    """A planted library with an algorithm's library name is not run where other users can write."""
     library = compile_cached("answer", SOURCE, [])
     marker = tmp_path / "ran"
     planted = f'__attribute__((constructor)) static void run() {{ fopen("{marker}", "w"); }}'

@@ -1,4 +1,4 @@
-"""What users mistype, in every place: the commands answer with one sentence, and no traceback."""
+"""Mistyped input in every place: the commands answer with one sentence, and no traceback."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_typer_can_read_the_commands_annotations_on_python_3_9():
 
 @pytest.fixture
 def files(tmp_path, monkeypatch):
-    """A folder with what is no plan, profile, model, timeline or algorithm."""
+    """Return a folder with files that are no plan, profile, model, timeline or algorithm."""
     (tmp_path / "binary").write_bytes(bytes(range(256)))
     (tmp_path / "text").write_text("hello world\n")
     (tmp_path / "other.json").write_text('{"a": 1}\n')

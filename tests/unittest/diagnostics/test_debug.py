@@ -1,4 +1,5 @@
-"""A hang can be debugged: dumps on a signal and after a timeout, and `hipress debug` reads them."""
+"""Debugging a hang: dumps on a signal and after a timeout, and `hipress debug`, which reads
+them."""
 
 from __future__ import annotations
 
@@ -43,15 +44,16 @@ def wait_for_dumps(folder: Path, count: int, timeout: float = 20) -> list[Path]:
 def asked_until(
     cluster: Cluster, folder: Path, count: int, text: str
 ) -> subprocess.CompletedProcess:
-    """Asks all for dumps until what `hipress debug` says of them holds a text, a regular
-    expression: it takes time until others know of a call. Returns what it says at the end."""
+    """Request dumps until the output of `hipress debug` matches a regular expression, and return
+    it. It takes time until other processes know of a call."""
     end = time.monotonic() + 40
     while True:
         for path in folder.glob("*.json") if folder.is_dir() else ():
             path.unlink()
         for name in cluster.processes:
             cluster.signal(name, signal.SIGUSR1)
-        # A process that is still writing its last dump makes no other one: it is asked again.
+        # A process that is still writing its last dump writes no other one: it gets another
+        # request.
         with contextlib.suppress(AssertionError):
             wait_for_dumps(folder, count, 5)
         done = hipress("debug", folder)
@@ -63,7 +65,8 @@ ASK_NOW = SCRIPTS / "debug" / "ask_now.py"
 
 
 def ask_now(folder: Path) -> subprocess.CompletedProcess:
-    """`hipress debug --now` of processes that write to a folder: other tests' are left in peace."""
+    """Run `hipress debug --now` on processes that write to a folder; those of other tests are
+    unaffected."""
     return subprocess.run(
         [sys.executable, str(ASK_NOW), str(folder)],
         env=base_environment(),
@@ -74,7 +77,7 @@ def ask_now(folder: Path) -> subprocess.CompletedProcess:
 
 
 def hanging(folder: Path, servers: int, late: int, **env: str) -> Cluster:
-    """A job of three workers, one of which does not push two of three keys."""
+    """Start a job of three workers, one of which does not push two of three keys."""
     topology = {} if servers else {"HIPRESS_TOPOLOGY": "ring"}
     variables = {"HIPRESS_DEBUG_DIR": str(folder), "LATE": str(late), **topology, **env}
     cluster = Cluster(WORKER, workers=3, servers=servers, env=variables)

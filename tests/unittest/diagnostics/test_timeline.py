@@ -26,7 +26,7 @@ WORKER = SCRIPTS / "timeline.py"
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory) -> Path:
-    """The timeline of a job of two workers and two servers."""
+    """Return the timeline of a job of two workers and two servers."""
     path = tmp_path_factory.mktemp("timeline") / "job.json"
     run_cluster(WORKER, workers=2, servers=2, env={"HIPRESS_TIMELINE": str(path)})
     return path
@@ -49,7 +49,8 @@ def test_every_task_of_every_node_is_there(recorded):
 
 
 def test_clocks_are_one(recorded):
-    """A message arrives after it was sent, by less than the clocks' error earlier at worst."""
+    """Clocks are one: a message arrives after it was sent, by less than the clocks' error earlier
+    at worst."""
     rows = json.loads(recorded.read_text())["traceEvents"]
     sends, receives = {}, {}
     for row in rows:
@@ -88,7 +89,7 @@ def test_shares_add_up_to_the_step(recorded):
 
 
 def made(path: Path, pushes: list[tuple[str, str, int, float, float]]) -> report.Timeline:
-    """A timeline of gradients: (node, key, iteration, begin, duration) in milliseconds."""
+    """Write a timeline of gradients: (node, key, iteration, begin, duration) in milliseconds."""
     rows = [
         {
             "ph": "X",
@@ -109,7 +110,8 @@ def milliseconds(timeline: report.Timeline) -> list[tuple[float, float]]:
 
 
 def test_what_measures_the_network_is_no_step_of_training(tmp_path):
-    """Its keys have iterations of their own, before training and while it goes on."""
+    """Network measurements are no training steps: their keys have separate iterations, before
+    training and during it."""
     names = ("hipress/auto/65536", "fusion buffer of hipress/auto/0/1")
     measured = [("worker 0", names[i % 2], i, 10.0 * i, 9) for i in range(1, 20)]
     trained = [
@@ -127,7 +129,8 @@ def test_what_measures_the_network_is_no_step_of_training(tmp_path):
 
 
 def test_steps_are_cut_where_a_key_is_pushed_again(tmp_path):
-    """Layer b is frozen in the first two steps, and a in the last: iterations do not agree."""
+    """Steps are separated where a key is pushed again. Layer b is frozen in the first two steps,
+    and a in the last, so iterations do not agree."""
     keys = ["a", "a", "ab", "ab", "b"]
     pushes, counts = [], Counter()
     for step, pushed in enumerate(keys):
@@ -142,7 +145,8 @@ def test_steps_are_cut_where_a_key_is_pushed_again(tmp_path):
 
 
 def test_a_fragment_of_diloco_is_a_step(tmp_path):
-    """Its last key says how many workers had a NaN; fragments of a round have other keys."""
+    """A fragment of DiLoCo is a step. Its last key holds the number of workers with a NaN;
+    fragments of an outer step have other keys."""
     pushes = [
         ("worker 0", key, turn + 1, 1000.0 * (2 * turn + fragment) + at, 4)
         for turn in range(3)
@@ -200,7 +204,8 @@ def test_a_timeline_that_cannot_be_written_does_no_harm(tmp_path):
 
 
 def test_a_profile_of_two_kinds_of_hops_is_refused(tmp_path):
-    """A ring of four workers on two machines: two hops are the network's, two are not."""
+    """A profile of two kinds of hops is refused: in a ring of four workers on two machines, two
+    hops are the network's, two are not."""
     args = {"node": "worker 0", "key": "colocated/place/2/8/4", "iteration": 2}
     event = {"ph": "X", "name": "gradient", "pid": 1, "ts": 0, "dur": 1, "args": args}
     clocks = {f"worker {rank}": {"round_trip_us": 1.0, "dropped": 0} for rank in range(4)}

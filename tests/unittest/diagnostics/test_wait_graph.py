@@ -1,4 +1,4 @@
-"""Who is to blame for waits, found in dumps that are made up here."""
+"""Culprits of waits, found in synthetic dumps."""
 
 from __future__ import annotations
 

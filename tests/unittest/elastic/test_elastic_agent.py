@@ -1,4 +1,4 @@
-"""Agents of an elastic job on loopback: processes that are killed and stopped, strangers, notes."""
+"""Agents of an elastic job on loopback: killed and stopped processes, strangers, notes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SECRET = b"0123456789abcdef"
 HEARTBEAT = 2.0  # seconds; a busy machine holds a process up for one
 PATIENCE = 20.0
 QUICK = 8.0  # a view after a death; about 20 ms where nothing else runs
-SILENCE_MS = 15_000  # for workers: whoever is dropped for silence is not dropped within QUICK
+SILENCE_MS = 15_000  # for workers: a worker that is dropped for silence is not dropped within QUICK
 
 WORKER = SCRIPTS / "elastic_agent.py"
 
@@ -50,7 +50,7 @@ def _free_ports(count: int) -> list[int]:
 
 
 class Job:
-    """Worker processes, by slot, and what they print."""
+    """Worker processes by slot, and their output."""
 
     def __init__(self, slots: int, min_members: int, silence_ms: int) -> None:
         ports = _free_ports(slots)
@@ -93,7 +93,7 @@ class Job:
         return time.time()
 
     def wait(self, slot: int, right: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-        """The first thing that a worker says which is right."""
+        """Return the first output of a worker that satisfies the condition."""
         deadline = time.monotonic() + PATIENCE
         seen = []
         while True:
@@ -196,7 +196,7 @@ Start = Callable[..., Agent]
 
 @pytest.fixture
 def start() -> Iterator[Start]:
-    """Starts agents of one job in this process."""
+    """Start agents of one job in this process."""
     ports = _free_ports(3)
     agents: list[Agent] = []
 
@@ -307,7 +307,7 @@ def test_who_asks_to_join_at_the_end_is_told(start: Start) -> None:
     agents[0].share(1, "over", "1")
     late.join(PATIENCE)
     assert isinstance(found[0], TrainingOver)
-    agents[0].completed(1)  # these two have the job's state, and their views go on
+    agents[0].completed(1)  # these two have the job's state, and their views continue
     agents[1].request_change("a test", 1)
     assert agents[0].await_view(1, PATIENCE).epoch == 2
 
@@ -353,7 +353,7 @@ def test_who_has_no_state_asks_nobody_to_leave(start: Start) -> None:
 
 
 def test_too_few_are_left_without_one_that_hangs(start: Start) -> None:
-    """Until it joins again under another id."""
+    """Too few workers remain without one that hangs, until it joins again under another id."""
     agents = [start(slot, min_members=2, start_timeout=0.2) for slot in range(2)]
     for agent, view in zip(agents, _join(agents)):
         agent.completed(view.step)
@@ -506,7 +506,8 @@ def test_majority_leaves_out_a_member_at_once_when_its_address_refuses(start: St
 
 
 def test_process_not_seen_running_here_has_not_ended_and_leaves_no_vacancy(start: Start) -> None:
-    """Its host is a clone of this one, or a gateway of this host leads to it."""
+    """A process that was not seen running here has not ended, and leaves no vacancy: its host is a
+    clone of this one, or a gateway of this host leads to it."""
     thread = start(0)._thread
     own = thread.me.process
     dialed = thread._links.values()
@@ -525,7 +526,8 @@ def test_process_not_seen_running_here_has_not_ended_and_leaves_no_vacancy(start
 
 
 def test_slot_with_a_substituted_address_is_not_vacant(start: Start) -> None:
-    """Its name means loopback here, but the slot's own host may have another address."""
+    """A slot with a substituted address is not vacant: its name means loopback here, but the slot's
+    own host may have another address."""
     thread = start(0)._thread
     dialed = thread._links.values()
     wait_until(lambda: all(link.tried for link in dialed), 10, "all slots were dialed")
@@ -617,7 +619,7 @@ def test_strangers_and_garbage_harm_nothing(start: Start, caplog: pytest.LogCapt
         stranger.sendall(huge)
         stranger.settimeout(5)
         assert len(stranger.recv(100)) == HELLO_BYTES
-        assert stranger.recv(100) == b""  # it is closed, and told nothing more
+        assert stranger.recv(100) == b""  # it is closed, and receives nothing more
     with pytest.raises(ElasticError, match="this process is no member after 1 s"):
         wrong.join(1)
     wrong.close()
@@ -651,7 +653,8 @@ def test_process_of_a_slot_that_the_job_lacks_is_refused(start: Start, slot: int
 def test_idle_strangers_do_not_keep_a_newcomer_out(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """There are more strangers than a listener keeps, and they stay longer than this test."""
+    """Idle strangers do not keep a newcomer out. There are more strangers than a listener keeps,
+    and they stay longer than this test."""
     monkeypatch.setattr(links, "HANDSHAKE_SECONDS", 60.0)
     monkeypatch.setattr(links, "UNPROVEN_CONNECTIONS", 8)
     first = start(0)
@@ -664,7 +667,7 @@ def test_idle_strangers_do_not_keep_a_newcomer_out(
 
 
 class _Pipe:
-    """A writer whose bytes are kept."""
+    """Writer that keeps its bytes."""
 
     def __init__(self) -> None:
         self.data = b""
@@ -674,7 +677,7 @@ class _Pipe:
 
 
 def _received(data: bytes, hellos: bytes = b"n" * 32, dials: bool = False) -> list[bytes]:
-    """What a channel makes of the bytes until they end."""
+    """Return what a channel makes of the bytes until they end."""
 
     async def read() -> list[bytes]:
         reader = asyncio.StreamReader()

@@ -21,7 +21,7 @@ WORKERS = 3
 
 
 class ByHand(Processes):
-    """Workers with nothing in their environment but what the reference lists."""
+    """Workers with no environment variables except those that the reference lists."""
 
     def __init__(self, network: netns.ShapedNetwork | None = None, **env: str) -> None:
         super().__init__(network)
@@ -36,19 +36,19 @@ class ByHand(Processes):
         }
 
     def worker(self, name: str, slot: int, **env: str) -> None:
-        """Starts a process in a slot."""
+        """Start a process in a slot."""
         own = {**self.env, "HIPRESS_ELASTIC_SLOT": str(slot), **env}
         self.start(name, [sys.executable, str(PROGRAM)], own)
 
     def all_train(self, names: list[str]) -> None:
-        """Waits until these have trained together."""
+        """Wait until these workers have trained together."""
         for name in names:
             self.wait_for(name, f"view of {len(names)} after")
         for name in names:
             self.wait_for(name, "five steps")
 
     def end(self, names: list[str]) -> list[int]:
-        """Ends training; checks that it ends well on these; returns their last steps."""
+        """End training; check that it ends well on these workers; return their last steps."""
         (self.path / "end").touch()
         self.wait(120)
         assert all(self.processes[name].returncode == 0 for name in names), self.report()
@@ -82,7 +82,8 @@ def test_a_worker_is_killed_and_started_again(counted):
 
 @pytest.mark.slow
 def test_all_are_killed_and_begin_anew():
-    """As no process counts restarts, none needs one that remembers the job."""
+    """A job starts again after all workers are killed: no process counts restarts, so none needs
+    one that remembers the job."""
     names = [f"worker {slot}" for slot in range(WORKERS)]
     with ByHand() as job:
         for slot, name in enumerate(names):
@@ -101,7 +102,7 @@ def test_all_are_killed_and_begin_anew():
 
 
 class OnTwoMachines(ByHand):
-    """Two workers on machine 0 and one on machine 1. To each its own name means loopback."""
+    """Two workers on host 0 and one on host 1. On each host its own name means loopback."""
 
     def __init__(self, network: netns.ShapedNetwork) -> None:
         agents = "machine0:29700,machine0:29701,machine1:29700"

@@ -1,4 +1,4 @@
-"""A worker that copies a large state over a slow link is waited for, however long that takes."""
+"""Copy of a large state over a slow link, for which the job waits however long it takes."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""`hipress debug` of elastic jobs: the view, its members, who waits for whom."""
+"""`hipress debug` of elastic jobs: the view, its workers, and which one waits for which."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytest.importorskip("torch")
 
 @pytest.fixture
 def start(tmp_path):
-    """Starts a job of elastic_training.py, whose dumps are in tmp_path / "dumps"."""
+    """Start a job of elastic_training.py, whose dumps are in tmp_path / "dumps"."""
     program, jobs = command(), []
 
     def make(workers, **options):
@@ -33,8 +33,8 @@ def start(tmp_path):
 
 
 def ask(job, slots, folder, text, timeout=40):
-    """Has processes write dumps until `hipress debug` says a text of them, as a regular expression:
-    what it says comes about some time after what the caller has done. Returns all it says."""
+    """Request dumps until the output of `hipress debug` matches a regular expression, and return
+    it. The output follows the caller's actions after some time."""
     end = time.monotonic() + timeout
     while True:
         asked = time.time()
@@ -61,7 +61,7 @@ def test_who_is_late_in_the_present_view_and_older_views_do_not_confuse(start, t
     ask(job, range(3), dumps, "the native job of view 1:")
     job.kill(1)
     job.wait_for("worker 2", "late", 120)
-    # In view 1 rank 1 was late, too: it had died.
+    # In view 1 rank 1 was also late: it had died.
     late = r"rank 1 has not pushed iteration \d+ of .*; rank 0 waits for it"
     # Slot 2's agent may write its first dump before it has received view 2.
     pids = [job.processes[f"worker {slot}"].pid for slot in (0, 2)]
@@ -75,7 +75,7 @@ def test_who_is_late_in_the_present_view_and_older_views_do_not_confuse(start, t
     )
     assert rest[0] == "slot 1 is not in view 2: its process has ended"
     assert f" {job.processes['worker 1'].pid} " not in text
-    # The native job is that of view 2; the dumps of view 1 lie in the same folder.
+    # The native job is that of view 2; the dumps of view 1 are in the same folder.
     assert "the native job of view 2:" in text and "dumps of nodes of older views are left" in text
     assert text.count("job at ") == 1, text
 
@@ -100,7 +100,7 @@ def test_a_process_that_waits_for_a_view_has_no_node_and_says_so(start, tmp_path
 
 @pytest.mark.slow
 def test_who_is_suspected_by_whom(start, tmp_path):
-    # One of two cannot go on without the other, which is silent.
+    # One of two cannot continue without the other, which is silent.
     job = start(2, heartbeat_ms=2000)
     wait_until(lambda: job.step(0) >= 10, 120, "10 steps")
     job.kill(1, signal.SIGSTOP)
@@ -114,14 +114,14 @@ def test_who_is_suspected_by_whom(start, tmp_path):
 def test_a_process_whose_interpreter_is_held_says_so_too(start, tmp_path):
     job = start(2, env={"LATE": "1 1", "HOLDS": "1"})
     job.wait_for("worker 1", "late", 120)
-    time.sleep(5)  # once: the signal that asks wakes it
+    time.sleep(5)  # once: the signal that requests a dump wakes it
     held = r"\nthe agent of slot 1 has not run for ([3-9]|\d\d+)\.\d s: something holds Python's"
     pid = job.processes["worker 1"].pid
     ask(job, (1,), tmp_path / "dumps", rf"{held} interpreter in process {pid} on ")
 
 
 def dump(folder, slot, members, time_=0.0, age=0.1, **status):
-    """Writes an agent's dump, of a member of view 3 that has completed step 7."""
+    """Write an agent's dump, of a member of view 3 that has completed step 7."""
     seats = [{"id": f"id {s}", "slot": s, "address": f"h:{s}"} for s in members]
     known = {
         "id": f"id {slot}",

@@ -1,4 +1,4 @@
-"""The judge of tests/nightly/chaos_elastic.py: what logs say about a fault."""
+"""Analysis of logs by tests/nightly/chaos_elastic.py: what they say about a fault."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import elastic_log
 
 
 def logs(tmp_path, slots) -> elastic_log.Logs:
-    """Of (time, pid, epoch, step, size, digest) of each slot's steps; step None: a start."""
+    """Write logs of (time, pid, epoch, step, size, digest) of each slot's steps; step None: a
+    start."""
     names = ("time", "pid", "epoch", "step", "size", "digest")
     for slot, rows in enumerate(slots):
         with open(tmp_path / f"worker-{slot}.jsonl", "a") as file:
@@ -68,7 +69,7 @@ def test_different_weights_are_found(tmp_path):
 
 
 def _steps(slot, rank, epoch, times):
-    """Events of a worker's steps in one view."""
+    """Return the events of a worker's steps in one view."""
     return [
         {
             "event": "step",

@@ -1,4 +1,4 @@
-"""The membership protocol: random schedules, and what rules of it are for."""
+"""The membership protocol: random schedules, and the purpose of its rules."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_half_of_the_members_need_rank_0() -> None:
 
 
 def _member_of_three() -> Membership:
-    """Slot 2's process, in a view of slots 0, 1 and 2; slot 3 is free."""
+    """Return slot 2's process, in a view of slots 0, 1 and 2; slot 3 is free."""
     machine = Membership(MEMBERS[2], ADDRESSES, 1, 0.0)
     view = View(1, MEMBERS[:3], 5, "id0")
     machine.step, machine.clean = 5, True
@@ -308,7 +308,7 @@ def test_a_restarted_process_has_no_vote_for_the_first_view() -> None:
     assert not any(isinstance(each, messages.Promise) for each in answers)
 
 
-# Nobody counts restarts: founder.py.
+# No process counts restarts: founder.py.
 
 
 def _uncounted(slot: int, second: float, name: str) -> Member:
@@ -501,7 +501,7 @@ def test_a_step_completed_after_the_promise_is_not_lost() -> None:
     machine = _member_of_three()
     machine.receive(1.0, MEMBERS[0], messages.Install(View(2, MEMBERS[1:3], 5, "id1")))
     assert not machine.trouble
-    machine.completed(1.1, 6, True, 1)  # of the former epoch: it had been on its way
+    machine.completed(1.1, 6, True, 1)  # of the former epoch: it had been in transit
     assert "completed step 6, not 5" in machine.trouble
 
 

@@ -1,4 +1,4 @@
-"""A worker that lives but hangs: the others go on without it, and it ends or comes back."""
+"""Hanging workers: the remaining workers continue, and the hanging one ends or comes back."""
 
 import os
 import re
@@ -23,7 +23,7 @@ pytest.importorskip("torch")
 
 @pytest.fixture
 def job():
-    """Starts a job in which a slot's worker stops in view 1, if not in another one."""
+    """Start a job in which a slot's worker stops in view 1, or in the given one."""
     jobs = []
 
     def start(slot, workers=3, steps=100_000, **env):
@@ -38,7 +38,7 @@ def job():
 
 
 def sizes(job, slot):
-    """With how many workers a slot's has made its last steps."""
+    """Return the numbers of workers with which a slot's worker has made its last steps."""
     return [event["size"] for event in job.journal(slot) if event["event"] == "step"][-1:]
 
 
@@ -48,7 +48,7 @@ def test_the_others_go_on_and_its_successor_joins(job, slot, workers):
     """Workers continue without one that hangs; it prints where it hung and ends, and its
     successor joins.
 
-    Cost: The others wait for the hanging worker for 6 s, and it has 3 s to come back.
+    Cost: The remaining workers wait for the hanging one for 6 s, and it has 3 s to come back.
     """
     with job(slot, workers) as running:
         others = [each for each in range(workers) if each != slot]
@@ -76,7 +76,7 @@ def test_the_others_go_on_and_its_successor_joins(job, slot, workers):
 def test_so_they_do_if_it_holds_the_interpreters_lock(job):
     """Workers continue without one that holds the interpreter's lock, and it ends.
 
-    Cost: The others wait for the hanging worker for 6 s, and it has 3 s to come back.
+    Cost: The remaining workers wait for the hanging one for 6 s, and it has 3 s to come back.
     """
     with job(1, HOLDS="1") as running:
         wait_until(lambda: all(sizes(running, each) == [2] for each in [0, 2]), 120, "steps")
@@ -109,7 +109,7 @@ def test_time_in_which_a_process_is_stopped_does_not_count():
 def test_who_was_only_slow_joins_again(job):
     """A worker that was slow joins again with the same process.
 
-    Cost: The others wait for it for 4 s; then it joins and copies their state.
+    Cost: The remaining workers wait for it for 4 s; then it joins and copies their state.
     """
     with job(2, TIMEOUT="4", UNTIL_EXPELLED="1") as running:
         wait_until(lambda: sizes(running, 0) == [2], 120, "two to go on")
@@ -120,7 +120,8 @@ def test_who_was_only_slow_joins_again(job):
 
 @pytest.mark.slow
 def test_a_successor_that_comes_at_the_end_ends_well(job):
-    """It has no part in training, which is over, and no trained model; the job has succeeded."""
+    """A successor that comes at the end succeeds: training has ended, so it has no trained model,
+    but the job has succeeded."""
     env = {"LATE": "0 2", "AT": "60", "JOINER": "1", "SECONDS": "50", "TIMEOUT": "60"}
     with job(0, steps=60, DIES="2", **env) as running:
         running.wait_for("worker 0", "late")

@@ -1,4 +1,4 @@
-"""Sums in NumPy arrays whose compression is replaced: what was left out still arrives."""
+"""Sums in NumPy arrays whose compression is replaced: the residual still arrives."""
 
 import numpy as np
 
@@ -23,7 +23,7 @@ def gradient(step, rank):
 
 
 def make_step(sums, step, rank):
-    """A step's sums, one gradient after the other."""
+    """Make a step's sums, one gradient after the other."""
     sums.begin_transaction()
     sums.begin_step()
     (of,) = sums.buckets
@@ -33,8 +33,8 @@ def make_step(sums, step, rank):
 
 
 def replaced(rank):
-    """Whether a step that is put back, in which the codec is replaced, has the bits that it has
-    without that, when it is made again."""
+    """Return whether a step with a codec replacement that is rolled back and repeated has the same
+    bits as without a rollback."""
     from hipress.elastic.training.sums import Sums
 
     def trained():
@@ -68,8 +68,8 @@ def test_a_codec_that_is_replaced_in_a_step_that_fails_loses_nothing():
 
 
 def chosen(rank):
-    """Trains with error feedback, then uncompressed: the sums of all steps beside the exact ones,
-    and that of the last step."""
+    """Train with error feedback, then uncompressed. Return the sums of all steps with the exact
+    ones, and that of the last step."""
     from hipress.elastic.training import tuned_sums
 
     tuned_sums.TunedSums.time_gradients = lambda sums, method, size: (

@@ -17,7 +17,7 @@ pytest.importorskip("torch")
 
 
 def steps(job, slot, epoch):
-    """How many steps a slot has completed in a view."""
+    """Return how many steps a slot has completed in a view."""
     return sum(1 for e in job.journal(slot) if e["event"] == "step" and e["epoch"] == epoch)
 
 
@@ -35,7 +35,7 @@ def test_views_have_files_of_their_own_and_a_failure_loses_none(tmp_path):
         wait_until(lambda: (tmp_path / "job-view3-rank2.json").exists(), 30, "another one")
         done_in = {epoch: steps(job, 1, epoch) for epoch in (1, 2, 3)}
     names = {file.name for file in tmp_path.glob("job*.json")}
-    # Views that end by a death are written by the survivors, as rank 0 cannot collect any more.
+    # Views that end by a death are written by the survivors, as rank 0 cannot collect them.
     assert {"job-view1-rank1.json", "job-view1-rank2.json", "job-view2.json"} <= names
     assert "job-view1.json" not in names and "job.json" not in names, names
     views = report.load_all(path)
@@ -53,7 +53,7 @@ def test_views_have_files_of_their_own_and_a_failure_loses_none(tmp_path):
 
 
 def timeline(path, job, begin_us, node, spans, view=2):
-    """Writes a file of one node with gradients (begin, duration) in microseconds."""
+    """Write a file of one node with gradients (begin, duration) in microseconds."""
     rows = [
         {
             "ph": "X",

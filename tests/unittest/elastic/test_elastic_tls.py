@@ -148,7 +148,8 @@ def test_payloads_are_encrypted_unless_tls_is_off(mode: str) -> None:
 
 
 def test_certificate_of_an_attacker_on_the_path_is_refused() -> None:
-    """The hellos and proofs pass unchanged; TLS ends in between."""
+    """An attacker's certificate on the path is refused: the hellos and proofs pass unchanged, and
+    TLS ends in between."""
     context = tls.listener_context.__wrapped__()[0]  # another key pair than this process's
 
     async def relay(near: End, far: End) -> None:
@@ -190,7 +191,8 @@ def test_changed_hello_is_refused(place: str) -> None:
 
 
 def test_attacker_on_the_path_cannot_turn_tls_off() -> None:
-    """The flags in both hellos are cleared; each end compares them with its own setting."""
+    """An attacker on the path cannot turn TLS off by clearing the flags in both hellos: each end
+    compares them with its own setting."""
 
     async def relay(near: End, far: End) -> None:
         for source, target in ((near, far), (far, near)):

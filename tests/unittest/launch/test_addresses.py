@@ -1,4 +1,4 @@
-"""By which address others reach a machine, also where its own name means loopback to it."""
+"""Addresses of a machine for other hosts, also where its own name means loopback to it."""
 
 import contextlib
 import os
@@ -57,7 +57,7 @@ def test_ipv4_address_with_a_route_is_preferred():
         return family, socket.SOCK_STREAM, 6, "", at
 
     assert addresses.preferred([entry("::1"), entry("127.0.0.1")]) == entry("127.0.0.1")
-    unreachable = entry("0.0.0.0")  # stands for an IPv4 address without a route
+    unreachable = entry("0.0.0.0")  # represents an IPv4 address without a route
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(addresses, "_has_route", lambda one: one != unreachable)
         assert addresses.preferred([entry("::1"), unreachable]) == entry("::1")
@@ -65,7 +65,8 @@ def test_ipv4_address_with_a_route_is_preferred():
 
 
 def test_interface_address_is_of_the_preferred_family(monkeypatch, tmp_path):
-    """Link-local addresses are not used, and addresses that expire only if there is no other."""
+    """The interface's address is of the preferred family. Link-local addresses are not used, and
+    addresses that expire only if there is no other."""
     rows = [
         ("fe80000000000000000000000000aaaa", "20", "80"),
         ("20010db8000000000000000000000001", "00", "01"),  # temporary
@@ -113,11 +114,12 @@ def test_ranks_of_torch(tmp_path, master, expected):
 
 
 class FoundAt(Exception):
-    """Says which address a worker would have given to the others."""
+    """Address lookup that reports which address a worker would have given to other workers."""
 
 
 def test_an_interface_that_is_named_goes_before_the_host_files_addresses(monkeypatch):
-    """In elastic jobs: the agents' addresses are not those that training is to use."""
+    """A named interface takes precedence over the host file's addresses. In elastic jobs, the
+    agents' addresses are not those that training is to use."""
     from hipress.elastic.training import arrays
     from hipress.torch.elastic import session
 

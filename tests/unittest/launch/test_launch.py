@@ -1,4 +1,4 @@
-"""tools/launch.py on this machine: statuses, failures, what stays behind, output."""
+"""Runs of tools/launch.py on this machine: statuses, failures, what remains afterwards, output."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from scripts import SCRIPTS
 
 
 def only(role: str, index: int, then: str, otherwise: str = "time.sleep(60)") -> list[str]:
-    """A command in which one process does something else than the others."""
+    """Return a command in which one process behaves differently."""
     name = "DMLC_ROLE" if role == "scheduler" else f"DMLC_{role.upper()}_ID"
     value = role if role == "scheduler" else str(index)
     return [*python(SCRIPTS / "launch" / "only.py"), name, value, then, otherwise]
@@ -78,7 +78,8 @@ def test_a_death_stops_the_job_and_is_named(role, index, then, status, sentence)
 
 @pytest.mark.parametrize("most", [40, resource.getrlimit(resource.RLIMIT_NOFILE)[1]])
 def test_many_processes_need_many_files(most):
-    """The soft limit is raised to what is needed, if the hard one allows."""
+    """Many processes need many files: the soft limit is raised to what is needed, if the hard one
+    allows."""
     line = ["-n", "15", "-s", "0", "sh", "-c", "ulimit -n"]
     command = ["sh", "-c", f'ulimit -Sn 40; ulimit -Hn {most}; exec "$@"', "sh", sys.executable]
     done = subprocess.run([*command, str(LAUNCH), *line], capture_output=True, text=True)
@@ -93,12 +94,12 @@ def test_many_processes_need_many_files(most):
 
 
 def test_the_killed_process_is_named_not_those_that_fail_because_of_it(tmp_path):
-    # Survivors notice within milliseconds and exit with errors of their own.
+    # Survivors notice within milliseconds and exit with their own errors.
     script = SCRIPTS / "launch" / "killed_server.py"
     launch = run(["-n", "3", "-s", "1", *python(script), str(tmp_path / "pid")])
     assert launch.process.returncode == 137
     assert "hipress-launch: server 0 was killed by SIGKILL" in launch.err
-    assert launch.err.count("lost server 0") == 4  # survivors had the time to say so
+    assert launch.err.count("lost server 0") == 4  # survivors had the time to report it
 
 
 @pytest.mark.slow
@@ -125,7 +126,8 @@ def test_a_script_without_its_python_is_told_how(tmp_path, monkeypatch):
 
 
 def test_servers_that_end_because_a_worker_ends_are_not_the_cause(tmp_path):
-    """A worker's connections close before its process has ended: here more than half a second."""
+    """Servers that end because a worker ends are not the cause. A worker's connections close before
+    its process has ended: here more than half a second."""
     script = SCRIPTS / "launch" / "servers_first.py"
     launch = run(["-n", "1", "-s", "1", *python(script), str(tmp_path / "closed")])
     assert launch.process.returncode == 3
@@ -133,7 +135,7 @@ def test_servers_that_end_because_a_worker_ends_are_not_the_cause(tmp_path):
 
 
 def draining(seconds, command):
-    """A launcher of one worker that waits so long for servers and the scheduler."""
+    """Start a launcher of one worker that waits so long for servers and the scheduler."""
     script = SCRIPTS / "launch" / "draining.py"
     return subprocess.Popen(
         [sys.executable, str(script), str(ROOT / "python"), str(seconds), "-n", "1", *command],
@@ -152,7 +154,8 @@ def test_servers_that_outlive_the_workers_are_stopped():
 
 
 def test_a_scheduler_that_computes_after_the_workers_is_waited_for(tmp_path):
-    """It computes until the launcher has said so: on a busy machine, whenever that is."""
+    """The launcher waits for a scheduler that computes after the workers. It computes until the
+    launcher has reported that, however busy the machine is."""
     end = tmp_path / "end"
     script = SCRIPTS / "launch" / "long_scheduler.py"
     with draining(2.5, ["-s", "0", *python(script), str(end)]) as launcher:
@@ -192,7 +195,7 @@ def test_second_interrupt_does_not_wait():
     with launched(["-n", "1", "--grace", "60", *python(STUBBORN)]) as launch:
         launch.read_lines(3, "ready")
         launch.process.send_signal(signal.SIGINT)
-        # Two that it has not been told of yet would be one.
+        # Two that it has not received yet would be one.
         assert b"stopping the job" in launch.process.stderr.readline()
         time.sleep(0.3)
         launch.process.send_signal(signal.SIGINT)
@@ -317,7 +320,7 @@ def test_colours_on_a_terminal_only(environ, coloured):
         try:
             while data := os.read(leader, 4096):
                 output += data
-        except OSError:  # a terminal's way to say that nobody writes any more
+        except OSError:  # a terminal's notification that no process writes
             pass
     finally:
         os.close(leader)

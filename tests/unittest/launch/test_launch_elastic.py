@@ -1,4 +1,4 @@
-"""hipress launch --elastic: slots, restarts, the end of a job, what survives whom."""
+"""Elastic launcher: slots, restarts, the end of a job, and what survives which failure."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from scripts import SCRIPTS
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 
-# What a worker is told
+# Settings that a worker receives
 
 
 def test_environment_of_each_slot():
@@ -131,7 +131,8 @@ PROCESS = {"pid": 7, "boot": "boot", "namespace": "pid:[1]"}
 
 
 def test_end_after_a_lost_start_report_is_not_published():
-    """The process whose report was lost may run, and the later one fails at the bound port."""
+    """An end after a lost start report is not published: the process whose report was lost may run,
+    and the later one fails at the bound port."""
     policy, slot, ends = slot_with_ends(["ssh"])
     slot.started(None, 0.0)
     policy._supervisor_ended(slot, 255, 1.0)
@@ -171,7 +172,8 @@ def test_end_after_one_with_leftover_processes_is_not_published():
 
 
 def test_end_after_an_adopted_process_is_not_published(monkeypatch):
-    """Ends of adopted workers are uncertain: only their process group is ended."""
+    """An end after an adopted process is not published. Ends of adopted workers are uncertain: only
+    their process group is ended."""
     monkeypatch.setattr(os, "waitpid", lambda pid, _: (pid, 9))
     monkeypatch.setattr(os, "killpg", lambda *_: None)
     policy, slot, ends = slot_with_ends()
@@ -313,8 +315,8 @@ def test_which_failures_count_at_the_end():
 
 
 def test_which_stopped_workers_count():
-    """One that was started again long ago, and is far from its script's end, has what the others
-    have; but the first slot saves it."""
+    """Stopped workers count unless they were restarted long ago and are far from the script's end.
+    Those have the same state as other workers, but the first slot saves it."""
 
     def status(restarts: int, first: bool) -> list[int]:
         slot = Slot(Task("worker", "worker", {}), restarts=restarts)
@@ -351,7 +353,7 @@ def test_a_signal_to_the_launcher_ends_all(number, tmp_path):
     assert launch.err == f"hipress-launch: {number.name}; stopping the job\n"
 
 
-# Who survives whom
+# Which processes survive which
 
 
 def test_workers_survive_the_launcher_and_supervisors_can_still_end_them(tmp_path):

@@ -1,4 +1,4 @@
-"""hipress launch --elastic with an mpirun or an srun for each worker, real ones."""
+"""Elastic launcher with a real mpirun or srun for each worker."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SECRET = "a secret that no command line shows"
 
 @dataclass(frozen=True)
 class Means:
-    """How workers are started here: options of the launcher and its environment."""
+    """Means of starting workers: options of the launcher and its environment."""
 
     name: str
     options: list[str]
@@ -57,7 +57,7 @@ def means(request, tmp_path_factory) -> Iterator[Means]:
 
 
 def said(launch: Launch) -> list[str]:
-    """Its lines on stderr, without what this Slurm says about each step."""
+    """Return its lines on stderr, without what this Slurm prints about each step."""
     return [line for line in launch.err.splitlines() if "lacks support for cpu binding" not in line]
 
 
@@ -112,7 +112,7 @@ def test_workers_survive_the_launcher(means, tmp_path):
     ) as launch:
         found = ups(launch, 2)
         if means.name == "mpirun":
-            # As an mpirun does whose output nobody reads any more, sometimes.
+            # Sometimes, as an mpirun whose output has lost its reader.
             os.kill(supervisor_of(found[0][2]), signal.SIGTERM)
         launch.process.kill()
         launch.process.wait()
@@ -126,7 +126,8 @@ def test_workers_survive_the_launcher(means, tmp_path):
 
 @pytest.mark.slow(keep=1)
 def test_a_lost_supervisor(means, tmp_path):
-    """mpirun leaves the worker, which the launcher can still end; Slurm ends it with its step."""
+    """A worker that loses its supervisor is left by mpirun, so the launcher can still end it; Slurm
+    ends it with its step."""
     with launched(
         arguments(2, *means.options, *python(WORKER)), env=means.env, cwd=tmp_path
     ) as launch:

@@ -1,4 +1,4 @@
-"""hipress launch --elastic over ssh: who is watched, and started again, whatever breaks."""
+"""Elastic launcher over ssh: which processes are watched and restarted, whatever breaks."""
 
 from __future__ import annotations
 
@@ -35,31 +35,31 @@ pytestmark = pytest.mark.usefixtures("own_folder")
 
 
 def own_line(launch):
-    """The launcher's next line on stderr, where login shells may have lines, too."""
+    """Return the launcher's next line on stderr, where login shells may have lines, too."""
     while not (line := launch.process.stderr.readline().decode()).startswith("hipress-launch:"):
         assert line, "the launcher has ended"
     return line.removeprefix("hipress-launch: ").rstrip("\n")
 
 
 def left_folders(sshd, supervisors):
-    """Folders in which these have left, or will leave, a status."""
+    """Return the folders in which these have left, or will leave, a status."""
     return [path for pid in supervisors for path in sshd.directory.glob(f"hipress-{pid}-*")]
 
 
 def connections(launch):
-    """The ssh processes that the launcher has started."""
+    """Return the ssh processes that the launcher has started."""
     children = Path(f"/proc/{launch.process.pid}/task/{launch.process.pid}/children").read_text()
     return sorted(int(pid) for pid in children.split() if alive(int(pid)))
 
 
 def connection_of(launch, slot):
-    """The ssh process that the launcher has started for a slot of its."""
+    """Return the ssh process that the launcher has started for one of its slots."""
     return connections(launch)[slot]
 
 
 @pytest.mark.slow
 def test_restarts_and_a_lost_supervisor(sshd, tmp_path):
-    """Over ssh, workers are restarted, and a lost supervisor is replaced.
+    """Workers are restarted over ssh, and a lost supervisor is replaced.
 
     Cost: Several connections to a real sshd are made, and grace periods of 1 s pass.
     """
@@ -79,7 +79,7 @@ def test_restarts_and_a_lost_supervisor(sshd, tmp_path):
         assert alive(found[0][2])
         os.kill(found[0][2], signal.SIGKILL)
         assert own_line(launch) == "worker 0 on 127.0.0.1 ended unseen; restart 1 of 3"
-        # It waits whether the others have finished, too.
+        # It also waits whether the other workers have finished.
         (third,) = ups(launch, 1)
         assert third[:2] == (0, 1)
         launch.process.send_signal(signal.SIGTERM)
@@ -89,7 +89,8 @@ def test_restarts_and_a_lost_supervisor(sshd, tmp_path):
 
 @pytest.mark.slow
 def test_a_broken_connection_is_made_again(sshd, tmp_path):
-    """The worker goes on meanwhile. Its supervisor lives, so its status is known in the end."""
+    """A broken connection is made again. The worker continues meanwhile. Its supervisor lives, so
+    its status is known in the end."""
     command = arguments(2, *sshd.arguments(2), "--env", "STATUS=3", *python(WORKER))
     with launched(command, cwd=tmp_path) as launch:
         found = ups(launch, 2)
@@ -102,7 +103,7 @@ def test_a_broken_connection_is_made_again(sshd, tmp_path):
             "the connection to worker 0",
             "the connection to worker 1",
         }
-        time.sleep(2.0)  # in which it is tried in vain
+        time.sleep(2.0)  # in which attempts fail
         assert all(alive(pid) for _, _, pid, _ in found)
         sshd.serve()
         assert len(left_folders(sshd, supervisors)) == 2
@@ -110,7 +111,7 @@ def test_a_broken_connection_is_made_again(sshd, tmp_path):
             f"connected to worker {slot} on 127.0.0.1 again" for slot in (0, 1)
         }
         while launch.process.stdout.readline() != b"[worker 1] alive\n":
-            pass  # what it writes is heard again
+            pass  # what it writes arrives again
         (tmp_path / "end").touch()
         assert launch.finish(20.0) == 0, launch.err
     wait_until(lambda: not left_folders(sshd, supervisors), 2.0, "the end of the folders")
@@ -129,7 +130,7 @@ def test_a_host_that_is_away_costs_no_restarts(sshd, tmp_path):
                 "worker 0 on 127.0.0.1 could not be reached (ssh exited with status 255); "
                 "trying again"
             )
-            time.sleep(2.0)  # in which it is tried in vain
+            time.sleep(2.0)  # in which attempts fail
         finally:
             sshd.serve()
         assert ups(launch, 1)[0][:2] == (0, 1)
@@ -173,7 +174,8 @@ def test_half_a_report_is_none():
 @pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("term", [False, True])
 def test_a_worker_out_of_sight_can_be_ended(sshd, tmp_path, term):
-    """While the connection is being made again, and when it is there."""
+    """A worker out of sight can be ended, both while the connection is being made again and once it
+    exists."""
     with launched(arguments(2, *sshd.arguments(2), *python(WORKER)), cwd=tmp_path) as launch:
         found = ups(launch, 2)
         os.kill(supervisor_of(found[0][2]), signal.SIGKILL)
@@ -201,7 +203,8 @@ def test_workers_survive_the_launcher(sshd, tmp_path):
 @pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("apart", [0.0, 3.0])
 def test_nobody_has_seen_how_they_ended(sshd, tmp_path, apart):
-    """Then none is started again: training may be over. Not even if one takes longer to end."""
+    """No worker is restarted if no process has seen how they ended: training may have ended. This
+    holds even if one takes longer to end."""
     command = arguments(2, *sshd.arguments(2), "--env", f"LATE={apart}", *python(WORKER))
     with launched(command, cwd=tmp_path) as launch:
         found = ups(launch, 2)
@@ -220,7 +223,8 @@ def test_nobody_has_seen_how_they_ended(sshd, tmp_path, apart):
 
 @pytest.mark.slow
 def test_who_finishes_while_the_connection_is_broken_has_finished(sshd, tmp_path):
-    """Its supervisor has left the status."""
+    """A worker that finishes while the connection is broken has finished: its supervisor has left
+    the status."""
     command = arguments(2, *sshd.arguments(2), "--env", "LATE=3", *python(WORKER))
     with launched(command, cwd=tmp_path) as launch:
         supervisors = [supervisor_of(pid) for _, _, pid, _ in ups(launch, 2)]
@@ -241,7 +245,7 @@ def test_a_job_of_which_nothing_is_in_sight_can_be_ended(sshd, tmp_path):
         sshd.stop()
         os.kill(connection_of(launch, 0), signal.SIGKILL)
         own_line(launch)
-        time.sleep(1.0)  # an attempt is made in vain
+        time.sleep(1.0)  # an attempt fails
         vain = connections(launch)
         sshd.serve()
         wait_until(lambda: not any(map(alive, vain)), 20.0, "the end of vain attempts")
@@ -272,7 +276,7 @@ def test_what_a_worker_without_a_supervisor_leaves_is_ended(sshd, tmp_path):
 
 
 def processes_with(pid):
-    """Processes whose job, slot and restart are a worker's."""
+    """Return the processes whose job, slot and restart are a worker's."""
 
     def marks(pid):
         try:
@@ -290,7 +294,8 @@ def processes_with(pid):
 
 
 def test_a_host_that_has_started_again_has_ended_its_worker():
-    """However many others are seen: it did not finish."""
+    """A rebooted host has ended its worker, which did not finish, however many other hosts are
+    seen."""
     policy = restart_policy(Rules(max_restarts=1))
     for with_host in (True, False):
         slot = Slot(Task("worker 0", "worker", {}, where="host"), process={"pid": 7})
@@ -304,7 +309,7 @@ def test_a_host_that_has_started_again_has_ended_its_worker():
 
 @pytest.fixture
 def watcher():
-    """A watcher that has not started, its module, and its reports."""
+    """Return a watcher that has not started, its module, and its reports."""
     watcher = supervisor.Watcher.__new__(supervisor.Watcher)
     watcher.reports, watcher.control = [], 0
     watcher.report = watcher.report_end = lambda **what: watcher.reports.append(what)

@@ -1,4 +1,4 @@
-"""tools/launch.py on other hosts: host files and ssh."""
+"""Runs of tools/launch.py on other hosts: host files and ssh."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def test_hostfile_that_is_no_text(tmp_path):
 
 
 def with_mark(launch_arguments: list[str], mark: str) -> list[str]:
-    """Options that carry the test's mark to processes that do not inherit it."""
+    """Return options that carry the test's mark to processes that do not inherit it."""
     return ["--env", f"{MARK}={mark}", *launch_arguments]
 
 
@@ -342,7 +342,8 @@ def test_supervisors_need_nothing_but_an_old_python():
 
 
 def test_ssh_client_is_what_the_option_says(tmp_path):
-    """--ssh may hold options and quotes; the remote command is one argument after the host."""
+    """The ssh client is what --ssh says, which may hold options and quotes; the remote command is
+    one argument after the host."""
     record = tmp_path / "arguments"
     ssh = tmp_path / "my ssh"
     ssh.write_text(f"#!/bin/sh\nprintf '%s\\n' \"$@\" >'{record}'\nexit 255\n")

@@ -1,4 +1,5 @@
-"""tools/launch.py through mpirun and srun: real ones where they are, and stand-ins."""
+"""Runs of tools/launch.py through mpirun and srun: real ones where they are installed, and fake
+ones."""
 
 from __future__ import annotations
 
@@ -182,7 +183,7 @@ REPORT_OURS = SCRIPTS / "launch" / "report.py"
 
 
 def check_real_jobs(launcher, env):
-    """A job that ends well, and one of which a worker fails."""
+    """Check a job that succeeds, and one of which a worker fails."""
     launch = run(["-n", "2", "-s", "2", "--launcher", launcher, *python(REPORT_OURS)], env=env)
     assert launch.process.returncode == 0, launch.err
     check_roles(reports(launch), 2, 2)

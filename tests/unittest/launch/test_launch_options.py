@@ -1,4 +1,4 @@
-"""tools/launch.py: what processes find in their environment, options, what is refused."""
+"""Options of tools/launch.py: the processes' environment, and what is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""How the launcher cuts streams into lines, and what it does where it cannot write them."""
+"""Launcher output: how streams are cut into lines, and what happens where they cannot be
+written."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ from hipress.launch.output import LineSplitter
 
 
 def split(chunks: list[bytes], times: list[float] | None = None, **options) -> list[bytes]:
-    """All lines of a stream that comes in chunks, each at a time in seconds (default: at once)."""
+    """Return all lines of a stream that comes in chunks, each at a time in seconds (default: at
+    once)."""
     clock = iter(times or [])
     now = [0.0]
     splitter = LineSplitter(clock=lambda: now[0], **options)
@@ -33,7 +35,7 @@ def split(chunks: list[bytes], times: list[float] | None = None, **options) -> l
     return lines + splitter.finish()
 
 
-@settings(deadline=None)  # any example may be the one during which the machine does something else
+@settings(deadline=None)  # the machine may be busy during any example
 @given(st.lists(st.binary(max_size=20), max_size=20))
 def test_lines_do_not_depend_on_chunks(chunks):
     chunks = [chunk.replace(b"\r", b".") for chunk in chunks]
@@ -86,7 +88,7 @@ ENDLESS = python("while True: print('x' * 1000)")
 @pytest.mark.parametrize("elastic", [[], ["--elastic"]], ids=["", "elastic"])
 @pytest.mark.parametrize("number", [None, signal.SIGINT, signal.SIGTERM])
 def test_nobody_reads_its_output(number, elastic):
-    """A limit and a signal count all the same."""
+    """A limit and a signal count even if no process reads the output."""
     servers = [] if elastic else ["-s", "0"]
     limit = ["--timeout", "1"] if number is None else []
     with launched(["-n", "1", *servers, *elastic, *limit, "--grace", "1", *ENDLESS]) as launch:
@@ -122,7 +124,7 @@ def test_job_continues_when_its_output_is_on_a_full_disk(elastic):
 
 
 def test_output_after_a_partial_line_begins_a_line(monkeypatch):
-    """The disk has space again after a failed write."""
+    """Output after a partial line begins a line. The disk has space again after a failed write."""
     read, write = os.pipe()
     real, room = os.write, [7, 0]
 
@@ -143,7 +145,8 @@ def test_output_after_a_partial_line_begins_a_line(monkeypatch):
 
 
 def test_output_that_nobody_reads_is_limited(monkeypatch):
-    """Output of an elastic job's worker stays in memory until the launcher reads it."""
+    """Unread output is limited: output of an elastic job's worker stays in memory until the
+    launcher reads it."""
     taken = []
     reader = SimpleNamespace(write=lambda data: 0)
     monkeypatch.setattr(supervisor.Tail, "KEPT", 1000)
@@ -161,7 +164,7 @@ def test_output_that_nobody_reads_is_limited(monkeypatch):
 
 
 def test_a_progress_bar_is_relayed_in_states():
-    """As under mpirun and srun."""
+    """A progress bar is relayed in states, as under mpirun and srun."""
     (read, write), (seen, target) = os.pipe(), os.pipe()
     relay = supervisor.Relay(read, target, b"[worker 0] ")
     for number in range(200):

@@ -1,4 +1,4 @@
-"""A job on one machine listens on its loopback interface only."""
+"""Listening addresses: a job on one machine uses its loopback interface only."""
 
 from __future__ import annotations
 
@@ -97,7 +97,8 @@ def test_launched_job_listens_on_loopback_only(
 
 @needs_torch
 def test_ranks_of_torch_listen_on_loopback_only() -> None:
-    """Except the store that PyTorch itself opens on rank 0, at MASTER_PORT."""
+    """Ranks of PyTorch listen on loopback only, except the store that PyTorch itself opens on rank
+    0, at MASTER_PORT."""
     with TorchJob(program("torch_ddp"), 2, environment()) as job:
         for rank in range(2):
             job.wait_for(f"rank {rank}", "has trained", 60)

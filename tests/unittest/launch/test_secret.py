@@ -1,4 +1,4 @@
-"""No secret, no job: who does not know it neither joins nor is heard."""
+"""Secret of a job: a process without it neither joins nor has its messages accepted."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SERVER = (sys.executable, "-c", "from hipress.runtime.node import Node; Node().s
 
 
 def start(code: str, role: str, port: int, **env: str) -> subprocess.CompletedProcess:
-    """Runs one process of a job of one worker and one server."""
+    """Run one process of a job of one worker and one server."""
     job = {
         "DMLC_ROLE": role,
         "DMLC_PS_ROOT_URI": "127.0.0.1",
@@ -63,7 +63,8 @@ def test_a_process_without_a_secret_does_not_start(code, role, secret):
 
 @pytest.mark.parametrize("env", [{"HIPRESS_ALLOW_NO_SECRET": "1"}, {"HIPRESS_SECRET": "x" * 32}])
 def test_a_stranger_cannot_register_as_a_worker(env):
-    """It is refused with a sentence, and the job, which waits for its worker, goes on."""
+    """A stranger cannot register as a worker. It is refused with a message, and the job, which
+    waits for its worker, continues."""
     script = SCRIPTS / "secret" / "waits_for_stranger.py"
     with Cluster(script, workers=1, servers=1, server_command=SERVER) as cluster:
         stranger = start(NODE, "worker", cluster.port, DMLC_WORKER_ID="0", **env)
@@ -85,7 +86,8 @@ def test_a_job_may_do_without_where_that_is_said():
 
 
 def test_nothing_shows_the_secret():
-    """Arguments, which every user of a machine can read, output and dumps do not contain it."""
+    """The secret is not visible: arguments, which every user of a machine can read, output and
+    dumps do not contain it."""
     secret = "a-secret-that-can-be-found-again"
     script = SCRIPTS / "secret" / "shows_secret.py"
     env = {"HIPRESS_SECRET": secret, "HIPRESS_LOG": "debug"}

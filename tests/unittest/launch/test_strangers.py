@@ -1,4 +1,4 @@
-"""A crowd of strangers does not take a job's descriptors."""
+"""Crowds of strangers, which do not take a job's descriptors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ WORKER = SCRIPTS / "strangers" / "worker.py"
 
 
 def test_a_job_forms_in_a_crowd_of_strangers():
-    """Four times as many as the scheduler may have descriptors; they say nothing, and stay."""
+    """A job forms in a crowd of strangers, four times as many as the scheduler may have
+    descriptors. They send nothing, and stay."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     assert soft > 8 * LIMIT, "this test needs descriptors itself"
     with contextlib.ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""The core of Local SGD on one worker's NumPy arrays, with an average that changes nothing."""
+"""Core of Local SGD on one worker's NumPy arrays, with an average that changes nothing."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ H = 6
 
 
 class Weights(ArrayWeights):
-    """Two weights of two elements."""
+    """Model with two weights of two elements."""
 
     def __init__(self):
         self.values = {name: np.ones(2, np.float32) for name in ("first", "second")}
@@ -32,7 +32,7 @@ class Weights(ArrayWeights):
 
 
 class Optimizer:
-    """SGD with learning rate 0.5."""
+    """Optimizer: SGD with learning rate 0.5."""
 
     def attach(self, outer):
         self.names = list(outer)
@@ -49,7 +49,7 @@ class Optimizer:
 
 
 class Average:
-    """The mean of one worker; records what starts and finishes."""
+    """Average of one worker, which records what starts and finishes."""
 
     def __init__(self):
         self.events, self.arrivals = [], []
@@ -78,7 +78,7 @@ def scheduler_of(weights, *parts, **options):
 
 
 def events_after(scheduler, steps):
-    """The events after each inner step that has some."""
+    """Return the events after each inner step that has some."""
     found = {}
     for step in range(1, steps + 1):
         scheduler.advance()

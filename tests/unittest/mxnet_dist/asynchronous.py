@@ -1,4 +1,4 @@
-"""dist_async: each push is applied as it comes, and by the time its worker pulls."""
+"""Tests of dist_async: each push is applied as it comes, and by the time its worker pulls."""
 
 import mxnet as mx
 from checks import BIG, ODD, SMALL, arguments, constant, job
@@ -8,7 +8,7 @@ RATE = 2
 
 
 def try_own_pushes(checks):
-    """Rank 0 alone pushes, while the others wait: nothing waits for theirs."""
+    """Push on rank 0 alone, while other ranks wait: nothing waits for their pushes."""
     for name, shape in SHAPES.items():
         checks.kv._barrier()
         if checks.rank == 0:
@@ -21,7 +21,8 @@ def try_own_pushes(checks):
 
 
 def try_everybodys_pushes(checks):
-    """As many pushes on each worker as it likes; when all have ended, all have counted."""
+    """Push different numbers of times on each worker; when all have ended, all pushes have
+    counted."""
     for name, shape in SHAPES.items():
         key = f"{name} all"
         checks.kv.init(key, constant(shape, 1))
@@ -34,7 +35,7 @@ def try_everybodys_pushes(checks):
 
 
 def try_pushpull(checks):
-    """By turns: each worker's pushpull brings what was there, and its own."""
+    """Push and pull by turns: each worker's pushpull returns the previous value plus its own."""
     for name, shape in SHAPES.items():
         key = f"{name} turns"
         checks.kv.init(key, constant(shape, 0))
@@ -49,7 +50,7 @@ def try_pushpull(checks):
 
 
 def try_rows(checks):
-    """row_sparse pushes count at once, too."""
+    """Check that row_sparse pushes also count at once."""
     for name, shape in {"rows": (4, 3), "many rows": (120, 40)}.items():
         checks.kv.init(name, mx.nd.ones(shape).tostype("row_sparse"))
         for turn in range(checks.workers):
@@ -65,7 +66,7 @@ def try_rows(checks):
 
 
 def try_trainer(checks):
-    """A Trainer leaves updates to the servers, or refuses."""
+    """Check that a Trainer leaves updates to the servers, or refuses."""
     for number, (stype, asked) in enumerate(
         (stype, asked) for stype in ("default", "row_sparse") for asked in (None, True, False)
     ):

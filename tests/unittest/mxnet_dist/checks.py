@@ -1,8 +1,8 @@
-"""What the scripts of this folder share: their arguments, what they expect, and what they keep.
+"""Shared code of this folder's scripts: their arguments, what they expect, and what they keep.
 
-Each script is a worker of a distributed job. It knows nothing of HiPress: it runs on MXNet as it
-is. What it expects is arithmetic that it does itself; what it pulls it keeps as well, in a file
-for each worker, so that two stores can be compared bit for bit.
+Each script is a worker of a distributed job. It runs on unmodified MXNet, without any use of
+HiPress. It computes its expected values itself. It also keeps what it pulls, in a file for each
+worker, so that two stores can be compared bit for bit.
 """
 
 import argparse
@@ -14,14 +14,16 @@ import numpy as np
 SMALL = (2, 3)
 ODD = (121, 121)
 BIG = (120, 120)
-"""With ODD the one cut over the servers: the jobs run with MXNET_KVSTORE_BIGARRAY_BOUND=1000."""
+"""Shape of the one array, apart from ODD, that is partitioned among the servers: jobs run with
+MXNET_KVSTORE_BIGARRAY_BOUND=1000."""
 
 
 class Checks:
-    """What one worker of a job expects and keeps.
+    """Checks of what one worker of a job expects, and a record of its results.
 
-    :param folder: where the results go
-    :param kv: the store that is tried
+    Args:
+        folder: Folder of the results.
+        kv: The store that is tried.
     """
 
     def __init__(self, folder, kv):
@@ -30,20 +32,20 @@ class Checks:
         self._kept = {}
 
     def keep(self, name, array):
-        """Keeps an array under a name that no other has; returns it as NumPy's."""
+        """Keep an array under a name that no other has; return it as NumPy's."""
         values = array if isinstance(array, (np.ndarray, float, int, str)) else array.asnumpy()
         assert name not in self._kept, name
         self._kept[name] = np.asarray(values)
         return values
 
     def equal(self, name, array, expected):
-        """`array` is exactly `expected` (an array or a number), and is kept."""
+        """Check that `array` is exactly `expected` (an array or a number), and keep it."""
         found = self.keep(name, array)
         wrong = np.argwhere(np.asarray(found != expected))
         assert len(wrong) == 0, (name, self.rank, wrong[:5], found, expected)
 
     def refused(self, name, errors, call, *args, **options):
-        """The call raises one of `errors`; that it does is kept."""
+        """Check that the call raises one of `errors`, and keep that it does."""
         try:
             call(*args, **options)
         except errors:
@@ -52,18 +54,19 @@ class Checks:
         raise AssertionError(f"{name}: was not refused")
 
     def pulled(self, key, shape, dtype="float32", stores=None):
-        """What the store holds for a key."""
+        """Return what the store holds for a key."""
         out = mx.nd.full(shape, 77, dtype=dtype)  # which nothing here is
         (stores or self.kv).pull(key, out=out)
         return out
 
     def rank_sum(self):
-        """The sum of what all workers push, where each pushes its rank + 1."""
+        """Return the sum of what all workers push, where each pushes its rank + 1."""
         return self.workers * (self.workers + 1) // 2
 
 
 def arguments(**more):
-    """The script's arguments: where results go, which store; `more` are options with defaults."""
+    """Parse the script's arguments: where results go, which store; `more` are options with
+    defaults."""
     parser = argparse.ArgumentParser(description="one worker of a job")
     parser.add_argument("folder")
     parser.add_argument("--store", default="dist_sync")
@@ -77,7 +80,7 @@ def arguments(**more):
 
 @contextlib.contextmanager
 def job(options):
-    """Creates the store; saves what was kept, when all workers have come to the end."""
+    """Create the store; save the results when all workers have come to the end."""
     checks = Checks(options.folder, mx.kv.create(options.store))
     assert checks.kv.type == options.store
     assert 0 <= checks.rank < checks.workers
@@ -88,12 +91,13 @@ def job(options):
 
 
 def constant(shape, value, dtype="float32"):
-    """A new array, all of whose elements are `value`."""
+    """Return a new array, all of whose elements are `value`."""
     return mx.nd.full(shape, value, dtype=dtype)
 
 
 def two_bit(gradient, residual, threshold):
-    """What MXNet's manual says of 2bit: what is sent, and the new residual; float32 like both."""
+    """Compute 2bit as MXNet's manual defines it: what is sent, and the new residual; both in
+    float32."""
     total = residual + gradient
     step = np.float32(threshold)
     sent = np.where(total >= step, step, np.where(total <= -step, -step, np.float32(0)))

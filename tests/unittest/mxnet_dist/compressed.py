@@ -1,4 +1,4 @@
-"""2bit compression: residuals by MXNet's formula, for keys of every size."""
+"""Tests of 2bit compression: residuals by MXNet's formula, for keys of every size."""
 
 import mxnet as mx
 import numpy as np
@@ -9,21 +9,22 @@ RATE = 2
 
 
 def try_pull_before_push(checks):
-    """Initial values are not compressed."""
+    """Check that initial values are not compressed."""
     for name, shape in SHAPES.items():
         checks.equal(f"{name} at first", checks.pulled(name, shape), 0)
         checks.equal(f"{name} one at first", checks.pulled(f"{name} one", shape), 1)
 
 
 def try_zeros(checks):
-    """Zeros pushed change nothing."""
+    """Check that zeros pushed change nothing."""
     for name, shape in SHAPES.items():
         checks.kv.push(name, mx.nd.zeros(shape))
         checks.equal(f"{name} zeros", checks.pulled(name, shape), 0)
 
 
 def try_residuals(checks, threshold):
-    """What is below the threshold stays with the worker, and counts in the next push."""
+    """Check residuals: what is below the threshold stays with the worker, and counts in the next
+    push."""
     step = threshold * checks.rate * checks.workers
     for name, shape in SHAPES.items():
         weight = 0
@@ -37,7 +38,8 @@ def try_residuals(checks, threshold):
 
 
 def try_random(checks, threshold, repeats):
-    """Random values, other ones on each worker: all workers' parts are computed here, too."""
+    """Push random values, different ones on each worker; all workers' parts are computed
+    here, too."""
     for name, shape in SHAPES.items():
         key = f"{name} random"
         checks.kv.init(key, mx.nd.zeros(shape))
@@ -58,7 +60,7 @@ def try_random(checks, threshold, repeats):
 
 
 def try_devices(checks, threshold):
-    """Devices are summed before they are compressed."""
+    """Check that devices are summed before they are compressed."""
     for name, shape in SHAPES.items():
         checks.kv.init(f"{name} devices", mx.nd.zeros(shape))
         for step, expected in enumerate([0, threshold * checks.rate * checks.workers]):

@@ -10,7 +10,7 @@ RATE = 2
 
 
 def keys_of(prefix):
-    """(key, shape, dtype) for every kind of key."""
+    """Return (key, shape, dtype) for every kind of key."""
     return [
         (f"{prefix} {name} {dtype}", shape, dtype)
         for name, shape in SHAPES.items()
@@ -19,7 +19,7 @@ def keys_of(prefix):
 
 
 def try_init(checks):
-    """Rank 0's value is everybody's, at once, also of keys that come in lists."""
+    """Check that rank 0's value is every worker's, at once, also of keys that come in lists."""
     for number, (key, shape, dtype) in enumerate(keys_of("init")):
         checks.kv.init(key, [constant(shape, number + 100 * checks.rank, dtype)])
         checks.equal(key, checks.pulled(key, shape, dtype), number)
@@ -32,7 +32,8 @@ def try_init(checks):
 
 
 def try_sums(checks):
-    """Without an optimizer the store is the sum over devices and workers, not added to."""
+    """Check that without an optimizer the store is the sum over devices and workers, not
+    added to."""
     kv = checks.kv
     for key, shape, dtype in keys_of("sum"):
         kv.init(key, constant(shape, 1, dtype))
@@ -56,9 +57,10 @@ def try_sums(checks):
 
 
 def try_pushpull(checks, expected_of):
-    """pushpull over two devices, into other arrays and in place.
+    """Call pushpull over two devices, into other arrays and in place.
 
-    :param expected_of: (sum, step) -> what is pulled
+    Args:
+        expected_of: Function of (sum, step) that returns the expected pull.
     """
     for key, shape, dtype in keys_of("pushpull"):
         for step in range(3):
@@ -71,7 +73,7 @@ def try_pushpull(checks, expected_of):
 
 
 def try_broadcast(checks):
-    """broadcast is init and pull in one, into as many arrays as there are."""
+    """Call broadcast, which is init and pull in one, into as many arrays as there are."""
     for number, (key, shape, dtype) in enumerate(keys_of("pushpull")):
         outs = [mx.nd.full(shape, 77, mx.cpu(i), dtype) for i in range(2)]
         checks.kv.broadcast(key, constant(shape, number + 50 * checks.rank, dtype), out=outs)
@@ -80,9 +82,9 @@ def try_broadcast(checks):
 
 
 def try_updates(checks, repeats):
-    """The test optimizer adds the rescaled sum to the weight, on the servers."""
+    """Check that the test optimizer adds the rescaled sum to the weight, on the servers."""
     kv = checks.kv
-    if checks.multi_precision:  # MXNet asks for keys to be initialised after set_optimizer, then
+    if checks.multi_precision:  # MXNet then requires keys to be initialized after set_optimizer
         kv.set_optimizer(mx.optimizer.create("test", rescale_grad=RATE, multi_precision=True))
         kv._barrier()
     for key, shape, dtype in keys_of("updated"):
@@ -101,8 +103,8 @@ def try_updates(checks, repeats):
 
 
 def try_tiny_steps(checks, dtype):
-    """Steps that float16 loses count if the servers keep the weights in float32, as they are
-    asked to by multi_precision. What they do without is kept, and up to the store."""
+    """Check that steps that float16 loses count if the servers keep the weights in float32, as
+    multi_precision requests. Results without it are kept, and depend on the store."""
     key = f"tiny {dtype}"
     checks.kv.init(key, constant(BIG, 1, dtype))
     for _ in range(16):

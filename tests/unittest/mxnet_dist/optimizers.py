@@ -1,4 +1,5 @@
-"""Optimizers on the servers: their states, their settings, float16, another one in mid-training."""
+"""Optimizers on the servers: their states, their settings, float16, and a replacement during
+training."""
 
 import mxnet as mx
 import numpy as np
@@ -23,12 +24,12 @@ OPTIMIZERS = {
 
 
 def start(name, shape, dtype):
-    """A key's first value."""
+    """Return a key's first value."""
     return mx.nd.array(np.random.RandomState(len(name)).uniform(-1, 1, shape), dtype=dtype)
 
 
 def train(checks, title, keys, dtype, numbers):
-    """A few pushes of quarters, whose sums are the same in any order."""
+    """Push quarters a few times; their sums are the same in any order."""
     for step in range(4):
         for key, shape in keys.items():
             values = np.round(numbers.uniform(-2, 2, shape) * 4) / 4
@@ -37,7 +38,7 @@ def train(checks, title, keys, dtype, numbers):
 
 
 def against_numpy(checks):
-    """Plain SGD is what it says: weight - rate * (sum + wd * weight)."""
+    """Compare plain SGD with its formula: weight - rate * (sum + wd * weight)."""
     checks.kv.set_optimizer(mx.optimizer.SGD(learning_rate=0.5, wd=0.25))
     checks.kv._barrier()
     for name, shape in SHAPES.items():
@@ -56,8 +57,8 @@ def main():
         numbers = np.random.RandomState(10 + checks.rank)
         if options.dtype == "float32":
             against_numpy(checks)
-        # Each of these replaces the one before, whose states end with it, with keys of its own
-        # and with keys that have been trained by all before it.
+        # Each of these replaces the one before, whose states end with it, with separate keys and
+        # with keys that have been trained by all before it.
         old = {}
         for title, create in OPTIMIZERS.items():
             checks.kv._barrier()

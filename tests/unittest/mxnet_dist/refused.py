@@ -1,4 +1,4 @@
-"""What a store is and refuses, and local stores beside it."""
+"""Properties and refusals of a store, and local stores in the same process."""
 
 import mxnet as mx
 import numpy as np
@@ -6,7 +6,7 @@ from checks import SMALL, arguments, constant, job
 
 
 def try_identity(checks):
-    """Name, size, and that the ranks are 0 to n - 1."""
+    """Check the name, the size, and that the ranks are 0 to n - 1."""
     kv = checks.kv
     checks.keep("type", kv.type)
     checks.keep("num_workers", kv.num_workers)
@@ -28,7 +28,8 @@ def try_identity(checks):
 
 
 def try_refusals(checks):
-    """Keys that are not there, are there, or are of another type; sparse pulls."""
+    """Check refusals of keys that are missing, exist, or are of another type, and of sparse
+    pulls."""
     kv, error = checks.kv, (mx.MXNetError, AssertionError)
     kv.init("dense", constant(SMALL, 1))
     kv.init("rows", mx.nd.ones(SMALL).tostype("row_sparse"))
@@ -57,7 +58,7 @@ def try_refusals(checks):
 
 
 def try_local(checks):
-    """Local stores beside it are local, and take an updater."""
+    """Check that local stores next to it are local, and accept an updater."""
     for name in ("local", "device"):
         kv = mx.kv.create(name)
         assert (kv.type, kv.rank, kv.num_workers) == (name, 0, 1)
@@ -75,7 +76,8 @@ def try_local(checks):
 
 
 def refuse_compression(kv):
-    """On local stores only "device" compresses, and not what MXNet does not know."""
+    """Check refusals: only "device" compresses on local stores, and only methods that MXNet
+    knows."""
     kv.set_gradient_compression({"type": "3bit"})
 
 

@@ -1,4 +1,5 @@
-"""row_sparse keys: pushes of few, all and no rows, pulls of any rows, whole keys and cut ones."""
+"""row_sparse keys: pushes of few, all and no rows, pulls of any rows, whole and partitioned
+keys."""
 
 import mxnet as mx
 import numpy as np
@@ -9,14 +10,14 @@ RATE = 2
 
 
 def pull_rows(checks, key, shape, dtype, rows):
-    """The rows of a key, as a row_sparse array."""
+    """Return the rows of a key, as a row_sparse array."""
     out = mx.nd.sparse.zeros("row_sparse", shape, dtype=dtype)
     checks.kv.row_sparse_pull(key, out=out, row_ids=rows)
     return out
 
 
 def only(value, rows):
-    """`value` with zeros in all other rows."""
+    """Return `value` with zeros in all other rows."""
     kept = np.zeros_like(value)
     wanted = np.unique(np.asarray(rows, np.int64))
     kept[wanted] = value[wanted]
@@ -24,7 +25,8 @@ def only(value, rows):
 
 
 def gradient_of(rank, shape, step, dtype):
-    """What a worker pushes: rank + 1 in rows of its own, some of which others push, too."""
+    """Return what a worker pushes: rank + 1 in certain rows, some of which other workers also
+    push."""
     gradient = np.zeros(shape, dtype)
     rows = np.random.RandomState(3 * step).permutation(shape[0])[rank :: rank + 2]
     gradient[rows] = rank + 1
@@ -38,7 +40,7 @@ def try_init(checks, dtype):
 
 
 def try_pushes(checks, dtype, repeats):
-    """Pushes of other rows on each worker; pulls of rows at random, with duplicates."""
+    """Push different rows on each worker; pull rows at random, with duplicates."""
     for name, shape in SHAPES.items():
         weight = np.ones(shape, dtype)
         for step in range(repeats):
@@ -54,7 +56,7 @@ def try_pushes(checks, dtype, repeats):
 
 
 def try_row_ids(checks, dtype):
-    """All rows, one, the same often, in no order, in a table, as floats, none."""
+    """Pull all rows, one, the same repeatedly, in no order, in a table, as floats, none."""
     for name, shape in SHAPES.items():
         weight, last = checks.weights[name], shape[0] - 1
         for title, rows in {
@@ -77,7 +79,7 @@ def try_row_ids(checks, dtype):
 
 
 def try_outs(checks, dtype):
-    """The same rows into several arrays; several keys in one call, each with rows of its own."""
+    """Pull the same rows into several arrays; several keys in one call, each with separate rows."""
     shape = SHAPES["odd"]
     outs = [mx.nd.sparse.zeros("row_sparse", shape, dtype=dtype) for _ in range(3)]
     checks.kv.row_sparse_pull("odd", out=outs, row_ids=mx.nd.array([5, 2]))
@@ -92,15 +94,15 @@ def try_outs(checks, dtype):
 
 
 def try_zeros(checks, dtype, repeats):
-    """Pushes without a row change nothing, on some workers or all."""
+    """Check that pushes without a row change nothing, on some workers or all."""
     for name, shape in SHAPES.items():
         key, weight = f"{name} zeros", np.ones(shape, dtype)
         rows = mx.nd.arange(shape[0])
         for step in range(repeats):
             checks.kv.push(key, mx.nd.sparse.zeros("row_sparse", shape, dtype=dtype))
-            pulled = pull_rows(checks, key, shape, "float32", rows)  # whatever the key's dtype
+            pulled = pull_rows(checks, key, shape, "float32", rows)  # for any dtype of the key
             checks.equal(f"{key} {step}", pulled, weight)
-        for step in range(checks.workers):  # one worker pushes rows, the others none
+        for step in range(checks.workers):  # one worker pushes rows, the other workers none
             gradient = np.zeros(shape, dtype)
             if checks.rank == step:
                 gradient[1] = 3
@@ -111,7 +113,7 @@ def try_zeros(checks, dtype, repeats):
 
 
 def try_devices(checks, dtype):
-    """Gradients of several devices, with rows of their own and common ones."""
+    """Push gradients of several devices, with separate rows and common ones."""
     for name, shape in SHAPES.items():
         weight = checks.weights[name]
         parts = [np.zeros(shape, dtype) for _ in range(2)]
@@ -130,8 +132,8 @@ def try_devices(checks, dtype):
 
 
 def optimizer_of(options):
-    """Two that add RATE times the sum to the weight. MXNet's "test" raises an error after it has
-    done so to a row_sparse one, which MXNet's servers print and ignore."""
+    """Return two optimizers that add RATE times the sum to the weight. MXNet's "test" raises an
+    error after it has done so to a row_sparse weight, which MXNet's servers print and ignore."""
     if options.optimizer == "test":
         return mx.optimizer.create(
             "test", rescale_grad=RATE, multi_precision=options.multi_precision

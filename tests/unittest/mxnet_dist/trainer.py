@@ -10,22 +10,22 @@ CONTEXTS = [mx.cpu(0), mx.cpu(1)]
 
 
 def parameter(name, shape, init="ones", ctx=CONTEXTS, **options):
-    """An initialised parameter."""
+    """Return an initialized parameter."""
     param = mx.gluon.Parameter(name, shape=shape, **options)
     param.initialize(ctx=ctx, init=init)
     return param
 
 
 def start(trainer):
-    """Sets the Trainer's store up and waits for the weights that it pulls: MXNet's store may answer
-    a pull with what is pushed after it."""
+    """Set the Trainer's store up and wait for the weights that it pulls. MXNet's store may answer a
+    pull with what is pushed after it."""
     trainer._init_kvstore()
     trainer._init_params()
     mx.nd.waitall()
 
 
 def backward(checks, param, factor=1):
-    """Gives the parameter the gradient (rank + 1) * factor on each device."""
+    """Give the parameter the gradient (rank + 1) * factor on each device."""
     for ctx in param.list_ctx():
         with mx.autograd.record():
             if param._stype == "default":
@@ -37,7 +37,7 @@ def backward(checks, param, factor=1):
 
 
 def try_types(checks):
-    """Which parameters and which update_on_kvstore go together."""
+    """Try which parameters and which update_on_kvstore go together."""
     for number, (stype, grad_stype, asked, expected) in enumerate(
         [
             ("default", "default", None, True),
@@ -64,8 +64,9 @@ def try_types(checks):
 
 
 def try_step(checks, update_on_kvstore):
-    """Several steps of parameters whole, cut over the servers, and of one that needs no gradient;
-    the batch size and a parameter's own learning rate are heeded as far as the store does."""
+    """Make several steps of parameters that are whole, partitioned among the servers, and without a
+    gradient. Use the batch size and a parameter's own learning rate as far as the store supports
+    them."""
     params = [parameter("a", (10, 1)), parameter("b", (120, 120)), parameter("c", (7,))]
     params.append(parameter("fixed", (3, 3), grad_req="null"))
     optimizer = {"learning_rate": 0.5, "momentum": 0.5}
@@ -89,7 +90,7 @@ def try_step(checks, update_on_kvstore):
 
 
 def try_sparse_step(checks):
-    """row_sparse weights, and dense ones with row_sparse gradients."""
+    """Train row_sparse weights, and dense ones with row_sparse gradients."""
     one = CONTEXTS[:1]
     params = [
         parameter("s", (2, 10), ctx=one, stype="row_sparse", grad_stype="row_sparse"),
@@ -99,9 +100,9 @@ def try_sparse_step(checks):
     for step in range(3):
         for param in params:
             backward(checks, param)
-        # The gradient does not depend on the weight. MXNet's store writes what a pull returns into
-        # the list of lengths that a push of the same key sends, too: a push that goes out before
-        # the weight is there tells its servers wrong lengths, and they abort.
+        # The gradient does not depend on the weight. MXNet's store writes the result of a pull also
+        # into the list of lengths that a push of the same key sends. A push that leaves before the
+        # weight arrives sends wrong lengths to its servers, and they abort.
         mx.nd.waitall()
         trainer.step(1)
         for param in params:
@@ -112,13 +113,13 @@ def try_sparse_step(checks):
 
 
 def refuse_updates_by_hand(checks, trainer):
-    """With the optimizer on the servers a worker neither sums nor updates."""
+    """Check that a worker neither sums nor updates where the optimizer runs on the servers."""
     checks.refused("allreduce_grads", AssertionError, trainer.allreduce_grads)
     checks.refused("update", AssertionError, trainer.update, 1)
 
 
 def try_embedding(checks):
-    """A dense weight whose gradient has the rows that were looked up."""
+    """Train a dense weight whose gradient has the rows that were looked up."""
     table = mx.gluon.nn.Embedding(50, 30, sparse_grad=True, weight_initializer="ones")
     table.initialize(ctx=CONTEXTS[:1])
     trainer = mx.gluon.Trainer(
@@ -136,7 +137,7 @@ def try_embedding(checks):
 
 
 def try_allreduce(checks):
-    """Sums that the script looks at before it updates; in steps of other batch sizes."""
+    """Check sums that the script reads before it updates, in steps of other batch sizes."""
     params = [parameter("a", (10, 1)), parameter("b", (120, 120))]
     trainer = mx.gluon.Trainer(
         params, "sgd", {"learning_rate": 1.0}, kvstore=checks.kv, update_on_kvstore=False
@@ -157,7 +158,7 @@ def try_allreduce(checks):
 
 
 def try_states(checks, folder):
-    """Momentum saved by a Trainer that updates by itself, and taken back."""
+    """Save the momentum of a Trainer that updates by itself, and load it."""
     trainer, params = try_step(checks, update_on_kvstore=False)
     path = f"{folder}/states-{checks.rank}"
     trainer.save_states(path)
@@ -182,7 +183,8 @@ def try_states(checks, folder):
 
 
 def try_update_on_kvstore(checks, folder):
-    """The servers' optimizer; another batch size than before, which they would not hear of."""
+    """Update with the servers' optimizer, and refuse another batch size, which they would not
+    receive."""
     trainer, params = try_step(checks, update_on_kvstore=True)
     refuse_updates_by_hand(checks, trainer)
     for param in params[:3]:
@@ -192,7 +194,7 @@ def try_update_on_kvstore(checks, folder):
 
 
 def try_reload(checks, folder):
-    """Loading parameters would set the store anew, which a distributed one refuses."""
+    """Loading parameters would create the store again, which a distributed one refuses."""
     params = mx.gluon.ParameterDict()
     x = params.get("x", shape=(4, 2), lr_mult=1.0, stype="row_sparse")
     params.initialize(ctx=mx.cpu(0), init="zeros")

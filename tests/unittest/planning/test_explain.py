@@ -1,4 +1,4 @@
-"""`hipress explain`, and the files that a job leaves for it."""
+"""The command `hipress explain`, and the files that a job leaves for it."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_a_profile_is_explained(tmp_path):
 
 
 def journal(rank, folder, name):
-    """Trains by one way, with HIPRESS_EXPLAIN; steps and bytes that rank 0 has sent."""
+    """Train with one method, with HIPRESS_EXPLAIN; return steps and bytes that rank 0 has sent."""
     from torch.nn.parallel import DistributedDataParallel
 
     import hipress.torch
@@ -116,7 +116,8 @@ def journal(rank, folder, name):
 
 
 def events(folder):
-    """The scalars by step, and the texts, of the only file that TensorBoard would read there."""
+    """Return the scalars by step, and the texts, of the only file that TensorBoard would read
+    there."""
     from tensorboardX.proto import event_pb2
 
     (path,) = folder.glob("*tfevents*")
@@ -135,7 +136,8 @@ def events(folder):
 
 
 def test_a_process_writes_one_file_for_tensorboard(monkeypatch, tmp_path):
-    """Whatever chooses after what, as in the views of an elastic job."""
+    """A process writes one file for TensorBoard, in whatever order parts of it choose, as in the
+    views of an elastic job."""
     pytest.importorskip("tensorboardX")
     monkeypatch.setenv("HIPRESS_TENSORBOARD", str(tmp_path / "runs"))
     first, second, other = (TuningJournal(rank, 1.0, int) for rank in (0, 0, 1))

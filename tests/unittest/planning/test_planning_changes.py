@@ -1,4 +1,4 @@
-"""What a command line changes of a profile's hosts and links holds for plans, too."""
+"""Command-line changes of a profile's hosts and links, which also apply to plans."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SMALL = PLAIN | {"bytes_per_element": 0.125, "encode": {"w": 5e-9, "b": 0.0, "o"
 
 @pytest.fixture
 def profile(tmp_path):
-    """A function that writes a profile of a fast network, and returns its file."""
+    """Return a function that writes a profile of a fast network, and returns its file."""
 
     def write(**values: object) -> str:
         path = tmp_path / "profile.json"

@@ -1,4 +1,4 @@
-"""SeCoPa: the published formulas to the element, plan files, the model for measured clusters."""
+"""SeCoPa: the published formulas for each element, plan files, the model for measured clusters."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_the_published_thresholds_hold_to_the_element(topology, nodes):
 
 
 def independent(topology: str, n: int, x: int) -> Decision:
-    """The published formulas written down once more, from the table of constants alone."""
+    """Compute the published formulas independently, from the table of constants alone."""
     gather = {4: (2.7156e-6, 4.1930e-1, 0.15573), 8: (6.1167e-6, 8.0768e-1, 0.28778)}
     gather[16] = (1.2937e-5, 1.4406, 0.59503)
     broadcast = {4: (2.7157e-6, 2.2156e-1, 0.14820), 8: (6.1172e-6, 2.7285e-1, 0.29666)}
@@ -213,7 +213,8 @@ def test_a_fit_finds_the_curve_through_noise_and_an_outlier():
 
 
 def test_a_links_fit_finds_the_rate_and_the_burst_of_a_shaped_link():
-    """As measured at 50 Mbit/s with a bucket of 64 KB; 1,448 of a packet's 1,514 bytes are ours."""
+    """A link's fit finds the rate and the burst of a shaped link, as measured at 50 Mbit/s with a
+    bucket of 64 KB; 1,448 of a packet's 1,514 bytes are payload."""
     milliseconds = [0.125, 0.097, 3.97, 0.096, 0.17, 1.93, 5.35, 11.87, 33.84, 80.52, 165.7, 343]
     sizes = [64 + (4 << e) for e in range(8, 20)]
     found = curve.fit_link(sizes, [time / 1e3 for time in milliseconds]).curve
@@ -255,7 +256,8 @@ def test_a_slow_network_is_worth_compressing_and_a_fast_one_is_not():
 
 
 def test_a_plan_shares_the_work_between_links_and_processors():
-    """Where compressing everything would make the codec the bottleneck, some stays as it is."""
+    """A plan shares the work between links and processors: some gradients stay uncompressed where
+    compressing everything would make the codec the bottleneck."""
     gradients = [Gradient(f"g{i}", 1 << 22) for i in range(40)]
     plan = planner.make(gradients, "PS", 4, measured(5e9))
     assert 0 < plan.compressed < 40
@@ -307,7 +309,8 @@ def test_the_model_is_near_the_simulation_of_many_small_gradients(topology):
 
 
 def test_what_is_small_enough_to_share_a_message_when_compressed_is_compressed():
-    """2,000 elements are 8,000 bytes, a message of their own, or 500 in one shared by many."""
+    """Gradients that are small enough to share a message when compressed are compressed. 2,000
+    elements are 8,000 bytes, a separate message, or 500 in one shared by many."""
     gradients = [Gradient(f"g{i}", 2000) for i in range(100)]
     fast = replace(measured(125e9), message=1e-4)
     assert planner.make(gradients, "RING", 4, fast).compressed == 0

@@ -1,4 +1,4 @@
-"""plan: auto of the key-value store: what is measured, tried in steps of training, and revised."""
+"""plan: auto of the key-value store: what it measures, tries in steps of training, and revises."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_a_step_begins_with_the_first_key_that_comes_again(monkeypatch, once):
 
 
 class Alone:
-    """A node that is its job's only one, as far as a plan asks."""
+    """Node that is its job's only one, as far as a plan requires."""
 
     rank, num_workers, num_servers = 0, 1, 0
     auto_keys = itertools.count(FIRST_KEY)
@@ -182,7 +182,7 @@ def test_a_plan_is_revised_at_one_step_when_times_drift_and_loses_nothing(topolo
 
 
 def tried(plans, seconds):
-    """The plan that a trial keeps, and how many blocks of each were run."""
+    """Return the plan that a trial keeps, and how many blocks of each were run."""
     run = auto_plan.PlanTrial(plans)
     blocks = [0] * plans
     while not run.over:
@@ -201,7 +201,7 @@ def test_the_fastest_plan_is_kept_and_a_slower_one_is_soon_given_up():
     ("ratios", "kept"),
     [
         ([0.98] * 8, 0),  # too little
-        ([0.9, 1.1, 0.9, 1.1, 0.9, 1.1], 0),  # a third loss: given up
+        ([0.9, 1.1, 0.9, 1.1, 0.9, 1.1], 0),  # a third loss: rejected
         ([0.9, 9.0, 0.9, 0.9, 0.9, 9.0, 0.9, 0.9], 1),  # but for two bad moments
         ([0.97, 1.5, 0.97, 1.5, 0.99, 0.99, 0.97, 0.97], 0),  # wins enough, but the median is 0.98
     ],

@@ -1,4 +1,4 @@
-"""Choosing among ways to synchronise gradients, by times that are given."""
+"""Choice among methods to synchronize gradients, with given times."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_of_what_is_about_as_fast_the_gentlest_is_chosen():
 
 
 class Network:
-    """Ways that take so many seconds for a message, and for each element."""
+    """Methods that take so many seconds for a message, and for each element."""
 
     def __init__(self, *ways):
         self.ways, self.asked, self.spent = ways, [], 0.0
@@ -60,7 +60,8 @@ def test_on_a_slow_network_only_what_is_fast_gets_large_samples():
 
 
 def test_what_a_message_takes_counts_once():
-    """A way with long round trips is not what many of its samples take, one after the other."""
+    """The time of a message counts once: a method with long round trips does not take the sum of
+    its consecutive samples."""
     network = Network((1e-3, 5e-8), (4e-2, 1e-8))
     found = compare_methods(network.measure, 2, 200_000_000, 1 << 20)
     assert found[0].seconds == pytest.approx(10, rel=0.01)
@@ -135,7 +136,8 @@ def test_what_had_fewer_samples_is_chosen_only_if_nothing_else_may_be():
 
 
 def test_what_is_too_coarse_is_left_for_what_had_all_samples():
-    """A smaller sample may flatter: 8 bits took 5 ms in one, 16 bits 8 ms of all gradients."""
+    """A method that is too coarse is compared with methods that had all samples. A smaller sample
+    may flatter: 8 bits took 5 ms in one, 16 bits 8 ms of all gradients."""
     from hipress.autotune.choice import MethodChoice
     from hipress.autotune.measurement import Measurement
     from hipress.autotune.methods import BF16, METHODS, UNCOMPRESSED
@@ -161,8 +163,8 @@ def test_where_the_first_sample_takes_long_it_is_measured_once():
 
 
 def trained(gradients, choice, *steps):
-    """The choice after a trial in which steps by way i take ``steps[i]`` seconds; the ways that
-    were tried in the order of steps."""
+    """Return the choice after a trial in which steps with method i take ``steps[i]`` seconds.
+    Return also the methods that were tried, in the order of steps."""
     trial, ways = StepTrial(gradients, choice), []
     while not trial.over:
         ways.append(trial.index)
@@ -183,7 +185,7 @@ def test_computing_that_hides_what_is_sent_makes_a_gentler_way_the_choice():
     assert way == 0 and set(ways) == {0, 1, 2} and seconds == dict.fromkeys(range(3), 0.5)
     assert trained([0.4, 0.3, 0.1], 2, 0.55, 0.5, 0.5)[0] == 1
     assert trained([0.4, 0.3, 0.1], 2, 0.55, 0.53, 0.5)[0] == 2
-    assert trained([math.inf, 0.3, 0.1], 1, 0.1, 0.5, 0.45)[0] == 2  # ours, then DDP's own
+    assert trained([math.inf, 0.3, 0.1], 1, 0.1, 0.5, 0.45)[0] == 2  # HiPress's, then DDP's own
 
 
 def test_what_is_hopeless_in_training_is_soon_left_out():
@@ -192,7 +194,8 @@ def test_what_is_hopeless_in_training_is_soon_left_out():
 
 
 def test_a_trial_ends_after_some_seconds_whatever_steps_take():
-    """Of ways that take turns; by then training has gone on for as long."""
+    """A trial of alternating methods ends after some seconds regardless of step times; training has
+    continued for as long by then."""
     fast, _, _ = trained([0.4, math.inf, 0.1], 2, 0.5, 9.0, 0.5)
     assert fast == 0
     for seconds in (0.1, 1.0, 3.0, 7.0, 20.0):
@@ -219,7 +222,8 @@ def test_a_trial_of_a_way_that_takes_far_longer_than_thought_ends_in_a_round():
 
 
 def test_a_block_counts_as_a_whole_where_steps_overlap():
-    """A step returns at once but where all is to be over: then that takes as long as all did."""
+    """A block counts as a whole where steps overlap. A step returns at once, except where all must
+    have finished: that one takes as long as all steps did."""
     trial, edges, waiting, steps = StepTrial([0.4, 0.1], 1, whole=True), 0, 0.0, 0
     while not trial.over:
         seconds = {0: 0.5, 1: 0.6}[trial.index]

@@ -1,4 +1,4 @@
-"""Noticing another network by the times of training's own messages."""
+"""Detection of another network by the times of training's own messages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hipress.autotune.network_watch import BLOCK_STEPS, MAX_PATIENCE, NetworkWat
 
 
 def steps_until_noticed(watch, *phases):
-    """Feeds steps of so many seconds for so many steps; the step in which another network was
+    """Feed steps of so many seconds for so many steps. Return the step in which another network was
     noticed, counted from the last phase's begin, and the ratio."""
     for last, (seconds, count) in enumerate(phases, 1 - len(phases)):
         for step in range(1, count + 1):
@@ -41,8 +41,8 @@ def test_a_smaller_change_must_last(factor):
 @pytest.mark.parametrize("busy", [2.5, 6.0])
 @pytest.mark.parametrize("stays", [True, False])
 def test_busy_processors_have_all_measured_once(busy, stays):
-    """They come and go. The same choice is right at both times, so neither is news any more; but
-    a network that is tenfold slower or faster still is."""
+    """Temporarily busy processors cause one measurement. The same choice is right at both times, so
+    neither is reported again; but a network that is tenfold slower or faster still is."""
     watch = NetworkWatch()
     assert steps_until_noticed(watch, (0.1, 40), (0.1 * busy, 25))[0]
     watch.begin(changed=False)

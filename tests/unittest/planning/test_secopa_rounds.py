@@ -1,4 +1,4 @@
-"""How DiLoCo's rounds are to go, by known times."""
+"""Choice of DiLoCo's methods with known times."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_who_waits_how_long():
     assert waiting([0.3, 0.1], STEP, H, 0) == pytest.approx(0.4 / 3.4)
     assert waiting([0.3], STEP, H, 4) == 0  # 0.375 s while four steps are made
     assert waiting([0.4], STEP, H, 4) == pytest.approx(0.1 / 3.1)
-    # More than a round takes travels in none, whatever the delay.
+    # A synchronization that takes longer than an outer step does not fit in any delay.
     assert waiting([1.0] * 4, STEP, H, 29) == pytest.approx(2.0 / 5.0)
 
 

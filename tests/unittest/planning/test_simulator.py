@@ -32,7 +32,8 @@ SHARING = replace(CLUSTER, message=1e-2, part=1e-4)
 
 
 def model(*layers: tuple[str, int, float]) -> Model:
-    """Layers of (name, size, seconds of the backward pass); the forward pass takes half of it."""
+    """Return layers of (name, size, seconds of the backward pass); the forward pass takes half of
+    it."""
     backward = tuple(seconds for _, _, seconds in layers)
     forward = tuple(seconds / 2 for seconds in backward)
     return Model(
@@ -65,7 +66,7 @@ def test_a_shaped_link_lets_a_burst_pass_after_a_pause():
 
 
 def constants(path: str) -> dict[str, int]:
-    """Of a C++ header: ``NAME = 4 << 10`` and ``sizeof(NAME) == 40``."""
+    """Return constants of a C++ header: ``NAME = 4 << 10`` and ``sizeof(NAME) == 40``."""
     text = (ROOT / path).read_text()
     found = re.findall(r"constexpr \w+ (k\w+) = (\d+) << (\d+);", text)
     sizes = re.findall(r"static_assert\(sizeof\((\w+)\) == (\d+)", text)
@@ -83,7 +84,7 @@ def test_the_limits_are_those_of_the_executor():
 
 
 def sent(cluster: Cluster, *sends: tuple[float, float, str]) -> engine.Result:
-    """Host 0 sends payloads to host 1: (bytes, ready at, peer) of each."""
+    """Let host 0 send payloads to host 1: (bytes, ready at, peer) of each."""
     tasks = Tasks()
     for payload, at, peer in sends:
         send = tasks.send(0, 64 + payload, 0, peer=peer)
@@ -113,7 +114,7 @@ def test_a_shared_message_has_at_most_32_kib():
     full = sent(SHARING, *[(4096, 0.0, "a")] * parts)
     assert (full.messages, full.bytes) == (1, 64 + parts * (40 + 4096))
     more = sent(SHARING, *[(4096, 0.0, "a")] * (parts + 1))
-    # The last one goes alone, as it would without the others.
+    # The last one goes alone, as it would without the other messages.
     assert (more.messages, more.bytes) == (2, full.bytes + 64 + 4096)
 
 
@@ -154,7 +155,8 @@ def test_tasks_that_wait_for_each_other_are_an_error():
 
 
 def test_a_ring_of_two_takes_what_one_computes_by_hand():
-    """1 M floats in two chunks: every node sends 2 MB twice, 2 ms on the wire and 1 ms latency."""
+    """A ring of two takes the time computed by hand. With 1 M floats in two chunks every node sends
+    2 MB twice, 2 ms on the wire and 1 ms latency."""
     step = simulate(
         model(("g", 1 << 20, 0.0)),
         Costs(NONE, NONE),
@@ -386,7 +388,7 @@ def test_the_command_predicts_and_writes_a_timeline(tmp_path):
 
 @pytest.mark.parametrize(("shared", "expected"), [(False, 1e-9), (True, 4.0)])
 def test_nodes_of_one_machine_share_processors_for_messages_too(shared, expected):
-    # Four hosts send to the next, each on a link of its own; the machine has one processor.
+    # Four hosts send to the next, each on a separate link; the machine has one processor.
     tasks = Tasks()
     for host in range(4):
         send = tasks.send(host, 1.0, 0)

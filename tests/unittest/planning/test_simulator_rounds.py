@@ -1,4 +1,4 @@
-"""Rounds of inner steps in the simulator: times computed by hand, and the command."""
+"""Outer steps of inner steps in the simulator: times computed by hand, and the command."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MODEL = Model(
 
 
 def played(model: Model = MODEL, **rounds: int) -> tuple[float, tuple[float, ...]]:
-    """Seconds of an inner step, and of each fragment's synchronisation."""
+    """Return the seconds of an inner step, and of each fragment's synchronization."""
     mean = mean_step(model, COSTS, CLUSTER, OPTIONS, Rounds(**rounds))
     assert mean.computing == pytest.approx(0.1 / mean.seconds)
     return mean.seconds, mean.fragment_seconds
@@ -58,7 +58,7 @@ def test_fragments_that_meet_on_the_links_wait_for_each_other():
     slow = replace(CLUSTER, bandwidth=1e7)
     mean = mean_step(MODEL, COSTS, slow, OPTIONS, Rounds(4, 4, 3))
     assert min(mean.fragment_seconds) > 0.15
-    # The links never rest: a round takes what its four fragments take.
+    # The links are always busy: an outer step takes the time of its four fragments.
     assert mean.seconds == pytest.approx(sum(mean.fragment_seconds) / 4)
     assert mean.bytes_per_host == pytest.approx(2 * 0.75 * 4 * MODEL.elements / 4, rel=0.01)
 

@@ -1,4 +1,4 @@
-"""The bandwidth tool's networks have the parameter counts that their sources publish."""
+"""Networks of the bandwidth tool, with the parameter counts that their sources publish."""
 
 from __future__ import annotations
 

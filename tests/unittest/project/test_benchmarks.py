@@ -1,4 +1,5 @@
-"""The benchmarks' runner, results and tables; what they measure is theirs to say."""
+"""Runner, results and tables of the benchmarks; the benchmarks themselves define what they
+measure."""
 
 from __future__ import annotations
 
@@ -35,14 +36,16 @@ def test_the_runner_lists_its_subjects():
 
 @pytest.mark.parametrize("text", [bounds.DRAWS, bounds.WITHIN, "graddrop.cll"])
 def test_parts_of_codecs_are_timed(text):
-    """Without a state, and with one that is kept and one that a codec leaves lazy."""
+    """Parts of codecs are timed: without a state, with one that is kept, and with one that a codec
+    leaves lazy."""
     timed = bounds.Timed(text, np.ones(1000, np.float32))
     timed.run(0.01)
     assert 0 < timed.best < 1
 
 
 def test_peers_of_codecs_keep_their_memory(monkeypatch):
-    """Else their large tensors are empty pages of the kernel's in each run, and ours are not."""
+    """Peers of codecs keep their memory. Otherwise their large tensors are empty pages of the
+    kernel's in each run, and ours are not."""
     seen = []
 
     def job(command, count, env, timeout, priority):

@@ -1,5 +1,8 @@
-"""A short cut is survived, and a stopped scheduler gets its name, over real links; many times in
-tests/nightly/cables.py."""
+"""Links that are cut for real.
+
+A short cut is survived, and a stopped scheduler is named. tests/nightly/cables.py repeats this many
+times.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The `hipress` command: one door to everything, and its older names."""
+"""The `hipress` command: all of its subcommands, and their older names."""
 
 from __future__ import annotations
 

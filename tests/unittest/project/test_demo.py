@@ -20,7 +20,7 @@ import train  # noqa: E402
 
 
 def run(factor: float, final: float, seconds: float = 1.5) -> list[dict]:
-    """Five epochs of 20 steps and 20 MB raw, of which 1/factor goes over the wire."""
+    """Return five epochs of 20 steps and 20 MB raw, of which 1/factor is sent over the network."""
     return [
         {
             "epoch": epoch,
@@ -53,7 +53,7 @@ TARGET = 0.97  # after 4 of the epochs; never for 2bit
 
 
 def table(linked: demo.Result) -> tuple[str, dict[str, list[str]]]:
-    """The summary's text, and the cells of each row by type."""
+    """Return the summary's text, and the cells of each row by type."""
     console = Console(width=140, record=True, file=open("/dev/null", "w"))
     console.print(chart.summary(LOCAL, linked, TARGET))
     text = console.export_text()
@@ -99,7 +99,8 @@ def test_five_types_are_shown_by_default(monkeypatch):
 
 
 def test_prediction_is_what_the_links_carry():
-    """17.4 MB a step and worker at 31.25 MB/s take 0.28 s; nothing else of a step does."""
+    """The prediction is what the links carry: 17.4 MB a step and worker at 31.25 MB/s take 0.28 s;
+    nothing else of a step does."""
     count = prediction.elements(2048)
     assert count == sum(prediction.layers(2048)) and 2.1e6 < count < 2.2e6
     records = [{"step": 10, "seconds": 0.5, "pushed_bytes": 40 * count, "pulled_bytes": 40 * count}]

@@ -1,4 +1,4 @@
-"""Names and counts in the documentation exist in the code."""
+"""Names and counts in the documentation that must exist in the code."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ METHODS = {"hipress.powersgd"}
 
 @functools.cache
 def module_path(name: str) -> Path | None:
-    """Returns the file of a module or package, None if there is none."""
+    """Return the file of a module or package, None if there is none."""
     base = SOURCE / name.replace(".", "/")
     return next((p for p in (base / "__init__.py", base.with_suffix(".py")) if p.exists()), None)
 
 
 @functools.cache
 def names_in(module: str) -> dict[str, ast.AST | str]:
-    """Returns what a module defines by name, and dotted names of what it imports."""
+    """Return what a module defines by name, and dotted names of what it imports."""
     found: dict[str, ast.AST | str] = {}
     path = module_path(module)
     for node in ast.walk(ast.parse(path.read_text())):
@@ -51,7 +51,7 @@ def names_in(module: str) -> dict[str, ast.AST | str]:
 
 
 def definition(name: str) -> tuple[str, ast.AST | None] | None:
-    """Returns the module and node of a dotted name; the node of a module is None."""
+    """Return the module and node of a dotted name; the node of a module is None."""
     if module_path(name):
         return name, None
     owner, _, last = name.rpartition(".")
@@ -68,7 +68,7 @@ def definition(name: str) -> tuple[str, ast.AST | None] | None:
 
 
 def members(module: str, node: ast.ClassDef) -> set[str]:
-    """Returns the names of a class's attributes and methods, also of bases in the package."""
+    """Return the names of a class's attributes and methods, also of bases in the package."""
     found = {each.name for each in node.body if isinstance(each, ast.FunctionDef)}
     for each in ast.walk(node):
         if isinstance(each, (ast.Assign, ast.AnnAssign)):
@@ -87,7 +87,7 @@ def members(module: str, node: ast.ClassDef) -> set[str]:
 
 @functools.cache
 def classes() -> dict[str, list[tuple[str, ast.ClassDef]]]:
-    """Returns the package's classes by their names."""
+    """Return the package's classes by their names."""
     found: dict[str, list] = {}
     for package in PACKAGES:
         for path in sorted((SOURCE / package).rglob("*.py")):

@@ -1,4 +1,4 @@
-"""`hipress doctor`: what it reports, and what it calls a problem."""
+"""The `hipress doctor` command: what it reports, and what it classifies as a problem."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The template of a front end trains, and its workers end with the same bits."""
+"""Template of a front end: it trains, and its workers end with the same bits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The harness bounds jobs in time, says what went wrong, and leaves nothing behind."""
+"""Test harness: it bounds jobs in time, reports what went wrong, and leaves nothing behind."""
 
 from __future__ import annotations
 

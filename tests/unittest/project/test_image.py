@@ -1,4 +1,4 @@
-"""The container images are built, and their containers run the jobs of compose.yaml.
+"""Container images: they are built, and their containers run the jobs of compose.yaml.
 
 `make test-image` adds buildah and debootstrap and runs this; it needs root. No container registry
 is used: debootstrap makes the base. `docker compose` itself is not run: the containers are
@@ -35,7 +35,7 @@ SERVICES = yaml.safe_load((ROOT / "compose.yaml").read_text(encoding="utf-8"))["
 
 
 class Builder:
-    """buildah, with images and containers in a folder of its own."""
+    """A buildah command with images and containers in a separate folder."""
 
     def __init__(self, folder: Path) -> None:
         self.command = [
@@ -78,7 +78,7 @@ def package_index(folder: Path) -> list[str]:
         path = Path(word[len("file://") :] if word.startswith("file://") else word)
         if path.is_absolute() and path.exists():
             if word.startswith("file://"):
-                path = path.parent  # the index refers to files beside it
+                path = path.parent  # the index refers to files next to it
             mounts.add(f"{path}:{path}:ro")
     options = [word for mount in sorted(mounts) for word in ("--volume", mount)]
     if "find-links" in settings or "extra-index-url" in settings:
@@ -134,7 +134,7 @@ def builder(tmp_path_factory):
 
 
 class Containers:
-    """Containers of compose.yaml's services, each in a network namespace of its own."""
+    """Containers of compose.yaml's services, each in a separate network namespace."""
 
     def __init__(self, builder: Builder, names: list[str], folder: Path) -> None:
         self._builder, self._names, self._folder = builder, names, folder

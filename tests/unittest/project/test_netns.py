@@ -34,7 +34,8 @@ def test_dilation_is_checked():
 
 
 def carries(network, source, target, size, least, most):
-    """Whether a link's rate is within bounds. A busy machine may measure it wrongly, not often."""
+    """Return whether a link's rate is within bounds. A busy machine may measure it wrongly, not
+    often."""
     return any(least < network.measure(source, target, size) < most for _ in range(5))
 
 

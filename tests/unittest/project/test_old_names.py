@@ -1,4 +1,4 @@
-"""Old names of public modules import the modules of today, and run with `python -m`."""
+"""Old names of public modules, which import the present modules and run with `python -m`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The examples of docs/reference/operators.md run as they are printed."""
+"""Examples of docs/reference/operators.md, run as they are printed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The package's metadata, and the rules of its builds. test_wheel.py installs a wheel."""
+"""Metadata of the package, and the rules of its builds. test_wheel.py installs a wheel."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ URL = "https://example.org/someone/hipress"
 
 @pytest.fixture(scope="module")
 def readme_metadata():
-    """The module packaging/readme_metadata.py, which only builds import."""
+    """Return the module packaging/readme_metadata.py, which only builds import."""
     path = ROOT / "packaging" / "readme_metadata.py"
     spec = importlib.util.spec_from_file_location("readme_metadata", path)
     module = importlib.util.module_from_spec(spec)

@@ -1,4 +1,4 @@
-"""The examples of README.md and of docs/start run as they are printed."""
+"""Examples of README.md and of docs/start, run as they are printed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ START = [text for path, text in PAGES.items() if path.parts[:2] == ("docs", "sta
 
 
 def example(text: str, pages: list[str]) -> str:
-    """The one whole script of the pages that holds a text."""
+    """Return the one whole script of the pages that holds a text."""
     blocks = re.findall(r"```python\n(.*?)```", "".join(pages), re.DOTALL)
     (found,) = [code for code in blocks if text in code and "import" in code]
     return found
@@ -44,7 +44,7 @@ def example_with_named_codec(pages: list[str]) -> str:
 
 
 def said(status: object, out: str, err: str) -> str:
-    """What a process said, for the message of an assertion."""
+    """Return what a process printed, for the message of an assertion."""
     return f"exit status {status}\n--- its output:\n{out}\n--- its errors:\n{err}"
 
 
@@ -124,7 +124,7 @@ def test_pytorch_example_runs_on_two_ranks(tmp_path: Path, script: str, expected
         done = subprocess.run(
             [sys.executable, *command], cwd=tmp_path, capture_output=True, text=True, timeout=150
         )
-    except subprocess.TimeoutExpired as late:  # whose output is bytes, whatever text= is
+    except subprocess.TimeoutExpired as late:  # whose output is bytes, for any text=
         out, err = ((pipe or b"").decode(errors="replace") for pipe in (late.stdout, late.stderr))
         pytest.fail(said(f"not known: it took more than {late.timeout:g} s", out, err))
     printed, errors = (

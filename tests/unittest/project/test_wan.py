@@ -1,4 +1,5 @@
-"""Wide-area networks in user space: delay, rate, loss, order as asked, and nothing left behind."""
+"""Wide-area networks in user space: delay, rate, loss and order as requested, and nothing left
+behind."""
 
 from __future__ import annotations
 
@@ -22,8 +23,8 @@ ASKS = SCRIPTS / "wan" / "ask.py"
 
 
 def asked(network: wan.WideAreaNetwork, packets: int) -> tuple[float, int, int]:
-    """Seconds of a round trip from node 0 to 1, and of so many packets how many arrive, and how
-    many of these after a later one."""
+    """Return the seconds of a round trip from node 0 to 1; of so many packets how many arrive, and
+    how many of these after a later one."""
     answers = network.popen(1, [sys.executable, str(ANSWERS)], stdout=subprocess.PIPE, text=True)
     try:
         assert answers.stdout.readline() == "ready\n"

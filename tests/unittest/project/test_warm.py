@@ -1,4 +1,4 @@
-"""A program that starts warm is what it would be if it had started cold."""
+"""Programs that start warm, which behave as if they had started cold."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PROGRAM = (SCRIPTS / "warm.py").read_text()
 
 
 def run(job, command, warm=True, **env):
-    """Runs a program that can import what lies in the job's folder ``more``."""
+    """Run a program that can import the contents of the job's folder ``more``."""
     more = job.path / "more"
     more.mkdir(exist_ok=True)
     (more / "helper_of_a_test.py").touch()

@@ -1,4 +1,4 @@
-"""The wheel of `make wheel`, installed apart from the source tree, and the sdist."""
+"""The wheel of `make wheel`, installed without the source tree, and the sdist."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.timeout(300), pytest.mark.slow]
 
 
 def run(*command: str | Path, site: Path, timeout: float = 100) -> str:
-    """What a command prints that finds the installed package first."""
+    """Return the output of a command that finds the installed package first."""
     env = {**os.environ, "PYTHONPATH": str(site), "HIPRESS_LIBRARY": ""}
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=timeout, env=env, cwd=site, check=False
@@ -28,14 +28,14 @@ def run(*command: str | Path, site: Path, timeout: float = 100) -> str:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The built wheel."""
+    """Return the built wheel."""
     for module in ("scikit_build_core", "auditwheel"):
         pytest.importorskip(module)
     if not (ROOT / "build" / "CMakeCache.txt").exists() or not (ROOT / ".venv").exists():
         pytest.skip("nothing is built: run make")
     wheels = tmp_path_factory.mktemp("wheels")
     environment = {**os.environ, "WHEELS": str(wheels)}
-    # `timeout` ends what the script has started, too.
+    # `timeout` also ends what the script has started.
     command = ["timeout", "-k", "5", "200", ROOT / "tools" / "setup.sh", "wheel"]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -46,7 +46,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def site(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folder that the wheel is installed in."""
+    """Return the folder that the wheel is installed in."""
     site = tmp_path_factory.mktemp("site")
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index"]
     subprocess.run([*pip, "--target", site, wheel], timeout=60, check=True)
@@ -54,6 +54,10 @@ def site(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_file_of_the_package_is_in_it(site: Path):
+    """The installed wheel contains every file of the package's source tree.
+
+    Cost: The first test of this module builds the wheel with the C++ library, and installs it.
+    """
     source = ROOT / "python"
     files = [
         path.relative_to(source)
@@ -79,7 +83,7 @@ def test_library_needs_only_the_c_library_and_libgcc(site: Path):
     needed = set(re.findall(r"\(NEEDED\).*\[(.+)\]", out))
     system = r"(libc|libm|libpthread|libdl|libgcc_s|ld-linux.*)\.so\.\d"
     assert not [name for name in needed if not re.fullmatch(system, name)], needed
-    # With a visible symbol, another OpenSSL or C++ runtime of the process could replace ours.
+    # With a visible symbol, another OpenSSL or C++ runtime of the process could replace HiPress's.
     out = run("nm", "--dynamic", "--defined-only", "--format=posix", library, site=site)
     names = {line.split()[0] for line in out.splitlines()}
     assert "HipressVersion" in names

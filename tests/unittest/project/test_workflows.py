@@ -1,4 +1,4 @@
-"""The workflows in .github call commands that exist, with no more permissions than they need."""
+"""Workflows in .github: they call commands that exist, with no more permissions than they need."""
 
 from __future__ import annotations
 

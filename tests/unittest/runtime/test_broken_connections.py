@@ -1,5 +1,7 @@
-"""TCP connections between machines that break in the middle of training are resumed, and no step is
-lost; a process that dies there is still named at once."""
+"""Connections between machines that break during training.
+
+TCP connections are resumed, and no step is lost. A process that dies there is still named at once.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ _ESTABLISHED = "01"
 
 
 def sockets(pid: int) -> Iterator[int]:
-    """The descriptors of a process's TCP connections with other machines."""
+    """Return the descriptors of a process's TCP connections with other machines."""
     inodes = set()
     with open(f"/proc/{pid}/net/tcp") as table:
         for line in list(table)[1:]:
@@ -45,8 +47,8 @@ def sockets(pid: int) -> Iterator[int]:
 
 
 def reset_connections(pid: int) -> int:
-    """Makes the kernel forget a process's TCP connections with other machines, as `ss --kill` does
-    where the kernel has it: both ends see a reset. Returns how many there were."""
+    """Reset a process's TCP connections with other machines in the kernel, as `ss --kill` does
+    where the kernel supports it: both ends see a reset. Return how many there were."""
     libc = ctypes.CDLL(None, use_errno=True)
     unspecified = bytes(16)  # a sockaddr of the family AF_UNSPEC dissolves a connection
     count = 0
@@ -65,16 +67,16 @@ def reset_connections(pid: int) -> int:
 
 
 def pids(network: netns.ShapedNetwork, node: int) -> list[int]:
-    """The processes on a node."""
+    """Return the processes on a node."""
     command = ["ip", "netns", "pids", network.namespace(node)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
     return [int(pid) for pid in done.stdout.split()]
 
 
 def train(env: dict[str, str], breaks: bool, steps: int) -> list[str]:
-    """Two workers and a server train, each on a machine of its own.
+    """Train with two workers and a server, each on a separate machine.
 
-    Returns the last line of each worker, a digest of all its sums.
+    Return the last line of each worker, a digest of all its sums.
     """
     with (
         netns.ShapedNetwork(3, rate=None) as network,
@@ -98,7 +100,7 @@ def train(env: dict[str, str], breaks: bool, steps: int) -> list[str]:
                         broken += reset_connections(pid)
                     except (FileNotFoundError, ProcessLookupError):  # it has ended
                         pass
-                # The last steps are made in peace.
+                # The last steps are undisturbed.
                 if "digest" in job.output("worker 0"):
                     break
         results = job.wait(120)
@@ -115,7 +117,7 @@ def train(env: dict[str, str], breaks: bool, steps: int) -> list[str]:
 
 @cache
 def undisturbed() -> list[str]:
-    """The digests of a job whose connections do not break."""
+    """Return the digests of a job whose connections do not break."""
     digests = train({}, breaks=False, steps=200)
     assert digests[0] == digests[1] != ""
     return digests

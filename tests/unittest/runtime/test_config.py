@@ -1,4 +1,5 @@
-"""hipress.CompressionConfig: one description of a compression, behind every front end."""
+"""Configuration class hipress.CompressionConfig: one description of a compression, for every front
+end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A profile, timeline or dump with any one value damaged is refused in a sentence, or is read."""
+"""Damaged JSON: a profile, timeline or dump with any one value damaged is read, or refused with a
+message."""
 
 from __future__ import annotations
 
@@ -107,7 +108,7 @@ DAMAGE = [None, "x", [], {}, -1, 1e400, float("nan"), [[1]], True]
 
 
 def leaves(values, path=()):
-    """The path of every value inside a JSON object, containers included."""
+    """Return the path of every value inside a JSON object, containers included."""
     if path:
         yield path
     items = values.items() if isinstance(values, dict) else enumerate(values)
@@ -119,7 +120,7 @@ def leaves(values, path=()):
 
 
 def damaged(values):
-    """Copies of ``values``, each with one value lost or replaced."""
+    """Yield copies of ``values``, each with one value lost or replaced."""
     for path in leaves(values):
         for damage in [*DAMAGE, leaves]:
             copied = copy.deepcopy(values)

@@ -1,4 +1,4 @@
-"""Deaths, strangers, bad input: never a hang, always one sentence that names the cause."""
+"""Deaths, strangers, bad input: no hang, and always one sentence that names the cause."""
 
 import random
 import re
@@ -56,14 +56,15 @@ def test_a_worker_that_has_left_initialises_no_key_and_is_named(servers, late):
         said = re.search("error: (.*) after ([0-9]+)", outputs[rank])
         assert said, outputs
         expected = r"worker 1 has left the job and will not initialise key 'bias'"
-        if rank == 2:  # unless worker 0 has ended, too, when this one asks
+        if rank == 2:  # worker 0 may have ended before this request
             expected += "|worker 0 has left the job.*"
         assert re.fullmatch(expected, said[1]), outputs
         assert int(said[2]) < 10
 
 
 def test_all_that_was_under_way_has_ended_when_a_node_has_left():
-    """A callback after that could meet an interpreter that is ending, and crash the process."""
+    """All operations in progress have ended when a node has left. A later callback could meet an
+    interpreter that is ending, and crash the process."""
     script = SCRIPTS / "failures" / "operations_under_way.py"
     with Cluster(script, workers=2, servers=1, server_command=SERVER) as cluster:
         for rank in range(2):
@@ -179,7 +180,7 @@ BASE = {
         ({"DMLC_NUM_WORKER": "0"}, "DMLC_NUM_WORKER"),
         ({"DMLC_PS_ROOT_PORT": "99999"}, "DMLC_PS_ROOT_PORT"),
         ({"DMLC_INTERFACE": "nic7"}, "nic7"),
-        ({}, "scheduler"),  # nobody listens there
+        ({}, "scheduler"),  # no process listens there
         ({"DMLC_ROLE": "scheduler", "DMLC_PS_ROOT_PORT": "{taken}"}, "in use"),
     ],
     ids=lambda value: "-".join(value) if isinstance(value, dict) else None,

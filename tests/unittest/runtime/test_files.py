@@ -1,4 +1,5 @@
-"""Saved files are never half written: a full disk, a killed process and a crash leave the old."""
+"""Saved files, which are never half written: a full disk, a killed process and a crash leave the
+old file."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ OLD = "old content\n"
 
 
 def limited(code: str, size: int, *arguments: str) -> subprocess.CompletedProcess:
-    """Runs code whose files cannot grow beyond ``size`` bytes: the disk is full for them."""
+    """Run code whose files cannot grow beyond ``size`` bytes: the disk is full for them."""
 
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
@@ -136,7 +137,8 @@ def test_a_killed_process_leaves_the_old_file(tmp_path, monkeypatch):
 
 
 def test_content_is_on_the_disk_before_it_has_the_name(tmp_path, monkeypatch):
-    """After a power cut a name without its content would be worse than the old file."""
+    """Content is on the disk before it has the name: after a power cut a name without its content
+    would be worse than the old file."""
     order = []
     monkeypatch.setattr(
         os, "fsync", lambda handle: order.append(os.readlink(f"/proc/self/fd/{handle}"))

@@ -1,6 +1,7 @@
-"""Forked children of a worker end by themselves, and do not affect its job, in every front end.
+"""Forked children of a worker, which end by themselves and do not affect its job, in every front
+end.
 
-Worker 1 has an operation under way when it forks. Worker 0 takes part in it afterwards.
+Worker 1 has an operation in progress when it forks. Worker 0 takes part in it afterwards.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Small gradients in shared messages: the same bits as alone, and nobody waits for the others."""
+"""Small gradients in shared messages: the same bits as alone, and no worker waits for another."""
 
 from __future__ import annotations
 

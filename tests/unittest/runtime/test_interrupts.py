@@ -1,4 +1,4 @@
-"""Ctrl-C ends a process within half a second, whatever it waits for, and its peers report it."""
+"""Ctrl-C, which ends a process within half a second, whatever it waits for; its peers report it."""
 
 from __future__ import annotations
 
@@ -87,8 +87,8 @@ def jobs():
 
 @pytest.fixture(scope="module")
 def interrupted():
-    """Return the results of the processes that waited, the time of Ctrl-C, the seconds until each
-    process ended, and the output of the process with their peers."""
+    """Interrupt processes that wait. Return their results, the time of Ctrl-C, the seconds until
+    each process ended, and the output of the process with their peers."""
     with jobs() as (processes, peers, start):
         for wait in WAITS:
             start(wait)
@@ -223,7 +223,8 @@ def test_second_node_keeps_warnings_of_the_wakeup_descriptor_off(monkeypatch):
 
 
 def test_node_is_not_freed_while_it_is_interrupted(monkeypatch):
-    """free() on the main thread waits for interrupt() on another."""
+    """A node is not freed while it is interrupted: free() on the main thread waits for interrupt()
+    on another."""
     node = Member.__new__(Member)
     node._handle, node._freeing = c_void_p(1), threading.Lock()
     node._end = SimpleNamespace(left=False, forked=False)

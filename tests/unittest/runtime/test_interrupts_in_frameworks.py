@@ -1,4 +1,4 @@
-"""Ctrl-C ends a process that waits for gradients in native code of PyTorch, MXNet or TensorFlow."""
+"""Ctrl-C in a process that waits for gradients in native code of PyTorch, MXNet or TensorFlow."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ TENSORFLOW = SCRIPTS / "interrupts" / "tensorflow_function.py"
 def check(job: Processes, waiting: str, other: str, end: float = 3 * BUSY) -> None:
     """Interrupt a process that waits, and check the errors.
 
-    :param end: seconds that the end of the process takes, after KeyboardInterrupt
+    Args:
+        end: Seconds until the process ends, after KeyboardInterrupt.
     """
     job.wait_for(waiting, "waits", 90)
     time.sleep(0.5)

@@ -1,4 +1,4 @@
-"""The transport over wide-area networks: sums are right, and bulk data leaves heartbeats alone."""
+"""Transport over wide-area networks: sums are right, and bulk data does not delay heartbeats."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SUMS = SCRIPTS / "long_links.py"
 
 
 def sums(description: str, size: int, steps: int, **env: str) -> list[str]:
-    """Two workers, each on a node of its own, sum an array, over TLS."""
+    """Sum an array over TLS with two workers, each on a separate node."""
     with wan.WideAreaNetwork(2, description) as network:
         results = run_cluster(
             SUMS,

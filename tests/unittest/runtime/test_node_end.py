@@ -1,4 +1,4 @@
-"""How a script of hipress.runtime.node ends says how its node leaves the job."""
+"""End of a script of hipress.runtime.node, which says how its node leaves the job."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SERVER = (sys.executable, "-c", "from hipress.runtime.node import Node; Node().s
 WORKER = SCRIPTS / "node_end" / "worker.py"
 PEACE, FAILURE = "worker 1 left in peace", "failure: worker 1"
 ENDS = {
-    # how worker 1 ends: (how worker 0 sees it, exit status of worker 1)
+    # how worker 1 ends: (what worker 0 observes, exit status of worker 1)
     "end of the script": (PEACE, 0),
     "stop": (PEACE, 0),
     "leave, exit": (PEACE, 0),
@@ -45,7 +45,8 @@ BLOCKS = {
 
 
 def run(end: str) -> dict[str, Result]:
-    """Results of a job whose worker 1 ends in this way. Without servers the two are linked."""
+    """Return results of a job whose worker 1 ends in this way. Without servers the two are
+    linked."""
     with Cluster(WORKER, workers=2, servers=0, server_command=SERVER, args=[end]) as cluster:
         return {result.name: result for result in cluster.wait(120)}
 
@@ -72,14 +73,16 @@ def test_the_end_of_a_with_block(block):
 
 
 def test_what_is_pushed_last_arrives():
-    """The node waits, when it leaves, for a push that the script has not waited for."""
+    """The last push arrives: the node waits, when it leaves, for a push that the script has not
+    waited for."""
     results = run("last push")
     assert PEACE in results["worker 0"].output, results
 
 
 @pytest.mark.parametrize("package", ["mxnet_hipress", "hipress.tensorflow"])
 def test_a_server_that_fails_ends_when_the_others_have_the_news(package):
-    """abort() waits for that; an exit alone would reset connections over what is still unread."""
+    """A server that fails ends when other nodes have received its message. abort() waits for that;
+    an exit alone would reset connections with unread data."""
     if package == "mxnet_hipress":
         pytest.importorskip("mxnet")
     script = SCRIPTS / "node_end" / "failing_server.py"

@@ -1,4 +1,5 @@
-"""The package unpickles no data that another process may have written, with named exceptions."""
+"""Unpickling: only named exceptions in the package unpickle data that another process may have
+written."""
 
 import ast
 from pathlib import Path
@@ -18,7 +19,7 @@ OBJECT_COLLECTIVES = {
 }
 ALLOWED = {
     # MXNet's optimizers are pickles. Servers take them from workers over connections that are
-    # authenticated by the job's secret; docs/guides/security.md says so.
+    # authenticated by the job's secret; see docs/guides/security.md.
     "python/mxnet_hipress/server.py": 1,
     # The same applies to the workers of an elastic job, and to the user's own files.
     "python/hipress/elastic/training/arrays.py": 1,

@@ -1,4 +1,4 @@
-"""HiPress sends no plaintext that other machines on the network could read."""
+"""Bytes on the network: HiPress sends no plaintext that other machines could read."""
 
 from __future__ import annotations
 
@@ -65,7 +65,8 @@ def start(kind: str, network: ShapedNetwork, tls: str) -> Processes:
 def test_hipress_sends_no_plaintext_between_machines(
     kind: str, marks: list[bytes], tls: str
 ) -> None:
-    """Without TLS the same bytes are found, or this test would prove nothing."""
+    """HiPress sends no plaintext between machines. Without TLS the same bytes are found, or this
+    test would prove nothing."""
     with contextlib.ExitStack() as stack:
         network = stack.enter_context(ShapedNetwork(2, rate=None))
         capture = stack.enter_context(Capture(network))

@@ -1,4 +1,4 @@
-"""Programs that tests run as processes of their own, in a folder for each test file.
+"""Programs that tests run as separate processes, in a folder for each test file.
 
 A test passes parameters as arguments or environment variables. Programs of one folder share code in
 its ``common.py``. The folder of the tests is on the path of these processes (``conftest.py``), so

@@ -10,7 +10,7 @@ import hipress.torch
 from hipress.autotune.measurement import Measurement
 from hipress.torch.autotune import frontend, synchronizer
 
-# Uncompressed, without a trial: then all that is on its way is Gloo's.
+# Uncompressed, without a trial: then all data in transit is Gloo's.
 frontend.GroupFrontend.measure = lambda self, methods: [
     Measurement(float(i > 0), self.elements) for i, _ in enumerate(methods)
 ]

@@ -1,4 +1,5 @@
-"""Graphs: right for any number of nodes and partitions, and equal to plain sums in NumPy."""
+"""Graphs of topologies: right for any number of nodes and partitions, and equal to plain sums in
+NumPy."""
 
 import dataclasses
 

@@ -29,7 +29,7 @@ JOB = SCRIPTS / "new_topology" / "job.py"
 
 @pytest.fixture
 def environment(tmp_path):
-    """Variables with which every Python that starts knows the new topology."""
+    """Return variables with which every new Python process registers the new topology."""
     shutil.copy(NEW, tmp_path / "sitecustomize.py")
     path = os.pathsep.join([str(tmp_path), str(ROOT / "python")])
     return base_environment({"PYTHONPATH": path})
@@ -103,7 +103,8 @@ def test_every_command_names_it(environment, tmp_path):
 
 
 def test_an_unknown_name_is_one_sentence_that_lists_all():
-    """Here where there is no job yet; tests of stores and commands have theirs."""
+    """An unknown name gives one message that lists all names. This test covers calls before a job
+    exists; stores and commands have separate tests."""
     from hipress import CompressionConfig
 
     sentence = f"there is no topology 'mesh'; there are {', '.join(topologies.names())}"

@@ -151,12 +151,13 @@ def test_a_worker_that_leaves_early_is_named_by_all(topology):
     outputs = wait_in_vain("leave", 4, topology, {})
     assert "error" not in outputs[1]
     for rank in (0, 2, 3):
-        # One sees it and tells the others; its own end must not be what they name.
+        # One worker detects it and informs the other workers; its own end must not be what they
+        # name.
         assert "worker 1 left the job while iteration 4 of key 'weight'" in outputs[rank], outputs
 
 
-# In the ring worker 1 hears from its neighbour, so it knows that it is late; colocated, only others
-# know.
+# In the ring worker 1 receives from its neighbor, so it knows that it is late; colocated, only
+# other workers know.
 @pytest.mark.slow
 @pytest.mark.parametrize("topology", ["ring", "colocated"])
 def test_a_worker_that_stops_pushing_is_named_by_all(topology):
@@ -166,7 +167,7 @@ def test_a_worker_that_stops_pushing_is_named_by_all(topology):
 
 
 def test_who_leaves_in_peace_has_done_its_part_for_the_others():
-    # Nobody pulls the last iteration but worker 0, and it does so late.
+    # Only worker 0 pulls the last iteration, and it does so late.
     run(
         SCRIPTS / "store" / "last_pull.py",
         4,

@@ -1,4 +1,5 @@
-"""Every topology: proved symbolically, run in NumPy with every codec, clear about bad wishes."""
+"""Every topology: proved symbolically, run in NumPy with every codec, with clear errors for bad
+arguments."""
 
 import numpy as np
 import pytest
@@ -39,7 +40,7 @@ def test_serverless_topologies_have_workers_only(topology):
 
 
 def bytes_sent(graph, direction):
-    """Per worker: elements that it sends (or receives), as a share of the gradient."""
+    """Return the elements that each worker sends (or receives), as a share of the gradient."""
     return {
         node.rank: sum(graph.partitions[t.partition].count for t in tasks if t.op == direction)
         / graph.n
@@ -48,7 +49,7 @@ def bytes_sent(graph, direction):
 
 
 def steps(graph):
-    """The longest chain of messages."""
+    """Return the longest chain of messages."""
     arrival = {}
     left = dict(graph.tasks)
     times = {node: [] for node in graph.tasks}
@@ -161,7 +162,7 @@ def test_what_compression_leaves_out_comes_later(topology):
     nothing = dict.fromkeys(given, np.zeros(n, np.float32))
     for iteration in range(40):
         total += run.step(given if iteration == 0 else nothing)[worker(0)]
-    # What is left is below the thresholds of the encodes on the way: 0.25 times their summands.
+    # The rest is below the thresholds of the encodes along the path: 0.25 times their summands.
     at_most = 0.25 * sum(
         t.num_summands
         for tasks in graph.tasks.values()

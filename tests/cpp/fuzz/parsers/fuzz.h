@@ -1,6 +1,6 @@
-// What a fuzz target is: bytes that a peer, or a file, may bring, given to whoever reads them first.
+// Interface of a fuzz target: a parser that receives arbitrary bytes from a peer or a file.
 //
-// With clang (`make fuzz`) a target becomes a libFuzzer program; elsewhere replay.cc runs it on its
+// With clang (`make fuzz`) a target becomes a libFuzzer program. Elsewhere replay.cc runs it on its
 // seeds and on variants of them, in every `ctest`.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 #include "common/buffer.h"
 
-/// One input. Whatever it is, it may be refused by an exception of ours; nothing else may happen.
+/// One input. The target may refuse it with a HiPress exception; nothing else may happen.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 /// Well-formed inputs, from which others are made.
 std::vector<std::string> Seeds();

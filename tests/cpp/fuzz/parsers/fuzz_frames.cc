@@ -1,4 +1,4 @@
-// What the other end of a stream that can be resumed may say, over one lane, before and after a resumption.
+// Messages of the other end of a resumable stream, over one lane, before and after a resumption.
 #include <algorithm>
 
 #include "fuzz.h"

@@ -1,4 +1,4 @@
-// What a listener may say to a caller, before and instead of what it should.
+// Messages of a listener to a caller, before the expected ones and instead of them.
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -27,7 +27,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   try {
     CallerHandshake(ends[0], "a secret of the job", Worker(0), Server(0), false,
                     std::chrono::steady_clock::now() + std::chrono::milliseconds(200));
-    std::abort();  // nobody guesses the listener's proof
+    std::abort();  // the listener's proof cannot be guessed
   } catch (const Error&) {
   }
   close(ends[0]);

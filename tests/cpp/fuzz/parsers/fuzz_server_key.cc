@@ -1,5 +1,5 @@
-// Everything that a member can send to a server about a key: its initialisation, gradients, alone and
-// fused with others, and requests for its value; with and without an optimizer.
+// Messages of a worker to a server about a key: its initialization, gradients, alone and fused with
+// others, and requests for its value; with and without an optimizer.
 #include <climits>
 #include <future>
 

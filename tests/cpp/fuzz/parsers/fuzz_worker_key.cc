@@ -86,7 +86,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       switch (static_cast<MessageKind>(uint16_t(header.kind) % 32)) {
         case MessageKind::kData: {
           const Buffer place = flow->OnHeader(from, header);
-          if (place) {  // as the transport does: it writes where it was told
+          if (place) {  // as the transport does: it writes to the given memory
             if (message.payload.size > 0) {
               std::memcpy(place.data, message.payload.data, message.payload.size);
             }

@@ -51,7 +51,7 @@ def test_ends_of_operations_reach_whoever_waits_one_by_one_or_together():
 
 
 def run(script: Path, **options):
-    """Runs a script on every worker and checks that all reach the end."""
+    """Run a script on every worker and check that all reach the end."""
     options.setdefault("server_command", SERVER)
     results = run_cluster(script, **options)
     outputs = worker_outputs(results)
@@ -94,7 +94,7 @@ def test_every_codec_equals_the_numpy_reference(params):
 
 def test_compression_can_change_in_mid_training_and_nothing_is_lost():
     # Workers switch at different iterations, so servers merge payloads of different codecs. In the
-    # end, uncompressed, everything that residuals held back has arrived.
+    # end, uncompressed, all residuals have arrived.
     run(
         SCRIPTS / "store" / "change_compression.py",
         workers=3,
@@ -140,7 +140,7 @@ def test_a_run_repeated_gives_the_same_bits():
 
 
 def test_a_push_is_over_when_its_memory_is_free_not_when_others_have_pushed():
-    # Large and uncompressed: what lies on the same host is shared, not sent.
+    # Large and uncompressed data on the same host is shared, not sent.
     worker_outputs(
         run_cluster(
             SCRIPTS / "store" / "late_push.py",
@@ -150,7 +150,8 @@ def test_a_push_is_over_when_its_memory_is_free_not_when_others_have_pushed():
 
 
 def test_a_worker_that_leaves_has_sent_what_it_pushed():
-    """Nobody has pulled it, and a push waits for the one before."""
+    """A worker that leaves has sent what it pushed, although no worker has pulled it and a push
+    waits for the one before."""
     run(
         SCRIPTS / "store" / "leaves_early.py",
         server_command=OPTIMIZER,

@@ -1,4 +1,4 @@
-"""Sums of the store with the codec lossless: the bits of uncompressed ones, in fewer bytes."""
+"""Sums of the store with the codec lossless: the bits of uncompressed sums, in fewer bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DiLoCo under MXNet: every worker has the weights of a reference in NumPy, round after round."""
+"""DiLoCo with MXNet: every worker has the weights of a reference in NumPy after each outer step."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def run(
 
 
 def same(outputs: list[str], count: int) -> None:
-    """Checks that all workers printed the same digests."""
+    """Check that all workers printed the same digests."""
     found = [re.findall(r"^digest (\w+)", output, re.MULTILINE) for output in outputs]
     assert len(found[0]) == count and all(each == found[0] for each in found), outputs
 

@@ -1,8 +1,8 @@
-"""What MXNet's own nightly distributed tests try, on MXNet's store and ours, with the same bits.
+"""MXNet's own nightly distributed tests, on MXNet's store and on HiPress's, with the same bits.
 
-The scripts of mxnet_dist/ know nothing of HiPress. Each runs in a job on the stock wheel, then,
-unchanged and under the same names, on ours: what it expects must hold in both, and what its workers
-pull must be the same in both.
+The scripts of mxnet_dist/ do not use HiPress. Each runs in a job on the stock wheel, then,
+unmodified and under the same names, on HiPress's. Its expectations must hold in both, and its
+workers must pull the same values in both.
 """
 
 import sys
@@ -26,9 +26,10 @@ FILLED = {"GLIBC_TUNABLES": "glibc.malloc.tcache_count=0:glibc.malloc.perturb=25
 
 
 def run_job(folder, script, *args, workers=3, servers=2, seconds=120, **options):
-    """Runs a script in a job of STOCK or OURS.
+    """Run a script in a job of STOCK or OURS.
 
-    :return: what its workers kept, by rank
+    Returns:
+        The results that its workers kept, by rank.
     """
     folder.mkdir()
     run_cluster(
@@ -44,16 +45,17 @@ def run_job(folder, script, *args, workers=3, servers=2, seconds=120, **options)
 
 
 def run_both(folder, script, *args, **shape):
-    """run_job's results of a job on MXNet's store, and of one on ours."""
+    """Return run_job's results of a job on MXNet's store, and of one on HiPress's."""
     stock = run_job(folder / "stock", script, *args, **shape, **STOCK)
     return stock, run_job(folder / "ours", script, *args, **shape, **OURS)
 
 
 def assert_same(stock, ours, at_least, tolerance=0.0):
-    """Ours is what stock's is, in values, dtypes and shapes.
+    """Check that HiPress's results equal MXNet's in values, dtypes and shapes.
 
-    :param at_least: so many results there are, at least
-    :param tolerance: relative and absolute, where another order of a sum may show
+    Args:
+        at_least: Minimum number of results.
+        tolerance: Relative and absolute tolerance, where another order of a sum may show.
     """
     for rank, (theirs, mine) in enumerate(zip(stock, ours)):
         assert set(theirs) == set(mine) and len(mine) >= at_least, (rank, len(mine))
@@ -70,7 +72,7 @@ def assert_same(stock, ours, at_least, tolerance=0.0):
 @pytest.mark.parametrize("store", ["dist_sync", "dist_device_sync"])
 def test_dense_keys(tmp_path, store):
     stock, ours = run_both(tmp_path, "dense.py", "--store", store)
-    # Without multi_precision, too, ours keep float16 weights in float32; for MXNet's see FILLED.
+    # HiPress keeps float16 weights in float32 also without multi_precision; for MXNet's see FILLED.
     assert all((kept["lost in float16"] == 1 + 3 * 2**-9).all() for kept in ours)
     assert_same(stock, ours, at_least=200)
 

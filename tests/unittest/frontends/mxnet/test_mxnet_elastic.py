@@ -1,4 +1,4 @@
-"""Elastic training under MXNet: workers die and join, and every step has the reference's bits."""
+"""Elastic training with MXNet: workers die and join, and every step has the reference's bits."""
 
 import json
 import subprocess
@@ -20,7 +20,7 @@ REFERENCE = SCRIPTS / "mxnet_elastic" / "reference.py"
 
 @pytest.fixture
 def job():
-    """Starts a job of the program above, of three workers."""
+    """Start a job of the program above, of three workers."""
     jobs = []
 
     def start(compression, **options):
@@ -34,12 +34,12 @@ def job():
 
 
 def events(job, kind):
-    """What all slots have written of this kind."""
+    """Return what all slots have written of this kind."""
     return [event for slot in range(3) for event in job.journal(slot) if event["event"] == kind]
 
 
 def digests_of(job):
-    """The digest after each step, which all that made it had."""
+    """Return the digest after each step, which is the same on all that made it."""
     found = {}
     for event in events(job, "step"):
         found.setdefault(event["step"], set()).add(event["digest"])
@@ -49,7 +49,8 @@ def digests_of(job):
 
 @pytest.mark.slow
 def test_every_step_has_the_bits_of_a_reference(job):
-    """After a death and a join, every step of an elastic MXNet job has the bits of a reference.
+    """Every step of an elastic MXNet job has the bits of a reference, also after a death and a
+    join.
 
     Cost: Three processes train, one starts again twice, and one process computes the
     reference.
@@ -71,7 +72,7 @@ def test_every_step_has_the_bits_of_a_reference(job):
         (kept,) = {running.output(name).splitlines()[-1] for name in names}
         assert kept.startswith(f"step {running.step(0) - 1} ")
         found = digests_of(running)
-        for event in events(running, "step"):  # the schedule goes on for who joins, too
+        for event in events(running, "step"):  # the schedule continues also for new workers
             assert event["updates"] == event["step"]
             assert event["rate"] == pytest.approx(0.05 * 0.9 ** ((event["step"] - 1) // 5))
         began = {}
@@ -95,7 +96,8 @@ def test_every_step_has_the_bits_of_a_reference(job):
 
 
 def test_rank_0_dies_and_then_there_is_one(job):
-    """With another codec, which has states of other kinds, on a ring."""
+    """Rank 0 dies and one worker remains, with another codec, which has states of other kinds, on a
+    ring."""
     compression = {"type": "dgc", "ratio": 0.05, "min_size": 256, "topology": "ring"}
     with job(compression, min_workers=1) as running:
         wait_until(lambda: running.step(1) >= 16, 120, "slot 2 to have died by itself")

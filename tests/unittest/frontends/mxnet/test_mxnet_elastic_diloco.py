@@ -1,4 +1,4 @@
-"""DiLoCo in elastic jobs of MXNet's: workers that die or join cost the others no step."""
+"""DiLoCo in elastic MXNet jobs: workers that die or join cost the remaining ones no step."""
 
 import json
 import os
@@ -42,7 +42,7 @@ SGD = {"outer_optimizer": "sgd", "outer_optimizer_params": {"learning_rate": 1.0
 
 @pytest.fixture
 def job():
-    """Starts a job of the program above."""
+    """Start a job of the program above."""
     jobs = []
 
     def start(workers, steps, faults=None, compression="none", outer=None, **options):
@@ -61,7 +61,7 @@ def job():
 
 
 def alone(tmp_path, rounds, steps):
-    """The digests after rounds that these workers make."""
+    """Return the digests after outer steps that these workers make."""
     ended = subprocess.run(
         [sys.executable, str(ALONE), json.dumps([rounds, steps])],
         timeout=120,
@@ -115,7 +115,8 @@ def test_undisturbed_rounds_have_the_bits_of_a_diloco_trainer(job, more, rounds)
 
 @pytest.mark.slow
 def test_what_the_others_trained_is_all_that_counts(job, tmp_path):
-    """One dies in a round, one as all synchronise."""
+    """The survivors' training is all that counts: one worker dies in an outer step, one as all
+    synchronize."""
     steps = 5 * H + 2
     with job(4, steps, {1: H + 2, 3: ("die", 4)}) as running:
         digests = end(running, (0, 2))
@@ -129,8 +130,8 @@ def test_what_the_others_trained_is_all_that_counts(job, tmp_path):
 
 @pytest.mark.slow
 def test_residuals_are_those_of_before(job):
-    """Whether the others had begun to send when a worker died does not matter. A NaN takes the
-    weights of all back, and leaves residuals as they were."""
+    """Residuals are those from before a failed outer step, whether or not workers had begun to send
+    when one died. A NaN rolls back all weights and leaves the residuals unmodified."""
     early = {0: ("wait", 3), 1: 2 * H + 2, 2: ("wait", 3)}
     found = []
     for faults in (early, {1: ("die", 3)}):
@@ -153,7 +154,8 @@ def test_a_joiner_and_a_silent_one_contribute_from_the_next_round_on(job, tmp_pa
         first = running.processes[running.present(1)]
 
         def trained(slot, least, workers):
-            """Whether a process has been in so many rounds of so many workers, but the first."""
+            """Return whether a process has been in so many outer steps of so many workers, except
+            the first."""
             found = [e for e in events(running, "round", [slot]) if e["pid"] != first.pid]
             return len([e for e in found[1:] if e["trained"] == workers]) >= least
 
@@ -172,7 +174,8 @@ def test_a_joiner_and_a_silent_one_contribute_from_the_next_round_on(job, tmp_pa
 
 @pytest.mark.slow
 def test_who_joins_when_a_synchronisation_has_failed_has_no_part_in_it(job, tmp_path):
-    """As two workers are the least, the other one waits for it with the steps that it has made."""
+    """A worker that joins after a failed synchronization has no part in it. As the minimum is two
+    workers, the other one waits for it with the steps that it has made."""
     steps = 4 * H
     with job(2, steps, {1: H + 2}) as running:
         first = running.processes[running.present(1)]

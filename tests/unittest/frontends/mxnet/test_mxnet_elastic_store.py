@@ -1,4 +1,4 @@
-"""MXNet's stores in an elastic job: scripts that know nothing of it survive their workers' ends."""
+"""MXNet's stores in an elastic job: unmodified scripts survive their workers' ends."""
 
 import json
 import sys
@@ -14,13 +14,13 @@ from scripts import SCRIPTS
 
 pytest.importorskip("mxnet_hipress")
 
-#: Prints its state after each step. Slot 2's first process dies in its tenth; the others end when
-#: its second one has taken part for 8 steps. That one would go on for longer.
+#: Prints its state after each step. Slot 2's first process dies in its tenth; the other workers
+#: end when its second one has taken part for 8 steps. That one would continue for longer.
 PROGRAM = SCRIPTS / "mxnet_elastic_store" / "worker.py"
 
 
 def states_of(job, name):
-    """What a process has printed, step by step."""
+    """Return what a process has printed, step by step."""
     lines = job.output(name).splitlines()
     return [json.loads(line) for line in lines if line.startswith("{")]
 
@@ -41,7 +41,7 @@ def test_a_script_goes_on_without_a_worker_and_with_its_successor():
     late = printed["worker 2 again 1"]
     end = printed["worker 0"][-1]
     assert "training is over, as another" in of_late
-    # The job was over for it before its script was: it has the weights that the others ended with.
+    # The job ended for it before its script did: it has the final weights of the other workers.
     assert late[-1]["steps"] == late[-2]["steps"] == end["steps"]
     assert [late[-1][key] for key in "ab"] == [end[key] for key in "ab"]
 

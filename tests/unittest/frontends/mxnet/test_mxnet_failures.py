@@ -1,4 +1,4 @@
-"""What MXNet users see when something breaks: an MXNetError that names the culprit, and an end."""
+"""Failures as MXNet users see them: an MXNetError that names the culprit, and an end."""
 
 import ctypes
 import signal
@@ -145,7 +145,8 @@ def test_a_failure_that_nobody_waited_for_shows_in_the_exit_status():
 
 
 def test_operations_that_fail_at_once():
-    """As all do when a process dies: MXNet's list of exceptions has no lock."""
+    """Operations can fail at the same time, as all do when a process dies: MXNet's list of
+    exceptions has no lock."""
 
     def program():
         import threading
@@ -241,7 +242,8 @@ def test_a_mistyped_store_is_an_error_and_no_wait():
 
 
 def test_what_the_node_waits_for_fails_as_mxnets_users_expect():
-    """As where plan "auto" measures, in the middle of a script that catches MXNetError."""
+    """Errors of the node's waits are MXNetErrors, also where plan "auto" measures inside a script
+    that catches MXNetError."""
     import mxnet as mx
     import numpy as np
 

@@ -1,4 +1,4 @@
-"""Many keys of MXNet's store, called in whatever order: what is kept for company is never lost."""
+"""Many keys of MXNet's store, called in any order: a key that waits for others is never lost."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_arrays_of_another_kind_are_converted_or_refused():
                     assert words in str(error) and "'w'" in str(error), error
                 else:
                     raise AssertionError(words)
-        kv.push("w", flat)  # and nothing of that is in the way
+        kv.push("w", flat)  # and none of that is an obstacle
         kv.pull("w", out)
         assert (out.asnumpy() == 4).all()
         print("all kinds right")

@@ -1,4 +1,4 @@
-"""The MXNet face on real jobs: values, arguments, optimizers. Programs run on every worker."""
+"""The MXNet front end on real jobs: values, arguments, optimizers. Programs run on every worker."""
 
 import sys
 
@@ -163,7 +163,8 @@ def test_wrong_arguments_are_one_sentence():
 
 @pytest.mark.slow
 def test_operations_of_a_key_keep_their_order():
-    """Arrays become ready in any order, and arrays of a convolution lie in private layouts."""
+    """Operations of a key keep their order, although arrays become ready in any order, and arrays
+    of a convolution have private layouts."""
 
     def program():
         import mxnet as mx

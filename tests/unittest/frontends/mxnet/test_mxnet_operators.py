@@ -101,7 +101,7 @@ def test_a_symbol_with_states_of_unknown_shape_is_refused():
 
 
 class Codec(mx.gluon.HybridBlock):
-    """Sends its input through onebit, with the error feedback in parameters."""
+    """Block that sends its input through onebit, with the error feedback in parameters."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -192,7 +192,8 @@ def test_a_loaded_algorithm_is_an_operator(tmp_path):
 
 @pytest.mark.slow
 def test_without_the_built_library_it_is_compiled_on_first_use(tmp_path):
-    """As from a wheel, which is built where MXNet is not."""
+    """Operators are compiled on first use without the built library, as from a wheel, which is
+    built where MXNet is not installed."""
     shutil.copy(library.library_path(), tmp_path / "libhipress.so")
     script = SCRIPTS / "mxnet_operators.py"
     env = {

@@ -1,4 +1,5 @@
-"""Optimizers on servers and elsewhere: their states in files, their rates, NumPy's arrays."""
+"""Optimizers on servers and elsewhere: their states in files, their learning rates, NumPy's
+arrays."""
 
 import sys
 
@@ -17,7 +18,7 @@ ELASTIC = ["-n", "1", "--elastic", "--max-restarts", "0"]
 
 
 def launch(where, script, *args):
-    """Runs a script, without a change of its stores' names."""
+    """Run a script, without a change of its stores' names."""
     done = run(["--hipress", *where, sys.executable, str(script), *args])
     assert done.process.returncode == 0, done.err
     return done.out
@@ -62,7 +63,7 @@ def test_servers_states_are_resumed_with_numpys_arrays(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_servers_heed_another_learning_rate():
-    """From the third of four steps on it is 0."""
+    """Servers follow another learning rate: from the third of four steps on it is 0."""
     script = SCRIPTS / "mxnet_resume" / "learning_rate.py"
     launch(["-n", "2", "-s", "2"], script)
 
@@ -87,7 +88,7 @@ def test_states_are_those_after_the_last_push_also_if_nothing_is_pulled_after_it
 
 @pytest.mark.slow
 def test_a_process_may_fork_while_gradients_travel():
-    """MXNet waits before that for what is under way."""
+    """A process may fork while gradients travel: MXNet first waits for operations in progress."""
     script = SCRIPTS / "mxnet_resume" / "fork.py"
     launch(["-n", "2", "-s", "1", "--timeout", "60"], script)
 
@@ -95,7 +96,8 @@ def test_a_process_may_fork_while_gradients_travel():
 @pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("kind", ["elastic", "rounds", "store"])
 def test_elastic_jobs_take_numpys_arrays(kind):
-    """And copy them to the workers that do not count, at the beginning."""
+    """Elastic jobs accept NumPy's arrays, and copy them to the workers that do not count, at the
+    beginning."""
     script = SCRIPTS / "mxnet_resume" / "elastic.py"
     with ElasticJob([sys.executable, str(script), kind], 2, env={"NUMPY": "1"}) as job:
         job.wait(90, succeed=True)

@@ -1,4 +1,4 @@
-"""row_sparse keys, in the same job as dense ones, and beside MXNet's own store."""
+"""row_sparse keys, in the same job as dense ones, compared with MXNet's own store."""
 
 import json
 import threading
@@ -179,7 +179,8 @@ def test_a_worker_that_has_left_in_peace_is_named_by_those_who_wait_for_it(progr
     assert results["worker 1"].returncode == 0, results
     survivors = [results["worker 0"], results["worker 2"]]
     assert all(survivor.returncode == 1 for survivor in survivors), results
-    # Who fails first ends at once, and the other may hear of that end before it asks again.
+    # The first worker that fails ends at once, and the other one may notice that end before its
+    # next request.
     named = [s.output for s in survivors if "worker 1 left the job" in s.output]
     assert named, results
     for output in named:
@@ -262,7 +263,8 @@ def test_large_tables_and_rows_in_any_order(engine):
 
 
 def test_keys_that_come_at_the_same_time_share_a_servers_thread(monkeypatch):
-    """Two threads would change the order in which a key's pushes are sent."""
+    """Keys that come at the same time share a server's thread: two threads would change the order
+    in which a key's pushes are sent."""
     from types import SimpleNamespace
 
     from mxnet_hipress import _sparse
@@ -365,7 +367,7 @@ def test_every_row_of_a_large_table_has_its_own_index():
     from mxnet_hipress._rows import TableShape
     from mxnet_hipress._sparse_server import _Table
 
-    rows = 2**24 + 3  # float32 cannot tell the last indices apart
+    rows = 2**24 + 3  # float32 does not distinguish the last indices
     values = np.arange(rows, dtype=np.float32).reshape(-1, 1)
     table = _Table(mx, TableShape("t", rows, 1, "float16", True), values)
     assert table._weight.indices[-3:].asnumpy().tolist() == [2**24, 2**24 + 1, 2**24 + 2]
@@ -373,7 +375,7 @@ def test_every_row_of_a_large_table_has_its_own_index():
 
 
 class FakeNode:
-    """A server's node, of a job of two workers."""
+    """Server's node, of a job of two workers."""
 
     rank, num_workers, timeout = 0, 2, 300
 
@@ -417,7 +419,7 @@ def test_messages_that_no_worker_of_ours_sends_are_refused_in_a_sentence():
     refused(
         Head.PUSH_ROWS, Rows(5, np.array([1]), np.ones((1, 2), np.float32)).pack(), "initialise"
     )
-    # Workers that disagree are both told, and may try again.
+    # Workers that disagree both receive an error, and may try again.
     assert (
         server.control(1, 0, Head.INIT_ROWS, TableShape("rows", 9, 2, "float32", True).pack(5))
         is LATER
@@ -486,7 +488,7 @@ def same_as_stock():
     numbers = np.random.RandomState(100 + kv.rank)
     for step in range(6):
         for worker in range(kv.num_workers):
-            # Asynchronous updates in turn, so that their order is the same both times.
+            # Asynchronous updates one after another, so that their order is the same both times.
             if "async" in options["store"]:
                 kv._barrier()
                 if worker != kv.rank:

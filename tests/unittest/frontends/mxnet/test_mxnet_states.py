@@ -1,4 +1,4 @@
-"""A job that loads saved states goes on with the same bits as if it had never stopped."""
+"""Saved states: a job that loads them continues with the bits of an uninterrupted job."""
 
 import json
 
@@ -281,7 +281,8 @@ def test_a_trainer_that_updates_weights_itself_says_what_it_lacks(tmp_path):
 
 
 def test_a_store_resumes_though_another_one_was_told_the_compression(tmp_path):
-    """And what it cannot read costs a warning, in a job that does not compress yet, too."""
+    """A store resumes although another one received the compression. States that it cannot read
+    cost a warning, also in a job that does not compress yet."""
 
     def program():
         import sys

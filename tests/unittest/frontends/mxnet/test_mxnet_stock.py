@@ -1,4 +1,4 @@
-"""Our store and MXNet's own, on the same pushes, in clusters of their own, agree."""
+"""HiPress's store and MXNet's own agree on the same pushes, in separate clusters."""
 
 import sys
 
@@ -25,7 +25,7 @@ def program():
     kv = mx.kv.create("dist_sync")
     results = {}
     if compression:
-        kv.set_gradient_compression(compression)  # to ours in MXNet's words alone, too
+        kv.set_gradient_compression(compression)  # also to HiPress's, with MXNet's parameters alone
     # Keys whole on one server, cut over both (the bound is 1000 below), of one element, odd.
     shapes = {"a": (7, 11), "b": (1000, 3), "c": (1,), "d": (50, 41), "e": (2, 3)}
     if not compression:
@@ -48,9 +48,9 @@ def program():
                 kv.push(key, devices if step % 2 else devices[0], priority=-step)
                 if not ours:
                     # Stock may start a key's second push before its first has ended, and then
-                    # counts one worker twice. Ours keeps them in order.
+                    # counts one worker twice. HiPress's store keeps them in order.
                     mx.nd.waitall()
-                if step % 3 == 2:  # the others are pushes without a pull
+                if step % 3 == 2:  # the other pushes have no pull
                     out = mx.nd.zeros(shape, dtype=dtypes[key])
                     kv.pull(key, out)
                     results[f"{key} {kind} {step}"] = out.asnumpy()
@@ -108,7 +108,7 @@ def test_uncompressed_agrees_to_rounding_and_whole_numbers_exactly(tmp_path):
     """Uncompressed sums equal those of MXNet's own store: whole numbers exactly, others up to
     rounding.
 
-    Cost: MXNet's own store runs beside HiPress's, and its servers cannot be forked.
+    Cost: MXNet's own store runs in addition to HiPress's, and its servers cannot be forked.
     """
     stock, ours = run_both(tmp_path, "null", workers=3)
     for name in ours.files:
@@ -136,7 +136,7 @@ def small_key():
     two_bit = {"type": "2bit", "threshold": 0.5}
     for name in ("dist_sync", "dist_device_sync", "dist_sync_device"):
         assert pushed(name, two_bit) == [0, 0.5], name
-    # A parameter of ours, or a name of ours, asks for our defaults: small gradients go whole.
+    # A parameter or name of HiPress selects HiPress's defaults: small gradients go whole.
     for name, more in (
         ("dist", {"min_size": 1024}),
         ("dist_device_sync", {"pull": "auto"}),

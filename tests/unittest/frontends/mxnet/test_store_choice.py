@@ -1,4 +1,4 @@
-"""Type "auto" of a key-value store: its workers choose a codec, follow the network and guard it."""
+"""Type "auto" of a key-value store: its workers choose a codec, follow the network and check it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FAST = {"uncompressed": 1.0, "bf16": 1.0, "maxmin bits=8": 1.2}
 
 
 def job(script: Path, servers: int = 1, **options) -> list[dict]:
-    """What the workers showed."""
+    """Return what the workers printed."""
     topology = {"HIPRESS_TOPOLOGY": "ps" if servers else "ring"}
     results = run_cluster(script, 2, servers, timeout=90, env=topology, **options)
     return [json.loads(re.search("found (.*)", out)[1]) for out in worker_outputs(results)]
@@ -37,7 +37,7 @@ def test_it_follows_the_network_and_loses_nothing(servers, tmp_path):
     assert not second["lines"] and lines[0].startswith("auto: uncompressed, the fastest: a step's")
     changes = [line for line in lines if "times as long as they did; from step" in line]
     assert len(changes) == 2 and "maxminef bits=2, the fastest" in changes[0], lines
-    # All that residuals held has been sent.
+    # All residuals have been sent.
     assert max(first["exact"][:2]) < 1e-5 and first["exact"][2] < 1e-6
     assert json.loads((tmp_path / "job.json").read_text())["sentence"] in first["said"]
     told = [json.loads(line) for line in (tmp_path / "job.jsonl").read_text().splitlines()]
@@ -111,7 +111,7 @@ def test_where_nobody_waits_steps_are_timed():
 
 @pytest.mark.slow
 def test_while_ways_are_tried_steps_overlap():
-    """But for where blocks of steps begin and end."""
+    """Steps overlap while methods are tried, except where blocks of steps begin and end."""
     first, second = job(SCRIPTS / "store_choice" / "overlap.py")
     assert first["steps"] == second["steps"] > 60, first
     assert first["waits"] < first["steps"] / 3, first
@@ -120,7 +120,8 @@ def test_while_ways_are_tried_steps_overlap():
 
 @pytest.mark.parametrize("sees", [True, False])
 def test_another_model_in_the_same_job_is_chosen_for_anew(sees):
-    """With its own optimizer; and a type that was asked for in between changes nothing in that."""
+    """Another model in the same job is measured again, with its own optimizer; a type that was
+    requested in between changes nothing in that."""
     script = SCRIPTS / "store_choice" / "other_model.py"
     first, second = job(script, args=[str(sees)])
     assert first["ways"] == second["ways"]

@@ -16,6 +16,6 @@ def test_auto_chooses_follows_and_knows_the_optimizer():
     same_bits(outputs)
     for rank, output in enumerate(outputs):
         assert "auto: uncompressed, the fastest: a step's gradients take" in output
-        assert " bf16 " in output  # whose gradients are float32, whatever was broadcast
+        assert " bf16 " in output  # whose gradients are float32, for all broadcast dtypes
         assert "> maxminef bits=2" in output and "times as long as they did" in output, output
         assert rank == 0 or "lines 0" in output

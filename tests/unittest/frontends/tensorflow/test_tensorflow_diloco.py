@@ -36,7 +36,7 @@ def run(
 
 
 def digests(outputs: list[str]) -> list[str]:
-    """What all workers printed alike."""
+    """Return the digests that all workers printed alike."""
     found = [re.findall(r"^digest (\w+)", output, re.MULTILINE) for output in outputs]
     assert found[0] and all(each == found[0] for each in found), outputs
     return found[0]

@@ -1,4 +1,4 @@
-"""Elastic training with Keras's fit: a worker dies and joins, and the others lose no step."""
+"""Elastic training with Keras's fit: a worker dies and joins, and the survivors lose no step."""
 
 import sys
 
@@ -18,8 +18,7 @@ PROGRAM = SCRIPTS / "tensorflow_elastic" / "worker.py"
 @pytest.mark.slow
 @pytest.mark.parametrize("compression", ["none", "onebit"])
 def test_a_worker_dies_and_its_successor_joins(compression):
-    """With Keras's fit, a death costs the other worker no step, and the successor gets every
-    byte.
+    """A death costs the other worker no step in Keras's fit, and the successor gets every byte.
 
     Cost: Three processes import TensorFlow, and train 150 steps together after the restart.
     """

@@ -1,4 +1,4 @@
-"""Type "auto" in Keras's elastic jobs: one choice for all, which outlives its members."""
+"""Type "auto" in elastic Keras jobs: one choice for all workers, which outlives them."""
 
 import pytest
 

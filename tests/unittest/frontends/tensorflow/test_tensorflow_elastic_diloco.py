@@ -1,4 +1,4 @@
-"""DiLoCo in elastic jobs of Keras's: workers that die or join cost the others no step."""
+"""DiLoCo in elastic Keras jobs: workers that die or join cost the remaining ones no step."""
 
 import os
 import sys

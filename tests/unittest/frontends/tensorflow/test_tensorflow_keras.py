@@ -1,4 +1,4 @@
-"""What Keras does with an optimizer that averages gradients, in a job of one worker."""
+"""Behavior of Keras with an optimizer that averages gradients, in a job of one worker."""
 
 import subprocess
 import sys
@@ -51,7 +51,8 @@ def test_figures_of_any_name_and_vectors_are_no_trouble(tmp_path):
 
 @pytest.mark.slow
 def test_an_optimizer_that_is_not_built_yet_trains_in_a_function():
-    """Its slots are made in the first trace, and must not wait for averages."""
+    """An optimizer that is not built yet trains in a function: its slots are created in the first
+    trace, and must not wait for averages."""
     run(SCRIPTS / "tensorflow_keras" / "unbuilt.py")
 
 

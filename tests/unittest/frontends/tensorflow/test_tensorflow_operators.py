@@ -1,4 +1,4 @@
-"""`compll -f tensorflow`: what it writes compiles, loads, and gives hipress.Compressor's bytes."""
+"""Output of `compll -f tensorflow`: it compiles, loads, and gives hipress.Compressor's bytes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def run(*command: object, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.slow(keep=1)
-@pytest.mark.timeout(400)  # a minute of compiling, where other tests use the processors, too
+@pytest.mark.timeout(400)  # a minute of compiling, while other tests also use the processors
 @pytest.mark.parametrize(
     ("source", "params"),
     [

@@ -26,7 +26,7 @@ QUIET = {"TF_CPP_MIN_LOG_LEVEL": "2"}
 def job(
     script: Path, workers: int = 2, topology: str = "ps", args: Sequence[str] = ()
 ) -> list[str]:
-    """The workers' outputs."""
+    """Return the workers' outputs."""
     results = run_cluster(
         script,
         workers,

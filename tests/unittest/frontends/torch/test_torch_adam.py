@@ -38,7 +38,8 @@ def test_it_is_adamw_until_it_freezes():
 
 
 def test_then_the_sum_of_steps_is_that_of_the_sum_of_gradients():
-    """A gradient that comes late, all at once, does what it would have done in time."""
+    """The sum of frozen steps is that of the sum of gradients: a late gradient, applied all at
+    once, has the effect that it would have had in time."""
 
     def run(lumps):
         model, optimizer = make(betas=(0.0, 0.999), weight_decay=0.0)
@@ -65,7 +66,7 @@ def test_elements_without_gradients_are_not_divided_by_nothing():
 
 
 def fake(topology="ps", momentum=0.9, warmup_steps=WARM_UP, **more):
-    """A compression of weights, without ranks; biases are small."""
+    """Return a compression of weights without ranks; biases are small."""
     import hipress.torch
     from hipress.torch.settings import Settings
 
@@ -85,8 +86,9 @@ def fake(topology="ps", momentum=0.9, warmup_steps=WARM_UP, **more):
 
 @pytest.mark.parametrize("skipped", [0, 2])
 def test_a_momentum_of_the_codec_takes_the_place_of_its_own(skipped):
-    """Weights get running sums of gradients from the first compressed step on, as from a codec;
-    so too if a GradScaler has skipped steps of the warm-up."""
+    """A codec's momentum replaces the optimizer's. Weights get running sums of gradients from the
+    first compressed step on, as from a codec. This also holds if a GradScaler has skipped steps of
+    the warm-up."""
     plain = make(freeze_step=WARM_UP - skipped)
     compression = fake()
     model, optimizer = make(compression=compression)
@@ -125,7 +127,8 @@ def test_a_parameter_that_is_first_used_after_the_warm_up_is_not_divided_by_noth
 
 
 def test_after_skipped_steps_it_goes_on_with_the_same_bits():
-    """Denominators know how many gradients they are of, and not only how many steps there were."""
+    """Training continues with the same bits after skipped steps: denominators count their
+    gradients, and not only the steps."""
     compression = fake()
     model, optimizer = make(compression=compression)
     train(model, optimizer, 0, WARM_UP - 2)
@@ -140,7 +143,8 @@ def test_after_skipped_steps_it_goes_on_with_the_same_bits():
 
 
 def distribute(model, way, settings, more):
-    """(what computes, what steps): ``model`` with ternary by one of the three ways."""
+    """Return what computes and what steps: ``model`` with ternary by one of the three front
+    ends."""
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard
     from torch.nn.parallel import DistributedDataParallel
@@ -167,7 +171,7 @@ def distribute(model, way, settings, more):
 
 
 class Rows(torch.nn.Linear):
-    """Its loss is linear: ``forward``'s arguments are the gradients."""
+    """Model with a linear loss: ``forward``'s arguments are the gradients."""
 
     def __init__(self):
         super().__init__(100, 40)
@@ -177,8 +181,8 @@ class Rows(torch.nn.Linear):
 
 
 def exact(rank, topology, way="ddp"):
-    """Gradients whose elements are of one size on a rank are nothing that ternary must round; so
-    with its momentum the steps are those of FrozenAdamW on the means of uncompressed gradients."""
+    """Train with gradients of one magnitude on each rank, which ternary does not round. With its
+    momentum the steps are those of FrozenAdamW on the means of uncompressed gradients."""
     import hipress.torch
 
     model = Rows()
@@ -193,7 +197,7 @@ def exact(rank, topology, way="ddp"):
     for step in range(WARM_UP + 10):
         generator = torch.Generator().manual_seed(100 + step)
         sizes = torch.rand(2, generator=generator) + 0.1
-        if step >= WARM_UP:  # then the sum of two ranks is of one size, too, or nothing
+        if step >= WARM_UP:  # then the sum of two ranks also has one magnitude, or is zero
             sizes[1] = sizes[0]
         biases = torch.randn(2, 40, generator=generator)
         ours.zero_grad()

@@ -1,4 +1,4 @@
-"""plan="auto": what to compress, measured by the ranks themselves."""
+"""plan="auto": which gradients to compress, measured by the ranks themselves."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from test_torch_ddp import batch, network, wrap
 
 
 def half(compressed, rank, number):
-    """Seconds of a step of the model's gradients."""
+    """Return the seconds of a step of the model's gradients."""
     return 0.5 if compressed else 1.0
 
 
 def chosen(rank, seconds, type="onebit", params=None, min_size=100, tried=half):
-    """Runs ranks that measure ``seconds(compressed, size, rank)``, then, in the trial's
-    round ``number``, ``tried(compressed, rank, number)``; and what they log."""
+    """Run ranks that measure ``seconds(compressed, size, rank)``, then, in the trial's repetition
+    ``number``, ``tried(compressed, rank, number)``. Return what they log."""
     from collections import Counter
 
     from hipress.torch.autotune import choice, frontend
@@ -42,7 +42,7 @@ def chosen(rank, seconds, type="onebit", params=None, min_size=100, tried=half):
 
 
 def both(*args):
-    """The results of both ranks, which end with the same size and the same gradients."""
+    """Return the results of both ranks, which end with the same size and the same gradients."""
     found = run_ranks(chosen, 2, *args)
     assert not any(isinstance(one, str) for one in found), found
     assert found[0][0] == found[1][0] and found[0][2] == found[1][2]
@@ -50,7 +50,8 @@ def both(*args):
 
 
 def pays_from_20000(compressed, size, rank):
-    """Rank 1 is twice as slow with everything, which changes nothing."""
+    """Return times where compression pays from 20,000 on. Rank 1 is twice as slow with everything,
+    which changes nothing."""
     return (1 + rank) * (1e-4 + 1e-9 * size if compressed else 1e-6 * size / 200)
 
 
@@ -59,7 +60,8 @@ def never_pays(compressed, size, rank):
 
 
 def rank_1_disagrees(compressed, size, rank):
-    """Alone, rank 0 would compress everything and rank 1 nothing; rank 1's loss is the larger."""
+    """Return times with which rank 0 alone would compress everything and rank 1 nothing; rank 1's
+    loss is the larger."""
     return 1e-9 * size * ([0.9, 8.0][rank] if compressed else 1.0)
 
 
@@ -90,17 +92,19 @@ def slower(compressed, rank, number):
 
 
 def slow_rank(compressed, rank, number):
-    """All wait for rank 1, which loses more than rank 0 wins."""
+    """Return times with which all wait for rank 1, which loses more than rank 0 wins."""
     return [0.1, 1.3][rank] if compressed else 1.0
 
 
 def two_rounds_slower(compressed, rank, number):
-    """The first, which does not count, and one of five; in sum, compressed would be slower."""
+    """Return times of two slower repetitions: the first, which does not count, and one of five. In
+    sum, compressed would be slower."""
     return (0.9 if number in (0, 3) else 0.09) if compressed else 0.1
 
 
 def one_round(compressed, rank, number):
-    """It takes all the time there is, and the one before it, too."""
+    """Return times with one repetition that uses up the time limit, and so does the one
+    before it."""
     assert number < 2
     return 5.0 if compressed else 6.0
 
@@ -120,7 +124,8 @@ def test_the_plan_is_tried_with_the_models_gradients(tried, ratio):
 
 
 def sharded_sizes(rank):
-    """Sizes that are tried with FSDP2's modules: whole parameters, or one host's shards."""
+    """Return the sizes that are tried with FSDP2's modules: whole parameters, or one host's
+    shards."""
     from torch.distributed.device_mesh import init_device_mesh
 
     import hipress.torch
@@ -171,7 +176,8 @@ def test_a_trial_has_the_models_sizes():
 
 
 def dtypes_tried(rank):
-    """Dtypes that are measured and tried for DDP, and for FSDP2 with another reduce_dtype."""
+    """Return the dtypes that are measured and tried for DDP, and for FSDP2 with another
+    reduce_dtype."""
     from torch.distributed.device_mesh import init_device_mesh
 
     import hipress.torch

@@ -1,4 +1,4 @@
-"""The backend "hipress": compressed all-reduces under everybody's feet."""
+"""The backend "hipress": compressed all-reduces for unmodified callers."""
 
 import os
 
@@ -14,7 +14,7 @@ def values(rank, count):
 
 
 def all_reduces(rank, environment):
-    """Sums, means, what is not compressed, and many at a time, on a group of the backend."""
+    """Return sums, means, uncompressed results, and many at a time, on a group of the backend."""
     import torch.distributed as dist
 
     import hipress.torch  # noqa: F401
@@ -63,7 +63,8 @@ def test_all_reduce(environment):
 
 
 def many(rank):
-    """Operations right after each other, while Gloo's thread frees the tensors of the last ones."""
+    """Run operations right after each other, while Gloo's thread frees the tensors of the last
+    ones."""
     import datetime
 
     import torch.distributed as dist
@@ -108,7 +109,8 @@ def test_ddp_needs_no_change():
 
 
 def on_the_device(rank, where):
-    """Sums and means of three dtypes, more of a size than there are buffers, on two groups."""
+    """Return sums and means of three dtypes on two groups, with more of a size than there are
+    buffers."""
     import torch.distributed as dist
 
     import hipress.torch  # noqa: F401
@@ -161,7 +163,7 @@ def refuse(rank):
             found.append(str(error))
         for name in environment:
             del os.environ[name]
-    assert len(dist.distributed_c10d._world.pg_map) == made  # none that nobody will use
+    assert len(dist.distributed_c10d._world.pg_map) == made  # none that no process will use
     return found
 
 

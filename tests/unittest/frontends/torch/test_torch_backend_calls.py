@@ -342,7 +342,7 @@ is_comparable = pytest.mark.skipif(
 )
 
 INTEGER_MEANS = {f"all_reduce {dtype} AVG" for dtype in ("int8", "uint8", "int32", "int64")}
-"""The only calls that Gloo refuses and the backend supports."""
+"""Calls that Gloo refuses and the backend supports; there are no other ones."""
 
 
 @is_comparable

@@ -12,7 +12,7 @@ from harness.torch_ranks import returned, run_ranks
 
 
 def groups():
-    """One of Gloo, and one of ours that compresses everything, to float16."""
+    """Create a Gloo group, and a HiPress group that compresses everything to float16."""
     import torch.distributed as dist
 
     import hipress.torch  # noqa: F401
@@ -60,7 +60,7 @@ def test_monitored_barrier_and_split_group():
     for _, (split, merged), error in found:
         assert "cannot be split" in split and "new_group(ranks, backend='hipress')" in split
         assert "cannot be merged" in merged
-        # PyTorch's function asks for Gloo by name before 2.14.
+        # PyTorch's function requests Gloo by name before 2.14.
         assert ("only implemented for GLOO" in error) == (version < (2, 14)), error
 
 
@@ -109,7 +109,7 @@ def test_stats_tell_what_went_uncompressed_and_why():
 
 
 def compiled(rank):
-    """DDP of a compiled model: torch.compile() meets the group's methods."""
+    """Train DDP of a compiled model: torch.compile() meets the group's methods."""
     from torch.nn.parallel import DistributedDataParallel
 
     grads = []

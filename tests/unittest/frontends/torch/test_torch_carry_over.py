@@ -1,4 +1,4 @@
-"""When ranks die or join, the others take their own residuals along: nothing they had is lost."""
+"""Residuals after ranks die or join: the remaining ranks keep their own, and nothing is lost."""
 
 import os
 import signal
@@ -30,7 +30,7 @@ def gradient(rank, step):
 
 
 def run(synchronizer, rank, step):
-    """One step of a single bucket; returns the result."""
+    """Run one step of a single bucket; return the result."""
     from hipress.torch.gradient import packed
 
     flat = gradient(rank, step)
@@ -40,14 +40,14 @@ def run(synchronizer, rank, step):
 
 
 def set_up(synchronizer):
-    """Makes the bucket's tasks on all ranks, which then have their states, and no step."""
+    """Create the bucket's tasks on all ranks, which then have their states, and no step."""
     from hipress.torch.gradient import packed
 
     synchronizer._bucket(torch.zeros(sum(SIZES.values())), tuple(packed(SIZES.items())))
 
 
 def own_and_means(synchronizer):
-    """This rank's residuals by element, in units of a gradient and in those of a mean."""
+    """Return this rank's residuals by element, in units of a gradient and in those of a mean."""
     found = torch.zeros(2, sum(SIZES.values()))
     feedback = synchronizer.error_feedback
     starts = {"large": 0, "matrix": SIZES["large"]}
@@ -61,7 +61,7 @@ def own_and_means(synchronizer):
 
 
 def total(synchronizer, group, residuals):
-    """The residuals of all ranks of the group, in units of their mean: float64."""
+    """Return the residuals of all ranks of the group, in units of their mean: float64."""
     import torch.distributed as dist
 
     own, means = residuals.double()
@@ -71,7 +71,7 @@ def total(synchronizer, group, residuals):
 
 
 def changes(rank, type, options, before, after):
-    """Steps on ``before`` ranks, and on ``after``; those of both take their residuals along."""
+    """Make steps on ``before`` ranks, and on ``after``; ranks of both keep their residuals."""
     import torch.distributed as dist
 
     from hipress.torch.state.carry_over import OwnState, carry_over
@@ -124,7 +124,7 @@ def test_nothing_is_lost(topology, before, after):
 
 
 def momentum_stays(rank):
-    """dgc's momentum, too, and it is not that of others."""
+    """Each rank keeps its own momentum of dgc, too, and no other rank's."""
     import torch.distributed as dist
 
     from hipress.torch.state.carry_over import carry_over
@@ -165,7 +165,8 @@ def test_momentum_of_a_codec_stays():
 
 
 def dies(rank, type, options):
-    """The last rank dies in a step, which the others repeat: as if it had left before that step."""
+    """The last rank dies in a step, which the remaining ranks repeat as if it had left before
+    it."""
     import torch.distributed as dist
 
     from hipress.torch import HipressError
@@ -219,7 +220,7 @@ def test_a_death_leaves_no_trace(type, options):
 
 
 def twice(rank):
-    """Members change again, and a checkpoint is loaded, before any task has taken its part."""
+    """Change the ranks again, and load a checkpoint, before any task has taken its part."""
     import torch.distributed as dist
 
     from hipress.torch.state.carry_over import carry_over

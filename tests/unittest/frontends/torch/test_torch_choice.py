@@ -1,4 +1,4 @@
-"""Type "auto": the ranks choose by measured times how gradients are synchronised."""
+"""Type "auto": the ranks choose by measured times how gradients are synchronized."""
 
 from __future__ import annotations
 
@@ -29,10 +29,12 @@ def chosen(
     given=False,
     **options,
 ):
-    """Trains with type "auto", where gradients take so many ms by each way (others 4 times as many
-    as the fastest) on one of the ranks, less on the other, and steps so many seconds.
+    """Train with type "auto" and fixed measurements. Gradients take the given milliseconds with
+    each method on one rank, and less on the other. Methods without a given time take 4 times as
+    many as the fastest. Steps take the given seconds.
 
-    :param given: whether compress() is told the optimizer
+    Args:
+        given: Whether compress() receives the optimizer.
     """
 
     from torch.nn.parallel import DistributedDataParallel
@@ -80,7 +82,7 @@ def chosen(
 
 
 def both(*args, **options):
-    """The results of both ranks, which end with the same choice and the same weights."""
+    """Return the results of both ranks, which end with the same choice and the same weights."""
     found = returned(run_ranks(with_options, 2, args, options))
     assert found[0]["weights"] == found[1]["weights"]
     for name in ("explained", "type", "params", "hooks", "step"):
@@ -90,7 +92,7 @@ def both(*args, **options):
 
 
 def uncompressed(rank):
-    """The weights that DDP alone comes to in the same training."""
+    """Return the weights of DDP alone after the same training."""
     from torch.nn.parallel import DistributedDataParallel
 
     ddp = DistributedDataParallel(network())
@@ -181,7 +183,7 @@ def test_where_there_is_nothing_to_measure():
 
 
 def restarted(rank):
-    """Saves a job's own state by each way, and goes on from it by each."""
+    """Save a job's own state with each method, and continue from it with each."""
     from torch.nn.parallel import DistributedDataParallel
 
     import hipress.torch
@@ -236,7 +238,7 @@ def test_what_it_does_not_take(options, sentence):
 
 
 def elsewhere(rank):
-    """The sentences of front ends that do not take it."""
+    """Return the messages of front ends that do not support type "auto"."""
     import os
 
     from torch.nn.parallel import DistributedDataParallel
@@ -260,7 +262,7 @@ def test_where_it_does_not_work_yet():
 
 
 def uneven(rank):
-    """Ranks with other numbers of inputs, while steps of training are timed."""
+    """Train with different numbers of inputs on the ranks, while steps of training are timed."""
     from torch.nn.parallel import DistributedDataParallel
 
     import hipress.torch
@@ -288,7 +290,8 @@ def test_join_with_uneven_inputs():
 
 
 def deserted(rank, when):
-    """The sentence of rank 0 when rank 1 dies while they measure, or in a step that is timed."""
+    """Return the message of rank 0 when rank 1 dies while they measure, or in a step that is
+    timed."""
     import os
 
     from torch.nn.parallel import DistributedDataParallel
@@ -337,11 +340,12 @@ def test_on_a_link_of_100_megabits_it_compresses():
     for output in (first, second):  # of compress(), and of DistributedOptimizer
         for said in ("equal True", "type maxmin", "> maxmin bits="):
             assert output.count(said) == 2, output
-    assert first[first.index("auto: ") :].splitlines()[0] in second  # both say the same
+    assert first[first.index("auto: ") :].splitlines()[0] in second  # both report the same
 
 
 def measured_without_vectors(rank):
-    """What is measured is compressed as it will be: of vectors nothing, however long they are."""
+    """Measured gradients are compressed as they will be: nothing is measured of vectors, however
+    long they are."""
     import hipress.torch
     from hipress.torch.autotune import frontend
 

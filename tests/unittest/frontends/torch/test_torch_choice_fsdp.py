@@ -16,8 +16,9 @@ CHANGES = 30, 60
 
 
 def trained(rank, times, kind, hybrid, count):
-    """Trains without learning while gradients take so many ms by each way, others from a step on;
-    ways, sentences, the error of the sums of all gradients, and the last ones of all ranks."""
+    """Train without learning. Gradients take the given milliseconds with each method, and others
+    from a step on. Return the methods, the messages, the error of the sums of all gradients, and
+    the last gradients of all ranks."""
     import torch.distributed as dist
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard

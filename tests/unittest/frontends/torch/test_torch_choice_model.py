@@ -1,4 +1,4 @@
-"""Type "auto" and what a model bears: its optimizer, its gradients; and that nothing is lost."""
+"""Type "auto" and what a model supports: its optimizer, its gradients; and that nothing is lost."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_what_optimizers_bear():
     from hipress.torch.autotune.optimizers import TunedOptimizers, allows_feedback
 
     class Own(torch.optim.SGD):
-        """One of which nothing is known."""
+        """Optimizer of an unknown class."""
 
     one, other = (torch.nn.Parameter(torch.ones(3, 3)) for _ in range(2))
     sgd = torch.optim.SGD([one], lr=0.1, momentum=0.9, nesterov=True)
@@ -90,7 +90,7 @@ def test_wrong_optimizers():
 
 
 def with_vectors(rank):
-    """Whether large vectors, and matrices, are compressed."""
+    """Return whether large vectors, and matrices, are compressed."""
     from torch.nn.parallel import DistributedDataParallel
 
     import hipress.torch
@@ -113,8 +113,8 @@ def test_vectors_go_as_they_are():
 
 
 def left(rank, way, gentler, steps=40):
-    """Trains without learning by a way whose residuals are found too large; returns what was sent
-    and what should have been, in sum, the sentences, and what is left in residuals."""
+    """Train without learning with a method whose residuals are found too large. Return the sums of
+    what was sent and of what should have been, the messages, and the remaining residuals."""
     from torch.nn.parallel import DistributedDataParallel
 
     import hipress.torch
@@ -168,8 +168,8 @@ def test_residuals_that_grow_too_large_are_sent_and_a_gentler_way_goes_on(way, g
 
 
 def taken_over(rank, way, next_way, folder):
-    """The error of what two jobs have sent, of which the second begins with the first one's state,
-    one rank's own, or all ranks' in a folder, and by another way."""
+    """Return the error of what two jobs have sent. The second one begins with the first one's state
+    (one rank's own, or all ranks' in a folder), and with another method."""
     import torch.distributed.checkpoint as dcp
     from torch.nn.parallel import DistributedDataParallel
 
@@ -206,7 +206,7 @@ def test_a_restarted_job_takes_over_the_residuals_of_another_way(next_way, check
     folder = str(tmp_path / "checkpoint") if checkpoint else ""
     for error, type in returned(run_ranks(taken_over, 2, "powersgd rank=4", next_way, folder)):
         assert type == ("none" if next_way == "uncompressed" else next_way.split()[0])
-        assert error < (0.6 if type == "maxminef" else 0.02)  # which has residuals of its own
+        assert error < (0.6 if type == "maxminef" else 0.02)  # which has separate residuals
 
 
 def test_the_rounding_error_is_what_a_codec_makes():
@@ -240,7 +240,7 @@ def test_the_rounding_error_is_what_a_codec_makes():
 
 
 def coarse(rank, fastest, spread):
-    """Trains by the way that is the fastest, with gradients that have large elements on rank 1."""
+    """Train with the fastest method, with gradients that have large elements on rank 1."""
     from torch.nn.parallel import DistributedDataParallel
 
     import hipress.torch
@@ -258,7 +258,7 @@ def coarse(rank, fastest, spread):
     before = str(compression.explain())
     for step in range(14):
         x = torch.randn(8, 64, generator=torch.Generator().manual_seed(step))
-        x[:, 0] *= 1 + rank * spread  # one of 64 columns of a gradient is larger than the others
+        x[:, 0] *= 1 + rank * spread  # one of 64 columns of a gradient is larger than the rest
         ddp.zero_grad()
         ddp(x).square().sum().backward()
     bits = b"".join(p.grad.numpy().tobytes() for p in ddp.parameters())

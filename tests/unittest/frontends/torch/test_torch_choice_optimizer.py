@@ -12,8 +12,8 @@ CHANGE, COUNT = 40, 70
 
 
 def trained(rank, before, after, kind, op, folder=""):
-    """Trains while gradients take so many ms by each way (others 5 times the most), from a step on
-    others."""
+    """Train while gradients take the given milliseconds with each method (other methods 5 times the
+    most), and others from a step on."""
     import os
 
     import hipress.torch
@@ -50,8 +50,8 @@ def trained(rank, before, after, kind, op, folder=""):
 
 
 def averages(rank, op):
-    """The last gradients of the same training by PyTorch alone, of weights that are as good as
-    fixed."""
+    """Return the last gradients of the same training by PyTorch alone, with weights that hardly
+    change."""
     import torch.distributed as dist
 
     model = network()
@@ -104,7 +104,7 @@ def test_uncompressed_is_what_pytorch_computes():
 
 
 def still(rank, op):
-    """The difference between PyTorch's own sums and those of the way uncompressed."""
+    """Return the difference between PyTorch's own sums and those of the method "uncompressed"."""
     import hipress.torch
     from known_times import measure
 

@@ -1,4 +1,4 @@
-"""Type "auto" where ranks share hosts: it chooses the topology, too."""
+"""Type "auto" where ranks share hosts: it also chooses the topology."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ from test_torch_ddp import loss_of, network
 
 
 def on_shared_hosts(rank, seconds, count=2, state=None, fastest="maxmin bits=5", **options):
-    """Trains with type "auto" where so many ranks share each host, and gradients take so many ms by
-    each topology.
+    """Train with type "auto" where so many ranks share each host, and gradients take so many ms
+    with each topology.
 
-    :param state: of the compression before, by rank
-    :param fastest: the way that is; with error feedback it trains with SGD
+    Args:
+        state: State of the previous compression, by rank.
+        fastest: The fastest method; with error feedback it trains with SGD.
     """
     from torch.nn.parallel import DistributedDataParallel
 
@@ -79,8 +80,8 @@ def test_hosts_with_several_ranks_may_add_up_inside_first():
     said = "auto: topology hierarchical, for hosts have 2 ranks each: a step's gradients take "
     assert lines[0] == said + "10 ms by maxmin bits=8 (ps 20 ms)"
     assert explained.history == lines[:1] and explained.sentence == lines[1]
-    assert set(tried.values()) == {"hierarchical"}  # by which all ways were measured then
-    # Three ranks, of which the last one has a host of its own.
+    assert set(tried.values()) == {"hierarchical"}  # with which all methods were measured then
+    # Three ranks, of which the last one has a separate host.
     found = on_hosts({"ps": 20, "hierarchical": 10}, ranks=3)
     assert found[:2] == ("hierarchical", 2)
 
@@ -99,7 +100,8 @@ def test_where_that_is_slower_or_another_topology_was_asked_for():
 
 @pytest.mark.slow
 def test_a_restarted_job_may_choose_another_topology():
-    """A rank's own state is enough: it has waited for the next gradients, whatever their way."""
+    """A restarted job may choose another topology: a rank's own state is enough, as it applies to
+    the next gradients of any method."""
     for seconds in ({"ps": 20, "hierarchical": 10}, {"ps": 10, "hierarchical": 20}):
         first, *_, states = on_hosts(seconds, fastest="maxminef bits=2")
         assert any(key.endswith("/residual") for key in states[0])
@@ -110,7 +112,7 @@ def test_a_restarted_job_may_choose_another_topology():
 
 
 def named(rank, options, method):
-    """Trains with a named type, where two ranks share each host and "hierarchical" is faster."""
+    """Train with a named type, where two ranks share each host and "hierarchical" is faster."""
     from torch.nn.parallel import DistributedDataParallel
 
     import hipress.torch
@@ -172,7 +174,7 @@ def test_a_named_type_may_leave_the_topology_to_the_ranks(options, topology, met
 
 
 def elsewhere(rank):
-    """Front ends that do not let the ranks choose a topology say so."""
+    """Front ends that do not let the ranks choose a topology report that."""
     import hipress.torch
 
     model = network()

@@ -1,7 +1,7 @@
 """Gradients on a GPU: staged in host memory, with the same bits as on the CPU.
 
-A device of the tests' own, whose copies come as late as they may, shows in what order they are
-waited for. What runs on a GPU skips where there is none.
+A test device, whose copies come as late as they may, shows in what order they are awaited. What
+runs on a GPU skips where there is none.
 """
 
 import datetime
@@ -30,7 +30,7 @@ class Event:
 
 
 class Stream:
-    """A queue of functions; one that returns False is not done yet."""
+    """Queue of functions; one that returns False is not done yet."""
 
     def __init__(self, device):
         self.device, self.queue = device, deque()
@@ -49,10 +49,11 @@ class Stream:
 
 
 class LateDevice:
-    """staging.Cuda on the CPU: work runs when somebody looks whether it is done, and
-    then some of it, from any stream.
+    """A staging.Cuda on the CPU. Work runs when its completion is queried, and then only some of
+    it, from any stream.
 
-    :param prompt: copies to the device run at once, for what reads the device's memory right away
+    Args:
+        prompt: Whether copies to the device run at once, for code that reads its memory right away.
     """
 
     def __init__(self, seed, prompt=False):
@@ -92,7 +93,7 @@ class LateDevice:
         return torch.futures.Future()
 
     def progress(self):
-        """Does one piece of work, of a stream that can go on."""
+        """Run one piece of work, of a stream that can continue."""
         with self.lock:
             for stream in self.random.sample(self.streams, len(self.streams)):
                 if stream.queue and stream.queue[0]() is not False:
@@ -107,7 +108,7 @@ class LateDevice:
 
 
 def train_on(device, staged, steps=4, buckets=5, in_flight=3, count=50):
-    """Buckets after each step, which doubles their gradients."""
+    """Return buckets after each step, which doubles their gradients."""
     flats = [torch.zeros(count - 5 * b) for b in range(buckets)]
     found = []
     for step in range(steps):
@@ -154,7 +155,8 @@ def test_copies_wait_for_each_other_and_memory_is_used_again(monkeypatch):
 
 @pytest.mark.parametrize("forgotten", ["the bucket", "the way down", "the way up"])
 def test_the_late_device_shows_what_is_not_waited_for(forgotten):
-    """Leaves out one of three waits: some order of events then gives other numbers."""
+    """The late device shows missing waits: without one of three waits, some order of events gives
+    other numbers."""
     from hipress.torch.executors import staging
 
     class Forgetful(staging.Staged):
@@ -190,7 +192,7 @@ def test_a_gpu_that_hangs_is_an_error():
 
 
 class Given(torch.nn.Module):
-    """Its gradients are given, to the bit, whatever computes them."""
+    """Model whose gradients are given, to the bit, whatever computes them."""
 
     SHAPES = {"a": (299, 41), "b": (40,), "c": (5001,), "d": (7, 3), "e": (90, 100)}
 
@@ -214,7 +216,7 @@ def bits(tensors):
 
 
 def late_devices():
-    """Makes HiPress take tensors in host memory for a test device's."""
+    """Make HiPress treat tensors in host memory as a test device's."""
     from hipress.torch.executors import engine
     from hipress.torch.executors.staging import Staged
 
@@ -222,7 +224,7 @@ def late_devices():
 
 
 def synchronized(rank, where, type, dtype=torch.float32, wrapper="ddp", encode_on="host", **params):
-    """The averaged gradients of some steps, and the residuals after them."""
+    """Return the averaged gradients of some steps, and the residuals after them."""
     import hipress.torch
 
     if where == "late":
@@ -325,7 +327,7 @@ def nccl_plan_auto(rank, encode_on="host"):
 
 
 def no_host_synchronisation(rank, type="onebit", encode_on="host", dtype=torch.float32):
-    """Trains, with any call in the third step that waits for the device an error."""
+    """Train, where any call in the third step that waits for the device is an error."""
     import hipress.torch
 
     model = Given().to("cuda", dtype)
@@ -349,7 +351,7 @@ def no_host_synchronisation_on_the_device(rank):
 
 
 def scaler(rank, encode_on="host"):
-    """An Inf makes the scaler skip the step, and the next step is clean."""
+    """An Inf makes the scaler skip the step, and the next step has no error."""
     import hipress.torch
 
     torch.manual_seed(0)
@@ -407,7 +409,7 @@ def test_one_rank_on_nccl():
 
 
 def backend(rank, where):
-    """An all-reduce of the "hipress" backend."""
+    """Run an all-reduce of the "hipress" backend."""
     import torch.distributed as dist
 
     import hipress.torch  # noqa: F401, registers it

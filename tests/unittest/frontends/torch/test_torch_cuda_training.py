@@ -1,6 +1,6 @@
-"""Ways to train, with the model on a GPU: they end where they end on the CPU, but for rounding.
+"""Training with the model on a GPU: results are those on the CPU, except for rounding.
 
-What runs on a GPU skips where there is none.
+Parts that run on a GPU skip where there is none.
 """
 
 import sys
@@ -96,7 +96,7 @@ def test_it_ends_where_it_ends_on_the_cpu(way):
     on_cpu = returned(run_ranks(trained, 2, way, "cpu"))
     on_gpu = returned(run_ranks(trained, 2, way, "cuda:0", gpu=True))
     (mine, _), (others, _) = on_gpu
-    if way != "fragments":  # the ranks' weights part again while one is on its way
+    if way != "fragments":  # the ranks' weights diverge while one is in transit
         assert all((a == b).all() for a, b in zip(mine, others))
     # The smallest difference can make another sign of a coefficient, or another choice.
     for (_, expected), (_, loss) in zip(on_cpu, on_gpu):

@@ -53,7 +53,7 @@ DDP_KEYWORDS += ["static_graph"]
 
 
 def expect(type, params, topology, sizes, world_size, plan=None):
-    """The reference of every large gradient by name."""
+    """Return the reference of every large gradient by name."""
     from hipress.torch.settings import Settings
     from hipress.torch.state.error_feedback import Codecs
     from test_torch_equality import reference
@@ -68,7 +68,7 @@ def expect(type, params, topology, sizes, world_size, plan=None):
 
 
 def mean_gradients(model, losses, references):
-    """The gradients that parameters must have; ``losses[r](model)`` is rank r's."""
+    """Return the gradients that parameters must have; ``losses[r](model)`` is rank r's."""
     from hipress.topology.graph import worker
 
     local = []
@@ -90,7 +90,7 @@ def mean_gradients(model, losses, references):
 def train_and_compare(
     rank, world_size, type, params, topology, accumulate=1, plan=None, **keywords
 ):
-    """Three steps; asserts that every gradient is the reference's."""
+    """Train three steps; assert that every gradient is the reference's."""
     model = network()
     plain = copy.deepcopy(model)
     ddp, _ = wrap(model, type, topology=topology, plan=plan, **params, **keywords)
@@ -121,7 +121,8 @@ def train_and_compare(
 
 
 PLAN = Path(__file__).parents[2] / "data" / "torch.plan"
-"""0.weight goes uncompressed, 2.weight in 3 parts, and what is not named by its size."""
+"""Plan in which 0.weight is uncompressed, 2.weight has 3 partitions, and all other gradients depend
+on their size."""
 
 
 def ddp_modes(rank, world_size):
@@ -147,7 +148,7 @@ def ddp_modes(rank, world_size):
 
 
 def bits(model):
-    """The bytes of each parameter."""
+    """Return the bytes of each parameter."""
     return [p.detach().numpy().tobytes() for p in model.parameters()]
 
 
@@ -164,7 +165,7 @@ def test_gradients_are_the_references(world_size):
 
 
 def other_modes(rank, world_size):
-    """Checkpointing, torch.compile, find_unused_parameters, 16-bit models, GradScaler."""
+    """Try checkpointing, torch.compile, find_unused_parameters, 16-bit models and GradScaler."""
     return [
         checkpointing(rank),
         compiled(rank),
@@ -219,7 +220,7 @@ def COMPILE(model):
 
 
 class Branches(torch.nn.Module):
-    """Uses its second layer on rank 0 only."""
+    """Model that uses its second layer on rank 0 only."""
 
     def __init__(self, rank):
         super().__init__()
@@ -256,7 +257,7 @@ def sixteen_bits(rank, dtype):
 
 
 def overflow(rank, type):
-    """One rank's Inf makes every rank's scaler skip the step, and the next step is clean."""
+    """One rank's Inf makes every rank's scaler skip the step, and the next step has no error."""
     model = network()
     ddp, _ = wrap(model, type)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -351,7 +352,8 @@ def unused_by_mistake(rank):
 
 
 def die(rank, world_size, min_size):
-    """Rank 1 dies in its fourth step; the others' errors, and after how many seconds."""
+    """Let rank 1 die in its fourth step. Return the other ranks' errors, and after how many
+    seconds."""
     ddp, _ = wrap(network(), "onebit", topology="ring", min_size=min_size)
     for step in range(100):
         if step == 3 and rank == 1:
@@ -418,7 +420,7 @@ def test_a_rank_that_gives_up_but_lives_tells_the_others(where):
 
 
 def rebuilt(rank):
-    """Plans and memory are those of the buckets that DDP has now."""
+    """Return whether plans and memory are those of DDP's present buckets."""
     for type, params in (("onebit", {}), ("onebit", {"warmup_steps": 2})):
         ddp, compression = wrap(network(), type, bucket_cap_mb=0.05, **params)
         buckets = {}

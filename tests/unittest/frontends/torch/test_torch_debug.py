@@ -1,4 +1,4 @@
-"""Debugging a job of PyTorch: whose rank is late, and where the time of its steps goes."""
+"""Debugging of a PyTorch job: which rank is late, and where the time of its steps is spent."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Ranks:
             time.sleep(0.05)
 
     def pids(self) -> dict[int, int]:
-        """Process ids by rank."""
+        """Return process ids by rank."""
         self.wait_for("ready", 2)
         # Two ranks write to one file: a line may have both.
         found = re.findall(r"ready (\d+) (\d+)", self.output())

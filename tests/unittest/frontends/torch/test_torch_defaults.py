@@ -1,4 +1,4 @@
-"""PyTorch's default dtype and device, which are the user's, change nothing of the library's."""
+"""PyTorch's default dtype and device, which the user sets and which do not affect the library."""
 
 import gc
 import threading
@@ -10,9 +10,10 @@ from test_torch_ddp import batch, network
 
 
 class Training:
-    """A model, and its steps with optimizers of any compression.
+    """Model and its steps with optimizers of any compression.
 
-    :param defaults: PyTorch's dtype and device from then on
+    Args:
+        defaults: PyTorch's dtype and device from then on.
     """
 
     def __init__(self, rank, *defaults):
@@ -38,7 +39,7 @@ class Training:
 
 
 def trained(rank, dtype, device, type, options):
-    """Three steps, the last two after a checkpoint was loaded and the codec has changed."""
+    """Train three steps, the last two after a checkpoint was loaded and the codec has changed."""
     training = Training(rank, dtype, device)
     made = training.made({"type": type, **options})
     training.step(made)
@@ -111,7 +112,8 @@ def test_frozen_adam_is_adam_until_it_freezes(dtype):
 
 
 def engines(rank):
-    """What the engine cannot take goes by the user's group, for which a thread waits."""
+    """Check that operations that the engine does not support use the user's group, for which a
+    thread waits."""
     import torch.distributed as dist
 
     import hipress.torch
@@ -143,7 +145,7 @@ def test_an_engine_that_is_closed_leaves_no_thread():
 
 
 def snapshot(rank):
-    """A state taken before what was loaded has been used is not changed by its use."""
+    """A state that is taken before a loaded one is used does not change with its use."""
     training = Training(rank)
     first = training.made("onebit", topology="ps")
     training.step(first)

@@ -13,7 +13,7 @@ LARGE = {"0.weight", "2.weight", "4.weight"}
 
 
 def cosine(size):
-    """The DCT-II as it is defined, a sum at a time."""
+    """Compute the DCT-II from its definition, a sum at a time."""
     rows = [
         [
             math.cos(math.pi * (i + 0.5) * k / size) * math.sqrt((2 if k else 1) / size)
@@ -25,7 +25,7 @@ def cosine(size):
 
 
 def by_blocks(values, rows, columns):
-    """The transform of each block by itself."""
+    """Return the transform of each block by itself."""
     down, across = cosine(rows), cosine(columns)
     found = values.double().clone()
     for y in range(0, values.shape[0], rows):
@@ -61,8 +61,8 @@ def optimizer_of(model, **options):
 
 
 def expected_gradients(model, step, references, world_size):
-    """What the optimizer's signs are taken of, by name: the reference of the exchanged coefficients
-    turned back, or the mean."""
+    """Return the gradients whose signs the optimizer takes, by name: the reference of the exchanged
+    coefficients turned back, or the mean."""
     from hipress.topology.graph import worker
     from hipress.torch.integrations.demo import Blocks
 
@@ -167,7 +167,7 @@ def wrong_script(rank):
         ({"compression_decay": 1.5}, "decay"),
         ({"lr": -1.0}, "lr must be 0 or more, not -1.0"),
     ]
-    for options, message in cases:  # on one rank only, but both are told
+    for options, message in cases:  # on one rank only, but both receive the error
         with pytest.raises(ValueError, match=message):
             optimizer_of(network(), **(options if rank == 0 else {}))
 

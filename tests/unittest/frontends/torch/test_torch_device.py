@@ -17,7 +17,7 @@ MIN_SIZE = 1000
 
 
 class Prompt:
-    """hipress.torch.executors.staging.Cuda on the CPU, where everything is done at once."""
+    """A hipress.torch.executors.staging.Cuda on the CPU, where all work completes at once."""
 
     def stream(self):
         return SimpleNamespace(record_event=self.event, wait_event=lambda event: None)
@@ -47,21 +47,21 @@ class Prompt:
 
 
 def on_the_cpu(cuda=None):
-    """A device whose kernels are emulated."""
+    """Return a device whose kernels are emulated."""
     from hipress.torch.executors.cuda.device import Device
 
     return Device(torch.device("cpu"), cuda or Prompt(), cuda_emulation.kernels())
 
 
 def play_the_gpu():
-    """Lets HiPress take the CPU for a device, for encode_on="device"."""
+    """Let HiPress treat the CPU as a device, for encode_on="device"."""
     from hipress.torch.executors.cuda import device
 
     device.DEVICES["cpu"] = lambda where: on_the_cpu()
 
 
 class Job:
-    """A model in training whose gradients are given."""
+    """Model in training whose gradients are given."""
 
     def __init__(self, where, type, dtype=torch.float32, optimizer=False, **options):
         import hipress.torch
@@ -82,7 +82,8 @@ class Job:
             self.compression = hipress.torch.compress(self.run, type, **options)
 
     def step(self, rank, step, poison=None, passes=1):
-        """The averaged gradients' bits. ``poison``: what one of this rank's is multiplied by."""
+        """Return the averaged gradients' bits. ``poison``: factor of one of this rank's
+        gradients."""
         self.model.zero_grad()
         for k in range(passes):
             gradients = [g.to(self.dtype) for g in given(rank, step + 100 * k, "cpu")]
@@ -136,7 +137,7 @@ def every_case(rank):
 
 @pytest.fixture(scope="module", autouse=True)
 def kernels():
-    """Compiles them, unless a cache has them, before jobs begin that must be done in time."""
+    """Compile the kernels, unless a cache has them, before jobs with time limits start."""
     from hipress.compression.compressor import Compressor
 
     device = on_the_cpu()
@@ -163,7 +164,7 @@ def other_modes(rank):
 
 
 def overflows(rank):
-    """A NaN of rank 1 in the first step, then an Inf of rank 0."""
+    """Train with a NaN of rank 1 in the first step, then an Inf of rank 0."""
     found = []
     for type in ("onebit", "dgc", "maxmin"):
         host, device = Job("host", type), Job("device", type)
@@ -187,7 +188,7 @@ def accumulates(rank):
 
 
 def moves(rank):
-    """Loads states from the host to the device and back, and from another codec's residuals."""
+    """Load states from the host to the device and back, and from another codec's residuals."""
     jobs = [Job(where, "dgc", ratio=0.05) for where in ("host", "device", "host")]
     kept = Job("host", "dgc", ratio=0.05)
     for step, job in enumerate(jobs):
@@ -213,7 +214,7 @@ def everyones(state):
 
 
 def refuses(rank):
-    """Rank 1's payloads, of which rank 0 makes the sums, are damaged on their way."""
+    """Damage rank 1's payloads, of which rank 0 makes the sums, in transit."""
     from hipress.torch.executors.cuda.program import CudaProgram
 
     job = Job("device", "onebit")
@@ -281,7 +282,7 @@ def test_misuse_is_one_sentence():
 
 
 class Late(LateDevice):
-    """Work, too, is done when somebody looks whether it is done."""
+    """Device work that completes only when its completion is queried."""
 
     def run(self, stream, work, tensors):
         stream.add(lambda: work() is None)
@@ -291,7 +292,7 @@ class Late(LateDevice):
 
 
 def alone(device, **counts):
-    """A bucket's plan on one rank, of gradients by name."""
+    """Create a bucket's plan on one rank, of gradients by name."""
     from hipress.torch.executors.cuda.program import CudaProgram
     from hipress.torch.gradient import Gradient
     from hipress.torch.settings import Settings
@@ -320,7 +321,7 @@ def test_small_gradients_are_one_launch():
 
 
 def train_late(seed, forgotten=""):
-    """Buckets after each step, and reports about them, on one rank."""
+    """Return buckets after each step, and reports about them, on one rank."""
     late = Late(seed)
     device, flats, plans = on_the_cpu(late), [], []
     for b, count in enumerate([150, 90, 300]):
@@ -370,6 +371,7 @@ def test_a_late_device_gives_the_same():
 
 @pytest.mark.parametrize("forgotten", ["the bucket", "the result", "the report"])
 def test_the_late_device_shows_what_is_not_waited_for(forgotten):
-    """Leaves out one of three waits: some order of events then gives something else."""
+    """The late device shows missing waits: without one of three waits, some order of events gives
+    another result."""
     expected = train_late(0)
     assert any(train_late(seed, forgotten) != expected for seed in range(1, 20))

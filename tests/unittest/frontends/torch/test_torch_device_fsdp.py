@@ -1,4 +1,4 @@
-"""FSDP2's modules synchronised on their device, which a CPU plays."""
+"""FSDP2's modules synchronized on their device, which a CPU emulates."""
 
 import re
 
@@ -36,7 +36,7 @@ def job(where, type, dtype=torch.float32, hybrid=False, **options):
 
 
 def trained(rank, model, compression):
-    """Gradients of three steps, what is kept after them, and what synchronised them."""
+    """Return the gradients of three steps, the state after them, and what synchronized them."""
     grads = []
     for step in range(3):
         backward(model, rank, step)
@@ -72,7 +72,7 @@ def test_the_device_gives_the_hosts_bits_and_residuals():
 
 
 def refuses(rank):
-    """A payload that is damaged on its way, and what is no GPU."""
+    """Refuse a payload that is damaged in transit, and a device that is no GPU."""
     from hipress.torch.executors.cuda.program import CudaProgram
 
     with pytest.raises(ValueError, match="encode_on='device' is for gradients on a GPU"):
@@ -81,7 +81,7 @@ def refuses(rank):
     model, compression = job("device", "onebit")
     backward(model, rank, 0)
     *_, bucket = compression._buckets.values()
-    last = bucket.program  # only the step's end can tell of it
+    last = bucket.program  # only the step's end can report it
     if rank == 1:
         send = CudaProgram._raise_refused
 
@@ -106,7 +106,7 @@ def test_a_refused_payload_ends_the_step_that_had_it():
 
 
 def alone(rank, kind="cuda"):
-    """Hybrid sharding of one rank, whose hook is called; it has no reduce-scatter."""
+    """Train hybrid sharding of one rank, whose hook is called; it has no reduce-scatter."""
     from torch.distributed.device_mesh import init_device_mesh
 
     import hipress.torch

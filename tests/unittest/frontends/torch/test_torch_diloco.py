@@ -1,4 +1,4 @@
-"""DiLoCo and LocalSGD: weights that are synchronised every H steps."""
+"""DiLoCo and LocalSGD: weights that are synchronized every H steps."""
 
 import copy
 import re
@@ -36,11 +36,14 @@ def outer_of(parameters):
 
 
 def reference(world_size, steps, turns, delay, alpha, early=()):
-    """What DiLoCo is by its papers, all ranks in one process.
+    """Compute DiLoCo as its papers define it, all ranks in one process.
 
-    :param turns: of each fragment, its parameters' numbers and when it begins (step modulo H)
-    :param early: the steps before the first round after which weights become their mean
-    :returns: the weights of each rank
+    Args:
+        turns: Each fragment's parameter numbers, and the step (modulo H) at which it begins.
+        early: The steps before the first outer step after which weights become their mean.
+
+    Returns:
+        The weights of each rank.
     """
     models = [network() for _ in range(world_size)]
     inners = [inner_of(model) for model in models]
@@ -48,7 +51,7 @@ def reference(world_size, steps, turns, delay, alpha, early=()):
     optimizer = outer_of(outer)
     under_way, first = {}, max(early, default=0)
     for step in range(1, steps + delay + 1):
-        over = step > steps  # what is under way then is still taken
+        over = step > steps  # data in transit then is still used
         for rank, (model, inner) in enumerate(zip(models, inners)):
             train(model, inner, rank, 0 if over else 1, first=step - 1)
         weights = [list(model.parameters()) for model in models]
@@ -124,7 +127,7 @@ def test_weights_are_what_the_papers_say(steps, modules, options, turns):
 
 
 class Both:
-    """Two optimizers, as a training loop has them."""
+    """Pair of optimizers, as a training loop has them."""
 
     def __init__(self, optimizers):
         self.optimizers = optimizers
@@ -216,7 +219,7 @@ def test_compressed_outer_weights_are_the_same_bits_on_all_ranks(type_, topology
 
 
 def resumed_script(rank):
-    """A job that goes on from a checkpoint ends as the one that was never stopped."""
+    """A job that continues from a checkpoint ends with the state of an uninterrupted one."""
     import hipress.torch
 
     def made():
@@ -332,7 +335,7 @@ def after_a_nan_script(rank, delay):
 
 @pytest.mark.parametrize("delay", [0, 1])
 def test_after_a_nan_training_goes_on(delay):
-    """In all fragments, and with what the inner optimizer remembered."""
+    """Training continues after a NaN, in all fragments, and with the inner optimizer's state."""
     returned(run_ranks(after_a_nan_script, 2, delay))
 
 
@@ -470,7 +473,7 @@ def preset_script(rank, name, given):
 )
 def test_presets_are_what_the_papers_had(name, given):
     (first, uncompressed), (second, _) = returned(run_ranks(preset_script, 2, name, given))
-    assert first == second or name == "streaming"  # whose ranks keep half of their own weights
+    assert first == second or name == "streaming"  # whose ranks keep half of their local weights
     assert (uncompressed < 100) == (name == "sparseloco")  # all but the last layer's bias
 
 

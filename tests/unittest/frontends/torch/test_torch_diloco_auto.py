@@ -1,4 +1,4 @@
-"""Type "auto" of DiLoCo: what it chooses by known times, and what that does to the weights."""
+"""Type "auto" of DiLoCo: its choice with known times, and the effect on the weights."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ MIDDLE = {**SLOW, "bf16": 11}
 
 
 def know(ms, step=0.1):
-    """Makes synchronisations of the whole model take so many ms by each way, and inner steps so
-    many seconds; returns the lines that are logged."""
+    """Set the milliseconds of synchronizations of the whole model with each method, and the seconds
+    of inner steps. Return the lines that are logged."""
     from hipress.autotune import outer_steps
     from hipress.torch.autotune import frontend
 
@@ -143,11 +143,11 @@ def test_on_a_fast_network_it_is_plain_diloco():
 
 
 def resumed(rank):
-    """A job that goes on from a checkpoint has the same choice, and ends with the same bits."""
+    """A job that continues from a checkpoint has the same choice, and ends with the same bits."""
     know(SLOW)
     model, inner, diloco = made(rank)
     with diloco:
-        train(model, inner, rank, 2 * H - 6)  # the first fragment is under way
+        train(model, inner, rank, 2 * H - 6)  # the first fragment is in transit
         saved = copy.deepcopy([model.state_dict(), inner.state_dict(), diloco.state_dict()])
         train(model, inner, rank, H, first=2 * H - 6)
     know({**SLOW, "uncompressed": 1.0})
@@ -195,7 +195,7 @@ def test_another_network_gets_another_choice(before, after):
 
 
 def in_a_group(rank):
-    """What is said where the group is one rank of each site."""
+    """Return the messages where the group is one rank of each site."""
     import torch.distributed as dist
 
     groups = [dist.new_group([site]) for site in range(2)]

@@ -1,4 +1,4 @@
-"""Elastic training: workers die, are silent, join; the others go on and lose nothing."""
+"""Elastic training: workers die, are silent, join; the remaining ones continue and lose nothing."""
 
 import contextlib
 import ipaddress
@@ -23,7 +23,7 @@ PROGRAM = SCRIPTS / "torch_elastic" / "worker.py"
 
 @pytest.fixture
 def job():
-    """Starts a job of the program above."""
+    """Start a job of the program above."""
     jobs = []
 
     def start(workers=4, steps=60, compression="onebit", seeded=False, **options):
@@ -37,7 +37,8 @@ def job():
 
 
 def steps_of(job, slots):
-    """The digests after each step, by step, of all that made it; checks that they are equal."""
+    """Return the digests after each step, by step, of all that made it; check that they are
+    equal."""
     digests = {}
     for slot in slots:
         for event in job.journal(slot):
@@ -48,7 +49,7 @@ def steps_of(job, slots):
 
 
 def end(job, slots, timeout=60):
-    """Waits for the workers' end; returns what they have written last."""
+    """Wait for the workers' end; return what they have written last."""
     job.wait(timeout)
     found = [job.output(job.present(slot)) for slot in slots]
     for slot in slots:
@@ -105,7 +106,8 @@ def test_the_others_go_on_at_once(job, compression, victim):
 
 @pytest.mark.slow
 def test_no_step_is_lost_or_made_twice(job):
-    """As all batches are those of undisturbed training, so are the weights but for rounding."""
+    """No step is lost or made twice: all batches are those of undisturbed training, and so are the
+    weights but for rounding."""
     with job(2, compression="none", seeded=True) as undisturbed:
         expected = end(undisturbed, range(2))[0]
     with job(4, compression="none", seeded=True, env={"DIES": "1@15 3@30"}) as running:
@@ -119,7 +121,7 @@ def test_no_step_is_lost_or_made_twice(job):
 
 
 def await_all(job, slots, seconds=90):
-    """Waits until all of these make steps together, and checks all weights until then."""
+    """Wait until all of these make steps together, and check all weights until then."""
 
     def sizes():
         last = [[e for e in job.journal(slot) if e["event"] == "step"][-1:] for slot in slots]
@@ -208,8 +210,9 @@ def test_views_that_are_over_leave_nothing_behind():
 
 
 def test_a_step_whose_result_was_not_copied_is_put_back(monkeypatch):
-    """Whoever alone had completed it died before the others had copied its weights. While a member
-    may have completed it, that waits: also one that has done so since it agreed to the view."""
+    """A step whose result was not copied is rolled back: the only worker that had completed it died
+    before other workers had copied its weights. While a worker may have completed it, the rollback
+    waits, also for one that has done so since it agreed to the view."""
     from hipress.elastic.training import loop
     from hipress.elastic.training.session import Session
     from hipress.torch.elastic import carried

@@ -1,4 +1,4 @@
-"""Type "auto" in elastic jobs: one choice for all, which outlives its members."""
+"""Type "auto" in elastic jobs: one choice for all workers, which outlives them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PROGRAM = SCRIPTS / "torch_elastic_auto.py"
 
 @pytest.fixture
 def job():
-    """Starts a job of the program above."""
+    """Start a job of the program above."""
     jobs = []
 
     def start(kind, workers=3, steps=1_000_000, **options):
@@ -83,7 +83,7 @@ def test_on_a_slow_link_all_have_one_codec(job, kind):
 
 
 def replaced(rank):
-    """A codec is replaced in a step that is put back: its residual goes with the next try."""
+    """Replace a codec in a step that is rolled back: its residual is sent with the next try."""
     from dataclasses import replace
 
     from hipress.torch.elastic.carried import Carried

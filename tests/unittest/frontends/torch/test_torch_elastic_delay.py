@@ -1,4 +1,4 @@
-"""DiLoCo in elastic jobs whose synchronisations travel while the next steps are made."""
+"""DiLoCo in elastic jobs whose synchronizations are in transit during the next steps."""
 
 import pytest
 
@@ -21,7 +21,7 @@ def test_weights_are_those_of_one_process(job, alpha):  # noqa: F811
         assert {e["step"] % H for e in events(running, "round")} == {DELAY}
     reference = Alone(DELAY, alpha)
     assert digests[:5] == [reference.round([(0, 0), (1, 0)]) for _ in range(5)]
-    assert len(digests) == (6 if alpha else 5)  # what was trained on the way is left, or is not
+    assert len(digests) == (6 if alpha else 5)  # steps trained during the transfer are left, or not
 
 
 @pytest.mark.slow
@@ -66,7 +66,7 @@ def test_all_fail_at_the_same_step(job, faults, alpha):  # noqa: F811
     ids=["one has copied the last result", "two die"],
 )
 def test_what_is_left_at_the_end_counts(job, faults, last):  # noqa: F811
-    """Steps that some made while the last result was on its way."""
+    """Steps that some workers made while the last result was in transit count at the end."""
     with job(4, 3 * H + DELAY, faults=faults, more=delayed(0.5)) as running:
         digests = end(running, [slot for slot, _ in last])
     reference = Alone(DELAY, 0.5)

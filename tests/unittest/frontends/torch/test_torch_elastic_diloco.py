@@ -1,4 +1,4 @@
-"""DiLoCo in elastic jobs: rounds of steps, of which workers that die or join cost nobody any."""
+"""DiLoCo in elastic jobs: workers that die or join cost the remaining ones no outer step."""
 
 import copy
 import os
@@ -43,11 +43,12 @@ def batch_of(slot, step):
 
 
 class Alone:
-    """What an elastic job without compression does, in one process. It is exact if 1, 2 or 4
-    workers train in a round: 1/3 is not.
+    """Reference of an elastic job without compression, in one process. It is exact if 1, 2 or 4
+    workers train in an outer step: 1/3 is not.
 
-    :param delay: steps that are made until a round's result is taken
-    :param alpha: the share of a worker's own weights that stays then
+    Args:
+        delay: Steps that are made until an outer step's result is taken.
+        alpha: The share of a worker's local weights that stays then.
     """
 
     def __init__(self, delay=0, alpha=0.0):
@@ -58,10 +59,11 @@ class Alone:
         self._ended = self._taken = 0  # after which steps
 
     def round(self, workers, steps=H, again=False):
-        """Makes a round; returns the digest of the weights after it.
+        """Make an outer step; return the digest of the weights after it.
 
-        :param workers: (slot, process) of those that train, by rank
-        :param again: whether it was synchronised when its result was due, as that failed
+        Args:
+            workers: (slot, process) of those that train, by rank.
+            again: Whether it was synchronized when its result was due, as that failed.
         """
         from hipress.elastic.training.session import digest
         from hipress.torch.elastic.transfer import as_bytes
@@ -86,7 +88,7 @@ class Alone:
         for weights, sum_ in zip(self._weights.values(), total):
             weights.grad = sum_ / len(workers)
         self._outer.step()
-        for worker in workers:  # what is synchronised at once has all that they have
+        for worker in workers:  # an immediate synchronization has all that they have
             self._mix(self._workers[worker][0], 0.0 if again else self._alpha)
         self._first = copy.deepcopy([e.state_dict() for e in self._workers[workers[0]][1:]])
         once = list(self._weights.items())
@@ -108,7 +110,7 @@ class Alone:
 
 @pytest.fixture
 def job():
-    """Starts a job of the program above."""
+    """Start a job of the program above."""
     jobs = []
 
     def start(
@@ -134,7 +136,8 @@ def job():
 
 
 def alone(workers, last=H):
-    """The digests after rounds that these workers make, of which the last is shorter, perhaps."""
+    """Return the digests after outer steps that these workers make, of which the last may be
+    shorter."""
     reference = Alone()
     return [
         reference.round(each, last if i == len(workers) - 1 else H)
@@ -156,7 +159,8 @@ def test_what_the_others_trained_is_all_that_counts(job, when):
 
 @pytest.mark.slow
 def test_residuals_are_those_of_before(job):
-    """Whether the others had begun to send when a worker died does not matter."""
+    """Residuals are those from before a failed outer step, whether or not workers had begun to send
+    when one died."""
     early = {0: ("wait", 3), 1: 2 * H + 2, 2: ("wait", 3)}
     found = []
     for faults in (early, {1: ("die", 3)}):
@@ -176,12 +180,13 @@ def test_a_worker_that_lacks_the_result_copies_it_and_keeps_what_is_its_own(job)
 
 @pytest.mark.slow
 def test_who_is_not_there_for_a_round_has_no_part_in_it(job):
-    """Workers that have a round's result leave the view when others have begun the next one."""
+    """A worker that misses an outer step has no part in it: workers that have its result leave the
+    view when others have begun the next one."""
     with job(4, faults=dict.fromkeys((1, 3), ("leave", 3))) as running:
         digests = end(running, range(4))
         (copied,) = [e for e in events(running, "copied", [1]) if e["step"]]
         assert copied["step"] == 4 * H
-    # They go on with what they have copied, as new workers do.
+    # They continue with what they have copied, as new workers do.
     four, later = [(slot, 0) for slot in range(4)], [(0, 0), (1, 1), (2, 0), (3, 1)]
     assert digests == alone([four] * 3 + [[(0, 0), (2, 0)]] + [later] * 2)
 

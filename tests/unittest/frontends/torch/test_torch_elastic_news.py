@@ -1,4 +1,4 @@
-"""What people read while an elastic job runs: a line for each view, and nothing that frightens."""
+"""Output of a running elastic job: a line for each view, and nothing that looks like an error."""
 
 import pytest
 

@@ -21,8 +21,8 @@ TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node"]
 @pytest.mark.slow
 @pytest.mark.parametrize("restarts", [0, 3], ids=["the launcher restarts", "torchrun restarts"])
 def test_a_torchrun_for_each_worker(tmp_path, restarts):
-    """With a torchrun for each worker, survivors continue, and the launcher or torchrun restarts
-    the dead worker.
+    """Survivors continue with a torchrun for each worker, and the launcher or torchrun restarts the
+    dead worker.
 
     Cost: Each torchrun and each worker import PyTorch, and one of both starts again.
     """
@@ -52,7 +52,7 @@ def test_torchrun_alone():
 
 @pytest.mark.slow
 def test_torchrun_alone_restarts_all_together():
-    """With one torchrun for all workers, a death restarts all of them.
+    """A death restarts all workers if they share one torchrun.
 
     Cost: torchrun and two workers import PyTorch, and the workers start twice.
     """

@@ -14,7 +14,7 @@ TYPES = [("fp16", {}, 0), ("fp16", {}, 1000), ("powersgd", {"rank": 2}, 0)]
 
 
 class Partly(torch.nn.Module):
-    """Has a parameter without elements among others, and, of another dtype, in a bucket alone."""
+    """Model with an empty parameter among others, and, of another dtype, one alone in a bucket."""
 
     def __init__(self, dtypes=2):
         super().__init__()
@@ -46,7 +46,7 @@ def same(one, other):
 
 
 def in_ddp(rank, type, params, min_size):
-    """Gradients of DDP models without and with the hook, in three steps; and the state."""
+    """Return gradients of DDP models without and with the hook, in three steps; and the state."""
     from torch.nn.parallel import DistributedDataParallel
 
     import hipress.torch
@@ -128,7 +128,7 @@ def test_backend(min_size):
 
 
 def in_fsdp(rank, hybrid):
-    """FSDP2 cannot reduce them, compressed or not, but may hold them frozen."""
+    """FSDP2 cannot reduce empty parameters, compressed or not, but may hold them frozen."""
     import torch.distributed as dist
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard

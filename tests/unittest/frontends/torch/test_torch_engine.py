@@ -44,7 +44,8 @@ def caught(*args, **keywords):
 
 
 def engines(rank):
-    """One for a group, however many compressions it has; each group has its own."""
+    """Count engines: one for a group, however many compressions it has; each group has a separate
+    one."""
     import torch.distributed as dist
 
     groups = [dist.group.WORLD, dist.new_group([1, 2])]
@@ -73,7 +74,7 @@ def gives_up(rank):
     if rank == 3:
         synchronizer.engine.fail(MemoryError("no more memory for 'worker 1.bias'"), "bucket 7")
     first, _ = caught(synchronizer)
-    after = start_on(group)  # both begin anew
+    after = start_on(group)  # both start again
     assert after.engine is not synchronizer.engine
     step(after)
     return first
@@ -88,7 +89,7 @@ def test_ranks_are_named_as_in_the_whole_job_and_a_group_can_begin_anew():
 
 
 def is_numbered_anew(rank, folder):
-    """Makes groups of one name, the last of two ranks."""
+    """Create groups of one name, the last of two ranks, whose engines are numbered again."""
     import torch.distributed as dist
 
     found = []
@@ -161,7 +162,8 @@ def test_a_stopped_rank_is_named_within_the_limit_of_silence():
 
 
 def run_ranks_without(function, world_size, stopped, *args):
-    """Results of the other ranks; the stopped one has none, and is killed when they are done."""
+    """Return results of the other ranks; the stopped one has none, and is killed when they are
+    done."""
     from harness import torch_ranks
 
     class OthersAreDoneError(Exception):
@@ -186,7 +188,7 @@ def dies(rank):
     synchronizer = start_on(dist.group.WORLD)
     entries = (("b", 0, 5),)  # of a type that only the user's group can sum
     step(synchronizer, torch.float64, entries)
-    if rank == 0:  # whose process has the scheduler, too
+    if rank == 0:  # whose process also has the scheduler
         os._exit(3)
     return caught(synchronizer, torch.float64, entries)
 
@@ -200,7 +202,8 @@ def test_the_first_ranks_death_is_its_own_and_what_the_users_group_sums_fails_wi
 
 
 def shares_memory(rank):
-    """The last rank dies while fusion buffers of others, which it reads in place, wait for it."""
+    """Let the last rank die while fusion buffers of other ranks, which it reads in place, wait for
+    it."""
     import torch.distributed as dist
 
     from hipress.torch.gradient import Gradient
@@ -208,7 +211,7 @@ def shares_memory(rank):
     from hipress.torch.start import start
     from hipress.torch.synchronizer import Synchronizer
 
-    sizes = [*[30_000] * 8, 50_000]  # the last is compressed, and the others travel together
+    sizes = [*[30_000] * 8, 50_000]  # the last is compressed, and the first ones travel together
     named = [(f"g{i}", torch.nn.Parameter(torch.zeros(size))) for i, size in enumerate(sizes)]
     settings, engine = start(
         lambda: Settings("onebit", min_size=40_000), dist.group.WORLD, named, timeout=60
@@ -270,7 +273,7 @@ def test_ranks_that_synchronise_something_else_are_told_so():
 
 
 def listening():
-    """This process's ports."""
+    """Return the ports at which this process listens."""
     mine = {os.readlink(fd) for fd in Path("/proc/self/fd").iterdir() if fd.is_symlink()}
     ports = set()
     for line in Path("/proc/self/net/tcp").read_text().splitlines()[1:]:
@@ -304,7 +307,7 @@ def is_visited(rank):
 @pytest.mark.slow
 def test_strangers_are_refused_on_every_port():
     found = returned(run_ranks(is_visited, 2, timeout=90))
-    assert [ports for ports, _ in found] == [2, 1]  # the scheduler's, too
+    assert [ports for ports, _ in found] == [2, 1]  # also the scheduler's
     assert all(refused >= 2 for _, refused in found), found
 
 
@@ -324,7 +327,8 @@ def test_a_first_rank_without_an_address_says_what_to_set():
 
 
 def drops(rank):
-    """A compression that is gone takes its keys along, when the group's next one makes its own."""
+    """Check that a deleted compression removes its keys when the group's next one creates new
+    ones."""
     import torch.distributed as dist
 
     first = start_on(dist.group.WORLD)

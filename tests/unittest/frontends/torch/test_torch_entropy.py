@@ -12,7 +12,7 @@ STEPS = 30
 
 
 def train(rank: int, type: str, topology: str) -> list[str]:
-    """Digests of the weights without the stage and with it."""
+    """Return digests of the weights without the stage and with it."""
     from torch.nn.functional import cross_entropy
     from torch.nn.parallel import DistributedDataParallel
 

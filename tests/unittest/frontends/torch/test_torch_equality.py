@@ -46,7 +46,7 @@ def gradient(rank, step, n, dtype):
 
 
 class Averaging:
-    """A compressor that encodes the mean where the input is a sum of ``num_summands``."""
+    """Compressor that encodes the mean where the input is a sum of ``num_summands``."""
 
     def __init__(self, compressor, num_summands):
         self._compressor, self._scale = compressor, np.float32(1 / num_summands)
@@ -78,7 +78,8 @@ def reference(graph, codecs, world_size, name):
 
 
 def cases(world_size):
-    """All for the hook's two main topologies; for the others, dtypes in turns, to save time."""
+    """Return all cases for the hook's two main topologies; the other topologies take dtypes in
+    turns, to save time."""
     for number, (topology, type) in enumerate(itertools.product(TOPOLOGIES, CODECS)):
         for dtype in DTYPES:
             turn = (number + world_size) % len(DTYPES)
@@ -87,7 +88,7 @@ def cases(world_size):
 
 
 def run_all(rank):
-    """Runs every case on subgroups of 1 to all ranks.
+    """Run every case on subgroups of 1 to all ranks.
 
     Returns {case: SHA-1 of the results}, and the same of the reference for a share of the cases.
     """
@@ -129,7 +130,7 @@ def on_group(engine, rank, graphs, type, dtype, sizes=SIZES):
         flat = torch.cat([gradient(rank, step, n, dtype) for n in sizes])
         run(bucket, flat)
         sha.update(flat.view(torch.uint8).numpy())
-    if rank == engine.world_size - 1:  # what is wrong with a rank's bucket is told to all
+    if rank == engine.world_size - 1:  # an error of a rank's bucket is reported to all
         flat[-1] = float("nan")
     run(bucket, flat)
     assert bool(torch.isnan(flat).all())
@@ -184,8 +185,7 @@ CUT = [30_001, 20_000, 7]
 
 
 def run_cut(rank):
-    """Runs as :func:`run_all` gradients that are cut into many partitions, and without subgroups;
-    dtypes in turns."""
+    """Run, as :func:`run_all`, gradients of many partitions, without subgroups; dtypes in turns."""
     import torch.distributed as dist
 
     from hipress.torch.executors.engine import engine_of
@@ -223,6 +223,6 @@ def test_gradients_in_many_partitions_too():
 
 
 def test_the_list_of_codecs_is_complete():
-    # Not hipress.codecs(): other tests load algorithms of their own.
+    # Not hipress.codecs(): other tests load additional algorithms.
     specs = Path(compiler.__file__).parent / "specs"
     assert set(CODECS) == {"none"} | {path.stem for path in specs.glob("*.cll")}

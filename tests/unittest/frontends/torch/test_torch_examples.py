@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[4]
 
 
 def script(rank, path, arguments):
-    """Runs a script on this rank and returns what it printed."""
+    """Run a script on this rank and return what it printed."""
     sys.argv = [path, *arguments]
     sys.path.insert(0, str(Path(path).parent))
     printed = io.StringIO()
@@ -67,7 +67,7 @@ KEPT = []
 
 
 def documented(rank, text):
-    """Runs a script of the documentation; returns the model's bits."""
+    """Run a script of the documentation; return the model's bits."""
     found = {}
     # Gloo's destructor may wait for ever for a thread that waits for Python's lock (torch 2.13).
     KEPT.append(found)
@@ -79,7 +79,7 @@ def documented(rank, text):
 def test_the_one_line_of_the_documentation():
     page = (ROOT / "docs/start/pytorch.md").read_text()
     text = re.search(r"```python\n(.*?)```", page, re.DOTALL)[1]
-    named = text.replace("compress(model)", 'compress(model, "onebit")')  # as the page says, too
+    named = text.replace("compress(model)", 'compress(model, "onebit")')  # as the page also shows
     plain = "\n".join(line for line in text.splitlines() if "compress" not in line)
     runs = [succeed(run_ranks(documented, 2, one, join=False)) for one in (text, named, plain)]
     assert runs[1] != runs[2]
@@ -99,7 +99,8 @@ def bench(rank, arguments):
 @pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("dtype", ["float", "half"])
 def test_bench_prints_nccl_tests_table(dtype):
-    """Bandwidths of what each column's all-reduce moves, whatever the row's type is."""
+    """`hipress bench` prints nccl-tests' table: bandwidths of what each column's all-reduce moves,
+    whatever the row's type is."""
     arguments = ["-b", "4", "-e", "256K", "-f", "16", "-n", "2", "-w", "1", "-c", "fp16"]
     arguments += ["-d", dtype]
     first, second = run_ranks(bench, 2, arguments, join=False)

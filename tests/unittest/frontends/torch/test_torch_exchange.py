@@ -13,7 +13,7 @@ NOT_PROVED = "could not prove that it knows this job's secret"
 
 
 class Malicious:
-    """An object that creates a file when it is unpickled."""
+    """Object that creates a file when it is unpickled."""
 
     def __init__(self, path):
         self.path = path

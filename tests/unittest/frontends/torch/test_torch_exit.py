@@ -1,4 +1,4 @@
-"""A process whose last gradients have just arrived ends in peace."""
+"""Exit of a process whose last gradients have just arrived: it ends without an error."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_process_waits_for_numbers_that_are_compared(monkeypatch):
 
 
 def averaged(rank):
-    """Means by PyTorch's hooks, and by ours."""
+    """Return means by PyTorch's hooks, and by HiPress's."""
     import torch.distributed as dist
     from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
 

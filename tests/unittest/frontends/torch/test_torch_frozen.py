@@ -16,8 +16,8 @@ def require(layer, value):
 
 
 def before_compress(rank):
-    """One layer was frozen before DDP wrapped the model, one after it, which is unfrozen later:
-    gradients as without compression, whose names a state has."""
+    """Freeze one layer before DDP wraps the model, and one after it, which is unfrozen later.
+    Gradients are as without compression, and a state has their names."""
     from torch.nn.parallel import DistributedDataParallel
 
     import hipress.torch
@@ -69,8 +69,8 @@ def train(net, optimizer, rank, steps):
 
 
 def in_diloco(rank, between, alpha):
-    """The weights of a layer when it is frozen, ``between`` steps after a synchronisation; after
-    the next one; and at last."""
+    """Return the weights of a layer when it is frozen, ``between`` steps after a synchronization;
+    after the next one; and at the end."""
     net, found = network(), []
     inner, wrapped = diloco(net, fragment_update_alpha=alpha)
     with wrapped:
@@ -96,8 +96,8 @@ def test_a_layer_that_is_frozen_in_diloco_becomes_the_ranks_mean_and_stays_so():
 
 
 def unfrozen_in_diloco(rank, leaves):
-    """What is trained besides what was given from the start is each rank's own; what is trained
-    later is refused, also when the context begins anew."""
+    """Check that parameters that are trained in addition to the initial ones stay local to each
+    rank. Those trained later are refused, also when the context starts again."""
     net, own = network(), torch.nn.Linear(5, 5)
     require(net[0], False)
     inner = torch.optim.SGD([*net.parameters(), *own.parameters()], lr=0.01)
@@ -125,8 +125,8 @@ def test_a_layer_that_is_unfrozen_in_diloco_is_refused():
 
 
 def in_the_optimizer(rank, compression):
-    """A layer stays as it is from when it was frozen on, also where gradients are zeroed and not
-    set to None: what was left of it is not added to it."""
+    """Check that weights of a frozen layer stay unmodified. This includes gradients that are zeroed
+    and not set to None: the layer's residual is not added to it."""
     import hipress.torch
 
     net = network()

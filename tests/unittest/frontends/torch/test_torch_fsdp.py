@@ -38,7 +38,7 @@ def gradient_of(name, shape, rank, step, dtype=None):
 
 
 class Given(torch.nn.Module):
-    """A module whose parameters' gradients are known to the bit."""
+    """Module whose parameters' gradients are known to the bit."""
 
     def __init__(self, prefix, shapes):
         super().__init__()
@@ -93,7 +93,8 @@ def references(type, params, world_size, compresses, partitions=None):
 
 
 def wanted(references, world_size, rank, locals_of, dtype=torch.float32):
-    """The shards that rank ``rank`` must get; ``locals_of(name, rank)`` are whole gradients."""
+    """Return the shards that rank ``rank`` must get; ``locals_of(name, rank)`` are whole
+    gradients."""
     from hipress.topology.graph import worker
 
     found = {}
@@ -130,7 +131,7 @@ def backward(model, rank, step):
 
 
 def equals_reference(rank, cases):
-    """Runs on 2, 3 and 4 ranks, with reductions in every dtype."""
+    """Compare with the reference on 2, 3 and 4 ranks, with reductions in every dtype."""
     import torch.distributed as dist
     from torch.distributed.device_mesh import DeviceMesh
     from torch.distributed.fsdp import MixedPrecisionPolicy
@@ -175,7 +176,7 @@ def test_equals_the_reference():
 
 
 def modes(rank):
-    """Accumulation, a frozen and an unused parameter, warm-up, a plan, an overflow."""
+    """Try accumulation, a frozen and an unused parameter, warm-up, a plan, and an overflow."""
     from torch.distributed.device_mesh import init_device_mesh
 
     import hipress.torch
@@ -250,7 +251,7 @@ def test_accumulation_frozen_and_unused_parameters_warmup_and_plan():
 
 
 def wrong(rank):
-    """Every misuse is one sentence, on every rank."""
+    """Every misuse gives one message, on every rank."""
     import torch.distributed as dist
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
@@ -322,7 +323,7 @@ def test_misuse():
 
 
 def hybrid(rank, momentum):
-    """2 hosts of 2 ranks: sharded inside, compressed averages between."""
+    """Train on 2 hosts of 2 ranks: sharded inside, compressed averages between."""
     from torch.distributed.device_mesh import init_device_mesh
 
     import hipress.torch
@@ -370,7 +371,7 @@ def test_hybrid_sharding(momentum):
 
 
 def trains(rank):
-    """A network's loss falls as without compression."""
+    """Train a network, whose loss falls as without compression."""
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard
 
@@ -439,7 +440,7 @@ def retries(rank):
 
 
 def check_retries(function):
-    """Runs what calls FSDPModule.reset_iter_state on two ranks."""
+    """Run calls of FSDPModule.reset_iter_state on two ranks."""
     from torch.distributed.fsdp import FSDPModule
 
     if not hasattr(FSDPModule, "reset_iter_state"):
@@ -453,7 +454,7 @@ def test_an_error_in_a_backward_pass_is_no_step():
 
 
 def refuses(rank):
-    """Refuses on one rank, which ends the step on all."""
+    """Refuse a step on one rank, which ends it on all."""
     import time
 
     import torch.distributed as dist
@@ -463,7 +464,7 @@ def refuses(rank):
     from hipress.torch.private_fsdp import hooks
 
     class Largest:
-        """A reduce-scatter that asks for the largest gradients."""
+        """Reduce-scatter that requests the largest gradients."""
 
         def __init__(self, inner):
             self.allocate, self._inner = inner.allocate, inner

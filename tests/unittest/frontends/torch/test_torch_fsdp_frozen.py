@@ -1,4 +1,5 @@
-"""Layers of FSDP2 that are frozen in compress_fsdp() and unfrozen later are as if never frozen."""
+"""FSDP2 layers that are frozen in compress_fsdp() and unfrozen later, with the results of layers
+that were never frozen."""
 
 import logging
 
@@ -15,7 +16,7 @@ SHARED = {"shared_momentum": FACTOR, "warmup_steps": 2}
 
 
 def steps(kind, frozen):
-    """The weights after some steps of 1-bit Adam."""
+    """Return the weights after some steps of 1-bit Adam."""
     import torch.distributed as dist
 
     import hipress.torch
@@ -42,7 +43,8 @@ def test_their_momentum_is_known(kind):
 
 
 def unfreezes(rank):
-    """One step while they are frozen, the next ones without: sums begin, and what steps is seen."""
+    """Make one step while layers are frozen, the next ones with all layers: sums begin, and the
+    optimizer steps are observed."""
     model, compression = job("fsdp2", "none", {"shared_momentum": FACTOR}, LATE)
     late = [model.layers[name].weight for name in LATE]
     for p in late:
@@ -86,7 +88,7 @@ def test_another_number_of_ranks_gets_what_was_left_of_them(what, pair, frozen):
 
 
 def resumes(rank, kind):
-    """A rank's own state is enough, whichever layers are frozen in the call."""
+    """Resume: a rank's own state is enough, whichever layers are frozen in the call."""
     made = job(kind, "topk", {"ratio": 0.1}, LATE)
     result(made[0], rank, 0)
     other = job(kind, "topk", {"ratio": 0.1})
@@ -102,7 +104,8 @@ def test_the_same_job_goes_on_with_other_layers_frozen(kind):
 
 
 def chooses(rank):
-    """What is frozen is not measured; vectors go as they are when they are unfrozen, too."""
+    """Frozen parameters are not measured; vectors are sent uncompressed, also once they are
+    unfrozen."""
     from hipress.torch.autotune import frontend
     from known_times import measure
 
@@ -126,7 +129,8 @@ def test_auto_measures_what_is_trained():
 
 
 def refuses(rank):
-    """Ranks that freeze others, and what could not be compressed if it were trained."""
+    """Refuse ranks that freeze different layers, and layers that could not be compressed if they
+    were trained."""
     from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 
     import hipress.torch

@@ -11,7 +11,7 @@ FACTOR, WARM_UP = 0.9, 1
 
 
 def equals_reference(rank, world_size, type, params):
-    """Encodes FACTOR times the last result plus the gradient: the reference's bits."""
+    """Encode FACTOR times the last result plus the gradient: the reference's bits."""
     from torch.distributed.device_mesh import init_device_mesh
 
     import hipress.torch
@@ -63,9 +63,10 @@ def test_what_is_compressed_is_the_next_value_of_the_shared_sum():
 
 
 def moves(rank, pairs, frozen=((), ())):
-    """Sums go on in another job, sharded or not: without gradients FACTOR times them comes out.
+    """Continue sums in another job, sharded or not: without gradients it returns FACTOR times them.
 
-    :param frozen: of each of both jobs, layers that are unfrozen after the call
+    Args:
+        frozen: For each of both jobs, layers that are unfrozen after the call.
     """
     import torch.distributed as dist
 

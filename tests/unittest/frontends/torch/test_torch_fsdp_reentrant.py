@@ -1,4 +1,4 @@
-"""FSDP2 with reentrant checkpoints, whose backward passes run inside another: it is one step."""
+"""FSDP2 with reentrant checkpoints, whose backward passes run inside another: together one step."""
 
 import dataclasses
 
@@ -16,7 +16,7 @@ WIDTH, BLOCKS, MIN_SIZE = 24, 3, 100
 
 @dataclasses.dataclass
 class Output:
-    """What a model may return in the place of a tensor."""
+    """Output that a model may return in the place of a tensor."""
 
     values: torch.Tensor
 
@@ -40,7 +40,7 @@ class Model(torch.nn.Module):
 
 
 def made(reentrant=True, type="onebit", **settings):
-    """A model that is sharded block by block, its compression, and what that has begun."""
+    """Return a model that is sharded block by block, its compression, and what has begun."""
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard
 
@@ -69,7 +69,7 @@ def gradients(model):
 
 
 def passes(rank):
-    """Counts each backward pass once, and has the bits that are there without checkpoints."""
+    """Count each backward pass once, with the same bits as without checkpoints."""
     (one, ones, seen), (other, others, _) = (made(kind, warmup_steps=2) for kind in (True, False))
     for step in range(4):
         for model in (one, other):
@@ -88,7 +88,7 @@ def test_a_backward_pass_with_checkpoints_is_one_step():
 
 
 def accumulates(rank):
-    """Several passes between reductions are one step; two that reduce are two."""
+    """Accumulate: several passes between reductions are one step; two that reduce are two."""
     model, compression, seen = made()
     for step in range(2):
         model.set_requires_gradient_sync(False)
@@ -109,7 +109,7 @@ def test_accumulated_gradients_are_one_step():
 
 
 def ways(rank):
-    """What a model returns, and a model that is checkpointed as a whole."""
+    """Try all kinds of model outputs, and a model that is checkpointed as a whole."""
     from torch.utils.checkpoint import checkpoint
 
     model, compression, seen = made()
@@ -137,7 +137,7 @@ def test_whatever_the_model_returns():
 
 
 def retries(rank):
-    """An error in a checkpoint's backward pass, when others are over, makes no step of it."""
+    """An error in a checkpoint's backward pass, after others have finished, makes no step of it."""
     model, compression, seen = made(warmup_steps=1)
     hook = model.first.register_forward_hook(lambda module, given, out: Fails.apply(out))
     with pytest.raises(ArithmeticError):

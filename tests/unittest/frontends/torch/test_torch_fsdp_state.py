@@ -1,4 +1,4 @@
-"""The residuals of FSDP2's ranks go on in jobs of other sizes, sharded or not."""
+"""Residuals of FSDP2's ranks, which continue in jobs of other sizes, sharded or not."""
 
 import pytest
 
@@ -11,7 +11,7 @@ RANKS = {"fsdp2": 2, "fsdp3": 3, "fsdp4": 4, "hsdp": 4, "ddp": 2}
 
 
 class Layer(torch.nn.Module):
-    """Its gradient is given: random, or, without a step, zeros."""
+    """Layer whose gradient is given: random, or, without a step, zeros."""
 
     def __init__(self, name):
         super().__init__()
@@ -33,9 +33,10 @@ class Model(torch.nn.Module):
 
 
 def job(kind, type, params, frozen=()):
-    """A model that is synchronised in this way, on the first ranks; None on the others.
+    """Return a model that is synchronized in this way on the first ranks, and None on other ranks.
 
-    :param frozen: layers that are unfrozen after the call
+    Args:
+        frozen: Layers that are unfrozen after the call.
     """
     import torch.distributed as dist
     from torch.distributed.device_mesh import DeviceMesh
@@ -70,7 +71,7 @@ def job(kind, type, params, frozen=()):
 
 
 def result(model, rank, step):
-    """The whole gradients of one step, by name."""
+    """Return the whole gradients of one step, by name."""
     for p in model.parameters():
         p.grad = None
     model(rank, step).backward()
@@ -81,9 +82,11 @@ def result(model, rank, step):
 
 
 def moves(rank, pairs, frozen=((), ())):
-    """One step in one job; then, in another, steps of zero gradients: what comes out was left.
+    """Make one step in one job; then, in another, steps of zero gradients, whose results are the
+    residuals.
 
-    :param frozen: of each of both jobs, layers that are unfrozen after the call
+    Args:
+        frozen: For each of both jobs, layers that are unfrozen after the call.
     """
     import torch.distributed as dist
 
@@ -136,7 +139,7 @@ def test_another_number_of_ranks_gets_what_was_left():
 
 
 def resume(rank, kind, type, params, folder):
-    """Six steps, and three, a checkpoint, and three in a new model: the same bits."""
+    """Compare six steps with three, a checkpoint, and three in a new model: the same bits."""
     import torch.distributed.checkpoint as dcp
 
     import hipress.torch

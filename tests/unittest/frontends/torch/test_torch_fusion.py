@@ -1,4 +1,4 @@
-"""Gradients that are too small to compress: packed in the engine's fusion buffer."""
+"""Gradients that are too small to compress, packed in the engine's fusion buffer."""
 
 import pytest
 
@@ -14,7 +14,7 @@ SHAPES = {
     "few": (2, 3),
 }
 MIN_SIZE = 5000
-"""The size from which on gradients are large; small ones are enough for all ranks to sum a part."""
+"""Size from which on gradients are large; small ones are enough for all ranks to sum a part."""
 SMALL = ("one", "bias", "few")
 
 
@@ -32,8 +32,8 @@ def refuse(*args, **keywords):
 
 
 def reduce(rank, world_size, topology, kind, average):
-    """Measures by name how far results are from the exact mean (or sum), and how many elements are
-    not that, rounded; into how many parts small ones were cut; the results' bits."""
+    """Return, by name, how far results are from the exact mean (or sum), and how many elements
+    differ from it after rounding; the number of partitions of small ones; the results' bits."""
     import torch.distributed as dist
 
     dtype = getattr(torch, kind)
@@ -83,7 +83,8 @@ def test_on_every_topology(topology):
 
 
 def nonfinite(rank, bad):
-    """Results that were not NaN in a step with an Inf, and small gradients that it has changed."""
+    """Return results that were not NaN in a step with an Inf, and small gradients that it has
+    changed."""
     job, other = (make(rank, shared_momentum=0.9) for _ in range(2))
     for each in (job, other):
         each.reduce(gradients(rank))
@@ -147,7 +148,8 @@ def test_many_uncompressed_elements_are_cut_as_topologies_do():
 
 
 def adjacent(rank):
-    """Gradients of which none is compressed: they travel as they lie, adjacent ones as one."""
+    """Reduce gradients of which none is compressed: they are sent without a copy, adjacent ones as
+    one."""
     from hipress.torch.gradient import Gradient, merge_adjacent
 
     flat = [Gradient("a", 0, 5), Gradient("b", 5, 3), Gradient("c", 9, 2)]

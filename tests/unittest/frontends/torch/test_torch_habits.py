@@ -1,4 +1,4 @@
-"""Habits of users with DDP models and optimizers, which work with compression as without."""
+"""Habits of users with DDP models and optimizers, which work with compression as without it."""
 
 import pytest
 
@@ -41,7 +41,7 @@ def test_models_are_copied_averaged_and_saved_whole():
 
 
 def wrapped(rank):
-    """Uses an optimizer and its model as users do: (weights agree, learning rates, errors)."""
+    """Use an optimizer and its model as users do: (weights agree, learning rates, errors)."""
     import copy
     import pickle
     import warnings

@@ -1,4 +1,4 @@
-"""Where Hugging Face's Trainer resumes from, and where it saves, there the residuals are, too."""
+"""Residuals in the checkpoints that Hugging Face's Trainer saves and resumes from."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from test_torch_trainer import Regression, trainer_of
 
 
 class Matrix(Regression):
-    """Its weight is a matrix, which powersgd compresses, too."""
+    """Model whose weight is a matrix, which powersgd compresses, too."""
 
     def __init__(self):
         super().__init__()
@@ -23,7 +23,8 @@ class Matrix(Regression):
 
 
 def made(folder, type="onebit", **settings):
-    """A trainer, its callback, and what returns the weight's bits and the compression's step."""
+    """Create a trainer, its callback, and what returns the weight's bits and the compression's
+    step."""
     from hipress.torch.huggingface import compress_trainer
 
     model = Matrix()
@@ -60,8 +61,8 @@ def test_a_checkpoint_of_another_folder_has_its_own_residuals(tmp_path):
 
 
 def again(rank, folder, cases):
-    """Trains, resumes in the same process, from a checkpoint without residuals, too; and what a
-    process of its own that resumes from that has."""
+    """Train, then resume in the same process, also from a checkpoint without residuals. Return also
+    the state of a separate process that resumes from that one."""
     found = []
     for number, (type, settings) in enumerate(cases):
         here = folder / str(number)
@@ -69,7 +70,7 @@ def again(rank, folder, cases):
         trainer.train()
         straight, model = result(), trainer.model_wrapped
         trainer.train(resume_from_checkpoint=str(here / "checkpoint-2"))
-        assert trainer.model_wrapped is model  # else nothing is shown here
+        assert trainer.model_wrapped is model  # otherwise this test shows nothing
         resumed = result()
         lost = here / "lost" / "checkpoint-2"
         if rank == 0:
@@ -107,7 +108,7 @@ def test_a_trainer_that_has_trained_resumes_with_the_checkpoints_residuals(tmp_p
 
 
 def goes_on(rank, folder):
-    """Trains twice, without resuming: the compression's steps after each."""
+    """Train twice without resuming; return the compression's steps after each."""
     trainer, callback, result = made(folder)
     trainer.train()
     first = callback.compression
@@ -122,13 +123,14 @@ def test_a_second_training_that_does_not_resume_goes_on(tmp_path):
 
 
 class Trial(dict):
-    """Like optuna's, which is not installed here: of others the Trainer takes dictionaries."""
+    """Trial like optuna's, which is not installed here. For other libraries the Trainer accepts
+    dictionaries."""
 
     number, params = 7, {}
 
 
 def search(rank, folder):
-    """One trial of a search for hyperparameters, as hyperparameter_search() makes it."""
+    """Run one trial of a search for hyperparameters, as hyperparameter_search() does."""
     from transformers.integrations import integration_utils
     from transformers.trainer_utils import HPSearchBackend
 

@@ -1,4 +1,4 @@
-"""States that are loaded into compressions which have made steps already, or by other means."""
+"""States that are loaded into compressions that have already made steps, or by other means."""
 
 import pytest
 
@@ -37,8 +37,8 @@ def gradients(model, rank, steps):
 
 
 def back_to_the_start(rank, type, params, topology):
-    """Steps, and the same again after a state of before the first one was loaded, which may be that
-    of another topology: it has no residuals to load over those that there are."""
+    """Make steps, load a state from before the first one, and repeat them. The state may be that of
+    another topology, which has no residuals to replace the present ones."""
     model, compression = ddp(type, topology=topology, **params)
     saved = ddp(type, **params)[1].state_dict()
     assert not any("/states/" in key for key in saved)
@@ -74,8 +74,8 @@ def test_a_state_on_a_device_is_left_as_new_likewise():
 
 
 def by_pytorch(rank, path):
-    """(a sentence, residuals) of torch.distributed.checkpoint.load() with DDP, where there are none
-    to fill before the first step, and of an optimizer, which has made them."""
+    """Return (a message, residuals) of torch.distributed.checkpoint.load(). With DDP there are no
+    residuals to fill before the first step; an optimizer has created them."""
     import torch.distributed.checkpoint as dcp
 
     import hipress.torch

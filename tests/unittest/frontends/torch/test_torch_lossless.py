@@ -19,8 +19,8 @@ def weights(model: torch.nn.Module) -> str:
 
 
 def train(rank: int, dtype: torch.dtype) -> tuple[list[str], int]:
-    """Two models that begin alike, one uncompressed: digests of their weights before and after, and
-    bytes of gradients that went compressed."""
+    """Train two models that start alike, one uncompressed. Return digests of their weights before
+    and after, and bytes of gradients that were compressed."""
     from torch.nn.functional import cross_entropy
     from torch.nn.parallel import DistributedDataParallel
 

@@ -12,13 +12,13 @@ np = pytest.importorskip("numpy")
 
 SHAPES = {"a": (40, 70), "bias": (40,), "b": (33, 5, 3, 3), "narrow": (900, 3), "c": (64, 64)}
 MIN_SIZE = 64
-"""The size by which a, b and c go by factors of rank 2. A bias, which is small, travels with them,
-and narrow, which factors would not make shorter, by itself."""
+"""Size with which a, b and c have factors of rank 2. A bias, which is small, travels with them. The
+parameter "narrow", which factors would not make shorter, travels by itself."""
 
 
 class Reference:
-    """PowerSGD of several ranks in NumPy's double precision: what they begin with is what the
-    library chose, all else is computed here."""
+    """PowerSGD of several ranks in NumPy's double precision. Initial factors are those that the
+    library chose; all else is computed here."""
 
     def __init__(self, shape, start, world_size):
         self.rows, self.cols = shape[0], int(np.prod(shape[1:]))
@@ -26,7 +26,7 @@ class Reference:
         self.start = start[:, : self.cols].T.astype(np.float64)
 
     def step(self, gradients):
-        """The mean's approximation."""
+        """Return the mean's approximation."""
         m = [g.reshape(self.rows, self.cols) + e for g, e in zip(gradients, self.residuals)]
         p, _ = np.linalg.qr(sum(each @ self.start for each in m) / len(m))
         own = [each.T @ p for each in m]
@@ -37,7 +37,7 @@ class Reference:
 
 
 def gradients(rank, step, shapes=SHAPES):
-    """Makes gradients: two directions that all ranks share, and noise."""
+    """Create gradients: two directions that all ranks share, and noise."""
     found = {}
     for name, shape in shapes.items():
         both = np.random.default_rng([step, len(name), shape[0]])
@@ -91,7 +91,7 @@ class Job:
         )
 
     def reduce(self, values):
-        """The results by name; ``values`` by name is what this rank has."""
+        """Return the results by name; ``values`` by name are this rank's inputs."""
         from hipress.torch.gradient import Gradient
 
         values = {name: torch.as_tensor(v).to(self.dtype) for name, v in values.items()}
@@ -245,7 +245,7 @@ def skips(rank, world_size, name, bad, ranks, dtype, average):
         ("b", float("inf"), [1], "bfloat16", True),
         ("bias", float("nan"), [2], "float32", True),
         ("bias", 2e38, [0, 1], "float32", True),  # only their sum is too large
-        ("narrow", float("inf"), [1], "float32", True),  # which goes uncompressed, as it lies
+        ("narrow", float("inf"), [1], "float32", True),  # which is sent uncompressed, in place
         ("c", 60000.0, [0, 1], "float16", False),  # only the result is
     ],
 )
@@ -260,7 +260,7 @@ def restart(rank, world_size):
     saved = copy.deepcopy(job.synchronizer.state_dict())
     again = Job(rank)
     again.synchronizer.load_state_dict(saved)
-    assert again.synchronizer.state_dict().keys() == saved.keys()  # before it is used, too
+    assert again.synchronizer.state_dict().keys() == saved.keys()  # also before it is used
     for step in (3, 4):
         a, b = (each.reduce(gradients(rank, step)) for each in (job, again))
         for name in a:
@@ -279,7 +279,7 @@ def restart(rank, world_size):
 
 
 def elsewhere(rank, saved, type, params):
-    """The sum of what this job's results and residuals say in a step without gradients."""
+    """Return the sum of this job's results and residuals in a step without gradients."""
     job = Job(rank, type=type, **params)
     job.synchronizer.load_state_dict(saved)
     return job.reduce({name: np.zeros(shape) for name, shape in SHAPES.items()}), job.residuals()

@@ -1,5 +1,5 @@
-"""FSDP2 over meshes of one and two dimensions, with and without names for them, and with several
-groups of parameters: gradients as without compression, or a sentence."""
+"""FSDP2 over meshes of one and two dimensions, named or not, and with several groups of parameters:
+gradients as without compression, or a message."""
 
 import pytest
 
@@ -21,8 +21,8 @@ def linear():
 
 
 def gradients(model, rank, mesh=None):
-    """Whole ones, after a step. With a mesh that has all of the model's dimensions, inputs are on
-    it, each rank's its own."""
+    """Return whole gradients after a step. With a mesh that has all of the model's dimensions,
+    inputs are on it, a different one on each rank."""
     from torch.distributed.tensor import DTensor, Replicate
 
     inputs = torch.full((2, 40), 0.5 * (rank + 1))
@@ -37,7 +37,8 @@ def same(one, other):
 
 
 def hybrid(rank):
-    """FSDP2's own hybrid sharding, over two dimensions, and ours, over the one inside a host."""
+    """Compare FSDP2's own hybrid sharding, over two dimensions, with HiPress's, over the one inside
+    a host."""
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard
 

@@ -1,4 +1,4 @@
-"""DDP's own modes, and optimizers and hooks in the backward pass: work as ever, or refused."""
+"""DDP's modes, and optimizers and hooks in the backward pass: supported as usual, or refused."""
 
 import pytest
 
@@ -35,7 +35,7 @@ def refusal(model):
 
 
 def refusals(rank):
-    """Errors of compress() and DistributedOptimizer in each mode."""
+    """Return errors of compress() and DistributedOptimizer in each mode."""
     from torch.distributed.optim import _apply_optimizer_in_backward
     from torch.nn.parallel import DistributedDataParallel
 
@@ -68,7 +68,7 @@ def test_what_has_a_hook_of_ddps_own_is_refused():
 
 
 def refusals_of_streams(rank):
-    """As above, in the modes that need a torch.Stream()."""
+    """Check the refusals of the modes that need a torch.Stream()."""
     from torch.distributed.optim import _apply_optimizer_in_backward
     from torch.nn.parallel import DistributedDataParallel
     from torch.nn.parallel.distributed import _MixedPrecision
@@ -144,7 +144,7 @@ def in_fsdp(rank, hook):
 
 
 def trained(plain, model, rank, hook):
-    """Both, after three steps in which the hooks that ``hook`` makes are called."""
+    """Return both after three steps in which the hooks that ``hook`` makes are called."""
     for each in (plain, model):
         for p in each.parameters():
             p.register_post_accumulate_grad_hook(hook(p))
@@ -154,7 +154,7 @@ def trained(plain, model, rank, hook):
 
 
 def in_the_optimizer(rank, hook):
-    """Hooks that users register before and after ours; one bucket for each gradient."""
+    """Call hooks that users register before and after HiPress's; one bucket for each gradient."""
     import torch.distributed as dist
 
     import hipress.torch
@@ -181,7 +181,7 @@ def in_the_optimizer(rank, hook):
 
 
 def scaled(rank, where):
-    """Gradients are added up, and a hook halves the sum after each backward pass."""
+    """Accumulate gradients, with a hook that halves the sum after each backward pass."""
 
     def hook(_):
         def halve(parameter):
@@ -200,7 +200,7 @@ def test_users_hooks_on_gradients(where):
 
 
 def stepped(rank, where):
-    """Every parameter has an optimizer of its own, in the backward pass."""
+    """Every parameter has a separate optimizer in the backward pass."""
 
     def hook(parameter):
         optimizer = torch.optim.SGD([parameter], lr=0.01)
@@ -229,7 +229,7 @@ def test_an_optimizer_in_users_hooks_would_use_gradients_before_they_are_average
 
 
 def early(rank, where):
-    """PyTorch's own optimizers in the backward pass of FSDP2's parameters."""
+    """Run PyTorch's own optimizers in the backward pass of FSDP2's parameters."""
     from torch.distributed.optim import _apply_optimizer_in_backward
 
     def hook(parameter):
@@ -247,7 +247,7 @@ def test_pytorchs_optimizer_in_fsdps_backward_pass_does_what_it_does_without():
 
 
 def compiled(rank, where):
-    """Trains in a compiled backward pass, without and with compression."""
+    """Train in a compiled backward pass, without and with compression."""
     torch._dynamo.config.compiled_autograd = True
     torch._dynamo.config.suppress_errors = False
     eager, transformed = backward, {}

@@ -11,7 +11,7 @@ FACTOR, WARM_UP = 0.9, 2
 
 
 def local_gradients(model, world_size, step):
-    """Gradients of all ranks, by name."""
+    """Return gradients of all ranks, by name."""
     found = []
     for rank in range(world_size):
         model.zero_grad()
@@ -21,7 +21,7 @@ def local_gradients(model, world_size, step):
 
 
 def equals_reference(rank, world_size, type, params, topology, warm_up=WARM_UP, **keywords):
-    """Encodes FACTOR times the last result plus the gradient: the reference's bits."""
+    """Encode FACTOR times the last result plus the gradient: the reference's bits."""
     from hipress.topology.graph import worker
 
     model = network()
@@ -67,7 +67,7 @@ def equals_reference(rank, world_size, type, params, topology, warm_up=WARM_UP, 
 
 
 def sgd_has_it(rank):
-    """Trains without loss: it is SGD's own momentum, for small gradients and in a warm-up, too."""
+    """Train without loss: the momentum is SGD's own, also for small gradients and in a warm-up."""
     import hipress.torch
 
     def run(op, shared):
@@ -92,7 +92,7 @@ def sgd_has_it(rank):
 
 
 def adam_has_it(rank):
-    """Trains without loss: it is FrozenAdamW's own first moment."""
+    """Train without loss: the momentum is FrozenAdamW's own first moment."""
     import hipress.torch
 
     runs = []
@@ -111,7 +111,7 @@ def adam_has_it(rank):
 
 
 def overflows(rank):
-    """A NaN on one rank comes out on all, and is not kept."""
+    """Return a NaN of one rank on all ranks; it is not kept."""
     model = network()
     ddp, compression = wrap(model, "onebit", shared_momentum=FACTOR)
     for step in range(4):
@@ -126,7 +126,7 @@ def overflows(rank):
 
 
 def sum_overflows(rank):
-    """A rank's gradient and the result before are finite, their sum is none in float16."""
+    """Add a finite gradient and a finite last result, whose sum is not finite in float16."""
     import hipress.torch
 
     size = 40000
@@ -152,7 +152,8 @@ def sum_overflows(rank):
 
 
 def sum_overflows_in_some_partitions(rank):
-    """All of the bucket is left out, and every place is a step older: once, everywhere."""
+    """Leave out the whole bucket on overflow in some partitions; every place is a step older, once,
+    on all ranks."""
     import hipress.torch
     from hipress.planning.plan import Decision
 
@@ -179,7 +180,7 @@ def sum_overflows_in_some_partitions(rank):
 
 
 def in_another_job(rank, state=None):
-    """Its sums go on in a job of another size: a step without gradients gives FACTOR times them."""
+    """Continue sums in a job of another size: a step without gradients gives FACTOR times them."""
     model = network()
     ddp, compression = wrap(model, "none", shared_momentum=FACTOR)
     if state is not None:

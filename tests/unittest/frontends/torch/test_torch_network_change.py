@@ -1,4 +1,4 @@
-"""Type "auto" on a network that becomes another one while a model trains."""
+"""Type "auto" on a network that changes while a model trains."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ CHANGE = 50
 
 
 def trained(rank, before, after, optimizer, count):
-    """Trains while gradients take so many ms by each way, others 5 times the most, from step 50 on
-    others; the types of all steps, the sentences and the sum of the last gradients."""
+    """Train while gradients take the given milliseconds with each method (other methods 5 times the
+    most), and others from step 50 on. Return the types of all steps, the messages and the sum of
+    the last gradients."""
 
     from torch.nn.parallel import DistributedDataParallel
 

@@ -24,7 +24,7 @@ def op(kind: str, type_: str) -> object:
 
 
 def parts(encoded: object) -> tuple[torch.Tensor, ...]:
-    """(payload,) or (payload, size), as decoders take them."""
+    """Return (payload,) or (payload, size), as decoders take them."""
     return encoded if isinstance(encoded, tuple) else (encoded,)
 
 
@@ -64,7 +64,8 @@ def test_operators_give_the_compressors_bytes(type_, dtype):
 
 @pytest.mark.parametrize("type_", TYPES)
 def test_torchs_own_checks(type_):
-    """Schemas, fake implementations, autograd, and tracing with static and dynamic shapes."""
+    """PyTorch's own checks pass: schemas, fake implementations, autograd, and tracing with static
+    and dynamic shapes."""
     x = tensor(N)
     torch.library.opcheck(op("encode", type_).default, (x, *ops.new_states(type_, x)))
     encoded = parts(op("encode", type_)(x, *ops.new_states(type_, x)))
@@ -170,7 +171,8 @@ def test_bad_calls_are_one_sentence():
 
 
 def test_threads_share_an_operator():
-    """One codec object serves all threads; each has states of its own."""
+    """Threads share an operator: one codec object serves all of them, and each has separate
+    states."""
     results = {}
 
     def work(seed: int) -> None:
@@ -192,7 +194,8 @@ def test_threads_share_an_operator():
 
 @pytest.mark.parametrize("type_", ["onebit", "graddrop"])
 def test_cuda_kernels_under_emulation(type_):
-    """The same calls that a GPU gets, run by a CPU that plays one; with a GPU, on that, too."""
+    """CUDA kernels pass the calls that a GPU gets on a CPU that emulates one, and also on a GPU if
+    there is one."""
     kernels = cuda_emulation.kernels()
     backends = [("cpu", ops.Backend(kernels.encode, kernels.decode, kernels.decode_sum))]
     if torch.cuda.is_available():
@@ -212,7 +215,7 @@ def test_cuda_kernels_under_emulation(type_):
 
 
 def run_once(type_: str, device: str) -> list[bytes]:
-    """Two encodes of a gradient, what they decode to, their sum and the states, as bytes."""
+    """Return two encodes of a gradient, what they decode to, their sum and the states, as bytes."""
     x = tensor(N).to(device)
     states = ops.new_states(type_, x)
     encodings = [parts(op("encode", type_)(x, *states)) for _ in range(2)]

@@ -67,7 +67,7 @@ def test_a_script_in_horovods_shape():
 
 
 def other_order(rank):
-    """Gradients come in another order, or not at all, on one rank: no hang, the right mean."""
+    """Train with gradients in another order, or none, on one rank: no hang, the right mean."""
     import hipress.torch as hvd
 
     torch.manual_seed(0)
@@ -96,7 +96,7 @@ def other_order(rank):
 
 
 def with_a_plan(rank):
-    """Names that are compressed, and how many collective operations a step is."""
+    """Return names that are compressed, and how many collective operations a step has."""
     import hipress.torch as hvd
     from hipress.planning.plan import Decision
 
@@ -125,7 +125,7 @@ def test_ranks_may_differ_in_what_they_compute():
 
 
 def with_a_scaler(rank):
-    """A step that a GradScaler leaves out on all ranks, and those after it."""
+    """Train a step that a GradScaler leaves out on all ranks, and those after it."""
     import hipress.torch as hvd
 
     model = network()
@@ -169,7 +169,7 @@ def distributed(model, optimizer=None, compression="none", **options):
 
 
 def said(what):
-    """The sentence with which it is refused."""
+    """Return the message with which it is refused."""
     try:
         what()
     except (RuntimeError, TypeError, ValueError) as error:
@@ -178,7 +178,7 @@ def said(what):
 
 
 def twice(rank):
-    """What would train with gradients that are no averages, or not of this step, is refused."""
+    """Refuse steps with gradients that are not averaged, or are of another step."""
     model, other = network(), network()
     refused = distributed(other)
     loss_of(other, rank, 0).backward()
@@ -203,8 +203,8 @@ def test_gradients_that_are_on_their_way_get_no_others():
 
 
 def clipped(rank):
-    """A gradient that alone is a bucket is sent as it lies: the other rank may refuse what changes
-    meanwhile, and that ends the job."""
+    """A gradient that is alone in a bucket is sent without a copy. The other rank may refuse one
+    that changes meanwhile, and that ends the job."""
     os.environ["HIPRESS_SHARED_MEMORY"] = "off"
     torch.manual_seed(0)
     model = torch.nn.Linear(256, 1 << 16)
@@ -224,7 +224,8 @@ def test_gradients_that_are_on_their_way_stay_as_they_are():
 
 
 def in_two_passes(rank):
-    """A bucket that the first backward pass leaves incomplete takes what the second one adds."""
+    """Train in two passes: a bucket that the first backward pass leaves incomplete takes what the
+    second one adds."""
     torch.manual_seed(0)
     first, second = torch.nn.Linear(8, 8), torch.nn.Linear(8, 8)
     model = torch.nn.ModuleList([first, second])
@@ -276,7 +277,7 @@ def test_a_closures_gradients_are_averaged():
 
 
 def fused_with_a_scaler(rank):
-    """An optimizer that unscales gradients and skips steps by itself."""
+    """Train with an optimizer that unscales gradients and skips steps by itself."""
     model, plain = network(), network()
     optimizer = distributed(model, torch.optim.SGD(model.parameters(), lr=0.1, fused=True))
     reference = torch.optim.SGD(plain.parameters(), lr=0.1)
@@ -306,7 +307,7 @@ def test_a_fused_optimizer_hears_of_the_scale():
 
 
 def other_parameters(rank):
-    """Frozen ones stay as they are; what is not averaged is refused."""
+    """Check that frozen parameters stay unmodified, and that those not averaged are refused."""
     model, head, late = network(), torch.nn.Linear(8, 8), torch.nn.Linear(8, 8)
     late.requires_grad_(False)
     decays = torch.optim.AdamW([*model.parameters(), *late.parameters()], lr=0.1, weight_decay=0.5)
@@ -350,7 +351,7 @@ def test_parameters_that_are_frozen_added_or_named_twice():
 
 
 def mistaken(rank):
-    """What scripts give in place of names with values, or of seconds."""
+    """Mistaken arguments in place of names with values, or of seconds, are refused."""
     import datetime
 
     import hipress.torch as hvd

@@ -1,4 +1,4 @@
-"""A DistributedOptimizer that takes the place of another one."""
+"""A DistributedOptimizer that replaces another one."""
 
 import copy
 import gc
@@ -23,7 +23,7 @@ def step(model, optimizer, rank):
 
 
 def expected(first, steps, freeze=0):
-    """The weights after so many steps with the ranks' mean input; ``freeze`` steps of them with a
+    """Return the weights after so many steps with the ranks' mean input; ``freeze`` of them with a
     frozen first layer."""
     torch.manual_seed(0)
     model = first()
@@ -42,7 +42,7 @@ def two_layers():
 
 
 def unfreezes(rank):
-    """Made anew, as the sentence says, when a layer is unfrozen."""
+    """An optimizer is created again, as the message says, when a layer is unfrozen."""
     model = two_layers()
     model[0].requires_grad_(False)
     old = make(model)
@@ -68,7 +68,8 @@ def one_layer():
 
 
 def phases(rank):
-    """One gradient is its bucket's memory, which two optimizers must not reduce at once."""
+    """Check that two optimizers do not reduce one gradient, which is its bucket's memory, at
+    once."""
     model, found = one_layer(), []
     for phase in range(3):
         optimizer = make(model, op="sum" if phase else "average")
@@ -90,7 +91,8 @@ def test_every_phase_of_training_may_have_one_of_its_own():
 
 
 def too_early(rank):
-    """Not while gradients are on their way; that is said on all ranks, and the old one goes on."""
+    """Refuse a replacement while gradients are in transit. All ranks report that, and the old
+    optimizer continues."""
     model = one_layer()
     old = make(model)
     old.zero_grad()
@@ -112,8 +114,8 @@ def test_it_waits_for_gradients_that_are_on_their_way():
 
 
 def probed(rank):
-    """PyTorch's state_dict functions make an optimizer's state by a step of their own, before the
-    first one or on one rank only: nothing is averaged in it, no residual is sent."""
+    """PyTorch's state_dict functions create an optimizer's state with a step before the first one
+    or on one rank only: it averages nothing, and sends no residual."""
     from torch.distributed.checkpoint.state_dict import (
         get_optimizer_state_dict,
         set_optimizer_state_dict,
@@ -156,7 +158,8 @@ def test_a_step_that_only_makes_the_optimizers_state_is_none_of_the_compression(
 
 
 def given_by_hand(rank):
-    """As torch.func computes them, and a schedule begins with a learning rate of 0."""
+    """Train with gradients that are given by hand, as torch.func computes them; a schedule begins
+    with a learning rate of 0."""
     import hipress.torch
 
     model = torch.nn.Linear(4, 3, bias=False)
@@ -175,7 +178,7 @@ def test_gradients_that_no_backward_pass_made_are_averaged():
 def gradients_of_other_kinds(rank):
     model = torch.nn.Embedding(100, 8, sparse=True)
     optimizer = make(model)
-    torch.distributed.barrier()  # no rank gives up while another makes its own
+    torch.distributed.barrier()  # no rank fails while another creates its own
 
     def train():
         model(torch.tensor([1, 2])).sum().backward()
@@ -191,7 +194,8 @@ def test_a_sparse_gradient_is_refused_in_a_sentence():
 
 
 def float32_gradients(rank):
-    """Of bfloat16 weights, one of which is unused on one rank; and then others, which are said."""
+    """Train with float32 gradients of bfloat16 weights, one of which is unused on one rank; and
+    then with other dtypes, which are reported."""
     model = torch.nn.Sequential(torch.nn.Linear(8, 6), torch.nn.Linear(6, 4)).bfloat16()
     for parameter in model.parameters():
         parameter.grad_dtype = torch.float32
@@ -203,7 +207,7 @@ def float32_gradients(rank):
     assert model[1].bias.grad.tolist() == [1.0] * 4
     optimizer.step()
     optimizer.zero_grad()
-    torch.distributed.barrier()  # no rank gives up while another still waits for its step
+    torch.distributed.barrier()  # no rank fails while another still waits for its step
     for parameter in model.parameters():
         parameter.grad_dtype = torch.bfloat16
     return [said(lambda: model(x).sum().backward() or optimizer.step())]
@@ -218,8 +222,8 @@ def test_gradients_may_be_of_another_dtype_than_their_parameters():
 
 
 def left(state):
-    """What a rank has not sent of each gradient, in units of the ranks' mean: a number that tells
-    elements apart."""
+    """Return what a rank has not sent of each gradient, in units of the ranks' mean: a number that
+    tells elements apart."""
     found = {}
     for key, kind in state.items():
         if key.endswith("/kind"):
@@ -231,7 +235,7 @@ def left(state):
 
 
 def takes_along(rank):
-    """The residuals of the one whose place it takes, of fewer parameters."""
+    """Return the residuals of the replaced optimizer, of fewer parameters."""
     model = two_layers()
     model[0].requires_grad_(False)
     old = make(model, "onebit", min_size=1)
@@ -249,6 +253,6 @@ def takes_along(rank):
 def test_a_new_one_may_have_the_residuals_of_the_one_before():
     first, second = returned(run_ranks(takes_along, 2))
     assert first[2] == second[2] == 4
-    # Whichever rank sends what is left of the mean.
+    # Any rank sends what is left of the mean.
     before, after = (first[i].get("1.weight", 0.0) + second[i].get("1.weight", 0.0) for i in (0, 1))
     assert before == pytest.approx(after, rel=1e-4) and abs(before) > 0.01

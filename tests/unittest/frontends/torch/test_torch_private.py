@@ -1,4 +1,4 @@
-"""Parts of PyTorch without a public name: those that hipress.torch.private looks up exist."""
+"""Parts of PyTorch without a public name that hipress.torch.private looks up: they exist."""
 
 import subprocess
 import sys
@@ -123,7 +123,8 @@ def test_what_is_missing_is_named_with_the_version():
 
 @pytest.mark.slow
 def test_fsdp_is_imported_when_a_script_asks_for_it():
-    """Half as long as PyTorch's own import; an elastic worker that joins waits for imports."""
+    """FSDP is imported when a script requests it. The import takes half as long as PyTorch's own,
+    and an elastic worker that joins waits for imports."""
     script = SCRIPTS / "torch_imports.py"
     command = [sys.executable, str(script)]
     done = subprocess.run(command, env=base_environment(), capture_output=True, timeout=120)

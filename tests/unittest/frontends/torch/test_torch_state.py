@@ -1,4 +1,4 @@
-"""Residuals, momentum and step outlive a job: exactly in one like it, summed up in another."""
+"""Residuals, momentum and step after a job: exact in one like it, summed up in another."""
 
 import functools
 import inspect
@@ -26,7 +26,7 @@ def train(ddp, rank, steps):
 
 
 def resume(rank, type, topology, params, folder):
-    """Six steps, and three, a checkpoint, and three in a new model: the same bits."""
+    """Compare six steps with three, a checkpoint, and three in a new model: the same bits."""
     import torch.distributed as dist
     import torch.distributed.checkpoint as dcp
 
@@ -98,7 +98,7 @@ class One(torch.nn.Module):
 
 
 def leave(rank, type, params, topology):
-    """One step; returns the state and the result."""
+    """Make one step; return the state and the result."""
     model = One()
     ddp, compression = wrap(model, type, topology=topology, **params)
     ddp(gradient_of(rank)).backward()
@@ -106,9 +106,10 @@ def leave(rank, type, params, topology):
 
 
 def take_over(rank, states, type, params, topology, own=False):
-    """Steps of zero gradients: what comes out is what the other job had left.
+    """Make steps of zero gradients, whose results are the other job's residuals.
 
-    :param own: whether a rank gets its own state, else those of all
+    Args:
+        own: Whether a rank gets its own state, otherwise those of all.
     """
     model = One()
     ddp, compression = wrap(model, type, topology=topology, **params)
@@ -167,7 +168,8 @@ HOSTS_OF_TWO = {"ratio": 0.1, "devices_per_host": 2}
     ],
 )
 def test_another_topology_needs_a_ranks_own_state_only(before, after, own):
-    """As where ranks choose the topology, and choose another after a restart."""
+    """Another topology needs only a rank's own state, as where ranks choose the topology, and
+    choose another after a restart."""
     (topology, params), (other, others_params) = before, after
     left = returned(run_ranks(leave, 4, "topk", params, topology))
     rest = sum(gradient_of(rank) for rank in range(4)).numpy() / 4 - left[0][1]
@@ -183,7 +185,8 @@ def test_another_topology_needs_a_ranks_own_state_only(before, after, own):
 
 
 def load_and_save(rank, states, topology):
-    """A job that ends before its first step: its state, and after one step its tasks' steps."""
+    """Load and save in a job that ends before its first step; return its state, and after one step
+    its tasks' steps."""
     model = One()
     params = {"ratio": 0.1, "warmup": 50}
     ddp, compression = wrap(model, "dgc", topology=topology, **params)
@@ -214,7 +217,8 @@ def test_a_job_without_a_step_loses_nothing_and_a_warm_up_goes_on():
 
 
 class Two(torch.nn.Module):
-    """The number of parameters before it decides which rank serves which half of the large one."""
+    """Model in which the number of parameters before the large one decides which rank serves which
+    half of it."""
 
     def __init__(self):
         super().__init__()
@@ -226,7 +230,8 @@ class Two(torch.nn.Module):
 
 
 def freezes(rank, folder):
-    """The same number of ranks, but another order of tasks: all that was left comes out."""
+    """Freeze parameters, with the same number of ranks, but another order of tasks: all residuals
+    come out."""
     import torch.distributed as dist
     import torch.distributed.checkpoint as dcp
 
@@ -254,7 +259,8 @@ def freezes(rank, folder):
 
 
 def freezes_a_large_one(rank, folder):
-    """Residuals of what is not trained are dropped, with a warning; the rest is resharded once."""
+    """Freeze a large parameter: its residual is dropped with a warning; all others are resharded
+    once."""
     import logging
 
     import torch.distributed.checkpoint as dcp
@@ -274,7 +280,7 @@ def freezes_a_large_one(rank, folder):
     train(ddp, rank, range(1, 2))
     assert not compression.error_feedback.to_reshard and compression.step == 2
 
-    # Where it is trained but no longer compressed, it stays in the state.
+    # Where it is trained but not compressed, it stays in the state.
     said.clear()
     ddp, compression = wrap(network(), "onebit", min_size=10_000)
     hipress.torch.load_checkpoint(compression, folder)
@@ -314,7 +320,7 @@ def test_an_elastic_restart_goes_on(tmp_path):
     command += [str(ELASTIC), str(tmp_path), "bits"]
     path = os.pathsep.join([str(ROOT / "python"), str(ROOT), os.environ.get("PYTHONPATH", "")])
     env = {**os.environ, "PYTHONPATH": path, "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
-    # Else Gloo finds the dead ranks' addresses in the store that torchrun keeps over restarts.
+    # Otherwise Gloo finds the dead ranks' addresses in the store that torchrun keeps over restarts.
     env["TORCH_DISABLE_SHARE_RDZV_TCP_STORE"] = "1"
     done = subprocess.run(command, capture_output=True, text=True, timeout=150, env=env)
     assert done.returncode == 0, done.stderr[-3000:]

@@ -49,7 +49,7 @@ def trainer_of(model, folder, steps):
 
 
 def train(rank, folder, resume, steps=4):
-    """Returns the weight's bits and the training's step as the compression counts it."""
+    """Return the weight's bits and the training's step as the compression counts it."""
     from hipress.torch.huggingface import compress_trainer
 
     model = Regression()
@@ -91,7 +91,7 @@ def test_a_resumed_training_has_the_same_bits(tmp_path):
 
 
 class Partly(Regression):
-    """Has a parameter without elements, too."""
+    """Model that has a parameter without elements, too."""
 
     def __init__(self):
         super().__init__()
@@ -102,8 +102,8 @@ class Partly(Regression):
 
 
 def modes(rank, folder):
-    """Weights after a training without and with compression, what that says of itself, and what it
-    says of an optimizer in the backward pass."""
+    """Return weights after a training without and with compression, its messages, and those about
+    an optimizer in the backward pass."""
     from torch.distributed.optim import _apply_optimizer_in_backward
 
     from hipress.torch.huggingface import compress_trainer

@@ -1,4 +1,4 @@
-"""A step is a transaction: what it has changed can be put back to the bit, on whoever survives."""
+"""Steps as transactions: the changes of a step can be rolled back bit for bit on the survivors."""
 
 import contextlib
 import os
@@ -15,7 +15,8 @@ BUCKETS = (("large", "small"), ("matrix",), ("vector",))
 
 
 class Training:
-    """Steps of three buckets by a synchronizer of its own; gradients are a function of the step."""
+    """Training of three buckets with a separate synchronizer; gradients are a function of the
+    step."""
 
     def __init__(self, rank, type, **options):
         import torch.distributed as dist
@@ -32,7 +33,7 @@ class Training:
         self.synchronizer = Synchronizer(settings, engine, dist.group.WORLD, parameters)
 
     def start(self, names, step, value=None):
-        """Starts a bucket; returns its future."""
+        """Start a bucket; return its future."""
         from hipress.torch.gradient import Gradient
 
         generator = torch.Generator().manual_seed(1000 * step + 10 * self.rank + len(names[0]))
@@ -48,13 +49,13 @@ class Training:
         return self.synchronizer.synchronize(flat, gradients, "bucket")
 
     def step(self, step, value=None):
-        """One step; returns its results' bytes."""
+        """Make one step; return its results' bytes."""
         results = [self.start(names, step, value).wait().numpy().tobytes() for names in BUCKETS]
         self.synchronizer.step += 1
         return results
 
     def state(self):
-        """The state_dict(), as what can be compared to the bit."""
+        """Return the state_dict() in a form that can be compared bit for bit."""
         found = self.synchronizer.state_dict()
         return {k: v.numpy().tobytes() if torch.is_tensor(v) else v for k, v in found.items()}
 
@@ -64,7 +65,8 @@ def differing(a, b):
 
 
 def completed(rank, type, options):
-    """The 4th step, put back and repeated, and with a NaN before: as if nothing had been."""
+    """Roll back and repeat the 4th step, with a NaN before: the result equals undisturbed
+    training."""
     undisturbed = Training(rank, type, **options)
     wanted = [undisturbed.step(step) for step in range(5)]
     training = Training(rank, type, **options)
@@ -89,7 +91,7 @@ def completed(rank, type, options):
 
 
 def each(rank, type, options):
-    """Every step is put back once, also those that end a warm-up."""
+    """Roll back every step once, also those that end a warm-up."""
     undisturbed = Training(rank, type, **options)
     wanted = [undisturbed.step(step) for step in range(5)]
     training = Training(rank, type, **options)
@@ -106,7 +108,7 @@ def each(rank, type, options):
 
 
 def commits(rank, type, options):
-    """A step that some rank has completed stays; of low rank, also where Q has no sum here."""
+    """Commit a step that some rank has completed; of low rank, also where Q has no sum here."""
     training = Training(rank, type, **options)
     for step in range(2):
         training.step(step)
@@ -138,7 +140,7 @@ def commits(rank, type, options):
 
 
 def refuses(rank):
-    """What cannot be put back is refused in a sentence."""
+    """Refuse operations that cannot be rolled back with a message."""
     from hipress.torch import HipressError
 
     training = Training(rank, "powersgd", params={"rank": 2})
@@ -169,7 +171,7 @@ def refuses(rank):
 
 
 def first(rank, type, options):
-    """The very first step leaves zeros when it is put back."""
+    """Rolling back the very first step leaves zeros."""
     undisturbed = Training(rank, type, **options)
     wanted = [undisturbed.step(step) for step in range(2)]
     training = Training(rank, type, **options)
@@ -187,7 +189,8 @@ def first(rank, type, options):
 
 
 def killed(rank, type, options, victim):
-    """A rank dies when the first bucket is over, the second half-way, the third not begun."""
+    """A rank dies when the first bucket has finished, the second is half-way, the third not
+    begun."""
     import torch.distributed as dist
 
     from hipress.torch import HipressError
@@ -202,7 +205,7 @@ def killed(rank, type, options, victim):
     if rank == victim:
         os.kill(os.getpid(), signal.SIGKILL)
     half = training.start(BUCKETS[1], 3)
-    if rank % 2:  # others are still under way when it is put back
+    if rank % 2:  # others are still in progress when it is rolled back
         with pytest.raises(HipressError):
             half.wait()
     training.synchronizer.step += 1
@@ -218,7 +221,8 @@ def killed(rank, type, options, victim):
 
 
 def at_any_time(rank, type, seed):
-    """A rank dies somewhere in a step of large buckets; what was done until then is put back."""
+    """A rank dies at any time in a step of large buckets; what was done until then is rolled
+    back."""
     import torch.distributed as dist
 
     from hipress.torch import HipressError

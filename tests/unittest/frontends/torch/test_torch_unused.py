@@ -1,5 +1,7 @@
-"""Parameters that some ranks leave unused: no rank waits in a backward pass for others to come to a
-bucket, which they may do in step() only."""
+"""Parameters that some ranks leave unused.
+
+No rank waits in a backward pass for others to reach a bucket, which they may do in step() only.
+"""
 
 import pytest
 
@@ -21,8 +23,8 @@ def distributed(named, compression="fp16", **options):
 
 
 def logs_its_loss(rank, compression, warmup_steps):
-    """All ranks use all of a bucket's parameters in the warm-up, one of them leaves some unused
-    afterwards; between backward() and step() they do something together."""
+    """Use all of a bucket's parameters on all ranks in the warm-up; afterwards one rank leaves some
+    unused. Between backward() and step() the ranks run a collective operation."""
     import torch.distributed as dist
 
     model = branches()
@@ -51,7 +53,7 @@ def test_a_rank_may_have_something_to_do_before_step(compression, warmup_steps):
 
 
 def two(rank):
-    """Two optimizers, whose buckets come in another order on one rank."""
+    """Train two optimizers, whose buckets come in another order on one rank."""
     model = branches()
     named = list(model.named_parameters())
     one = distributed([pair for pair in named if pair[0][0] == "c"], "onebit")
@@ -87,8 +89,8 @@ def leaves(rank, compression):
 
 
 def takes_over(rank, states, compression):
-    """A job of another size gives it to what it has prepared as to what it prepares when a bucket
-    comes; also if it is loaded twice, but not after a step."""
+    """Let a job of another size assign a state to what it has prepared and to what it prepares when
+    a bucket comes; also if it is loaded twice, but not after a step."""
     found = []
     for prepared in (True, False):
         model = branches()

@@ -1,15 +1,15 @@
-"""Tensors whose elements do not lie one behind the other, given to all ranks."""
+"""Tensors whose elements are not contiguous, given to all ranks."""
 
 from harness.torch_ranks import returned, run_ranks, torch
 
 
 def numbers(*shape, rank):
-    """The first rank's are 0, 1, 2, ...; the others' are 100 more."""
+    """Return numbers: the first rank's are 0, 1, 2, ...; those of other ranks are 100 more."""
     return torch.arange(float(torch.Size(shape).numel())).view(shape) + 100 * rank
 
 
 def tensors(rank):
-    """Tensors whose memory differs between ranks, by name, and what is beside a view."""
+    """Return tensors whose memory differs between ranks, by name, and what is next to a view."""
     base = numbers(6, 4, rank=rank)
     turned, images = numbers(2, 3, rank=rank).t(), numbers(1, 4, 2, 2, rank=rank)
     if rank == 0:
@@ -38,7 +38,7 @@ def test_elements_are_given_in_their_order_whatever_their_memory():
 
 
 def averaged(rank):
-    """LocalSGD with parameters that share one piece of memory: (the first rank's, theirs)."""
+    """Run LocalSGD with parameters that share one piece of memory: (the first rank's, theirs)."""
     import hipress.torch
 
     fused = numbers(8, 6, rank=rank)

@@ -1,4 +1,4 @@
-"""Weights that DiLoCo and LocalSGD cannot synchronise: refused in a sentence on all ranks."""
+"""Weights that DiLoCo and LocalSGD cannot synchronize: refused with a message on all ranks."""
 
 from harness.torch_ranks import returned, run_ranks, torch
 from test_torch_optimizer import said

@@ -1,4 +1,4 @@
-"""Has its own handler of SIGUSR1, which is called besides the dump, and forks a child."""
+"""Installs a handler of SIGUSR1, which is called in addition to the dump, and forks a child."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Adds addresses to lo, in a network namespace of its own, and prints which are own ones."""
+"""Adds addresses to lo, in a separate network namespace, and prints which are own ones."""
 
 import subprocess
 

@@ -18,5 +18,5 @@ try:
     node.init_array(0, np.zeros(n, dtype), name)
 except HipressError as error:
     print("error:", error)
-node.init_array(1, np.zeros(10, np.float32))  # the job can go on
+node.init_array(1, np.zeros(10, np.float32))  # the job can continue
 node.stop()

@@ -1,4 +1,4 @@
-"""Trains until a server fails, and prints how many operations are still under way."""
+"""Trains until a server fails, and prints how many operations are still in progress."""
 
 import numpy as np
 

@@ -16,7 +16,7 @@ while True:
     node.pushpull(0, x, out).wait(30)
     assert (out == out[0]).all()
     if time.time() > end and node.rank == 0:
-        x = np.full(100_000, -1, np.float32)  # tells the others to stop
+        x = np.full(100_000, -1, np.float32)  # requests the other workers to stop
     if out[0] != 2:
         break
 node.stop()

@@ -1,4 +1,4 @@
-"""Worker 1 forks with an operation of a node under way."""
+"""Worker 1 forks with an operation of a node in progress."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Worker 1 forks with an operation of TensorFlow's job under way."""
+"""Worker 1 forks with an operation of TensorFlow's job in progress."""
 
 import numpy as np
 import tensorflow  # noqa: F401  # its threads must not hinder children

@@ -1,4 +1,4 @@
-"""Rank 1 forks with a step of DDP under way."""
+"""Rank 1 forks with a step of DDP in progress."""
 
 import time
 

@@ -21,6 +21,6 @@ for step in range(14):
         total.update(out.asnumpy().tobytes())
         exact = sum(np.random.RandomState(100 * step + rank).normal(size=shape) for rank in (0, 1))
         off = np.abs(out.asnumpy() - exact).max()
-        assert (off > 1e-3) == (key == "weight"), (key, off)  # of which vectors know nothing
+        assert (off > 1e-3) == (key == "weight"), (key, off)  # vectors are uncompressed
 print("bits", total.hexdigest())
 print(kv.explain())

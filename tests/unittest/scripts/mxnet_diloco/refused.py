@@ -61,7 +61,7 @@ for step in range(1, 2 * H + 1):
     train(net, trainer, rank, step)
 for mine, theirs in zip(weights(net), before):
     assert np.array_equal(mine, theirs)
-for step in range(2 * H + 1, 3 * H + 1):  # the inner Adam's states had the NaN, too
+for step in range(2 * H + 1, 3 * H + 1):  # the inner Adam's states also had the NaN
     train(net, trainer, rank, step)
 assert all(np.isfinite(w).all() for w in weights(net))
 assert not np.array_equal(weights(net)[0], before[0])

@@ -39,7 +39,7 @@ for (begin, slots), (end, _) in zip(views, [*views[1:], (last, [])]):
             grad[:] = codec.decode(codec.encode(total), grad.shape)
         trainer.update(train.BATCH)
         digests[step + 1] = digest(state.weights())
-    # Who owned a sum has its residual, too, in units of a gradient.
+    # The owner of a sum also has its residual, in units of a gradient.
     left = {key: codec.residual for key, codec in codecs.items() if codec.type == "onebit"}
     for at, name in enumerate(names):
         if shared[name].type == "onebit" and shared[name].residual is not None:

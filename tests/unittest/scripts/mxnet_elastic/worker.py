@@ -68,7 +68,7 @@ def main():
         while state.step < last:
             backward(net, state.step, state.rank, state.size)
             if first and slot == "2" and state.step == DIES:
-                time.sleep(1.5)  # the others begin this step, too
+                time.sleep(1.5)  # the other workers also begin this step
                 os.kill(os.getpid(), signal.SIGKILL)
             state.trainer.step(BATCH)
             state.notes = f"step {state.step}"

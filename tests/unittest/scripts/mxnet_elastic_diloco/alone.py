@@ -54,7 +54,7 @@ for number, workers in enumerate(rounds):
     last = min(steps, (number + 1) * H)
     for step in range(number * H + 1, last + 1):
         reference.advance(step)
-    if last % H:  # the last round is shorter
+    if last % H:  # the last outer step is shorter
         reference.under_way[last] = {i: reference.mean(i) for i in range(6)}
         reference.take(last)
     _, net, trainer = reference.nets[0]

@@ -20,7 +20,7 @@ net, saved = state(sync_every=5, outer_optimizer="nag")
 saved.begin()
 outer = weights(net)
 backward(net, 0, 0)
-saved.trainer.wrapped.step(16)  # in the middle of a round
+saved.trainer.wrapped.step(16)  # in the middle of an outer step
 other, loaded = state(1, sync_every=5, outer_optimizer="nag")
 loaded.load_state_dict(pickle.loads(pickle.dumps(saved.state_dict())))
 assert all(map(np.array_equal, weights(other), weights(net)))

@@ -1,6 +1,6 @@
 """Trains with the store; the first process of slot 2 dies.
 
-Ends when its second process has taken part for 8 steps; that one would go on for longer.
+Ends when its second process has taken part for 8 steps; that one would continue for longer.
 """
 
 import json

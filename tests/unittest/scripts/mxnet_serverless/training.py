@@ -23,9 +23,9 @@ compression = json.loads(sys.argv[1])
 options = sys.argv[2:]
 if "plan" in options:
     auto_plan.FIRST_CHECK_STEPS = auto_plan.MAX_CHECK_STEPS = 12
-    auto_plan.MAX_DRIFT = 1.0  # never twice the same: planned anew each time
+    auto_plan.MAX_DRIFT = 1.0  # never twice the same: planned again each time
     auto_plan.MAX_PREDICTED_RATIO = float("inf")
-    # Whatever the times: all, the first weights alone, and nothing are tried.
+    # With any times, three plans are tried: all, the first weights alone, and nothing.
     auto_plan.BLOCK_STEPS = trial.BLOCK_STEPS = trial.MAX_BLOCK_STEPS = auto_plan.MAX_BLOCKS = 1
     logging.basicConfig(stream=sys.stdout, level=logging.INFO)
 if "entropy" in options:

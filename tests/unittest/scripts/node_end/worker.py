@@ -102,7 +102,7 @@ def end():
         return
     with begin() as node:
         ENDS[WAY[len("block:") :]](node)
-    # What follows the block takes longer than worker 0 needs to see how it ended.
+    # What follows the block takes longer than worker 0 needs to detect how it ended.
     time.sleep(0.5)
 
 

@@ -1,4 +1,4 @@
-"""Times that plans are made of are those of a link whose rate a script sets."""
+"""Fixed times for plans: those of a link whose rate a script sets."""
 
 import logging
 import sys

@@ -30,7 +30,7 @@ for step in range(20):
     for k in range(2):
         totals[k] += out[k]
     kinds.append(node.auto.chosen.type)
-# Whatever was left out while gradients were compressed has come with the later ones.
+# Everything that was left out while gradients were compressed has come with the later ones.
 for k in range(2):
     assert (totals[k] == 20 * node.num_workers * gradients[k].astype(np.float64)).all(), k
 print("kinds", kinds)

@@ -37,8 +37,8 @@ for step in range(28):
     for total, out in zip(totals, outs):
         total += out
     plans.append(node.auto.chosen.min_size)
-    # Compressing the small ones, too, makes the step faster, which no gradient by itself shows;
-    # but for the first one: it does not count.
+    # Compressing also the small ones makes the step faster, which no gradient by itself shows. The
+    # first step does not count.
     fast = plans[-1] == 0 and plans[-2] == 0
     clock[0] += noise.uniform(0.97, 1.03) * (0.9 if fast else 1.0 + 9.0 * (plans[-1] == 0))
     assert node.auto.trying == (step < 16), step

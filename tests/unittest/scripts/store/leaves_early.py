@@ -1,4 +1,4 @@
-"""Leaves while pushes are under way that no worker has pulled."""
+"""Leaves while pushes are in progress that no worker has pulled."""
 
 import time
 

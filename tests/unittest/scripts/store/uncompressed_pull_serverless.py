@@ -9,6 +9,6 @@ node.init_array(0, np.zeros(n, np.float32))
 node.set_gradient_compression({"type": "2bit", "threshold": 0.5, "pull": "none"})
 out = np.zeros(n, np.float32)
 node.pushpull(0, np.full(n, 0.6, np.float32), out).wait(20)
-# Each worker's payload says 0.5; their sum is not encoded again.
+# Each worker's payload decodes to 0.5; their sum is not encoded again.
 assert (out == 0.5 * workers).all()
 leave()

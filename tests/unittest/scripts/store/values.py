@@ -15,7 +15,7 @@ for iteration in range(3):
     for key, n in enumerate(sizes):
         out = np.zeros(n, np.float32)
         node.push(key, gradient(n, iteration, rank)).wait(20)
-        for _ in range(2):  # the second pull has no push of its own
+        for _ in range(2):  # the second pull has no push before it
             node.pull(key, out).wait(20)
             np.testing.assert_array_equal(out, in_rank_order(gradients(n, iteration)))
 # Many pushes without a pull; then in place.

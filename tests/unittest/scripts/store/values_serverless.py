@@ -16,7 +16,7 @@ for iteration in range(3):
     for key, n in enumerate(sizes):
         out = np.zeros(n, np.float32)
         node.push(key, gradient(n, iteration, rank)).wait(20)
-        for _ in range(2):  # the second pull has no push of its own
+        for _ in range(2):  # the second pull has no push before it
             out[:] = 0
             node.pull(key, out).wait(20)
             np.testing.assert_allclose(out, sum(gradients(n, iteration)), atol=1e-5)

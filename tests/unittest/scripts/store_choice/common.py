@@ -1,4 +1,4 @@
-"""A node of type auto, its training and what is compared: ways, bits and log lines."""
+"""A node of type auto, its training and what is compared: methods, bits and log lines."""
 
 import hashlib
 import json

@@ -10,7 +10,7 @@ from known_times import measure_store
 lines = measure_store(lambda way: {"maxmin bits=8": 1.0}.get(way, 9.0), watched=False)
 
 
-def slower(step):  # steps are long enough for what else the machine does not to count
+def slower(step):  # steps are long, so that other load does not count
     time.sleep(0.02 if step < 40 else 0.3)
 
 

@@ -11,7 +11,7 @@ limit = int(sys.argv[1])
 resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
 
 
-def open_files():  # as whatever else runs in the process may, an optimizer say
+def open_files():  # as other code of the process may, for example an optimizer
     while True:
         try:
             files = [open("/dev/null") for _ in range(8)]

@@ -31,7 +31,7 @@ def checkpoint():
     kernel, loaded = made.model.variables[0], other.model.variables[0]
     made.begin()
     outer_weights = np.array(kernel)
-    kernel.assign_add([[1.0], [1.0]])  # in the middle of a round
+    kernel.assign_add([[1.0], [1.0]])  # in the middle of an outer step
     other.load_state_dict(made.state_dict())
     assert np.array_equal(loaded, outer_weights + 1)
     other.begin()

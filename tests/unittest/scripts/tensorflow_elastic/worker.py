@@ -47,7 +47,7 @@ class Pace(keras.callbacks.Callback):
     def on_train_batch_begin(self, batch, logs=None):
         time.sleep(0.02 if state.step <= DIES or state.size == 1 else 0)
         if first and slot == "1" and state.step == DIES:
-            time.sleep(1.5)  # the other one begins this step, too
+            time.sleep(1.5)  # the other worker also begins this step
             os.kill(os.getpid(), signal.SIGKILL)
 
 

@@ -47,4 +47,4 @@ print_bits(model.variables)
 print(hvd.explain())
 print("lines", len(lines))
 model.fit(x[:3], np.full((3, 1), np.inf if rank == 1 else 1), verbose=0)
-assert all(np.isnan(values).all() for values in model.get_weights())  # whatever was chosen
+assert all(np.isnan(values).all() for values in model.get_weights())  # for any choice

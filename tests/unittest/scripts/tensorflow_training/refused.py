@@ -1,4 +1,4 @@
-"""Calls that workers would not make alike are refused, and the job goes on."""
+"""Calls that workers would not make alike are refused, and the job continues."""
 
 import copy
 

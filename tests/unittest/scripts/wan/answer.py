@@ -3,7 +3,7 @@
 import socket
 
 here = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-here.setsockopt(socket.SOL_SOCKET, 33, 1 << 23)  # SO_RCVBUFFORCE: whatever the limit, for root
+here.setsockopt(socket.SOL_SOCKET, 33, 1 << 23)  # SO_RCVBUFFORCE: above the limit, for root
 here.bind(("0.0.0.0", 7))
 print("ready", flush=True)
 count, swapped, last = 0, 0, -1
