@@ -50,7 +50,7 @@ class RestartWorkers(Policy):
         self._job = secrets.token_hex(8)
         # For each slot: processes with fewer restarts have ended; None: all have ended, and no
         # process will be started. Then the boot id and the namespace of the last one's supervisor.
-        self._ends: dict[str, tuple[int | None, str, str]] = {}
+        self._ended_slots: dict[str, tuple[int | None, str, str]] = {}
 
     # Starting and stopping
 
@@ -79,7 +79,7 @@ class RestartWorkers(Policy):
         slot.running = self.runner.start(
             slot.task, persistent=True, watch=slot.process, marks=marks
         )
-        slot.ends_due = False
+        slot.ended_slots_due = False
         if command:
             self.runner.send(slot.running, command + b"\n")
 
@@ -105,16 +105,18 @@ class RestartWorkers(Policy):
         if not number or slot.unsure or not slot.process["namespace"]:
             return
         restarts = slot.restarts if slot.state == State.WAITING else None
-        self._ends[number] = (restarts, slot.process["boot"], slot.process["namespace"])
+        self._ended_slots[number] = (restarts, slot.process["boot"], slot.process["namespace"])
         for other in self._slots:
             if other.state == State.RUNNING:
-                self._send_ends(other)
+                self._send_ended_slots(other)
 
-    def _send_ends(self, slot: Slot) -> None:
+    def _send_ended_slots(self, slot: Slot) -> None:
         """Send the published ends; later, if a supervisor has not read what was sent before."""
-        slot.ends_due = bool(slot.running.unsent)
-        if self._ends and not slot.ends_due:
-            self.runner.send(slot.running, b"ENDED " + json.dumps(self._ends).encode() + b"\n")
+        slot.ended_slots_due = bool(slot.running.unsent)
+        if self._ended_slots and not slot.ended_slots_due:
+            self.runner.send(
+                slot.running, b"ENDED " + json.dumps(self._ended_slots).encode() + b"\n"
+            )
 
     # Watching
 
@@ -122,8 +124,8 @@ class RestartWorkers(Policy):
         for slot in self._slots:
             if slot.state == State.ADOPTED:
                 self._look_at_adopted(slot, now)
-            elif slot.ends_due and slot.running.status is None:
-                self._send_ends(slot)
+            elif slot.ended_slots_due and slot.running.status is None:
+                self._send_ended_slots(slot)
 
     def continues(self, now: float) -> bool:
         return any(self._waits_for(slot, now) for slot in self._slots)
@@ -333,9 +335,9 @@ class RestartWorkers(Policy):
             return
         if "pid" in report:
             slot.knows(report)
-            self._send_ends(slot)
+            self._send_ended_slots(slot)
         elif "watched" in report:
-            self._send_ends(slot)
+            self._send_ended_slots(slot)
             if not slot.fate:
                 slot.state = State.RUNNING
                 self.runner.say(f"connected to {slot.who} again")

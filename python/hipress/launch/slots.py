@@ -63,7 +63,7 @@ class Slot:
     #: Stays true: reports of ended processes cover all earlier processes of the slot.
     unsure: bool = False
     #: Whether its supervisor has yet to be sent the latest published ends.
-    ends_due: bool = False
+    ended_slots_due: bool = False
     #: Without a status: whether the worker has ended with its host, which has started again.
     gone_with_host: bool | None = None
     #: Times of the loss of its connection, and of the next attempt.
@@ -114,7 +114,7 @@ class Slot:
         """Record that a process was started in this slot."""
         self.running, self.began, self.state = running, now, State.RUNNING
         self.process = self.reported = self.gone_with_host = None
-        self.left_processes = self.elsewhere = self.ends_due = False
+        self.left_processes = self.elsewhere = self.ended_slots_due = False
         self.fate, self.in_doubt, self.unseen = "", self.unseen, False
 
     @property

@@ -281,8 +281,8 @@ class Supervisor:
         if spec.get("ignore_signals"):  # an mpirun without its launcher sends SIGTERM
             ignored += [signal.SIGTERM, signal.SIGINT]
         for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGINT):
-            ends = number not in ignored
-            signal.signal(number, lambda *_, ends=ends: self.stop() if ends else None)
+            stops = number not in ignored
+            signal.signal(number, lambda *_, stops=stops: self.stop() if stops else None)
 
     def run(self):
         """Run the command to its end and return its status, as Popen's returncode."""

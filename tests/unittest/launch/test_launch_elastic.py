@@ -115,7 +115,7 @@ def slot_with_ends(means=None):
     task = Task("worker 0", "worker", {"env": {"HIPRESS_ELASTIC_SLOT": "0"}}, via=means)
     slot = Slot(task)
     policy._slots = [slot]
-    return policy, slot, policy._ends
+    return policy, slot, policy._ended_slots
 
 
 def end_once(policy, slot, **fields):
@@ -193,7 +193,7 @@ def test_launcher_does_not_wait_for_a_supervisor_that_reads_nothing():
         def publish():
             for restarts in range(5000):
                 ends["1"] = (restarts, "boot", "pid:[1]")
-                policy._send_ends(slot)
+                policy._send_ended_slots(slot)
 
         thread = threading.Thread(target=publish, daemon=True)
         thread.start()
@@ -202,7 +202,7 @@ def test_launcher_does_not_wait_for_a_supervisor_that_reads_nothing():
         assert len(slot.running.unsent) < 100  # part of a line
         pipe = os.open(f"/proc/{supervisor.pid}/fd/0", os.O_RDONLY | os.O_NONBLOCK)
         data = b""
-        while slot.ends_due or not data:
+        while slot.ended_slots_due or not data:
             data += os.read(pipe, 1 << 20)
             policy.runner.send(slot.running, b"")
             policy.update(0.0)

@@ -441,7 +441,7 @@ def test_connection_to_another_host_ends_nothing(capfd):
     for _ in range(2):
         policy.report(slot.running, {"elsewhere": True})
         policy._supervisor_ended(slot, 0, 1.0)
-    assert slot.state == State.LOST and slot.restarts == 0 and not policy._ends
+    assert slot.state == State.LOST and slot.restarts == 0 and not policy._ended_slots
     assert capfd.readouterr().err == (
         "hipress-launch: ssh has reached another host or container than the one of worker 0 on "
         "host, which may still run; trying again\n"
@@ -454,7 +454,7 @@ def test_end_without_a_status_is_published_if_nothing_is_left(left):
     slot = watched(policy)
     policy.report(slot.running, {"gone": True, "restarted": False, "left": left})
     policy._supervisor_ended(slot, 0, 1.0)
-    assert slot.state == State.WAITING and bool(policy._ends) == (not left)
+    assert slot.state == State.WAITING and bool(policy._ended_slots) == (not left)
 
 
 def test_who_was_started_after_an_end_that_nobody_saw_shows_nothing():
