@@ -29,7 +29,7 @@ from hipress.autotune.explanation import Explanation
 from hipress.config import CompressionConfig
 from hipress.dtypes import NAMES
 from hipress.elastic.membership import settings
-from hipress.elastic.training import loop, news
+from hipress.elastic.training import loop, view_log
 from hipress.elastic.training.arrays import ArraySession
 from hipress.errors import HipressError
 from hipress.runtime.process_end import ProcessEnd
@@ -220,7 +220,7 @@ class ElasticStore(Store):
                     self._over = True
                     job.leave()
                     job.close()
-                    news.tell(
+                    view_log.tell(
                         "training is over, as another worker's script has ended: this one's goes "
                         "on to its own end, and changes no weights",
                         logging.WARNING,

@@ -181,7 +181,7 @@ def _expel(world: World, rng: random.Random) -> None:
 
 def _ask_to_leave(world: World, process, member_id: str, epoch: int) -> None:  # type: ignore[no-untyped-def]
     machine = process.machine
-    if process.alive and world.now < FAULT_SECONDS and machine.is_of_now(epoch):
+    if process.alive and world.now < FAULT_SECONDS and machine.is_current(epoch):
         if not machine.trouble:
             process.do(lambda: machine.expel(process.clock(), member_id, epoch, "it hangs"))
         world.after(world.rng.uniform(0.1, 0.4), _ask_to_leave, world, process, member_id, epoch)

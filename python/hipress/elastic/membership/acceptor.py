@@ -93,7 +93,7 @@ class Acceptor:
     def is_member(self) -> bool:
         return self.me.id in self.newest
 
-    def is_of_now(self, epoch: int) -> bool:
+    def is_current(self, epoch: int) -> bool:
         """Return whether this process works in this epoch, or is about to enter it."""
         return self.is_member and max(self.base_epoch, self.entered) <= epoch <= self.newest.epoch
 
@@ -275,7 +275,7 @@ class Acceptor:
         This process's worker cannot leave by itself. If an earlier message about leaving was lost,
         it is sent again.
         """
-        if not self.is_of_now(message.epoch):
+        if not self.is_current(message.epoch):
             return
         why = self.expelled.setdefault(self.me.id, message.why)
         self.leaving[self.me.id] = False

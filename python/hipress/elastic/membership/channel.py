@@ -160,10 +160,10 @@ async def answer(
 
 
 def _wants_tls(writer: asyncio.StreamWriter, tls_mode: str) -> bool:
-    ends = writer.get_extra_info("sockname"), writer.get_extra_info("peername")
-    if not all(ends):
+    addresses = writer.get_extra_info("sockname"), writer.get_extra_info("peername")
+    if not all(addresses):
         raise EOFError("the connection was closed")
-    return wants_tls(tls_mode, *(end[0] for end in ends))
+    return wants_tls(tls_mode, *(end[0] for end in addresses))
 
 
 async def _exchange(

@@ -40,7 +40,7 @@ class Attempt:
         self.view: View | None = None  # phase 2 has begun
         self.waits_for = ""
         self._sent = core.now
-        self._stuck = False
+        self._inconclusive = False
 
     def begin(self) -> None:
         core = self._core
@@ -57,7 +57,7 @@ class Attempt:
         self._sent = core.now
         dead = tuple(sorted(self.dead))
         if self.view is None:
-            for slot in core.other_slots() - (set() if self._stuck else self.heard_slots):
+            for slot in core.other_slots() - (set() if self._inconclusive else self.heard_slots):
                 core.send(slot, Collect(self.base, self.ballot, self.planned, dead))
         else:
             accept = Accept(self.base, self.ballot, self.view, dead)
@@ -88,7 +88,7 @@ class Attempt:
             self.waits_for = "the answers of " + ", ".join(map(str, waiting))
             return
         kind = quorum.reached(base, self.promises, self.dead)
-        self._stuck = True  # a process that has answered may have more evidence later
+        self._inconclusive = True  # a process that has answered may have more evidence later
         if kind is None:
             silent = [
                 str(member)

@@ -184,7 +184,7 @@ class Membership(Acceptor):
         Do nothing if the epoch has ended already.
         """
         self.now = now
-        if self.is_of_now(epoch):
+        if self.is_current(epoch):
             self.in_trouble(f"rank {self.newest.rank(self.me.id)}: {reason}")
         self._advance()
 
@@ -207,7 +207,7 @@ class Membership(Acceptor):
         """
         self.now = now
         for member in self.newest.members:
-            if member.id == member_id and self.is_of_now(epoch) and self.step > NO_STATE:
+            if member.id == member_id and self.is_current(epoch) and self.step > NO_STATE:
                 self.send(member.slot, Expel(epoch, why))
         self._advance()
 

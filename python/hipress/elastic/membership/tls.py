@@ -32,8 +32,8 @@ def wants_tls(mode: str, ours: str, theirs: str) -> bool:
     """
     if mode != "auto":
         return mode == "on"
-    ends = [ipaddress.ip_address(address.partition("%")[0]) for address in (ours, theirs)]
-    one, other = [getattr(end, "ipv4_mapped", None) or end for end in ends]
+    addresses = [ipaddress.ip_address(address.partition("%")[0]) for address in (ours, theirs)]
+    one, other = [getattr(end, "ipv4_mapped", None) or end for end in addresses]
     return one != other and not (one.is_loopback and other.is_loopback)
 
 

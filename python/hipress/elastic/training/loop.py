@@ -12,11 +12,11 @@ from typing import Any
 from hipress.elastic.membership.agent import Agent
 from hipress.elastic.membership.errors import ElasticError, Evicted, TrainingOver, ViewChanged
 from hipress.elastic.membership.view import View
-from hipress.elastic.training import news
+from hipress.elastic.training import view_log
+from hipress.elastic.training.hang_watch import LockWatch, Watch
 from hipress.elastic.training.journal import Journal
 from hipress.elastic.training.session import Session, ViewChange
 from hipress.elastic.training.state import State
-from hipress.elastic.training.stuck import LockWatch, Watch
 from hipress.errors import CAME_LATE
 from hipress.native.library import lib
 
@@ -162,7 +162,7 @@ class Job:
         except TrainingOver as error:
             if self._last_view is not None:
                 raise
-            news.tell(f"{error}: it ends, too", logging.WARNING)
+            view_log.tell(f"{error}: it ends, too", logging.WARNING)
             raise SystemExit(_status_of_late()) from None
 
     def _is_over(self) -> bool:
@@ -192,7 +192,7 @@ class Job:
         session.open()
         state.session = session
         if session.rank == 0:
-            news.tell(news.describe(view, self._last_view, state.step, self._norms))
+            view_log.tell(view_log.describe(view, self._last_view, state.step, self._norms))
         else:
             _log.info("view %d: this is rank %d of %d", view.epoch, session.rank, session.size)
         self._last_view, self._norms = view, {}

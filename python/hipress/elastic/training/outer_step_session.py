@@ -55,7 +55,7 @@ class OuterStepSession(session.Session):
         mine = [self._has_trained(), state.completed if state.is_part else -1, steps]
         here = [json.loads(text) for text in self.exchange("here", json.dumps(mine))]
         self._trained = [rank for rank, (trained, *_) in enumerate(here) if trained]
-        self.put_back(max(completed for _, completed, _ in here))
+        self.roll_back(max(completed for _, completed, _ in here))
         self.gather()
         if self._trained:
             self._repeat_outer_step(self._trained, not any(here[r][2] for r in self._trained))

@@ -177,7 +177,7 @@ class Session(abc.ABC):
         self.connect()
         self._compare(self._digest())
 
-    def put_back(self, completed: int) -> None:
+    def roll_back(self, completed: int) -> None:
         """Roll back the previous view's unfinished step, if no member has its result.
 
         Args:

@@ -233,9 +233,9 @@ def test_a_step_whose_result_was_not_copied_is_put_back(monkeypatch):
         job._view = mock.Mock(step=8 if copied else 7, behind=("me",), departed=())
         job._take_over(mock.Mock(compression=None), complete=False)
         view = mock.Mock(carried=job._carried, _state=job._state)
-        Session.put_back(view, 8)
+        Session.roll_back(view, 8)
         assert old.commit.called == copied and not old.roll_back.called
-        Session.put_back(view, 7)
+        Session.roll_back(view, 7)
         assert old.commit.called == copied and old.roll_back.called == (not copied)
         assert job._carried.undecided is None
 

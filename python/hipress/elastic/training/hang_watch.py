@@ -16,7 +16,7 @@ import time
 import traceback
 from collections.abc import Callable
 
-from hipress.elastic.training import news
+from hipress.elastic.training import view_log
 from hipress.native.library import lib
 
 EXIT_STATUS = 75
@@ -86,7 +86,7 @@ class Watch:
             if self._back is None:
                 self._back = threading.Event()
                 threading.Thread(
-                    target=self._run, args=[why, self._back], name="hipress-stuck", daemon=True
+                    target=self._run, args=[why, self._back], name="hipress-hang", daemon=True
                 ).start()
 
     def end(self) -> None:
@@ -118,7 +118,7 @@ class Watch:
 
 def _try_to_tell(line: str) -> None:
     def write() -> None:
-        news.tell(line, logging.WARNING)
+        view_log.tell(line, logging.WARNING)
         sys.stdout.flush()
 
     writer = threading.Thread(target=write, daemon=True)
