@@ -12,7 +12,7 @@ from hipress.autotune.steps import FIRST_KEY
 from hipress.runtime.node import Node
 from mxnet_hipress import _engine
 from mxnet_hipress._commands import STORE_SHIFT
-from mxnet_hipress._optimizers import bears_feedback
+from mxnet_hipress._optimizers import allows_feedback
 from mxnet_hipress._sparse import SparseStore
 
 _job: Job | None = None
@@ -33,7 +33,7 @@ class WorkerNode(Node):
 
     def allows_feedback(self) -> bool | None:
         """Return whether the optimizers of all stores support error feedback, None if unknown."""
-        if not all(map(bears_feedback, self.optimizers.values())):
+        if not all(map(allows_feedback, self.optimizers.values())):
             return False
         stores = {key >> STORE_SHIFT for key in self.known_keys if key < FIRST_KEY}
         return True if stores and stores <= set(self.optimizers) else None

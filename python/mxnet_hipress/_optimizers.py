@@ -7,7 +7,7 @@ from mxnet import optimizer as opt
 from hipress.autotune.methods import MAX_MOMENTUM
 
 
-def bears_feedback(optimizer: opt.Optimizer) -> bool:
+def allows_feedback(optimizer: opt.Optimizer) -> bool:
     """Return whether an optimizer supports error feedback.
 
     SGD does, because it adds gradients up, unless it clips accumulated residuals. Subclasses are

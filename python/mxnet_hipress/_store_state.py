@@ -15,7 +15,7 @@ from hipress.elastic.membership.settings import timeout
 from hipress.elastic.training.arrays import ArrayState
 from hipress.planning.plan import Decision
 from mxnet_hipress import _states, _step_settings
-from mxnet_hipress._optimizers import bears_feedback
+from mxnet_hipress._optimizers import allows_feedback
 from mxnet_hipress._sums import SumArrays
 
 _TIMEOUT_SECONDS = 300
@@ -84,7 +84,7 @@ class StoreState(ArrayState):
 
     def allows_feedback(self) -> bool:
         """Return whether the optimizer supports error feedback."""
-        return bears_feedback(self.updater.optimizer)
+        return allows_feedback(self.updater.optimizer)
 
     def settings(self) -> dict[str, str]:
         """Return texts that must be equal on all workers, by name."""

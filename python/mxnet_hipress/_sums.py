@@ -33,14 +33,14 @@ class SumArrays:
         """
         arrays = self._memory(sums, gradients)
         sums.begin_step()
-        under_way = []
+        pending = []
         for bucket in sums.buckets:
             for name in bucket.slices:
                 gradients[name].copyto(arrays[name])
             for name in bucket.slices:  # the layers before go on with the backward pass
                 arrays[name].wait_to_read()
-            under_way.append((sums.start(bucket), bucket))
-        for future, bucket in under_way:
+            pending.append((sums.start(bucket), bucket))
+        for future, bucket in pending:
             future.result()
             yield from ((name, arrays[name]) for name in bucket.slices)
 

@@ -40,7 +40,7 @@ from hipress.elastic.training.array_outer_steps import ArrayOuterSteps
 from hipress.elastic.training.arrays import ArraySession, ArrayState
 from hipress.elastic.training.outer_steps import schedule_of
 from mxnet_hipress import _states
-from mxnet_hipress._optimizers import bears_feedback
+from mxnet_hipress._optimizers import allows_feedback
 from mxnet_hipress._outer import Outer, Weights, array_of, check_names, check_values
 from mxnet_hipress._sums import SumArrays
 
@@ -155,7 +155,7 @@ class State(ArrayState):
 
     def allows_feedback(self) -> bool:
         """Return whether the Trainer's optimizer supports error feedback."""
-        return bears_feedback(self.trainer.wrapped.optimizer)
+        return allows_feedback(self.trainer.wrapped.optimizer)
 
     def settings(self) -> dict[str, str]:
         """Return texts that must be equal on all workers, by name."""

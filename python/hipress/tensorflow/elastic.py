@@ -38,7 +38,7 @@ from hipress.elastic.training.arrays import ArraySession, ArrayState
 from hipress.elastic.training.outer_steps import schedule_of
 from hipress.errors import HipressError
 from hipress.tensorflow.gradients import check_no_cond, check_not_compiled, name_of, to_tensor
-from hipress.tensorflow.optimizer import averaging, bears_feedback, check_optimizer
+from hipress.tensorflow.optimizer import averaging, allows_feedback, check_optimizer
 from hipress.tensorflow.outer import Outer, Weights, check_variables
 
 __all__ = ["State", "run"]
@@ -136,7 +136,7 @@ class State(ArrayState):
             "hipress.tensorflow.DiLoCo",
         )
         check_optimizer(optimizer)
-        self._bears_feedback = bears_feedback(optimizer)
+        self._allows_feedback = allows_feedback(optimizer)
         if schedule is not None:
             weights = Weights(model.trainable_variables, lambda: optimizer)
             outer = Outer(outer_optimizer, optimizer)
@@ -163,7 +163,7 @@ class State(ArrayState):
 
     def allows_feedback(self) -> bool:
         """Return whether the optimizer supports error feedback."""
-        return self._bears_feedback
+        return self._allows_feedback
 
     def settings(self) -> dict[str, str]:
         """Return texts that must be equal on all workers, by name."""

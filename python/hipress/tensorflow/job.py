@@ -70,8 +70,8 @@ class Job:
         # Load consecutive numbers together: saved keys in between may not be in use yet.
         numbers = sorted(keys)
         begins = [n for n, before in zip(numbers, [None, *numbers]) if before != n - 1]
-        ends = [n for n, after in zip(numbers, [*numbers[1:], None]) if after != n + 1]
-        for first, last in zip(begins, ends):
+        lasts = [n for n, after in zip(numbers, [*numbers[1:], None]) if after != n + 1]
+        for first, last in zip(begins, lasts):
             states.load(self.node, parts, first, last)
 
     def compress(

@@ -68,11 +68,11 @@ def DistributedOptimizer(  # Horovod's name
         HipressError: For an invalid compression, or if a worker is missing.
     """
     check_optimizer(optimizer)
-    average = Average(compression, op, sparse_as_dense, bears_feedback(optimizer))
+    average = Average(compression, op, sparse_as_dense, allows_feedback(optimizer))
     return averaging(optimizer, average)
 
 
-def bears_feedback(optimizer: keras.optimizers.Optimizer) -> bool:
+def allows_feedback(optimizer: keras.optimizers.Optimizer) -> bool:
     """Return whether an optimizer supports error feedback.
 
     SGD does, because it adds gradients up, unless it clips accumulated residuals. Subclasses are

@@ -5,7 +5,7 @@ import numpy as np
 
 import hipress.tensorflow as hvd
 from common import print_bits, rank, refused
-from hipress.tensorflow.optimizer import bears_feedback
+from hipress.tensorflow.optimizer import allows_feedback
 from known_times import measure_store
 
 now = {"uncompressed": 1.0}
@@ -25,7 +25,7 @@ for bears, other in (
     (False, keras.optimizers.SGD(0.1, clipnorm=1.0)),
     (False, keras.optimizers.Adam(0.1)),
 ):
-    assert bears_feedback(other) is bears, other
+    assert allows_feedback(other) is bears, other
 
 random = np.random.default_rng(rank)
 x = random.normal(size=(180, 64)).astype(np.float32)
