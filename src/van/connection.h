@@ -67,7 +67,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// still is, until the peer has said that it has read all of it.
   void Leave();
   /// After Leave: calls the peer again, in parallel to the old sockets, if it stops acknowledging.
-  void Hasten(SteadyTime now);
+  void ReconnectNow(SteadyTime now);
   /// Leaves without goodbye: fails what is queued, closes the sending direction after what is being
   /// sent, and takes in nothing more. Closed once the peer has read all of it and closes, too.
   void HangUp();

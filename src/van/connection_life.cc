@@ -22,7 +22,7 @@ constexpr int kHeartbeatPriority = INT_MAX;
 constexpr int kGoodbyePriority = INT_MIN;
 
 /// Time for the peer's kernel to acknowledge more of what is sent to it before a goodbye.
-constexpr std::chrono::milliseconds kHastenAfter{500};
+constexpr std::chrono::milliseconds kReconnectNowAfter{500};
 
 /// Silence after which a connection may have broken without a word: a router forgets one, for example.
 steady_clock::duration SuspiciousSilence(const VanOptions& options) {
@@ -168,8 +168,8 @@ void Connection::Leave() {
   Send(Message(MessageKind::kGoodbye), kGoodbyePriority, nullptr);
 }
 
-void Connection::Hasten(SteadyTime now) {
-  if (!open_ || resumable_ == nullptr || !broken_.empty() || now - looked_ < kHastenAfter) return;
+void Connection::ReconnectNow(SteadyTime now) {
+  if (!open_ || resumable_ == nullptr || !broken_.empty() || now - looked_ < kReconnectNowAfter) return;
   int64_t bytes = 0;
   for (const std::shared_ptr<Socket>& one : sockets_) bytes += UnacknowledgedBytes(one->socket.native_handle());
   if (bytes > 0 && bytes == unheard_) CallAgain();

@@ -74,7 +74,7 @@ bool ResumableStream::TakeFrame(Lane* lane) {
 }
 
 ssize_t ResumableStream::ReadFrames() {
-  bool news = false;
+  bool has_data = false;
   for (Lane& lane : lanes_) {
     while (!lane.ended && !lane.lost && !lane.HasStripe()) {
       const iovec to = {reinterpret_cast<uint8_t*>(&lane.frame) + lane.frame_bytes,
@@ -88,9 +88,9 @@ ssize_t ResumableStream::ReadFrames() {
       if (n > 0) lane.frame_bytes += static_cast<size_t>(n);
       if (lane.HasStripe() && !TakeFrame(&lane)) return -EPROTO;
     }
-    news |= lane.HasStripe() && lane.frame.offset == read_;
+    has_data |= lane.HasStripe() && lane.frame.offset == read_;
   }
-  if (news) return 1;
+  if (has_data) return 1;
   // Only now: what other lanes have still brought of a peer that died is of use.
   if (std::any_of(lanes_.begin(), lanes_.end(), [](const Lane& l) { return l.lost; })) return lost_;
   const bool open = std::any_of(lanes_.begin(), lanes_.end(), [](const Lane& l) { return !l.ended; });

@@ -357,7 +357,7 @@ class TcpCore final : public ConnectionOwner {
       int64_t bytes = 0;
       for (const ConnectionPtr& connection : Snapshot()) {
         connection->Guarded([&] {
-          if (patient) connection->Hasten(now);
+          if (patient) connection->ReconnectNow(now);
           bytes += connection->UndeliveredBytes(now);
         });
       }
