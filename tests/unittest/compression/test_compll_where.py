@@ -208,6 +208,10 @@ UNUSUAL = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", UNUSUAL)
 def test_unusual_programs_are_the_same_on_all_backends(name):
+    """Programs that no built-in codec resembles give the interpreter's bits on every backend.
+
+    Cost: The C++ compiler compiles each program for each instruction set and for the emulated GPU.
+    """
     one = compiler.Interpreter(UNUSUAL[name])
     library = cuda_emulation.build(UNUSUAL[name])
     coders = [HostCoder(UNUSUAL[name], "grid", library=library)]

@@ -45,6 +45,10 @@ MEMBERS = tuple(
     ids=["restarts are counted", "nobody counts restarts", "gateways refuse connections"],
 )
 def test_random_schedules(uncounted: bool, refusals: bool, most_over: float) -> None:
+    """No random schedule of faults gives two lineages, or a view without a majority or evidence.
+
+    Cost: Some hundred simulated jobs run one after the other.
+    """
     over = 0
     for seed in range(SCHEDULES):
         try:

@@ -105,6 +105,10 @@ def test_wheel_has_licenses_and_no_cuda_code(site: Path):
 
 
 def test_smoke_test_passes_in_a_new_environment(wheel: Path, tmp_path: Path):
+    """tools/smoke_wheel.py passes with the wheel in a new environment.
+
+    Cost: It starts jobs that import each framework as a user's do.
+    """
     venv = [sys.executable, "-m", "venv", "--without-pip", tmp_path]
     subprocess.run(venv, timeout=60, check=True)
     python = tmp_path / "bin" / "python"
@@ -119,6 +123,10 @@ def test_smoke_test_passes_in_a_new_environment(wheel: Path, tmp_path: Path):
 
 
 def test_sdist_compiles_with_its_own_headers(tmp_path: Path):
+    """Files of the sdist compile with the headers in it, not with those of the system.
+
+    Cost: It makes an sdist, configures it, and compiles three files.
+    """
     pytest.importorskip("scikit_build_core")
     code = "import sys, scikit_build_core.build as b; b.build_sdist(sys.argv[1])"
     build = [sys.executable, "-c", code, tmp_path]

@@ -116,7 +116,10 @@ def test_undisturbed_rounds_have_the_bits_of_a_diloco_trainer(job, more, rounds)
 @pytest.mark.slow
 def test_what_the_others_trained_is_all_that_counts(job, tmp_path):
     """The survivors' training is all that counts: one worker dies in an outer step, one as all
-    synchronize."""
+    synchronize.
+
+    Cost: Four processes import MXNet, and a reference trains the same steps alone.
+    """
     steps = 5 * H + 2
     with job(4, steps, {1: H + 2, 3: ("die", 4)}) as running:
         digests = end(running, (0, 2))
@@ -150,6 +153,11 @@ def test_a_nan_takes_all_back_and_one_that_lacks_a_result_copies_it(job):
 
 @pytest.mark.slow
 def test_a_joiner_and_a_silent_one_contribute_from_the_next_round_on(job, tmp_path):
+    """A worker that joins, and one that was silent, contribute from the next outer step on.
+
+    Cost: Three processes import MXNet, one starts again, and a reference trains the same steps
+    alone.
+    """
     with job(3, 1_000_000, {1: H + 2}) as running:
         first = running.processes[running.present(1)]
 

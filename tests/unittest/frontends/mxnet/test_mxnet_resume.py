@@ -63,13 +63,20 @@ def test_servers_states_are_resumed_with_numpys_arrays(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_servers_heed_another_learning_rate():
-    """Servers follow another learning rate: from the third of four steps on it is 0."""
+    """Servers follow another learning rate: from the third of four steps on it is 0.
+
+    Cost: The processes of a launcher's job import MXNet as a user's do.
+    """
     script = SCRIPTS / "mxnet_resume" / "learning_rate.py"
     launch(["-n", "2", "-s", "2"], script)
 
 
 @pytest.mark.slow
 def test_another_optimizer_comes_after_what_was_pushed():
+    """A new optimizer applies only to gradients that are pushed after it was set.
+
+    Cost: The processes of a launcher's job import MXNet as a user's do.
+    """
     script = SCRIPTS / "mxnet_resume" / "optimizer.py"
     launch(["-n", "2", "-s", "1"], script)
 
@@ -82,6 +89,10 @@ def test_an_asynchronous_barrier_waits_for_pushes_with_pulls_behind_them():
 
 @pytest.mark.slow
 def test_states_are_those_after_the_last_push_also_if_nothing_is_pulled_after_it(tmp_path):
+    """Saved optimizer states include the last push, also if no pull follows it.
+
+    Cost: The processes of a launcher's job import MXNet as a user's do.
+    """
     script = SCRIPTS / "mxnet_resume" / "last_push.py"
     launch(["-n", "2", "-s", "1"], script, str(tmp_path))
 

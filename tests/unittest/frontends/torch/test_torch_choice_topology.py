@@ -219,6 +219,10 @@ def test_ranks_of_a_host_lie_together():
 @pytest.mark.slow
 @pytest.mark.skipif(bool(netns.available()), reason=netns.available())
 def test_on_slow_links_between_hosts_of_two_ranks_they_add_up_inside_first():
+    """Type auto sums inside each host first where links between hosts are slow.
+
+    Cost: All methods and topologies are measured over links of 50 Mbit/s.
+    """
     with (
         netns.ShapedNetwork(2, rate="50mbit", burst="32kb", verify=False) as network,
         TorchJob([sys.executable, str(SCRIPT)], 4, base_environment(), network=network) as job,

@@ -175,6 +175,11 @@ def test_other_compressions(job, compression):
 
 @pytest.mark.slow
 def test_a_worker_whose_script_fails_or_differs_ends_alone(job):
+    """A worker whose script fails, or has another compression, ends alone; the other workers train
+    on.
+
+    Cost: One slot's process starts three times, and imports PyTorch each time.
+    """
     with job(3, steps=100_000, env={"FAILS": "2"}) as running:
 
         def last_line():

@@ -194,6 +194,11 @@ def test_who_is_not_there_for_a_round_has_no_part_in_it(job):
 @pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("least", [1, 2], ids=["between rounds", "into a round that failed"])
 def test_a_joiner_contributes_from_the_next_round_on(job, least):
+    """A worker that joins contributes from the next outer step on, also if the other one waits for
+    it.
+
+    Cost: Processes import PyTorch, one of them twice, and make several outer steps.
+    """
     with job(2, 1_000_000, faults={1: H + 3}, min_workers=least) as running:
         first = running.processes[running.present(1)]
         wait_until(lambda: first.poll() is not None, 120, "the worker's death")

@@ -100,6 +100,10 @@ def test_one_graph_without_breaks(type_):
 
 @pytest.mark.slow
 def test_inductor_compiles_it():
+    """PyTorch's Inductor compiles a step with a codec's operator.
+
+    Cost: Inductor compiles C++ code.
+    """
     torch._dynamo.reset()
     check_compiled("dgc")
 
