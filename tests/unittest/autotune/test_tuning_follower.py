@@ -18,7 +18,7 @@ WAYS = candidates(is_16_bit=False, feedback=True, without=[BF16_HOOK, POWERSGD])
 class Front:
     """Front end that is the only rank of a job."""
 
-    rank, keeps_error_feedback, compares_results = 1, True, False
+    rank, log_rank, keeps_error_feedback, compares_results = 1, 1, True, False
     statistics = GradientStatistics
 
     def __init__(self, allowed=True):
