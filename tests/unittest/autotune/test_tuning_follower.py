@@ -160,7 +160,7 @@ def lines_of(monkeypatch, tmp_path, ms, sends, tries=True):
     monkeypatch.setenv("HIPRESS_EXPLAIN", str(tmp_path / "job.json"))
     monkeypatch.setattr("hipress.autotune.journal.EVERY", 20)
     clock, front, sent = Clock(monkeypatch), Front(allowed=False), [10_000]
-    front.rank, front.keeps_error_feedback, front.bytes_sent = 0, False, lambda: sent[0]
+    front.log_rank, front.keeps_error_feedback, front.bytes_sent = 0, False, lambda: sent[0]
     follower = TuningController(choice_of(ms, False), front, 4000.0, tries)
 
     def seconds(way):
