@@ -120,7 +120,8 @@ def check_torch(folder: Path) -> str:
     (folder / "train.py").write_text(readme_example("hipress.torch.compress("), encoding="utf-8")
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
     out = run(*torchrun, "--nproc-per-node=2", "train.py", folder=folder, OMP_NUM_THREADS="1")
-    assert len(re.findall(r"^loss \d", out, re.MULTILINE)) == 2, out
+    # Words of two ranks' lines may lie in each other, but each number is one write.
+    assert len(re.findall(r"\d\.\d{6,}", out)) == 2, out
     return f"torch {metadata.version('torch')}, README's example with 2 ranks"
 
 
