@@ -74,7 +74,7 @@ def main(
         ]
         for kind, cost in found["by_kind"].items()
     ]
-    heads = ["fault", "times", "next step of the others, s", "successor's first step, s", "lost"]
+    heads = ["fault", "times", "next step of other workers, s", "successor's first step, s", "lost"]
     title = (
         f"{record['workers']} workers, heartbeat limit {record['heartbeat_ms'] / 1e3:g} s; "
         f"{found['faults']} faults in {found['steps']} steps, {len(found['wrong'])} things wrong; "
@@ -102,7 +102,7 @@ def _compare(record: Record, ours: dict, theirs: dict, counts: Counter) -> None:
     heads = [
         "fault",
         "times",
-        "next step of the others, s",
+        "next step of other workers, s",
         "torchft",
         "successor's first step, s",
         "torchft",

@@ -61,7 +61,7 @@ class Job:
     """Settings of the script; see mxnet_worker.py."""
     strike: havoc.Strike
     """Fault to inject. Its victim is as the launcher names it, or "launcher", "supervisor of ..."
-    or "nobody"."""
+    or "none"."""
 
     @classmethod
     def draw(cls, dice: random.Random) -> Job:
@@ -113,8 +113,8 @@ class Job:
         victims = ["scheduler", "launcher", *(f"worker {i}" for i in range(workers))]
         victims += [f"server {i}" for i in range(servers)]
         victims += [f"supervisor of {dice.choice(victims[2:])}"]
-        victim = dice.choice([*victims, "nobody"])
-        if victim == "nobody":
+        victim = dice.choice([*victims, "none"])
+        if victim == "none":
             settings["steps"] = dice.choice([8, 40])
             if dice.random() < 0.4:
                 settings["leaves"] = {"rank": dice.randrange(workers), "step": dice.randint(2, 6)}
@@ -137,7 +137,7 @@ class Job:
     def __str__(self) -> str:
         leaves = self.settings["leaves"]
         event = str(self.strike)
-        if self.strike.victim == "nobody":
+        if self.strike.victim == "none":
             event = f"worker {leaves['rank']} leaves, step {leaves['step']}" if leaves else "peace"
         names = ("program", "store", "compressed", "types", "params", "half", "optimizer")
         names += ("on_kvstore", "after")
@@ -174,7 +174,7 @@ class Job:
     def _disturb(self, launch: Launch, log: Path) -> bool | None:
         """Send the signal; return whether it met a process, or None if there was none to meet."""
         strike = self.strike
-        if strike.victim == "nobody":
+        if strike.victim == "none":
             return False
         deadline = time.monotonic() + DEADLINE
         lines = {f"[worker {rank}] running" for rank in range(self.workers)}
@@ -201,7 +201,7 @@ class Job:
 
     def _watch(self, launch: Launch, log: Path) -> set[str]:
         """Wait for the launcher's end; return the files in shared memory that its job used."""
-        quiet = self.strike.victim == "nobody"  # then this time includes its start
+        quiet = self.strike.victim == "none"  # then this time includes its start
         deadline, written, shared = time.monotonic() + DEADLINE * (3 if quiet else 1), 0, set()
         while time.monotonic() < deadline:
             before, written = written, log.stat().st_size

@@ -183,7 +183,8 @@ def test_what_another_codec_left_is_added_in_the_gradients_type():
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_malformed_payloads_are_refused_or_decoded_alike(dtype):
-    """All backends refuse the same malformed payloads of `lossless`, and decode the others alike.
+    """All backends refuse the same malformed payloads of `lossless`, and decode all other
+    payloads to the same values.
 
     Cost: The interpreter decodes each payload in NumPy, some hundred times for each of three
     inputs.

@@ -125,7 +125,7 @@ class GroupFrontend(StepFrontend, SizeFrontend):
 
     @property
     def log_rank(self) -> int:
-        # Shard groups choose for themselves, and each has a rank 0 of its own.
+        # Shard groups choose independently, and each group has its own rank 0.
         return self.rank if self._synchronizer is None else self._synchronizer.rank
 
     def settings_for(self, method: Method | None = None) -> Settings:

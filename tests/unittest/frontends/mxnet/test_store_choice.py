@@ -59,20 +59,20 @@ def test_what_the_optimizer_and_gradients_do_not_bear_is_not_used():
 
 @pytest.mark.slow(keep=1)
 @pytest.mark.parametrize(
-    ("gentle", "fast", "faster_in_training", "taken"),
+    ("less_lossy", "fast", "faster_in_training", "taken"),
     [
         ("maxminef bits=4", "maxminef bits=2", 1.02, "maxminef bits=4"),
         ("maxminef bits=4", "maxminef bits=2", 1.2, "maxminef bits=2"),
         ("uncompressed", "maxmin bits=8", 1.2, "maxmin bits=8"),
     ],
 )
-def test_what_a_gentler_way_costs_in_training_is_tried(gentle, fast, faster_in_training, taken):
+def test_what_a_gentler_way_costs_in_training_is_tried(less_lossy, fast, faster_in_training, taken):
     first, second = job(
-        SCRIPTS / "store_choice" / "less_lossy.py", args=[gentle, fast, str(faster_in_training)]
+        SCRIPTS / "store_choice" / "less_lossy.py", args=[less_lossy, fast, str(faster_in_training)]
     )
     assert first["ways"] == second["ways"] and first["bits"] == second["bits"]
-    assert set(first["ways"][:4]) == {gentle}
-    assert set(first["ways"]) == {gentle, fast}  # nothing else can be as fast
+    assert set(first["ways"][:4]) == {less_lossy}
+    assert set(first["ways"]) == {less_lossy, fast}  # nothing else can be as fast
     assert set(first["ways"][-10:]) == {taken}
     said = " ".join(first["lines"])
     assert f"about as fast as the fastest, {fast}, and gentler" in said

@@ -170,7 +170,7 @@ def succeed(results):
 def test_results_are_those_of_the_algorithm(world_size, topology, dtype, average):
     """PowerSGD gives the algorithm's results, with the same bits on all ranks.
 
-    Cost: Each case is a job of its own, because world size and topology differ.
+    Cost: Each case is a separate job, because world size and topology differ.
     """
     results = run_ranks(compare, world_size, world_size, topology, getattr(torch, dtype), average)
     compressed, bits = succeed(results)[0]

@@ -9,9 +9,9 @@ import hipress.autotune.trial as trials
 from common import bits, make, show, train
 from known_times import measure_store
 
-gentle, fast = sys.argv[1:3]
-lines = measure_store(lambda way: {gentle: 10.5, fast: 10.0}.get(way, 30.0))
-steps = {gentle: 0.02 * float(sys.argv[3]), fast: 0.02}
+less_lossy, fast = sys.argv[1:3]
+lines = measure_store(lambda way: {less_lossy: 10.5, fast: 10.0}.get(way, 30.0))
+steps = {less_lossy: 0.02 * float(sys.argv[3]), fast: 0.02}
 trials.StepTimer.begin_step = lambda timer: (
     None if timer.over else timer._trial.add(steps.get(timer.method.name, 9.0))
 )
