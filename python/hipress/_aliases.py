@@ -64,6 +64,8 @@ class AliasFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 def present_name(name: str) -> str | None:
     """Return the present name of a module, or None if `name` is not an old one."""
+    if not name.startswith("hipress."):
+        return None  # this runs for every import of the process
     for old, new in RENAMED.items():
         if name == old or name.startswith(old + "."):
             return new + name[len(old) :]

@@ -18,16 +18,9 @@ commits them, and copies state to new workers. Adapters for frameworks are in th
 docs/concepts/elastic.md explains the ideas.
 """
 
-from hipress.elastic.membership import (
-    NO_STATE,
-    Agent,
-    ElasticError,
-    Evicted,
-    Member,
-    TrainingOver,
-    View,
-    ViewChanged,
-)
+from hipress.elastic.membership.agent import Agent
+from hipress.elastic.membership.errors import ElasticError, Evicted, TrainingOver, ViewChanged
+from hipress.elastic.membership.view import NO_STATE, Member, View
 
 __all__ = [
     "NO_STATE",

@@ -19,18 +19,3 @@ can replay any schedule::
 
 The opening lines of :mod:`.protocol` explain the decision, quorums and evidence.
 """
-
-from hipress.elastic.membership.agent import Agent
-from hipress.elastic.membership.errors import ElasticError, Evicted, TrainingOver, ViewChanged
-from hipress.elastic.membership.view import NO_STATE, Member, View
-
-__all__ = [
-    "NO_STATE",
-    "Agent",
-    "ElasticError",
-    "Evicted",
-    "Member",
-    "TrainingOver",
-    "View",
-    "ViewChanged",
-]
