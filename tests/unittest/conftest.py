@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
@@ -15,9 +16,10 @@ from harness import warm
 from harness.launch import Sshd
 
 warm.enable()
-# Processes that tests start also import helper modules of this folder.
+# Tests, and processes that they start, import helpers of this folder and of other tests.
 _here = Path(__file__).parent
 _folders = sorted({str(path.parent) for path in _here.rglob("test_*.py")})
+sys.path.extend(_folders)
 _paths = [os.environ.get("PYTHONPATH"), str(_here), *_folders]
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, _paths))
 
