@@ -3,8 +3,8 @@
 #   docker build --target pytorch --tag hipress:pytorch .
 #   docker build --target mxnet --tag hipress:mxnet .
 #
-# compose.yaml starts a job of each. A wheel in dist/ (`make wheel`) is installed as it is. Without one
-# the package is compiled here, which takes minutes.
+# compose.yaml starts a job of each. A wheel in dist/ (`make wheel`) is installed as it is. Without
+# one the package is compiled here, which takes minutes.
 ARG BASE=debian:bookworm-slim
 
 FROM ${BASE} AS wheel
@@ -26,7 +26,8 @@ RUN apt-get update && apt-get install -y --no-install-recommends python3 python3
 ENV PATH=/opt/hipress/bin:$PATH PYTHONUNBUFFERED=1
 WORKDIR /hipress
 
-# One process per rank, started by torchrun in each container. Without a command, it reports what is here.
+# One process per rank, started by torchrun in each container. Without a command, it reports what is
+# here.
 FROM base AS pytorch
 # PyTorch without CUDA, gigabytes smaller. Empty: PyTorch from the usual package index.
 ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu

@@ -70,13 +70,15 @@ docs: build  ## the documentation as a site, build/site/index.html
 	@echo "hipress: the documentation is in build/site/index.html"
 
 # The package runs on Python 3.9, on which the tests cannot (no torch 2.13 there).
-SPELLED := docs examples tools .github README.md CONTRIBUTING.md Dockerfile Makefile compose.yaml
-lint: setup  ## ruff, the layers of docs/contributing/architecture.md, no newer Python than the package says, and American spelling
+SPELLED := .ci .github benchmarks cmake docs examples harness include packaging python src tests tools \
+  CHANGELOG.md CMakeLists.txt CONTRIBUTING.md Dockerfile Makefile README.md compose.yaml pyproject.toml
+lint: setup  ## format, docstrings, layers of docs/contributing/architecture.md, Python's version, spelling, width of comments
 	@$(PY) -m ruff check .
 	@$(PY) -m ruff format --check -q .
 	@$(VENV)/bin/lint-imports --no-cache
 	@$(VENV)/bin/vermin -q -t=3.9- --violations --no-tips --eval-annotations python examples tools
-	@$(VENV)/bin/codespell -D - -D tools/lint/dictionary.txt $(SPELLED)
+	@$(PY) -m codespell_lib -D - -D tools/lint/dictionary.txt $(SPELLED)
+	@$(PY) tools/lint/comment_width.py $(SPELLED)
 
 test: TIER := quick
 test: lint docs test-cpp test-python  ## set up, then lint, build the documentation, and test each feature once
@@ -143,7 +145,8 @@ fuzz: setup  ## a million malformed payloads per decoder, under AddressSanitizer
 	done
 	@$(MAKE) --no-print-directory fuzz-parsers
 
-# libFuzzer needs clang, which nothing else does. What it found stays in build/corpus for the next run.
+# libFuzzer needs clang, which nothing else does. What it found stays in build/corpus for the next
+# run.
 PARSERS := $(patsubst tests/cpp/fuzz/parsers/%.cc,%,$(wildcard tests/cpp/fuzz/parsers/fuzz_*.cc))
 FUZZ_SECONDS ?= 60
 $(STAMPS)/clang: tools/setup.sh | $(STAMPS)/system

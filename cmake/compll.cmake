@@ -57,7 +57,7 @@ file(GLOB_RECURSE compll_compiler CONFIGURE_DEPENDS
 
 set(compll_sources ${compll_output}/builtins.cc)
 # Ints wrap around by definition. -O3 takes twice as long to compile
-# and gains nothing: the code is vectorised as it is generated.
+# and gains nothing: the code is vectorized as it is generated.
 set(compll_flags -O2 -fwrapv -fno-math-errno -fno-trapping-math -Wno-psabi
   -Wno-maybe-uninitialized -Wno-uninitialized -Wno-unused-variable)
 set(compll_flags_baseline "")

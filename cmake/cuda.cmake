@@ -1,6 +1,6 @@
-# The built-in algorithms for GPUs: libhipress_cuda.so, apart from libhipress.so, which needs no CUDA.
-# HIPRESS_CUDA=auto builds it if there is an nvcc (on: insists, off: never). Wheels of hipress are
-# built with off; packaging/cuda12 makes a wheel of libhipress_cuda.so alone.
+# The built-in algorithms for GPUs: libhipress_cuda.so, apart from libhipress.so, which needs no
+# CUDA. HIPRESS_CUDA=auto builds it if there is an nvcc (on: insists, off: never). Wheels of hipress
+# are built with off; packaging/cuda12 makes a wheel of libhipress_cuda.so alone.
 #
 # All algorithms are compiled once, to PTX for compute_75, and assembled for each architecture:
 # nothing in them needs a newer instruction, and the PTX itself serves later chips. nvcc is called

@@ -1,6 +1,6 @@
 # The codecs' kernels are compiled once per instruction set and chosen at run time (kernels.cc), so
-# the library itself is built for the baseline CPU and runs everywhere.
-# (Not for libFuzzer: older clangs do not know the names of all processor features that are asked for.)
+# the library itself is built for the baseline CPU and runs everywhere. (Not for libFuzzer: older
+# clangs do not know the names of all processor features that are asked for.)
 if(NOT HIPRESS_LIBFUZZER AND CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
   target_compile_definitions(hipress_objects PUBLIC HIPRESS_X86_KERNELS)
   set(HIPRESS_AVX2_FLAGS -mavx2 -mf16c -mbmi2 -mpopcnt)

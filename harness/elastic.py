@@ -86,8 +86,7 @@ class ElasticJob(Processes):
         return [json.loads(line) for line in lines if line.endswith("\n")]
 
     def copies(self, slot: int) -> int:
-        """Return the number of state copies that a slot's processes made, at the start and to
-        join."""
+        """Return how often a slot's processes copied states, at the start and to join."""
         return sum(event["event"] == "copied" for event in self.journal(slot))
 
     def step(self, slot: int) -> int:

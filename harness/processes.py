@@ -64,7 +64,7 @@ def free_port() -> int:
         port = next(_ports)
         if not any(job.port_error("127.0.0.1", p) for p in (port, port + 1)):
             return port
-    raise RuntimeError("found no two free neighbouring ports")
+    raise RuntimeError("found no two free neighboring ports")
 
 
 def _own_ports() -> Iterator[int]:

@@ -10,10 +10,10 @@
  * open checksums (virtio_net_hdr). Therefore one core carries several Gbit/s. Losses and full
  * queues affect single segments: a super-packet that loses some is split there.
  *
- * Standard input: a line for the network, `SEED REORDER`; then one for each node, `NAMESPACE UP DOWN
- * DELAY JITTER LOSS QUEUE_UP QUEUE_DOWN` (bytes and seconds; a rate of 0 is no limit); `start`, which
- * is answered with `ready`. Afterwards `cut N`, `mend N` and `stats`; its end ends the router. Started
- * by wan.py.
+ * Standard input: a line for the network, `SEED REORDER`; then one for each node, `NAMESPACE UP
+ * DOWN DELAY JITTER LOSS QUEUE_UP QUEUE_DOWN` (bytes and seconds; a rate of 0 is no limit);
+ * `start`, which is answered with `ready`. Afterwards `cut N`, `mend N` and `stats`; its end ends
+ * the router. Started by wan.py.
  */
 #include <arpa/inet.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The `compll` command under the name and with the flags of HiPress's published compiler:
+"""The `compll` command under the name and with the flags of HiPress's published compiler.
 
 python3 GCGen.py pse/TernGradEncode.pse -b
 python3 GCGen.py pse/TernGradEncode.pse -w -r -f mxnet

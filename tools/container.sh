@@ -2,7 +2,7 @@
 # Entry of the image hipress:mxnet.
 #
 #   node                        run an sshd that starts the processes of jobs
-#   cluster HOST... -- COMMAND  wait until all hosts can be reached, write them into the file `hosts`,
+#   cluster HOST... -- COMMAND  wait for all hosts, write them into the file `hosts`,
 #                               and run the command (a launcher of a job)
 #   COMMAND                     run the command
 #

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Runs the Python tests, as `make test-python` calls it: tools/run_tests.sh PYTHON JOBS TIER [PYTEST ARGUMENT...].
-# Tests with many processes can fail because the machine is busy. If at most five tests fail, each
-# runs once more, without others beside it. A test that passes then is listed as flaky, and does not fail the run.
+# Runs the Python tests, as `make test-python` calls it: tools/run_tests.sh PYTHON JOBS TIER [PYTEST
+# ARGUMENT...]. Tests with many processes can fail because the machine is busy. If at most five
+# tests fail, each runs once more, without others beside it. A test that passes then is listed as
+# flaky, and does not fail the run.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python=$1 jobs=$2 tier=$3

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # One step of the set-up, as the Makefile calls it: tools/setup.sh
 # system|demo|python|tensorflow|launchers|image|clang|native [TARGET...]|wheel.
-# Prints one line per step; everything else goes to build/logs/STEP.log, whose end is shown on failure.
+# Prints a line per step. Everything else goes to build/logs/STEP.log; its end is shown if it fails.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 PYTHON=${PYTHON:-python3.11}
@@ -12,8 +12,8 @@ mkdir -p build/stamps build/logs
 
 fail() { printf 'hipress: %s\n' "$*" >&2; exit 1; }
 
-# step NAME MESSAGE COMMAND...: runs the command quietly, shows how long it takes, and prints nothing
-# about a command that had nothing to do.
+# step NAME MESSAGE COMMAND...: runs the command quietly, shows how long it takes, and prints
+# nothing about a command that had nothing to do.
 step() {
   local log=build/logs/$1.log message="hipress: $2 ..." start=$SECONDS status=0 job elapsed done_of
   local shown=$message
@@ -142,7 +142,8 @@ for name, entry in scripts.items():
 PY
 }
 
-# What the demo needs: MXNet, scikit-learn and matplotlib. The rest of .venv is several times as large.
+# What the demo needs: MXNet, scikit-learn and matplotlib. The rest of .venv is several times as
+# large.
 make_demo_venv() {
   [[ -x .venv/bin/python ]] || "$PYTHON" -m venv --clear .venv
   requirements mxnet demo >.venv/demo-requirements.txt
@@ -168,8 +169,8 @@ make_venv() {
   .venv/bin/python -c 'import mxnet, sklearn, matplotlib, torch'
 }
 
-# The last TensorFlow that takes numpy 1.23.5, for those who ask and the tests. All requirements again, so that none
-# of them changes.
+# The last TensorFlow that takes numpy 1.23.5, for those who ask and the tests. All requirements
+# again, so that none of them changes.
 add_tensorflow() {
   .venv/bin/python -m pip install --disable-pip-version-check -r .venv/requirements.txt \
     tensorflow-cpu==2.17.1

@@ -43,8 +43,7 @@ STYLE = {
 
 
 def measured(name: str) -> dict[str, Any]:
-    """Return a benchmark's published results, of 4 nodes at 1 Gbit/s, each with its own
-    processors."""
+    """Return published results for 4 nodes at 1 Gbit/s, each with its own processors."""
     return json.loads((PUBLISHED / f"{name}-{setting('1gbit', 4)}.json").read_text())
 
 

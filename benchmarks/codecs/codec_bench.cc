@@ -4,9 +4,9 @@
  *        traffic as a share of what memcpy moves in the same run. Prints one JSON object per line.
  *
  * Usage: codec_bench [seconds per measurement, default 0.3] [all: every instruction set] [CODEC...]
- * With names, only codecs of which the label has one of them. Codes of all widths (maxmin) that stay in
- * the cache are measured with every instruction set in any case.
- * run.py shows the result as a table, with NumPy and torch.
+ * With names, only codecs of which the label has one of them. Codes of all widths (maxmin) that
+ * stay in the cache are measured with every instruction set in any case. run.py shows the result as
+ * a table, with NumPy and torch.
  */
 #include <algorithm>
 #include <chrono>

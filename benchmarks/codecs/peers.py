@@ -94,8 +94,7 @@ def torch_quantizer(torch, x):
 
 
 def runs(elements: int) -> list[tuple[str, str, str, str, float | None, Callable[[], object]]]:
-    """Return (peer, our codec, our operation, the peer's operation, required ratio, function)
-    rows."""
+    """Return the rows: peer, our codec, our operation, its operation, required ratio, function."""
     gradient = np.random.default_rng(1).normal(0, 0.5, elements).astype(np.float32)
     residual = np.zeros_like(gradient)
     found: list = [

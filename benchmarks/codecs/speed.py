@@ -49,8 +49,7 @@ def peer_rows(elements: int, seconds: float) -> list[dict]:
 
 
 def speed_table(record: Record, rows: list[dict], elements: int) -> None:
-    """Add the table of codecs with the best instruction set: one thread, share of the copy, two
-    threads."""
+    """Add the table of codecs with the best instruction set, with one thread and with two."""
     chosen = [row for row in rows if row["elements"] == elements and "threads" in row]
     best = next(row["kernels"] for row in chosen if row["threads"] == 2)
     ours = {

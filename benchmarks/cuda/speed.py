@@ -73,8 +73,7 @@ class Bench:
             self.library.free(self.owned.pop())
 
     def seconds(self, work: Callable[[int], None]) -> float:
-        """Return the seconds of one call of work(k): the median over runs of SETS consecutive
-        calls."""
+        """Return the seconds of one call of work(k): the median over runs of SETS calls."""
         times = []
         for run in range(self.repeat + 2):
             self.wait()

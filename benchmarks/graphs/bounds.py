@@ -31,8 +31,7 @@ def split(compression: dict[str, Any]) -> tuple[str, dict[str, Any]]:
 
 
 class Speed:
-    """Processor seconds per element of a codec's operations, on partitions that are not in the
-    cache.
+    """Processor seconds per element of a codec's operations on partitions outside the cache.
 
     Each is the median of its measurements, because a machine's speed changes from minute to minute.
     """

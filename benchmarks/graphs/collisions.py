@@ -70,5 +70,5 @@ def main(
                     ]
                 )
     heads = ["model", "nodes", "compressed", "same", "spread", "saved", "bound", "above bound"]
-    record.table(heads, cells, f"Synchronisation after the backward pass, ms, links of {rate}")
+    record.table(heads, cells, f"Synchronization after the backward pass, ms, links of {rate}")
     record.save()

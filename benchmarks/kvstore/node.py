@@ -17,8 +17,7 @@ from benchmarks.common.timing import options, report, time_blocks
 
 
 def processor_seconds() -> float:
-    """Return the processor seconds of all processes of this job, which are its parent's
-    children."""
+    """Return the processor seconds of all processes of this job, its parent's children."""
     ticks = 0
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:

@@ -34,8 +34,7 @@ CLAIMS += [
 
 @dataclass
 class Variant(jobs.Variant):
-    """Row: the system that synchronizes the gradient ("hipress", "mxnet" or "gloo"), and its
-    options."""
+    """System that synchronizes the gradient ("hipress", "mxnet" or "gloo"), and its options."""
 
     system: str = ""
     compression: dict[str, Any] = field(default_factory=dict)
@@ -87,8 +86,7 @@ class Variant(jobs.Variant):
 
 
 def variants(setup: str, only: str) -> list[Variant]:
-    """Return all rows. Thresholds suit gradients of standard deviation 1, which the workers
-    push."""
+    """Return all rows. Thresholds suit the workers' gradients of standard deviation 1."""
     two_bit, onebit = {"type": "2bit", "threshold": 0.5}, {"type": "onebit"}
     rows = [
         Variant("MXNet", system="mxnet"),

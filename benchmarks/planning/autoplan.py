@@ -26,8 +26,7 @@ from hipress.simulator import models
 
 @dataclass
 class Variant(jobs.Variant):
-    """Setting of a model's synchronization: compression parameters, and the plan that auto
-    found."""
+    """Compression parameters of a model's synchronization, and the plan that auto found."""
 
     params: dict[str, Any] = field(default_factory=dict)
     plans: list[Any] = field(default_factory=list)

@@ -53,12 +53,12 @@ def run(method: str, args) -> dict:
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     generator = torch.Generator().manual_seed(dist.get_rank())
     sizes = [p.numel() for p in model.parameters()]
-    synchronising: contextlib.AbstractContextManager = contextlib.nullcontext()
+    synchronizing: contextlib.AbstractContextManager = contextlib.nullcontext()
     rounds = method.startswith((DILOCO, TORCHFT))
     if method.startswith(DILOCO):
-        synchronising = diloco(method, model, optimizer, args)
+        synchronizing = diloco(method, model, optimizer, args)
     elif method.startswith(TORCHFT):
-        synchronising = torchft(method, model, optimizer, args)
+        synchronizing = torchft(method, model, optimizer, args)
     elif method != node.ALONE:
         model = node.replicated(model, method)
         node.attach(model, method, 0)
@@ -69,10 +69,10 @@ def run(method: str, args) -> dict:
         optimizer.step()
 
     steps = args.sync_every if rounds else args.steps
-    with synchronising:
+    with synchronizing:
         time_blocks(step, dist.barrier, 1, steps if rounds else WARMUP)
         seconds = time_blocks(step, dist.barrier, args.blocks, steps)
-    said = str(synchronising.compression.explain()) if method.startswith(DILOCO) else ""
+    said = str(synchronizing.compression.explain()) if method.startswith(DILOCO) else ""
     return {"seconds": seconds, "sizes": sizes, "said": said}
 
 
@@ -97,8 +97,7 @@ def diloco(method: str, model, optimizer, args) -> hipress.torch.DiLoCo:
 
 
 def torchft(method: str, model, optimizer, args) -> contextlib.AbstractContextManager:
-    """Return torchft's DiLoCo, uncompressed over Gloo. The first rank's process is its
-    lighthouse."""
+    """Return torchft's DiLoCo, uncompressed over Gloo, with the lighthouse in rank 0's process."""
     values = node.values_of(method.removeprefix(TORCHFT))
     host = addresses.of_interface(os.environ["GLOO_SOCKET_IFNAME"])
     manager = torchft_peer.manager(

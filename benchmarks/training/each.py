@@ -226,8 +226,7 @@ def errors_of(setup: dict[str, Any]) -> list[float]:
 
 
 def _ratio(other: list[list[float]], auto: list[list[float]]) -> str:
-    """Return the ratio of another method's time to auto's, with its interval if there are several
-    turns."""
+    """Return another method's time divided by auto's, with an interval if there are turns."""
     pairs = [statistics.median(b) / statistics.median(a) for b, a in zip(other, auto)]
     low, middle, high = median_interval(pairs)
     return f"{middle:.2f} ({low:.2f} to {high:.2f})" if low < high else f"{middle:.2f}"

@@ -62,8 +62,7 @@ def main() -> None:
 
 
 def timed(step: Callable[[], None]) -> tuple[float, float]:
-    """Return the elapsed seconds and those of this process, from the common start of all
-    workers."""
+    """Return elapsed seconds and this process's own, from the common start of all workers."""
     dist.barrier()
     wall, used = time.perf_counter(), time.process_time()
     step()

@@ -101,8 +101,7 @@ def resnet() -> Task:
 
 
 def vgg() -> Task:
-    """Return VGG11 with batch normalization and a quarter of its channels, for the same task;
-    SGD."""
+    """Return VGG11 with batch normalization and a quarter of its channels, and SGD."""
     model = models.vgg(SIDE, 10, 256, 0.25, models.VGG11, batch_norm=True)
     for module in model:
         if isinstance(module, nn.Dropout):
@@ -155,10 +154,10 @@ def scattered(scans: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     """
     count = len(scans)
     marks = F.interpolate(scans - scans.min(), scale_factor=2.0)
-    colours = 0.25 + 0.75 * torch.rand(count, 3, 1, 1, generator=generator)
+    colors = 0.25 + 0.75 * torch.rand(count, 3, 1, 1, generator=generator)
     images = NOISE * torch.randn(count, 3, SIDE, SIDE, generator=generator)
     side = marks.shape[-1]
     corners = torch.randint(SIDE - side + 1, (count, 2), generator=generator)
-    for image, mark, (y, x) in zip(images, marks * colours, corners.tolist()):
+    for image, mark, (y, x) in zip(images, marks * colors, corners.tolist()):
         image[:, y : y + side, x : x + side] += mark
     return images

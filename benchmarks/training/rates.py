@@ -265,8 +265,7 @@ class Search:
         )
 
     def _captured(self, jobs: Jobs, tokens: torch.Tensor):
-        """Return a function that makes one step with the current ``tokens``; on a GPU as a CUDA
-        graph."""
+        """Return a function that makes a step with ``tokens``, on a GPU as a CUDA graph."""
         if self.device == "cpu":
             return lambda: jobs.advance(tokens)
         saved = [tensor.detach().clone() for tensor in jobs.tensors()]

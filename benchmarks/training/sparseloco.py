@@ -27,20 +27,20 @@ def main(
     width: int = 512,
     layers: int = 4,
     sync_every: int = 30,
-    synchronisations: Annotated[int, typer.Option(help="The first one is not counted.")] = 4,
+    synchronizations: Annotated[int, typer.Option(help="The first one is not counted.")] = 4,
     batch_size: int = 2,
     seconds: Annotated[float, typer.Option(help="For each time that is measured.")] = 1.0,
     output: Output = "sparseloco",
     quick: Quick = False,
 ) -> None:
     if quick:
-        width, layers, sync_every, synchronisations, seconds = 128, 1, 2, 2, 0.02
+        width, layers, sync_every, synchronizations, seconds = 128, 1, 2, 2, 0.02
     options = {
         "width": width,
         "layers": layers,
         "sync_every": sync_every,
         "batch_size": batch_size,
-        "synchronisations": synchronisations,
+        "synchronizations": synchronizations,
         "seconds": seconds,
     }
     record = Record(output, options)

@@ -79,7 +79,7 @@ def main() -> None:
     generator = torch.Generator().manual_seed(dist.get_rank())
     sent = []
     with diloco:
-        for step in range(1, args.synchronisations * args.sync_every + 1):
+        for step in range(1, args.synchronizations * args.sync_every + 1):
             inner.zero_grad()
             text.loss_of(model, data.batch(args.batch_size, generator)).backward()
             if step % args.sync_every:

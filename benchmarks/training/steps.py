@@ -152,8 +152,7 @@ def steps_of_mean(
 
 
 def times(rows: dict[str, Any], method: str, count: int, late: int) -> float:
-    """Return the seconds of ``count`` steps of a method. A late method's first ones are
-    float32's."""
+    """Return the seconds of ``count`` steps. A late method's first steps are float32's."""
     first = min(count, late) if method.endswith(LATE) else 0
     return (first * rows["float32"]["ms"] + (count - first) * rows[method]["ms"]) / 1e3
 

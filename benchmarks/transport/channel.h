@@ -42,7 +42,8 @@ class Channel {
 };
 
 std::unique_ptr<Channel> MakeBareEpoll();
-/// HiPress's van in three modes: everything through the socket, the same with TLS, large payloads in shared memory.
+/// HiPress's van in three modes: everything through the socket, the same with TLS, large payloads
+/// in shared memory.
 enum class Lane { kPlain, kTls, kShared };
 std::unique_ptr<Channel> MakeVanChannel(Lane lane);
 

@@ -1,5 +1,4 @@
-"""Throughput of HiPress's transport and of a plain epoll loop, between two processes on
-loopback."""
+"""Throughput of HiPress's transport and of a plain epoll loop between two local processes."""
 
 from __future__ import annotations
 

@@ -46,8 +46,7 @@ def times_as_fast(runs: Runs, name: str, target: float) -> float | None:
 
 
 def summary(local: Runs, linked: Result, target: float) -> Table:
-    """Return one row per type: bytes, steps and seconds to the accuracy, on loopback and on
-    links."""
+    """Return a row per type: bytes, steps and seconds to the accuracy, on loopback and on links."""
     where = f"at {linked.links}"
     table = Table(
         title=f"Handwritten digits until {100 * target:g}% of the test images are right",

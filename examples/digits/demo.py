@@ -1,5 +1,6 @@
-"""Demo that trains on handwritten digits over a real cluster of processes, with and without
-compression, on this host and over slow links, and shows the gain of compression.
+"""Demo that trains on handwritten digits, with and without compression, and draws the difference.
+
+The cluster's processes are real, on this host and over slow links.
 
 `make demo` runs it. A job of 4 workers and 4 servers trains until 97% of the test images are right,
 once for each compression type: on loopback, and then in network namespaces whose links carry

@@ -204,8 +204,7 @@ def optimizer_of(
 def synchronizing(
     model: torch.nn.Module, optimizer: torch.optim.Optimizer | Several, args: argparse.Namespace
 ) -> contextlib.AbstractContextManager:
-    """Return a context in which ranks' weights are synchronized every --sync-every steps, if
-    given."""
+    """Return a context that synchronizes the ranks' weights every --sync-every steps, if given."""
     if not args.sync_every:
         return contextlib.nullcontext()
     momentum = args.outer_momentum

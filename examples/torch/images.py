@@ -17,8 +17,7 @@ import common
 
 
 class Synthetic:
-    """Noisy prototypes: ``batch(size)`` returns images of [size, 3, side, side] and their
-    classes."""
+    """Noisy prototypes: ``batch(size)`` returns images[size, 3, side, side] and their classes."""
 
     def __init__(self, classes: int, side: int, seed: int) -> None:
         self._generator = torch.Generator().manual_seed(7)

@@ -1,5 +1,5 @@
-// IPv4 and IPv6 addresses; where a van listens and connects: bad addresses are errors, and a van waits for late
-// listeners.
+// IPv4 and IPv6 addresses; where a van listens and connects: bad addresses are errors, and a van
+// waits for late listeners.
 #include <thread>
 
 #include "van/handshake.h"

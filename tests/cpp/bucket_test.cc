@@ -123,7 +123,8 @@ class BucketTest : public ::testing::Test {
   int non_finite_[kWorkers];
 };
 
-// Steps that are begun without waiting are the keys' iterations in the order of the calls, on every worker.
+// Steps that are begun without waiting are the keys' iterations in the order of the calls, on every
+// worker.
 TEST_F(BucketTest, ManyStepsUnderWayDoNotMixTheirGradients) {
   constexpr int kSteps = 40;
   Make(Way::kColocated);

@@ -1,4 +1,5 @@
-// The passes of low-rank compression against matrices in double precision, on every instruction set.
+// The passes of low-rank compression against matrices in double precision, on every instruction
+// set.
 #include "operator/contrib/low_rank.h"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 /*!
  * \file recorder_test.cc
- * \brief A process that records is in one job after another, as an elastic job's is: what has been taken
- *        makes room, and nothing of a node that is gone comes out under a later one's number.
+ * \brief A process that records is in one job after another, as an elastic job's is: what has been
+ * taken makes room, and nothing of a node that is gone comes out under a later one's number.
  */
 #include <gtest/gtest.h>
 

@@ -263,7 +263,7 @@ class BreakingLink {
     for (int e = 0; e < 2; ++e) {
       ends_[e].stream = std::make_unique<ResumableStream>(LanesOf(e));
       ends_[e].sends.resize(1 + random_() % 60000);
-      if (long_) ends_[e].sends.resize(1500000);  // acknowledgements are due, and overtake others
+      if (long_) ends_[e].sends.resize(1500000);  // acknowledgments are due, and overtake others
       for (uint8_t& byte : ends_[e].sends) byte = static_cast<uint8_t>(random_());
     }
   }

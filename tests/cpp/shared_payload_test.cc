@@ -1,4 +1,5 @@
-// Payloads in memory that processes of one host share: when they are, and what a bad peer cannot do.
+// Payloads in memory that processes of one host share: when they are, and what a bad peer cannot
+// do.
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -81,7 +81,8 @@ void RejectNextCall6(int raw_tcp, in_port_t port) {
   }
 }
 
-/// Answers the next SYN to `port` of 127.0.0.1 with ICMP's "port unreachable", as a firewall does that rejects.
+/// Answers the next SYN to `port` of 127.0.0.1 with ICMP's "port unreachable", as a firewall does
+/// that rejects.
 void RejectNextCall(int raw_tcp, in_port_t port) {
   UniqueFd icmp(socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_ICMP));
   ASSERT_GE(icmp.get(), 0);

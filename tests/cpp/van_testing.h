@@ -1,6 +1,7 @@
 /*!
  * \file van_testing.h
- * \brief What the transport's tests share: recording receivers, waits with deadlines, jobs in threads.
+ * \brief What the transport's tests share: recording receivers, waits with deadlines, jobs in
+ * threads.
  */
 #pragma once
 

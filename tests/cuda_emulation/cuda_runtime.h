@@ -1,8 +1,8 @@
 /*!
  * \file cuda_runtime.h
- * \brief An emulation of CUDA on a CPU: the part of CUDA's header of this name that CompLL's kernels
- *        use. With this folder before CUDA's in the include path, a C++ compiler compiles the same
- *        source, and tests run kernels without a GPU.
+ * \brief An emulation of CUDA on a CPU: the part of CUDA's header of this name that CompLL's
+ * kernels use. With this folder before CUDA's in the include path, a C++ compiler compiles the same
+ * source, and tests run kernels without a GPU.
  *
  * Blocks run one after another. The threads of a block are fibers, which run until they wait for
  * each other. With a seed, blocks run in random order, and so do threads between two waits; this

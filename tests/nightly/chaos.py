@@ -48,7 +48,7 @@ class Job:
     optimizer: bool
     """Whether the optimizer runs in Python, on the servers."""
     strike: havoc.Strike
-    neighbour: bool
+    neighbor: bool
     """Whether a second job runs on the same machine."""
 
     @classmethod
@@ -75,13 +75,13 @@ class Job:
         if strike.number == signal.SIGSTOP:
             strike.pause = havoc.draw_pause(dice)
         steps = havoc.NAPPING if strike.pause else steps
-        neighbour = dice.random() < 0.2
+        neighbor = dice.random() < 0.2
         return cls(
-            workers, servers, topology, compression, sizes, steps, optimizer, strike, neighbour
+            workers, servers, topology, compression, sizes, steps, optimizer, strike, neighbor
         )
 
     def __str__(self) -> str:
-        beside = ", another job beside it" if self.neighbour else ""
+        beside = ", another job beside it" if self.neighbor else ""
         return (
             f"{self.workers} workers, {self.servers} servers, {self.topology}, "
             f"{self.compression['type']}, {len(self.sizes)} keys{beside}; {self.strike}"
@@ -106,7 +106,7 @@ class Job:
         """Run the job; return what was wrong."""
         with contextlib.ExitStack() as stack:
             beside = None
-            if self.neighbour:
+            if self.neighbor:
                 kind = {"type": "none", "min_size": "0"}
                 job = Job(2, 1, "ps", kind, [10, 70_000], havoc.NAPPING, False, self.strike, False)
                 beside = stack.enter_context(job._cluster())

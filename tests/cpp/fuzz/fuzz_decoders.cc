@@ -66,8 +66,8 @@ struct Target {
   Params params;
 };
 
-/// Every codec, with the parameters that change the layout of its payloads, alone and with the entropy
-/// stage behind it.
+/// Every codec, with the parameters that change the layout of its payloads, alone and with the
+/// entropy stage behind it.
 std::vector<Target> Targets(const std::string& only) {
   const char* text = nullptr;
   if (HipressCodecNames(&text) != 0) Die(HipressGetLastError()->sentence);

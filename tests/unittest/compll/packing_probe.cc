@@ -1,5 +1,5 @@
-// Packs and unpacks codes with packing.h, for test_compll_packing.py. The memory ends where the codes'
-// bytes end, so access beyond it is a segmentation fault.
+// Packs and unpacks codes with packing.h, for test_compll_packing.py. The memory ends where the
+// codes' bytes end, so access beyond it is a segmentation fault.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -84,7 +84,8 @@ void Unpack(bool msb, const uint8_t* in, int64_t n, int32_t* codes) {
 #define FOR_EACH_WIDTH(WORK) \
   WORK(1) WORK(2) WORK(3) WORK(4) WORK(5) WORK(6) WORK(7) WORK(8)
 
-/// Pack n codes, which have room for a whole number of tiles. high: they begin at bit 16 of their lanes.
+/// Pack n codes, which have room for a whole number of tiles. high: they begin at bit 16 of their
+/// lanes.
 extern "C" void PackCodes(int bits, int msb, int high, const int32_t* codes, int64_t n, uint8_t* out) {
 #define PACK(kBits) case kBits: return Pack<kBits>(msb != 0, high != 0, codes, n, out);
   switch (bits) { FOR_EACH_WIDTH(PACK) }

@@ -19,7 +19,7 @@ DTYPES = ("float32", "float16", "bfloat16")
 SPECIAL = np.array(
     [0, -0.0, np.inf, -np.inf, np.nan, -np.nan, 1e-45, -1e-40, 3e38, -3e38, 0.5], np.float32
 )
-SIGNALLING = np.array([0x7F800001, 0xFFA00001, 0x7FC12345], np.uint32).view(np.float32)
+SIGNALING = np.array([0x7F800001, 0xFFA00001, 0x7FC12345], np.uint32).view(np.float32)
 
 
 def narrow(x: np.ndarray, dtype: str) -> np.ndarray:
@@ -39,7 +39,7 @@ def inputs(n: int) -> list[np.ndarray]:
     wide = x * np.exp(rng.normal(0, 6, n)).astype(np.float32)
     noise = rng.integers(0, 2**32, n, dtype=np.uint32).view(np.float32)
     two = np.where(share < 0.45, x * np.float32(2.0**-60), x)
-    special = np.resize(np.concatenate([SPECIAL, SIGNALLING]), n)
+    special = np.resize(np.concatenate([SPECIAL, SIGNALING]), n)
     brief = (x.view(np.uint32) & 0xFFFF0000).view(np.float32)
     same = np.full(n, 0.1, np.float32)
     every = [x, half, few, wide, noise, two, special, brief, same, np.zeros(n, np.float32)]

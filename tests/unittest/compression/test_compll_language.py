@@ -233,7 +233,7 @@ void Encode(float* g, uint8* c) {
   c = concat(residual);
 }
 """
-NEIGHBOURS = """
+NEIGHBORS = """
 state float* residual;
 state float* old;
 void Encode(float* g, uint8* c) {
@@ -248,7 +248,7 @@ void Encode(float* g, uint8* c) {
 """
 
 
-@pytest.mark.parametrize("text", [READ_AGAIN, NEIGHBOURS % "residual", NEIGHBOURS % "old"])
+@pytest.mark.parametrize("text", [READ_AGAIN, NEIGHBORS % "residual", NEIGHBORS % "old"])
 def test_passes_know_what_a_state_holds_when_it_is_read(text):
     """Passes know what a state holds when it is read: an optional state after it was written, and a
     state's other elements before it is."""

@@ -35,7 +35,7 @@ void Encode(float* gradient, uint8* compressed) {
     + DECODE
 )
 # What x is made of is the residual's element before, which the loop that stores x may have written.
-NEIGHBOURS = """
+NEIGHBORS = """
 state float* residual;
 void Encode(float* gradient, uint8* compressed) {
   float* x = map(range(gradient.size), [&](int i) -> float {
@@ -58,7 +58,7 @@ def assert_agree(coders: list, inputs: list[np.ndarray]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("text", [WRITTEN_BETWEEN, NEIGHBOURS])
+@pytest.mark.parametrize("text", [WRITTEN_BETWEEN, NEIGHBORS])
 def test_what_is_computed_again_reads_what_it_read_before(text):
     coders = [
         compiler.Interpreter(read_program(text)),

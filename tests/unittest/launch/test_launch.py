@@ -299,14 +299,14 @@ def test_output_comes_at_once():
 
 
 @pytest.mark.parametrize(
-    ("environ", "coloured"),
+    ("environ", "colored"),
     [
         ({"TERM": "xterm"}, True),
         ({"TERM": "dumb"}, False),
         ({"TERM": "xterm", "NO_COLOR": "1"}, False),
     ],
 )
-def test_colours_on_a_terminal_only(environ, coloured):
+def test_colours_on_a_terminal_only(environ, colored):
     pytest.importorskip("rich")
     leader, follower = pty.openpty()
     try:
@@ -327,5 +327,5 @@ def test_colours_on_a_terminal_only(environ, coloured):
         if follower >= 0:
             os.close(follower)
     assert output.count(b"hello") == 3
-    assert (b"\x1b[" in output) == coloured
+    assert (b"\x1b[" in output) == colored
     assert re.search(rb"\[worker 0\](\x1b\[0m)? hello", output)

@@ -132,14 +132,14 @@ def test_every_survivor_names_the_dead(topology, victim, number):
         check_that_survivors_name_the_dead(cluster, 4, victim, number)
 
 
-def wait_in_vain(behaviour: str, workers: int, topology: str, env: dict) -> list[str]:
+def wait_in_vain(behavior: str, workers: int, topology: str, env: dict) -> list[str]:
     return worker_outputs(
         run_cluster(
             SCRIPTS / "store" / "worker_stops.py",
             workers=workers,
             servers=0,
             env={"HIPRESS_TOPOLOGY": topology, **env},
-            args=[behaviour],
+            args=[behavior],
             check=False,
         )
     )

@@ -62,7 +62,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
 }
 
 std::vector<std::string> Seeds() {
-  // A stripe of 3 bytes, an acknowledgement, the end.
+  // A stripe of 3 bytes, an acknowledgment, the end.
   const std::string begin = BytesOf(std::vector<int64_t>{0, 3}) + "abc" + BytesOf(std::vector<int64_t>{500, 0});
   const std::string end = BytesOf(std::vector<int64_t>{3, -1});
   return {begin + begin + end, begin + end, end};

@@ -1,5 +1,6 @@
-// Everything that a worker of a job without servers takes from another about a key whose encodes are
-// bound: contributions, sums and marks of a NaN, alone and fused with others, of 16-bit gradients.
+// Everything that a worker of a job without servers takes from another about a key whose encodes
+// are bound: contributions, sums and marks of a NaN, alone and fused with others, of 16-bit
+// gradients.
 #include <climits>
 #include <cstdlib>
 #include <future>

@@ -146,7 +146,7 @@ def alone(workers, last=H):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("when", [2 * H + 2, ("die", 3)], ids=["in a round", "as it synchronises"])
+@pytest.mark.parametrize("when", [2 * H + 2, ("die", 3)], ids=["in a round", "as it synchronizes"])
 def test_what_the_others_trained_is_all_that_counts(job, when):
     with job(4, 5 * H + 2, faults={1: when, 3: when}) as running:
         digests = end(running, (0, 2))

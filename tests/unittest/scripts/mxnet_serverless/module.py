@@ -10,9 +10,9 @@ mxnet_hipress.install()
 kv = mx.kv.create("dist_sync")
 kv.set_gradient_compression({"type": "2bit", "threshold": 0.01, "topology": "butterfly"})
 rng = np.random.default_rng(kv.rank)
-centres = np.random.default_rng(99).standard_normal((4, 20)) * 2
+centers = np.random.default_rng(99).standard_normal((4, 20)) * 2
 label = rng.integers(0, 4, 256)
-data = centres[label] + rng.standard_normal((256, 20))
+data = centers[label] + rng.standard_normal((256, 20))
 batches = mx.io.NDArrayIter(data.astype("float32"), label.astype("float32"), 32)
 x = mx.sym.Variable("data")
 x = mx.sym.FullyConnected(x, num_hidden=64, name="first")

@@ -55,11 +55,11 @@ def train(update_on_kvstore):
     )
     loss_of = gluon.loss.SoftmaxCrossEntropyLoss()
     rng = np.random.default_rng(int(os.environ["DMLC_WORKER_ID"]))
-    centres = np.random.default_rng(99).standard_normal((4, 20)) * 2
+    centers = np.random.default_rng(99).standard_normal((4, 20)) * 2
     losses = []
     for _step in range(30):
         label = rng.integers(0, 4, 16)
-        data = mx.nd.array(centres[label] + rng.standard_normal((16, 20)))
+        data = mx.nd.array(centers[label] + rng.standard_normal((16, 20)))
         with autograd.record():
             loss = loss_of(net(data), mx.nd.array(label))
         loss.backward()
