@@ -77,9 +77,6 @@ def authenticate(group: dist.ProcessGroup | None = None, timeout: float = 0.0) -
     Args:
         group: default: the default process group
         timeout: seconds to wait for the other ranks; default: the group's timeout
-
-    Raises:
-        HipressError: on all ranks, naming a rank without the secret
     """
     group = group or dist.group.WORLD
     known = _groups.get(group)
@@ -158,11 +155,7 @@ class _Notes:
         self._store = dist.PrefixStore(f"hipress/proof/{about}/{number}", store)
 
     def exchange(self, name: str, text: str, has_secret: bool) -> dict[int, str]:
-        """Share a text, and return the texts of all ranks.
-
-        Raises:
-            HipressError: a rank did not share one in time
-        """
+        """Share a text, and return the texts of all ranks."""
         self._store.set(f"{name}/{self._mine}", text)
         late = self._await(name, self._ranks, self._deadline)
         if late:

@@ -28,11 +28,7 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 def parse_size(text: str) -> int:
-    """Return the bytes of "4", "64K", "1M" or "1G", as in nccl-tests.
-
-    Raises:
-        ValueError: for another text
-    """
+    """Return the bytes of "4", "64K", "1M" or "1G", as in nccl-tests."""
     number, unit = (text[:-1], text[-1].upper()) if text[-1:].isalpha() else (text, "")
     if not number.isdigit() or unit not in _UNITS:
         raise ValueError(f"a size is a number and K, M or G or nothing, not {text!r}")
@@ -40,11 +36,7 @@ def parse_size(text: str) -> int:
 
 
 def sizes(first: int, last: int, factor: int) -> Iterator[int]:
-    """Return ``first``, ``first * factor``, ... up to ``last`` bytes.
-
-    Raises:
-        ValueError: if the series is endless or empty
-    """
+    """Return ``first``, ``first * factor``, ... up to ``last`` bytes."""
     if factor < 2 or not 0 < first <= last:
         raise ValueError(
             f"sizes go from -b up to -e by a factor -f of 2 or more, not from {first} to {last} "
@@ -146,11 +138,7 @@ def run(
     topology: str,
     write: Callable[[str], object] = print,
 ) -> None:
-    """Run ``hipress bench allreduce`` as a rank of a job that torchrun started.
-
-    Raises:
-        ValueError: for a wrong argument
-    """
+    """Run ``hipress bench allreduce`` as a rank of a job that torchrun started."""
     wanted = list(sizes(parse_size(first), parse_size(last), factor))
     settings = Settings(type, params, topology, min_size=0)
     settings.refuse_low_rank("this benchmark")

@@ -46,9 +46,6 @@ def gather(
         check: converts a value for the caller; raises one of hipress.base.checked.DAMAGED if
             the value is not as expected
         max_bytes: most bytes of a rank's value
-
-    Raises:
-        HipressError: on all ranks, naming the rank whose value is too large or malformed
     """
     group = group or dist.group.WORLD
     seal, rank, size = authenticate(group), dist.get_rank(group), dist.get_world_size(group)
@@ -82,9 +79,6 @@ def broadcast(
     Args:
         value: see :func:`gather`; it counts on ``root`` only
         root: rank in the group
-
-    Raises:
-        HipressError: on all other ranks, naming ``root``, if its value is too large or malformed
     """
     group = group or dist.group.WORLD
     seal, rank = authenticate(group), dist.get_rank(group)
@@ -117,10 +111,6 @@ def broadcast_state(group: dist.ProcessGroup | None, state: Any, what: str, root
     Returns:
         the state; on other ranks than ``root`` its tensors are on the group's device, or in host
         memory if they were there
-
-    Raises:
-        ValueError: on all ranks, if the state holds something else
-        HipressError: on other ranks than ``root``, if its message is malformed
     """
     group = group or dist.group.WORLD
     tensors: list[torch.Tensor] = []
@@ -216,11 +206,7 @@ def _dtype(name: str) -> torch.dtype:
 
 
 def _plain(value: Any, tensors: list[torch.Tensor]) -> Any:
-    """Return a state as JSON, and append its tensors.
-
-    Raises:
-        ValueError: if it holds something that cannot be sent
-    """
+    """Return a state as JSON, and append its tensors."""
     if type(value) in _SCALARS:
         return value
     if isinstance(value, np.generic) and type(value.item()) in _SCALARS:
@@ -244,11 +230,7 @@ def _plain(value: Any, tensors: list[torch.Tensor]) -> Any:
 
 
 def _restored(value: Any, tensors: list[torch.Tensor]) -> Any:
-    """Return the state from which :func:`_plain` made a value.
-
-    Raises:
-        hipress.base.checked.DAMAGED: if it is malformed
-    """
+    """Return the state from which :func:`_plain` made a value."""
     if type(value) in _SCALARS:
         return value
     ((kind, content),) = value.items()

@@ -112,11 +112,7 @@ class Factors:
         return {**about, "states": states}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Load the result of :meth:`state_dict`.
-
-        Raises:
-            ValueError: if the state does not fit
-        """
+        """Load the result of :meth:`state_dict`."""
         count, states = self.rows * self.cols, state["states"]
         residual = torch.as_tensor(states.get("residual", floats(count)), device="cpu")
         if residual.numel() != count:
@@ -142,9 +138,6 @@ class Factors:
         Do nothing if the transaction is 0. No step of the matrix may be in progress. Only factors
         are copied, because a step writes M to other memory than the previous one. That stays until
         the next step, which is another transaction's.
-
-        Raises:
-            ValueError: in a second step of one transaction
         """
         if not transaction:
             return

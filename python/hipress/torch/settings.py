@@ -97,11 +97,7 @@ class Settings(CompressionConfig):
         return {**self.params, **own}
 
     def refuse_auto_topology(self) -> None:
-        """Refuse topology "auto" with a named type, which not all front ends support.
-
-        Raises:
-            ValueError: if the settings have it
-        """
+        """Refuse topology "auto" with a named type, which not all front ends support."""
         if self.chooses_topology and self.type != AUTO:
             raise ValueError(
                 "topology 'auto' is for compress() and DistributedOptimizer: name another one"
@@ -125,11 +121,7 @@ class Settings(CompressionConfig):
         return topologies.TOPOLOGIES[self.topology].encodes_each_of(self.devices_per_host)
 
     def check_momentum(self) -> None:
-        """Check that every rank's gradient gets the codec's momentum, if there is one.
-
-        Raises:
-            ValueError: if some gradients do not
-        """
+        """Check that every rank's gradient gets the codec's momentum, if there is one."""
         if self.momentum and not self.encodes_each:
             raise ValueError(
                 f"{self.type}'s momentum of {self.momentum} needs a topology in which every rank's "
@@ -200,9 +192,6 @@ def agree(group: dist.ProcessGroup, mine: Mapping[str, str], problem: str) -> No
     Args:
         mine: texts by name, which must be the same on all ranks
         problem: error of this rank, or ""; every rank then raises it
-
-    Raises:
-        ValueError: on every rank, if a rank has a problem or differs; the message names it
     """
     texts = {name: str(value) for name, value in mine.items()}
     found = exchange.gather(group, [problem, texts], "settings", _described)
@@ -220,11 +209,7 @@ def agree(group: dist.ProcessGroup, mine: Mapping[str, str], problem: str) -> No
 
 
 def _described(value: object) -> tuple[str, dict[str, str]]:
-    """Check the settings that a rank sends for comparison.
-
-    Raises:
-        TypeError: if they are not a text and a mapping of texts
-    """
+    """Check the settings that a rank sends for comparison."""
     problem, texts = value
     checked.texts(texts.values(), "settings")
     return checked.typed(problem, str, "problem"), texts
@@ -233,11 +218,7 @@ def _described(value: object) -> tuple[str, dict[str, str]]:
 def check_parameters(
     parameters: Sequence[tuple[str, torch.nn.Parameter]], settings: Settings
 ) -> None:
-    """Refuse parameters that no codec supports, and a plan for another model.
-
-    Raises:
-        ValueError: for the first such parameter
-    """
+    """Refuse parameters that no codec supports, and a plan for another model."""
     for name, parameter in parameters:
         large = settings.compresses(name, parameter.numel(), parameter.shape)
         dtype = of_gradient(parameter)

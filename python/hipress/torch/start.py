@@ -52,10 +52,6 @@ def start(
         allow_auto_topology: whether the topology may be "auto". With a named type, the ranks choose
             the topology here.
         same: other texts that must be the same on all ranks, by name
-
-    Raises:
-        ValueError: on every rank, if any rank's parameter or setting is wrong or they differ
-        HipressError: if a rank has not called this in time
     """
     if isinstance(timeout, datetime.timedelta):  # as init_process_group takes it
         timeout = timeout.total_seconds()

@@ -43,9 +43,6 @@ class Engine(native.Engine):
     Args:
         name: unique name of the job, the same on all ranks
         timeout: seconds that a step waits for another rank
-
-    Raises:
-        HipressError: if a rank is missing
     """
 
     Error = HipressError
@@ -107,9 +104,6 @@ class Engine(native.Engine):
         """Wait for a collective operation of the user's group, in which all ranks take part.
 
         For operations of NCCL the current stream waits, and NCCL watches them.
-
-        Raises:
-            HipressError: if it fails, or takes longer than the timeout
         """
         if backend(self._user_group, device).name() == "nccl":
             work.wait()
@@ -180,9 +174,6 @@ def engine_of(group: dist.ProcessGroup, timeout: float) -> Engine:
     """Return the group's engine for this timeout, on all ranks together.
 
     It is a new one if there is none yet, or the last one has failed.
-
-    Raises:
-        HipressError: if a rank is missing
     """
     # A new group may have the name of one that was destroyed, and other ranks.
     ranks = tuple(dist.get_process_group_ranks(group))
@@ -201,11 +192,7 @@ def engine_of(group: dist.ProcessGroup, timeout: float) -> Engine:
 
 
 def _job_names(value: object) -> tuple[str, str]:
-    """Check a rank's proposed job name and its known one, which become parts of file names.
-
-    Raises:
-        ValueError: if they are not valid names of jobs
-    """
+    """Check a rank's proposed job name and its known one, which become parts of file names."""
     new, known = value
     if not _JOB_NAME.fullmatch(new) or not (known == "" or _JOB_NAME.fullmatch(known)):
         raise ValueError(f"{value} are not names of jobs")

@@ -62,9 +62,6 @@ def join(group: dist.ProcessGroup, name: str, timeout: float) -> tuple[Member, S
 
     Returns:
         The worker, and the job's scheduler if it is in this process.
-
-    Raises:
-        HipressError: if a rank is missing, or an option in the environment is wrong
     """
     store = dist.PrefixStore(f"hipress/{name}", private.default_store())
     seconds = max(1, math.ceil(min(timeout, 86400)))

@@ -31,11 +31,7 @@ class Fetched:
         self._flat = flat
 
     def host(self, timeout: float) -> torch.Tensor:
-        """Return the copy when it is complete.
-
-        Raises:
-            TimeoutError: if it is not, after so many seconds
-        """
+        """Return the copy when it is complete."""
         return self._flat
 
     def copy_back(self) -> None:

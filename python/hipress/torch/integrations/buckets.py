@@ -31,9 +31,6 @@ class Bucket:
         """Pack the gradients into one flat tensor. A single contiguous gradient is used unchanged.
 
         Frozen parameters get zeros.
-
-        Raises:
-            HipressError: for a gradient that cannot be packed
         """
         self._packed, flat = [], []
         for name, parameter in self.named:
@@ -63,11 +60,7 @@ class Bucket:
         return self._flat
 
     def check_unchanged(self) -> None:
-        """Check that gradients have not changed since they were packed.
-
-        Raises:
-            RuntimeError: if one was changed since :meth:`pack`
-        """
+        """Check that gradients have not changed since they were packed."""
         for (name, parameter), was in zip(self.named, self._packed):
             now = parameter.grad
             if was is not None and (now is not was[0] or now._version != was[1]):

@@ -18,9 +18,6 @@ def initialized_group(group: dist.ProcessGroup | None, who: str) -> dist.Process
     Args:
         group: Process group, or None.
         who: Name of the function or class that the user called, for messages.
-
-    Raises:
-        RuntimeError: If there is no process group yet.
     """
     if not dist.is_initialized():
         raise RuntimeError(
@@ -35,10 +32,6 @@ def group_of(group: dist.ProcessGroup | None, who: str) -> dist.ProcessGroup:
     Args:
         group: Process group, or None.
         who: Name of the function or class that the user called, for messages.
-
-    Raises:
-        RuntimeError: If there is no process group yet.
-        ValueError: If this process is not in the group.
     """
     group = initialized_group(group, who)
     if dist.get_rank(group) < 0:
@@ -50,11 +43,7 @@ def group_of(group: dist.ProcessGroup | None, who: str) -> dist.ProcessGroup:
 
 
 def refuse_replicate(modules: Iterable[torch.nn.Module], who: str) -> None:
-    """Refuse modules that PyTorch's composable replicate() has changed.
-
-    Raises:
-        TypeError: If there is one.
-    """
+    """Refuse modules that PyTorch's composable replicate() has changed."""
     if any(made_by_replicate(module) for module in modules):
         raise TypeError(
             f"{who} does not take a model that replicate() has replicated: leave replicate() out, "
@@ -63,11 +52,7 @@ def refuse_replicate(modules: Iterable[torch.nn.Module], who: str) -> None:
 
 
 def refuse_replicated(named: Iterable[tuple[str, torch.Tensor]]) -> None:
-    """Refuse parameters that are replicated over a device mesh.
-
-    Raises:
-        ValueError: If there is one.
-    """
+    """Refuse parameters that are replicated over a device mesh."""
     for name, parameter in named:
         if is_replicated(parameter):
             raise ValueError(
@@ -95,11 +80,7 @@ def parameters_of(groups: Iterable[Mapping[str, Any]]) -> list[torch.nn.Paramete
 
 
 def pairs(given: Any, who: str, what: str = "model.named_parameters()") -> list[tuple[str, Any]]:
-    """Return the names and values that a user gave.
-
-    Raises:
-        TypeError: if it is anything else; the message begins with ``who``
-    """
+    """Return the names and values that a user gave."""
     found = [given] if isinstance(given, torch.nn.Module) else list(given)
     for each in found:
         if not isinstance(each, (tuple, list)) or len(each) != 2:
@@ -118,9 +99,6 @@ def check(
 
     Args:
         named: the parameters that require a gradient
-
-    Raises:
-        ValueError: if something is wrong
     """
     if op not in ("average", "sum"):
         raise ValueError(f"op must be 'average' or 'sum', not {op!r}")

@@ -395,12 +395,7 @@ def _check_gradients(
     optimizers: Sequence[torch.optim.Optimizer],
     group: dist.ProcessGroup,
 ) -> None:
-    """Refuse gradients that several ranks of ``group`` average in each step.
-
-    Raises:
-        ValueError: If they do, because their weights would be the same without DiLoCo.
-        TypeError: If replicate() averages them, because its ranks are not known here.
-    """
+    """Refuse gradients that several ranks of ``group`` average in each step."""
     ours = set(dist.get_process_group_ranks(group))
 
     def is_shared(other: dist.ProcessGroup) -> bool:
@@ -425,11 +420,7 @@ def _check_gradients(
 
 
 def _check_before(optimizers: Sequence[torch.optim.Optimizer]) -> None:
-    """Refuse to replace a DiLoCo that has not finished the synchronization of its fragments.
-
-    Raises:
-        ValueError: If there is such a DiLoCo.
-    """
+    """Refuse to replace a DiLoCo that has not finished the synchronization of its fragments."""
     for inner in optimizers:
         before = _owners.get(id(inner))
         if before is not None and before.is_under_way and not before.compression.engine.error:

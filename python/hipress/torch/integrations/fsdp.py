@@ -110,11 +110,7 @@ class ShardedCompression(TunedSynchronizer):
         ended()
 
     def gradients(self, unit: Unit, size: int, rows: int) -> tuple[Gradient, ...]:
-        """Return a module's gradients in a flat tensor of ``size`` elements in ``rows`` rows.
-
-        Raises:
-            HipressError: if the tensor does not have exactly these
-        """
+        """Return a module's gradients in a flat tensor of ``size`` elements in ``rows`` rows."""
         found = unit.gradients()
         for name, _, count, *_ in found:
             if (
@@ -139,11 +135,7 @@ class ShardedCompression(TunedSynchronizer):
         return found
 
     def refuse(self, unit: Unit, problem: str) -> None:
-        """End the step on all ranks.
-
-        Raises:
-            HipressError: always
-        """
+        """End the step on all ranks."""
         raise self.engine.fail(HipressError(f"{unit.what}: {problem}"), unit.what)
 
     def _end(self) -> None:
@@ -188,11 +180,7 @@ class _ReduceScatter(FsdpReduceScatter):
             output_tensor.mul_(factor)
 
     def _factor(self, op: Any, rows: int) -> float:
-        """Return the factor from the ranks' mean to the result that FSDP requests.
-
-        Raises:
-            HipressError: if FSDP requests a result that is not a multiple of the mean.
-        """
+        """Return the factor from the ranks' mean to the result that FSDP requests."""
         kind = getattr(op, "op", op)
         if kind == dist.ReduceOp.PREMUL_SUM:  # after set_gradient_divide_factor()
             return rows * premultiplied_by(op)

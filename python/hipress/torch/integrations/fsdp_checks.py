@@ -44,11 +44,7 @@ def _may_be_trained(p: DTensor, first: DTensor) -> bool:
 
 
 def check_groups(modules: Mapping[str, FSDPModule]) -> None:
-    """Check that a module's parameters are sharded over one mesh.
-
-    Raises:
-        ValueError: if they are sharded over different meshes
-    """
+    """Check that a module's parameters are sharded over one mesh."""
     for name, module in modules.items():
         if num_groups(module) > 1:
             raise ValueError(
@@ -61,11 +57,7 @@ def check_groups(modules: Mapping[str, FSDPModule]) -> None:
 def check_sharding(
     parameters: Sequence[tuple[str, DTensor]], mesh: Any, replicate_group: dist.ProcessGroup | None
 ) -> None:
-    """Check how the trained parameters are sharded.
-
-    Raises:
-        ValueError: if their gradients cannot be compressed
-    """
+    """Check how the trained parameters are sharded."""
     for name, p in parameters:
         if not p.numel():
             raise ValueError(

@@ -157,11 +157,7 @@ class CompressionCallback(TrainerCallback):
 
 
 def _replace_folder(new: str, folder: str) -> None:
-    """Rename the folder of a complete checkpoint. If this fails, the previous checkpoint stays.
-
-    Raises:
-        OSError: if the folder cannot be renamed.
-    """
+    """Rename the folder of a complete checkpoint. If this fails, the previous checkpoint stays."""
     old = f"{folder}.old"
     shutil.rmtree(old, ignore_errors=True)
     if os.path.isdir(folder):

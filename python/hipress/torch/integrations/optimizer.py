@@ -200,11 +200,7 @@ class DistributedOptimizer(Forwarding):
         return compression
 
     def _check_options(self) -> None:
-        """Check the arguments of a subclass. An error is raised on all ranks.
-
-        Raises:
-            ValueError: if something is wrong
-        """
+        """Check the arguments of a subclass. An error is raised on all ranks."""
 
     def _new_bucket(self, named: list[tuple[str, torch.nn.Parameter]]) -> Bucket:
         return Bucket(named)
@@ -436,11 +432,7 @@ class DistributedOptimizer(Forwarding):
 
 
 def _check_before(named: list[tuple[str, torch.nn.Parameter]]) -> None:
-    """Refuse parameters whose gradients another DistributedOptimizer is averaging.
-
-    Raises:
-        ValueError: if there are any
-    """
+    """Refuse parameters whose gradients another DistributedOptimizer is averaging."""
     for name, parameter in named:
         before = _owners.get(id(parameter))
         if before is not None and before._waiting and not before.compression.engine.error:

@@ -51,11 +51,7 @@ class TensorWeights:
         return [p for group in groups for p in group["params"] if p.requires_grad]
 
     def check(self) -> None:
-        """Check that the optimizers train only parameters that they had at the beginning.
-
-        Raises:
-            RuntimeError: If they train more.
-        """
+        """Check that the optimizers train only parameters that they had at the beginning."""
         for parameter in self._trained():
             if id(parameter) not in self._known:
                 raise RuntimeError(
@@ -267,9 +263,6 @@ def check(parts: Sequence[Named], optimizers: Sequence[torch.optim.Optimizer]) -
     Args:
         parts: Parameters of each fragment.
         optimizers: Outer optimizer of each fragment.
-
-    Raises:
-        ValueError: If DiLoCo cannot use them.
     """
     if not any(parts):
         raise ValueError("there is no parameter to synchronise")
@@ -316,9 +309,6 @@ def connect(
     Returns:
         The settings and a synchronizer. With type "auto", it does not compress until the caller
         chooses.
-
-    Raises:
-        ValueError: On every rank, if any rank's setting is wrong or they differ.
     """
     types = {name: torch.float32 for name, _ in named}
     settings, engine = start(

@@ -48,11 +48,7 @@ def _environment(name: str, other: str = "", default: str = "") -> str:
 
 
 def settings_from_environment() -> Settings:
-    """Read the settings from the environment's variables.
-
-    Raises:
-        ValueError: for a value that is not allowed, or a codec that keeps a residual
-    """
+    """Read the settings from the environment's variables."""
     type = _environment("HIPRESS_COMPRESSION", default="maxmin")
     params = {}
     if type == "maxmin":
@@ -144,22 +140,14 @@ class HipressProcessGroup(dist.ProcessGroup):
         return self._gloo.barrier(*args, **keywords)
 
     def split_group(self, *args, **keywords) -> None:
-        """Raise, because PyTorch's own method would return a group of Gloo.
-
-        Raises:
-            NotImplementedError: Always.
-        """
+        """Raise, because PyTorch's own method would return a group of Gloo."""
         raise NotImplementedError(
             "a process group of 'hipress' cannot be split: make the parts by "
             "new_group(ranks, backend='hipress'), which all ranks call"
         )
 
     def merge_remote_group(self, *args, **keywords) -> None:
-        """Raise, because PyTorch's own method would return a group of Gloo.
-
-        Raises:
-            NotImplementedError: Always.
-        """
+        """Raise, because PyTorch's own method would return a group of Gloo."""
         raise NotImplementedError(
             "a process group of 'hipress' cannot be merged with a remote one: start a job of all "
             "ranks"

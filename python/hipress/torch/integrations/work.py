@@ -30,12 +30,7 @@ class FutureWork(dist.Work):
         self._timeout = timeout
 
     def wait(self, timeout: timedelta | None = None) -> bool:
-        """Wait until the operation is done, and raise its error if it failed.
-
-        Raises:
-            RuntimeError: If the operation is not done within ``timeout``. It then continues, and
-                ``wait()`` may be called again.
-        """
+        """Wait until the operation is done, and raise its error if it failed."""
         timeout = timeout or self._timeout  # C++ passes a timedelta of 0 for "no limit"
         if timeout:
             done = threading.Event()
@@ -67,11 +62,7 @@ class FutureWork(dist.Work):
         return None
 
     def result(self) -> list[torch.Tensor]:
-        """Return the result tensors.
-
-        Raises:
-            RuntimeError: If the operation is not done.
-        """
+        """Return the result tensors."""
         if not self._future.done():
             raise RuntimeError(
                 "Work needs to be completed before calling result(). "
@@ -80,11 +71,7 @@ class FutureWork(dist.Work):
         return self._future.value()
 
     def source_rank(self) -> int:
-        """Raise, because only a receive has a source rank.
-
-        Raises:
-            RuntimeError: Always.
-        """
+        """Raise, because only a receive has a source rank."""
         raise RuntimeError(
             "sourceRank() may only be called on work objects that correspond to a recv or "
             "recv-from-any call."

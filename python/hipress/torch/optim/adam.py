@@ -91,11 +91,7 @@ class FrozenAdamW(ByParameter):
             self.attach(compression)
 
     def __getstate__(self) -> dict:
-        """Return the state of a copy, which cannot include a compression.
-
-        Raises:
-            TypeError: with a compression
-        """
+        """Return the state of a copy, which cannot include a compression."""
         if self.compression is not None:
             raise TypeError(
                 "a FrozenAdamW with a compression, which belongs to a process group, cannot be "
@@ -110,11 +106,7 @@ class FrozenAdamW(ByParameter):
         self._denominators = {}  # computed from the state
 
     def check(self, settings: Settings) -> None:
-        """Check that a compression with these settings suits this optimizer.
-
-        Raises:
-            ValueError: if it does not
-        """
+        """Check that a compression with these settings suits this optimizer."""
         for group in self.param_groups:
             self._fits(group, settings)
 

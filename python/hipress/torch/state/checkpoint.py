@@ -211,11 +211,7 @@ def _is_partial(saved: Saved) -> bool:
 
 
 def _check_names(of: Stateful, names: Collection[str]) -> None:
-    """Log for which of these gradients residuals are dropped, because this model lacks them.
-
-    Raises:
-        ValueError: if it has none of them
-    """
+    """Log for which of these gradients residuals are dropped, because this model lacks them."""
     unknown = sorted(set(names) - set(of.sizes))
     if unknown and len(unknown) == len(names):
         raise ValueError(f"the state has gradient {unknown[0]!r}, which this model has not")

@@ -123,11 +123,7 @@ DEVICES: dict[str, Callable[[torch.device], Device]] = {"cuda": _cuda}
 
 
 def check_type(device: torch.device) -> None:
-    """Check that gradients can be encoded on a device.
-
-    Raises:
-        ValueError: if they cannot
-    """
+    """Check that gradients can be encoded on a device."""
     if device.type not in DEVICES:
         raise ValueError(
             f"encode_on='device' is for gradients on a GPU, and these are on {device}: leave it "
@@ -136,11 +132,7 @@ def check_type(device: torch.device) -> None:
 
 
 def check(device: torch.device, group: dist.ProcessGroup, settings: Settings) -> None:
-    """Refuse gradients that cannot be synchronized on their device, and compile the kernels.
-
-    Raises:
-        ValueError: if they cannot; the message suggests an alternative
-    """
+    """Refuse gradients that cannot be synchronized on their device, and compile the kernels."""
     check_type(device)
     name = backend(group, device).name()
     if device.type == "cuda" and name != "nccl":

@@ -49,11 +49,7 @@ class CudaExecutor:
         return {}
 
     def poll(self) -> None:
-        """Raise a failure that is known by now, without waiting.
-
-        Raises:
-            HipressError: error that all later calls also raise
-        """
+        """Raise a failure that is known by now, without waiting."""
         problem = self.device.poll()
         if problem:
             self.engine.fail(HipressError(problem), "")
@@ -129,9 +125,6 @@ class CudaSteps:
 
         Args:
             what: name of the bucket in errors
-
-        Raises:
-            HipressError: if an earlier step was found to have failed
         """
         executor, program = self._executor, self.program
         engine, device, shared = executor.engine, executor.device, executor.shared

@@ -34,11 +34,7 @@ class Round:
 
 
 def levels(graph: Graph) -> dict[tuple[Node, int], int]:
-    """Return the level of every task, by node and index.
-
-    Raises:
-        ValueError: if the graph has a server, which a process group lacks, or waits for itself
-    """
+    """Return the level of every task, by node and index."""
     for node in graph.tasks:
         if node.role != Role.WORKER:
             raise ValueError(f"a process group has no {node}: choose a topology without servers")
