@@ -127,12 +127,7 @@ class CudaKernels:
         return self.load(program, values)
 
     def load(self, program: compiler.Program, values: dict[str, float | int]) -> Algorithm:
-        """Load the code of a program: the built-in code, or code that nvcc compiles now.
-
-        Args:
-            program: The program.
-            values: The values of its parameters, by name.
-        """
+        """Load the code of a program with these parameters: built-in, or compiled by nvcc now."""
         library = built_in_library()
         entry = built_in(program, library)
         if entry is None:
