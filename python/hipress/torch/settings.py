@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 import torch
 import torch.distributed as dist
 
-from hipress.base import checked
 from hipress.compression.compressor import Compressor, codecs
 from hipress.config import AUTO, CompressionConfig, difference
 from hipress.planning import plan as plans
@@ -130,11 +129,7 @@ class Settings(CompressionConfig):
             )
 
     def compresses(self, name: str, count: int, shape: Sequence[int] = ()) -> bool:
-        """Return whether a gradient of ``count`` elements must be compressed.
-
-        Args:
-            shape: shape of the gradient, which matters with low rank
-        """
+        """Return whether to compress a gradient of so many elements and, with low rank, shape."""
         if not count or (self.rank and not low_rank.pays(shape, self.rank)):
             return False
         decision = self.decisions.get(name)
@@ -149,12 +144,7 @@ class Settings(CompressionConfig):
         partitions: int | None = None,
         topology: str | None = None,
     ) -> Graph:
-        """Return the graph of a gradient of ``count`` elements.
-
-        Args:
-            partitions: number of partitions, if no plan gives it
-            topology: default: the topology of the settings
-        """
+        """Return the graph of ``count`` elements, in the planned partitions, or so many."""
         decision = self.decisions.get(name)
         return topologies.build(
             topology or self.topology,
@@ -189,12 +179,12 @@ def digest(text: str) -> int:
 def agree(group: dist.ProcessGroup, mine: Mapping[str, str], problem: str) -> None:
     """Compare settings between ranks, so that all of them continue or all of them stop.
 
-    Args:
-        mine: texts by name, which must be the same on all ranks
-        problem: error of this rank, or ""; every rank then raises it
+    ``mine`` are texts by name, which must be the same on all ranks. ``problem`` is an error of this
+    rank, or "". Every rank raises a ValueError that names the first rank with a problem or a
+    difference.
     """
     texts = {name: str(value) for name, value in mine.items()}
-    found = exchange.gather(group, [problem, texts], "settings", _described)
+    found = exchange.gather(group, [problem, texts], "settings", tuple[str, dict[str, str]])
     for rank, (text, _) in enumerate(found):
         if text:
             who = "" if rank == dist.get_rank(group) else f"rank {rank}: "
@@ -206,13 +196,6 @@ def agree(group: dist.ProcessGroup, mine: Mapping[str, str], problem: str) -> No
                     f"ranks 0 and {rank} differ in {name}: {difference(value, other.get(name))}; "
                     "it must be the same on all ranks"
                 )
-
-
-def _described(value: object) -> tuple[str, dict[str, str]]:
-    """Check the settings that a rank sends for comparison."""
-    problem, texts = value
-    checked.texts(texts.values(), "settings")
-    return checked.typed(problem, str, "problem"), texts
 
 
 def check_parameters(

@@ -68,36 +68,29 @@ class CudaExecutor:
     ) -> CudaSteps:
         """Prepare the steps of a bucket, for tensors like ``flat``."""
         group_sum = self._collective.on_user_group(uncompressed) if uncompressed else None
-        program = self._program(compressed, flat.dtype, codecs_warm_up) if compressed else None
+        program = None
+        if compressed:
+            settings, codecs = self._settings, self._error_feedback.codecs
+            if not codecs_warm_up and settings.params.get("warmup"):
+                # From here on payloads are shorter, and their whole memory is sent.
+                codecs = Codecs(settings.type, {**settings.params, "warmup": 0}, codecs.average)
+            program = CudaProgram(
+                self.device,
+                self._collective.group,
+                compressed,
+                [self._collective.graph(gradient) for gradient in compressed],
+                self.engine.rank,
+                self.engine.world_size,
+                flat.dtype,
+                self._error_feedback,
+                digest(f"{settings.describe()} {list(compressed)} {flat.dtype}"),
+                codecs,
+            )
         return CudaSteps(self, program, group_sum, compressed, uncompressed)
-
-    def _program(
-        self, gradients: Sequence[Gradient], dtype: torch.dtype, codecs_warm_up: bool
-    ) -> CudaProgram:
-        settings, codecs = self._settings, self._error_feedback.codecs
-        if not codecs_warm_up and settings.params.get("warmup"):
-            # From here on payloads are shorter, and their whole memory is sent.
-            codecs = Codecs(settings.type, {**settings.params, "warmup": 0}, codecs.average)
-        return CudaProgram(
-            self.device,
-            self._collective.group,
-            gradients,
-            [self._collective.graph(gradient) for gradient in gradients],
-            self.engine.rank,
-            self.engine.world_size,
-            dtype,
-            self._error_feedback,
-            digest(f"{settings.describe()} {list(gradients)} {dtype}"),
-            codecs,
-        )
 
 
 class CudaSteps:
-    """Steps of one bucket, which are only queued on the GPU.
-
-    ``program`` has the compressed gradients, and ``group_sum``, on the user's process group, the
-    uncompressed ones.
-    """
+    """Steps of one bucket on the GPU, by ``program``, and uncompressed ones by ``group_sum``."""
 
     def __init__(
         self,

@@ -89,10 +89,7 @@ class Round:
 
 
 class Layout:
-    """A bucket's tasks in rounds, its messages and its memory.
-
-    Both ends of a message must have the same ``digest``.
-    """
+    """A bucket's tasks in rounds, its messages, whose ends need the same digest, and its memory."""
 
     def __init__(
         self,
