@@ -53,11 +53,7 @@ class CudaKernels:
         return size
 
     def decode(
-        self,
-        codec: Compressor,
-        payload: torch.Tensor,
-        size: torch.Tensor | None,
-        out: torch.Tensor,
+        self, codec: Compressor, payload: torch.Tensor, size: torch.Tensor | None, out: torch.Tensor
     ) -> None:
         """Decode; see :class:`hipress.torch.ops.CpuKernels`."""
         values = out
