@@ -45,7 +45,7 @@ from hipress.torch.integrations.ddp import Compression, compress
 from hipress.torch.integrations.demo import DeMo
 from hipress.torch.integrations.diloco import DiLoCo, LocalSGD
 from hipress.torch.integrations.optimizer import DistributedOptimizer
-from hipress.torch.optim.adam import FrozenAdamW
+from hipress.torch.optim import FrozenAdamW
 from hipress.torch.state.checkpoint import load_checkpoint
 
 if TYPE_CHECKING:

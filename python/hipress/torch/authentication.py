@@ -13,11 +13,12 @@ import contextlib
 import datetime
 import hashlib
 import hmac
+import math
 import os
 import secrets
 import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import torch.distributed as dist
 
@@ -37,11 +38,7 @@ The rank's process may serve the store.
 
 
 class Authenticated:
-    """Process group whose ranks have proved to each other that they have the secret.
-
-    Args:
-        key: seals values of this group; empty if the ranks have no secret
-    """
+    """Group whose ranks have proved that they have the secret, or without a secret (no ``key``)."""
 
     def __init__(self, key: bytes = b"") -> None:
         self._key = key
@@ -72,14 +69,8 @@ _groups: weakref.WeakKeyDictionary[dist.ProcessGroup, Authenticated] = weakref.W
 def authenticate(group: dist.ProcessGroup | None = None, timeout: float = 0.0) -> Authenticated:
     """Make the ranks of a group prove once that they have the secret.
 
-    All ranks call this together. If no rank has a secret, nothing is proved.
-
-    Args:
-        group: default: the default process group
-        timeout: seconds to wait for the other ranks; default: the group's timeout
-
-    Raises:
-        HipressError: on all ranks, naming a rank without the secret
+    All ranks call this together. If no rank has a secret, nothing is proved. If a rank lacks the
+    secret, all ranks raise an error that names it.
     """
     group = group or dist.group.WORLD
     known = _groups.get(group)
@@ -95,7 +86,7 @@ def _prove(ranks: Sequence[int], timeout: float) -> Authenticated:
     """Exchange nonces and proofs through the store; see :func:`authenticate`."""
     mine = dist.get_rank()
     secret = os.environ.get("HIPRESS_SECRET", "").encode()
-    notes = _Notes(ranks, timeout)
+    notes = Notes("proof", ranks, timeout)
     nonce = secrets.token_hex(32)
     if not secret:
         nonce = _NONE
@@ -132,8 +123,8 @@ def _prove(ranks: Sequence[int], timeout: float) -> Authenticated:
     proofs = notes.exchange("proof", proof(mine), True)
     wrong = [
         rank
-        for rank in ranks
-        if not hmac.compare_digest(proofs[rank].encode(), proof(rank).encode())
+        for rank, text in proofs.items()
+        if not hmac.compare_digest(text.encode(), proof(rank).encode())
     ]
     if wrong:
         raise notes.failure(
@@ -145,26 +136,44 @@ def _prove(ranks: Sequence[int], timeout: float) -> Authenticated:
     return Authenticated(hmac.digest(key, b"values", hashlib.sha256))
 
 
-class _Notes:
-    """Texts that the ranks of a group share in the store."""
+class Notes:
+    """Texts that the ranks of a group share in the store, before they use the group itself."""
 
-    def __init__(self, ranks: Sequence[int], timeout: float) -> None:
+    def __init__(self, purpose: str, ranks: Sequence[int], timeout: float) -> None:
         self._ranks, self._mine = list(ranks), dist.get_rank()
         self._timeout, self._deadline = timeout, time.monotonic() + timeout
-        about = hashlib.sha256(str(self._ranks).encode()).hexdigest()[:16]
+        about = f"hipress/{purpose}/{hashlib.sha256(str(self._ranks).encode()).hexdigest()[:16]}"
         store = private.default_store()
-        # Later groups may have the same ranks, so the store counts them, as in start.py.
-        number = store.add(f"hipress/proofs/{about}/{self._mine}", 1)
-        self._store = dist.PrefixStore(f"hipress/proof/{about}/{number}", store)
+        # The store counts, because groups may have the same ranks, and a rank that joins later has
+        # another history.
+        number = store.add(f"{about}/count/{self._mine}", 1)
+        self._store = dist.PrefixStore(f"{about}/{number}", store)
+
+    def share(self, name: str, text: str) -> None:
+        """Share a text with the other ranks."""
+        self._store.set(f"{name}/{self._mine}", text)
+
+    def late(self, name: str, seconds: float = math.inf, absent: Sequence[int] = ()) -> list[int]:
+        """Wait for the texts of all ranks except absent ones, and return ranks without a text."""
+        ranks = [rank for rank in self._ranks if rank not in absent]
+        keys = [f"{name}/{rank}" for rank in ranks]
+        left = max(min(self._deadline - time.monotonic(), seconds), 0.001)
+        try:
+            self._store.wait(keys, datetime.timedelta(seconds=left))
+            return []
+        except RuntimeError:  # not in this time, or the store has ended
+            return [rank for rank, key in zip(ranks, keys) if not self._has(key)]
+
+    def _has(self, key: str) -> bool:
+        try:
+            return self._store.check([key])
+        except RuntimeError:
+            return False
 
     def exchange(self, name: str, text: str, has_secret: bool) -> dict[int, str]:
-        """Share a text, and return the texts of all ranks.
-
-        Raises:
-            HipressError: a rank did not share one in time
-        """
-        self._store.set(f"{name}/{self._mine}", text)
-        late = self._await(name, self._ranks, self._deadline)
+        """Share a text, and return the texts of all ranks."""
+        self.share(name, text)
+        late = self.late(name)
         if late:
             what = "to prove that it knows this job's secret (HIPRESS_SECRET)"
             raise self.failure(
@@ -173,37 +182,13 @@ class _Notes:
                 "or a rank that has failed",
                 late,
             )
-        keys = [f"{name}/{rank}" for rank in self._ranks]
-        return {
-            rank: text.decode("utf-8", "replace")
-            for rank, text in zip(self._ranks, self._store.multi_get(keys))
-        }
+        texts = self._store.multi_get([f"{name}/{rank}" for rank in self._ranks])
+        return {rank: text.decode("utf-8", "replace") for rank, text in zip(self._ranks, texts)}
 
     def failure(self, sentence: str, absent: Sequence[int] = ()) -> HipressError:
-        """Return an error after the other ranks have also detected the failure.
-
-        Args:
-            absent: ranks that are not waited for
-        """
+        """Return an error after other ranks, except absent ones, have also detected the failure."""
         with contextlib.suppress(RuntimeError):  # the store may have ended
-            self._store.set(f"failed/{self._mine}", "")
-        others = [rank for rank in self._ranks if rank not in absent]
-        self._await("failed", others, time.monotonic() + _LINGER_SECONDS)
+            self.share("failed", "")
+        self._deadline = time.monotonic() + _LINGER_SECONDS
+        self.late("failed", absent=absent)
         return HipressError(sentence)
-
-    def _await(self, name: str, ranks: Sequence[int], deadline: float) -> list[int]:
-        """Wait until these ranks have shared a text. Return the ranks that have not in time."""
-        keys = [f"{name}/{rank}" for rank in ranks]
-        try:
-            left = max(deadline - time.monotonic(), 0.001)
-            self._store.wait(keys, datetime.timedelta(seconds=left))
-            return []
-        except RuntimeError:  # not in this time, or the store has ended
-            return [rank for rank, key in zip(ranks, keys) if not _is_there(self._store.check, key)]
-
-
-def _is_there(check: Callable[[list[str]], bool], key: str) -> bool:
-    try:
-        return check([key])
-    except RuntimeError:
-        return False

@@ -19,20 +19,12 @@ from hipress.torch.settings import Settings
 from hipress.torch.start import start
 from hipress.torch.synchronizer import Synchronizer
 
-DTYPES = {
-    "float": torch.float32,
-    "half": torch.float16,
-    "bfloat16": torch.bfloat16,
-}
+DTYPES = {"float": torch.float32, "half": torch.float16, "bfloat16": torch.bfloat16}
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 def parse_size(text: str) -> int:
-    """Return the bytes of "4", "64K", "1M" or "1G", as in nccl-tests.
-
-    Raises:
-        ValueError: for another text
-    """
+    """Return the bytes of "4", "64K", "1M" or "1G", as in nccl-tests."""
     number, unit = (text[:-1], text[-1].upper()) if text[-1:].isalpha() else (text, "")
     if not number.isdigit() or unit not in _UNITS:
         raise ValueError(f"a size is a number and K, M or G or nothing, not {text!r}")
@@ -40,11 +32,7 @@ def parse_size(text: str) -> int:
 
 
 def sizes(first: int, last: int, factor: int) -> Iterator[int]:
-    """Return ``first``, ``first * factor``, ... up to ``last`` bytes.
-
-    Raises:
-        ValueError: if the series is endless or empty
-    """
+    """Return ``first``, ``first * factor``, ... up to ``last`` bytes."""
     if factor < 2 or not 0 < first <= last:
         raise ValueError(
             f"sizes go from -b up to -e by a factor -f of 2 or more, not from {first} to {last} "
@@ -58,10 +46,7 @@ def sizes(first: int, last: int, factor: int) -> Iterator[int]:
 class AllReduceBench:
     """Benchmark of all-reduces of every size on the default process group.
 
-    Args:
-        dtype: "float", "half" or "bfloat16", type of the gradients that are compressed
-        iterations: number of timed all-reduces
-        warmup: number of all-reduces before those
+    Gradients of ``dtype`` are compressed. ``warmup`` all-reduces come before the timed ones.
     """
 
     def __init__(self, settings: Settings, dtype: str, iterations: int, warmup: int) -> None:
@@ -92,20 +77,21 @@ class AllReduceBench:
     def _row(self, size: int, count: int) -> str:
         generator = torch.Generator().manual_seed(dist.get_rank())
         gradient = torch.randn(count, generator=generator).to(self._dtype)
-        columns = []
+        columns, ranks = [], dist.get_world_size()
         for dtype in (torch.float32, torch.bfloat16):
             wire = torch.zeros(count, dtype=dtype)
             seconds = self._time(lambda w=wire: dist.all_reduce(w))
-            columns.append(columns_of(wire.nbytes, seconds, dist.get_world_size()))
+            bandwidth = wire.nbytes / seconds / 1e9
+            bus = bandwidth * 2 * (ranks - 1) / ranks  # what each rank's link carries
+            columns.append(f"{seconds * 1e6:>8.1f} {bandwidth:>7.3f} {bus:>7.3f}")
         exact = gradient.to(torch.float32, copy=True)
         dist.all_reduce(exact)
-        exact /= dist.get_world_size()
+        exact /= ranks
         synchronizer = Synchronizer(self._settings, self._engine, dist.group.WORLD, ())
-        result, whole = gradient.clone(), Gradient(f"{count}", 0, count)
+        result, gradients = gradient.clone(), [Gradient(f"{count}", 0, count)]
 
         def compressed() -> None:  # in place; means, because sums would grow
-            future = synchronizer.synchronize(result, [whole], "all-reduce")
-            future.wait()
+            synchronizer.synchronize(result, gradients, "all-reduce").wait()
 
         compressed()
         error = (result.float() - exact).abs().max() / exact.abs().max()
@@ -127,13 +113,6 @@ class AllReduceBench:
         return slowest.item()
 
 
-def columns_of(moved: int, seconds: float, world_size: int) -> str:
-    """Return time, algbw and busbw of an all-reduce of so many bytes."""
-    bandwidth = moved / seconds / 1e9
-    bus = bandwidth * 2 * (world_size - 1) / world_size  # what each rank's link carries
-    return f"{seconds * 1e6:>8.1f} {bandwidth:>7.3f} {bus:>7.3f}"
-
-
 def run(
     first: str,
     last: str,
@@ -146,13 +125,10 @@ def run(
     topology: str,
     write: Callable[[str], object] = print,
 ) -> None:
-    """Run ``hipress bench allreduce`` as a rank of a job that torchrun started.
-
-    Raises:
-        ValueError: for a wrong argument
-    """
+    """Run ``hipress bench allreduce`` as a rank of a job that torchrun started."""
     wanted = list(sizes(parse_size(first), parse_size(last), factor))
     settings = Settings(type, params, topology, min_size=0)
+    settings.refuse_auto()
     settings.refuse_low_rank("this benchmark")
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
     if "RANK" not in os.environ:

@@ -1,6 +1,8 @@
-"""Types of elements and of devices that gradients may have."""
+"""Types of elements, devices and tensors that gradients may have."""
 
 from __future__ import annotations
+
+import sys
 
 import torch
 
@@ -15,13 +17,19 @@ DEVICE_TYPES = ("cpu", "cuda")
 
 
 def of_gradient(parameter: torch.Tensor) -> torch.dtype:
-    """Return the dtype of a parameter's gradient.
-
-    In newer PyTorch it may differ from the parameter's.
-    """
+    """Return the dtype of a parameter's gradient, which newer PyTorch allows to differ."""
     return getattr(parameter, "grad_dtype", None) or parameter.dtype
 
 
 def floats(*size: int) -> torch.Tensor:
     """Return zeros for the library, regardless of PyTorch's default dtype and device."""
     return torch.zeros(size, dtype=torch.float32, device="cpu")
+
+
+def is_dtensor(tensor: torch.Tensor) -> bool:
+    """Return whether a tensor is a DTensor, without importing that module, which takes long.
+
+    If the module was never imported, there are no DTensors.
+    """
+    module = sys.modules.get("torch.distributed.tensor")
+    return module is not None and isinstance(tensor, module.DTensor)

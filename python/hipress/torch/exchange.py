@@ -11,13 +11,14 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
+import msgspec
 import numpy as np
 import torch
 import torch.distributed as dist
 
-from hipress.base.checked import DAMAGED, typed
+from hipress.base.checked import DAMAGED
 from hipress.torch import private
 from hipress.torch.authentication import Authenticated, authenticate
 from hipress.torch.errors import HipressError
@@ -27,141 +28,98 @@ MAX_BYTES = 64 << 20
 """
 _BATCH_BYTES = 16 << 20
 """Minimum bytes of tensors that are broadcast together."""
+_Tensor = tuple[str, list[Annotated[int, msgspec.Meta(ge=0, lt=1 << 48)]], bool]
+"""A tensor's dtype and shape, and whether it is in host memory."""
 T = TypeVar("T")
 
 
-def gather(
-    group: dist.ProcessGroup | None,
-    value: Any,
-    what: str,
-    check: Callable[[Any], T],
-    max_bytes: int = MAX_BYTES,
-) -> list[T]:
+def gather(group: dist.ProcessGroup | None, value: Any, what: str, kind: type[T]) -> list[T]:
     """Return the values of all ranks of a group, which all call this together.
 
-    Args:
-        group: default: the default process group
-        value: numbers, texts, lists and mappings with text keys
-        what: names the value in messages ("settings")
-        check: converts a value for the caller; raises one of hipress.base.checked.DAMAGED if
-            the value is not as expected
-        max_bytes: most bytes of a rank's value
-
-    Raises:
-        HipressError: on all ranks, naming the rank whose value is too large or malformed
+    A value consists of numbers, texts, lists and mappings with text keys. It is converted to
+    ``kind``. If a rank's value is too large or malformed, all ranks raise an error that names the
+    rank, and the value by ``what``.
     """
     group = group or dist.group.WORLD
     seal, rank, size = authenticate(group), dist.get_rank(group), dist.get_world_size(group)
     seal.next()
-    body = json.dumps(value).encode()
-    sealed = body + seal.seal(rank, body)
+    sealed = _sealed(seal, rank, value)
     device = private.device_of(group)
     sizes = [torch.zeros(1, dtype=torch.int64, device=device) for _ in range(size)]
     dist.all_gather(sizes, torch.tensor([len(sealed)], device=device), group=group)
-    lengths = [_checked_length(group, r, int(s), what, max_bytes) for r, s in enumerate(sizes)]
+    lengths = [_checked_length(group, r, int(s), what) for r, s in enumerate(sizes)]
     mine = torch.zeros(max(lengths), dtype=torch.uint8, device=device)
     mine[: len(sealed)] = _tensor(sealed, device)
     parts = [torch.empty_like(mine) for _ in range(size)]
     dist.all_gather(parts, mine, group=group)
     return [
-        _opened(group, seal, r, _bytes(part[:length]), what, check)
+        _opened(group, seal, r, part[:length], what, lambda found: msgspec.convert(found, kind))
         for r, (part, length) in enumerate(zip(parts, lengths))
     ]
 
 
-def broadcast(
-    group: dist.ProcessGroup | None,
-    value: Any,
-    what: str,
-    check: Callable[[Any], T],
-    root: int = 0,
-    max_bytes: int = MAX_BYTES,
-) -> T:
-    """Return one rank's value on all ranks of a group, which all call this together.
+def broadcast_state(group: dist.ProcessGroup | None, state: Any, what: str, root: int = 0) -> Any:
+    """Return the state of rank ``root`` of a group on all its ranks, which all call this together.
 
-    Args:
-        value: see :func:`gather`; it counts on ``root`` only
-        root: rank in the group
-
-    Raises:
-        HipressError: on all other ranks, naming ``root``, if its value is too large or malformed
+    A state consists of tensors, numbers, texts, None, torch.dtypes, and mappings, lists and tuples
+    of them. On other ranks than ``root`` its tensors are on the group's device, or in host memory
+    if they were there. If it holds something else, all ranks raise a ValueError.
     """
     group = group or dist.group.WORLD
     seal, rank = authenticate(group), dist.get_rank(group)
     seal.next()
     device, source = private.device_of(group), dist.get_global_rank(group, root)
+    tensors: list[torch.Tensor] = []
     sealed = b""
     if rank == root:
-        body = json.dumps(value).encode()
-        sealed = body + seal.seal(rank, body)
+        try:
+            plain = _plain(state, tensors)
+            about = [(_name(t.dtype), list(t.shape), t.device.type == "cpu") for t in tensors]
+            sealed = _sealed(seal, rank, [plain, about, ""])
+        except ValueError as error:
+            tensors = []
+            sealed = _sealed(seal, rank, [None, [], str(error)])
     length = torch.tensor([len(sealed)], device=device)
     dist.broadcast(length, source, group=group)
-    data = torch.empty(
-        _checked_length(group, root, int(length), what, max_bytes), dtype=torch.uint8, device=device
-    )
+    size = _checked_length(group, root, int(length), what)
+    data = torch.empty(size, dtype=torch.uint8, device=device)
     if rank == root:
         data.copy_(_tensor(sealed, device))
     dist.broadcast(data, source, group=group)
-    return _opened(group, seal, root, _bytes(data), what, check)
 
+    def restored(found: Any) -> tuple[Any, str]:
+        plain, about, error = msgspec.convert(found, tuple[Any, list[_Tensor], str])
+        if rank != root:
+            for dtype, shape, in_host_memory in about:
+                if math.prod(shape) >= 1 << 48:
+                    raise ValueError(f"a tensor of shape {shape} is too large for any memory")
+                where = torch.device("cpu") if in_host_memory else device
+                tensors.append(torch.empty(shape, dtype=_dtype(dtype), device=where))
+        return _restored(plain, tensors), error
 
-def broadcast_state(group: dist.ProcessGroup | None, state: Any, what: str, root: int = 0) -> Any:
-    """Return one rank's state on all ranks of a group, which all call this together.
-
-    Args:
-        state: tensors, numbers, texts, None, torch.dtypes, and mappings, lists and tuples of them;
-            it counts on ``root`` only
-        what: names the state in messages
-        root: rank in the group
-
-    Returns:
-        the state; on other ranks than ``root`` its tensors are on the group's device, or in host
-        memory if they were there
-
-    Raises:
-        ValueError: on all ranks, if the state holds something else
-        HipressError: on other ranks than ``root``, if its message is malformed
-    """
-    group = group or dist.group.WORLD
-    tensors: list[torch.Tensor] = []
-    plain: dict[str, Any] = {"state": None, "tensors": [], "error": ""}
-    if dist.get_rank(group) == root:
-        try:
-            plain["state"] = _plain(state, tensors)
-            plain["tensors"] = [
-                [_name(t.dtype), list(t.shape), t.device.type == "cpu"] for t in tensors
-            ]
-        except ValueError as error:
-            plain["error"] = str(error)
-            plain["state"], tensors = None, []
-    device = private.device_of(group)
-
-    def check(found: Any) -> tuple[Any, str]:
-        if dist.get_rank(group) != root:
-            tensors.extend(_empty(*about, device) for about in found["tensors"])
-        return _restored(found["state"], tensors), typed(found["error"], str, "error")
-
-    found, error = broadcast(group, plain, what, check, root)
+    found, error = _opened(group, seal, root, data, what, restored)
     if error:
         raise ValueError(f"{what}: {error}")
-    source = dist.get_global_rank(group, root)
     for batch in _batches(tensors):
         data = torch.cat([_as_bytes(tensor).to(device) for tensor in batch])
         dist.broadcast(data, source, group=group)
-        if dist.get_rank(group) != root:
+        if rank != root:
             sizes = [tensor.numel() * tensor.element_size() for tensor in batch]
             for tensor, part in zip(batch, data.split(sizes)):
                 _as_bytes(tensor).copy_(part)
     return found
 
 
-def _checked_length(
-    group: dist.ProcessGroup, rank: int, length: int, what: str, max_bytes: int
-) -> int:
-    if not 0 < length <= max_bytes + 64:
+def _sealed(seal: Authenticated, rank: int, value: Any) -> bytes:
+    body = json.dumps(value).encode()
+    return body + seal.seal(rank, body)
+
+
+def _checked_length(group: dist.ProcessGroup, rank: int, length: int, what: str) -> int:
+    if not 0 < length <= MAX_BYTES + 64:
         raise HipressError(
             f"rank {dist.get_global_rank(group, rank)} announced {length} bytes of {what}, and "
-            f"1 to {max_bytes} are allowed"
+            f"1 to {MAX_BYTES} are allowed"
         )
     return length
 
@@ -170,21 +128,21 @@ def _opened(
     group: dist.ProcessGroup,
     seal: Authenticated,
     rank: int,
-    sealed: bytes,
+    sealed: torch.Tensor,
     what: str,
-    check: Callable[[Any], T],
+    convert: Callable[[Any], T],
 ) -> T:
-    """Return the checked value of a rank."""
+    """Return the converted value of a rank."""
     who = f"rank {dist.get_global_rank(group, rank)}"
-    body = seal.open(rank, sealed)
+    body = seal.open(rank, sealed.cpu().numpy().tobytes())
     if body is None:
         raise HipressError(
             f"the {what} of {who} are not sealed with this job's secret: another process sent or "
             "changed them"
         )
     try:
-        return check(json.loads(body))
-    except (*DAMAGED, RecursionError) as error:
+        return convert(json.loads(body))
+    except (*DAMAGED, RecursionError, msgspec.MsgspecError) as error:
         raise HipressError(
             f"the {what} of {who} are malformed ({type(error).__name__}): it runs another version "
             "of HiPress, or is a process of another job"
@@ -193,10 +151,6 @@ def _opened(
 
 def _tensor(data: bytes, device: torch.device) -> torch.Tensor:
     return torch.from_numpy(np.frombuffer(bytearray(data), np.uint8)).to(device)
-
-
-def _bytes(tensor: torch.Tensor) -> bytes:
-    return tensor.cpu().numpy().tobytes()
 
 
 # States.
@@ -216,11 +170,7 @@ def _dtype(name: str) -> torch.dtype:
 
 
 def _plain(value: Any, tensors: list[torch.Tensor]) -> Any:
-    """Return a state as JSON, and append its tensors.
-
-    Raises:
-        ValueError: if it holds something that cannot be sent
-    """
+    """Return a state as JSON, and append its tensors."""
     if type(value) in _SCALARS:
         return value
     if isinstance(value, np.generic) and type(value.item()) in _SCALARS:
@@ -244,11 +194,7 @@ def _plain(value: Any, tensors: list[torch.Tensor]) -> Any:
 
 
 def _restored(value: Any, tensors: list[torch.Tensor]) -> Any:
-    """Return the state from which :func:`_plain` made a value.
-
-    Raises:
-        hipress.base.checked.DAMAGED: if it is malformed
-    """
+    """Return the state from which :func:`_plain` made a value."""
     if type(value) in _SCALARS:
         return value
     ((kind, content),) = value.items()
@@ -261,23 +207,11 @@ def _restored(value: Any, tensors: list[torch.Tensor]) -> Any:
     return {"list": list, "tuple": tuple}[kind](_restored(each, tensors) for each in content)
 
 
-def _empty(
-    dtype: str, shape: list[int], in_host_memory: bool, device: torch.device
-) -> torch.Tensor:
-    """Return a tensor to be filled with data from another rank."""
-    if not all(type(size) is int and 0 <= size < 1 << 48 for size in shape):
-        raise ValueError(f"{shape} is not a shape")
-    if math.prod(shape) >= 1 << 48:
-        raise ValueError(f"a tensor of shape {shape} is too large for any memory")
-    where = torch.device("cpu") if in_host_memory else device
-    return torch.empty(shape, dtype=_dtype(dtype), device=where)
-
-
 def _as_bytes(tensor: torch.Tensor) -> torch.Tensor:
     """Return a tensor's elements as uint8, without a copy if it is contiguous."""
-    whole = tensor.contiguous()
+    contiguous = tensor.contiguous()
     # A contiguous tensor of one element may have any strides, of which view() refuses most.
-    return whole.as_strided((whole.numel(),), (1,)).view(torch.uint8)
+    return contiguous.as_strided((contiguous.numel(),), (1,)).view(torch.uint8)
 
 
 def _batches(tensors: list[torch.Tensor]) -> Iterator[list[torch.Tensor]]:

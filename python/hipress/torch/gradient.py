@@ -53,10 +53,7 @@ def chunk_of(shape: Sequence[int], shards: int) -> int:
 
 
 def scattered(shapes: Mapping[str, Sequence[int]], shards: int) -> list[Gradient]:
-    """Return gradients of these shapes in FSDP2's layout for a reduce-scatter.
-
-    It has a row for each rank, with the rank's chunk of each gradient.
-    """
+    """Return gradients in FSDP2's layout: a row for each rank, with its chunk of each gradient."""
     chunks = [chunk_of(shape, shards) for shape in shapes.values()]
     return [
         Gradient(name, sum(chunks[:i]), math.prod(shape), chunks[i], sum(chunks))

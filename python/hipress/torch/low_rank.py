@@ -22,7 +22,7 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -57,16 +57,17 @@ def _padded(count: int) -> int:
     return (count + _PAD - 1) // _PAD * _PAD
 
 
-class _Before:
+class _Before(NamedTuple):
     """State from before a transaction's first step.
 
     Where the library exchanges two arrays, it is the address of the one that held the state.
     """
 
-    def __init__(self, transaction: int, factors: Factors) -> None:
-        self.transaction, self.step = transaction, factors.step
-        self.last, self.last_q = factors.matrix.last, factors.matrix.last_q
-        self.values = {name: factors._memory[name].clone() for name in ("last_p", START)}
+    transaction: int
+    step: int
+    last: int
+    last_q: int
+    values: dict[str, torch.Tensor]
 
 
 class Factors:
@@ -74,10 +75,8 @@ class Factors:
 
     It consists of the residual, float32[rows * cols], and ``start_q``, float32[rank, cols padded],
     which is equal on all ranks. It takes 8 bytes per element, because M does not overwrite the
-    previous one. So a step with a NaN changes nothing.
-
-    Args:
-        shape: shape of the gradient. Its first dimension are the rows, all other ones the columns.
+    previous one. So a step with a NaN changes nothing. The first dimension of the gradient's shape
+    are the rows, all other ones the columns.
     """
 
     state_names = ("residual",)  # states with a number for each element of the gradient
@@ -85,14 +84,13 @@ class Factors:
     def __init__(self, shape: Sequence[int], rank: int) -> None:
         self.rows, self.cols = _matrix(shape)
         self.rank, self.step, self.stream = rank, 0, 0
-        tall, wide = (rank, _padded(self.rows)), (rank, _padded(self.cols))
-        whole = (self.rows, _padded(self.cols))
-        shapes = dict(zip(_FLOATS, (whole, whole, tall, wide, wide, wide)))
-        self._memory = {name: floats(*size) for name, size in shapes.items()}
+        p, q = (rank, _padded(self.rows)), (rank, _padded(self.cols))
+        m = (self.rows, _padded(self.cols))
+        self._memory = {name: floats(*shape) for name, shape in zip(_FLOATS, (m, m, p, q, q, q))}
         self.matrix = abi.HipressLowRank(self.rows, self.cols, rank)
         for name, values in self._memory.items():
             setattr(self.matrix, name, values.data_ptr())
-        self._at = {values.data_ptr(): values for values in self._memory.values()}
+        self._by_address = {values.data_ptr(): values for values in self._memory.values()}
         self._before: _Before | None = None
         self._start()
 
@@ -102,6 +100,7 @@ class Factors:
         return self._memory["last_p"].numel(), self._memory[START].numel()
 
     def state_dict(self) -> dict[str, Any]:
+        """Return the state, as a Compressor does."""
         residual = np.empty(self.rows * self.cols, np.float32)
         matrix = ctypes.byref(self.matrix)
         check_call(lib.HipressLowRankResidual(matrix, residual.ctypes.data), RuntimeError)
@@ -112,11 +111,7 @@ class Factors:
         return {**about, "states": states}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Load the result of :meth:`state_dict`.
-
-        Raises:
-            ValueError: if the state does not fit
-        """
+        """Load the result of :meth:`state_dict`."""
         count, states = self.rows * self.cols, state["states"]
         residual = torch.as_tensor(states.get("residual", floats(count)), device="cpu")
         if residual.numel() != count:
@@ -124,7 +119,7 @@ class Factors:
                 f"the state has a residual of {residual.numel()} elements for a gradient of {count}"
             )
         # The library exchanges `last` and `next`, and `last_q` and `own_q`.
-        last = self._at[self.matrix.last]
+        last = self._by_address[self.matrix.last]
         last[:, : self.cols] = residual.view(self.rows, self.cols)
         self._memory["last_p"].zero_()
         start, known = self._memory[START], states.get(START)
@@ -142,9 +137,6 @@ class Factors:
         Do nothing if the transaction is 0. No step of the matrix may be in progress. Only factors
         are copied, because a step writes M to other memory than the previous one. That stays until
         the next step, which is another transaction's.
-
-        Raises:
-            ValueError: in a second step of one transaction
         """
         if not transaction:
             return
@@ -153,8 +145,10 @@ class Factors:
             raise ValueError(
                 "a matrix of low rank has two steps in one transaction: begin one for each step"
             )
-        self._before = _Before(transaction, self)
-        self._at[self.matrix.own_q][0, 0] = math.nan  # until the step has made its Q
+        values = {name: self._memory[name].clone() for name in ("last_p", START)}
+        matrix = self.matrix
+        self._before = _Before(transaction, self.step, matrix.last, matrix.last_q, values)
+        self._by_address[matrix.own_q][0, 0] = math.nan  # until the step has made its Q
 
     def commit(self, transaction: int) -> None:
         """End a transaction's step that other ranks have completed.
@@ -165,7 +159,7 @@ class Factors:
         before, matrix = self._before, self.matrix
         if before is None or before.transaction < transaction:
             return
-        sent = not math.isnan(self._at[matrix.own_q][0, 0])
+        sent = not math.isnan(self._by_address[matrix.own_q][0, 0])
         if sent and matrix.last == before.last:
             matrix.last, matrix.next = matrix.next, matrix.last
             matrix.last_q, matrix.own_q = matrix.own_q, matrix.last_q

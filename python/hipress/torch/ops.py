@@ -20,9 +20,9 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any
 
 import torch
 
@@ -32,25 +32,86 @@ from hipress.native import library
 from hipress.torch.dtypes import FLAGS
 
 
-class Backend(NamedTuple):
-    """Kernels of one kind of device. All tensors are checked, contiguous and on that device."""
+class CpuKernels:
+    """Kernels of the CPU. All tensors are checked, contiguous and on the kernels' device."""
 
-    encode: Callable[[Compressor, torch.Tensor, list[torch.Tensor], int, torch.Tensor], int]
-    """Function (codec, gradient, states with step last, stream, payload).
+    def encode(
+        self,
+        codec: Compressor,
+        gradient: torch.Tensor,
+        states: list[torch.Tensor],
+        stream: int,
+        payload: torch.Tensor,
+    ) -> int | torch.Tensor:
+        """Write the payload, and update the states, of which the last is the step, except that one.
 
-    It writes the payload and updates the states, without adding to step. It returns the size, as a
-    number or as int64[1].
-    """
-    decode: Callable[[Compressor, torch.Tensor, torch.Tensor | None, torch.Tensor], None]
-    """Function (codec, payload, size, out) that writes out."""
-    decode_sum: Callable[
-        [Compressor, list[torch.Tensor], list[torch.Tensor | None], torch.Tensor], None
-    ]
-    """Function (codec, payloads, sizes, out) that writes their sum, in order, to float32 out."""
+        Return the payload's size, as a number or as int64[1].
+        """
+        step = int(states[-1]) if states else 0
+        pointers = [state.data_ptr() for state in states[:-1]]
+        written = ctypes.c_int64()
+        # ctypes releases the GIL for the call.
+        code = library.lib.HipressCodecEncodeWith(
+            codec._handle,
+            gradient.data_ptr(),
+            gradient.numel(),
+            FLAGS[gradient.dtype],
+            len(pointers),
+            (ctypes.c_void_p * len(pointers))(*pointers),
+            step,
+            stream & 0xFFFFFFFF,
+            payload.data_ptr(),
+            ctypes.byref(written),
+        )
+        library.check_call(code)
+        payload[written.value :].zero_()  # the same bits in every run
+        return written.value
+
+    def decode(
+        self, codec: Compressor, payload: torch.Tensor, size: torch.Tensor | None, out: torch.Tensor
+    ) -> None:
+        """Write the values of a payload to ``out``."""
+        code = library.lib.HipressCodecDecode(
+            codec._handle,
+            payload.data_ptr(),
+            _length(payload, size),
+            out.numel(),
+            FLAGS[out.dtype],
+            out.data_ptr(),
+        )
+        library.check_call(code)
+
+    def decode_sum(
+        self,
+        codec: Compressor,
+        payloads: list[torch.Tensor],
+        sizes: list[torch.Tensor | None],
+        out: torch.Tensor,
+    ) -> None:
+        """Write the sum of payloads, in this order, to float32 ``out``."""
+        count = len(payloads)
+        code = library.lib.HipressCodecDecodeSum(
+            codec._handle,
+            count,
+            (ctypes.c_void_p * count)(*(payload.data_ptr() for payload in payloads)),
+            (ctypes.c_int64 * count)(*map(_length, payloads, sizes)),
+            out.numel(),
+            FLOAT32,
+            out.data_ptr(),
+        )
+        library.check_call(code)
 
 
-BACKENDS: dict[str, Backend] = {}
-"""Backends by device type. CUDA's is added when it is first needed (executors/cuda/kernels.py)."""
+def _length(payload: torch.Tensor, size: torch.Tensor | None) -> int:
+    if size is None:
+        return payload.numel()
+    if not 0 <= int(size) <= payload.numel():
+        raise ValueError(f"size says {int(size)} bytes of a payload of {payload.numel()}")
+    return int(size)
+
+
+BACKENDS: dict[str, Any] = {"cpu": CpuKernels()}
+"""Kernels by device type. CUDA's are added when they are first needed."""
 
 
 def new_states(type: str, gradient: torch.Tensor) -> list[torch.Tensor]:
@@ -98,7 +159,6 @@ def _define(type: str) -> None:
     count = len(codec.state_names) + 1 if codec.uses_step else 0
     names = [*codec.state_names, "step"][:count]
     mutated = [f"Tensor(a{i}!) {name}" for i, name in enumerate(names)]
-    encode_settings = [*settings, *(["int stream=0"] if count else [])]
     size, sizes = ([], []) if codec.fixed_size else (["Tensor? size"], ["Tensor[]? sizes"])
 
     def encode(gradient, *states, stream=0, **values):
@@ -117,9 +177,14 @@ def _define(type: str) -> None:
 
     def encode_fake(gradient, *states, stream=0, **values):
         chosen = _codec(type, tuple(values.items()))
-        _check_gradient(gradient)
-        _check_states(chosen, gradient, states, count)
-        payload = _new_payload(chosen, gradient)
+        _check_dtype(gradient.dtype)
+        if gradient.requires_grad:
+            raise ValueError("encoding is not differentiable; give it tensor.detach()")
+        if count:
+            _check_states(chosen, gradient, states)
+        dtype = str(gradient.dtype).removeprefix("torch.")
+        max_bytes = _max_bytes(chosen, _count(gradient.numel()), dtype)
+        payload = gradient.new_empty(max_bytes, dtype=torch.uint8)
         if codec.fixed_size:
             return payload
         return payload, gradient.new_empty(1, dtype=torch.int64)
@@ -139,8 +204,7 @@ def _define(type: str) -> None:
     def decode_sum(payloads, *rest, **values):
         out = decode_sum_fake(payloads, *rest, **values)
         chosen = _codec(type, tuple(values.items()))
-        lengths = None if len(rest) < 2 else rest[0]
-        lengths = lengths or [None] * len(payloads)
+        lengths = (rest[0] if len(rest) > 1 else None) or [None] * len(payloads)
         if len(lengths) != len(payloads):
             raise ValueError(f"{len(payloads)} payloads need as many sizes, not {len(lengths)}")
         contiguous = [payload.contiguous() for payload in payloads]
@@ -155,63 +219,34 @@ def _define(type: str) -> None:
             _check_payload(payload)
         return payloads[0].new_empty(_count(rest[-1]), dtype=torch.float32)
 
-    result = "Tensor" if codec.fixed_size else "(Tensor, Tensor)"
-    _add(
-        f"encode_{tag}",
-        ["Tensor gradient", *mutated],
-        encode_settings,
-        result,
-        names,
-        encode,
-        encode_fake,
-    )
-    _add(
-        f"decode_{tag}",
-        ["Tensor payload", *size, "SymInt n"],
-        ["ScalarType dtype=float32", *settings],
-        "Tensor",
-        (),
-        decode,
-        decode_fake,
-    )
-    _add(
-        f"decode_sum_{tag}",
-        ["Tensor[] payloads", *sizes, "SymInt n"],
-        settings,
-        "Tensor",
-        (),
-        decode_sum,
-        decode_sum_fake,
-    )
+    def add(name, arguments, options, result, mutated, function, fake):
+        listed = ", ".join([*arguments, *(["*", *options] if options else [])])
+        schema = f"({listed}) -> {result}"
+        name = f"hipress::{name}_{tag}"
+        op = torch.library.custom_op(name, function, mutates_args=mutated, schema=schema)
+        op.register_fake(fake)
 
-
-def _add(
-    name: str,
-    arguments: list[str],
-    settings: list[str],
-    result: str,
-    mutated: Sequence[str],
-    work: Callable,
-    fake: Callable,
-) -> None:
-    listed = ", ".join([*arguments, *(["*", *settings] if settings else [])])
-    op = torch.library.custom_op(
-        f"hipress::{name}", work, mutates_args=tuple(mutated), schema=f"({listed}) -> {result}"
-    )
-    op.register_fake(fake)
+    encoded = "Tensor" if codec.fixed_size else "(Tensor, Tensor)"
+    stream = ["int stream=0"] if count else []
+    gradient = ["Tensor gradient", *mutated]
+    add("encode", gradient, [*settings, *stream], encoded, tuple(names), encode, encode_fake)
+    payload = ["Tensor payload", *size, "SymInt n"]
+    dtype = "ScalarType dtype=float32"
+    add("decode", payload, [dtype, *settings], "Tensor", (), decode, decode_fake)
+    payloads = ["Tensor[] payloads", *sizes, "SymInt n"]
+    add("decode_sum", payloads, settings, "Tensor", (), decode_sum, decode_sum_fake)
 
 
 # Checks ----------------------------------------------------------------------
 
 
-def _backend(tensor: torch.Tensor) -> Backend:
+def _backend(tensor: torch.Tensor) -> Any:
     kind = tensor.device.type
     if kind == "cuda" and kind not in BACKENDS:
         # Imported late, because only jobs with a GPU need the CUDA compiler.
         from hipress.torch.executors.cuda.kernels import CudaKernels
 
-        kernels = CudaKernels()
-        BACKENDS[kind] = Backend(kernels.encode, kernels.decode, kernels.decode_sum)
+        BACKENDS[kind] = CudaKernels()
     if kind not in BACKENDS:
         raise NotImplementedError(
             f"HiPress's operators run on {', '.join(BACKENDS)} here, not on {kind}: there is no "
@@ -232,17 +267,9 @@ def _check_dtype(dtype: torch.dtype) -> None:
         raise ValueError(f"a gradient must be float32, float16 or bfloat16, not {dtype}")
 
 
-def _check_gradient(gradient: torch.Tensor) -> None:
-    _check_dtype(gradient.dtype)
-    if gradient.requires_grad:
-        raise ValueError("encoding is not differentiable; give it tensor.detach()")
-
-
 def _check_states(
-    codec: Compressor, gradient: torch.Tensor, states: Sequence[torch.Tensor], count: int
+    codec: Compressor, gradient: torch.Tensor, states: Sequence[torch.Tensor]
 ) -> None:
-    if not count:
-        return
     size = _count(gradient.numel())
     wanted = [(name, torch.float32, size) for name in codec.state_names]
     wanted.append(("step", torch.int64, 1))
@@ -267,83 +294,5 @@ def _check_payload(payload: torch.Tensor) -> None:
         )
 
 
-def _new_payload(codec: Compressor, gradient: torch.Tensor) -> torch.Tensor:
-    name = str(gradient.dtype).rpartition(".")[2]
-    return gradient.new_empty(_max_bytes(codec, _count(gradient.numel()), name), dtype=torch.uint8)
-
-
-# CPU ----------------------------------------------------------------------
-
-
-def _cpu_encode(
-    codec: Compressor,
-    gradient: torch.Tensor,
-    states: list[torch.Tensor],
-    stream: int,
-    payload: torch.Tensor,
-) -> int:
-    step = int(states[-1]) if states else 0
-    pointers = [state.data_ptr() for state in states[:-1]]
-    written = ctypes.c_int64()
-    # ctypes releases the GIL for the call.
-    code = library.lib.HipressCodecEncodeWith(
-        codec._handle,
-        gradient.data_ptr(),
-        gradient.numel(),
-        FLAGS[gradient.dtype],
-        len(pointers),
-        (ctypes.c_void_p * len(pointers))(*pointers),
-        step,
-        stream & 0xFFFFFFFF,
-        payload.data_ptr(),
-        ctypes.byref(written),
-    )
-    library.check_call(code)
-    payload[written.value :].zero_()  # the same bits in every run
-    return written.value
-
-
-def _cpu_decode(
-    codec: Compressor, payload: torch.Tensor, size: torch.Tensor | None, out: torch.Tensor
-) -> None:
-    code = library.lib.HipressCodecDecode(
-        codec._handle,
-        payload.data_ptr(),
-        _length(payload, size),
-        out.numel(),
-        FLAGS[out.dtype],
-        out.data_ptr(),
-    )
-    library.check_call(code)
-
-
-def _cpu_decode_sum(
-    codec: Compressor,
-    payloads: list[torch.Tensor],
-    sizes: list[torch.Tensor | None],
-    out: torch.Tensor,
-) -> None:
-    lengths = [_length(payload, size) for payload, size in zip(payloads, sizes)]
-    code = library.lib.HipressCodecDecodeSum(
-        codec._handle,
-        len(payloads),
-        (ctypes.c_void_p * len(payloads))(*(payload.data_ptr() for payload in payloads)),
-        (ctypes.c_int64 * len(payloads))(*lengths),
-        out.numel(),
-        FLOAT32,
-        out.data_ptr(),
-    )
-    library.check_call(code)
-
-
-def _length(payload: torch.Tensor, size: torch.Tensor | None) -> int:
-    if size is None:
-        return payload.numel()
-    if not 0 <= int(size) <= payload.numel():
-        raise ValueError(f"size says {int(size)} bytes of a payload of {payload.numel()}")
-    return int(size)
-
-
-BACKENDS["cpu"] = Backend(_cpu_encode, _cpu_decode, _cpu_decode_sum)
 register()
 library.codec_listeners.append(register)

@@ -17,11 +17,7 @@ class MissingAttribute(RuntimeError):
 
 
 def lookup(value: Any, *names: str) -> Any:
-    """Return the first of these attributes that ``value`` has.
-
-    Raises:
-        MissingAttribute: if it has none
-    """
+    """Return the first of these attributes that ``value`` has."""
     for name in names:
         try:
             return getattr(value, name)

@@ -44,10 +44,7 @@ def managed(module: FSDPModule) -> Sequence[Any]:
 
 
 def reduce_dtype(module: FSDPModule, record: Any) -> torch.dtype:
-    """Return the dtype in which the gradient of one of :func:`managed` is reduced.
-
-    The policy is each parameter's own since 2.15, and was its group's before.
-    """
+    """Return the dtype in which a record's gradient is reduced. Before 2.15 it was its group's."""
     policy = getattr(record, "mp_policy", None) or lookup(_groups(module)[0], "mp_policy")
     return policy.reduce_dtype or policy.param_dtype or record.sharded_param.dtype
 

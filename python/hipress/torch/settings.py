@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 import torch
 import torch.distributed as dist
 
-from hipress.base import checked
 from hipress.compression.compressor import Compressor, codecs
 from hipress.config import AUTO, CompressionConfig, difference
 from hipress.planning import plan as plans
@@ -97,11 +96,7 @@ class Settings(CompressionConfig):
         return {**self.params, **own}
 
     def refuse_auto_topology(self) -> None:
-        """Refuse topology "auto" with a named type, which not all front ends support.
-
-        Raises:
-            ValueError: if the settings have it
-        """
+        """Refuse topology "auto" with a named type, which not all front ends support."""
         if self.chooses_topology and self.type != AUTO:
             raise ValueError(
                 "topology 'auto' is for compress() and DistributedOptimizer: name another one"
@@ -125,11 +120,7 @@ class Settings(CompressionConfig):
         return topologies.TOPOLOGIES[self.topology].encodes_each_of(self.devices_per_host)
 
     def check_momentum(self) -> None:
-        """Check that every rank's gradient gets the codec's momentum, if there is one.
-
-        Raises:
-            ValueError: if some gradients do not
-        """
+        """Check that every rank's gradient gets the codec's momentum, if there is one."""
         if self.momentum and not self.encodes_each:
             raise ValueError(
                 f"{self.type}'s momentum of {self.momentum} needs a topology in which every rank's "
@@ -138,11 +129,7 @@ class Settings(CompressionConfig):
             )
 
     def compresses(self, name: str, count: int, shape: Sequence[int] = ()) -> bool:
-        """Return whether a gradient of ``count`` elements must be compressed.
-
-        Args:
-            shape: shape of the gradient, which matters with low rank
-        """
+        """Return whether to compress a gradient of so many elements and, with low rank, shape."""
         if not count or (self.rank and not low_rank.pays(shape, self.rank)):
             return False
         decision = self.decisions.get(name)
@@ -157,12 +144,7 @@ class Settings(CompressionConfig):
         partitions: int | None = None,
         topology: str | None = None,
     ) -> Graph:
-        """Return the graph of a gradient of ``count`` elements.
-
-        Args:
-            partitions: number of partitions, if no plan gives it
-            topology: default: the topology of the settings
-        """
+        """Return the graph of ``count`` elements, in the planned partitions, or so many."""
         decision = self.decisions.get(name)
         return topologies.build(
             topology or self.topology,
@@ -197,15 +179,12 @@ def digest(text: str) -> int:
 def agree(group: dist.ProcessGroup, mine: Mapping[str, str], problem: str) -> None:
     """Compare settings between ranks, so that all of them continue or all of them stop.
 
-    Args:
-        mine: texts by name, which must be the same on all ranks
-        problem: error of this rank, or ""; every rank then raises it
-
-    Raises:
-        ValueError: on every rank, if a rank has a problem or differs; the message names it
+    ``mine`` are texts by name, which must be the same on all ranks. ``problem`` is an error of this
+    rank, or "". Every rank raises a ValueError that names the first rank with a problem or a
+    difference.
     """
     texts = {name: str(value) for name, value in mine.items()}
-    found = exchange.gather(group, [problem, texts], "settings", _described)
+    found = exchange.gather(group, [problem, texts], "settings", tuple[str, dict[str, str]])
     for rank, (text, _) in enumerate(found):
         if text:
             who = "" if rank == dist.get_rank(group) else f"rank {rank}: "
@@ -219,25 +198,10 @@ def agree(group: dist.ProcessGroup, mine: Mapping[str, str], problem: str) -> No
                 )
 
 
-def _described(value: object) -> tuple[str, dict[str, str]]:
-    """Check the settings that a rank sends for comparison.
-
-    Raises:
-        TypeError: if they are not a text and a mapping of texts
-    """
-    problem, texts = value
-    checked.texts(texts.values(), "settings")
-    return checked.typed(problem, str, "problem"), texts
-
-
 def check_parameters(
     parameters: Sequence[tuple[str, torch.nn.Parameter]], settings: Settings
 ) -> None:
-    """Refuse parameters that no codec supports, and a plan for another model.
-
-    Raises:
-        ValueError: for the first such parameter
-    """
+    """Refuse parameters that no codec supports, and a plan for another model."""
     for name, parameter in parameters:
         large = settings.compresses(name, parameter.numel(), parameter.shape)
         dtype = of_gradient(parameter)

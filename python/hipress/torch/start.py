@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import datetime
 import logging
-import time
 from collections.abc import Callable, Mapping, Sequence
 
 import torch
 import torch.distributed as dist
 
 from hipress.config import AUTO
-from hipress.torch.authentication import authenticate
+from hipress.torch.authentication import Notes, authenticate
 from hipress.torch.autotune import choice, optimizers
 from hipress.torch.dtypes import of_gradient
 from hipress.torch.executors.cuda import device
 from hipress.torch.executors.engine import Engine, HipressError, engine_of
 from hipress.torch.executors.staging import current, device_of
-from hipress.torch.private import default_store, timeout_of
-from hipress.torch.settings import Settings, agree, check_parameters, digest
+from hipress.torch.private import timeout_of
+from hipress.torch.settings import Settings, agree, check_parameters
 
 _WARNING_SECONDS = 10.0
 """Seconds until the log names the rank that this one waits for."""
@@ -32,30 +31,18 @@ def start(
     timeout: float | datetime.timedelta | None = None,
     sizes: Mapping[str, int] | None = None,
     dtypes: Mapping[str, torch.dtype] | None = None,
-    allow_auto: bool = False,
     optimizer: torch.optim.Optimizer | None = None,
     allow_auto_topology: bool = False,
     **same: str,
 ) -> tuple[Settings, Engine]:
     """Connect the ranks of ``group``, which all call this together.
 
-    Args:
-        make_settings: function that returns the settings. Every rank raises its error as a
-            ValueError.
-        parameters: parameters whose gradients are synchronized, the same on all ranks
-        timeout: seconds to wait for another rank, or a timedelta; default: the group's
-        sizes: elements of the gradients, if they are not those of the parameters
-        dtypes: types of the gradients, if they are not those of the parameters
-        allow_auto: whether the type may be "auto", for which the caller then chooses another
-        optimizer: the user's optimizer, if the caller has it. With type "auto" it must be of one
-            kind on all ranks.
-        allow_auto_topology: whether the topology may be "auto". With a named type, the ranks choose
-            the topology here.
-        same: other texts that must be the same on all ranks, by name
-
-    Raises:
-        ValueError: on every rank, if any rank's parameter or setting is wrong or they differ
-        HipressError: if a rank has not called this in time
+    Every rank raises the error of any rank's ``make_settings()``, and a ValueError if their
+    parameters or settings differ. The gradients have the sizes and dtypes of the parameters, unless
+    others are given. ``timeout`` is the time to wait for another rank; default: the group's. If the
+    type is "auto", the caller chooses another one, and the user's ``optimizer``, if the caller has
+    it, must be of one kind on all ranks. If ``allow_auto_topology``, the ranks may choose a
+    topology here. ``same`` are other texts that must be the same on all ranks, by name.
     """
     if isinstance(timeout, datetime.timedelta):  # as init_process_group takes it
         timeout = timeout.total_seconds()
@@ -69,8 +56,6 @@ def start(
         if not can_be:
             raise ValueError(f"timeout must be more than 0 seconds, not {timeout!r}")
         settings = make_settings()
-        if not allow_auto:
-            settings.refuse_auto()
         if not allow_auto_topology:
             settings.refuse_auto_topology()
         check_parameters(parameters, settings)
@@ -99,28 +84,14 @@ def _meet(ranks: list[int], timeout: float) -> None:
     Otherwise our collective operations could meet those of a rank that is not here, perhaps of its
     backward pass. Neither error would show the cause.
     """
-    group = digest(str(ranks))
-    store = default_store()
-    # Counted in the store, because a rank that joins later has another history.
-    number = store.add(f"hipress/starts/{group}/{dist.get_rank()}", 1)
-    key = f"hipress/start/{group}/{number}"
-    store.set(f"{key}/{dist.get_rank()}", "")
-    deadline = time.monotonic() + timeout
-    warned = False
-    while True:
-        left = deadline - time.monotonic()
-        missing = [rank for rank in ranks if not store.check([f"{key}/{rank}"])]
-        if not missing:
-            return
-        if left <= 0:
-            raise HipressError(
-                f"waited {timeout:g} s for rank {missing[0]} to ask for compression, as all ranks "
-                "of the group must, in the same order"
-            )
-        try:
-            seconds = min(left, _WARNING_SECONDS)
-            store.wait([f"{key}/{missing[0]}"], datetime.timedelta(seconds=max(seconds, 0.001)))
-        except RuntimeError:  # not in this time
-            if not warned:
-                _log.warning("waiting for rank %d to ask for compression, too", missing[0])
-                warned = True
+    notes = Notes("start", ranks, timeout)
+    notes.share("here", "")
+    late = notes.late("here", _WARNING_SECONDS)
+    if late and timeout > _WARNING_SECONDS:
+        _log.warning("waiting for rank %d to ask for compression, too", late[0])
+        late = notes.late("here")
+    if late:
+        raise HipressError(
+            f"waited {timeout:g} s for rank {late[0]} to ask for compression, as all ranks of the "
+            "group must, in the same order"
+        )

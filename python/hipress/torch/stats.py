@@ -61,12 +61,9 @@ class Traffic:
         self._settled = Stats()
 
     def add(self, entries: tuple, itemsize: int, why: str = "") -> None:
-        """Count one step of a bucket.
+        """Count one step of a bucket, whose entries are names, offsets and counts of elements.
 
-        Args:
-            entries: each a name, an offset and a count of elements
-            itemsize: bytes of an element
-            why: reason why nothing of the bucket is compressed, or an empty string
+        ``why`` is the reason why nothing of the bucket is compressed, or an empty string.
         """
         key = entries, itemsize, why
         self._calls[key] = self._calls.get(key, 0) + 1
@@ -74,9 +71,7 @@ class Traffic:
     def stats(self, reason: Callable[[str, int], str]) -> Stats:
         """Return the counts so far.
 
-        Args:
-            reason: function that returns why a parameter's gradient of so many elements is not
-                compressed, or an empty string if it is
+        ``reason`` returns why a gradient of so many elements is not compressed, or an empty string.
         """
         found = copy.deepcopy(self._settled)
         for (entries, itemsize, why), calls in self._calls.items():
@@ -103,5 +98,5 @@ def reason(settings: Settings, name: str, count: int, shape: Iterable[int]) -> s
 
 
 def too_small(settings: Settings) -> str:
-    """Return the reason that most uncompressed gradients have."""
+    """Return the reason of gradients that are too small to be compressed."""
     return f"of fewer than {settings.min_size} elements (min_size)"

@@ -17,10 +17,9 @@ from hipress.torch.gradient import Gradient, summarize
 from hipress.torch.settings import Settings, digest
 from hipress.torch.state import checkpoint
 from hipress.torch.state.carry_over import carry_over
-from hipress.torch.state.double_momentum import watch
 from hipress.torch.state.error_feedback import Codecs, ErrorFeedback
 from hipress.torch.state.global_state import GlobalState
-from hipress.torch.state.momentum import SharedMomentum
+from hipress.torch.state.momentum import SharedMomentum, watch_optimizers
 from hipress.torch.stats import Stats, Traffic, reason
 
 
@@ -103,7 +102,7 @@ class Synchronizer:
         self._traffic = Traffic()
         self._transaction: _Transaction | None = None
         if settings.any_momentum:
-            watch(self)
+            watch_optimizers(self)
 
     def _new_error_feedback(self) -> ErrorFeedback:
         codecs = Codecs(*self.settings.codec, self.average)

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import torch.distributed as dist
 
-from hipress.base.checked import typed
 from hipress.torch import exchange
 
 
@@ -33,9 +32,7 @@ def ranks_per_host(group: dist.ProcessGroup) -> int:
     hosts have different numbers, except that the last one may have fewer. All ranks of the group
     call this together.
     """
-    return block_length(
-        exchange.gather(group, this_host(), "host names", lambda host: typed(host, str, "host"))
-    )
+    return block_length(exchange.gather(group, this_host(), "host names", str))
 
 
 def block_length(hosts: Sequence[str]) -> int:

@@ -27,12 +27,7 @@ PARTITION_ELEMENTS = 256 * 1024
 
 
 class AllReduce:
-    """All-reduce of every gradient to all ranks, as a sum or mean, by the topology of the settings.
-
-    Args:
-        names: names of the parameters, in an order that is the same on all ranks
-        average: whether results are means
-    """
+    """All-reduce of every gradient to all ranks, as a sum or mean. All ranks order names alike."""
 
     fuses_small = True
     """Whether small gradients may travel packed in a fusion buffer."""
@@ -65,11 +60,7 @@ class AllReduce:
         return self._settings.graph(gradient.count, self.world_size, owner, gradient.name)
 
     def uncompressed_graph(self, gradient: Gradient) -> Graph:
-        """Return the graph of an uncompressed gradient that travels in place.
-
-        It is a ring if the gradient is long and the topology is "ps", otherwise the topology's
-        graph.
-        """
+        """Return the graph of an uncompressed gradient in place: with "ps" a ring if it is long."""
         long = gradient.count >= self.world_size * RING_ELEMENTS
         topology = "ring" if long and self._settings.topology == "colocated" else None
         owner = self.owner(gradient)
@@ -125,12 +116,9 @@ def reduce_scatter(
 ) -> Graph:
     """Return the graph that leaves worker r with the sum of the r-th part of ``part`` elements.
 
-    Every worker encodes all parts, each for its owner, which merges them in rank order.
-
-    Args:
-        count: elements in all; the last parts may be shorter or empty
-        partitions: approximate number of partitions of all parts; default: by size
-        to_all: whether the owner then encodes the sum for all workers, which sends twice as much
+    Every worker encodes all parts, each for its owner, which merges them in rank order. The last
+    parts may be shorter or empty. If ``to_all``, the owner then encodes the sum for all workers,
+    which sends twice as much.
     """
     size = PARTITION_ELEMENTS if partitions is None else -(-count // max(partitions, 1))
     cuts: list[tuple[int, Partition]] = [

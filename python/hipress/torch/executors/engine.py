@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import datetime
 import queue
-import re
 import threading
 import uuid
 import weakref
 from collections.abc import Callable
+from typing import Annotated, Optional
 
+import msgspec
 import torch
 import torch.distributed as dist
 
@@ -21,13 +22,14 @@ from hipress.runtime import engine as native
 from hipress.torch import exchange
 from hipress.torch.errors import HipressError
 from hipress.torch.executors.job import join
-from hipress.torch.executors.staging import Host, staging
+from hipress.torch.executors.staging import Cuda, Host, Staged
 from hipress.torch.private import backend
 
 _REPORT_SECONDS = 2.0
 """Seconds in which the engine learns of a failure that another connection has shown."""
 
-_JOB_NAME = re.compile("[0-9a-f]{32}")
+_JobName = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{32}\Z")]
+"""Name of a job, which becomes a part of file names."""
 
 _BEHIND = (
     "it hangs, is far behind, or did not compute these gradients (a parameter unused in its "
@@ -38,14 +40,8 @@ _BEHIND = (
 class Engine(native.Engine):
     """This rank's part of the job that the ranks of a process group form.
 
-    All ranks construct it together; :func:`engine_of` does that.
-
-    Args:
-        name: unique name of the job, the same on all ranks
-        timeout: seconds that a step waits for another rank
-
-    Raises:
-        HipressError: if a rank is missing
+    All ranks construct it together, with the same unique name; :func:`engine_of` does that. A step
+    waits for another rank for ``timeout`` seconds.
     """
 
     Error = HipressError
@@ -71,10 +67,6 @@ class Engine(native.Engine):
         if self._jobs is not None:
             self._end_jobs()
         self._stagings.clear()
-
-    def use(self, group: dist.ProcessGroup) -> None:
-        """Use this user's group from now on. It has the same ranks."""
-        self._user_group = group
 
     def explained(self, error: NodeError) -> NodeError:
         """Return an error of the library with the group's rank, and why a rank may be late."""
@@ -107,9 +99,6 @@ class Engine(native.Engine):
         """Wait for a collective operation of the user's group, in which all ranks take part.
 
         For operations of NCCL the current stream waits, and NCCL watches them.
-
-        Raises:
-            HipressError: if it fails, or takes longer than the timeout
         """
         if backend(self._user_group, device).name() == "nccl":
             work.wait()
@@ -130,7 +119,7 @@ class Engine(native.Engine):
     def staging(self, device: torch.device) -> Host:
         """Return the staging of tensors on ``device``."""
         if device not in self._stagings:
-            self._stagings[device] = staging(device)
+            self._stagings[device] = Staged(Cuda(device)) if device.type == "cuda" else Host()
         return self._stagings[device]
 
     def submit(self, job: Callable[[], None]) -> None:
@@ -180,9 +169,6 @@ def engine_of(group: dist.ProcessGroup, timeout: float) -> Engine:
     """Return the group's engine for this timeout, on all ranks together.
 
     It is a new one if there is none yet, or the last one has failed.
-
-    Raises:
-        HipressError: if a rank is missing
     """
     # A new group may have the name of one that was destroyed, and other ranks.
     ranks = tuple(dist.get_process_group_ranks(group))
@@ -192,21 +178,9 @@ def engine_of(group: dist.ProcessGroup, timeout: float) -> Engine:
         with contextlib.suppress(NodeError):
             known.member.abort()
         known = None
-    mine = [uuid.uuid4().hex, known.name if known else ""]
-    found = exchange.gather(group, mine, "names of jobs", _job_names)
+    mine = [uuid.uuid4().hex, known.name if known else None]
+    found = exchange.gather(group, mine, "names of jobs", tuple[_JobName, Optional[_JobName]])
     if known is None or any(name != known.name for _, name in found):
         _engines[about] = known = Engine(group, timeout, found[0][0])
-    known.use(group)
+    known._user_group = group  # which has the same ranks
     return known
-
-
-def _job_names(value: object) -> tuple[str, str]:
-    """Check a rank's proposed job name and its known one, which become parts of file names.
-
-    Raises:
-        ValueError: if they are not valid names of jobs
-    """
-    new, known = value
-    if not _JOB_NAME.fullmatch(new) or not (known == "" or _JOB_NAME.fullmatch(known)):
-        raise ValueError(f"{value} are not names of jobs")
-    return new, known

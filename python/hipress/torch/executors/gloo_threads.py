@@ -59,10 +59,7 @@ _works: list[dist.Work] = []  # otherwise Python may hold no reference to a pend
 
 
 def completed(work: dist.Work) -> dist.Work:
-    """Return the same operation, but make the end of this process wait for its completion.
-
-    It may be in progress when a job ends.
-    """
+    """Return the same operation, perhaps in progress, which a process that ends waits for."""
     _works[:] = [each for each in _works if not _is_over(each)]
     _works.append(work)
     return work

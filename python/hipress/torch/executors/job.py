@@ -56,15 +56,8 @@ def assign_view(group: dist.ProcessGroup, view: ElasticView) -> None:
 def join(group: dist.ProcessGroup, name: str, timeout: float) -> tuple[Member, Scheduler | None]:
     """Make this rank a worker of a job of the group's ranks, which all call this together.
 
-    Args:
-        name: name of the job, unique in the store
-        timeout: seconds to wait for another rank, now and in every step
-
-    Returns:
-        The worker, and the job's scheduler if it is in this process.
-
-    Raises:
-        HipressError: if a rank is missing, or an option in the environment is wrong
+    Return the worker, and the job's scheduler if it is in this process. ``timeout`` is the time to
+    wait for another rank, now and in every step, in seconds.
     """
     store = dist.PrefixStore(f"hipress/{name}", private.default_store())
     seconds = max(1, math.ceil(min(timeout, 86400)))

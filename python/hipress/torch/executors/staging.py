@@ -31,11 +31,7 @@ class Fetched:
         self._flat = flat
 
     def host(self, timeout: float) -> torch.Tensor:
-        """Return the copy when it is complete.
-
-        Raises:
-            TimeoutError: if it is not, after so many seconds
-        """
+        """Return the copy when it is complete."""
         return self._flat
 
     def copy_back(self) -> None:
@@ -68,15 +64,19 @@ class Cuda:
         self._device = device
 
     def stream(self) -> Any:
+        """Return a new stream."""
         return torch.cuda.Stream(self._device)
 
     def current_stream(self) -> Any:
+        """Return the caller's stream."""
         return torch.cuda.current_stream(self._device)
 
     def use(self, stream: Any) -> contextlib.AbstractContextManager:
+        """Return a context in which work is queued on ``stream``."""
         return torch.cuda.stream(stream)
 
     def host_memory(self, size: int) -> torch.Tensor:
+        """Return uint8[size] in page-locked memory."""
         return torch.empty(size, dtype=torch.uint8, device="cpu", pin_memory=True)
 
     def copy(self, target: torch.Tensor, source: torch.Tensor, stream: Any) -> None:
@@ -91,16 +91,14 @@ class Cuda:
         return memory.to(self._device, non_blocking=True)
 
     def run(self, stream: Any, work: Callable[[], None], tensors: Sequence[torch.Tensor]) -> None:
-        """Call ``work``, which queues work on ``stream``.
-
-        ``tensors`` stay allocated until that is done.
-        """
+        """Call ``work``, which queues work on ``stream``, for which the tensors stay allocated."""
         with torch.cuda.stream(stream), torch.no_grad():
             work()
         for tensor in tensors:
             tensor.record_stream(stream)
 
     def future(self) -> torch.futures.Future:
+        """Return a future whose waiting streams wait for its tensor."""
         return torch.futures.Future(devices=[self._device])
 
 
@@ -117,9 +115,11 @@ class Staged(Host):
         self._lock = threading.Lock()
 
     def future(self) -> torch.futures.Future:
+        """See :class:`Host`."""
         return self.device.future()
 
     def fetch(self, flat: torch.Tensor) -> Fetched:
+        """See :class:`Host`."""
         size = flat.numel() * flat.element_size()
         memory, returned = self._take(size)
         if returned is not None:
@@ -141,6 +141,7 @@ class Staged(Host):
         return self.device.host_memory(size), None
 
     def returning(self) -> contextlib.AbstractContextManager:
+        """See :class:`Host`."""
         return self.device.use(self.up)
 
     def give_back(self, memory: torch.Tensor) -> None:
@@ -170,11 +171,6 @@ class _StagedCopy(Fetched):
     def copy_back(self) -> None:
         self._by.device.copy(self._flat, self._copy, self._by.up)
         self._by.give_back(self._memory)
-
-
-def staging(device: torch.device) -> Host:
-    """Return a new staging of tensors on ``device``."""
-    return Staged(Cuda(device)) if device.type == "cuda" else Host()
 
 
 def current(device: torch.device) -> contextlib.AbstractContextManager:

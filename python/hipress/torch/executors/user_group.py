@@ -21,8 +21,7 @@ class PendingSum(NamedTuple):
 class GroupAllReduce:
     """All-reduce of some gradients of a bucket, packed into one buffer.
 
-    Args:
-        divisor: divisor of the summands: the number of ranks, if results are means
+    Summands are divided by ``divisor``: the number of ranks, if results are means.
     """
 
     def __init__(
@@ -37,8 +36,12 @@ class GroupAllReduce:
 
         A group's collective operations must start in the same order on all ranks.
         """
-        pieces = [flat[piece] for piece in self._slices]
-        packed = self._pack(flat, pieces)
+        pieces, packed = [flat[piece] for piece in self._slices], flat
+        count = sum(map(len, pieces))
+        if count < len(flat):
+            if self._buffer is None:
+                self._buffer = flat.new_empty(count)
+            packed = torch.cat(pieces, out=self._buffer)
         if self._divisor > 1:
             packed.div_(self._divisor)
         work = dist.all_reduce(packed, group=self._group, async_op=True)
@@ -49,15 +52,6 @@ class GroupAllReduce:
                     piece.copy_(values)
 
         return PendingSum(work, unpack)
-
-    def _pack(self, flat: torch.Tensor, pieces: Sequence[torch.Tensor]) -> torch.Tensor:
-        """Return the pieces in one tensor: ``flat`` itself if they are all of it."""
-        count = sum(len(piece) for piece in pieces)
-        if count == len(flat):
-            return flat
-        if self._buffer is None:
-            self._buffer = flat.new_empty(count)
-        return torch.cat(list(pieces), out=self._buffer)
 
 
 class GroupReduceScatter:

@@ -33,10 +33,10 @@ def broadcast_parameters(
         if isinstance(value, torch.Tensor):
             tensor = value.detach()
             # Gloo sends the elements that follow the first one in memory, and ignores strides.
-            whole = tensor.contiguous()
-            dist.broadcast(whole, root_rank, group=group)
-            if whole is not tensor:
-                tensor.copy_(whole)
+            contiguous = tensor.contiguous()
+            dist.broadcast(contiguous, root_rank, group=group)
+            if contiguous is not tensor:
+                tensor.copy_(contiguous)
 
 
 def broadcast_optimizer_state(

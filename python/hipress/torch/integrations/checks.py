@@ -8,20 +8,12 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from hipress.torch.private import is_stepped_in_backward, made_by_replicate
-from hipress.torch.sharded import is_dtensor, is_replicated
+from hipress.torch.dtypes import is_dtensor
+from hipress.torch.private import made_by_replicate
 
 
 def initialized_group(group: dist.ProcessGroup | None, who: str) -> dist.ProcessGroup:
-    """Return the process group that a user gave, or the default one.
-
-    Args:
-        group: Process group, or None.
-        who: Name of the function or class that the user called, for messages.
-
-    Raises:
-        RuntimeError: If there is no process group yet.
-    """
+    """Return the group that a user gave to ``who``, or the default one."""
     if not dist.is_initialized():
         raise RuntimeError(
             f"{who} needs a process group: call torch.distributed.init_process_group() first"
@@ -30,16 +22,7 @@ def initialized_group(group: dist.ProcessGroup | None, who: str) -> dist.Process
 
 
 def group_of(group: dist.ProcessGroup | None, who: str) -> dist.ProcessGroup:
-    """Return the process group that a user gave, or the default one, if this process is in it.
-
-    Args:
-        group: Process group, or None.
-        who: Name of the function or class that the user called, for messages.
-
-    Raises:
-        RuntimeError: If there is no process group yet.
-        ValueError: If this process is not in the group.
-    """
+    """Return the group that a user gave to ``who``, or the default one, if this rank is in it."""
     group = initialized_group(group, who)
     if dist.get_rank(group) < 0:
         raise ValueError(
@@ -50,11 +33,7 @@ def group_of(group: dist.ProcessGroup | None, who: str) -> dist.ProcessGroup:
 
 
 def refuse_replicate(modules: Iterable[torch.nn.Module], who: str) -> None:
-    """Refuse modules that PyTorch's composable replicate() has changed.
-
-    Raises:
-        TypeError: If there is one.
-    """
+    """Refuse modules that PyTorch's composable replicate() has changed."""
     if any(made_by_replicate(module) for module in modules):
         raise TypeError(
             f"{who} does not take a model that replicate() has replicated: leave replicate() out, "
@@ -63,13 +42,9 @@ def refuse_replicate(modules: Iterable[torch.nn.Module], who: str) -> None:
 
 
 def refuse_replicated(named: Iterable[tuple[str, torch.Tensor]]) -> None:
-    """Refuse parameters that are replicated over a device mesh.
-
-    Raises:
-        ValueError: If there is one.
-    """
+    """Refuse parameters that are replicated over a device mesh."""
     for name, parameter in named:
-        if is_replicated(parameter):
+        if is_dtensor(parameter) and all(p.is_replicate() for p in parameter.placements):
             raise ValueError(
                 f"parameter {name!r} is replicated over a device mesh, by replicate() perhaps, "
                 "whose ranks average its gradient: leave that out, wrap the model in "
@@ -95,70 +70,10 @@ def parameters_of(groups: Iterable[Mapping[str, Any]]) -> list[torch.nn.Paramete
 
 
 def pairs(given: Any, who: str, what: str = "model.named_parameters()") -> list[tuple[str, Any]]:
-    """Return the names and values that a user gave.
-
-    Raises:
-        TypeError: if it is anything else; the message begins with ``who``
-    """
+    """Return the names and values that a user gave."""
     found = [given] if isinstance(given, torch.nn.Module) else list(given)
     for each in found:
         if not isinstance(each, (tuple, list)) or len(each) != 2:
             kind = type(each).__name__
             raise TypeError(f"{who} takes names with their values, as of {what}, and not a {kind}")
     return found
-
-
-def check(
-    optimizer: torch.optim.Optimizer,
-    named: list[tuple[str, torch.nn.Parameter]],
-    passes: int,
-    op: str,
-) -> None:
-    """Check the arguments of a DistributedOptimizer.
-
-    Args:
-        named: the parameters that require a gradient
-
-    Raises:
-        ValueError: if something is wrong
-    """
-    if op not in ("average", "sum"):
-        raise ValueError(f"op must be 'average' or 'sum', not {op!r}")
-    if not isinstance(passes, int) or passes < 1:
-        raise ValueError(f"backward_passes_per_step must be 1 or more, not {passes!r}")
-    refuse_replicated(named)
-    sharded = [name for name, p in named if is_dtensor(p)]
-    if sharded:
-        raise ValueError(
-            f"parameter {sharded[0]!r} is sharded, and FSDP2 reduces its gradient: use "
-            "hipress.torch.compress_fsdp"
-        )
-    early = [name for name, p in named if is_stepped_in_backward(p)]
-    if early:
-        raise ValueError(
-            f"parameter {early[0]!r} has an optimizer in the backward pass, which would use its "
-            "gradient before it is averaged: use step() of this one instead"
-        )
-    if isinstance(optimizer, torch.optim.LBFGS):
-        raise ValueError(
-            "LBFGS decides by the loss, which each rank has of its own data, how often it computes "
-            "gradients: use another optimizer"
-        )
-    names, owners = set(), {}
-    for name, p in named:
-        if name in names:
-            raise ValueError(
-                f"named_parameters has two parameters {name!r}: give them names of their own, such "
-                "as 'encoder.weight'"
-            )
-        if id(p) in owners:
-            raise ValueError(f"{name!r} and {owners[id(p)]!r} are one parameter: give it once")
-        names.add(name)
-        owners[id(p)] = name
-    lacking = [p for p in parameters_of(optimizer.param_groups) if p.requires_grad]
-    lacking = [p for p in lacking if id(p) not in owners]
-    if lacking:
-        raise ValueError(
-            f"named_parameters lacks {len(lacking)} of the optimizer's parameters, the first of "
-            f"shape {tuple(lacking[0].shape)}"
-        )

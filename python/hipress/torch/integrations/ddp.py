@@ -57,6 +57,7 @@ def compress(
     Call this on every rank, before the first backward pass.
 
     Args:
+        model: the model, wrapped in DistributedDataParallel
         type: "auto": the ranks measure for some seconds, and choose a method that is safe with the
             optimizer and fast on this network. It may be no compression
             (:meth:`Compression.explain`). Otherwise a codec's name, see :func:`hipress.codecs`;
@@ -97,8 +98,9 @@ def compress(
     refuse_replicate([model], "compress()")
     if not isinstance(model, DistributedDataParallel):
         raise TypeError(
-            f"compress() takes a DistributedDataParallel model, not {_name(model)}: wrap the model "
-            "first, and torch.compile() it last (for FSDP2 there is hipress.torch.compress_fsdp)"
+            f"compress() takes a DistributedDataParallel model, not {model.__class__.__name__}: "
+            "wrap the model first, and torch.compile() it last (for FSDP2 there is "
+            "hipress.torch.compress_fsdp)"
         )
     group = group_of(model.process_group, "compress()")
     parameters = _parameters(model)
@@ -122,13 +124,7 @@ def compress(
 
     optimizers: list[TunedOptimizers | None] = []
     settings, engine = start(
-        make_settings,
-        group,
-        parameters,
-        timeout,
-        allow_auto=True,
-        optimizer=optimizer,
-        allow_auto_topology=True,
+        make_settings, group, parameters, timeout, optimizer=optimizer, allow_auto_topology=True
     )
     if settings.type != AUTO:
         compression = Compression(settings, engine, group, parameters)
@@ -163,20 +159,13 @@ def _parameters(model: DistributedDataParallel) -> list[tuple[str, torch.nn.Para
 
 
 def _check_model(model: DistributedDataParallel) -> None:
+    """Refuse sparse gradients, and modes in which DDP uses its own hooks or never calls a hook."""
     for name, module in model.module.named_modules():
         if getattr(module, "sparse", False) and hasattr(module, "num_embeddings"):
             raise ValueError(
                 f"module {name!r} has sparse gradients, which cannot be compressed: make it with "
                 "sparse=False"
             )
-    _check_modes(model)
-    own = [state for state, *_ in comm_hooks(model) if not isinstance(state, Detached)]
-    if own:
-        raise ValueError("this model has a communication hook already; DDP takes one")
-
-
-def _check_modes(model: DistributedDataParallel) -> None:
-    """Refuse modes in which DDP uses its own communication hooks, or never calls a hook."""
     if model.mixed_precision is not None:
         raise ValueError(
             "this model has DDP's mixed_precision, which has a communication hook of its own: "
@@ -197,10 +186,9 @@ def _check_modes(model: DistributedDataParallel) -> None:
         raise ValueError(
             "DDP all-reduces delay_all_reduce_named_params by itself, uncompressed: leave it out"
         )
-
-
-def _name(value: object) -> str:
-    return value.__class__.__name__
+    own = [state for state, *_ in comm_hooks(model) if not isinstance(state, Detached)]
+    if own:
+        raise ValueError("this model has a communication hook already; DDP takes one")
 
 
 class Detached:
@@ -235,11 +223,8 @@ class Compression(TunedSynchronizer):
     ) -> None:
         """Count the gradients of a model that DDP synchronizes without a communication hook.
 
-        Args:
-            model: The model.
-            parameters: Parameters in DDP's buckets. A backward pass is counted if it gives the
-                first trained parameter a gradient.
-            why: Reason why the gradients are not compressed.
+        A backward pass is counted if it gives the first trained parameter a gradient. ``why`` is
+        the reason why the gradients are not compressed.
         """
         by_size: dict[int, list[Gradient]] = {}
         for name, p in parameters:
@@ -269,10 +254,7 @@ class Compression(TunedSynchronizer):
         return tuple(size for _, size in sorted(strides, key=lambda of: -of[0]))
 
     def hook(self, bucket: dist.GradBucket) -> torch.futures.Future:
-        """Start to synchronize a bucket.
-
-        DDP calls this in the backward pass when its gradients are ready.
-        """
+        """Start to synchronize a bucket, whose gradients the backward pass has computed."""
         flat = bucket.buffer()
         if flat.is_sparse:
             error = HipressError("sparse gradients cannot be compressed: use sparse=False")
@@ -284,29 +266,26 @@ class Compression(TunedSynchronizer):
             self.begin_step()
             if backward_pass() >= 0:  # not so where join() takes part for a rank without inputs
                 queue_callback(self._finish)
-        future = self._start_bucket(bucket, flat)
-        if bucket.is_last():
-            self.step += 1
-        return future
-
-    def _gradients(self, bucket: dist.GradBucket, flat: torch.Tensor) -> tuple[Gradient, ...]:
-        found = []
-        for parameter, gradient in zip(bucket.parameters(), bucket.gradients()):
-            offset = gradient.storage_offset() - flat.storage_offset()
-            found.append(Gradient(self.names[id(parameter)], offset, gradient.numel()))
-        return tuple(found)
-
-    def _start_bucket(self, bucket: dist.GradBucket, flat: torch.Tensor) -> torch.futures.Future:
         if self.framework_method:
             # Counting must not slow down DDP's own methods, so a bucket keeps its gradients.
             key = bucket.index(), flat.data_ptr(), flat.numel()
             if key not in self._counted:
                 self._counted[key] = self._gradients(bucket, flat)
-            return self.start_by_framework(bucket, self._counted[key], flat.element_size())
-        what = f"bucket {bucket.index()}"
-        future = self.start_bucket(flat, self._gradients(bucket, flat), what)
-        self._waiting.append(future)
+            future = self.start_by_framework(bucket, self._counted[key], flat.element_size())
+        else:
+            gradients = self._gradients(bucket, flat)
+            future = self.start_bucket(flat, gradients, f"bucket {bucket.index()}")
+            self._waiting.append(future)
+        if bucket.is_last():
+            self.step += 1
         return future
+
+    def _gradients(self, bucket: dist.GradBucket, flat: torch.Tensor) -> tuple[Gradient, ...]:
+        start = flat.storage_offset()
+        return tuple(
+            Gradient(self.names[id(p)], gradient.storage_offset() - start, gradient.numel())
+            for p, gradient in zip(bucket.parameters(), bucket.gradients())
+        )
 
     def _finish(self) -> None:
         """Wait for all buckets, and raise the original error, which DDP would hide."""

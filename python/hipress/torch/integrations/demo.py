@@ -20,10 +20,9 @@ import torch
 import torch.distributed as dist
 
 from hipress.base.checked import is_count
-from hipress.torch.integrations.buckets import Bucket
 from hipress.torch.integrations.checks import pairs
-from hipress.torch.integrations.optimizer import DistributedOptimizer
-from hipress.torch.optim.by_parameter import ByParameter
+from hipress.torch.integrations.optimizer import Bucket, DistributedOptimizer
+from hipress.torch.optim import ByParameter
 
 _MIN_SIZE = 4096
 """Minimum elements of a compressed gradient: one block of the usual size."""
@@ -110,10 +109,7 @@ class DeMo(DistributedOptimizer):
 
 
 class _SignDescent(ByParameter):
-    """Optimizer that moves each weight by ``lr`` against the sign of its gradient.
-
-    The method is signSGD (Bernstein et al., ICML 2018, arXiv:1802.04434).
-    """
+    """signSGD (Bernstein et al., ICML 2018, arXiv:1802.04434): steps against gradients' signs."""
 
     def __init__(self, parameters: list[torch.nn.Parameter], lr: float, weight_decay: float):
         super().__init__(parameters, {"lr": lr, "weight_decay": weight_decay})
@@ -124,11 +120,7 @@ class _SignDescent(ByParameter):
 
 
 class _CosineBucket(Bucket):
-    """Bucket whose large gradients travel as cosine coefficients.
-
-    Args:
-        blocks: transforms of these gradients, by name
-    """
+    """Bucket whose large gradients, those that have blocks, travel as cosine coefficients."""
 
     def __init__(
         self, named: list[tuple[str, torch.nn.Parameter]], blocks: dict[str, Blocks]
@@ -150,10 +142,8 @@ class _CosineBucket(Bucket):
 class Blocks:
     """Cosine transform (DCT-II, orthonormal) of a tensor's blocks.
 
-    Args:
-        shape: shape of the tensor; dimensions from the second on count as one, and a vector is a
-            row
-        chunk: maximum rows and columns of a block
+    A block has at most ``chunk`` rows and columns. The tensor's dimensions from the second on count
+    as one, and a vector is a row.
     """
 
     def __init__(self, shape: Iterable[int], chunk: int) -> None:

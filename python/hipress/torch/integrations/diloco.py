@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Mapping, Sequence
 from functools import partial
 from types import TracebackType
-from typing import Any
+from typing import Any, Union
 
 import torch
 import torch.distributed as dist
@@ -28,6 +28,7 @@ from hipress.torch.integrations.broadcast import broadcast_parameters
 from hipress.torch.integrations.checks import group_of, only_makes_state, refuse_replicate
 from hipress.torch.integrations.optimizer import DistributedOptimizer
 from hipress.torch.integrations.outer import (
+    Model,
     Named,
     OuterOptimizers,
     TensorAverage,
@@ -40,6 +41,7 @@ from hipress.torch.integrations.outer import (
 )
 from hipress.torch.settings import MIN_SIZE, Settings
 
+Optimizers = Union[torch.optim.Optimizer, Sequence[torch.optim.Optimizer]]
 _owners: weakref.WeakValueDictionary[int, DiLoCo] = weakref.WeakValueDictionary()
 """DiLoCo that counts an inner optimizer's steps, by the optimizer's id."""
 
@@ -102,9 +104,9 @@ class DiLoCo(DiLoCoMethods):
 
     def __init__(
         self,
-        model_fragments: torch.nn.Module | Sequence[torch.nn.Module],
-        inner_optimizer: torch.optim.Optimizer | Sequence[torch.optim.Optimizer],
-        outer_optimizer: torch.optim.Optimizer | Sequence[torch.optim.Optimizer],
+        model_fragments: Model,
+        inner_optimizer: Optimizers,
+        outer_optimizer: Optimizers,
         sync_every: int,
         *,
         fragments: int | None = None,
@@ -198,11 +200,7 @@ class DiLoCo(DiLoCoMethods):
         return self._scheduler.schedule.sync_every
 
     @staticmethod
-    def sparseloco(
-        model_fragments: torch.nn.Module | Sequence[torch.nn.Module],
-        inner_optimizer: torch.optim.Optimizer | Sequence[torch.optim.Optimizer],
-        **more: Any,
-    ) -> DiLoCo:
+    def sparseloco(model_fragments: Model, inner_optimizer: Optimizers, **more: Any) -> DiLoCo:
         """Return a DiLoCo with the settings of SparseLoCo.
 
         Sarfi et al., "Communication efficient LLM pre-training with SparseLoCo", 2025
@@ -218,6 +216,8 @@ class DiLoCo(DiLoCoMethods):
         would add half of the bytes.
 
         Args:
+            model_fragments: see :class:`DiLoCo`
+            inner_optimizer: see :class:`DiLoCo`
             more: other arguments of :class:`DiLoCo`
         """
         compression = {"type": "sparseloco", "ratio": 64 / 4096, "decay": 0.95}
@@ -225,11 +225,7 @@ class DiLoCo(DiLoCoMethods):
         return _preset(model_fragments, inner_optimizer, own, lr=1.0)
 
     @staticmethod
-    def streaming(
-        model_fragments: torch.nn.Module | Sequence[torch.nn.Module],
-        inner_optimizer: torch.optim.Optimizer | Sequence[torch.optim.Optimizer],
-        **more: Any,
-    ) -> DiLoCo:
+    def streaming(model_fragments: Model, inner_optimizer: Optimizers, **more: Any) -> DiLoCo:
         """Return a DiLoCo with the settings of Streaming DiLoCo.
 
         Douillard et al., "Streaming DiLoCo with overlapping communication", 2025
@@ -243,6 +239,8 @@ class DiLoCo(DiLoCoMethods):
         (arXiv:2311.08105), of length 0.7 with Nesterov momentum of 0.9.
 
         Args:
+            model_fragments: see :class:`DiLoCo`
+            inner_optimizer: see :class:`DiLoCo`
             more: other arguments of :class:`DiLoCo`
         """
         own = {
@@ -299,7 +297,7 @@ class DiLoCo(DiLoCoMethods):
             self.finish()
 
     @property
-    def is_under_way(self) -> bool:
+    def is_pending(self) -> bool:
         """Whether fragments have results that were not applied yet; see :meth:`finish`."""
         return any(fragment.is_pending for fragment in self._outer.fragments)
 
@@ -379,11 +377,7 @@ class LocalSGD(DiLoCo):
     """
 
     def __init__(
-        self,
-        model: torch.nn.Module | Sequence[torch.nn.Module],
-        optimizer: torch.optim.Optimizer,
-        sync_every: int,
-        **more: Any,
+        self, model: Model, optimizer: torch.optim.Optimizer, sync_every: int, **more: Any
     ) -> None:
         parameters = [p for part in parts_of(model, 1) for _, p in part]
         # A step of length 1 against the mean of (old - new weights) ends at the new weights' mean.
@@ -391,16 +385,9 @@ class LocalSGD(DiLoCo):
 
 
 def _check_gradients(
-    model: torch.nn.Module | Sequence[torch.nn.Module],
-    optimizers: Sequence[torch.optim.Optimizer],
-    group: dist.ProcessGroup,
+    model: Model, optimizers: Sequence[torch.optim.Optimizer], group: dist.ProcessGroup
 ) -> None:
-    """Refuse gradients that several ranks of ``group`` average in each step.
-
-    Raises:
-        ValueError: If they do, because their weights would be the same without DiLoCo.
-        TypeError: If replicate() averages them, because its ranks are not known here.
-    """
+    """Refuse gradients that several ranks of ``group`` average: their weights would be the same."""
     ours = set(dist.get_process_group_ranks(group))
 
     def is_shared(other: dist.ProcessGroup) -> bool:
@@ -425,33 +412,20 @@ def _check_gradients(
 
 
 def _check_before(optimizers: Sequence[torch.optim.Optimizer]) -> None:
-    """Refuse to replace a DiLoCo that has not finished the synchronization of its fragments.
-
-    Raises:
-        ValueError: If there is such a DiLoCo.
-    """
+    """Refuse to replace a DiLoCo that has not finished the synchronization of its fragments."""
     for inner in optimizers:
         before = _owners.get(id(inner))
-        if before is not None and before.is_under_way and not before.compression.engine.error:
+        if before is not None and before.is_pending and not before.compression.engine.error:
             raise ValueError(
-                "another DiLoCo of the same inner optimizer has fragments under way: call its "
+                "another DiLoCo of the same inner optimizer has pending fragments: call its "
                 "finish() before another one takes the optimizer over"
             )
 
 
-def _preset(
-    model: torch.nn.Module | Sequence[torch.nn.Module],
-    inner: torch.optim.Optimizer | Sequence[torch.optim.Optimizer],
-    arguments: dict[str, Any],
-    **outer: Any,
-) -> DiLoCo:
-    """Return a DiLoCo with these arguments and, unless they contain one, SGD as outer optimizer.
+def _preset(model: Model, inner: Optimizers, arguments: dict[str, Any], **outer: Any) -> DiLoCo:
+    """Return a DiLoCo with these arguments.
 
-    Args:
-        model: See :class:`DiLoCo`.
-        inner: The inner optimizer.
-        arguments: Arguments of DiLoCo.
-        outer: Arguments of SGD.
+    If they have no outer optimizer, it is SGD with the arguments ``outer``.
     """
     if "outer_optimizer" not in arguments:
         parameters = [p for part in parts_of(model, 1) for _, p in part]

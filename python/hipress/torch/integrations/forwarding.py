@@ -6,36 +6,32 @@ from typing import Any
 
 import torch
 
+_FORWARDED = ("grad_scale", "found_inf")
+"""Attributes that a GradScaler sets and deletes.
 
-def _attribute(name: str) -> property:
-    """Return a property that reads, sets and deletes an attribute of the wrapped optimizer."""
-
-    def fget(self: Forwarding) -> Any:
-        return getattr(self._optimizer, name)
-
-    def fset(self: Forwarding, value: Any) -> None:
-        setattr(self._optimizer, name, value)
-
-    def fdel(self: Forwarding) -> None:
-        delattr(self._optimizer, name)
-
-    return property(fget, fset, fdel, f"The optimizer's ``{name}``.")
+It does so at an optimizer that unscales gradients, and skips steps, by itself.
+"""
 
 
 class Forwarding:
-    """Wrapper with every attribute of an optimizer that it lacks, and the optimizer's class.
-
-    To isinstance() it has the same class.
-    """
+    """Wrapper with an optimizer's class for isinstance(), and every attribute that it lacks."""
 
     _optimizer: torch.optim.Optimizer
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._optimizer, name)
 
-    # A GradScaler leaves these at an optimizer that unscales gradients, and skips steps, by itself.
-    grad_scale = _attribute("grad_scale")
-    found_inf = _attribute("found_inf")
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in _FORWARDED:
+            setattr(self._optimizer, name, value)
+        else:
+            object.__setattr__(self, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        if name in _FORWARDED:
+            delattr(self._optimizer, name)
+        else:
+            object.__delattr__(self, name)
 
     @property
     def __class__(self) -> type:

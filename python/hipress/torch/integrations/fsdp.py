@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 import os
 import weakref
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch.distributed.fsdp import FSDPModule
-from torch.distributed.tensor import DTensor
+from torch.distributed.tensor import DTensor, Shard
 
 from hipress.autotune.methods import POWERSGD
 from hipress.config import AUTO, CompressionConfig
@@ -21,13 +20,12 @@ from hipress.torch.autotune.choice import choose_method
 from hipress.torch.autotune.hooks import MEANS, SCATTERS, FlatBucket
 from hipress.torch.autotune.optimizers import TunedOptimizers, tuned_optimizers
 from hipress.torch.autotune.synchronizer import TunedSynchronizer
-from hipress.torch.dtypes import FLAGS
+from hipress.torch.dtypes import FLAGS, of_gradient
 from hipress.torch.executors.collectives import ReduceScatter
 from hipress.torch.executors.engine import HipressError
 from hipress.torch.executors.staging import current, device_of
 from hipress.torch.gradient import Gradient, chunk_of, scattered
 from hipress.torch.integrations.checks import group_of, refuse_replicate
-from hipress.torch.integrations.fsdp_checks import check_groups, check_sharding, parameters_of
 from hipress.torch.private import queue_callback
 from hipress.torch.private_fsdp import ReduceScatter as FsdpReduceScatter
 from hipress.torch.private_fsdp import (
@@ -50,24 +48,46 @@ class Unit:
     FSDP2 passes them in one flat tensor. It has a row for each rank, with a chunk of each gradient,
     the same rows of its dimension 0. FSDP2 pads the last chunks with zeros. They belong to no
     gradient here, so no codec encodes them.
-
-    Args:
-        shards: number of ranks among which the parameters are divided
     """
 
-    def __init__(self, module: str, managed: Sequence, names: Mapping[int, str], shards: int):
+    def __init__(
+        self,
+        module: str,
+        managed: Sequence[Any],
+        names: Mapping[int, str],
+        shards: int,
+        compression: ShardedCompression,
+    ) -> None:
         self.what = f"module {module!r}" if module else "the root module"
-        self._managed = [(names[id(each.sharded_param)], each) for each in managed]
-        self.shards = shards
+        self._managed = [(names[id(each.sharded_param)], each.sharded_param) for each in managed]
+        self.shards, self.compression = shards, compression
 
-    def gradients(self) -> tuple[Gradient, ...]:
-        """Return the gradients in the input of a reduce-scatter."""
-        trained = [
-            (name, each.sharded_param.shape)
-            for name, each in self._managed
-            if each.sharded_param.requires_grad
-        ]
-        return tuple(scattered(dict(trained), self.shards))
+    def gradients(self, size: int, rows: int) -> tuple[Gradient, ...]:
+        """Return the gradients in a flat tensor of exactly ``size`` elements in ``rows`` rows."""
+        shapes = {name: p.shape for name, p in self._managed if p.requires_grad}
+        found = tuple(scattered(shapes, self.shards))
+        compression = self.compression
+        for name, _, count, *_ in found:
+            if name in compression.sizes or compression.framework_method:
+                continue
+            if compression.compresses(name, count):
+                raise self.error(
+                    f"{name!r} was frozen when compress_fsdp() was called, and cannot be "
+                    "compressed with the parameters that were trained then: leave it frozen, or "
+                    "unfreeze it before compress_fsdp(), which says why"
+                )
+        wanted = rows * sum(gradient.chunk for gradient in found)
+        if size != wanted:
+            names = ", ".join(gradient.name for gradient in found[:3])
+            raise self.error(
+                f"FSDP reduces {size} elements, not the {wanted} of {names}...: some of these have "
+                "no gradient"
+            )
+        return found
+
+    def error(self, problem: str) -> HipressError:
+        """Return an error that ends the step on all ranks."""
+        return self.compression.engine.fail(HipressError(f"{self.what}: {problem}"), self.what)
 
 
 class ShardedCompression(TunedSynchronizer):
@@ -98,54 +118,6 @@ class ShardedCompression(TunedSynchronizer):
             self._begun = True
             self.begin_step()
 
-    def reduce(self, unit: Unit, flat: torch.Tensor, gradients: Sequence[Gradient]) -> None:
-        """Synchronize a module's gradients, and wait: FSDP needs the results at once."""
-        self.wait(self.start_bucket(flat, gradients, unit.what))
-
-    def reduce_own(self, unit: Unit, row: torch.Tensor, flat: torch.Tensor) -> None:
-        """Sum a module's gradients by PyTorch's own reduce-scatter, and wait."""
-        ended = self.timer()
-        work = dist.reduce_scatter_tensor(row, flat, group=self.collective.group, async_op=True)
-        self.engine.wait(work, unit.what, flat.device)
-        ended()
-
-    def gradients(self, unit: Unit, size: int, rows: int) -> tuple[Gradient, ...]:
-        """Return a module's gradients in a flat tensor of ``size`` elements in ``rows`` rows.
-
-        Raises:
-            HipressError: if the tensor does not have exactly these
-        """
-        found = unit.gradients()
-        for name, _, count, *_ in found:
-            if (
-                name not in self.sizes
-                and not self.framework_method
-                and self.compresses(name, count)
-            ):
-                self.refuse(
-                    unit,
-                    f"{name!r} was frozen when compress_fsdp() was called, and cannot be "
-                    "compressed beside what was trained then: leave it frozen, or unfreeze it "
-                    "before compress_fsdp(), which says why",
-                )
-        wanted = rows * sum(gradient.chunk for gradient in found)
-        if size != wanted:
-            names = ", ".join(gradient.name for gradient in found[:3])
-            self.refuse(
-                unit,
-                f"FSDP reduces {size} elements, not the {wanted} of {names}...: some of these have "
-                "no gradient",
-            )
-        return found
-
-    def refuse(self, unit: Unit, problem: str) -> None:
-        """End the step on all ranks.
-
-        Raises:
-            HipressError: always
-        """
-        raise self.engine.fail(HipressError(f"{unit.what}: {problem}"), unit.what)
-
     def _end(self) -> None:
         # FSDP reduces the remaining gradients in its own callback, which may come after this one.
         queue_callback(self._count)
@@ -163,80 +135,64 @@ class ShardedCompression(TunedSynchronizer):
 
 
 class _ReduceScatter(FsdpReduceScatter):
-    """Reduce-scatter of one FSDP2 module's gradients."""
+    """Reduce-scatter of one FSDP2 module's gradients, which waits: FSDP needs results at once."""
 
-    def __init__(self, unit: Unit, compression: ShardedCompression) -> None:
-        self._unit, self._compression = unit, compression
+    def __init__(self, unit: Unit) -> None:
+        self._unit = unit
 
     def allocate(self, size, *, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
         return torch.empty(*size, dtype=dtype, device=device)
 
     def __call__(self, output_tensor, input_tensor, group, op, async_op=False):
-        rows, compression = self._unit.shards, self._compression
-        factor = self._factor(op, rows)
-        gradients = compression.gradients(self._unit, input_tensor.numel(), rows)
+        unit, compression = self._unit, self._unit.compression
+        rows, factor = unit.shards, self._factor(op)
+        gradients = unit.gradients(input_tensor.numel(), rows)
         compression.begin()
         if compression.framework_method:
             compression.count_by_framework(gradients, input_tensor.element_size())
-            compression.reduce_own(self._unit, output_tensor, input_tensor)
+            ended = compression.timer()
+            work = dist.reduce_scatter_tensor(
+                output_tensor, input_tensor, group=compression.collective.group, async_op=True
+            )
+            compression.engine.wait(work, unit.what, input_tensor.device)
+            ended()
             if factor != rows:
                 output_tensor.div_(rows / factor)
             return
-        compression.reduce(self._unit, input_tensor, gradients)
+        compression.wait(compression.start_bucket(input_tensor, gradients, unit.what))
         output_tensor.copy_(input_tensor.view(rows, -1)[compression.engine.rank])
         if factor != 1:
             output_tensor.mul_(factor)
 
-    def _factor(self, op: Any, rows: int) -> float:
-        """Return the factor from the ranks' mean to the result that FSDP requests.
-
-        Raises:
-            HipressError: if FSDP requests a result that is not a multiple of the mean.
-        """
+    def _factor(self, op: Any) -> float:
+        """Return the factor from the ranks' mean to the result that FSDP requests."""
         kind = getattr(op, "op", op)
         if kind == dist.ReduceOp.PREMUL_SUM:  # after set_gradient_divide_factor()
-            return rows * premultiplied_by(op)
+            return self._unit.shards * premultiplied_by(op)
         if kind not in (dist.ReduceOp.SUM, dist.ReduceOp.AVG):
-            self._compression.refuse(
-                self._unit, f"gradients can be summed or averaged, not reduced by {kind}"
-            )
-        return 1.0 if kind == dist.ReduceOp.AVG else float(rows)
+            raise self._unit.error(f"gradients can be summed or averaged, not reduced by {kind}")
+        return 1.0 if kind == dist.ReduceOp.AVG else float(self._unit.shards)
 
 
 class _AllReduce:
-    """All-reduce of one HSDP module's shards, which are in one row.
+    """All-reduce of one HSDP module's shards number ``shard``, which are in one row."""
 
-    Args:
-        unit: Parameters of the module.
-        shard: Index of this rank's shard.
-        compression: Compression of the model.
-        has_divide_factor: Returns whether the module has a gradient divide factor now.
-    """
-
-    def __init__(
-        self,
-        unit: Unit,
-        shard: int,
-        compression: ShardedCompression,
-        has_divide_factor: Callable[[], bool],
-    ) -> None:
-        self._unit, self._shard, self._compression = unit, shard, compression
-        self._has_divide_factor = has_divide_factor
+    def __init__(self, unit: Unit, shard: int, module: FSDPModule) -> None:
+        self._unit, self._shard, self._module = unit, shard, module
 
     def __call__(self, row: torch.Tensor) -> None:
-        gradients = self._compression.gradients(self._unit, row.numel(), 1)
+        unit, compression = self._unit, self._unit.compression
+        gradients = unit.gradients(row.numel(), 1)
         counts = [min(g.chunk, g.count - self._shard * g.chunk) for g in gradients]
         shards = [Gradient(g.name, g.offset, n) for g, n in zip(gradients, counts) if n > 0]
-        self._compression.begin()
-        if shards and self._compression.framework_method:
-            future = self._compression.start_by_framework(
-                FlatBucket(row), shards, row.element_size()
-            )
-            self._compression.wait(future)
+        compression.begin()
+        if shards and compression.framework_method:
+            bucket = FlatBucket(row)
+            compression.wait(compression.start_by_framework(bucket, shards, row.element_size()))
         elif shards:
-            self._compression.reduce(self._unit, row, shards)
-        if self._has_divide_factor():
-            row.mul_(self._compression.engine.world_size)
+            compression.wait(compression.start_bucket(row, shards, unit.what))
+        if has_divide_factor(self._module):
+            row.mul_(compression.engine.world_size)
 
 
 def compress_fsdp(
@@ -265,6 +221,7 @@ def compress_fsdp(
     its gradient. A frozen parameter may be unfrozen later, on all ranks at one step.
 
     Args:
+        model: the model after ``fully_shard()``
         type: "auto", a codec's name or a configuration, see :func:`hipress.torch.compress`
         min_size: parameters of fewer elements (with ``replicate_group``: with smaller shards) are
             not compressed; a module's neighboring ones travel together
@@ -303,15 +260,14 @@ def compress_fsdp(
     for module in modules.values():
         module.reshard()  # a forward pass may have left whole parameters
     names = {id(p): name for name, p in model.named_parameters()}
-    trained, parameters = parameters_of(model, modules)
+    trained, parameters = _parameters(model, modules)
     if not trained:
         raise ValueError("compress_fsdp() takes a model with parameters to train")
     mesh = trained[0][1].device_mesh
     group = group_of(replicate_group or mesh.get_group(0), "compress_fsdp()")
 
     def make_settings() -> Settings:
-        check_groups(modules)
-        check_sharding(trained, mesh, replicate_group)
+        _check_sharding(modules, trained, mesh, replicate_group)
         settings = Settings.of(
             type,
             params=params,
@@ -348,7 +304,6 @@ def compress_fsdp(
         timeout,
         sizes,
         dtypes,
-        allow_auto=True,
         shards=str(num_shards),
         optimizer=optimizer,
         **same,
@@ -375,16 +330,93 @@ def compress_fsdp(
     if frontend is not None:
         compression.tune(frontend, optimizers[0], results=not scatters)
     for name, module in modules.items():
-        unit = Unit(name, managed(module), names, num_shards)
+        unit = Unit(name, managed(module), names, num_shards, compression)
         if replicate_group is None:
-            module.set_custom_reduce_scatter(_ReduceScatter(unit, compression))
+            module.set_custom_reduce_scatter(_ReduceScatter(unit))
         else:
-            has_factor = partial(has_divide_factor, module)
-            module.set_all_reduce_hook(_AllReduce(unit, shard, compression, has_factor))
+            module.set_all_reduce_hook(_AllReduce(unit, shard, module))
     before_backward(model, compression.enter)
     if hasattr(model, "set_reduce_scatter_unused_params"):  # since PyTorch 2.13
         model.set_reduce_scatter_unused_params(True)
     return compression
+
+
+def _parameters(
+    model: FSDPModule, modules: Mapping[str, FSDPModule]
+) -> tuple[list[tuple[str, DTensor]], list[tuple[str, DTensor]]]:
+    """Return the trained parameters, and those with the parameters that may be trained later.
+
+    The latter are frozen now. A frozen parameter that would be refused if it were trained is left
+    out. Both results are in the model's order.
+    """
+    named = [(name, p) for name, p in model.named_parameters() if isinstance(p, DTensor)]
+    trained = [(name, p) for name, p in named if p.requires_grad]
+    if not trained:
+        return [], []
+    first = trained[0][1]
+    reduced = {id(each.sharded_param) for module in modules.values() for each in managed(module)}
+
+    def may_be_trained(p: DTensor) -> bool:
+        alike = p.device_mesh == first.device_mesh and p.placements == (Shard(0),)
+        return bool(alike and p.numel() and p.device == first.device and of_gradient(p) in FLAGS)
+
+    return trained, [
+        (name, p)
+        for name, p in named
+        if p.requires_grad or (id(p) in reduced and may_be_trained(p))
+    ]
+
+
+def _check_sharding(
+    modules: Mapping[str, FSDPModule],
+    parameters: Sequence[tuple[str, DTensor]],
+    mesh: Any,
+    replicate_group: dist.ProcessGroup | None,
+) -> None:
+    """Check that the trained parameters are sharded so that gradients can be compressed."""
+    for name, module in modules.items():
+        if num_groups(module) > 1:
+            raise ValueError(
+                f"module {name!r} has {num_groups(module)} groups of parameters, which are sharded "
+                "over different meshes; compress_fsdp() takes modules with one: call fully_shard() "
+                "on its parts first"
+            )
+    for name, p in parameters:
+        if not p.numel():
+            raise ValueError(
+                f"parameter {name!r} has no elements, and FSDP2 cannot reduce a gradient without: "
+                "freeze it, or give it to fully_shard() among ignored_params"
+            )
+        if p.device_mesh.ndim != 1:
+            raise ValueError(
+                f"parameter {name!r} is on a mesh of {p.device_mesh.ndim} dimensions; "
+                'compress_fsdp() takes one: give fully_shard() mesh["shard"] and, to average '
+                'compressed between hosts, compress_fsdp() mesh["replicate"].get_group() as '
+                "replicate_group"
+            )
+        if p.placements[0].is_replicate():
+            raise ValueError(
+                f"parameter {name!r} is replicated over its mesh, not sharded: wrap the model in "
+                "DistributedDataParallel instead, for hipress.torch.compress"
+            )
+        if p.device_mesh != mesh:
+            raise ValueError(
+                f"parameters {parameters[0][0]!r} and {name!r} are sharded over different ranks; "
+                "compress_fsdp() takes a model that is sharded over the same ranks throughout"
+            )
+        if p.placements != (Shard(0),):
+            raise ValueError(
+                f"parameter {name!r} is sharded as {p.placements[0]}; compress_fsdp() takes "
+                "parameters that are sharded by dimension 0"
+            )
+    if replicate_group is not None:
+        sharing = set(dist.get_process_group_ranks(mesh.get_group(0)))
+        common = sorted(sharing & set(dist.get_process_group_ranks(replicate_group)))
+        if common != [dist.get_rank()]:
+            raise ValueError(
+                "replicate_group must have one rank of each host, those that have the same shard; "
+                f"ranks {common} are in it that have different shards of one model"
+            )
 
 
 def _check_module(

@@ -44,6 +44,7 @@ def compress_trainer(trainer: Trainer, type: str = AUTO, **settings: object) -> 
     ``resume_from_checkpoint`` both remain.
 
     Args:
+        trainer: the Trainer, whose ranks train by DistributedDataParallel
         type: "auto", which chooses, or a name, see :func:`hipress.torch.compress`
         settings: other arguments of :func:`hipress.torch.compress`. Errors are raised when training
             begins.
@@ -83,6 +84,7 @@ class CompressionCallback(TrainerCallback):
     def on_train_begin(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **others
     ) -> None:
+        """Compress the model, and load the residuals of the checkpoint from which it resumes."""
         loaded, self._checkpoint = self._checkpoint, None
         if args.world_size == 1:
             return
@@ -106,10 +108,10 @@ class CompressionCallback(TrainerCallback):
             self._resume(model, os.path.join(folder, FOLDER), args.process_index == 0)
 
     def _resume(self, model: DistributedDataParallel, folder: str, speaks: bool) -> None:
-        """Load the residuals if every rank can. A rank that did so alone would count other steps.
+        """Load the residuals if every rank can.
 
-        Args:
-            speaks: whether this rank logs a warning if they are lost
+        A rank that did so alone would count other steps. If they are lost, the rank that ``speaks``
+        logs a warning.
         """
         device = next(model.parameters()).device
         everywhere = torch.tensor(int(is_complete(folder)), device=device)
@@ -126,6 +128,7 @@ class CompressionCallback(TrainerCallback):
     def on_save(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **others
     ) -> None:
+        """Save the residuals of all ranks in the Trainer's checkpoint."""
         if self.compression is None:
             return
         folder = os.path.join(self._saved_to(state), FOLDER)
@@ -157,11 +160,7 @@ class CompressionCallback(TrainerCallback):
 
 
 def _replace_folder(new: str, folder: str) -> None:
-    """Rename the folder of a complete checkpoint. If this fails, the previous checkpoint stays.
-
-    Raises:
-        OSError: if the folder cannot be renamed.
-    """
+    """Rename the folder of a complete checkpoint. If this fails, the previous checkpoint stays."""
     old = f"{folder}.old"
     shutil.rmtree(old, ignore_errors=True)
     if os.path.isdir(folder):

@@ -1,4 +1,4 @@
-"""An optimizer wrapper in Horovod's shape, for scripts written that way."""
+"""Optimizer wrapper with Horovod's interface, and the buckets in which gradients travel."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from hipress.torch.autotune.choice import choose_method
 from hipress.torch.autotune.hooks import MEANS, SUMS, FlatBucket
 from hipress.torch.autotune.optimizers import tuned_optimizers
 from hipress.torch.autotune.synchronizer import TunedSynchronizer
-from hipress.torch.dtypes import of_gradient
+from hipress.torch.dtypes import is_dtensor, of_gradient
 from hipress.torch.executors.engine import Engine, HipressError
 from hipress.torch.executors.staging import current, device_of
-from hipress.torch.integrations.buckets import Bucket, buckets_of
+from hipress.torch.gradient import packed
 from hipress.torch.integrations.checks import (
-    check,
     group_of,
     only_makes_state,
     pairs,
     parameters_of,
+    refuse_replicated,
 )
 from hipress.torch.integrations.forwarding import Forwarding
-from hipress.torch.optim.adam import FrozenAdamW
-from hipress.torch.private import last_gradient_hook, queue_callback
+from hipress.torch.optim import FrozenAdamW
+from hipress.torch.private import is_stepped_in_backward, last_gradient_hook, queue_callback
 from hipress.torch.settings import MIN_SIZE, Settings
 from hipress.torch.start import start
 
@@ -43,6 +43,82 @@ _owners: weakref.WeakValueDictionary[int, DistributedOptimizer] = weakref.WeakVa
 
 An id stays valid, because the DistributedOptimizer holds the parameter.
 """
+
+
+class Bucket:
+    """Gradients of one dtype that travel together."""
+
+    def __init__(self, named: list[tuple[str, torch.nn.Parameter]]) -> None:
+        self.named = named
+        self.gradients = packed((name, parameter.numel()) for name, parameter in named)
+        self.dtype = of_gradient(named[0][1])
+        """Type of the flat tensor."""
+        self._flat: torch.Tensor | None = None
+        self._packed: list[tuple[torch.Tensor, int] | None] = []
+        """Gradients with their versions when they were packed; None for frozen parameters."""
+
+    def pack(self) -> torch.Tensor:
+        """Pack the gradients into one flat tensor. A single contiguous gradient is used unchanged.
+
+        Frozen parameters get zeros.
+        """
+        self._packed, flat = [], []
+        for name, parameter in self.named:
+            if parameter.requires_grad:
+                if parameter.grad is None:  # unused on this rank; other ranks may have used it
+                    parameter.grad = _zeros(parameter)
+                gradient = parameter.grad
+                if gradient.layout != torch.strided:
+                    raise HipressError(f"{name!r} has a sparse gradient: use sparse=False")
+                self._packed.append((gradient, gradient._version))
+            else:
+                gradient = _zeros(parameter)
+                self._packed.append(None)
+            # What is written to .data does not count as a new version.
+            flat.append(self._flattened(name, gradient.data))
+            if flat[-1].dtype != self.dtype:
+                raise HipressError(
+                    f"the gradient of {name!r} is {gradient.dtype}, and not {self.dtype} as when "
+                    "the DistributedOptimizer was made"
+                )
+        if len(flat) == 1:
+            self._flat = flat[0]
+        elif self._flat is None:
+            self._flat = torch.cat(flat)
+        else:
+            torch.cat(flat, out=self._flat)
+        return self._flat
+
+    def check_unchanged(self) -> None:
+        """Check that gradients have not changed since they were packed."""
+        for (name, parameter), was in zip(self.named, self._packed):
+            now = parameter.grad
+            if was is not None and (now is not was[0] or now._version != was[1]):
+                raise RuntimeError(
+                    f"the gradient of {name!r} was changed between backward() and step(), while it "
+                    "was being averaged: call synchronize() before you clip or unscale gradients, "
+                    "and before GradScaler.step()"
+                )
+
+    def unpack(self) -> None:
+        """Copy the flat tensor's values to the gradients, except those of frozen parameters.
+
+        An optimizer would move frozen parameters if they had gradients.
+        """
+        packed, self._packed = list(zip(self.named, self._packed)), []
+        sizes = [gradient.count for gradient in self.gradients]
+        for values, ((name, parameter), was) in zip(self._flat.split(sizes), packed):
+            gradient = parameter.grad
+            if was is not None and values.data_ptr() != gradient.data_ptr():
+                gradient.copy_(self._restored(name, values.view_as(gradient)))
+
+    def _flattened(self, name: str, gradient: torch.Tensor) -> torch.Tensor:
+        """Return the part of a gradient that travels, as a flat tensor."""
+        return gradient.reshape(-1)
+
+    def _restored(self, name: str, values: torch.Tensor) -> torch.Tensor:
+        """Return a gradient in its shape from its received values."""
+        return values
 
 
 class DistributedOptimizer(Forwarding):
@@ -80,6 +156,8 @@ class DistributedOptimizer(Forwarding):
 
     _measures_topology = True
     """Whether topology "auto" is allowed."""
+    _prepares_when_made = True
+    """Whether the constructor calls :meth:`prepare`."""
 
     def __init__(
         self,
@@ -104,8 +182,7 @@ class DistributedOptimizer(Forwarding):
 
         def make_settings() -> Settings:
             self._check_options()
-            check(optimizer, named, backward_passes_per_step, op)
-            _check_before(named)
+            _check(optimizer, named, backward_passes_per_step, op)
             settings = Settings.of(
                 compression,
                 topology=topology,
@@ -124,7 +201,6 @@ class DistributedOptimizer(Forwarding):
             group,
             named,
             timeout,
-            allow_auto=True,
             op=str(op),
             optimizer=optimizer,
             allow_auto_topology=self._measures_topology,
@@ -134,8 +210,7 @@ class DistributedOptimizer(Forwarding):
         every = parameters_of(optimizer.param_groups)
         self._unknown = [p for p in every if id(p) not in self._known]
         self.compression = self._new_compression(settings, engine, group, named, op == "average")
-        # The last layer's gradients come first. All ranks send in this order, not in their own.
-        self._buckets = buckets_of(list(reversed(named)), self._new_bucket, BUCKET_BYTES)
+        self._buckets = self._make_buckets(named)
         self._chooses = settings.type == AUTO
         if self._prepares_when_made:
             self.prepare()
@@ -148,6 +223,7 @@ class DistributedOptimizer(Forwarding):
         self._next = 0
         self._waiting: list[tuple[Bucket, torch.futures.Future]] = []
         self._began = self._has_had_gradients = self._steps_now = False
+        self._synchronized = self._is_detached = False
         self._used: set[str] = set()
         """Names of the methods that were called, synchronize() or detach(), for the finalizer."""
         self._pending: str | None = None
@@ -160,8 +236,6 @@ class DistributedOptimizer(Forwarding):
         _owners.update((id(p), self) for _, p in named)
         weakref.finalize(self, _drop, self._hooks, self._used).atexit = False
 
-    _prepares_when_made = True
-
     def prepare(self) -> None:
         """Prepare all buckets while all ranks are here.
 
@@ -169,8 +243,12 @@ class DistributedOptimizer(Forwarding):
         step() only.
         """
         if not self._chooses:
+            devices = [bucket.named[0][1].device for bucket in self._buckets]
             self.compression.prepare(
-                [(b.like(), b.gradients, f"bucket {i}") for i, b in enumerate(self._buckets)]
+                [
+                    (torch.empty(0, dtype=b.dtype, device=device), b.gradients, f"bucket {i}")
+                    for i, (b, device) in enumerate(zip(self._buckets, devices))
+                ]
             )
 
     def _new_compression(
@@ -200,11 +278,20 @@ class DistributedOptimizer(Forwarding):
         return compression
 
     def _check_options(self) -> None:
-        """Check the arguments of a subclass. An error is raised on all ranks.
+        """Check the arguments of a subclass. An error is raised on all ranks."""
 
-        Raises:
-            ValueError: if something is wrong
-        """
+    def _make_buckets(self, named: list[tuple[str, torch.nn.Parameter]]) -> list[Bucket]:
+        """Group gradients of one dtype. The last layer's come first, in the order of all ranks."""
+        found, size = [], 0
+        for name, parameter in reversed(named):
+            dtype = of_gradient(parameter)
+            more = parameter.numel() * dtype.itemsize
+            if not found or size + more > BUCKET_BYTES or dtype != of_gradient(found[-1][0][1]):
+                found.append([])
+                size = 0
+            found[-1].append((name, parameter))
+            size += more
+        return [self._new_bucket(each) for each in found]
 
     def _new_bucket(self, named: list[tuple[str, torch.nn.Parameter]]) -> Bucket:
         return Bucket(named)
@@ -221,13 +308,12 @@ class DistributedOptimizer(Forwarding):
         ``step()`` of the present one is refused. A new DistributedOptimizer calls this on those
         that have any of its parameters.
         """
-        _remove(self._hooks)
+        for hook in self._hooks:
+            hook.remove()
         self._is_detached = True
         self._used.add("detach")
         for key in [key for key in self._known if _owners.get(key) is self]:
             del _owners[key]
-
-    _is_detached = False
 
     def _register(self, name: str, parameter: torch.nn.Parameter) -> RemovableHandle:
         found = weakref.ref(self)  # parameters outlive it, and the user may have dropped it
@@ -246,27 +332,20 @@ class DistributedOptimizer(Forwarding):
 
         def hook(*_: Any) -> None:
             owner = found()
-            if owner is None or owner._steps_now or not owner._has_local_gradients:
+            if owner is None or owner._steps_now:
                 return
-            raise RuntimeError(
-                "step() was called on an optimizer that a DistributedOptimizer wraps, and would "
-                "use gradients that are not averaged: call step() of the DistributedOptimizer, or "
-                "its synchronize() before"
-            )
+            passes = owner._passes
+            if owner._waiting or any(left < passes for left in owner._left.values()):
+                raise RuntimeError(
+                    "step() was called on an optimizer that a DistributedOptimizer wraps, and "
+                    "would use gradients that are not averaged: call step() of the "
+                    "DistributedOptimizer, or its synchronize() before"
+                )
 
         return optimizer.register_step_pre_hook(hook)
 
-    @property
-    def _has_local_gradients(self) -> bool:
-        """Whether there are gradients that are not averaged yet."""
-        return bool(self._waiting) or any(left < self._passes for left in self._left.values())
-
     def _accumulated(self, name: str, parameter: torch.Tensor, hook: int) -> None:
-        """Record that a backward pass has added to a gradient.
-
-        Args:
-            hook: the id of the hook's handle
-        """
+        """Record that a backward pass has added to a gradient, in the hook with this handle id."""
         self._settle()
         if parameter.grad is None:
             raise RuntimeError(
@@ -291,9 +370,9 @@ class DistributedOptimizer(Forwarding):
         self._has_had_gradients = True
         if self._bucket_of[name] < self._next:
             raise RuntimeError(
-                f"{name!r} gets a gradient once more before step(), when its average is on its way:"
-                f" backward_passes_per_step is {self._passes}, and one backward pass may be several"
-                " to a parameter that reentrant checkpoints share. If the gradients so far are not "
+                f"{name!r} gets a gradient once more before step(), while it is being averaged: "
+                f"backward_passes_per_step is {self._passes}, and one backward pass may be several "
+                "to a parameter that reentrant checkpoints share. If the gradients so far are not "
                 "for a step, as those of a generator's loss are not for its discriminator, call "
                 "synchronize() and zero_grad()"
             )
@@ -335,8 +414,8 @@ class DistributedOptimizer(Forwarding):
         self._used.add("synchronize")
         if self._is_detached:
             raise RuntimeError(
-                "this DistributedOptimizer averages nothing any more: a new one has parameters of "
-                "its, or detach() was called; use the new one, or the optimizer inside of this"
+                "this DistributedOptimizer averages no gradients after detach(), which a new one "
+                "with some of its parameters also calls: use the new one, or the wrapped optimizer"
             )
         if not self._synchronized:
             self._average()
@@ -365,8 +444,6 @@ class DistributedOptimizer(Forwarding):
         self._synchronized, self._next, self._began = True, 0, False
         self._left = dict.fromkeys(self._left, self._passes)
 
-    _synchronized = False
-
     def step(self, closure: Any = None) -> Any:
         """Wait for the averages, unless ``synchronize()`` did, and make the optimizer's step.
 
@@ -374,7 +451,10 @@ class DistributedOptimizer(Forwarding):
             closure: computes the gradients again, and returns the loss
         """
         if closure is None:
-            if not self._only_makes_state():
+            # Before training, ranks need not make a step together that only creates states, and
+            # it must not consume residuals.
+            is_first = not (self._has_had_gradients or self._synchronized or self._optimizer.state)
+            if not (is_first and only_makes_state(self._optimizer)):
                 self.synchronize()
             self._synchronized = False
             return self._optimizer.step()
@@ -390,16 +470,6 @@ class DistributedOptimizer(Forwarding):
             return self._optimizer.step(averaged)
         finally:
             self._steps_now = False
-
-    def _only_makes_state(self) -> bool:
-        """Return whether ``step()`` only creates the optimizer's state before training.
-
-        Ranks need not make such a step together, and it must not consume residuals.
-        """
-        inner = self._optimizer
-        if self._has_had_gradients or self._synchronized or inner.state:
-            return False
-        return only_makes_state(inner)
 
     def add_param_group(self, group: dict[str, Any]) -> None:
         """Add a group of parameters to the optimizer.
@@ -428,31 +498,73 @@ class DistributedOptimizer(Forwarding):
         """Reset the gradients. Refused while they are being averaged."""
         if self._waiting:
             raise RuntimeError(
-                "zero_grad() between backward() and step() would lose gradients that are on their "
-                "way: call step() or synchronize() first"
+                "zero_grad() between backward() and step() would lose gradients that are being "
+                "averaged: call step() or synchronize() first"
             )
         self._synchronized = False
         self._optimizer.zero_grad(set_to_none)
 
 
-def _check_before(named: list[tuple[str, torch.nn.Parameter]]) -> None:
-    """Refuse parameters whose gradients another DistributedOptimizer is averaging.
-
-    Raises:
-        ValueError: if there are any
-    """
+def _check(
+    optimizer: torch.optim.Optimizer,
+    named: list[tuple[str, torch.nn.Parameter]],
+    passes: int,
+    op: str,
+) -> None:
+    """Check the arguments of a DistributedOptimizer: ``named`` require a gradient."""
+    if op not in ("average", "sum"):
+        raise ValueError(f"op must be 'average' or 'sum', not {op!r}")
+    if not isinstance(passes, int) or passes < 1:
+        raise ValueError(f"backward_passes_per_step must be 1 or more, not {passes!r}")
+    refuse_replicated(named)
+    sharded = [name for name, p in named if is_dtensor(p)]
+    if sharded:
+        raise ValueError(
+            f"parameter {sharded[0]!r} is sharded, and FSDP2 reduces its gradient: use "
+            "hipress.torch.compress_fsdp"
+        )
+    early = [name for name, p in named if is_stepped_in_backward(p)]
+    if early:
+        raise ValueError(
+            f"parameter {early[0]!r} has an optimizer in the backward pass, which would use its "
+            "gradient before it is averaged: use step() of this one instead"
+        )
+    if isinstance(optimizer, torch.optim.LBFGS):
+        raise ValueError(
+            "LBFGS decides by the loss, which each rank has of its own data, how often it computes "
+            "gradients: use another optimizer"
+        )
+    names, owners = set(), {}
+    for name, p in named:
+        if name in names:
+            raise ValueError(
+                f"named_parameters has two parameters {name!r}: give them names of their own, such "
+                "as 'encoder.weight'"
+            )
+        if id(p) in owners:
+            raise ValueError(f"{name!r} and {owners[id(p)]!r} are one parameter: give it once")
+        names.add(name)
+        owners[id(p)] = name
+    lacking = [p for p in parameters_of(optimizer.param_groups) if p.requires_grad]
+    lacking = [p for p in lacking if id(p) not in owners]
+    if lacking:
+        raise ValueError(
+            f"named_parameters lacks {len(lacking)} of the optimizer's parameters, the first of "
+            f"shape {tuple(lacking[0].shape)}"
+        )
     for name, parameter in named:
         before = _owners.get(id(parameter))
         if before is not None and before._waiting and not before.compression.engine.error:
             raise ValueError(
-                f"another DistributedOptimizer has the gradient of {name!r} on its way: call its "
+                f"another DistributedOptimizer is averaging the gradient of {name!r}: call its "
                 "step() or synchronize() before you make a new one"
             )
 
 
 def _drop(hooks: Iterable[RemovableHandle], used: set[str]) -> None:
     """Remove the hooks of a DistributedOptimizer to which the program has no reference left."""
-    _remove(hooks)
+    for hook in hooks:
+        hook.remove()
     if not used:
         _log.warning(
             "a DistributedOptimizer was dropped before its first step, so gradients are not "
@@ -460,6 +572,5 @@ def _drop(hooks: Iterable[RemovableHandle], used: set[str]) -> None:
         )
 
 
-def _remove(hooks: Iterable[RemovableHandle]) -> None:
-    for hook in hooks:
-        hook.remove()
+def _zeros(parameter: torch.Tensor) -> torch.Tensor:
+    return torch.zeros_like(parameter, dtype=of_gradient(parameter))

@@ -5,36 +5,31 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Union
 
 import torch
 import torch.distributed as dist
 
 from hipress.autotune.methods import UNCOMPRESSED
-from hipress.base.checked import typed
 from hipress.local_sgd.outer import Arrival, Fragment
 from hipress.local_sgd.schedule import split
 from hipress.torch import exchange
 from hipress.torch.autotune.frontend import settings_for
 from hipress.torch.autotune.synchronizer import TunedSynchronizer
+from hipress.torch.dtypes import is_dtensor
 from hipress.torch.gradient import Gradient, packed
 from hipress.torch.integrations.checks import refuse_replicated
 from hipress.torch.settings import AUTO, Settings
-from hipress.torch.sharded import is_dtensor
 from hipress.torch.start import start
 from hipress.torch.synchronizer import Synchronizer
 
 Named = list[tuple[str, torch.nn.Parameter]]
+Model = Union[torch.nn.Module, Sequence[torch.nn.Module]]
+"""A model, or modules that are one fragment each."""
 
 
 class TensorWeights:
-    """Values of parameters; see :class:`hipress.local_sgd.outer.Weights`.
-
-    Args:
-        named: Parameters that are synchronized.
-        optimizers: The inner optimizers.
-        device: Device of the outer weights; None is host memory.
-    """
+    """See :class:`hipress.local_sgd.outer.Weights`. Outer weights are on ``device``."""
 
     def __init__(
         self,
@@ -51,16 +46,12 @@ class TensorWeights:
         return [p for group in groups for p in group["params"] if p.requires_grad]
 
     def check(self) -> None:
-        """Check that the optimizers train only parameters that they had at the beginning.
-
-        Raises:
-            RuntimeError: If they train more.
-        """
+        """Check that the optimizers train only parameters that they had at the beginning."""
         for parameter in self._trained():
             if id(parameter) not in self._known:
                 raise RuntimeError(
                     f"a parameter of shape {tuple(parameter.shape)} is trained now, and was not "
-                    "when its optimizer was given: it would not be synchronised. What is unfrozen "
+                    "when its optimizer was given: it would not be synchronized. What is unfrozen "
                     "or added later needs a new DiLoCo (LocalSGD, State)"
                 )
 
@@ -95,10 +86,8 @@ class TensorWeights:
 class OuterOptimizers:
     """See :class:`hipress.local_sgd.outer.OuterOptimizer`.
 
-    Args:
-        optimizers: One optimizer, or one for each fragment, over the model's parameters. They get
-            the outer weights instead.
-        weights: The parameters.
+    There is one optimizer for all fragments, or one for each. They get the outer weights instead of
+    the parameters.
     """
 
     def __init__(self, optimizers: Sequence[torch.optim.Optimizer], weights: TensorWeights) -> None:
@@ -142,9 +131,8 @@ class OuterOptimizers:
 class TensorAverage:
     """See :class:`hipress.local_sgd.outer.Average`; by a synchronizer of gradients.
 
-    Args:
-        device: Device of the pseudo-gradients; None is host memory.
-        synchronizer: Synchronizer of the ranks. Elastic jobs set it in each view.
+    Elastic jobs set ``synchronizer`` in each view. Pseudo-gradients are in host memory, unless
+    another ``device`` is given.
     """
 
     def __init__(
@@ -213,7 +201,7 @@ class TensorAverage:
         fragment.due, fragment.is_pending = state[f"under_way/{number}/due"], True
 
 
-def parts_of(model: torch.nn.Module | Sequence[torch.nn.Module], fragments: int) -> list[Named]:
+def parts_of(model: Model, fragments: int) -> list[Named]:
     """Return the trained parameters of each fragment, by names that are unique among all."""
     if isinstance(model, torch.nn.Module):
         named = [(n, p) for n, p in model.named_parameters() if p.requires_grad]
@@ -237,13 +225,8 @@ def names_of(parts: Sequence[Named]) -> list[list[str]]:
     return [[name for name, _ in part] for part in parts]
 
 
-def frozen_that_differ(
-    model: torch.nn.Module | Sequence[torch.nn.Module], group: dist.ProcessGroup
-) -> Named:
-    """Return the frozen parameters, if they differ between the ranks of the group.
-
-    All ranks call this together. If all have loaded the same values, nothing must be sent.
-    """
+def frozen_that_differ(model: Model, group: dist.ProcessGroup) -> Named:
+    """Return the frozen parameters, if the ranks of the group, which all call this, differ."""
     modules = [model] if isinstance(model, torch.nn.Module) else model
     named = [(f"{i}.{name}", p) for i, m in enumerate(modules) for name, p in m.named_parameters()]
     frozen = [(name, p) for name, p in named if not p.requires_grad]
@@ -251,9 +234,7 @@ def frozen_that_differ(
     for _, parameter in frozen:
         flat = parameter.detach().cpu().contiguous().flatten()
         digest = zlib.crc32(flat.view(torch.uint8).numpy(), digest)
-    digests = exchange.gather(
-        group, digest, "digests of weights", lambda found: typed(found, int, "digest")
-    )
+    digests = exchange.gather(group, digest, "digests of weights", int)
     return frozen if len(set(digests)) > 1 else []
 
 
@@ -262,29 +243,21 @@ def _distinct(optimizers: Iterable[torch.optim.Optimizer]) -> list[torch.optim.O
 
 
 def check(parts: Sequence[Named], optimizers: Sequence[torch.optim.Optimizer]) -> None:
-    """Check parameters and outer optimizers.
-
-    Args:
-        parts: Parameters of each fragment.
-        optimizers: Outer optimizer of each fragment.
-
-    Raises:
-        ValueError: If DiLoCo cannot use them.
-    """
+    """Check the parameters of each fragment, and the outer optimizers, of which each has one."""
     if not any(parts):
-        raise ValueError("there is no parameter to synchronise")
+        raise ValueError("there is no parameter to synchronize")
     refuse_replicated(pair for part in parts for pair in part)
     for name, parameter in (pair for part in parts for pair in part):
         if is_dtensor(parameter):
             raise ValueError(
                 f"parameter {name!r} is sharded, by FSDP2 perhaps; weights that can be "
-                "synchronised are whole on each rank: compress gradients by "
+                "synchronized are whole on each rank: compress gradients by "
                 "hipress.torch.compress_fsdp(model, replicate_group=...)"
             )
         if not parameter.is_floating_point():
             kind = str(parameter.dtype).removeprefix("torch.")
             raise ValueError(
-                f"parameter {name!r} is {kind}; weights that can be synchronised are real numbers"
+                f"parameter {name!r} is {kind}; weights that can be synchronized are real numbers"
             )
     if len(optimizers) != len(parts):
         raise ValueError(f"{len(optimizers)} outer optimizers for {len(parts)} fragments")
@@ -303,27 +276,13 @@ def connect(
     kind: type[TunedSynchronizer] = TunedSynchronizer,
     **same: str,
 ) -> tuple[Settings, TunedSynchronizer]:
-    """Connect the ranks of a group, which all call this together, to average pseudo-gradients.
+    """Connect the ranks of a group to average pseudo-gradients, as start() does.
 
-    Args:
-        make_settings: See :func:`hipress.torch.start.start`, also for ``timeout`` and ``same``.
-        group: Process group.
-        named: Parameters that are synchronized.
-        timeout: Seconds to wait for another rank.
-        kind: Class of the synchronizer.
-        same: Texts that must be the same on all ranks.
-
-    Returns:
-        The settings and a synchronizer. With type "auto", it does not compress until the caller
-        chooses.
-
-    Raises:
-        ValueError: On every rank, if any rank's setting is wrong or they differ.
+    Return the settings and a synchronizer. With type "auto", it does not compress until the caller
+    chooses.
     """
     types = {name: torch.float32 for name, _ in named}
-    settings, engine = start(
-        make_settings, group, named, timeout, dtypes=types, allow_auto=True, **same
-    )
+    settings, engine = start(make_settings, group, named, timeout, dtypes=types, **same)
     shapes = {name: tuple(p.shape) for name, p in named}
     present = settings_for(UNCOMPRESSED, settings, shapes) if settings.type == AUTO else settings
     return settings, kind(present, engine, group, named)

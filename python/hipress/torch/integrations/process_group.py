@@ -31,42 +31,41 @@ from datetime import timedelta
 
 import torch
 import torch.distributed as dist
+from torch._C._distributed_c10d import _create_work_from_future
 
 from hipress.compression.compressor import Compressor
 from hipress.torch.dtypes import DEVICE_TYPES, FLAGS
 from hipress.torch.executors.cuda.device import check_type
 from hipress.torch.gradient import Gradient
-from hipress.torch.integrations.work import work_of
 from hipress.torch.settings import MIN_SIZE, Settings
 from hipress.torch.start import start
 from hipress.torch.stats import Stats, too_small
 from hipress.torch.synchronizer import Synchronizer
 
 
-def _environment(name: str, other: str = "", default: str = "") -> str:
-    return os.environ.get(name) or os.environ.get(other) or default
-
-
 def settings_from_environment() -> Settings:
-    """Read the settings from the environment's variables.
+    """Read the settings from the environment's variables."""
 
-    Raises:
-        ValueError: for a value that is not allowed, or a codec that keeps a residual
-    """
-    type = _environment("HIPRESS_COMPRESSION", default="maxmin")
-    params = {}
+    def read(name: str, default: str, other: str = "") -> str:
+        return os.environ.get(name) or os.environ.get(other) or default
+
+    type, params = read("HIPRESS_COMPRESSION", "maxmin"), {}
     if type == "maxmin":
         params = {
-            "bits": _environment("HIPRESS_BITS", "BITS", "4"),
-            "bucket": _environment("HIPRESS_BUCKET_SIZE", "bucket_size", "1024"),
+            "bits": read("HIPRESS_BITS", "4", "BITS"),
+            "bucket": read("HIPRESS_BUCKET_SIZE", "1024", "bucket_size"),
         }
-    size = _environment("HIPRESS_MIN_SIZE", default=str(MIN_SIZE))
+    size = read("HIPRESS_MIN_SIZE", str(MIN_SIZE))
     if not size.isdigit():
         raise ValueError(f"HIPRESS_MIN_SIZE must be a whole number of 0 or more, not {size!r}")
-    topology = _environment("HIPRESS_TOPOLOGY", default="ps")
-    where = _environment("HIPRESS_ENCODE_ON", default="host")
-    entropy = _environment("HIPRESS_ENTROPY", default="0")
-    settings = Settings(type, params, topology, int(size), encode_on=where, entropy=entropy)
+    settings = Settings(
+        type,
+        params,
+        read("HIPRESS_TOPOLOGY", "ps"),
+        int(size),
+        encode_on=read("HIPRESS_ENCODE_ON", "host"),
+        entropy=read("HIPRESS_ENTROPY", "0"),
+    )
     settings.refuse_auto()
     settings.refuse_low_rank("an all-reduce")
     if Compressor(type, **settings.params).state_names:
@@ -76,6 +75,103 @@ def settings_from_environment() -> Settings:
             "terngrad, natural, fp16, bf16, lossless), or hipress.torch.compress(model, ...)"
         )
     return settings
+
+
+class FutureWork(dist.Work):
+    """Handle of an operation that a future completes, like Gloo's, also with ``wait(timeout)``."""
+
+    def __init__(self, future: torch.futures.Future, timeout: timedelta | None = None) -> None:
+        super().__init__()
+        self._future = future
+        self._timeout = timeout
+
+    def wait(self, timeout: timedelta | None = None) -> bool:
+        """Wait until the operation is done, and raise its error if it failed.
+
+        After a timeout the operation continues, and this may be called again.
+        """
+        timeout = timeout or self._timeout  # C++ passes a timedelta of 0 for "no limit"
+        if timeout:
+            done = threading.Event()
+            self._future.add_done_callback(lambda _: done.set())
+            if not done.wait(timeout.total_seconds()):
+                raise RuntimeError("Operation timed out!")
+        self._future.wait()
+        return True
+
+    def synchronize(self) -> None:
+        """Wait until the operation is done."""
+        self.wait()
+
+    def is_completed(self) -> bool:
+        """Return whether the operation is done or has failed."""
+        return self._future.done()
+
+    def is_success(self) -> bool:
+        """Return whether the operation has not failed so far."""
+        return self.exception() is None
+
+    def exception(self) -> Exception | None:
+        """Return the operation's error, or None if it has not failed so far."""
+        if self._future.done():
+            try:
+                self._future.value()
+            except Exception as error:
+                return error
+        return None
+
+    def result(self) -> list[torch.Tensor]:
+        """Return the result tensors."""
+        if not self._future.done():
+            raise RuntimeError(
+                "Work needs to be completed before calling result(). "
+                "Should call wait() before result()."
+            )
+        return self._future.value()
+
+    def source_rank(self) -> int:
+        """Raise an error, because only a receive has a source rank."""
+        raise RuntimeError(
+            "sourceRank() may only be called on work objects that correspond to a recv or "
+            "recv-from-any call."
+        )
+
+    _source_rank = source_rank
+
+    def get_future(self) -> torch.futures.Future:
+        """Return the future that completes the operation."""
+        return self._future
+
+
+class _Probe(dist.ProcessGroup):
+    """A process group whose all-reduce is done at once."""
+
+    def allreduce(self, tensors, opts=None) -> dist.Work:
+        future = torch.futures.Future()
+        future.set_result(tensors)
+        return FutureWork(future)
+
+
+@functools.cache
+def _outlives_its_python_object() -> bool:
+    """Return whether C++ can use a handle made in Python after Python drops it.
+
+    DDP calls the process group from C++. PyTorch 2.6 keeps only the C++ part of a handle, which
+    has no future.
+    """
+    work = dist.ProcessGroup.allreduce(_Probe(0, 1), [torch.zeros(1)], dist.AllreduceOptions())
+    try:
+        work.get_future()
+    except RuntimeError:
+        return False
+    return True
+
+
+def work_of(future: torch.futures.Future, timeout: timedelta | None = None) -> dist.Work:
+    """Return a handle of an operation that a future completes: PyTorch's own if it is too old."""
+    if _outlives_its_python_object():
+        return FutureWork(future, timeout)
+    return _create_work_from_future(future)
 
 
 class HipressProcessGroup(dist.ProcessGroup):
@@ -106,6 +202,7 @@ class HipressProcessGroup(dist.ProcessGroup):
         """Futures of compressed all-reduces that are not done."""
 
     def getBackendName(self) -> str:  # overrides C++
+        """Return the backend's name."""
         return "hipress"
 
     def allreduce(
@@ -142,28 +239,6 @@ class HipressProcessGroup(dist.ProcessGroup):
         for future in tuple(self._pending):
             future.wait()
         return self._gloo.barrier(*args, **keywords)
-
-    def split_group(self, *args, **keywords) -> None:
-        """Raise, because PyTorch's own method would return a group of Gloo.
-
-        Raises:
-            NotImplementedError: Always.
-        """
-        raise NotImplementedError(
-            "a process group of 'hipress' cannot be split: make the parts by "
-            "new_group(ranks, backend='hipress'), which all ranks call"
-        )
-
-    def merge_remote_group(self, *args, **keywords) -> None:
-        """Raise, because PyTorch's own method would return a group of Gloo.
-
-        Raises:
-            NotImplementedError: Always.
-        """
-        raise NotImplementedError(
-            "a process group of 'hipress' cannot be merged with a remote one: start a job of all "
-            "ranks"
-        )
 
     def _synchronizer(self, tensor: torch.Tensor, average: bool) -> Synchronizer:
         """Return the synchronizer of such tensors. All ranks request one of a kind together."""
@@ -256,7 +331,8 @@ class HipressProcessGroup(dist.ProcessGroup):
         """
         sums = dist.AllreduceOptions()
         sums.reduceOp, sums.timeout = dist.ReduceOp.SUM, opts.timeout
-        if all(_is_divided_first(tensor) for tensor in tensors):
+        # PyTorch cannot divide float8 tensors. Gloo refuses them with the same error as for a sum.
+        if all((t.is_floating_point() or t.is_complex()) and t.itemsize > 1 for t in tensors):
             for tensor in tensors:
                 tensor.div_(self.size())
             return self._gloo.allreduce(tensors, sums)
@@ -271,23 +347,23 @@ class HipressProcessGroup(dist.ProcessGroup):
         return work_of(self._gloo.allreduce(tensors, sums).get_future().then(divide))
 
 
-def _is_divided_first(tensor: torch.Tensor) -> bool:
-    """Return whether an average divides a tensor before the sum.
+def _refuses(sentence: str) -> Callable:
+    """Return a method that is refused, because PyTorch's own would return a group of Gloo."""
 
-    PyTorch cannot divide float8 tensors. Gloo refuses them with the same error as for a sum.
-    """
-    is_inexact = tensor.is_floating_point() or tensor.is_complex()
-    return is_inexact and tensor.element_size() > 1
+    def method(self: HipressProcessGroup, *args, **keywords) -> None:
+        raise NotImplementedError(f"a process group of 'hipress' cannot be {sentence}")
 
-
-def _returns_work(name: str) -> bool:
-    signature = getattr(dist.ProcessGroup, name).__doc__ or ""
-    return re.search(r"-> [\w.]*(::)?Work\b", signature) is not None
+    return method
 
 
 def _passed_on() -> list[str]:
     """Return the names of the installed PyTorch's operations that Gloo runs."""
-    names = {name for name in dir(dist.ProcessGroup) if _returns_work(name)}
+
+    def returns_work(name: str) -> bool:
+        signature = getattr(dist.ProcessGroup, name).__doc__ or ""
+        return re.search(r"-> [\w.]*(::)?Work\b", signature) is not None
+
+    names = set(filter(returns_work, dir(dist.ProcessGroup)))
     return sorted({*names, "monitored_barrier", "_start_coalescing"} - {"allreduce", "barrier"})
 
 
@@ -317,11 +393,12 @@ def _reduced(name: str, args: Sequence, keywords: Mapping) -> tuple[str, list[to
 for _name in _passed_on():
     setattr(HipressProcessGroup, _name, _passes_on(_name))
 HipressProcessGroup.recvAnysource = HipressProcessGroup.recv_anysource  # its name in C++
-
-
-def _create(store: dist.Store, rank: int, size: int, timeout: timedelta) -> HipressProcessGroup:
-    _leave_uncompiled()
-    return HipressProcessGroup(store, rank, size, timeout)
+HipressProcessGroup.split_group = _refuses(
+    "split: make the parts by new_group(ranks, backend='hipress'), which all ranks call"
+)
+HipressProcessGroup.merge_remote_group = _refuses(
+    "merged with a remote one: start a job of all ranks"
+)
 
 
 @functools.cache
@@ -334,5 +411,10 @@ def _leave_uncompiled() -> None:
 
 def register() -> None:
     """Register "hipress" as a name for init_process_group and new_group."""
+
+    def create(store: dist.Store, rank: int, size: int, timeout: timedelta) -> HipressProcessGroup:
+        _leave_uncompiled()
+        return HipressProcessGroup(store, rank, size, timeout)
+
     if "hipress" not in dist.Backend.backend_list:
-        dist.Backend.register_backend("hipress", _create, devices=["cpu", "cuda"])
+        dist.Backend.register_backend("hipress", create, devices=["cpu", "cuda"])

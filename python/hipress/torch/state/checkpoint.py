@@ -70,7 +70,8 @@ def state_dict(of: Stateful) -> dict[str, Any]:
         about = {"offset": partition.offset, "count": partition.count}
         about["kind"] = str(of.error_feedback.kinds[name, index])
         fields = {**about, "step": state["step"], "stream": state["stream"]}
-        if in_warm_up and _is_untouched(state):
+        residuals = [values for key, values in state["states"].items() if key != START]
+        if in_warm_up and state["step"] == 0 and not any(map(np.any, residuals)):
             continue
         put(f"state/{name}/{index}", fields, state["states"])
     # State that was loaded and that no task has taken yet must be kept.
@@ -83,15 +84,6 @@ def state_dict(of: Stateful) -> dict[str, Any]:
     # torch.distributed.checkpoint.load() leaves out those that the new job has not made yet.
     found[f"{prefix}/tensors"] = sum(map(is_tensor, found))
     return found
-
-
-def _is_untouched(state: Mapping[str, Any]) -> bool:
-    """Return whether a task has neither encoded nor loaded anything.
-
-    This applies to tasks for the time after a warm-up. A state without such a task means the same.
-    """
-    remembered = [values for name, values in state["states"].items() if name != START]
-    return state["step"] == 0 and not any(np.any(values) for values in remembered)
 
 
 def load_state_dict(of: Stateful, state: Mapping[str, Any]) -> None:
@@ -118,13 +110,7 @@ def load_state_dict(of: Stateful, state: Mapping[str, Any]) -> None:
 
 
 def _load(of: Stateful, saved: Saved, complete: bool = False) -> None:
-    """Replace the present state by a saved one.
-
-    Args:
-        of: The compression that is loaded.
-        saved: The state.
-        complete: Whether to refuse a state that lacks a rank's part.
-    """
+    """Replace the present state by a saved one. If ``complete``, it must have all ranks' parts."""
     some = saved.fields(of.rank if of.rank in saved.ranks else saved.ranks[0])
     of.before_load(some["world_size"], some["type"])
     kind = {"world_size": of.world_size, "topology": of.topology, "type": of.settings.type}
@@ -178,11 +164,8 @@ def _load(of: Stateful, saved: Saved, complete: bool = False) -> None:
 def _load_common(of: Stateful, other: RankState, own: bool, exact: bool) -> None:
     """Load the state that all ranks have in common, because this rank's own part is missing.
 
-    Args:
-        of: The compression that is loaded.
-        other: Another rank's part.
-        own: Whether this rank's own part would be enough.
-        exact: Whether both jobs have the same tasks, so that low rank's ``start_q`` can be reused.
+    ``own`` is whether that part would be enough. If ``exact``, both jobs have the same tasks, so
+    that low rank's ``start_q`` can be reused.
     """
     tasks: dict[tuple[str, int], TaskState] = {}
     common: dict[str, GlobalState] = {}
@@ -211,11 +194,7 @@ def _is_partial(saved: Saved) -> bool:
 
 
 def _check_names(of: Stateful, names: Collection[str]) -> None:
-    """Log for which of these gradients residuals are dropped, because this model lacks them.
-
-    Raises:
-        ValueError: if it has none of them
-    """
+    """Log for which of these gradients residuals are dropped, because this model lacks them."""
     unknown = sorted(set(names) - set(of.sizes))
     if unknown and len(unknown) == len(names):
         raise ValueError(f"the state has gradient {unknown[0]!r}, which this model has not")
@@ -231,7 +210,9 @@ def load_checkpoint(of: Stateful, path: str | os.PathLike, key: str = "hipress")
     one.
 
     Args:
+        of: the compression that is loaded
         path: the checkpoint's folder
+        key: the compression's key in the checkpoint
 
     Raises:
         ValueError: if the checkpoint has no such key, or is not complete

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 
 from hipress.torch.dtypes import floats
 from hipress.torch.gradient import Gradient
+from hipress.torch.state import optimizer_steps
+
+_log = logging.getLogger("hipress")
 
 
 class MomentumAccess(NamedTuple):
-    """Access to a result that the engine keeps with the gradient's key: float32, host memory.
-
-    ``roll_back`` restores it from before a transaction.
-    """
+    """Access to a result that the engine keeps with the gradient's key: float32 in host memory."""
 
     get: Callable[[], torch.Tensor]
     set: Callable[[torch.Tensor], None]
@@ -35,10 +36,9 @@ class SharedMomentum:
 
     A result with a NaN or Inf, whose step a GradScaler skips, is not kept.
 
-    Args:
-        shard_offsets: for gradients of a part of a parameter, the part's first element by name
-        share: part of the last result that each rank adds if all do: 1 where results are means,
-            otherwise one divided by the number of ranks
+    ``shard_offsets`` are the first elements of parts of parameters, by name. Each rank adds
+    ``share`` of the last result: 1 where results are means, otherwise one divided by the number of
+    ranks.
     """
 
     compressed_only = False
@@ -103,10 +103,7 @@ class SharedMomentum:
         self._before = None
 
     def roll_back(self, transaction: int) -> None:
-        """Restore all results from before the transaction.
-
-        A key that the engine created since keeps its gradient's result.
-        """
+        """Restore all results from before the transaction, except those of keys created since."""
         for access in self._in_keys.values():
             access.roll_back(transaction)
         for name, (values, loaded, access) in (self._before or {}).items():
@@ -153,10 +150,7 @@ class SharedMomentum:
             access.set(torch.zeros_like(access.get()))
 
     def load(self, name: str, offset: int, values: torch.Tensor) -> None:
-        """Load these elements of a parameter, in addition to those loaded before.
-
-        Ranks that had the same elements may load them again.
-        """
+        """Load these elements of a parameter, in addition to those loaded before, perhaps again."""
         first, known = self.loaded.get(name, (offset, values[:0]))
         end = offset + values.numel()
         if known.numel() and first <= offset and end <= first + known.numel():
@@ -197,3 +191,51 @@ def _add(pieces: Sequence[torch.Tensor], last: Sequence[torch.Tensor], factor: f
     # Rounded twice, as the library does: with alpha= some devices would round once.
     for piece, values in zip(pieces, last):
         piece.add_(values * factor)
+
+
+def watch_optimizers(compression: Any) -> None:
+    """Check whether the optimizer of a Synchronizer's gradients also has a momentum.
+
+    Rank 0 then logs a warning. The check runs once, in the optimizer's first step. ``compress()``
+    cannot do it, because the optimizer is often made later.
+    """
+    optimizer_steps.watch(compression, _check)
+
+
+def _check(compression: Any, optimizer: torch.optim.Optimizer) -> None:
+    shared = compression.shared
+
+    def has_momentum(parameter: torch.nn.Parameter) -> bool:
+        if shared is not None and not shared.compressed_only:
+            return id(parameter) in compression.names
+        return compression.momentum(parameter) > 0
+
+    problems = (
+        _doubled(compression, optimizer, group)
+        for group in optimizer.param_groups
+        if any(map(has_momentum, group["params"]))
+    )
+    problem = next(filter(None, problems), "")
+    if problem and compression.rank == 0:
+        _log.warning("%s", problem)
+
+
+def _doubled(compression: Any, optimizer: torch.optim.Optimizer, group: dict) -> str:
+    """Return a warning if an optimizer's group also has a momentum, otherwise an empty string."""
+    if getattr(optimizer, "compression", None) is compression:  # a FrozenAdamW, which knows
+        return ""
+    settings, name = compression.settings, type(optimizer).__name__
+    mine = "shared_momentum" if settings.shared_momentum else f"{settings.type} momentum"
+    who = "the compression" if settings.shared_momentum else settings.type
+    own, beta = group.get("momentum", 0.0), float(group.get("betas", (0.0,))[0])
+    if not own and not beta:
+        return ""
+    has, instead = (
+        (f"momentum {own}", f"give {name} momentum=0")
+        if own
+        else (f"beta 1 {beta}", "use hipress.torch.FrozenAdamW(..., compression=...)")
+    )
+    return (
+        f"{who} has momentum {settings.any_momentum} and {name} has {has}: with both it "
+        f"counts twice, and training may diverge; {instead}, or give {mine}=0"
+    )

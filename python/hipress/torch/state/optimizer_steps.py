@@ -24,10 +24,7 @@ _registered = False
 def watch(owner: Any, seen: Seen) -> None:
     """Call ``seen(owner, optimizer)`` in the first step of every optimizer of this process.
 
-    It applies from now on, as long as the owner lives.
-
-    Args:
-        seen: function that must not hold a reference to the owner
+    It applies from now on, as long as the owner lives. So ``seen`` must not hold a reference to it.
     """
     global _registered
     _watching[owner] = seen, weakref.WeakSet()

@@ -346,10 +346,10 @@ def test_its_warm_up_is_uncompressed_also_with_dgc():
 )
 def test_a_momentum_that_counts_twice_is_said_once(name, options, advice, caplog):
     import hipress.torch
-    from hipress.torch.state.double_momentum import watch
+    from hipress.torch.state.momentum import watch_optimizers
 
     compression, model = fake(), torch.nn.Linear(20, 30)
-    watch(compression)
+    watch_optimizers(compression)
     other = torch.nn.Parameter(torch.zeros(3))  # not compressed
     torch.optim.SGD([other], lr=0.1, momentum=0.9).step()
     assert not caplog.messages
@@ -366,11 +366,11 @@ def test_a_momentum_that_counts_twice_is_said_once(name, options, advice, caplog
 
 
 def test_it_is_said_of_each_compression(caplog):
-    from hipress.torch.state.double_momentum import watch
+    from hipress.torch.state.momentum import watch_optimizers
 
     compressions, model = [fake(), fake(momentum=0.5)], torch.nn.Linear(20, 30)
     for compression in compressions:
-        watch(compression)
+        watch_optimizers(compression)
     train(model, torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9), 0, 3)
     assert sorted(said[:24] for said in caplog.messages) == [
         "ternary has momentum 0.5",

@@ -142,7 +142,7 @@ def kernels():
 
     device = on_the_cpu()
     for type in sorted({type for type, _ in CASES} - {"none"}):
-        device.algorithm(Compressor(type).config)
+        device.kernels.algorithm(Compressor(type).config)
 
 
 @pytest.mark.slow
@@ -260,9 +260,8 @@ def misuse(rank):
     from hipress.compression.compiler.runtime import cuda_build
     from hipress.torch.executors.cuda import device
 
-    device.DEVICES["cpu"] = lambda where: SimpleNamespace(
-        algorithm=lambda config: cuda_build.build(None)
-    )
+    kernels = SimpleNamespace(algorithm=lambda config: cuda_build.build(None))
+    device.DEVICES["cpu"] = lambda where: SimpleNamespace(kernels=kernels)
     cuda_build.nvcc = lambda: None
     try:
         Job("device", "onebit")

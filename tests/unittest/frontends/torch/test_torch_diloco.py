@@ -493,10 +493,10 @@ def without_with_script(rank):
                 train(model, inner, rank, 2 * H)
         else:
             train(model, inner, rank, 2 * H)
-            assert diloco.is_under_way
-            with pytest.raises(ValueError, match="has fragments under way"):
+            assert diloco.is_pending
+            with pytest.raises(ValueError, match="has pending fragments"):
                 hipress.torch.LocalSGD(model, inner, H)
-            with pytest.raises(ValueError, match="has fragments under way"):
+            with pytest.raises(ValueError, match="has pending fragments"):
                 earlier.__enter__()
             diloco.finish()
         weights.append(torch.cat([p.detach().flatten() for p in model.parameters()]).numpy())

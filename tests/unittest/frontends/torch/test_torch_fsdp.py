@@ -425,8 +425,8 @@ def retries(rank):
             fully_shard(layer, mesh=mesh)
     fully_shard(model, mesh=mesh)
     compression = hipress.torch.compress_fsdp(model, "onebit", min_size=MIN_SIZE, warmup_steps=1)
-    begun, reduce = [], compression.reduce
-    compression.reduce = lambda unit, *given: begun.append(unit.what) or reduce(unit, *given)
+    begun, start = [], compression.start_bucket
+    compression.start_bucket = lambda *bucket: begun.append(bucket[2]) or start(*bucket)
     hook = model[0].register_forward_hook(lambda module, given, out: Fails.apply(out))
     with pytest.raises(ArithmeticError):
         loss_of(model, rank, 0).backward()

@@ -53,9 +53,9 @@ def made(reentrant=True, type="onebit", **settings):
     fully_shard(model, mesh=mesh)
     compression = hipress.torch.compress_fsdp(model, type, min_size=MIN_SIZE, **settings)
     seen = []
-    begin, reduce = compression.begin_step, compression.reduce
+    begin, start = compression.begin_step, compression.start_bucket
     compression.begin_step = lambda: seen.append("begin") or begin()
-    compression.reduce = lambda unit, *given: seen.append(compression.step) or reduce(unit, *given)
+    compression.start_bucket = lambda *bucket: seen.append(compression.step) or start(*bucket)
     return model, compression, seen
 
 

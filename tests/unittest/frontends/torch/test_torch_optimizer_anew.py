@@ -60,7 +60,7 @@ def unfreezes(rank):
 def test_a_new_one_takes_the_place_of_one_that_lacks_parameters():
     for found, old in returned(run_ranks(unfreezes, 2)):
         assert "make a new DistributedOptimizer" in found
-        assert "averages nothing any more" in old
+        assert "averages no gradients after detach()" in old
 
 
 def one_layer():
@@ -109,7 +109,7 @@ def too_early(rank):
 
 def test_it_waits_for_gradients_that_are_on_their_way():
     for found, hooks in returned(run_ranks(too_early, 2)):
-        assert "another DistributedOptimizer has the gradient of 'weight' on its way" in found
+        assert "another DistributedOptimizer is averaging the gradient of 'weight'" in found
         assert hooks == 1
 
 

@@ -17,21 +17,16 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from hipress.compression.compiler.cuda import Algorithm, BuildError, CudaError
+from hipress.compression.compiler.cuda import BuildError, CudaError
 from hipress.torch.executors.cuda.kernels import CudaKernels
-from hipress.torch.executors.cuda.layout import Exchange
+from hipress.torch.executors.cuda.layout import Round
 from hipress.torch.executors.staging import Cuda
 from hipress.torch.private import backend
 from hipress.torch.settings import Settings
 
 
 class Device:
-    """GPU on which buckets are synchronized.
-
-    Args:
-        cuda: streams, events and copies
-        kernels: kernels of the codecs
-    """
+    """GPU on which buckets are synchronized: its streams and copies, and the codecs' kernels."""
 
     def __init__(self, device: torch.device, cuda: Cuda, kernels: CudaKernels) -> None:
         self.device, self.cuda, self.kernels = device, cuda, kernels
@@ -39,10 +34,6 @@ class Device:
         self._reports: deque[tuple[Any, torch.Tensor, Callable[[torch.Tensor], str]]] = deque()
         self._free: list[torch.Tensor] = []
         self._scratch: torch.Tensor | None = None
-
-    def algorithm(self, config: str) -> Algorithm:
-        """Return the kernels of a codec's configuration."""
-        return self.kernels.algorithm(config)
 
     def handle(self) -> int:
         """Return the stream on which a kernel is launched now."""
@@ -55,14 +46,7 @@ class Device:
         return self._scratch[:count]
 
     def enqueue(self, flat: torch.Tensor, work: Callable[[], None]) -> torch.futures.Future:
-        """Queue ``work`` after the caller's work queued so far.
-
-        Args:
-            work: queues kernels that read and write ``flat``
-
-        Returns:
-            A future of ``flat``. The stream that waits for it waits for the work.
-        """
+        """Queue ``work`` on ``flat`` after the caller's work so far, and return its future."""
         future = self.cuda.future()
         self.side.wait_event(self.cuda.current_stream().record_event())
         self.cuda.run(self.side, work, [flat])
@@ -75,11 +59,7 @@ class Device:
         self.cuda.current_stream().wait_event(self.side.record_event())
 
     def report(self, numbers: torch.Tensor, problem: Callable[[torch.Tensor], str]) -> None:
-        """Queue a report after the work queued so far: a copy of ``numbers`` to host memory.
-
-        Args:
-            problem: function that returns the error in the copy, or an empty string
-        """
+        """Queue a copy of ``numbers`` to host memory, in which ``problem`` finds an error or ""."""
         size = numbers.numel() * numbers.element_size()
         fitting = [memory for memory in self._free if memory.numel() == size]
         if fitting:
@@ -99,7 +79,7 @@ class Device:
         return found
 
 
-def exchange(each: Exchange, group: dist.ProcessGroup) -> Callable[[], None]:
+def exchange(each: Round, group: dist.ProcessGroup) -> Callable[[], None]:
     """Return a function that sends and receives a round's messages. It only queues NCCL's work."""
     ops = [
         dist.P2POp(call, message.tensor, group=group, group_peer=peer)
@@ -114,20 +94,14 @@ def exchange(each: Exchange, group: dist.ProcessGroup) -> Callable[[], None]:
     return run if ops else lambda: None
 
 
-def _cuda(device: torch.device) -> Device:
-    return Device(device, Cuda(device), CudaKernels())
-
-
-DEVICES: dict[str, Callable[[torch.device], Device]] = {"cuda": _cuda}
+DEVICES: dict[str, Callable[[torch.device], Device]] = {
+    "cuda": lambda device: Device(device, Cuda(device), CudaKernels())
+}
 """Constructors by type of device. Tests add a CPU in place of the GPU."""
 
 
 def check_type(device: torch.device) -> None:
-    """Check that gradients can be encoded on a device.
-
-    Raises:
-        ValueError: if they cannot
-    """
+    """Check that gradients can be encoded on a device."""
     if device.type not in DEVICES:
         raise ValueError(
             f"encode_on='device' is for gradients on a GPU, and these are on {device}: leave it "
@@ -136,11 +110,7 @@ def check_type(device: torch.device) -> None:
 
 
 def check(device: torch.device, group: dist.ProcessGroup, settings: Settings) -> None:
-    """Refuse gradients that cannot be synchronized on their device, and compile the kernels.
-
-    Raises:
-        ValueError: if they cannot; the message suggests an alternative
-    """
+    """Refuse gradients that cannot be synchronized on their device, and compile the kernels."""
     check_type(device)
     name = backend(group, device).name()
     if device.type == "cuda" and name != "nccl":
@@ -150,6 +120,6 @@ def check(device: torch.device, group: dist.ProcessGroup, settings: Settings) ->
         )
     try:
         if settings.type != "none":
-            DEVICES[device.type](device).algorithm(settings.config)
+            DEVICES[device.type](device).kernels.algorithm(settings.config)
     except (BuildError, CudaError, NotImplementedError) as error:
         raise ValueError(f"encode_on='device' is not possible here: {error}") from None

@@ -18,10 +18,7 @@ from hipress.torch.state.momentum import SharedMomentum
 
 
 class CudaExecutor:
-    """Executor that creates buckets on one GPU.
-
-    Its parameters are those of a :class:`HostExecutor`, and the device.
-    """
+    """Executor that creates buckets on one GPU; see :class:`HostExecutor`."""
 
     def __init__(
         self,
@@ -49,11 +46,7 @@ class CudaExecutor:
         return {}
 
     def poll(self) -> None:
-        """Raise a failure that is known by now, without waiting.
-
-        Raises:
-            HipressError: error that all later calls also raise
-        """
+        """Raise a failure that is known by now, without waiting."""
         problem = self.device.poll()
         if problem:
             self.engine.fail(HipressError(problem), "")
@@ -73,45 +66,31 @@ class CudaExecutor:
         uncompressed: Sequence[Gradient],
         codecs_warm_up: bool,
     ) -> CudaSteps:
-        """Prepare the steps of a bucket.
-
-        Args:
-            flat: tensor of the same form as in the steps
-        """
-        group = self._collective.on_user_group(uncompressed) if uncompressed else None
-        program = self._program(compressed, flat.dtype, codecs_warm_up) if compressed else None
-        return CudaSteps(self, program, group, compressed, uncompressed)
-
-    def _program(
-        self, gradients: Sequence[Gradient], dtype: torch.dtype, codecs_warm_up: bool
-    ) -> CudaProgram:
-        graphs = [self._collective.graph(gradient) for gradient in gradients]
-        settings, codecs = self._settings, self._error_feedback.codecs
-        if not codecs_warm_up and settings.params.get("warmup"):
-            # From here on payloads are shorter, and their whole memory is sent.
-            codecs = Codecs(settings.type, {**settings.params, "warmup": 0}, codecs.average)
-        about = digest(f"{settings.describe()} {list(gradients)} {dtype}")
-        return CudaProgram(
-            self.device,
-            self._collective.group,
-            gradients,
-            graphs,
-            self.engine.rank,
-            self.engine.world_size,
-            dtype,
-            self._error_feedback,
-            about,
-            codecs,
-        )
+        """Prepare the steps of a bucket, for tensors like ``flat``."""
+        group_sum = self._collective.on_user_group(uncompressed) if uncompressed else None
+        program = None
+        if compressed:
+            settings, codecs = self._settings, self._error_feedback.codecs
+            if not codecs_warm_up and settings.params.get("warmup"):
+                # From here on payloads are shorter, and their whole memory is sent.
+                codecs = Codecs(settings.type, {**settings.params, "warmup": 0}, codecs.average)
+            program = CudaProgram(
+                self.device,
+                self._collective.group,
+                compressed,
+                [self._collective.graph(gradient) for gradient in compressed],
+                self.engine.rank,
+                self.engine.world_size,
+                flat.dtype,
+                self._error_feedback,
+                digest(f"{settings.describe()} {list(compressed)} {flat.dtype}"),
+                codecs,
+            )
+        return CudaSteps(self, program, group_sum, compressed, uncompressed)
 
 
 class CudaSteps:
-    """Steps of one bucket, which are only queued on the GPU.
-
-    Args:
-        program: program of compressed gradients, if there are any
-        group_sum: sum of uncompressed ones, on the user's process group
-    """
+    """Steps of one bucket on the GPU, by ``program``, and uncompressed ones by ``group_sum``."""
 
     def __init__(
         self,
@@ -125,13 +104,9 @@ class CudaSteps:
         self._compressed, self._uncompressed = compressed, uncompressed
 
     def start(self, flat: torch.Tensor, what: str) -> torch.futures.Future:
-        """Queue a step, and return the future of ``flat``.
+        """Queue a step of the bucket that errors call ``what``, and return the future of ``flat``.
 
-        Args:
-            what: name of the bucket in errors
-
-        Raises:
-            HipressError: if an earlier step was found to have failed
+        It first raises the error of an earlier step, if one was found.
         """
         executor, program = self._executor, self.program
         engine, device, shared = executor.engine, executor.device, executor.shared
@@ -143,7 +118,7 @@ class CudaSteps:
                 program.run(flat)
                 if shared:
                     shared.keep(flat, self._compressed)
-                device.report(program.numbers, sentence)
+                device.report(program.numbers, problem)
             if self._group_sum:
                 pending = self._group_sum.start(flat)
                 engine.wait(pending.work, what, flat.device)
@@ -151,9 +126,9 @@ class CudaSteps:
                 if shared:
                     shared.add_uncompressed(flat, self._uncompressed)
 
-        def sentence(numbers: torch.Tensor) -> str:
-            problem = program.problem(numbers)
-            return problem and f"{what}: {problem}"
+        def problem(numbers: torch.Tensor) -> str:
+            found = program.problem(numbers)
+            return found and f"{what}: {found}"
 
         executor.poll()
         return device.enqueue(flat, work)

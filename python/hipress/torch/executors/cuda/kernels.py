@@ -17,7 +17,7 @@ from hipress.compression.compressor import Compressor
 
 
 class CudaKernels:
-    """The functions of ops.Backend."""
+    """The functions of ops.CpuKernels."""
 
     def __init__(self) -> None:
         self.algorithm = lru_cache(maxsize=256)(self._algorithm)
@@ -30,14 +30,15 @@ class CudaKernels:
         stream: int,
         payload: torch.Tensor,
     ) -> torch.Tensor:
+        """Encode; see :class:`hipress.torch.ops.CpuKernels`."""
         algorithm, n = self.algorithm(codec.config), gradient.numel()
-        wide = gradient.float()
+        values = gradient.float()
         size = gradient.new_empty(1, dtype=torch.int64)
         work = gradient.new_empty(algorithm.encode_workspace(n), dtype=torch.uint8)
         if not codec.fixed_size:
             payload.zero_()  # beyond its size: the same bits in every run
         call = algorithm.encode_call(
-            wide.data_ptr(),
+            values.data_ptr(),
             n,
             [state.data_ptr() for state in states[:-1]],
             payload.data_ptr(),
@@ -52,16 +53,15 @@ class CudaKernels:
         return size
 
     def decode(
-        self,
-        codec: Compressor,
-        payload: torch.Tensor,
-        size: torch.Tensor | None,
-        out: torch.Tensor,
+        self, codec: Compressor, payload: torch.Tensor, size: torch.Tensor | None, out: torch.Tensor
     ) -> None:
-        wide = out if out.dtype == torch.float32 else out.new_empty(out.shape, dtype=torch.float32)
-        self._decode(codec, payload, size, wide, add=False)
-        if wide is not out:
-            out.copy_(wide)
+        """Decode; see :class:`hipress.torch.ops.CpuKernels`."""
+        values = out
+        if out.dtype != torch.float32:
+            values = out.new_empty(out.shape, dtype=torch.float32)
+        self._decode(codec, payload, size, values, add=False)
+        if values is not out:
+            out.copy_(values)
 
     def decode_sum(
         self,
@@ -70,6 +70,7 @@ class CudaKernels:
         sizes: list[torch.Tensor | None],
         out: torch.Tensor,
     ) -> None:
+        """Decode and sum; see :class:`hipress.torch.ops.CpuKernels`."""
         for k, (payload, size) in enumerate(zip(payloads, sizes)):
             self._decode(codec, payload, size, out, add=k > 0)
 
@@ -127,12 +128,7 @@ class CudaKernels:
         return self.load(program, values)
 
     def load(self, program: compiler.Program, values: dict[str, float | int]) -> Algorithm:
-        """Load the code of a program: the built-in code, or code that nvcc compiles now.
-
-        Args:
-            program: The program.
-            values: The values of its parameters, by name.
-        """
+        """Load the code of a program with these parameters: built-in, or compiled by nvcc now."""
         library = built_in_library()
         entry = built_in(program, library)
         if entry is None:

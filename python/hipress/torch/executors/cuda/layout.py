@@ -1,28 +1,37 @@
-"""Messages and memory of one rank that synchronizes a bucket on its GPU.
+"""Rounds, messages and memory of one rank that synchronizes a bucket on its GPU.
 
 A bucket is a flat tensor of several gradients. Each has its own graph and is encoded separately.
-Payloads that go to the same peer at the same time share one message.
+All tasks of all graphs get a *level*: the number of messages on the longest path to them. In the
+round of each level, every rank computes, and then exchanges one message with each peer that needs
+something. Both ends derive the same messages from the same graphs, so nothing is negotiated.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
 from typing import NamedTuple
 
 import torch
 
 from hipress.dtypes import FLOAT32
-from hipress.topology.graph import GRADIENT, Graph, Op, Task, worker
+from hipress.topology.graph import GRADIENT, Graph, Node, Op, Role, Task, worker
 from hipress.topology.origins import origins, results
 from hipress.torch.dtypes import FLAGS, NAMES
-from hipress.torch.executors.cuda.schedule import Value, schedule
 from hipress.torch.gradient import Gradient
 from hipress.torch.state.error_feedback import OWN, Codecs
 
 _ALIGNMENT_BYTES = 64
 _HEAD_WORDS = 2  # int64: digest, flags
+
+
+class Value(NamedTuple):
+    """Result of task ``task`` of graph number ``graph`` on this rank."""
+
+    graph: int
+    task: int
 
 
 def aligned(size: int) -> int:
@@ -35,27 +44,23 @@ class Message:
 
     Layout: int64 digest and flags; int64 size of each payload; the payloads. Each payload is at a
     multiple of 64 bytes that follows from the capacities, so both ends know it.
-
-    Args:
-        digest: digest on which both ends must agree
     """
 
     def __init__(self, capacities: Sequence[int], digest: int, device: torch.device) -> None:
         words = _HEAD_WORDS + len(capacities)
-        self.offsets, end = [], aligned(8 * words)
+        self._spans, end = [], aligned(8 * words)
         for capacity in capacities:
-            self.offsets.append(end)
+            self._spans.append(slice(end, end + capacity))
             end += aligned(capacity)
         self.tensor = torch.zeros(end, dtype=torch.uint8, device=device)
         numbers = self.tensor[: 8 * words].view(torch.int64)
         self.head, self.sizes = numbers[:_HEAD_WORDS], numbers[_HEAD_WORDS:]
-        self.flags = self.head[1:]
         self.head[0] = digest
-        self.capacities = list(capacities)
+        self.flags = self.head[1:]
 
     def payload(self, index: int) -> torch.Tensor:
         """Return the memory of a payload."""
-        return self.tensor[self.offsets[index] :][: self.capacities[index]]
+        return self.tensor[self._spans[index]]
 
     def size(self, index: int) -> int:
         """Return the address of a payload's size."""
@@ -69,29 +74,22 @@ class Slot(NamedTuple):
     index: int
 
 
-class PassedOn(NamedTuple):
-    """Payload of one message that is also sent in another one."""
-
-    value: Value
-    source: Slot
-    target: Slot
-
-
 @dataclass
-class Exchange:
-    """Messages after one round of computing, by peer, and payloads to copy into them first."""
+class Round:
+    """Values that a rank computes, and then the messages to and from each peer.
 
+    Both ends list a message's payloads in the same order. ``copies`` are copied from a message to
+    one that is sent, before that.
+    """
+
+    compute: list[Value] = field(default_factory=list)
     send: dict[int, Message] = field(default_factory=dict)
     receive: dict[int, Message] = field(default_factory=dict)
-    copies: list[PassedOn] = field(default_factory=list)
+    copies: list[tuple[Slot, Slot]] = field(default_factory=list)
 
 
 class Layout:
-    """A bucket's tasks in rounds, its messages and its memory.
-
-    Args:
-        digest: digest on which both ends of a message must agree
-    """
+    """A bucket's tasks in rounds, its messages, whose ends need the same digest, and its memory."""
 
     def __init__(
         self,
@@ -114,16 +112,12 @@ class Layout:
         """Payloads."""
         self.dense: dict[Value, torch.Tensor] = {}
         """float32 memory of merged sums."""
-        self._final: set[Value] = set()
-        self.rounds = schedule(graphs, rank)
-        self.kinds = self._find_kinds()
+        self.kinds: dict[Value, object] = {}
         """Codec of each payload, see :meth:`Codecs.kind`."""
-        self.exchanges = self._lay_out()
+        self._final: set[Value] = set()
+        self._find_kinds()
+        self.rounds = self._rounds()
         self._share_scratch()
-
-    def _message(self, values: Sequence[Value]) -> Message:
-        """Make a message with room for these payloads."""
-        return Message([self._capacity(value) for value in values], self.digest, self._device)
 
     def task(self, value: Value) -> Task:
         """Return the task that makes a value."""
@@ -134,66 +128,75 @@ class Layout:
         partition = self.graphs[value.graph].partitions[self.task(value).partition]
         return self.gradients[value.graph].at(partition.offset), partition.count
 
-    def _find_kinds(self) -> dict[Value, object]:
-        """Return the kind of each payload of this rank, and record the final results."""
-        kinds: dict[Value, object] = {}
+    def _find_kinds(self) -> None:
+        """Find the kind of each payload of this rank, and the final results."""
         for g, graph in enumerate(self.graphs):
             final = results(graph)
             for (node, t), origin in origins(graph).items():
                 if node == self._node:
                     task = graph.tasks[origin[0]][origin[1]]
-                    kinds[Value(g, t)] = self._codecs.kind(task, origin in final)
+                    self.kinds[Value(g, t)] = self._codecs.kind(task, origin in final)
                     if origin in final:
                         self._final.add(Value(g, t))
-        return kinds
 
-    def _wire(self, kind: object) -> int:
-        """Return the type flag that a payload was encoded from.
+    def _message(self, values: Sequence[Value]) -> Message:
+        """Return a message with memory for these payloads."""
+        capacities = []
+        for value in values:
+            _, count = self.span(value)
+            codec = self._codecs.decoder(self.kinds[value])
+            dtypes = ("float32", NAMES[self._dtype])
+            capacities.append(max(codec.max_bytes(count, dtype) for dtype in dtypes))
+        return Message(capacities, self.digest, self._device)
 
-        Only uncompressed ones depend on it.
-        """
-        return FLAGS[self._dtype] if kind == OWN else FLOAT32
-
-    def _capacity(self, value: Value) -> int:
-        _, count = self.span(value)
-        codec = self._codecs.decoder(self.kinds[value])
-        return max(codec.max_bytes(count, "float32"), codec.max_bytes(count, NAMES[self._dtype]))
-
-    def _lay_out(self) -> list[Exchange]:
-        """Create the messages, and assign a slot to every payload.
+    def _rounds(self) -> list[Round]:
+        """Return the rounds, as many as on other ranks, and assign a slot to every payload.
 
         Peers that get the same payloads share a message. A rank that forwards exactly what it
         received sends the received message itself.
         """
+        compute: dict[int, list[Value]] = defaultdict(list)
+        sent: dict[int, dict[int, list]] = defaultdict(lambda: defaultdict(list))
+        received: dict[int, dict[int, list]] = defaultdict(lambda: defaultdict(list))
+        last = -1
+        for g, graph in enumerate(self.graphs):
+            level = _levels(graph)
+            last = max(last, *level.values())
+            for t, task in enumerate(self._tasks[g]):
+                number, order = level[self._node, t], (g, task.partition, task.step)
+                if task.op == Op.SEND:
+                    sent[number][task.peer.rank].append((order, Value(g, task.inputs[0])))
+                elif task.op == Op.RECV:
+                    received[number - 1][task.peer.rank].append((order, Value(g, t)))
+                else:
+                    compute[number].append(Value(g, t))
         made: dict[tuple[Value, ...], Message] = {}
-        exchanges = []
-        for each in self.rounds:
-            exchange = Exchange()
-            for peer, values in each.send.items():
-                listed = tuple(values)
-                if listed not in made:
-                    message = made[listed] = self._message(listed)
-                    for index, value in enumerate(listed):
+        rounds = []
+        for number in range(last + 1):
+            each = Round(compute[number])
+            for peer, ordered in sent[number].items():
+                values = tuple(value for _, value in sorted(ordered))
+                if values not in made:
+                    message = made[values] = self._message(values)
+                    for index, value in enumerate(values):
                         slot = Slot(message, index)
-                        if value in self.slots:
-                            exchange.copies.append(PassedOn(value, self.slots[value], slot))
-                        else:
-                            self.slots[value] = slot
-                exchange.send[peer] = made[listed]
-            for peer, values in each.receive.items():
-                listed = tuple(values)
-                message = exchange.receive[peer] = made[listed] = self._message(listed)
-                for index, value in enumerate(listed):
-                    self.slots[value] = Slot(message, index)
-            exchanges.append(exchange)
-        own = [v for v in self._encodes() if v not in self.slots]
+                        if self.slots.setdefault(value, slot) is not slot:
+                            each.copies.append((self.slots[value], slot))
+                each.send[peer] = made[values]
+            for peer, ordered in received[number].items():
+                values = tuple(value for _, value in sorted(ordered))
+                message = each.receive[peer] = made[values] = self._message(values)
+                self.slots.update((value, Slot(message, i)) for i, value in enumerate(values))
+            rounds.append(each)
+        own = [
+            value
+            for each in rounds
+            for value in each.compute
+            if self.task(value).op == Op.ENCODE and value not in self.slots
+        ]
         kept = self._message(own)
-        self.slots.update((value, Slot(kept, index)) for index, value in enumerate(own))
-        return exchanges
-
-    def _encodes(self) -> Iterator[Value]:
-        for each in self.rounds:
-            yield from (v for v in each.compute if self.task(v).op == Op.ENCODE)
+        self.slots.update((value, Slot(kept, i)) for i, value in enumerate(own))
+        return rounds
 
     def _floats(self, count: int) -> torch.Tensor:
         return torch.empty(count, dtype=torch.float32, device=self._device)
@@ -207,28 +210,30 @@ class Layout:
             for i in task.inputs
         )
         free: list[torch.Tensor] = []
-        most = max((self.span(v)[1] for r in self.rounds for v in r.compute), default=0)
-        for each in self.rounds:
-            for value in each.compute:
-                task = self.task(value)
-                if task.op == Op.MERGE:
-                    memory = free.pop() if free else self._floats(most)
-                    self.dense[value] = memory
-                elif task.op == Op.UPDATE and Value(value.graph, task.inputs[0]) in self.dense:
-                    self.dense[value] = self.dense[Value(value.graph, task.inputs[0])]
-                    continue
-                for i in task.inputs:
-                    used = Value(value.graph, i)
-                    uses[used] -= 1
-                    if used in self.dense and not uses[used]:
-                        free.append(self.dense[used])
-        self.partial = self._floats(most)
+        values = [value for each in self.rounds for value in each.compute]
+        size = max((self.span(value)[1] for value in values), default=0)
+        for value in values:
+            task = self.task(value)
+            if task.op == Op.MERGE:
+                self.dense[value] = free.pop() if free else self._floats(size)
+            elif task.op == Op.UPDATE and Value(value.graph, task.inputs[0]) in self.dense:
+                self.dense[value] = self.dense[Value(value.graph, task.inputs[0])]
+                continue
+            for i in task.inputs:
+                used = Value(value.graph, i)
+                uses[used] -= 1
+                if used in self.dense and not uses[used]:
+                    free.append(self.dense[used])
+        self.partial = self._floats(size)
         """float32 memory for one summand."""
 
     def _config(self, value: Value) -> tuple | None:
         """Return a key that is equal for payloads of the same codec and source type, or None."""
         kind = self.kinds.get(value)
-        return kind if kind is None else (self._codecs.decoder(kind).config, self._wire(kind))
+        if kind is None:
+            return None
+        # Only uncompressed payloads depend on the type from which they were encoded.
+        return self._codecs.decoder(kind).config, FLAGS[self._dtype] if kind == OWN else FLOAT32
 
     def summands(self, value: Value, task: Task) -> tuple[list[Value], bool]:
         """Return the summands of a MERGE, and whether all are payloads of the same form.
@@ -241,5 +246,28 @@ class Layout:
 
     def factor(self, value: Value, task: Task) -> float:
         """Return the factor of an ENCODE's input: that of a sum whose mean is the result, or 1."""
-        ends = value in self._final and task.inputs != (GRADIENT,)
-        return self.mean_factor if ends else 1.0
+        return self.mean_factor if value in self._final and not task.of_gradient else 1.0
+
+
+def _levels(graph: Graph) -> dict[tuple[Node, int], int]:
+    """Return the level of every task, by node and index."""
+    sends, needs = {}, {}
+    for node, tasks in graph.tasks.items():
+        if node.role != Role.WORKER:
+            raise ValueError(f"a process group has no {node}: choose a topology without servers")
+        for t, task in enumerate(tasks):
+            needs[node, t] = [(node, i) for i in task.inputs if i != GRADIENT]
+            if task.op == Op.SEND:
+                sends[node, task.peer, task.partition, task.step] = (node, t)
+    for node, tasks in graph.tasks.items():
+        for t, task in enumerate(tasks):
+            if task.op == Op.RECV:
+                needs[node, t] = [sends[task.peer, node, task.partition, task.step]]
+    level: dict[tuple[Node, int], int] = {}
+    try:
+        for node, t in TopologicalSorter(needs).static_order():
+            longest = max((level[i] for i in needs[node, t]), default=0)
+            level[node, t] = longest + (graph.tasks[node][t].op == Op.RECV)
+    except CycleError as error:
+        raise ValueError(f"the graph waits for itself at {error.args[1][0][0]}") from None
+    return level

@@ -1,14 +1,37 @@
-"""AdamW for gradients that compression delays."""
+"""Optimizers for compressed gradients: AdamW whose denominators stay fixed after a warm-up."""
 
 from __future__ import annotations
+
+import abc
+from collections.abc import Callable
 
 import torch
 import torch.distributed as dist
 
-from hipress.torch.optim.by_parameter import ByParameter
+from hipress.torch.dtypes import is_dtensor
 from hipress.torch.settings import Settings
-from hipress.torch.sharded import is_dtensor
 from hipress.torch.synchronizer import Synchronizer
+
+
+class ByParameter(torch.optim.Optimizer, abc.ABC):
+    """Optimizer whose step updates each parameter that has a gradient separately."""
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], torch.Tensor] | None = None) -> torch.Tensor | None:
+        """Make one step. ``closure`` computes loss and gradients again, as in torch.optim."""
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                if parameter.grad is not None:
+                    self._update(parameter, group)
+        return loss
+
+    @abc.abstractmethod
+    def _update(self, parameter: torch.Tensor, group: dict) -> None:
+        """Update a parameter with the options of its group."""
 
 
 class FrozenAdamW(ByParameter):
@@ -91,11 +114,7 @@ class FrozenAdamW(ByParameter):
             self.attach(compression)
 
     def __getstate__(self) -> dict:
-        """Return the state of a copy, which cannot include a compression.
-
-        Raises:
-            TypeError: with a compression
-        """
+        """Return the state of a copy, which cannot include a compression."""
         if self.compression is not None:
             raise TypeError(
                 "a FrozenAdamW with a compression, which belongs to a process group, cannot be "
@@ -110,13 +129,9 @@ class FrozenAdamW(ByParameter):
         self._denominators = {}  # computed from the state
 
     def check(self, settings: Settings) -> None:
-        """Check that a compression with these settings suits this optimizer.
-
-        Raises:
-            ValueError: if it does not
-        """
+        """Check that a compression with these settings suits this optimizer."""
         for group in self.param_groups:
-            self._fits(group, settings)
+            self._check_compression(group, settings)
 
     def attach(self, compression: Synchronizer) -> None:
         """Use a compression with checked settings. :class:`DistributedOptimizer` calls this."""
@@ -141,10 +156,10 @@ class FrozenAdamW(ByParameter):
             if not group[name] >= 0:
                 raise ValueError(f"{name} must be 0 or more, not {group[name]!r}")
         if self.compression is not None:
-            self._fits(group, self.compression.settings)
+            self._check_compression(group, self.compression.settings)
 
     @staticmethod
-    def _fits(group: dict, settings: Settings) -> None:
+    def _check_compression(group: dict, settings: Settings) -> None:
         freeze_step, beta1 = group["freeze_step"], group["betas"][0]
         if freeze_step != settings.warmup_steps:
             raise ValueError(
@@ -178,9 +193,9 @@ class FrozenAdamW(ByParameter):
             state["exp_avg_sq"] = torch.zeros_like(parameter)
             state["exp_avg_sq_updates"] = 0
         state["step"] += 1
-        whole = parameter
+        given = parameter
         gradient, average, square = parameter.grad, state["exp_avg"], state["exp_avg_sq"]
-        if is_dtensor(whole):
+        if is_dtensor(given):
             parameter, gradient, average, square = (
                 tensor.to_local() for tensor in (parameter, gradient, average, square)
             )
@@ -189,20 +204,20 @@ class FrozenAdamW(ByParameter):
                 torch.view_as_real, (parameter, gradient, average, square)
             )
         step, updates = int(state["step"]), state["exp_avg_sq_updates"]
-        enough, inside = group["freeze_step"], False
+        enough, has_momentum = group["freeze_step"], False
         if self.compression is not None and self.compression.compresses_now:
             enough /= 2
-            inside = self.compression.momentum(whole) != 0
-        if inside:  # earlier gradients fade here, new ones have the codec's momentum
+            has_momentum = self.compression.momentum(given) != 0
+        if has_momentum:  # earlier gradients fade here, new ones have the codec's momentum
             average.mul_(beta1)
         else:
             average.lerp_(gradient, 1 - beta1)
         if updates >= enough:
-            denominator = self._denominators.get(whole)
+            denominator = self._denominators.get(given)
             if denominator is None:
                 denominator = self._denominator(square, updates, group)
-                least = group["floor"] * _root_mean_square(denominator, whole)
-                denominator = self._denominators[whole] = denominator.clamp_(min=least)
+                minimum = group["floor"] * _root_mean_square(denominator, given)
+                denominator = self._denominators[given] = denominator.clamp_(min=minimum)
         else:
             square.mul_(beta2).addcmul_(gradient, gradient, value=1 - beta2)
             state["exp_avg_sq_updates"] = updates + 1
@@ -210,7 +225,7 @@ class FrozenAdamW(ByParameter):
         parameter.mul_(1 - group["lr"] * group["weight_decay"])
         rate = group["lr"] / (1 - beta1**step)
         parameter.addcdiv_(average, denominator, value=-rate)
-        if inside:
+        if has_momentum:
             parameter.addcdiv_(gradient, denominator, value=-rate * (1 - beta1))
 
     @staticmethod

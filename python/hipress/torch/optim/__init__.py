@@ -1,1 +1,0 @@
-"""Optimizers for compressed gradients: AdamW whose denominators stay fixed after a warm-up."""
