@@ -28,6 +28,7 @@ from hipress.torch.executors.staging import current, device_of
 from hipress.torch.gradient import Gradient, chunk_of, scattered
 from hipress.torch.integrations.checks import group_of, refuse_replicate
 from hipress.torch.integrations.fsdp_checks import check_groups, check_sharding, parameters_of
+from hipress.torch.integrations.fsdp_gather import WeightGathers, check_mode
 from hipress.torch.private import queue_callback
 from hipress.torch.private_fsdp import ReduceScatter as FsdpReduceScatter
 from hipress.torch.private_fsdp import (
@@ -80,6 +81,8 @@ class ShardedCompression(TunedSynchronizer):
     _backward: weakref.ref | None = None
     """Callback that autograd calls when the outermost backward pass ends."""
     _begun = False
+    gathers: WeightGathers | None = None
+    """Gathers of the weights, if the argument ``gather`` was given."""
 
     def enter(self) -> None:
         """Count a step when the outermost backward pass ends.
@@ -252,6 +255,8 @@ def compress_fsdp(
     encode_on: str = "host",
     shared_momentum: float = 0.0,
     optimizer: torch.optim.Optimizer | None = None,
+    gather: str | None = None,
+    gather_bits: int | None = None,
     **params: object,
 ) -> ShardedCompression:
     """Make a ``fully_shard``-ed model reduce-scatter compressed gradients.
@@ -280,6 +285,9 @@ def compress_fsdp(
         shared_momentum: see :func:`hipress.torch.compress`. Without ``replicate_group`` every rank
             gets all ranks' results for it, compressed: twice as much is sent
         optimizer: see :func:`hipress.torch.compress`
+        gather: how weights are gathered: "exact", "blocks" or "differences", see
+            :mod:`hipress.torch.integrations.fsdp_gather`; default: by PyTorch's own all-gather
+        gather_bits: bits of a weight, 1 to 8; default: 8 in blocks, 4 of differences
         params: the codec's own parameters
 
     Raises:
@@ -299,6 +307,11 @@ def compress_fsdp(
             f"compress_fsdp() needs FSDPModule.set_custom_reduce_scatter(), which PyTorch "
             f"{torch.__version__} has not: take a newer one"
         )
+    if gather and not hasattr(model, "set_custom_all_gather"):
+        raise TypeError(
+            f"gather needs FSDPModule.set_custom_all_gather(), which PyTorch {torch.__version__} "
+            "has not: take a newer one, or leave gather out"
+        )
     modules = {n: module for n, module in model.named_modules() if isinstance(module, FSDPModule)}
     for module in modules.values():
         module.reshard()  # a forward pass may have left whole parameters
@@ -312,6 +325,9 @@ def compress_fsdp(
     def make_settings() -> Settings:
         check_groups(modules)
         check_sharding(trained, mesh, replicate_group)
+        check_mode(gather, gather_bits)
+        if gather and replicate_group is not None:
+            raise ValueError("gather cannot be used with replicate_group: weights stay in a host")
         settings = Settings.of(
             type,
             params=params,
@@ -351,6 +367,7 @@ def compress_fsdp(
         allow_auto=True,
         shards=str(num_shards),
         optimizer=optimizer,
+        gather=f"{gather} {gather_bits}",
         **same,
     )
     frontend = None
@@ -381,6 +398,9 @@ def compress_fsdp(
         else:
             has_factor = partial(has_divide_factor, module)
             module.set_all_reduce_hook(_AllReduce(unit, shard, compression, has_factor))
+    if gather:
+        compression.gathers = WeightGathers(engine, group, gather, gather_bits)
+        compression.gathers.attach(model, modules)
     before_backward(model, compression.enter)
     if hasattr(model, "set_reduce_scatter_unused_params"):  # since PyTorch 2.13
         model.set_reduce_scatter_unused_params(True)
