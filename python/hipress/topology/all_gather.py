@@ -14,8 +14,16 @@ payload of each other worker in either direction, as in a ring, but in one step.
 
 from __future__ import annotations
 
-from hipress.topology.graph import BLOCK, GRADIENT, PARTITION_ELEMENTS, Graph, Op, Partition
-from hipress.topology.graph import cut, worker
+from hipress.topology.graph import (
+    BLOCK,
+    GRADIENT,
+    PARTITION_ELEMENTS,
+    Graph,
+    Op,
+    Partition,
+    cut,
+    worker,
+)
 
 
 def all_gather(part: int, num_workers: int, plain: bool = False) -> Graph:

@@ -61,6 +61,21 @@ class Unit:
         self._managed = [(names[id(each.sharded_param)], each) for each in managed]
         self.shards = shards
 
+    def accepts_late_gradients(self, dtype: torch.dtype) -> bool:
+        """Return whether FSDP only takes views of a reduce-scatter's result in ``dtype``.
+
+        Then the result may be written after FSDP has got the tensor, before the backward pass ends.
+        Otherwise FSDP converts it, adds it to accumulated gradients, or calls the user's hooks.
+        """
+        weights = [each.sharded_param for _, each in self._managed]
+        return all(
+            weight.dtype == dtype
+            and weight.grad is None
+            and not getattr(weight, "_post_accumulate_grad_hooks", None)
+            for weight in weights
+            if weight.requires_grad
+        )
+
     def gradients(self) -> tuple[Gradient, ...]:
         """Return the gradients in the input of a reduce-scatter."""
         trained = [
@@ -84,6 +99,12 @@ class ShardedCompression(TunedSynchronizer):
     gathers: WeightGathers | None = None
     """Gathers of the weights, if the argument ``gather`` was given."""
 
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._late: list[tuple[torch.futures.Future, Callable[[], None]]] = []
+        """Running reduce-scatters whose results FSDP need not have before the backward pass ends.
+        """
+
     def enter(self) -> None:
         """Count a step when the outermost backward pass ends.
 
@@ -91,7 +112,7 @@ class ShardedCompression(TunedSynchronizer):
         """
         if self._backward is None or self._backward() is None:
             end = self._end  # a new object, which autograd frees with the pass, also after an error
-            self._backward, self._begun = weakref.ref(end), False
+            self._backward, self._begun, self._late = weakref.ref(end), False, []
             queue_callback(end)
 
     def begin(self) -> None:
@@ -101,9 +122,26 @@ class ShardedCompression(TunedSynchronizer):
             self._begun = True
             self.begin_step()
 
-    def reduce(self, unit: Unit, flat: torch.Tensor, gradients: Sequence[Gradient]) -> None:
-        """Synchronize a module's gradients, and wait: FSDP needs the results at once."""
-        self.wait(self.start_bucket(flat, gradients, unit.what))
+    def reduce(
+        self,
+        unit: Unit,
+        flat: torch.Tensor,
+        gradients: Sequence[Gradient],
+        finish: Callable[[], None] = lambda: None,
+        may_be_late: bool = False,
+    ) -> None:
+        """Synchronize a module's gradients, and call ``finish`` with the results in ``flat``.
+
+        Args:
+            may_be_late: whether that is in time at the end of the backward pass. Otherwise this
+                waits, because FSDP needs the results at once.
+        """
+        future = self.start_bucket(flat, gradients, unit.what)
+        if may_be_late:
+            self._late.append((future, finish))
+        else:
+            self.wait(future)
+            finish()
 
     def reduce_own(self, unit: Unit, row: torch.Tensor, flat: torch.Tensor) -> None:
         """Sum a module's gradients by PyTorch's own reduce-scatter, and wait."""
@@ -155,6 +193,10 @@ class ShardedCompression(TunedSynchronizer):
 
     def _count(self) -> None:
         self._backward = None
+        late, self._late = self._late, []
+        for future, finish in late:
+            self.wait(future)
+            finish()
         if self._begun:
             self.step += 1
             self.poll()
@@ -185,10 +227,19 @@ class _ReduceScatter(FsdpReduceScatter):
             if factor != rows:
                 output_tensor.div_(rows / factor)
             return
-        compression.reduce(self._unit, input_tensor, gradients)
-        output_tensor.copy_(input_tensor.view(rows, -1)[compression.engine.rank])
-        if factor != 1:
-            output_tensor.mul_(factor)
+
+        def finish() -> None:
+            with torch.no_grad():
+                output_tensor.copy_(input_tensor.view(rows, -1)[compression.engine.rank])
+                if factor != 1:
+                    output_tensor.mul_(factor)
+
+        may_be_late = (
+            output_tensor.device.type == "cpu"
+            and getattr(op, "op", op) != dist.ReduceOp.SUM  # whose result FSDP may divide at once
+            and self._unit.accepts_late_gradients(output_tensor.dtype)
+        )
+        compression.reduce(self._unit, input_tensor, gradients, finish, may_be_late)
 
     def _factor(self, op: Any, rows: int) -> float:
         """Return the factor from the ranks' mean to the result that FSDP requests.

@@ -26,7 +26,6 @@ Three modes replace PyTorch's all-gather by ours:
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import Any
@@ -157,7 +156,7 @@ class _ModuleGather(FsdpAllGather):
         self._versions: tuple | None = None
         """Versions of the weights that the replica has."""
         self.known = False
-        """Whether the replica is near to the weights on all ranks, so that differences are small."""
+        """Whether the replica is close to the weights, so that differences are small."""
 
     # FSDP's interface.
 
