@@ -57,6 +57,7 @@ class Unit:
     """
 
     def __init__(self, module: str, managed: Sequence, names: Mapping[int, str], shards: int):
+        self.module = module
         self.what = f"module {module!r}" if module else "the root module"
         self._managed = [(names[id(each.sharded_param)], each) for each in managed]
         self.shards = shards
@@ -221,6 +222,8 @@ class _ReduceScatter(FsdpReduceScatter):
         factor = self._factor(op, rows)
         gradients = compression.gradients(self._unit, input_tensor.numel(), rows)
         compression.begin()
+        if compression.gathers is not None:
+            compression.gathers.gradients_reduced(self._unit.module)
         if compression.framework_method:
             compression.count_by_framework(gradients, input_tensor.element_size())
             compression.reduce_own(self._unit, output_tensor, input_tensor)

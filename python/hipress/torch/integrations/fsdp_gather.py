@@ -19,16 +19,21 @@ Three modes replace PyTorch's all-gather by ours:
 
     All ranks compute with the replica, whose bits are the same on all ranks, while the owner's
     optimizer keeps exact weights. What a payload leaves out is in the next difference, so there is
-    no residual. Weights travel once after each change: the gather before the backward pass reads
-    the replica. The first exchange, and the first one after ``load_state_dict()``, is exact.
-    The replica needs as much host memory as the whole model in the dtype of its gathers.
+    no residual. Weights travel once after each reduction of their gradients: the gather before the
+    backward pass reads the replica. The first exchange, and the first one after
+    ``load_state_dict()``, is exact. The replica needs as much host memory as the whole model in the
+    dtype of its gathers.
+
+    Code that changes weights in another way must be seen on all ranks alike. Their versions show
+    most of it. What these do not show (``p.data.copy_()``) is found by a sum of their bits, and
+    ends the job with an error that names :meth:`WeightGathers.forget`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import Future
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import torch.distributed as dist
@@ -40,7 +45,7 @@ from hipress.topology.all_gather import all_gather
 from hipress.topology.graph import worker
 from hipress.topology.program import flatten
 from hipress.torch.dtypes import FLAGS
-from hipress.torch.executors.engine import Engine
+from hipress.torch.executors.engine import Engine, HipressError
 from hipress.torch.private import lookup
 from hipress.torch.private_fsdp import AllGather as FsdpAllGather
 from hipress.torch.private_fsdp import managed
@@ -81,7 +86,9 @@ class WeightGathers:
         bits = bits or MODES[mode]
         params = {"bits": bits, "stochastic": 0} if bits else {}
         self.codecs = Codecs("maxmin" if bits else "none", params)
+        self._modules: dict[str, _ModuleGather] = {}
         self._order: list[_ModuleGather] = []
+        """Modules in the order of their first gathers."""
         self._buffers: dict[tuple[int, torch.dtype], list[torch.Tensor]] = {}
         self.replica_bytes = 0
         """Host memory of the replica of all modules whose weights were gathered."""
@@ -92,13 +99,23 @@ class WeightGathers:
         """Use this for all gathers of a model's modules."""
         for name, module in modules.items():
             if managed(module):
-                module.set_custom_all_gather(_ModuleGather(name, module, self))
+                self._modules[name] = _ModuleGather(name, module, self)
+                module.set_custom_all_gather(self._modules[name])
         model.register_load_state_dict_post_hook(lambda *_: self.forget())
 
     def forget(self) -> None:
-        """Send all weights exactly in the next gathers, after something else than steps."""
+        """Send all weights exactly in the next gathers. All ranks call this together.
+
+        It is needed after weights were changed otherwise than by an optimizer or
+        ``load_state_dict()``.
+        """
         for gather in self._order:
             gather.known = False
+
+    def gradients_reduced(self, module: str) -> None:
+        """Expect other weights in the next gather of a module."""
+        if module in self._modules:
+            self._modules[module].reduced = True
 
     def announce(self, gather: _ModuleGather) -> None:
         """Start the exchanges of the modules that will be needed after this one."""
@@ -120,11 +137,11 @@ class WeightGathers:
         self._buffers[buffer.numel(), buffer.dtype].append(buffer)
 
 
-class _Exchange:
+class _Exchange(NamedTuple):
     """Running exchange of a module's differences."""
 
-    def __init__(self, buffer: torch.Tensor, future: Future[None], versions: tuple) -> None:
-        self.buffer, self.future, self.versions = buffer, future, versions
+    buffer: torch.Tensor
+    future: Future[None]
 
 
 class _GatherWork(dist.Work):
@@ -142,6 +159,11 @@ class _GatherWork(dist.Work):
         return True
 
 
+def _sum_of_bits(weights: torch.Tensor) -> int:
+    """Return a number that nearly every change of the weights changes."""
+    return int(weights.view(torch.int32 if weights.element_size() == 4 else torch.int16).sum())
+
+
 class _ModuleGather(FsdpAllGather):
     """All-gather of one FSDP2 module's weights."""
 
@@ -153,10 +175,13 @@ class _ModuleGather(FsdpAllGather):
         self._own: torch.Tensor | None = None
         """This rank's part of the replica: FSDP writes the exact weights there in each gather."""
         self._exchange: _Exchange | None = None
-        self._versions: tuple | None = None
-        """Versions of the weights that the replica has."""
+        self._versions: tuple = ()
+        self._bits = 0
+        """Versions, and sum of the bits, of this rank's weights in the last exchange."""
         self.known = False
         """Whether the replica is close to the weights, so that differences are small."""
+        self.reduced = False
+        """Whether the gradients were reduced since the last exchange."""
 
     # FSDP's interface.
 
@@ -189,17 +214,26 @@ class _ModuleGather(FsdpAllGather):
         if gathers.mode != "differences":
             future = self._begin(output_tensor, exact=False)
             return _GatherWork(lambda: (future.result(), output_tensor))
-        versions = self._current_versions()
-        if self._exchange is not None and self._exchange.versions != versions:
-            self._drain()  # the weights have changed after it was started
-        if self._exchange is None and self.known and versions == self._versions:
+        if not self.known:
+            self._drain()
+            self._note(input_tensor)
+            future = self._begin(output_tensor, exact=True)
+            return _GatherWork(lambda: self._keep(future))
+        if self._exchange is None and not self._has_changed():
+            if _sum_of_bits(input_tensor) != self._bits:
+                raise gathers.engine.fail(
+                    HipressError(
+                        f"the {self.what} were changed otherwise than by an optimizer or "
+                        "load_state_dict(): call gathers.forget() of the compression on all ranks "
+                        "after such changes"
+                    ),
+                    self.what,
+                )
             input_tensor.copy_(self._own)
             return None
-        if not self.known:
-            future = self._begin(output_tensor, exact=True)
-            return _GatherWork(lambda: self._keep(future, versions))
-        if self._exchange is None:
-            self._start(input_tensor, versions)
+        if self._has_changed():
+            self._drain()  # of weights before the last change
+            self._start(input_tensor)
         gathers.announce(self)
         return _GatherWork(self._drain)
 
@@ -207,17 +241,25 @@ class _ModuleGather(FsdpAllGather):
 
     def start_early(self) -> None:
         """Start an exchange before FSDP requests it, if the weights have changed."""
-        versions = self._current_versions()
-        if self.known and self._exchange is None and versions != self._versions:
+        if self.known and self._exchange is None and self._has_changed():
             inputs = (t for each in self._records for t in lookup(each, "all_gather_inputs"))
             with torch.no_grad():
-                self._start(torch.cat([each.view(-1) for each in inputs]), versions)
+                self._start(torch.cat([each.view(-1) for each in inputs]))
 
-    def _start(self, weights: torch.Tensor, versions: tuple) -> None:
+    def _has_changed(self) -> bool:
+        """Return whether an exchange is needed, on all ranks alike."""
+        return self.reduced or self._versions != self._current_versions()
+
+    def _note(self, weights: torch.Tensor) -> None:
+        self._versions, self._bits = self._current_versions(), _sum_of_bits(weights)
+        self.reduced = False
+
+    def _start(self, weights: torch.Tensor) -> None:
         """Send the difference between this rank's weights and its part of the replica."""
+        self._note(weights)
         buffer = self._gathers.borrow(self._replica.numel(), self._replica.dtype)
         torch.sub(weights, self._own, out=self._part(buffer))
-        self._exchange = _Exchange(buffer, self._begin(buffer, exact=False), versions)
+        self._exchange = _Exchange(buffer, self._begin(buffer, exact=False))
 
     def _drain(self) -> None:
         """Wait for the running exchange, and add its result to the replica."""
@@ -229,14 +271,13 @@ class _ModuleGather(FsdpAllGather):
         own.copy_(self._own)
         self._replica.add_(exchange.buffer)
         self._own.copy_(own)
-        self._versions = exchange.versions
         self._gathers.give_back(exchange.buffer)
 
-    def _keep(self, future: Future[None], versions: tuple) -> None:
+    def _keep(self, future: Future[None]) -> None:
         """Wait for an exact exchange, which has filled the replica."""
         future.result()
         self._own.copy_(self._part(self._replica))
-        self._versions, self.known = versions, True
+        self.known = True
         self._gathers.announce(self)
 
     # Both.
@@ -245,9 +286,10 @@ class _ModuleGather(FsdpAllGather):
         return whole.view(self._gathers.engine.world_size, -1)[self._gathers.engine.rank]
 
     def _current_versions(self) -> tuple:
-        """Return a value that changes, on all ranks alike, when any of the weights is changed.
+        """Return a value that changes when most operations change any of the weights.
 
-        An optimizer changes the DTensor, and other code may change the local tensor.
+        Operations on a DTensor change its version, and those on its local tensor that one's.
+        PyTorch's fused optimizers change neither.
         """
         weights = [each.sharded_param for each in self._records]
         return tuple((weight._version, weight.to_local()._version) for weight in weights)

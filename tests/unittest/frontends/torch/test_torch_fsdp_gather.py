@@ -46,7 +46,9 @@ def gathered(model):
     return seen
 
 
-def train(rank, gather, steps, bits=None, inspect=False, accumulate=1, dtype=None, **options):
+def train(
+    rank, gather, steps, bits=None, inspect=False, accumulate=1, dtype=None, fused=False, **options
+):
     import hipress.torch
 
     if dtype is not None:
@@ -55,7 +57,7 @@ def train(rank, gather, steps, bits=None, inspect=False, accumulate=1, dtype=Non
         )
     model = network(**options)
     compression = hipress.torch.compress_fsdp(model, "none", gather=gather, gather_bits=bits)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, fused=fused)
     losses, seen = [], gathered(model) if inspect else []
     for step in range(steps):
         for part in range(accumulate):
@@ -104,9 +106,10 @@ def test_all_ranks_compute_with_the_same_bits(gather, dtype):
         assert all(torch.equal(a, b) for a, b in zip(first, seen, strict=True))
 
 
-def test_differences_train_as_exact_weights_do():
-    ((exact, *_),) = results(2, "exact", 40)[:1]
-    ((losses, *_),) = results(2, "differences", 40)[:1]
+@pytest.mark.parametrize("options", [{}, {"fused": True}, {"accumulate": 2}])
+def test_differences_train_as_exact_weights_do(options):
+    ((exact, *_),) = results(2, "exact", 40, **options)[:1]
+    ((losses, *_),) = results(2, "differences", 40, **options)[:1]
     assert losses[0] == exact[0]
     assert abs(losses[-1] / exact[-1] - 1) < 0.02
     assert losses[-1] < 0.5 * losses[0]
@@ -119,3 +122,32 @@ def test_replica_is_close_to_the_weights():
     for a, b in zip(seen[-20:], exact[-20:]):
         assert (a - b).norm() <= 0.02 * b.norm() + 1e-3
     assert replica_bytes >= 4 * sum(w.numel() for w in found[0][1].values())
+
+
+def _change_behind_our_back(rank, forget):
+    import hipress.torch
+
+    model = network()
+    compression = hipress.torch.compress_fsdp(model, "none", gather="differences")
+    x = torch.ones(2, 7)
+    model(x).sum().backward()
+    for parameter in model.parameters():
+        parameter.to_local().data.mul_(0.5)
+    model.zero_grad()
+    model.set_requires_gradient_sync(False)
+    if forget:
+        compression.gathers.forget()
+    model(x).sum().backward()
+    for parameter in model.parameters():
+        parameter.to_local().data.mul_(0.5)
+    if forget:
+        compression.gathers.forget()
+    with torch.no_grad():
+        return model(x).abs().max().item()
+
+
+def test_unseen_change_of_weights_is_an_error():
+    for found in run_ranks(_change_behind_our_back, 2, False):
+        assert "were changed otherwise than by an optimizer" in found, found
+    first, second = returned(run_ranks(_change_behind_our_back, 2, True))
+    assert first == second
