@@ -379,9 +379,7 @@ def compress_fsdp(
     def make_settings() -> Settings:
         check_groups(modules)
         check_sharding(trained, mesh, replicate_group)
-        check_mode(gather, gather_bits)
-        if gather and replicate_group is not None:
-            raise ValueError("gather cannot be used with replicate_group: weights stay in a host")
+        check_mode(gather, gather_bits, [p for _, p in parameters], replicate_group is not None)
         settings = Settings.of(
             type,
             params=params,

@@ -31,13 +31,17 @@ Three modes replace PyTorch's all-gather by ours:
 
 from __future__ import annotations
 
+import math
+import os
 from collections.abc import Sequence
 from concurrent.futures import Future
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 import torch.distributed as dist
 from torch.distributed.fsdp import FSDPModule
+from torch.distributed.tensor import DTensor
 
 from hipress.runtime.encodes import Codecs, bindings
 from hipress.runtime.engine import Bucket
@@ -56,11 +60,17 @@ _AHEAD = 2
 """Modules whose weights travel before they are needed. Each needs a buffer of its size."""
 
 
-def check_mode(gather: str | None, bits: int | None) -> None:
+def check_mode(
+    gather: str | None, bits: int | None, parameters: Sequence[DTensor], replicated: bool
+) -> None:
     """Check the arguments ``gather`` and ``gather_bits`` of compress_fsdp().
 
+    Args:
+        parameters: all parameters of the model that are sharded
+        replicated: whether the model is sharded inside each host only
+
     Raises:
-        ValueError: if they are wrong or do not belong together
+        ValueError: if they are wrong, do not fit the model, or there is too little memory
     """
     if gather is not None and gather not in MODES:
         raise ValueError(f"gather must be one of {', '.join(MODES)}, not {gather!r}")
@@ -68,6 +78,36 @@ def check_mode(gather: str | None, bits: int | None) -> None:
         raise ValueError(f"gather={gather!r} has no gather_bits")
     if bits is not None and bits not in range(1, 9):
         raise ValueError(f"gather_bits must be from 1 to 8, not {bits!r}")
+    if gather is None:
+        return
+    if replicated:
+        raise ValueError(
+            "gather cannot be used with replicate_group, whose weights do not leave the host"
+        )
+    if parameters[0].device.type != "cpu":
+        raise ValueError("gather needs a model in host memory: leave it out on GPUs")
+    if gather == "differences":
+        needed, available = replica_bytes(parameters), _available_bytes()
+        if needed > available:
+            raise ValueError(
+                f'gather="differences" needs {needed / 1e9:.1f} GB for this rank\'s replica of all '
+                f"weights, and its share of the available memory is {available / 1e9:.1f} GB: use "
+                'gather="blocks"'
+            )
+
+
+def replica_bytes(parameters: Sequence[DTensor]) -> int:
+    """Return the bytes of a replica of parameters, if weights are gathered in their own dtype."""
+    return sum(p.numel() * p.element_size() for p in parameters)
+
+
+def _available_bytes() -> float:
+    """Return the bytes of memory that this host can give to each of its ranks."""
+    for line in Path("/proc/meminfo").read_text().splitlines():
+        name, _, value = line.partition(":")
+        if name == "MemAvailable":
+            return 1024 * int(value.split()[0]) / int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+    return math.inf
 
 
 class WeightGathers:
@@ -92,8 +132,8 @@ class WeightGathers:
         self._buffers: dict[tuple[int, torch.dtype], list[torch.Tensor]] = {}
         self.replica_bytes = 0
         """Host memory of the replica of all modules whose weights were gathered."""
-        self.bytes_sent = 0
-        """Bytes of payloads that this rank has sent so far, without headers."""
+        self.exchanges = 0
+        """Exchanges of a module's weights so far."""
 
     def attach(self, model: FSDPModule, modules: dict[str, FSDPModule]) -> None:
         """Use this for all gathers of a model's modules."""
@@ -298,6 +338,7 @@ class _ModuleGather(FsdpAllGather):
         """Start to replace all parts of ``flat`` by the decoded payloads of their owners."""
         if exact not in self._buckets:
             self._buckets[exact] = self._bucket(flat, exact)
+        self._gathers.exchanges += 1
         return self._buckets[exact].begin(flat.data_ptr(), 0, self.what)
 
     def _bucket(self, flat: torch.Tensor, exact: bool) -> Bucket:

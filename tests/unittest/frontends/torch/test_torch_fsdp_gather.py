@@ -1,5 +1,7 @@
 """Weights of FSDP2 models that are gathered by the engine: exactly, in blocks, as differences."""
 
+import os
+
 import pytest
 
 from harness.torch_ranks import returned, run_ranks, torch
@@ -74,13 +76,9 @@ def train(
     return losses, whole, [each.float() for each in seen], compression.gathers
 
 
-def ranks_train(rank, *args, **options):
-    losses, whole, seen, gathers = train(rank, *args, **options)
-    return losses, whole, seen, gathers.replica_bytes if gathers else 0
-
-
 def _run(rank, args, options):
-    return ranks_train(rank, *args, **options)
+    losses, whole, seen, gathers = train(rank, *args, **options)
+    return losses, whole, seen, gathers and (gathers.replica_bytes, gathers.exchanges)
 
 
 def results(world_size, *args, **options):
@@ -117,11 +115,12 @@ def test_differences_train_as_exact_weights_do(options):
 
 def test_replica_is_close_to_the_weights():
     found = results(2, "differences", 12, inspect=True)
-    _, _, seen, replica_bytes = found[0]
+    _, _, seen, (replica_bytes, exchanges) = found[0]
     exact = results(2, "exact", 12, inspect=True)[0][2]
     for a, b in zip(seen[-20:], exact[-20:]):
         assert (a - b).norm() <= 0.02 * b.norm() + 1e-3
     assert replica_bytes >= 4 * sum(w.numel() for w in found[0][1].values())
+    assert exchanges == 12 * 5  # one for each module and step, none in backward passes
 
 
 def _change_behind_our_back(rank, forget):
@@ -151,3 +150,24 @@ def test_unseen_change_of_weights_is_an_error():
         assert "were changed otherwise than by an optimizer" in found, found
     first, second = returned(run_ranks(_change_behind_our_back, 2, True))
     assert first == second
+
+
+def _refused(rank, options, ranks_of_host="1"):
+    import hipress.torch
+
+    os.environ["LOCAL_WORLD_SIZE"] = ranks_of_host
+    hipress.torch.compress_fsdp(network(), "none", **options)
+
+
+def test_wrong_gathers_are_refused():
+    for options, sentence in [
+        ({"gather": "fast"}, "gather must be one of exact, blocks, differences, not 'fast'"),
+        ({"gather": "exact", "gather_bits": 8}, "gather='exact' has no gather_bits"),
+        ({"gather_bits": 8}, "gather=None has no gather_bits"),
+        ({"gather": "blocks", "gather_bits": 9}, "gather_bits must be from 1 to 8, not 9"),
+    ]:
+        for found in run_ranks(_refused, 2, options):
+            assert sentence in found
+    many = str(1 << 40)  # so that a rank's share of the memory is nothing
+    for found in run_ranks(_refused, 2, {"gather": "differences"}, many):
+        assert "its share of the available memory is 0.0 GB" in found
