@@ -5,6 +5,9 @@ of its blocks. All methods run one after another in the same processes, from the
 weights and on the same batches. A step's time is its slowest rank's, and the median is shown, with
 the bytes that a rank's interface sent in a step and the loss of the last steps. "alone" is DDP that
 sends nothing: the time of computing. Needs root.
+
+``--loss-steps 500`` also trains so many steps with each of ``--seeds`` on links that are not
+shaped, and compares the mean loss of the last 50 steps. Losses do not depend on the machine's load.
 """
 
 from __future__ import annotations
@@ -15,18 +18,19 @@ from typing import Annotated
 
 import typer
 
-from benchmarks.common.options import Dilation, Nodes, Output, Priority, Quick, Rates
+from benchmarks.common.options import Dilation, Nodes, Output, Priority, Quick, Rates, Seeds
 from benchmarks.common.results import Record
 from benchmarks.training.node import ALONE, FSDP
 from benchmarks.training.steps import measure
 from harness import netns
+from harness.netns import ShapedNetwork
 from harness.wan import linked
 
 METHODS = f"{ALONE} float32 fp16 maxmin:bits=4 {FSDP}float32 {FSDP}bf16 {FSDP}maxmin:bits=4 "
 METHODS += f"{FSDP}none:gather=exact {FSDP}maxmin:bits=4,gather=exact "
 METHODS += f"{FSDP}maxmin:bits=4,gather=blocks {FSDP}maxmin:bits=4,gather=differences"
-LAST = 10
-"""Steps whose mean loss is shown."""
+LAST = 50
+"""Steps whose mean loss is compared."""
 
 
 def main(
@@ -37,6 +41,8 @@ def main(
     steps: int = 6,
     batch_size: Annotated[int, typer.Option(help="Texts per rank.")] = 1,
     context: Annotated[int, typer.Option(max=64, help="Characters of a text.")] = 16,
+    loss_steps: Annotated[int, typer.Option(help="Also compare losses after so many.")] = 0,
+    seeds: Seeds = "0 1 2",
     output: Output = "fsdp",
     timeout: float = 600,
     priority: Priority = False,
@@ -57,13 +63,31 @@ def main(
         cells = []
         for method, row in rows.items():
             gains = [f"{peer / row['ms']:.2f}" if peer else "" for peer in base.values()]
-            loss = statistics.fmean(row["losses"][-LAST:])
-            cells.append(
-                [method, f"{row['ms']:.0f}", *gains, f"{row['sent'] / 1e6:.2f}", f"{loss:.3f}"]
-            )
+            cells.append([method, f"{row['ms']:.0f}", *gains, f"{row['sent'] / 1e6:.2f}"])
         size = next(iter(rows.values()))["parameters"] / 1e6
         heads = ["method", "ms a step", "FSDP2 float32 / this", "FSDP2 bf16 / this"]
-        heads += ["MB sent", "loss"]
+        heads += ["MB sent"]
         title = f"GPT, {size:.1f} million weights, {nodes} emulated nodes at {rate}, "
         record.table(heads, cells, f"{title}dilation {dilation:g}", rate)
+    if loss_steps:
+        compare_losses(record, args)
     record.save()
+
+
+def compare_losses(record: Record, args: SimpleNamespace) -> None:
+    """Add the table of the losses after ``--loss-steps``, which FSDP2 in float32 begins."""
+    methods = [method for method in args.methods if method.startswith(FSDP)]
+    found: dict[str, list[float]] = {method: [] for method in methods}
+    for seed in args.seeds.split():
+        with ShapedNetwork(args.nodes, rate=None) as network:
+            rows = measure(args, network, args.loss_steps, 0, 0, int(seed), methods)
+        for method, row in rows.items():
+            found[method].append(statistics.fmean(row["losses"][-LAST:]))
+    record["losses"] = found
+    base = found[FSDP + "float32"]
+    cells = []
+    for method, losses in found.items():
+        change = statistics.fmean(loss / own - 1 for loss, own in zip(losses, base))
+        cells.append([method, *(f"{loss:.4f}" for loss in losses), f"{change:+.2%}"])
+    heads = ["method", *(f"seed {seed}" for seed in args.seeds.split()), "to float32"]
+    record.table(heads, cells, f"mean loss of the last {LAST} of {args.loss_steps} steps", "losses")
