@@ -20,6 +20,7 @@ SUBJECTS = {
     "collisions": "graphs.collisions",
     "allreduce": "allreduce.sizes",
     "training": "training.steps",
+    "fsdp": "training.fsdp",
     "convergence": "training.convergence",
     "each": "training.each",
     "rounding": "training.rounding",

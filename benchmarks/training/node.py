@@ -9,6 +9,9 @@ A method is one of these:
   PowerSGD.
 - "auto": its trial precedes the timed steps.
 - "alone": nothing is sent. Each rank keeps its gradients, which is the lower bound of all steps.
+- "fsdp2/float32" or "fsdp2/bf16": uncompressed FSDP2 over Gloo, with weights and gradients of that
+  type, which shards each block of the GPT.
+- "fsdp2/TYPE:NAME=VALUE,...": HiPress in FSDP2, also with the gathers' options.
 
 "METHOD+late" begins to compress after ``late`` steps; for HiPress, the GPT's Adam freezes its
 denominators then. Without it, PyTorch's PowerSGD begins after 2 steps (its default is 1000).
@@ -19,6 +22,7 @@ from __future__ import annotations
 import itertools
 import math
 import os
+import resource
 import statistics
 import sys
 import time
@@ -34,14 +38,15 @@ ALONE = "alone"
 AUTO = "auto"
 OURS = "hipress."
 """Prefix of types that have the same name as a peer's method."""
-PEERS = ("float32", "fp16", "powersgd")
+FSDP = "fsdp2/"
+PEERS = ("float32", "fp16", "powersgd", FSDP + "float32", FSDP + "bf16")
 BATCHES = 4
 """Number of batches in each rank's training set of images."""
 LAGGING = 3.0
 
 
 def main() -> None:
-    args = options(block=0)
+    args = options(block=0, layers=4)
 
     import torch
     import torch.distributed as dist
@@ -88,7 +93,11 @@ class Training:
         name, late = method.removesuffix(LATE), method.endswith(LATE)
         model, self._loss_of, optimizer = workload(args, 1000 * args.seed + self._rank)
         self._parameters = sum(p.numel() for p in model.parameters())
-        self._ddp = replicated(model, name)
+        if name.startswith(FSDP):
+            self._ddp = sharded(model, name)
+            optimizer = adam_of(model)  # of the sharded parameters
+        else:
+            self._ddp = replicated(model, name)
         dist.barrier()
         start = time.perf_counter()
         compression = self._compression = attach(self._ddp, name, args.late if late else 0)
@@ -155,6 +164,7 @@ class Training:
             "processor": self._processor,
             "sent": self._sent,
             "losses": (mean / dist.get_world_size()).tolist(),
+            "peak_bytes": 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
         }
         if self.method == AUTO:
             times = self._attached, self._settled, self._trial
@@ -199,15 +209,14 @@ def workload(args: SimpleNamespace, seed: int):
         import text
 
         data = text.Text()
-        model = text.make("gpt", len(data.characters), width=512, layers=4)
+        model = text.make("gpt", len(data.characters), width=512, layers=args.layers)
         generator = torch.Generator().manual_seed(seed)
-        optimizer = torch.optim.AdamW(model.parameters(), lr=5e-4, betas=(0.9, 0.98), fused=True)
 
         def loss_of(ddp):
             characters = data.batch(args.batch_size, generator)
             return text.loss_of(ddp, characters[:, : args.context + 1])
 
-        return model, loss_of, optimizer
+        return model, loss_of, adam_of(model)
 
     from images import Synthetic
 
@@ -221,6 +230,13 @@ def workload(args: SimpleNamespace, seed: int):
 
     # At twice the rate the loss of some seeds rises for a while, and results are chance.
     return model, loss_of, torch.optim.SGD(model.parameters(), lr=0.001, momentum=0.9, fused=True)
+
+
+def adam_of(model):
+    """Return the optimizer of the GPT."""
+    import torch
+
+    return torch.optim.AdamW(model.parameters(), lr=5e-4, betas=(0.9, 0.98), fused=True)
 
 
 def learning_vgg():
@@ -268,6 +284,18 @@ def replicated(model, method: str):
     return DistributedDataParallel(model, bucket_cap_mb=size, gradient_as_bucket_view=True)
 
 
+def sharded(model, method: str):
+    """Return the GPT in FSDP2, with weights and gradients of the method's type."""
+    import torch
+    from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+
+    dtype = torch.bfloat16 if method == FSDP + "bf16" else None
+    options = {"mp_policy": MixedPrecisionPolicy(param_dtype=dtype, reduce_dtype=dtype)}
+    for block in model.blocks:
+        fully_shard(block, **options)
+    return fully_shard(model, **options)
+
+
 def attach(ddp, method: str, late: int):
     """Give the model the method's communication hook, which compresses after ``late`` steps.
 
@@ -277,6 +305,12 @@ def attach(ddp, method: str, late: int):
     from torch.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook
 
     name, _, rest = method.partition(":")
+    if name in (FSDP + "float32", FSDP + "bf16"):
+        return None
+    if name.startswith(FSDP):
+        import hipress.torch
+
+        return hipress.torch.compress_fsdp(ddp, name.removeprefix(FSDP), **values_of(rest))
     if name == "fp16":
         ddp.register_comm_hook(None, default_hooks.fp16_compress_hook)
     elif name == "powersgd":

@@ -177,6 +177,7 @@ def measure(
         seed=seed,
         batch_size=args.batch_size,
         context=args.context,
+        layers=getattr(args, "layers", 4),
     )
     ranks = args.nodes * args.ranks_per_node
     results = jobs.torch_job(command, ranks, network, args.timeout, args.priority)
@@ -193,6 +194,7 @@ def measure(
             * statistics.fmean(statistics.median(report["processor"][-steps:]) for report in of),
             "sent": statistics.fmean(statistics.median(report["sent"][-steps:]) for report in of),
             "losses": of[0]["losses"],
+            "peak_bytes": max(report["peak_bytes"] for report in of),
         }
         if method == AUTO:
             rows[method] |= {name: of[0][name] for name in ("way", "explanation", "trial_steps")}

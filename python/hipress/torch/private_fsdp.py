@@ -14,9 +14,9 @@ import torch
 from torch.distributed.fsdp import FSDPModule
 
 try:
-    from torch.distributed.fsdp._fully_shard._fsdp_api import ReduceScatter
+    from torch.distributed.fsdp._fully_shard._fsdp_api import AllGather, ReduceScatter
 except ImportError:  # before 2.8, for which compress_fsdp() raises an error
-    ReduceScatter = object
+    AllGather = ReduceScatter = object
 
 from hipress.torch.private import lookup
 

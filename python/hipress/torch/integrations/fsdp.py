@@ -1,11 +1,14 @@
-"""Compressed gradients in FSDP2: in the reduce-scatter, and between hosts in HSDP's all-reduce."""
+"""Compressed gradients in FSDP2: in the reduce-scatter, and between hosts in HSDP's all-reduce.
+
+Weights are gathered by :mod:`hipress.torch.integrations.fsdp_gather`.
+"""
 
 from __future__ import annotations
 
 import math
 import os
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -26,6 +29,7 @@ from hipress.torch.executors.engine import HipressError
 from hipress.torch.executors.staging import current, device_of
 from hipress.torch.gradient import Gradient, chunk_of, scattered
 from hipress.torch.integrations.checks import group_of, refuse_replicate
+from hipress.torch.integrations.fsdp_gather import WeightGathers, check_gather
 from hipress.torch.private import queue_callback
 from hipress.torch.private_fsdp import ReduceScatter as FsdpReduceScatter
 from hipress.torch.private_fsdp import (
@@ -58,6 +62,7 @@ class Unit:
         shards: int,
         compression: ShardedCompression,
     ) -> None:
+        self.module = module
         self.what = f"module {module!r}" if module else "the root module"
         self._managed = [(names[id(each.sharded_param)], each.sharded_param) for each in managed]
         self.shards, self.compression = shards, compression
@@ -85,6 +90,20 @@ class Unit:
             )
         return found
 
+    def accepts_late_gradients(self, dtype: torch.dtype) -> bool:
+        """Return whether FSDP only takes views of a reduce-scatter's result in ``dtype``.
+
+        Then the result may be written after FSDP has got the tensor, before the backward pass ends.
+        Otherwise FSDP converts it, adds it to accumulated gradients, or calls the user's hooks.
+        """
+        return all(
+            weight.dtype == dtype
+            and weight.grad is None
+            and not getattr(weight, "_post_accumulate_grad_hooks", None)
+            for _, weight in self._managed
+            if weight.requires_grad
+        )
+
     def error(self, problem: str) -> HipressError:
         """Return an error that ends the step on all ranks."""
         return self.compression.engine.fail(HipressError(f"{self.what}: {problem}"), self.what)
@@ -100,6 +119,14 @@ class ShardedCompression(TunedSynchronizer):
     _backward: weakref.ref | None = None
     """Callback that autograd calls when the outermost backward pass ends."""
     _begun = False
+    gathers: WeightGathers | None = None
+    """Gathers of the weights, if the argument ``gather`` was given."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._late: list[tuple[torch.futures.Future, Callable[[], None]]] = []
+        """Running reduce-scatters whose results FSDP need not have before the backward pass ends.
+        """
 
     def enter(self) -> None:
         """Count a step when the outermost backward pass ends.
@@ -108,7 +135,7 @@ class ShardedCompression(TunedSynchronizer):
         """
         if self._backward is None or self._backward() is None:
             end = self._end  # a new object, which autograd frees with the pass, also after an error
-            self._backward, self._begun = weakref.ref(end), False
+            self._backward, self._begun, self._late = weakref.ref(end), False, []
             queue_callback(end)
 
     def begin(self) -> None:
@@ -118,12 +145,26 @@ class ShardedCompression(TunedSynchronizer):
             self._begun = True
             self.begin_step()
 
+    def finish_bucket(
+        self, future: torch.futures.Future, finish: Callable[[], None], may_be_late: bool
+    ) -> None:
+        """Call ``finish`` when a bucket is done: now, or at the end of the backward pass."""
+        if may_be_late:
+            self._late.append((future, finish))
+        else:
+            self.wait(future)
+            finish()
+
     def _end(self) -> None:
         # FSDP reduces the remaining gradients in its own callback, which may come after this one.
         queue_callback(self._count)
 
     def _count(self) -> None:
         self._backward = None
+        late, self._late = self._late, []
+        for future, finish in late:
+            self.wait(future)
+            finish()
         if self._begun:
             self.step += 1
             self.poll()
@@ -135,7 +176,7 @@ class ShardedCompression(TunedSynchronizer):
 
 
 class _ReduceScatter(FsdpReduceScatter):
-    """Reduce-scatter of one FSDP2 module's gradients, which waits: FSDP needs results at once."""
+    """Reduce-scatter of one FSDP2 module's gradients."""
 
     def __init__(self, unit: Unit) -> None:
         self._unit = unit
@@ -148,6 +189,8 @@ class _ReduceScatter(FsdpReduceScatter):
         rows, factor = unit.shards, self._factor(op)
         gradients = unit.gradients(input_tensor.numel(), rows)
         compression.begin()
+        if compression.gathers is not None:
+            compression.gathers.gradients_reduced(unit.module)
         if compression.framework_method:
             compression.count_by_framework(gradients, input_tensor.element_size())
             ended = compression.timer()
@@ -159,10 +202,20 @@ class _ReduceScatter(FsdpReduceScatter):
             if factor != rows:
                 output_tensor.div_(rows / factor)
             return
-        compression.wait(compression.start_bucket(input_tensor, gradients, unit.what))
-        output_tensor.copy_(input_tensor.view(rows, -1)[compression.engine.rank])
-        if factor != 1:
-            output_tensor.mul_(factor)
+
+        def finish() -> None:
+            with torch.no_grad():
+                output_tensor.copy_(input_tensor.view(rows, -1)[compression.engine.rank])
+                if factor != 1:
+                    output_tensor.mul_(factor)
+
+        may_be_late = (
+            output_tensor.device.type == "cpu"
+            and getattr(op, "op", op) != dist.ReduceOp.SUM  # whose result FSDP may divide at once
+            and unit.accepts_late_gradients(output_tensor.dtype)
+        )
+        future = compression.start_bucket(input_tensor, gradients, unit.what)
+        compression.finish_bucket(future, finish, may_be_late)
 
     def _factor(self, op: Any) -> float:
         """Return the factor from the ranks' mean to the result that FSDP requests."""
@@ -208,6 +261,8 @@ def compress_fsdp(
     encode_on: str = "host",
     shared_momentum: float = 0.0,
     optimizer: torch.optim.Optimizer | None = None,
+    gather: str | None = None,
+    gather_bits: int | None = None,
     **params: object,
 ) -> ShardedCompression:
     """Make a ``fully_shard``-ed model reduce-scatter compressed gradients.
@@ -237,6 +292,9 @@ def compress_fsdp(
         shared_momentum: see :func:`hipress.torch.compress`. Without ``replicate_group`` every rank
             gets all ranks' results for it, compressed: twice as much is sent
         optimizer: see :func:`hipress.torch.compress`
+        gather: how weights are gathered: "exact", "blocks" or "differences", see
+            :mod:`hipress.torch.integrations.fsdp_gather`; default: by PyTorch's own all-gather
+        gather_bits: bits of a weight, 1 to 8; default: 8 in blocks, 4 of differences
         params: the codec's own parameters
 
     Raises:
@@ -256,6 +314,11 @@ def compress_fsdp(
             f"compress_fsdp() needs FSDPModule.set_custom_reduce_scatter(), which PyTorch "
             f"{torch.__version__} has not: take a newer one"
         )
+    if gather and not hasattr(model, "set_custom_all_gather"):
+        raise TypeError(
+            f"gather needs FSDPModule.set_custom_all_gather(), which PyTorch {torch.__version__} "
+            "has not: take a newer one, or leave gather out"
+        )
     modules = {n: module for n, module in model.named_modules() if isinstance(module, FSDPModule)}
     for module in modules.values():
         module.reshard()  # a forward pass may have left whole parameters
@@ -268,6 +331,7 @@ def compress_fsdp(
 
     def make_settings() -> Settings:
         _check_sharding(modules, trained, mesh, replicate_group)
+        check_gather(gather, gather_bits, [p for _, p in parameters], bool(replicate_group))
         settings = Settings.of(
             type,
             params=params,
@@ -306,6 +370,7 @@ def compress_fsdp(
         dtypes,
         shards=str(num_shards),
         optimizer=optimizer,
+        gather=f"{gather} {gather_bits}",
         **same,
     )
     frontend = None
@@ -335,6 +400,9 @@ def compress_fsdp(
             module.set_custom_reduce_scatter(_ReduceScatter(unit))
         else:
             module.set_all_reduce_hook(_AllReduce(unit, shard, module))
+    if gather:
+        compression.gathers = WeightGathers(engine, group, gather, gather_bits)
+        compression.gathers.attach(model, modules)
     before_backward(model, compression.enter)
     if hasattr(model, "set_reduce_scatter_unused_params"):  # since PyTorch 2.13
         model.set_reduce_scatter_unused_params(True)

@@ -1,0 +1,355 @@
+"""Weights of FSDP2's modules, gathered by the native engine.
+
+FSDP2 gathers the weights of a module before its forward pass, and again before its backward pass.
+Three modes replace PyTorch's all-gather by ours:
+
+``exact``
+    The weights, unmodified.
+``blocks``
+    The weights in blocks of 1,024, with ``bits`` bits each (ZeRO++'s qwZ, Wang et al. 2023). All
+    ranks compute with the decoded weights. What the codec leaves out is lost in each gather.
+``differences``
+    Every rank keeps a *replica* of all weights in host memory. The owner of a part sends
+    codec(weight - replica), and all ranks, the owner too, add what they decode (SDP4Bit, Jia et al.
+    2024)::
+
+        owner      weights --(-)--> difference --> codec --+--> other ranks
+                             ^                             |
+                             `----- replica <--(+)---------'   the same on every rank
+
+    All ranks compute with the replica, whose bits are the same on all ranks, while the owner's
+    optimizer keeps exact weights. What a payload leaves out is in the next difference, so there is
+    no residual. Weights travel once after each reduction of their gradients: the gather before the
+    backward pass reads the replica. The first exchange, and the first one after
+    ``load_state_dict()``, is exact. The replica needs as much host memory as the whole model in the
+    dtype of its gathers.
+
+    Code that changes weights in another way must be seen on all ranks alike. Their versions show
+    most of it. What these do not show (``p.data.copy_()``) is found by a sum of their bits, and
+    ends the job with an error that names :meth:`WeightGathers.forget`.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+import torch.distributed as dist
+from torch.distributed.fsdp import FSDPModule
+from torch.distributed.tensor import DTensor
+
+from hipress.runtime.encodes import Codecs, bindings
+from hipress.runtime.engine import Bucket
+from hipress.topology.all_gather import all_gather
+from hipress.topology.graph import worker
+from hipress.topology.program import flatten
+from hipress.torch.dtypes import FLAGS
+from hipress.torch.executors.engine import Engine, HipressError
+from hipress.torch.private import lookup
+from hipress.torch.private_fsdp import AllGather as FsdpAllGather
+from hipress.torch.private_fsdp import managed
+
+MODES = {"exact": None, "blocks": 8, "differences": 4}
+"""Default bits of a weight, by mode."""
+_AHEAD = 2
+"""Modules whose weights travel before they are needed. Each needs a buffer of its size."""
+
+
+def check_gather(
+    gather: str | None, bits: int | None, parameters: Sequence[DTensor], replicated: bool
+) -> None:
+    """Check the arguments ``gather`` and ``gather_bits`` of compress_fsdp().
+
+    Args:
+        parameters: all parameters of the model that are sharded
+        replicated: whether the model is sharded inside each host only
+
+    Raises:
+        ValueError: if they are wrong, do not fit the model, or there is too little memory
+    """
+    if gather is not None and gather not in MODES:
+        raise ValueError(f"gather must be one of {', '.join(MODES)}, not {gather!r}")
+    if bits is not None and MODES.get(gather or "exact") is None:
+        raise ValueError(f"gather={gather!r} has no gather_bits")
+    if bits is not None and bits not in range(1, 9):
+        raise ValueError(f"gather_bits must be from 1 to 8, not {bits!r}")
+    if gather is None:
+        return
+    if replicated:
+        raise ValueError(
+            "gather cannot be used with replicate_group, whose weights do not leave the host"
+        )
+    if parameters[0].device.type != "cpu":
+        raise ValueError("gather needs a model in host memory: leave it out on GPUs")
+    if gather == "differences":
+        needed, available = replica_bytes(parameters), _available_bytes()
+        if needed > available:
+            raise ValueError(
+                f'gather="differences" needs {needed / 1e9:.1f} GB for this rank\'s replica of all '
+                f"weights, and its share of the available memory is {available / 1e9:.1f} GB: use "
+                'gather="blocks"'
+            )
+
+
+def replica_bytes(parameters: Sequence[DTensor]) -> int:
+    """Return the bytes of a replica of parameters, if weights are gathered in their own dtype."""
+    return sum(p.numel() * p.element_size() for p in parameters)
+
+
+def _available_bytes() -> float:
+    """Return the bytes of memory that this host can give to each of its ranks."""
+    for line in Path("/proc/meminfo").read_text().splitlines():
+        name, _, value = line.partition(":")
+        if name == "MemAvailable":
+            return 1024 * int(value.split()[0]) / int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+    return math.inf
+
+
+class WeightGathers:
+    """Gathers of a model's weights.
+
+    Args:
+        group: process group of the mesh, whose ranks are the engine's
+        mode: see the module's docstring
+        bits: bits of a weight; default: 8 in blocks, 4 of differences
+    """
+
+    def __init__(
+        self, engine: Engine, group: dist.ProcessGroup, mode: str, bits: int | None = None
+    ) -> None:
+        self.engine, self.group, self.mode = engine, group, mode
+        bits = bits or MODES[mode]
+        params = {"bits": bits, "stochastic": 0} if bits else {}
+        self.codecs = Codecs("maxmin" if bits else "none", params)
+        self._modules: dict[str, _ModuleGather] = {}
+        self._order: list[_ModuleGather] = []
+        """Modules in the order of their first gathers."""
+        self._buffers: dict[tuple[int, torch.dtype], list[torch.Tensor]] = {}
+        self.replica_bytes = 0
+        """Host memory of the replica of all modules whose weights were gathered."""
+        self.exchanges = 0
+        """Exchanges of a module's weights so far."""
+
+    def attach(self, model: FSDPModule, modules: dict[str, FSDPModule]) -> None:
+        """Use this for all gathers of a model's modules."""
+        for name, module in modules.items():
+            if managed(module):
+                self._modules[name] = _ModuleGather(name, module, self)
+                module.set_custom_all_gather(self._modules[name])
+        model.register_load_state_dict_post_hook(lambda *_: self.forget())
+
+    def forget(self) -> None:
+        """Send all weights exactly in the next gathers. All ranks call this together.
+
+        It is needed after weights were changed otherwise than by an optimizer or
+        ``load_state_dict()``.
+        """
+        for gather in self._order:
+            gather.known = False
+
+    def gradients_reduced(self, module: str) -> None:
+        """Expect other weights in the next gather of a module."""
+        if module in self._modules:
+            self._modules[module].reduced = True
+
+    def announce(self, gather: _ModuleGather) -> None:
+        """Start the exchanges of the modules that will be needed after this one."""
+        if gather not in self._order:
+            self._order.append(gather)
+            return
+        after = self._order.index(gather) + 1
+        for later in self._order[after : after + _AHEAD]:
+            later.start_early()
+
+    def borrow(self, size: int, dtype: torch.dtype) -> torch.Tensor:
+        """Return a buffer of ``size`` elements, to be given back."""
+        free = self._buffers.setdefault((size, dtype), [])
+        with torch.inference_mode(False):
+            return free.pop() if free else torch.empty(size, dtype=dtype)
+
+    def give_back(self, buffer: torch.Tensor) -> None:
+        """Keep a buffer for the next exchange of a module of this size."""
+        self._buffers[buffer.numel(), buffer.dtype].append(buffer)
+
+
+class _Exchange(NamedTuple):
+    """Running exchange of a module's differences."""
+
+    buffer: torch.Tensor
+    future: Future[None]
+
+
+class _GatherWork(dist.Work):
+    """Handle of a running gather, on which FSDP waits before it uses the weights."""
+
+    def __init__(self, finish: Any) -> None:
+        super().__init__()
+        self._finish = finish
+
+    def wait(self, timeout: object = None) -> bool:
+        """Wait until the weights are in the tensor that FSDP got."""
+        finish, self._finish = self._finish, None
+        if finish:
+            finish()
+        return True
+
+
+def _sum_of_bits(weights: torch.Tensor) -> int:
+    """Return a number that nearly every change of the weights changes."""
+    return int(weights.view(torch.int32 if weights.element_size() == 4 else torch.int16).sum())
+
+
+class _ModuleGather(FsdpAllGather):
+    """All-gather of one FSDP2 module's weights."""
+
+    def __init__(self, name: str, module: FSDPModule, gathers: WeightGathers) -> None:
+        self.what = f"weights of module {name!r}" if name else "weights of the root module"
+        self._name, self._records, self._gathers = name, managed(module), gathers
+        self._buckets: dict[bool, Bucket] = {}
+        self._replica: torch.Tensor | None = None
+        self._own: torch.Tensor | None = None
+        """This rank's part of the replica: FSDP writes the exact weights there in each gather."""
+        self._exchange: _Exchange | None = None
+        self._versions: tuple = ()
+        self._bits = 0
+        """Versions, and sum of the bits, of this rank's weights in the last exchange."""
+        self.known = False
+        """Whether the replica is close to the weights, so that differences are small."""
+        self.reduced = False
+        """Whether the gradients were reduced since the last exchange."""
+
+    # FSDP's interface.
+
+    def allocate(self, size: Sequence[int], *, dtype: torch.dtype, device: torch.device) -> Any:
+        """Return the tensor in which FSDP gets the weights: the replica, if there is one."""
+        (count,) = size
+        if self._gathers.mode != "differences" or device.type != "cpu" or dtype not in FLAGS:
+            return torch.empty(count, dtype=dtype, device=device)
+        if self._replica is None or (self._replica.numel(), self._replica.dtype) != (count, dtype):
+            self._drain()
+            with torch.inference_mode(False):
+                self._replica, self.known = torch.zeros(count, dtype=dtype), False
+                self._own = torch.zeros(count // self._gathers.engine.world_size, dtype=dtype)
+            self._buckets.clear()
+            self._gathers.replica_bytes += count * self._replica.element_size()
+        return self._replica
+
+    def __call__(
+        self,
+        output_tensor: torch.Tensor,
+        input_tensor: torch.Tensor,
+        group: dist.ProcessGroup,
+        async_op: bool = False,
+    ) -> dist.Work | None:
+        """Gather the weights; FSDP waits on the result, if there is one, before it uses them."""
+        gathers = self._gathers
+        other = group.group_name != gathers.group.group_name  # reshard_after_forward=N
+        if other or output_tensor.dtype not in FLAGS or output_tensor.device.type != "cpu":
+            return dist.all_gather_into_tensor(output_tensor, input_tensor, group, async_op)
+        if gathers.mode != "differences":
+            future = self._begin(output_tensor, exact=False)
+            return _GatherWork(lambda: (future.result(), output_tensor))
+        if not self.known:
+            self._drain()
+            self._note(input_tensor)
+            future = self._begin(output_tensor, exact=True)
+            return _GatherWork(lambda: self._keep(future))
+        if self._exchange is None and not self._has_changed():
+            if _sum_of_bits(input_tensor) != self._bits:
+                raise gathers.engine.fail(
+                    HipressError(
+                        f"the {self.what} were changed otherwise than by an optimizer or "
+                        "load_state_dict(): call gathers.forget() of the compression on all ranks "
+                        "after such changes"
+                    ),
+                    self.what,
+                )
+            input_tensor.copy_(self._own)
+            return None
+        if self._has_changed():
+            self._drain()  # of weights before the last change
+            self._start(input_tensor)
+        gathers.announce(self)
+        return _GatherWork(self._drain)
+
+    # Differences.
+
+    def start_early(self) -> None:
+        """Start an exchange before FSDP requests it, if the weights have changed."""
+        if self.known and self._exchange is None and self._has_changed():
+            inputs = (t for each in self._records for t in lookup(each, "all_gather_inputs"))
+            with torch.no_grad():
+                self._start(torch.cat([each.view(-1) for each in inputs]))
+
+    def _has_changed(self) -> bool:
+        """Return whether an exchange is needed, on all ranks alike."""
+        return self.reduced or self._versions != self._current_versions()
+
+    def _note(self, weights: torch.Tensor) -> None:
+        self._versions, self._bits = self._current_versions(), _sum_of_bits(weights)
+        self.reduced = False
+
+    def _start(self, weights: torch.Tensor) -> None:
+        """Send the difference between this rank's weights and its part of the replica."""
+        self._note(weights)
+        buffer = self._gathers.borrow(self._replica.numel(), self._replica.dtype)
+        torch.sub(weights, self._own, out=self._part(buffer))
+        self._exchange = _Exchange(buffer, self._begin(buffer, exact=False))
+
+    def _drain(self) -> None:
+        """Wait for the running exchange, and add its result to the replica."""
+        exchange, self._exchange = self._exchange, None
+        if exchange is None:
+            return
+        exchange.future.result()
+        own = self._part(self._replica)
+        own.copy_(self._own)
+        self._replica.add_(exchange.buffer)
+        self._own.copy_(own)
+        self._gathers.give_back(exchange.buffer)
+
+    def _keep(self, future: Future[None]) -> None:
+        """Wait for an exact exchange, which has filled the replica."""
+        future.result()
+        self._own.copy_(self._part(self._replica))
+        self.known = True
+        self._gathers.announce(self)
+
+    # Both.
+
+    def _part(self, whole: torch.Tensor) -> torch.Tensor:
+        return whole.view(self._gathers.engine.world_size, -1)[self._gathers.engine.rank]
+
+    def _current_versions(self) -> tuple:
+        """Return a value that changes when most operations change any of the weights.
+
+        Operations on a DTensor change its version, and those on its local tensor that one's.
+        PyTorch's fused optimizers change neither.
+        """
+        weights = [each.sharded_param for each in self._records]
+        return tuple((weight._version, weight.to_local()._version) for weight in weights)
+
+    def _begin(self, flat: torch.Tensor, exact: bool) -> Future[None]:
+        """Start to replace all parts of ``flat`` by the decoded payloads of their owners."""
+        if exact not in self._buckets:
+            self._buckets[exact] = self._bucket(flat, exact)
+        self._gathers.exchanges += 1
+        return self._buckets[exact].begin(flat.data_ptr(), 0, self.what)
+
+    def _bucket(self, flat: torch.Tensor, exact: bool) -> Bucket:
+        """Make the bucket of one key, on all ranks together."""
+        engine, count = self._gathers.engine, flat.numel()
+        codecs, dtype = self._gathers.codecs, FLAGS[flat.dtype]
+        graph = all_gather(count // engine.world_size, engine.world_size, plain=exact)
+        encodes = bindings(
+            graph, engine.rank, codecs, dtype, 1.0, lambda _index, _task, kind: codecs.make(kind)
+        )
+        program = flatten(graph, worker(engine.rank))
+        about = f"{self._gathers.mode} {self.what} {flat.dtype} {count}"
+        key = engine.add_key(self.what, program, count, dtype, about, encodes)
+        return Bucket(engine, dtype, [(0, count)], [(key, 0)], checked=False, own_keys=[key])
