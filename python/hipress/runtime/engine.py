@@ -18,11 +18,15 @@ from typing import Protocol
 
 import numpy as np
 
+from hipress.dtypes import FLOAT32
 from hipress.errors import Code, HipressError
 from hipress.native.library import abi, check_call, error_of, lib
-from hipress.runtime.encodes import EncodeBinding
+from hipress.runtime.error_feedback import ErrorFeedback
 from hipress.runtime.member import Member
 from hipress.runtime.scheduler import Scheduler
+from hipress.topology.graph import Graph, Op, worker
+from hipress.topology.origins import results
+from hipress.topology.program import flatten
 
 _REPORT_SECONDS = 2.0
 """Seconds in which the engine learns of a death that another connection has shown."""
@@ -98,41 +102,56 @@ class Engine:
     def add_key(
         self,
         name: str,
-        program: np.ndarray,
-        size: int,
+        graph: Graph,
         dtype: int,
         about: str,
-        bindings: Sequence[EncodeBinding],
-        output_factor: float = 1.0,
+        error_feedback: ErrorFeedback,
+        position: Callable[[int], int] = lambda element: element,
         momentum: float = 0.0,
+        wide: bool = True,
     ) -> int:
         """Begin to make a key, on all ranks together and in the same order, and return its number.
 
-        Retired keys are dropped first.
+        The work of the key on this rank is its graph's program. Codec, state and scale of each
+        encode are bound to it here (``src/casync/binding.h``). Retired keys are dropped first.
 
         Args:
-            program: Program of this rank; see :func:`hipress.topology.program.flatten`.
-            size: Elements from the gradient's first to behind its last.
             dtype: Type flag.
             about: Description that must be equal on all ranks.
+            error_feedback: Codecs and states of this rank's tasks.
+            position: Function that returns the position of an element in the gradient's memory.
+            momentum: Factor of the last result, which the key keeps and every rank compresses.
+            wide: Whether partial sums of uncompressed gradients are sent as float32, whatever the
+                gradient's type. The final result has the gradient's type.
         """
         self.drop_retired_keys()
-        key = next(self._keys)
-        rows = ((each.task, each.codec._handle, each.wire, each.factor) for each in bindings)
-        table = (abi.HipressEncodeBinding * len(bindings))(*rows)
+        key, node, final = next(self._keys), worker(self.rank), results(graph)
+        mean = 1.0 / self.world_size if error_feedback.codecs.average else 1.0
+        rows, states = [], []
+        for index, task in enumerate(graph.tasks.get(node, [])):
+            if task.op != Op.ENCODE:
+                continue
+            is_result = (node, index) in final
+            kind = error_feedback.codecs.kind(task, is_result)
+            states.append(error_feedback.state_of(name, graph, index, task, kind))
+            wire = dtype if task.of_gradient or is_result or not wide else FLOAT32
+            factor = mean if is_result and not task.of_gradient else 1.0
+            rows.append((index, states[-1]._handle, wire, factor))
+        table = (abi.HipressEncodeBinding * len(rows))(*rows)
+        program = flatten(graph, node, position)
         self.check(
             lib.HipressAddKey(
                 self.member.handle,
                 key,
                 name.encode(),
-                size,
+                position(graph.n - 1) + 1,
                 dtype,
-                about.encode(),
+                f"{about} {dtype} {name} {graph.partitions}".encode(),
                 program.ctypes.data,
                 len(program),
                 table,
                 len(table),
-                output_factor,
+                mean,
                 momentum,
             )
         )

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import torch
 import torch.distributed as dist
 
+from hipress.runtime.error_feedback import Codecs, ErrorFeedback, GlobalState
 from hipress.torch.executors.collectives import AllReduce
 from hipress.torch.executors.cuda.executor import CudaExecutor, CudaSteps
 from hipress.torch.executors.engine import Engine, HipressError
@@ -16,10 +17,7 @@ from hipress.torch.executors.host import HostExecutor, HostSteps
 from hipress.torch.gradient import Gradient, summarize
 from hipress.torch.settings import Settings, digest
 from hipress.torch.state import checkpoint
-from hipress.torch.state.carry_over import carry_over
 from hipress.torch.state.double_momentum import watch
-from hipress.torch.state.error_feedback import Codecs, ErrorFeedback
-from hipress.torch.state.global_state import GlobalState
 from hipress.torch.state.momentum import SharedMomentum
 from hipress.torch.stats import Stats, Traffic, reason
 
@@ -118,7 +116,7 @@ class Synchronizer:
         Args:
             settings: settings that differ only in type, parameters and plan
         """
-        remembered = carry_over(self)
+        remembered = self.error_feedback.carry_over(self.sizes)
         self._traffic.settle(self._reason)
         self.settings = settings
         self.error_feedback = self._new_error_feedback()
@@ -383,7 +381,7 @@ class Synchronizer:
         """See :class:`hipress.torch.state.saved.Stateful`."""
 
     def reshard(self, states: dict[str, GlobalState]) -> None:
-        """See :meth:`hipress.torch.state.error_feedback.ErrorFeedback.reshard`."""
+        """See :meth:`hipress.runtime.error_feedback.ErrorFeedback.reshard`."""
         tasks = {} if self._executor is None else self._executor.tasks()
         self.error_feedback.reshard(states, tasks)
 

@@ -23,10 +23,9 @@ from hipress.elastic.training.sums import Carried, Sums
 from hipress.elastic.training.tuned_sums import TunedGradients, TunedPseudoGradients, TunedSums
 from hipress.errors import HipressError
 from hipress.runtime import scheduler
-from hipress.runtime.encodes import Codecs, bindings
 from hipress.runtime.engine import Bucket, Engine
+from hipress.runtime.error_feedback import Codecs, ErrorFeedback
 from hipress.topology.graph import GRADIENT, PLAIN, Graph, Op, cut, worker
-from hipress.topology.program import flatten
 
 _MESSAGE = 1 << 20
 """Elements per message when a state is copied: 4 MiB."""
@@ -145,14 +144,13 @@ class ArraySession(OuterStepSession):
         part = min(elements, max(_PART, elements // _MAX_PARTS + 1))
         parts = -(-elements // part)
         graph = _copy_graph(part, source, behind)
-        codecs = Codecs("none", {})
+        codecs = Codecs("none", {}, average=False)
         key = engine.add_key(
             "a worker's state",
-            flatten(graph, worker(self.rank)),
-            part,
+            graph,
             FLOAT32,
             f"from {source} to {behind}",
-            bindings(graph, self.rank, codecs, FLOAT32, 1.0, lambda *task: codecs.make(task[-1])),
+            ErrorFeedback(codecs, self.rank, self.size),
         )
         bucket = Bucket(engine, FLOAT32, [(0, part)], [(key, 0)], checked=False, own_keys=[key])
         memory = np.empty(0, np.uint8)

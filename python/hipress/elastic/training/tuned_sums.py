@@ -38,6 +38,7 @@ from hipress.config import CompressionConfig
 from hipress.elastic.training.sums import Gradients, Sums, min_size
 from hipress.planning.plan import Decision
 from hipress.runtime.engine import Engine
+from hipress.runtime.error_feedback import OwnState
 
 Shapes = Mapping[str, Sequence[int]]
 
@@ -120,9 +121,9 @@ class TunedSums(Sums, TuningFrontend):
             by_dtype[dtype] = by_dtype.get(dtype, 0) + size
         return max(by_dtype, key=by_dtype.get)
 
-    def prepare(self, remembered: dict[str, Any]) -> None:
-        """Keep the state of compression. Keys are created when a method is chosen."""
-        self._waiting = remembered
+    def prepare(self, states: Mapping[str, OwnState]) -> None:
+        """Keep the states of compression. Keys are created when a method is chosen."""
+        self.error_feedback.reshard(states)
 
     def use(self, method: Method) -> None:
         config = config_for(method, self._auto, self._shapes)
@@ -236,12 +237,12 @@ class TunedGradients(TunedSums, StepFrontend):
         self._controller = TuningController(chosen, self, raw, tries=False)
         self._controller.load_network(self._known or {})
         self.use(chosen.method)
-        (waiting,) = self.reductions.max(float(self.norm() > 0))
+        (waiting,) = self.reductions.max(float(self.error_feedback.norm() > 0))
         self._controller.resume(waiting > 0)
 
     def residual_norm(self) -> float:
         self.engine.await_encodes()
-        return self.norm()
+        return self.error_feedback.norm()
 
     def choice(self) -> Mapping[str, Any] | None:
         return self._known if self._controller is None else self._controller.state_dict()

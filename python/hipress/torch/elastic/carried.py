@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 import torch
 
+from hipress.runtime.error_feedback import OwnState
 from hipress.torch.elastic.tuned import ViewSynchronizer
-from hipress.torch.state.carry_over import OwnState, carry_over
 from hipress.torch.synchronizer import Synchronizer
 
 
@@ -36,7 +34,7 @@ class Carried:
     def take_from(self, compression: Synchronizer) -> None:
         """Adopt the states of a compression whose view has ended."""
         self.undecided = None
-        self._states = carry_over(compression)
+        self._states = compression.error_feedback.carry_over(compression.sizes)
         self._momentum = dict(compression.shared.state()) if compression.shared else {}
         self._step = compression.step
         if isinstance(compression, ViewSynchronizer):
@@ -71,9 +69,4 @@ class Carried:
     @staticmethod
     def norm(compression: Synchronizer) -> float:
         """Return the 2-norm of this worker's residuals, including those that no task uses yet."""
-        feedback, total = compression.error_feedback, 0.0
-        tasks = [state.state_dict()["states"] for state in feedback.states.values()]
-        for states in (*tasks, *(state.states for state in feedback.to_reshard.values())):
-            for name in {"residual", "mean"}.intersection(states):
-                total += float(np.square(np.asarray(states[name], np.float64)).sum())
-        return math.sqrt(total)
+        return compression.error_feedback.norm()

@@ -6,22 +6,125 @@ Uncompressed gradients have keys of the bucket.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import ctypes
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
+import numpy as np
 import torch
 
+from hipress.errors import HipressError
+from hipress.native.library import lib
+from hipress.runtime.engine import Bucket
+from hipress.runtime.error_feedback import Codecs, ErrorFeedback
 from hipress.topology.graph import Graph, Task, worker
 from hipress.torch.dtypes import FLAGS
 from hipress.torch.executors.collectives import AllReduce
 from hipress.torch.executors.engine import Engine
-from hipress.torch.executors.host_bucket import HostBucket, add_key
 from hipress.torch.executors.staging import Staged
 from hipress.torch.executors.user_group import GroupAllReduce, GroupReduceScatter
-from hipress.torch.gradient import Gradient, merge_adjacent, summarize
+from hipress.torch.gradient import Gradient, contiguous_slices, merge_adjacent, summarize
+from hipress.torch.low_rank import Factors
 from hipress.torch.private import backend
 from hipress.torch.settings import Settings
-from hipress.torch.state.error_feedback import Codecs, ErrorFeedback
 from hipress.torch.state.momentum import MomentumAccess, SharedMomentum
+
+
+def add_key(
+    engine: Engine,
+    gradient: Gradient,
+    graph: Graph,
+    dtype: torch.dtype,
+    error_feedback: ErrorFeedback,
+    about: str,
+    momentum: float = 0.0,
+    wide: bool = True,
+) -> int:
+    """Start to create the key of a gradient, see :meth:`hipress.runtime.engine.Engine.add_key`."""
+    return engine.add_key(
+        gradient.name,
+        graph,
+        FLAGS[dtype],
+        f"{about} {gradient._replace(offset=0)}",
+        error_feedback,
+        lambda element: gradient.at(element) - gradient.offset,
+        momentum,
+        wide,
+    )
+
+
+def _spans(gradients: Iterable[Gradient]) -> list[tuple[int, int]]:
+    return [(piece.start, piece.stop - piece.start) for piece in contiguous_slices(gradients)]
+
+
+class HostBucket(Bucket):
+    """Bucket of PyTorch; see :class:`hipress.runtime.engine.Bucket`.
+
+    Args:
+        dtype: type of the flat tensor
+        gradients: all gradients of the bucket
+        fused: gradients that travel in a fusion buffer, by the key ``fusion``
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        dtype: torch.dtype,
+        gradients: Sequence[Gradient],
+        keys: Sequence[tuple[int, int]],
+        fusion: int = 0,
+        fused: Sequence[Gradient] = (),
+        checked: bool = True,
+        own_keys: Sequence[int] = (),
+    ) -> None:
+        self._factors: list[Factors] = []
+        spans = _spans(gradients), _spans(fused)
+        super().__init__(engine, FLAGS[dtype], spans[0], keys, fusion, spans[1], checked, own_keys)
+
+    def set_low_rank(
+        self, p: int, q: int, factors: Sequence[Factors], matrices: Sequence[Gradient]
+    ) -> None:
+        """Send matrices as low-rank factors.
+
+        All P and the fused gradients use one key, and all Q another one.
+
+        Args:
+            factors: the states of the matrices
+        """
+        self._factors = list(factors)
+        addresses = np.array([ctypes.addressof(f.matrix) for f in factors], np.uint64)
+        offsets = np.array([gradient.offset for gradient in matrices], np.int64)
+        self._engine.check(
+            lib.HipressBucketSetLowRank(
+                self._handle,
+                self._engine.member.handle,
+                p,
+                q,
+                addresses.ctypes.data,
+                offsets.ctypes.data,
+                len(factors),
+            )
+        )
+
+    def run(
+        self, host: torch.Tensor, done: Callable[[HipressError | None], None], transaction: int = 0
+    ) -> None:
+        """Start a step. Its memory must stay valid until the step has ended.
+
+        Args:
+            host: the flat tensor
+            done: called in any thread when the step has ended, with its error
+            transaction: number with which the step can be rolled back, or 0 if it cannot
+        """
+
+        def on_done(error: HipressError | None, nonfinite: bool) -> None:
+            if error is None and not nonfinite:
+                for factors in self._factors:
+                    factors.step += 1
+            done(error)
+
+        for factors in self._factors:
+            factors.save(transaction)
+        self.start(host.data_ptr(), transaction, on_done)
 
 
 class HostExecutor:
@@ -129,9 +232,7 @@ class HostExecutor:
         """
         rank, keys, own = self._settings.rank if compressed else 0, [], []
         if rank:
-            factors = [
-                self._error_feedback.factors(g.name, self._shapes[g.name], rank) for g in compressed
-            ]
+            factors = [self._factors(gradient, rank) for gradient in compressed]
             sizes_p, sizes_q = zip(*(each.sizes for each in factors))
             count_p = sum(sizes_p) + sum(g.count for g in fused)
             owner = self._collective.owner(compressed[0])
@@ -152,6 +253,12 @@ class HostExecutor:
         if rank:
             made.set_low_rank(*own[:2], factors, compressed)
         return made
+
+    def _factors(self, gradient: Gradient, rank: int) -> Factors:
+        shape = self._shapes[gradient.name]
+        return self._error_feedback.state_of_gradient(
+            gradient.name, gradient.count, lambda: Factors(shape, rank)
+        )
 
     def _compressed_key(self, gradient: Gradient, dtype: torch.dtype) -> int:
         about = (gradient._replace(offset=0), dtype)
