@@ -30,7 +30,7 @@ from hipress.config import CompressionConfig
 from hipress.dtypes import NAMES
 from hipress.elastic.membership import settings
 from hipress.elastic.training import loop, view_log
-from hipress.elastic.training.arrays import ArraySession
+from hipress.elastic.training.arrays import ArrayAdapter
 from hipress.errors import HipressError
 from hipress.runtime.process_end import ProcessEnd
 from mxnet_hipress import _arrays, _states
@@ -188,7 +188,7 @@ class ElasticStore(Store):
         self._pushed = {}
         with sentences():
             state.config.check_sums(list(state.names.values()))
-            self._job = loop.Job(state, ArraySession)
+            self._job = loop.Job(state, ArrayAdapter)
             self._go_on_to(0)
         self._steps = 1
 

@@ -40,7 +40,7 @@ def replaced(rank):
     def trained():
         config = CompressionConfig.of({"type": "maxminef", "bits": 3, "min_size": 256})
         sums = Sums(engine(), config, SIZES)
-        sums.prepare({})
+        sums.prepare()
         for step in range(3):
             make_step(sums, step, rank)
         return sums
@@ -86,7 +86,7 @@ def chosen(rank):
         step=lambda: steps[0],
         allows_feedback=lambda: True,
     )
-    sums.prepare({})
+    sums.prepare()
     found, types, total, exact = [], [], 0.0, 0.0
     for step in range(30):
         steps[0] = step

@@ -13,10 +13,12 @@ from hipress.elastic.membership.agent import Agent
 from hipress.elastic.membership.errors import ElasticError, Evicted, TrainingOver, ViewChanged
 from hipress.elastic.membership.view import View
 from hipress.elastic.training import view_log
+from hipress.elastic.training.adapter import FrameworkAdapter
 from hipress.elastic.training.hang_watch import LockWatch, Watch
 from hipress.elastic.training.journal import Journal
 from hipress.elastic.training.session import Session, ViewChange
 from hipress.elastic.training.state import State
+from hipress.elastic.training.undecided_step import CarriedState, UndecidedStep
 from hipress.errors import CAME_LATE
 from hipress.native.library import lib
 
@@ -31,14 +33,14 @@ takes that long to detect.
 _log = logging.getLogger("hipress")
 
 
-def run(train: Callable[..., Any], session: type[Session]) -> Callable[..., Any]:
+def run(train: Callable[..., Any], adapter: type[FrameworkAdapter]) -> Callable[..., Any]:
     """Make a training function continue when workers die, leave or join.
 
     Args:
         train: Function whose first argument is a :class:`State`. It is called again in each view
             and continues from ``state.step``. Its other values must depend only on that,
             ``state.rank`` and ``state.size``.
-        session: The framework's session.
+        adapter: The framework's part.
 
     Returns:
         A function with the same arguments and result.
@@ -51,7 +53,7 @@ def run(train: Callable[..., Any], session: type[Session]) -> Callable[..., Any]
 
     @functools.wraps(train)
     def elastic(state: State, *args: Any, **kwargs: Any) -> Any:
-        job = Job(state, session)
+        job = Job(state, adapter)
         try:
             while True:
                 try:
@@ -125,9 +127,9 @@ def _status_of_late() -> int:
 class Job:
     """This process in an elastic job."""
 
-    def __init__(self, state: State, session: type[Session]) -> None:
+    def __init__(self, state: State, adapter: type[FrameworkAdapter]) -> None:
         _refuse_another()
-        self._state, self._type, self._carried = state, session, session.Carried()
+        self._state, self._adapter, self._carried = state, adapter, CarriedState()
         state.begin()
         self._session: Session | None = None
         # Half of the time that other workers wait for the restarted one, if they need it.
@@ -135,7 +137,7 @@ class Job:
         alone = not os.environ.get("HIPRESS_ELASTIC_AGENTS")
         self._watch = Watch(state.timeout / 2, self._is_over if alone else None)
         self._lock_watch = None if alone else LockWatch(state.timeout / 2)
-        environ = session.environment(state.timeout)
+        environ = adapter.environment(state.timeout)
         self._agent = Agent.from_environment(self._on_change, environ, self._on_status)
         _note(_OPEN)
         self._last_view: View | None = None  # the last view that has begun
@@ -188,7 +190,9 @@ class Job:
     def enter(self) -> None:
         """Enter the newest view."""
         state, view = self._state, self._view
-        self._session = session = self._type(state, self._agent, view, self._carried, self._journal)
+        self._session = session = Session(
+            state, self._adapter, self._agent, view, self._carried, self._journal
+        )
         session.open()
         state.session = session
         if session.rank == 0:
@@ -221,7 +225,7 @@ class Job:
         if isinstance(error, ElasticError) and not isinstance(error, (Evicted, ViewChanged)):
             raise error
         epoch = session.view.epoch
-        if isinstance(error, session.errors) and not isinstance(error, ElasticError):
+        if isinstance(error, session.adapter.errors) and not isinstance(error, ElasticError):
             agent.request_change(str(error), epoch)
         elif not isinstance(error, (ViewChange, Evicted, ViewChanged)):
             self._await_change(epoch, error)
@@ -246,7 +250,7 @@ class Job:
         if not isinstance(error, (RuntimeError, OSError)):
             raise error
         seconds = _CHANGE_SECONDS
-        if self._session.is_of_others(error):
+        if self._session.adapter.involves_other_workers(error):
             seconds += 1.25 * self._agent.heartbeat_timeout
         try:
             self._agent.await_view(epoch, seconds)
@@ -256,21 +260,25 @@ class Job:
             raise error from None
 
     def _take_over(self, session: Session, complete: bool) -> None:
-        """Keep the state of error feedback, and decide about the step that was in progress."""
+        """Keep the compression's state. If its last step has failed, it is undecided.
+
+        Args:
+            complete: whether all members have completed the last step
+        """
         state, view = self._state, self._view
-        carried = self._carried
-        # A view without a step passes on the state of the previous one.
-        compression = session.compression or carried.undecided
+        carried, compression = self._carried, session.compression
         if compression is None:
-            return
-        if state.applied:
+            # A view without a step passes on the undecided step of the previous one.
+            if carried.undecided is None:
+                return
+        elif state.applied:
             # All members have this step's result, or will copy it.
             state.step, state.applied = state.step + 1, False
             carried.take_from(compression)
         elif complete:
             carried.take_from(compression)
         else:  # another worker may have the result, or soon get it, with this worker's part
-            carried.undecided = compression
+            carried.undecided = UndecidedStep(compression, state.completed)
         for member, reason in view.departed:
             _log.info("view %d is without slot %d: %s", view.epoch, member.slot, reason)
             gone = {"gone": member.slot, "residual_written_off": self._norms.get(member.id)}
@@ -280,7 +288,7 @@ class Job:
         """Join as a new member without a residual, after the job continued without it."""
         self._watch.end()
         _log.warning("%s; it joins again", reason)
-        self._carried = self._type.Carried()
+        self._carried = CarriedState()
         self._state.is_part = False
         self._state.rejoin()
         self._view = self._await(self._agent.join, self._state.timeout)

@@ -4,20 +4,12 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from hipress.config import difference
 from hipress.elastic.training.outer_steps import OuterSteps
 
 _PLAIN = (bool, int, float, str, type(None))
-
-
-class Steps(Protocol):
-    """Steps of one view, see :class:`hipress.elastic.training.session.Session`."""
-
-    def applied(self) -> None: ...
-
-    def end_step(self, figures: Mapping[str, float]) -> None: ...
 
 
 class State(abc.ABC):
@@ -49,7 +41,8 @@ class State(abc.ABC):
 
         A state that it loaded by itself is not a result of the job.
         """
-        self.session: Steps | None = None
+        self.session: Any = None
+        """The present :class:`hipress.elastic.training.session.Session`, or None."""
         self.outer_steps: OuterSteps | None = None
         """Outer steps after ``sync_every`` inner steps, or None."""
         self._kept: tuple[str, ...] = ()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any
@@ -40,29 +41,31 @@ class Gradients:
 
     def __init__(self, sizes: Mapping[str, int], dtype: str) -> None:
         self.flat = np.zeros(sum(sizes.values()), STORAGE[dtype])
-        self.dtype, self.slices, at = FLAGS[dtype], {}, 0
+        self.dtype, self.slices, offset = FLAGS[dtype], {}, 0
         for name, size in sizes.items():
-            self.slices[name] = slice(at, at + size)
-            at += size
+            self.slices[name] = slice(offset, offset + size)
+            offset += size
         self.bucket: Bucket | None = None
 
 
-def buckets(sizes: Mapping[str, tuple[int, str]], most: float = _BUCKET_BYTES) -> list[Gradients]:
+def buckets(
+    sizes: Mapping[str, tuple[int, str]], max_bytes: float = _BUCKET_BYTES
+) -> list[Gradients]:
     """Group gradients into buckets. The last layer's come first, as in the backward pass.
 
     Args:
         sizes: elements and type by name, in the order of the layers
-        most: maximum bytes of a group, unless one gradient has more
+        max_bytes: maximum bytes of a group, unless one gradient has more
     """
-    found, names, used, kind = [], {}, 0, ""
+    groups, names, used, group_type = [], {}, 0, ""
     for name, (size, dtype) in reversed(sizes.items()):
-        wide = size * np.dtype(STORAGE[dtype]).itemsize
-        if names and (used + wide > most or dtype != kind):
-            found.append(Gradients(names, kind))
+        num_bytes = size * np.dtype(STORAGE[dtype]).itemsize
+        if names and (used + num_bytes > max_bytes or dtype != group_type):
+            groups.append(Gradients(names, group_type))
             names, used = {}, 0
-        names[name], kind = size, dtype
-        used += wide
-    return [*found, Gradients(names, kind)] if names else found
+        names[name], group_type = size, dtype
+        used += num_bytes
+    return [*groups, Gradients(names, group_type)] if names else groups
 
 
 class Sums:
@@ -71,7 +74,7 @@ class Sums:
     Args:
         config: configuration of the compression
         sizes: see :func:`buckets`
-        most: see :func:`buckets`
+        one_bucket: whether all gradients travel together
         uncompressed: remaining steps of a warm-up
     """
 
@@ -80,10 +83,11 @@ class Sums:
         engine: Engine,
         config: CompressionConfig,
         sizes: Mapping[str, tuple[int, str]],
-        most: float = _BUCKET_BYTES,
+        one_bucket: bool = False,
         uncompressed: int = 0,
     ) -> None:
-        self.engine, self.sizes, self.buckets = engine, sizes, buckets(sizes, most)
+        self.engine, self.sizes = engine, sizes
+        self.buckets = buckets(sizes, math.inf if one_bucket else _BUCKET_BYTES)
         self._uncompressed_feedback = ErrorFeedback(
             Codecs("none", {}, average=False), engine.rank, engine.world_size
         )
@@ -115,13 +119,16 @@ class Sums:
         for gradients in self.buckets:
             gradients.bucket = None
 
-    def prepare(self, states: Mapping[str, OwnState]) -> None:
-        """Create all keys together with the other workers, with the states of an earlier view.
+    def reshard(self, states: Mapping[str, OwnState]) -> None:
+        """Adopt this worker's states of an earlier view, before :meth:`prepare`."""
+        self.error_feedback.reshard(states)
+
+    def prepare(self) -> None:
+        """Create all keys together with the other workers.
 
         Raises:
             HipressError: if a worker is missing
         """
-        self.error_feedback.reshard(states)
         for gradients in self.buckets:
             gradients.bucket = self._bucket(gradients)
 
@@ -143,8 +150,7 @@ class Sums:
             fusion = self._key(f"fusion buffer of {first}", graph, of.dtype)
         spans = [(s.start, s.stop - s.start) for s in small.values()]
         own = [key for key, _ in keys] + [fusion] * bool(fusion)
-        whole = [(0, of.flat.size)]
-        return Bucket(self.engine, of.dtype, whole, keys, fusion, spans, own_keys=own)
+        return Bucket(self.engine, of.dtype, [(0, of.flat.size)], keys, fusion, spans, own_keys=own)
 
     def compresses(self, name: str, size: int) -> bool:
         """Return whether a gradient of so many elements is compressed after a warm-up."""
@@ -219,6 +225,27 @@ class Sums:
         self._steps = [step for step in self._steps if not step.done()] + [future]
         return future
 
+    def reduce(self, load: Callable[[Gradients], None]) -> Iterator[Gradients]:
+        """Make a step: replace all gradients by their sums.
+
+        Args:
+            load: Function that writes this worker's gradients into a bucket.
+
+        Returns:
+            Iterator over the buckets, each of which has its sums.
+
+        Raises:
+            HipressError: if a worker has died or is silent
+        """
+        self.begin_step()
+        pending = []
+        for gradients in self.buckets:
+            load(gradients)
+            pending.append((self.start(gradients), gradients))
+        for future, gradients in pending:
+            future.result()
+            yield gradients
+
     def begin_transaction(self) -> None:
         """Start a step that :meth:`roll_back` can undo, after the previous step has ended."""
         if self.error_feedback.transaction:
@@ -248,42 +275,13 @@ class Sums:
         """Return the states of this worker, when no step is in progress."""
         return self.error_feedback.carry_over(self._elements)
 
+    def common_state(self) -> dict[str, Any]:
+        """Return nothing: workers have no state of the compression in common but their choice."""
+        return {}
+
+    def load_common_state(self, state: Mapping[str, Any]) -> None:
+        """Do nothing; see :meth:`common_state`."""
+
     def choice(self) -> Mapping[str, Any] | None:
         """Return the choice of type "auto" as JSON, or None if there is none."""
         return None
-
-
-class Carried:
-    """State that one view's sums leave for the next view, see :class:`.session.Carried`."""
-
-    def __init__(self) -> None:
-        self._found: dict[str, OwnState] = {}
-        self.undecided: Sums | None = None
-        self.choice: Mapping[str, Any] | None = None
-
-    def take_from(self, compression: Sums) -> None:
-        """Adopt the states of sums whose view has ended."""
-        self.undecided, self._found = None, compression.carry_over()
-        self.choice = compression.choice()
-
-    def give_to(self, compression: Sums) -> None:
-        """Give these states to new sums."""
-        compression.prepare(self._found)
-
-    def to_copy(self) -> dict[str, Any]:
-        """Return what a worker that joins must also have."""
-        sizes = {name: (whole.size, whole.step) for name, whole in self._found.items()}
-        return {"encoded": sizes, "choice": self.choice}
-
-    def copy(self, found: Mapping[str, Any]) -> None:
-        """Adopt another worker's :meth:`to_copy`, but keep this worker's residuals."""
-        if self.undecided is not None:
-            self.undecided.commit()
-            self.take_from(self.undecided)
-        self.choice = found["choice"]
-        for name, (size, step) in found["encoded"].items():
-            self._found.setdefault(name, OwnState(size)).step = step
-
-    def norm(self, compression: Sums) -> float:
-        """Return the 2-norm of all residuals of this worker."""
-        return compression.error_feedback.norm()

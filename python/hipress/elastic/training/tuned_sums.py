@@ -38,7 +38,6 @@ from hipress.config import CompressionConfig
 from hipress.elastic.training.sums import Gradients, Sums, min_size
 from hipress.planning.plan import Decision
 from hipress.runtime.engine import Engine
-from hipress.runtime.error_feedback import OwnState
 
 Shapes = Mapping[str, Sequence[int]]
 
@@ -94,6 +93,7 @@ class TunedSums(Sums, TuningFrontend):
     """
 
     rank_noun = "worker"
+    _one_bucket = False
 
     def __init__(
         self,
@@ -102,10 +102,10 @@ class TunedSums(Sums, TuningFrontend):
         shapes: Shapes,
         sizes: Mapping[str, tuple[int, str]],
         known: Mapping[str, Any] | None,
-        *most: float,
     ) -> None:
-        super().__init__(engine, config_for(UNCOMPRESSED, config, shapes), sizes, *most)
-        self._auto, self._shapes, self._known, self._most = config, shapes, known, most
+        uncompressed = config_for(UNCOMPRESSED, config, shapes)
+        super().__init__(engine, uncompressed, sizes, self._one_bucket)
+        self._auto, self._shapes, self._known = config, shapes, known
         self.rank, self.num_ranks = engine.rank, engine.world_size
         self.reductions = EngineReductions(engine)
         self.elements = sum(map(math.prod, shapes.values()))
@@ -121,9 +121,8 @@ class TunedSums(Sums, TuningFrontend):
             by_dtype[dtype] = by_dtype.get(dtype, 0) + size
         return max(by_dtype, key=by_dtype.get)
 
-    def prepare(self, states: Mapping[str, OwnState]) -> None:
-        """Keep the states of compression. Keys are created when a method is chosen."""
-        self.error_feedback.reshard(states)
+    def prepare(self) -> None:
+        """Do nothing: keys are created when a method is chosen."""
 
     def use(self, method: Method) -> None:
         config = config_for(method, self._auto, self._shapes)
@@ -173,12 +172,13 @@ class TunedSums(Sums, TuningFrontend):
         sizes = {n: (min(size, math.prod(shape)), self._dtype) for n, shape in shapes.items()}
         # A gradient that is cut to the sample's size is compressed nevertheless.
         cut = replace(self._auto, min_size=min(min_size(self._auto), size))
-        sums = Sums(self.engine, config_for(method, cut, shapes), sizes, *self._most)
+        config = config_for(method, cut, shapes)
+        sums = Sums(self.engine, config, sizes, self._one_bucket)
         random = np.random.default_rng(self.rank)
         for gradients in sums.buckets:
             values = random.standard_normal(gradients.flat.size, np.float32)
             gradients.flat[:] = (0.01 * values).astype(gradients.flat.dtype)
-        sums.prepare({})
+        sums.prepare()
         return sums
 
 
@@ -298,6 +298,8 @@ class TunedPseudoGradients(TunedSums, OuterFrontend):
         sync_every: Inner steps from one outer step to the next.
         delay: Inner steps for which the sums may travel.
     """
+
+    _one_bucket = True
 
     def __init__(self, *arguments: Any, sync_every: int, delay: int = 0) -> None:
         super().__init__(*arguments)

@@ -219,4 +219,4 @@ class ElasticOptimizer(Forwarding):
     def _distributed(self) -> DistributedOptimizer | InnerOptimizer:
         if self._state.session is None:
             raise RuntimeError(f"state.optimizer {self._state.belongs}")
-        return self._state.session.optimizer
+        return self._state.session.adapter.optimizer

@@ -20,6 +20,7 @@ from hipress.autotune.explanation import Explanation
 from hipress.autotune.methods import UNCOMPRESSED
 from hipress.autotune.outer_steps import OuterStepController
 from hipress.config import AUTO
+from hipress.runtime.error_feedback import OwnState
 from hipress.torch.autotune.choice import choose_method
 from hipress.torch.autotune.frontend import OuterGroupFrontend, settings_for, shapes_of
 from hipress.torch.autotune.optimizers import tuned_optimizers
@@ -33,7 +34,10 @@ from hipress.torch.settings import Settings
 
 
 class ViewSynchronizer(TunedSynchronizer):
-    """Synchronizer of one view, whose choice the next view continues."""
+    """Synchronizer of one view; see :class:`hipress.elastic.training.undecided_step.Compression`.
+
+    The next view continues its choice of type "auto".
+    """
 
     known: Mapping[str, Any] | None = None
     """Choice of the last view, equal on all workers. It is set before the first step."""
@@ -41,6 +45,25 @@ class ViewSynchronizer(TunedSynchronizer):
     def choice(self) -> Mapping[str, Any] | None:
         """Return :attr:`known` for the next view."""
         return self.known
+
+    def carry_over(self) -> dict[str, OwnState]:
+        """Return this worker's states for the next view."""
+        return self.error_feedback.carry_over(self.sizes)
+
+    def common_state(self) -> dict[str, Any]:
+        """Return the step and the shared momentum, which are the same on all workers."""
+        momentum = self.shared.state() if self.shared else {}
+        return {
+            "step": self.step,
+            "momentum": {n: [offset, values.cpu()] for n, (offset, values) in momentum.items()},
+        }
+
+    def load_common_state(self, state: Mapping[str, Any]) -> None:
+        """Restore what :meth:`common_state` returned."""
+        self.step = state.get("step", 0)
+        if self.shared:
+            for name, (offset, values) in state.get("momentum", {}).items():
+                self.shared.load(name, offset, values)
 
 
 class ViewOptimizer(DistributedOptimizer):
@@ -56,10 +79,10 @@ class ViewOptimizer(DistributedOptimizer):
         group: dist.ProcessGroup,
         named: list[tuple[str, torch.nn.Parameter]],
         average: bool,
-    ) -> TunedSynchronizer:
+    ) -> ViewSynchronizer:
         settings = settings.with_fixed_topology()
         if settings.type != AUTO:
-            return super()._new_compression(settings, engine, group, named, average)
+            return ViewSynchronizer(settings, engine, group, named, average=average)
         return ViewGradients(settings, engine, group, named, self._optimizer)
 
 

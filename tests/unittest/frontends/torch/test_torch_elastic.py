@@ -220,27 +220,26 @@ def test_a_step_whose_result_was_not_copied_is_put_back():
     waits, also for one that has done so since it agreed to the view."""
     from hipress.elastic.training import loop
     from hipress.elastic.training.session import Session
-    from hipress.torch.elastic import carried
+    from hipress.elastic.training.undecided_step import CarriedState
 
     for copied in (True, False):
-        old = mock.Mock(shared=None, step=7)
-        old.error_feedback.carry_over.return_value = {}
+        old = mock.Mock(**{"carry_over.return_value": {}})
         job = loop.Job.__new__(loop.Job)
-        job._carried, job._journal = carried.Carried(), mock.Mock()
+        job._carried, job._journal = CarriedState(), mock.Mock()
         job._agent = mock.Mock(id="me")
         job._state = mock.Mock(step=7, completed=7, applied=False)
         job._view = mock.Mock(step=8, behind=("me",), departed=())
         job._take_over(mock.Mock(compression=old), complete=False)
         assert not old.commit.called and not old.roll_back.called
         if copied:
-            job._carried.copy({"step": 8, "momentum": {}, "encoded": {}, "choice": None})
+            job._carried.copy({"common": {}, "encoded": {}, "choice": None})
             job._state.step = job._state.completed = 8
         job._view = mock.Mock(step=8 if copied else 7, behind=("me",), departed=())
         job._take_over(mock.Mock(compression=None), complete=False)
         view = mock.Mock(carried=job._carried, _state=job._state)
-        Session.roll_back(view, 8)
+        Session.decide(view, 8)
         assert old.commit.called == copied and not old.roll_back.called
-        Session.roll_back(view, 7)
+        Session.decide(view, 7)
         assert old.commit.called == copied and old.roll_back.called == (not copied)
         assert job._carried.undecided is None
 
