@@ -43,7 +43,8 @@ def _on_done(context: int, error: ctypes._Pointer) -> None:
 class Step(Protocol):
     """Running or finished step of a bucket."""
 
-    def done(self) -> bool: ...
+    def done(self) -> bool:
+        """Return whether the step has ended."""
 
 
 class Engine:
@@ -115,14 +116,10 @@ class Engine:
         The work of the key on this rank is its graph's program. Codec, state and scale of each
         encode are bound to it here (``src/casync/binding.h``). Retired keys are dropped first.
 
-        Args:
-            dtype: Type flag.
-            about: Description that must be equal on all ranks.
-            error_feedback: Codecs and states of this rank's tasks.
-            position: Function that returns the position of an element in the gradient's memory.
-            momentum: Factor of the last result, which the key keeps and every rank compresses.
-            wide: Whether partial sums of uncompressed gradients are sent as float32, whatever the
-                gradient's type. The final result has the gradient's type.
+        ``about`` must be equal on all ranks. ``position`` returns the position of an element in the
+        gradient's memory. ``momentum`` is the factor of the last result, which the key keeps and
+        every rank compresses. If ``wide``, partial sums of uncompressed gradients are sent as
+        float32, whatever the gradient's type; the final result has that type.
         """
         self.drop_retired_keys()
         key, node, final = next(self._keys), worker(self.rank), results(graph)
@@ -201,10 +198,9 @@ class Engine:
     ) -> None:
         """Start a step of a bucket whose flat tensor is at ``address``.
 
-        Args:
-            transaction: Number by which the step can be rolled back, or 0 if it cannot.
-            done: Function called at the end, in any thread, with the error and whether the results
-                are NaN because of a NaN or Inf.
+        ``transaction`` is the number by which the step can be rolled back, or 0 if it cannot.
+        ``done`` is called at the end, in any thread, with the error and whether the results are NaN
+        because of a NaN or Inf.
         """
         nonfinite, number = ctypes.c_int(), next(_numbers)
         _running[number] = lambda error: done(
@@ -339,16 +335,11 @@ class Bucket:
     def start(
         self, address: int, transaction: int, done: Callable[[HipressError | None, bool], None]
     ) -> None:
-        """Start a step in this memory; see :meth:`Engine.run`. Keep all arguments alive until its
-        end."""
+        """Start a step in this memory, which must stay valid until its end."""
         self._engine.run(self._handle, address, transaction, done)
 
     def begin(self, address: int, transaction: int, what: str) -> Future[None]:
-        """Start a step, as :meth:`start` does, and return a future of its end.
-
-        Args:
-            what: Name of the bucket in errors.
-        """
+        """Start a step, and return a future of its end. ``what`` names the bucket in errors."""
         future: Future[None] = Future()
 
         def done(error: HipressError | None, nonfinite: bool) -> None:

@@ -86,12 +86,9 @@ class Codecs:
         self._lock = threading.Lock()
 
     def kind(self, task: Task, final: bool) -> object:
-        """Return the kind of an ENCODE task: PLAIN, OWN, or the number of summands in a sum's
-        scale.
+        """Return the kind of an ENCODE task: PLAIN, OWN, or the number of summands in its scale.
 
-        Args:
-            task: An ENCODE task.
-            final: Whether its payload is the result; see :func:`.origins.results`.
+        ``final`` says whether its payload is the result; see :func:`.origins.results`.
         """
         if task.num_summands == casync.PLAIN:
             return PLAIN
@@ -198,10 +195,8 @@ class OwnState(GlobalState):
     ) -> None:
         """Restore a new compressor's part of these states.
 
-        Args:
-            own: whether it encodes the rank's own gradient alone
-            of_mean: whether it encodes a mean
-            ranks: number of gradients in a mean; 1 if results are sums
+        It encodes the rank's own gradient alone (``own``), a mean of so many ``ranks``
+        (``of_mean``), or a sum. ``ranks`` is 1 if results are sums.
         """
         span = _span(partition)
         taken = {name: whole[span].copy() for name, whole in self.states.items()}
@@ -238,12 +233,7 @@ class OwnStates:
         states: Mapping[str, Any],
         vectors: bool = True,
     ) -> None:
-        """Add a task's state.
-
-        Args:
-            kind: kind of the task
-            vectors: whether to add states other than residuals
-        """
+        """Add a task's state. With ``vectors``, states other than residuals are also added."""
         if name not in self._sizes:
             return
         state = self._state_of(name, step)
@@ -368,11 +358,7 @@ class ErrorFeedback:
     def _add(
         self, key: tuple[str, int], state: Any, partition: Partition, kind: object, takers: int
     ) -> None:
-        """Add a new state, and restore what was loaded for it.
-
-        Args:
-            takers: see :meth:`_takers`
-        """
+        """Add a new state, and restore what was loaded for it; see :meth:`_takers`."""
         self.states[key], self.partitions[key], self.kinds[key] = state, partition, kind
         self._give(key, takers)
 
@@ -396,10 +382,8 @@ class ErrorFeedback:
     ) -> None:
         """Set the states of tasks, including those of tasks that have no state yet.
 
-        Existing states without a saved one become zero.
-
-        Args:
-            to_reshard: states that the saved job had loaded for resharding and not used
+        Existing states without a saved one become zero. ``to_reshard`` are states that the saved
+        job had loaded for resharding and not used.
         """
         states = dict(states)
         self.to_reshard = {**to_reshard, **_own_states_in(states)}
@@ -421,11 +405,8 @@ class ErrorFeedback:
     ) -> None:
         """Adopt the states of another job. Each task gets its part when it is set up.
 
-        Args:
-            tasks: graphs of gradients that are set up, and this rank's tasks of them, by name
-
-        Raises:
-            ValueError: after the first step, when tasks have residuals of this job
+        ``tasks`` are the graphs of gradients that are set up, and this rank's tasks of them, by
+        name. After the first step, when tasks have residuals of this job, ValueError is raised.
         """
         tasks = tasks or {}
         for key, state in self.states.items():

@@ -161,12 +161,8 @@ class Synchronizer:
     ) -> torch.futures.Future:
         """Start to replace the gradients in ``flat`` by their means (or sums) over the ranks.
 
-        Args:
-            flat: one-dimensional, contiguous, in host memory or on a GPU
-            what: name of the bucket in errors
-
-        Returns:
-            A future of ``flat``, or of a HipressError.
+        ``flat`` is one-dimensional and contiguous, in host memory or on a GPU. ``what`` names the
+        bucket in errors. The result is a future of ``flat``, or of a HipressError.
         """
         present = tuple(gradient for gradient in gradients if gradient.count)
         future = self._start(flat, present, what)

@@ -14,7 +14,7 @@ from harness.elastic import ElasticJob
 from harness.launch import launched
 from harness.launch_elastic import arguments
 from harness.processes import Processes, base_environment, wait_until
-from hipress.elastic.training import view_log
+from hipress.elastic.training import journal
 from hipress.elastic.training.hang_watch import EXIT_STATUS, Watch
 from scripts import SCRIPTS
 
@@ -180,7 +180,7 @@ def test_what_it_writes_to_may_hang_too(monkeypatch, comes_back):
         ended.append(status)
         watch._back.set()
 
-    monkeypatch.setattr(view_log, "tell", lambda *_: time.sleep(30))
+    monkeypatch.setattr(journal, "tell", lambda *_: time.sleep(30))
     monkeypatch.setattr(os, "_exit", end)
     watch = Watch(0.1)
     began = time.monotonic()

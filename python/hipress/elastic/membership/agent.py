@@ -188,6 +188,7 @@ class Agent:
         boundary is being decided, the call waits one round trip for it before it passes it.
 
         Args:
+            step: number of the step
             clean: whether the state is exactly the one after ``step``. Otherwise this process may
                 have to copy it in the next view.
             epoch: epoch of the view in which the step was done. By default, the one entered last.
@@ -219,6 +220,7 @@ class Agent:
         at once, and not entered yet.
 
         Args:
+            after: epoch
             timeout: seconds
 
         Raises:
@@ -313,6 +315,8 @@ class Agent:
         """Wait for a text that a member of the view shares.
 
         Args:
+            epoch: epoch of the view
+            key: key of the text
             timeout: seconds
             rank: rank of the member that shares the text, if it is known
             required: whether that member must be at work. If it lives but does not reach this point

@@ -20,8 +20,7 @@ from hipress.elastic.membership import evidence, messages
 from hipress.elastic.membership.detector import Detector
 from hipress.elastic.membership.errors import ElasticError
 from hipress.elastic.membership.links import Link, Listener
-from hipress.elastic.membership.notes import Notes, is_note
-from hipress.elastic.membership.outputs import (
+from hipress.elastic.membership.messages import (
     Ending,
     Evicted,
     Installed,
@@ -30,6 +29,7 @@ from hipress.elastic.membership.outputs import (
     Send,
     Verify,
 )
+from hipress.elastic.membership.notes import Notes, is_note
 from hipress.elastic.membership.protocol import Membership, new_member
 from hipress.elastic.membership.settings import parse_ended
 from hipress.elastic.membership.status import Calls, describe
@@ -105,6 +105,7 @@ class AgentThread:
 
     @property
     def me(self) -> Member:
+        """This process."""
         return self.machine.me
 
     def close(self) -> None:
@@ -264,14 +265,17 @@ class AgentThread:
             return {}
 
     def known_at(self, slot: int) -> Member | None:
+        """Return the process that was last known at a slot, before an attempt to connect to it."""
         with self.changed:
             self._in_doubt[slot] = self.machine.in_doubt(slot)
             return self.machine.known.get(slot)
 
     def has_other_slot(self, slot: int) -> bool:
+        """Return whether a slot exists and is not that of this process."""
         return slot in self.machine.other_slots()
 
     def on_connected(self, member: Member) -> None:
+        """Handle a new connection with a process."""
         with self.changed:
             now = time.monotonic()
             self._refused.pop(member.slot, None)
@@ -280,12 +284,14 @@ class AgentThread:
         self._pump()
 
     def on_answer(self, member: Member) -> None:
+        """Handle a new connection from this process to another one."""
         with self.changed:
             earlier = self._in_doubt.get(member.slot, frozenset())
             self.machine.answers(time.monotonic(), member, earlier)
         self._pump()
 
     def on_refused(self, slot: int, before: Member | None, undelivered: list[Any]) -> None:
+        """Handle a refused connection to a slot."""
         with self.changed:
             now = time.monotonic()
             since = self._refused.setdefault(slot, now)
@@ -350,6 +356,10 @@ class AgentThread:
         return self.machine.other_slots() <= refused | joining
 
     def on_payload(self, sender: Member, payload: Any) -> None:
+        """Handle a message or a note.
+
+        Raises ``Malformed`` if it is neither.
+        """
         if not isinstance(payload, list) or len(payload) != 3:
             raise messages.Malformed("no message")
         kind, plain, body = payload

@@ -39,6 +39,7 @@ class Detector:
         return now - self._heard.get(member_id, now)
 
     def forget(self, member_id: str) -> None:
+        """Stop to expect signs of life of a process."""
         self._heard.pop(member_id, None)
         self._silent.discard(member_id)
 

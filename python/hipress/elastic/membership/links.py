@@ -34,13 +34,17 @@ class Owner(Protocol):
     me: Member
     other_address: str | None
 
-    def on_connected(self, member: Member) -> None: ...
+    def on_connected(self, member: Member) -> None:
+        """Handle a new connection with a process."""
 
-    def on_payload(self, sender: Member, payload: Any) -> None: ...
+    def on_payload(self, sender: Member, payload: Any) -> None:
+        """Handle what a process has sent."""
 
-    def on_refused(self, slot: int, before: Member | None, undelivered: list[Any]) -> None: ...
+    def on_refused(self, slot: int, before: Member | None, undelivered: list[Any]) -> None:
+        """Handle a refused connection to a slot, where `before` was known to be."""
 
-    def on_answer(self, member: Member) -> None: ...
+    def on_answer(self, member: Member) -> None:
+        """Handle a new connection from this process to another one."""
 
     def known_at(self, slot: int) -> Member | None:
         """Return the known process at a slot. Called before each attempt to connect."""
@@ -83,6 +87,7 @@ class Link:
         self.wake()
 
     async def run(self) -> None:
+        """Keep the connection, and send what is in the queue, until the task is canceled."""
         delay = RETRY_SECONDS[0]
         while True:
             self._wake.clear()
@@ -181,9 +186,11 @@ class Listener:
 
     @property
     def sockets(self) -> list[Any]:
+        """Return the sockets that listen."""
         return list(self._server.sockets) if self._server is not None else []
 
     def close(self) -> None:
+        """Stop to listen, and close all accepted connections."""
         if self._server is not None:
             self._server.close()
         for writer in list(self.writers):

@@ -156,6 +156,7 @@ class View(ArrayStruct, frozen=True):
 
     @property
     def ids(self) -> tuple[str, ...]:
+        """Ids of the members, by rank."""
         return tuple(member.id for member in self.members)
 
 
@@ -166,11 +167,7 @@ def new_member(
     restart: int,
     process: Process = NO_PROCESS,
 ) -> Member:
-    """Return the first membership of a process.
-
-    Args:
-        restart: number of times that the slot's process was restarted
-    """
+    """Return the first membership of a process whose slot's process was restarted so often."""
     host, port = addresses[slot]
     return Member(member_id, slot, host, port, first_incarnation(restart), process)
 

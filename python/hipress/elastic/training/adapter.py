@@ -48,9 +48,8 @@ class ViewMembers:
     def fetch(self, key: str, rank: int, timeout: float | None = None) -> str:
         """Wait for a text that the member of this rank shares.
 
-        Args:
-            timeout: seconds. By default it is the state's, and a member that does not reach this
-                point in time is excluded from the next view.
+        By default, the timeout is the state's, and a member that does not reach this point in time
+        is excluded from the next view.
         """
         seconds = self.timeout if timeout is None else timeout
         return self.agent.fetch(self.view.epoch, key, seconds, rank, required=timeout is None)
@@ -59,11 +58,7 @@ class ViewMembers:
         """Exchange a short text with all members, by rank, when all have reached this point.
 
         Unlike an operation of a process group, this ends when a member dies, and may take as long
-        as a slow step does.
-
-        Args:
-            what: name of the point, different each time
-            timeout: seconds to wait for each member; by default, the state's timeout
+        as a slow step does. ``what`` names the point, and is different each time.
         """
         self.share(f"{what}/{self.rank}", value)
         return [
@@ -134,12 +129,8 @@ class FrameworkAdapter(abc.ABC):
     ) -> Compression | None:
         """Return a new compression of these ranks; None on other ranks. All members call this.
 
-        Args:
-            known_choice: Function that returns the choice of type "auto" in the previous view. All
-                of these ranks call it, with type "auto" only.
-
-        Raises:
-            HipressError: If a rank is missing.
+        ``known_choice`` returns the choice of type "auto" in the previous view. All of these ranks
+        call it, with type "auto" only. HipressError is raised if a rank is missing.
         """
 
     @abc.abstractmethod

@@ -16,7 +16,7 @@ import time
 import traceback
 from collections.abc import Callable
 
-from hipress.elastic.training import view_log
+from hipress.elastic.training import journal
 from hipress.native.library import lib
 
 EXIT_STATUS = 75
@@ -118,7 +118,7 @@ class Watch:
 
 def _try_to_tell(line: str) -> None:
     def write() -> None:
-        view_log.tell(line, logging.WARNING)
+        journal.tell(line, logging.WARNING)
         sys.stdout.flush()
 
     writer = threading.Thread(target=write, daemon=True)

@@ -12,10 +12,9 @@ from typing import Any
 from hipress.elastic.membership.agent import Agent
 from hipress.elastic.membership.errors import ElasticError, Evicted, TrainingOver, ViewChanged
 from hipress.elastic.membership.view import View
-from hipress.elastic.training import view_log
 from hipress.elastic.training.adapter import FrameworkAdapter
 from hipress.elastic.training.hang_watch import LockWatch, Watch
-from hipress.elastic.training.journal import Journal
+from hipress.elastic.training.journal import Journal, describe, tell
 from hipress.elastic.training.session import Session, ViewChange
 from hipress.elastic.training.state import State
 from hipress.elastic.training.undecided_step import CarriedState, UndecidedStep
@@ -164,7 +163,7 @@ class Job:
         except TrainingOver as error:
             if self._last_view is not None:
                 raise
-            view_log.tell(f"{error}: it ends, too", logging.WARNING)
+            tell(f"{error}: it ends, too", logging.WARNING)
             raise SystemExit(_status_of_late()) from None
 
     def _is_over(self) -> bool:
@@ -196,7 +195,7 @@ class Job:
         session.open()
         state.session = session
         if session.rank == 0:
-            view_log.tell(view_log.describe(view, self._last_view, state.step, self._norms))
+            tell(describe(view, self._last_view, state.step, self._norms))
         else:
             _log.info("view %d: this is rank %d of %d", view.epoch, session.rank, session.size)
         self._last_view, self._norms = view, {}
@@ -262,8 +261,7 @@ class Job:
     def _take_over(self, session: Session, complete: bool) -> None:
         """Keep the compression's state. If its last step has failed, it is undecided.
 
-        Args:
-            complete: whether all members have completed the last step
+        With ``complete``, all members have completed the last step.
         """
         state, view = self._state, self._view
         carried, compression = self._carried, session.compression

@@ -69,7 +69,7 @@ def schedule_of(
     for name in _DILOCO_ONLY:
         if name in others:
             raise ValueError(
-                "elastic training synchronises the model as one fragment, in host memory: leave "
+                "elastic training synchronizes the model as one fragment, in host memory: leave "
                 f"{name} out ({diloco} has it)"
             )
     return schedule

@@ -127,7 +127,7 @@ class Session:
             self._complete_outer_step(len(trained))
         if len(trained) == self.size:
             return
-        self.members.exchange("synchronised")
+        self.members.exchange("synchronized")
         if self.rank in trained:
             self.carried.take_from(self.compression)
             self.adapter.disconnect()

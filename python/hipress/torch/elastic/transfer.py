@@ -50,8 +50,7 @@ def _parts_of_a_report(parts: int) -> int:
 def receive(size: int, rank: int, report: Callable[[int], None]) -> torch.Tensor:
     """Receive ``size`` bytes that another rank sends: uint8.
 
-    Args:
-        report: called with 0, 1, ... when the part of that number has arrived
+    ``report`` is called with 0, 1, ... when the part of that number has arrived.
     """
     data = torch.empty(size, dtype=torch.uint8, device="cpu")
     parts = data.split(_PART)

@@ -20,11 +20,11 @@ from hipress.autotune.explanation import Explanation
 from hipress.autotune.methods import UNCOMPRESSED
 from hipress.autotune.outer_steps import OuterStepController
 from hipress.config import AUTO
+from hipress.elastic.training.tuned_sums import EngineReductions
 from hipress.runtime.error_feedback import OwnState
 from hipress.torch.autotune.choice import choose_method
 from hipress.torch.autotune.frontend import OuterGroupFrontend, settings_for, shapes_of
 from hipress.torch.autotune.optimizers import tuned_optimizers
-from hipress.torch.autotune.reductions import EngineReductions
 from hipress.torch.autotune.synchronizer import TunedSynchronizer
 from hipress.torch.dtypes import of_gradient
 from hipress.torch.executors.engine import Engine
@@ -118,7 +118,7 @@ class ViewGradients(ViewSynchronizer):
         super().begin_step()
 
     def _begin(self) -> None:
-        reductions = EngineReductions(self.engine, self.collective.group)
+        reductions = EngineReductions(self.engine)
         allowed = self._optimizers.allow_feedback
         frontend = choose_method(
             *self._measured, allowed, hooks={}, reductions=reductions, known=self.known
@@ -141,6 +141,7 @@ class ViewGradients(ViewSynchronizer):
         )
 
     def choice(self) -> Mapping[str, Any] | None:
+        """Return the choice for the next view."""
         return self.known if self._controller is None else self._controller.state_dict()
 
 
@@ -150,14 +151,11 @@ class ViewPseudoGradients(ViewSynchronizer):
     _tuner: OuterStepController | None = None
 
     def choose_by(self, settings: Settings, named: Any, sync_every: int, delay: int) -> None:
-        """Choose before each outer step. It is not called with another type than "auto".
+        """Choose before each outer step, with settings of type "auto" only.
 
-        Args:
-            settings: Settings of type "auto".
-            named: The weights.
-            delay: Inner steps for which the weights may travel.
+        The weights may travel for ``delay`` inner steps.
         """
-        reductions = EngineReductions(self.engine, self.collective.group)
+        reductions = EngineReductions(self.engine)
         frontend = OuterGroupFrontend(settings, self, named, None, lambda _: [named], reductions)
         self._tuner = OuterStepController(frontend, sync_every, delay=delay)
         self.explain_by(self._tuner.explanation)
@@ -173,4 +171,5 @@ class ViewPseudoGradients(ViewSynchronizer):
             self._tuner.record_travel(0, seconds)
 
     def choice(self) -> Mapping[str, Any] | None:
+        """Return the choice for the next view."""
         return self._tuner and self._tuner.view_state() or self.known

@@ -83,12 +83,9 @@ class HostBucket(Bucket):
     def set_low_rank(
         self, p: int, q: int, factors: Sequence[Factors], matrices: Sequence[Gradient]
     ) -> None:
-        """Send matrices as low-rank factors.
+        """Send matrices, whose states are ``factors``, as low-rank factors.
 
         All P and the fused gradients use one key, and all Q another one.
-
-        Args:
-            factors: the states of the matrices
         """
         self._factors = list(factors)
         addresses = np.array([ctypes.addressof(f.matrix) for f in factors], np.uint64)
@@ -108,12 +105,9 @@ class HostBucket(Bucket):
     def run(
         self, host: torch.Tensor, done: Callable[[HipressError | None], None], transaction: int = 0
     ) -> None:
-        """Start a step. Its memory must stay valid until the step has ended.
+        """Start a step in ``host``, the flat tensor, which must stay valid until its end.
 
-        Args:
-            host: the flat tensor
-            done: called in any thread when the step has ended, with its error
-            transaction: number with which the step can be rolled back, or 0 if it cannot
+        ``done`` is called in any thread at the end of the step, with its error.
         """
 
         def on_done(error: HipressError | None, nonfinite: bool) -> None:
@@ -189,12 +183,8 @@ class HostExecutor:
     ) -> HostSteps:
         """Prepare the steps of a bucket, on all ranks together.
 
-        Args:
-            flat: tensor of the same form as in the steps
-            codecs_warm_up: not used here
-
-        Raises:
-            hipress.HipressError: if ranks differ, or one is missing
+        ``flat`` has the form of the tensors in the steps. Raises HipressError if ranks differ, or
+        one is missing.
         """
         if self._needs_user_group(flat):
             native = self._native(flat.dtype, compressed, (), ()) if compressed else None
@@ -226,9 +216,7 @@ class HostExecutor:
     ) -> HostBucket:
         """Return the engine's part of a bucket.
 
-        Args:
-            fused: gradients that travel packed in a fusion buffer
-            in_place: uncompressed gradients that travel in place
+        Gradients travel compressed, packed in a fusion buffer, or uncompressed in place.
         """
         rank, keys, own = self._settings.rank if compressed else 0, [], []
         if rank:
@@ -295,12 +283,7 @@ class HostExecutor:
     def _fused_key(
         self, what: str, count: int, dtype: torch.dtype, of: Sequence[Gradient], owner: int
     ) -> int:
-        """Return the key of ``count`` uncompressed elements in a fusion buffer.
-
-        Args:
-            of: gradients of these elements
-            owner: see :meth:`AllReduce.owner`
-        """
+        """Return the key of uncompressed elements of these gradients in a fusion buffer."""
         whole = Gradient(f"{what} of {summarize([g.name for g in of])}", 0, count)
         graph = self._collective.fused_graph(count, owner)
         return self._add_uncompressed(whole, graph, dtype, wide=True)
@@ -339,11 +322,7 @@ class HostSteps:
         self._compressed, self._uncompressed = compressed, uncompressed
 
     def start(self, flat: torch.Tensor, what: str) -> torch.futures.Future:
-        """Start a step, and return the future of ``flat``.
-
-        Args:
-            what: name of the bucket in errors
-        """
+        """Start a step, and return the future of ``flat``. ``what`` names the bucket in errors."""
         engine = self._executor.engine
         self._executor.move_momentum(self._compressed)
         staging = engine.staging(flat.device)
