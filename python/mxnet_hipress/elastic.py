@@ -181,11 +181,11 @@ class State(ArrayState):
 
     def to_copy(self) -> dict[str, Any]:
         """Return the state that a joining or late worker must :meth:`copy`."""
-        found = self.state_dict()
+        copied = self.state_dict()
         if self.outer_steps is not None:  # after an outer step the weights are the outer weights
             for name in self._trained:
-                del found["parameters"][name]
-        return found
+                del copied["parameters"][name]
+        return copied
 
     def weights(self) -> Iterable[tuple[str, memoryview]]:
         """Yield names and bytes of the trained parameters."""

@@ -75,20 +75,20 @@ class Engine:
         self._keys = itertools.count(int(name[:7], 16) << 32)
         self._retired_keys: collections.deque[int] = collections.deque()
 
-    def close(self, in_peace: bool = False) -> None:
+    def close(self, without_failure: bool = False) -> None:
         """Leave the job.
 
         Afterwards no thread of the engine writes to a gradient or a state, and another engine can
         be made.
 
         Args:
-            in_peace: All ranks have completed all steps, and close their engines now. Otherwise
-                this rank leaves as a failure, at once.
+            without_failure: All ranks have completed all steps, and close their engines now.
+                Otherwise this rank leaves as a failure, at once.
         """
         with contextlib.suppress(HipressError):
-            self.member.stop() if in_peace else self.member.abort()
+            self.member.stop() if without_failure else self.member.abort()
         if self._scheduler is not None:
-            self._scheduler.stop(at_once=not in_peace)
+            self._scheduler.stop(at_once=not without_failure)
 
     def __del__(self) -> None:
         if lib is not None and hasattr(self, "member"):
@@ -109,7 +109,7 @@ class Engine:
         error_feedback: ErrorFeedback,
         position: Callable[[int], int] = lambda element: element,
         momentum: float = 0.0,
-        wide: bool = True,
+        float32_sums: bool = True,
     ) -> int:
         """Begin to make a key, on all ranks together and in the same order, and return its number.
 
@@ -131,7 +131,7 @@ class Engine:
             is_result = (node, index) in final
             kind = error_feedback.codecs.kind(task, is_result)
             states.append(error_feedback.state_of(name, graph, index, task, kind))
-            wire = dtype if task.of_gradient or is_result or not wide else FLOAT32
+            wire = dtype if task.of_gradient or is_result or not float32_sums else FLOAT32
             factor = mean if is_result and not task.of_gradient else 1.0
             rows.append((index, states[-1]._handle, wire, factor))
         table = (abi.HipressEncodeBinding * len(rows))(*rows)
@@ -206,8 +206,8 @@ class Engine:
         _running[number] = lambda error: done(
             error and self.explained(error), bool(nonfinite.value)
         )
-        found = ctypes.byref(nonfinite)
-        code = lib.HipressBucketRun(bucket, address, transaction, found, _on_done, number)
+        is_nonfinite = ctypes.byref(nonfinite)
+        code = lib.HipressBucketRun(bucket, address, transaction, is_nonfinite, _on_done, number)
         if code != 0:  # in a forked child
             del _running[number]
             self.check(code)
@@ -220,7 +220,7 @@ class Engine:
         """
         self.check(lib.HipressAwaitEncodes(self.member.handle))
 
-    def settle(self, steps: Sequence[Step]) -> None:
+    def end_steps(self, steps: Sequence[Step]) -> None:
         """Return when no thread works for a step of this rank.
 
         If the job has failed or a step is not over, this rank leaves the job first.
@@ -272,9 +272,9 @@ class Engine:
         """Return the job's failure, or None if none is known after so many ``seconds``."""
         until = time.monotonic() + seconds
         while True:
-            found = self.member.job_error()
-            if found or time.monotonic() >= until:
-                return found and self.explained(found)
+            error = self.member.job_error()
+            if error or time.monotonic() >= until:
+                return error and self.explained(error)
             time.sleep(0.01)
 
 

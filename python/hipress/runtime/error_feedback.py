@@ -161,9 +161,9 @@ class GlobalState:
     def shard_to(self, compressor: Any, partition: Partition, scale: float) -> None:
         """Set a new compressor's states to its part of these, with the residual times ``scale``."""
         states = _zeros(compressor, partition.count)
-        for name, whole in self.states.items():
+        for name, values in self.states.items():
             if name == "residual" or name in states:
-                part = whole[_span(partition)]
+                part = values[_span(partition)]
                 states[name] = part * np.float32(scale if name == "residual" else 1.0)
         _load(compressor, states=states, step=self.step)
 
@@ -199,9 +199,9 @@ class OwnState(GlobalState):
         (``of_mean``), or a sum. ``ranks`` is 1 if results are sums.
         """
         span = _span(partition)
-        taken = {name: whole[span].copy() for name, whole in self.states.items()}
-        for whole in self.states.values():
-            whole[span] = 0
+        taken = {name: values[span].copy() for name, values in self.states.items()}
+        for values in self.states.values():
+            values[span] = 0
         residual, mean = taken.pop("residual", None), taken.pop(_MEAN, None)
         parts = [] if residual is None else [residual / np.float32(ranks if of_mean else 1)]
         parts += [] if mean is None else [mean * np.float32(1 if of_mean else ranks)]
@@ -455,12 +455,12 @@ class ErrorFeedback:
 
     def norm(self) -> float:
         """Return the 2-norm of this rank's residuals, including those that no task uses yet."""
-        found = [state.state_dict()["states"] for state in self.states.values()]
-        found += [state.states for state in self.to_reshard.values()]
+        states_of = [state.state_dict()["states"] for state in self.states.values()]
+        states_of += [state.states for state in self.to_reshard.values()]
         return math.sqrt(
             sum(
                 float(np.square(np.asarray(states[name], np.float64)).sum())
-                for states in found
+                for states in states_of
                 for name in ("residual", _MEAN)
                 if name in states
             )
@@ -501,14 +501,14 @@ class ErrorFeedback:
 
 def _own_states_in(tasks: dict[tuple[str, int], TaskState]) -> dict[str, OwnState]:
     """Return the OwnStates that were saved among a checkpoint's tasks, and remove them there."""
-    found: dict[str, OwnState] = {}
+    own_states: dict[str, OwnState] = {}
     for name, index in [key for key in tasks if key[1] in _SAVED]:
         task, (field, _) = tasks.pop((name, index)), _SAVED[index]
-        state = found.setdefault(name, OwnState(task.fields["count"]))
+        state = own_states.setdefault(name, OwnState(task.fields["count"]))
         state.step = task.fields["step"]
         for key, values in task.states.items():
             state.add(field if key == "residual" else key, task.span, values)
-    return found
+    return own_states
 
 
 def _span(partition: Partition) -> slice:

@@ -193,13 +193,13 @@ class State(ArrayState):
 
     def to_copy(self) -> dict[str, Any]:
         """Return the state that a joining or late worker must :meth:`copy`."""
-        found = self.state_dict()
+        copied = self.state_dict()
         if self.outer_steps is not None:  # after an outer step the weights are the outer weights
             trained = {id(variable) for variable in self.model.trainable_variables}
             for number, variable in enumerate(self.model.variables):
                 if id(variable) in trained:
-                    found["model"][number] = None
-        return found
+                    copied["model"][number] = None
+        return copied
 
     def weights(self) -> Iterable[tuple[str, memoryview]]:
         """Yield names and bytes of the trained variables."""

@@ -33,12 +33,11 @@ class Shards(NamedTuple):
     """First element of the part, by parameter."""
 
 
-class _Transaction:
+class _Transaction(NamedTuple):
     """Step that can be rolled back."""
 
-    def __init__(self, step: int) -> None:
-        self.step = step
-        self.buckets: list[torch.futures.Future] = []
+    step: int
+    buckets: list[torch.futures.Future]
 
 
 class Synchronizer:
@@ -269,10 +268,10 @@ class Synchronizer:
             HipressError: if a bucket of the previous transaction is in progress
         """
         if self.settings.encode_on == "device":
-            raise ValueError("a step can be put back only where the host encodes: encode_on='host'")
+            raise ValueError("only encode_on='host' has steps that can be rolled back")
         if self._transaction and not all(each.done() for each in self._transaction.buckets):
             raise HipressError("a transaction cannot begin before the step before it is over")
-        self._transaction = _Transaction(self.step)
+        self._transaction = _Transaction(self.step, [])
         self.error_feedback.begin_transaction()
         if self.shared:
             self.shared.begin_transaction()
@@ -318,8 +317,8 @@ class Synchronizer:
         """Return the transaction, after all threads have finished with it."""
         transaction = self._transaction
         if transaction is None:
-            raise ValueError("there is no step to put back: begin_transaction() was not called")
-        self.engine.settle(transaction.buckets)
+            raise ValueError("there is no step to roll back: begin_transaction() was not called")
+        self.engine.end_steps(transaction.buckets)
         return transaction
 
     # Information for users.
@@ -356,9 +355,9 @@ class Synchronizer:
         if self._executor is None:
             return checkpoint.state_dict(self)
         self._executor.join()
-        found = checkpoint.state_dict(self)
+        state = checkpoint.state_dict(self)
         self._executor.poll()  # a state after a refused payload is not returned
-        return found
+        return state
 
     def load_state_dict(self, saved: Mapping[str, Any]) -> None:
         """Load a state.

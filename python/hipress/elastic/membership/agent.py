@@ -120,19 +120,7 @@ class Agent:
         Raises:
             ElasticError: a variable is missing or wrong, or the address is taken
         """
-        found = from_environment(environ)
-        return cls(
-            found.agents,
-            found.slot,
-            found.secret,
-            found.min_members,
-            found.restart,
-            found.heartbeat_timeout,
-            on_change=on_change,
-            on_status=on_status,
-            tls_mode=found.tls_mode,
-            ended_file=found.ended_file,
-        )
+        return cls(**vars(from_environment(environ)), on_change=on_change, on_status=on_status)
 
     @property
     def id(self) -> str:

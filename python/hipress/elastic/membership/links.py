@@ -137,16 +137,16 @@ class Link:
         """Open a connection to one address only, so that a refusal is reported as one."""
         where = self._host, self._port
         try:
-            found = await asyncio.get_running_loop().getaddrinfo(*where, type=socket.SOCK_STREAM)
+            infos = await asyncio.get_running_loop().getaddrinfo(*where, type=socket.SOCK_STREAM)
         except RuntimeError:  # the interpreter ends, and its pool of threads has ended already
-            found = socket.getaddrinfo(*where, type=socket.SOCK_STREAM)
-        family, _, _, _, at = addresses.preferred(found)
-        address = at[0]
+            infos = socket.getaddrinfo(*where, type=socket.SOCK_STREAM)
+        family, _, _, _, sockaddr = addresses.preferred(infos)
+        address = sockaddr[0]
         self.substituted = bool(self._owner.other_address) and addresses.is_loopback(address)
         if self.substituted:
             family, address = 0, self._owner.other_address  # where this machine's agents listen
-        self.tried = address, at[1]
-        return await asyncio.open_connection(address, at[1], family=family)
+        self.tried = address, sockaddr[1]
+        return await asyncio.open_connection(address, sockaddr[1], family=family)
 
     async def _handshake(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter

@@ -200,14 +200,14 @@ def from_plain(value: Any) -> Message:
 
 def _convert(value: Any, kind: Any) -> Any:
     try:
-        found = msgspec.convert(value, kind)
+        converted = msgspec.convert(value, kind)
         # Fields with defaults must not be missing: the sender has another version.
-        is_whole = msgspec.json.encode(found) == msgspec.json.encode(value)
+        is_complete = msgspec.json.encode(converted) == msgspec.json.encode(value)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise Malformed(f"no message: {error}") from error
-    if not is_whole:
+    if not is_complete:
         raise Malformed("no message: a field is missing")
-    return found
+    return converted
 
 
 def slots_of(value: Any) -> set[int]:

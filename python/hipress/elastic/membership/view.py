@@ -193,6 +193,5 @@ def slot_name(slot: int) -> str:
 
 def first_electorate(addresses: list[tuple[str, int]]) -> View:
     """Return epoch 0: the slots, whose first processes decide on the first view."""
-    return View(
-        0, tuple(Member(slot_name(slot), slot, *at) for slot, at in enumerate(addresses)), NO_STATE
-    )
+    slots = (Member(slot_name(slot), slot, *address) for slot, address in enumerate(addresses))
+    return View(0, tuple(slots), NO_STATE)

@@ -117,7 +117,7 @@ class ArrayAdapter(FrameworkAdapter):
             "HIPRESS_JOB": name,
             "DMLC_NODE_HOST": here,
         }
-        found = scheduler.join(
+        joined = scheduler.join(
             rank,
             common,
             lambda: here,
@@ -127,7 +127,7 @@ class ArrayAdapter(FrameworkAdapter):
             epoch,
             f"{identity}/{name}",
         )
-        self._engine = Engine(*found, rank, size, members.timeout, name)
+        self._engine = Engine(*joined, rank, size, members.timeout, name)
         members.check()
         return self._engine
 

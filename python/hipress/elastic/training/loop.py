@@ -80,65 +80,41 @@ def forget_frames(error: BaseException | None) -> None:
         error = error.__cause__ or error.__context__
 
 
-def _show_status(status: dict[str, Any] | None) -> None:
-    """Store the agent's status in the native library, whose dumps show it even if Python hangs."""
-    text = None if status is None else json.dumps(status).encode()
-    lib.HipressSetDebugStatus(b"agent", text)  # the engine reports errors in its settings
-
-
-_OPEN, _OVER = "open", "over"
-_of_process: str | None = None
-"""Whether this process takes, or has taken, part in elastic training.
-
-A slot has one agent per process. Its first view is that of all workers' first processes, and its
-end is the end of training.
-"""
-
-
-def _refuse_another() -> None:
-    if _of_process == _OPEN:
-        raise ElasticError(
-            "this process takes part in elastic training already, and it can do so once: one State "
-            "with one optimizer, in MXNet one Trainer or store, has to hold all that is trained"
-        )
-    if _of_process == _OVER:
-        raise ElasticError(
-            "this process has ended its elastic training, and with it that of all workers: put all "
-            "phases into one training function, which finds from state.step which one it is in"
-        )
-
-
-def _note(job: str | None) -> None:
-    global _of_process
-    _of_process = job
-
-
-def _status_of_late() -> int:
-    """Return the exit status of a worker that comes too late.
-
-    Only the own launcher distinguishes it from success. Other launchers, such as a torchrun in
-    between, get 0.
-    """
-    ours = "HIPRESS_ELASTIC_JOB" in os.environ and "TORCHELASTIC_RUN_ID" not in os.environ
-    return CAME_LATE if ours else 0
+_TRAINS = (
+    "this process takes part in elastic training already, and it can do so once: one State with "
+    "one optimizer, in MXNet one Trainer or store, has to hold all that is trained"
+)
+_HAS_ENDED = (
+    "this process has ended its elastic training, and with it that of all workers: put all phases "
+    "into one training function, which finds from state.step which one it is in"
+)
 
 
 class Job:
-    """This process in an elastic job."""
+    """This process in an elastic job. It takes part in one job only."""
+
+    refusal = ""
+    """Reason why this process cannot take part in another job.
+
+    A slot has one agent per process. Its first view is that of all workers' first processes, and
+    its end is the end of training.
+    """
 
     def __init__(self, state: State, adapter: type[FrameworkAdapter]) -> None:
-        _refuse_another()
+        if Job.refusal:
+            raise ElasticError(Job.refusal)
         self._state, self._adapter, self._carried = state, adapter, CarriedState()
-        state.begin()
+        if state.outer_steps is not None:
+            state.outer_steps.begin()
         self._session: Session | None = None
         # Half of the time that other workers wait for the restarted one, if they need it.
         # If torchrun alone has started this process, its end would end all processes.
         alone = not os.environ.get("HIPRESS_ELASTIC_AGENTS")
-        self._watch = Watch(state.timeout / 2, self._is_over if alone else None)
+        self._watch = Watch(state.timeout / 2, (lambda: self._agent.is_over) if alone else None)
         self._lock_watch = None if alone else LockWatch(state.timeout / 2)
         environ = adapter.environment(state.timeout)
         self._agent = Agent.from_environment(self._on_change, environ, self._on_status)
-        _note(_OPEN)
+        Job.refusal = _TRAINS
         self._last_view: View | None = None  # the last view that has begun
         self._norms: dict[str, float] = {}
         self._idle_views, self._completed = 0, state.completed
@@ -148,7 +124,7 @@ class Job:
             self._view = self._await(self._agent.join, state.timeout)
         except BaseException:
             self._agent.close()
-            _note(None)
+            Job.refusal = ""
             raise
 
     def _await(self, entered: Callable[..., View], *args: Any) -> View:
@@ -163,18 +139,19 @@ class Job:
         except TrainingOver as error:
             if self._last_view is not None:
                 raise
-            tell(f"{error}: it ends, too", logging.WARNING)
-            raise SystemExit(_status_of_late()) from None
-
-    def _is_over(self) -> bool:
-        return self._agent.is_over
+            tell(f"{error}: it also ends", logging.WARNING)
+            # Only HiPress's launcher distinguishes a worker that comes too late from success. Other
+            # launchers, such as a torchrun in between, get 0.
+            ours = "HIPRESS_ELASTIC_JOB" in os.environ and "TORCHELASTIC_RUN_ID" not in os.environ
+            raise SystemExit(CAME_LATE if ours else 0) from None
 
     def _on_status(self, status: dict[str, Any] | None) -> None:
-        """Update dumps and the lock watch.
+        """Update dumps, which also work if Python hangs, and the lock watch.
 
         The agent's thread calls this several times per heartbeat timeout.
         """
-        _show_status(status)
+        text = None if status is None else json.dumps(status).encode()
+        lib.HipressSetDebugStatus(b"agent", text)  # the engine reports errors in its settings
         if self._lock_watch is not None:
             self._lock_watch.end() if status is None else self._lock_watch.renew()
 
@@ -202,7 +179,8 @@ class Job:
         self._journal.write(
             "view", epoch=view.epoch, step=state.step, size=session.size, rank=session.rank
         )
-        state.call_back()
+        for callback in state.reset_callbacks:
+            callback()
 
     def finish(self) -> None:
         """Wait for the end of training on all members, and leave the job."""
@@ -213,7 +191,7 @@ class Job:
         """Leave the job on purpose. Other workers repeat an unfinished step without this one."""
         self._leave_view()
         self._agent.leave()
-        _note(_OVER)
+        Job.refusal = _HAS_ENDED
 
     def go_on_after(self, error: Exception) -> None:
         """Prepare for the next view if ``error`` means that this one ended, otherwise raise it."""
@@ -288,7 +266,8 @@ class Job:
         _log.warning("%s; it joins again", reason)
         self._carried = CarriedState()
         self._state.is_part = False
-        self._state.rejoin()
+        if self._state.outer_steps is not None:  # other workers continued without the inner steps
+            self._state.outer_steps.reset_weights()
         self._view = self._await(self._agent.join, self._state.timeout)
         self._watch.end()  # it may have begun since this process joined again
 
@@ -303,7 +282,7 @@ class Job:
             self._leave_view()
         finally:
             self._agent.close()
-        if _of_process == _OPEN:
-            _note(None)
+        if Job.refusal == _TRAINS:
+            Job.refusal = ""
         self._watch.end()
         self._journal.write("end", step=self._state.step)

@@ -112,18 +112,6 @@ class OuterSteps:
         for name, outer in self.outer.items():
             yield name, memoryview(np.asarray(outer).reshape(-1).view(np.uint8))
 
-    def outer_state(self) -> dict[str, Any]:
-        """Return the state of outer weights and optimizer."""
-        return self.outer.state_dict(pending=False)
-
-    def load_outer_state(self, saved: Mapping[str, Any]) -> None:
-        """Restore what :meth:`outer_state` returned.
-
-        Raises:
-            ValueError: If it is from another model.
-        """
-        self.outer.load_state_dict(saved)
-
     def begin(self) -> None:
         """Begin with the model's weights, or with outer weights that were loaded."""
         if self._loaded:
@@ -219,7 +207,7 @@ class OuterSteps:
 
     def state_dict(self) -> dict[str, Any]:
         """Return the number of outer steps, the outer weights and the outer optimizer's state."""
-        return {"completed": self.completed, **self.outer_state()}
+        return {"completed": self.completed, **self.outer.state_dict(pending=False)}
 
     def load_state_dict(self, saved: Mapping[str, Any]) -> None:
         """Restore what :meth:`state_dict` returned.
@@ -227,7 +215,7 @@ class OuterSteps:
         Raises:
             ValueError: If it is from another model.
         """
-        self.load_outer_state(saved)
+        self.outer.load_state_dict(saved)
         self.completed, self._loaded = saved["completed"], True
 
 
@@ -259,20 +247,22 @@ class ArrayOuterSteps(OuterSteps):
         """Average by these sums of :meth:`sizes`, in their memory; they have one bucket."""
         self.outer.connect(SumsAverage(sums))
 
-    def outer_state(self) -> dict[str, Any]:
-        """Return outer weights and the outer optimizer's state, in two mappings."""
-        found: dict[str, dict[str, np.ndarray]] = {"outer": {}, "optimizer": {}}
-        for name, values in super().outer_state().items():
+    def state_dict(self) -> dict[str, Any]:
+        """Return the same state with outer weights and optimizer state in a mapping each."""
+        state: dict[str, Any] = {"outer": {}, "optimizer": {}}
+        for name, values in super().state_dict().items():
             if name.startswith("outer/"):
-                found["outer"][name] = values
+                state["outer"][name] = values
+            elif name == "completed":
+                state[name] = values
             else:
-                found["optimizer"][name.removeprefix("optimizer/")] = values
-        return found
+                state["optimizer"][name.removeprefix("optimizer/")] = values
+        return state
 
-    def load_outer_state(self, saved: Mapping[str, Any]) -> None:
-        """Restore what :meth:`outer_state` returned."""
+    def load_state_dict(self, saved: Mapping[str, Any]) -> None:
+        """Restore what :meth:`state_dict` returned."""
         optimizer = {f"optimizer/{name}": values for name, values in saved["optimizer"].items()}
-        super().load_outer_state({**saved["outer"], **optimizer})
+        super().load_state_dict({"completed": saved["completed"], **saved["outer"], **optimizer})
 
 
 class SumsAverage:

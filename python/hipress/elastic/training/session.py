@@ -173,19 +173,19 @@ class Session:
             if self.rank == source:
                 about = {"settings": state.settings(), "carried": self.carried.to_copy()}
                 what = {**state.to_copy(), **about}
-            found = self.adapter.transfer(source, behind, what)
+            copied = self.adapter.transfer(source, behind, what)
             if self.rank in behind:
-                state.check(found["settings"])
-                if not state.is_part and state.step > found["step"]:
+                state.check(copied["settings"])
+                if not state.is_part and state.step > copied["step"]:
                     _log.warning(
                         "this worker was at step %d, and goes on from step %d, which it copies of "
                         "slot %d, whose state counts",
                         state.step,
-                        found["step"],
+                        copied["step"],
                         self.view.members[source].slot,
                     )
-                state.copy(found)
-                self.carried.copy(found["carried"])
+                state.copy(copied)
+                self.carried.copy(copied["carried"])
                 self._journal.write("copied", epoch=epoch, step=state.step)
         state.is_part = True
         # At once: if the source dies while other members copy, this member has the step.
@@ -314,14 +314,14 @@ class Session:
         # Two outer steps may end after the last step of a job.
         what = "step" if self._state.outer_steps is None else "round"
         point = f"weights after {what} {self._state.completed}"
-        found = [json.loads(each) for each in self.members.exchange(point, mine)]
-        for rank, theirs in enumerate(found):
-            if theirs[:2] != found[0][:2]:
+        reports = [json.loads(each) for each in self.members.exchange(point, mine)]
+        for rank, theirs in enumerate(reports):
+            if theirs[:2] != reports[0][:2]:
                 raise WeightsDiffer(
-                    f"the weights of ranks 0 and {rank} differ: digest {found[0][0]} after step "
-                    f"{found[0][1]} and {theirs[0]} after step {theirs[1]}"
+                    f"the weights of ranks 0 and {rank} differ: digest {reports[0][0]} after step "
+                    f"{reports[0][1]} and {theirs[0]} after step {theirs[1]}"
                 )
-        self.norms = {member: theirs[2] for member, theirs in zip(self.members.ids, found)}
+        self.norms = {member: theirs[2] for member, theirs in zip(self.members.ids, reports)}
 
     # Ending.
 
@@ -395,8 +395,8 @@ class Session:
 
 def digest(weights: Iterable[tuple[str, memoryview]]) -> str:
     """Return a hash of weights as 16 hexadecimal digits. Equal bits give equal hashes."""
-    found = hashlib.blake2b(digest_size=8)
+    hasher = hashlib.blake2b(digest_size=8)
     for name, data in weights:
-        found.update(name.encode())
-        found.update(data)
-    return found.hexdigest()
+        hasher.update(name.encode())
+        hasher.update(data)
+    return hasher.hexdigest()

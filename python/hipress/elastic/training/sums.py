@@ -262,13 +262,13 @@ class Sums:
         The step may have failed, be in progress or be complete. The worker may have to leave the
         job for that.
         """
-        self.engine.settle(self._steps)
+        self.engine.end_steps(self._steps)
         if self.error_feedback.transaction:
             self.error_feedback.roll_back()
 
     def commit(self) -> None:
         """End a step whose result other workers have: what was sent stays sent."""
-        self.engine.settle(self._steps)
+        self.engine.end_steps(self._steps)
         self.error_feedback.commit()
 
     def carry_over(self) -> dict[str, OwnState]:

@@ -111,7 +111,7 @@ class CarriedState:
         sizes = {name: [state.size, state.step] for name, state in self._residuals.items()}
         return {"common": self._common, "encoded": sizes, "choice": self.choice}
 
-    def copy(self, found: Mapping[str, Any]) -> None:
+    def copy(self, copied: Mapping[str, Any]) -> None:
         """Adopt another worker's :meth:`to_copy`, but keep this worker's residuals.
 
         If a step is undecided, it counts: the other worker has its result.
@@ -120,6 +120,6 @@ class CarriedState:
             compression = self.undecided.compression
             compression.commit()
             self.take_from(compression)
-        self._common, self.choice = found["common"], found["choice"]
-        for name, (size, step) in found["encoded"].items():
+        self._common, self.choice = copied["common"], copied["choice"]
+        for name, (size, step) in copied["encoded"].items():
             self._residuals.setdefault(name, OwnState(size)).step = step

@@ -130,7 +130,7 @@ class TorchAdapter(FrameworkAdapter):
 
     def disconnect(self) -> None:
         """Close the engine without a failure."""
-        self.optimizer.compression.engine.close(in_peace=True)
+        self.optimizer.compression.engine.close(without_failure=True)
         self.optimizer = None
 
     def fail(self, why: str) -> None:

@@ -148,9 +148,9 @@ class State(state.State):
 
     def state_dict(self) -> dict[str, Any]:
         """Return everything except the compression's state, for a checkpoint."""
-        found = super().state_dict()
-        found.update(model=self.model.state_dict(), optimizer=self.optimizer.state_dict())
-        return found
+        state = super().state_dict()
+        state.update(model=self.model.state_dict(), optimizer=self.optimizer.state_dict())
+        return state
 
     def load_state_dict(self, saved: Mapping[str, Any]) -> None:
         """Restore what :meth:`state_dict` returned."""
@@ -160,15 +160,15 @@ class State(state.State):
 
     def to_copy(self) -> dict[str, Any]:
         """Return what a worker that joins or is behind must :meth:`copy`."""
-        found = self.state_dict()
+        copied = self.state_dict()
         if self.outer_steps is not None:  # after an outer step the weights are the outer weights
             trained = {name for name, _ in self._named()}
-            found["model"] = {n: v for n, v in found["model"].items() if n not in trained}
-        return found
+            copied["model"] = {n: v for n, v in copied["model"].items() if n not in trained}
+        return copied
 
-    def copy(self, found: Mapping[str, Any]) -> None:
+    def copy(self, copied: Mapping[str, Any]) -> None:
         """Restore what another worker's :meth:`to_copy` returned."""
-        super().copy({**found, "model": {**self.model.state_dict(), **found["model"]}})
+        super().copy({**copied, "model": {**self.model.state_dict(), **copied["model"]}})
 
     def weights(self) -> Iterable[tuple[str, memoryview]]:
         """Return the bytes of the model's parameters."""

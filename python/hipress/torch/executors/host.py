@@ -37,7 +37,7 @@ def add_key(
     error_feedback: ErrorFeedback,
     about: str,
     momentum: float = 0.0,
-    wide: bool = True,
+    float32_sums: bool = True,
 ) -> int:
     """Start to create the key of a gradient, see :meth:`hipress.runtime.engine.Engine.add_key`."""
     return engine.add_key(
@@ -48,7 +48,7 @@ def add_key(
         error_feedback,
         lambda element: gradient.at(element) - gradient.offset,
         momentum,
-        wide,
+        float32_sums,
     )
 
 
@@ -234,7 +234,7 @@ class HostExecutor:
         fusion = own[0] if fused else 0
         for run in merge_adjacent(in_place):
             graph = self._collective.uncompressed_graph(run)
-            own.append(self._add_uncompressed(run, graph, dtype, wide=False))
+            own.append(self._add_uncompressed(run, graph, dtype, float32_sums=False))
             keys.append((own[-1], run.offset))
         every = (*compressed, *fused, *in_place)
         made = HostBucket(self.engine, dtype, every, keys, fusion, fused, bool(compressed), own)
@@ -284,17 +284,17 @@ class HostExecutor:
         self, what: str, count: int, dtype: torch.dtype, of: Sequence[Gradient], owner: int
     ) -> int:
         """Return the key of uncompressed elements of these gradients in a fusion buffer."""
-        whole = Gradient(f"{what} of {summarize([g.name for g in of])}", 0, count)
+        fused = Gradient(f"{what} of {summarize([g.name for g in of])}", 0, count)
         graph = self._collective.fused_graph(count, owner)
-        return self._add_uncompressed(whole, graph, dtype, wide=True)
+        return self._add_uncompressed(fused, graph, dtype, float32_sums=True)
 
     def _add_uncompressed(
-        self, gradient: Gradient, graph: Graph, dtype: torch.dtype, wide: bool
+        self, gradient: Gradient, graph: Graph, dtype: torch.dtype, float32_sums: bool
     ) -> int:
         engine = self.engine
         codecs = Codecs("none", {}, self._collective.average)
-        stateless = ErrorFeedback(codecs, engine.rank, engine.world_size)
-        return add_key(engine, gradient, graph, dtype, stateless, self._about(), wide=wide)
+        stateless, about = ErrorFeedback(codecs, engine.rank, engine.world_size), self._about()
+        return add_key(engine, gradient, graph, dtype, stateless, about, 0.0, float32_sums)
 
     def _about(self) -> str:
         return f"{self._settings.describe()} average={self._collective.average}"

@@ -107,20 +107,20 @@ class Saved:
         return {key for key in self._keys[rank] if key.startswith(prefix)}
 
     def _parsed(self, rank: int, keys: list[str]) -> RankState:
-        found = _parse(self._read(keys))
-        if found.fields.get("version") != VERSION:
+        parsed = _parse(self._read(keys))
+        if parsed.fields.get("version") != VERSION:
             raise ValueError(
-                f"rank {rank}'s state is of version {found.fields.get('version')}; this HiPress "
+                f"rank {rank}'s state is of version {parsed.fields.get('version')}; this HiPress "
                 f"reads version {VERSION}"
             )
-        tensors, had = sum(map(is_tensor, self._keys[rank])), found.fields.get("tensors", 0)
+        tensors, had = sum(map(is_tensor, self._keys[rank])), parsed.fields.get("tensors", 0)
         if tensors < had:
             raise ValueError(
                 f"rank {rank}'s state lacks {had - tensors} of its {had} residuals and other "
                 "tensors; a torch.distributed.checkpoint, whose load() fills what there is "
                 "already, is loaded with hipress.torch.load_checkpoint(compression, path)"
             )
-        return found
+        return parsed
 
     @property
     def is_empty(self) -> bool:
@@ -129,8 +129,8 @@ class Saved:
 
     def names(self) -> set[str]:
         """Return the names of gradients for which any rank has a state."""
-        found = _parse({key: None for keys in self._keys.values() for key in keys})
-        return {name for name, _ in found.tasks} | set(found.to_reshard)
+        parsed = _parse({key: None for keys in self._keys.values() for key in keys})
+        return {name for name, _ in parsed.tasks} | set(parsed.to_reshard)
 
 
 def _parse(state: Mapping[str, Any]) -> RankState:
@@ -145,15 +145,15 @@ def _parse(state: Mapping[str, Any]) -> RankState:
         path, _, field = path.rpartition("/")
         state_of, path = path.endswith("/states"), path.removesuffix("/states")
         if section == "total":
-            found = rank.to_reshard.setdefault(path, TaskState())
+            entry = rank.to_reshard.setdefault(path, TaskState())
         elif section == "shared":
-            found = rank.shared.setdefault(path, TaskState())
+            entry = rank.shared.setdefault(path, TaskState())
         else:
             name, _, index = path.rpartition("/")
-            found = rank.tasks.setdefault((name, int(index)), TaskState())
+            entry = rank.tasks.setdefault((name, int(index)), TaskState())
         if state_of and isinstance(value, torch.Tensor):
             value = value.cpu()
-        (found.states if state_of else found.fields)[field] = value
+        (entry.states if state_of else entry.fields)[field] = value
     return rank
 
 
