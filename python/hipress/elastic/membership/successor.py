@@ -146,7 +146,7 @@ def _reasons(
         if member.id in kept:
             return "it left"
         if member.id in findings.promises:
-            return "it and another member did not hear each other"
+            return "it and another member could not reach each other"
         return "it did not answer"
 
     return tuple((member, why(member)) for member in base.members if member.id not in chosen)

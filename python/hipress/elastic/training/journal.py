@@ -61,7 +61,7 @@ def _gone(view: View, before: View | None) -> list[tuple]:
 def _loss(member: Member, why: str, norm: float | None) -> str:
     reason = f": {why}" if why else ""
     size = "" if norm is None else f", a norm of {norm:.3g} when last compared,"
-    return f"worker {member.slot} is gone{reason}; its residual{size} is written off"
+    return f"worker {member.slot} is gone{reason}; its residual{size} is discarded"
 
 
 class Journal:

@@ -24,7 +24,7 @@ def test_a_death_is_one_line_of_rank_0_and_no_warning(tmp_path, victim):
         (line,) = said[first][first == 0 :]
         assert line.startswith("hipress: view 2: 2 workers go on after step "), line
         gone = f"; worker {victim} is gone: its process has ended; its residual, a norm of "
-        assert gone in line and line.endswith(" when last compared, is written off")
+        assert gone in line and line.endswith(" when last compared, is discarded")
         assert said[2] == [] and said[victim] == [first_view] * (victim == 0)
 
 
@@ -47,7 +47,7 @@ def test_a_view_in_words():
     left = view(4, "0", "1", departed=((four.members[3], "it left"),))
     assert journal.describe(left, four, 9, {"id 2": 0.5}) == (
         "view 4: 2 workers go on after step 9; worker 2 is gone; its residual, a norm of 0.5 when "
-        "last compared, is written off; worker 3 is gone: it left; its residual is written off"
+        "last compared, is discarded; worker 3 is gone: it left; its residual is discarded"
     )
 
 
