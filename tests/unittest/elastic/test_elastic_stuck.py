@@ -169,7 +169,7 @@ def test_torchrun_alone_is_not_held_up(tmp_path):
         job.start("torchrun", [*torchrun, *command], env)
         job.wait(150, succeed=True)
         output = job.output("torchrun")
-    assert output.count("trained to step 60") == 1 and "it ends, as the others do" in output
+    assert output.count("trained to step 60") == 1 and "its process ends, with the job" in output
 
 
 @pytest.mark.slow(keep=1)
