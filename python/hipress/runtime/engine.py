@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 
@@ -38,13 +38,6 @@ _numbers = itertools.count(1)
 def _on_done(context: int, error: ctypes._Pointer) -> None:
     """End an operation. The library's threads call it."""
     _running.pop(context)(error_of(error))
-
-
-class Step(Protocol):
-    """Running or finished step of a bucket."""
-
-    def done(self) -> bool:
-        """Return whether the step has ended."""
 
 
 class Engine:
@@ -220,7 +213,7 @@ class Engine:
         """
         self.check(lib.HipressAwaitEncodes(self.member.handle))
 
-    def end_steps(self, steps: Sequence[Step]) -> None:
+    def end_steps(self, steps: Sequence[Any]) -> None:
         """Return when no thread works for a step of this rank.
 
         If the job has failed or a step is not over, this rank leaves the job first.

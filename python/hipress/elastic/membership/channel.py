@@ -119,7 +119,7 @@ async def dial(
     """Run the handshake on the dialer's side.
 
     Raises ``Stranger`` if the other side is no process of this job, and EOFError or OSError if the
-    connection is over.
+    connection has ended.
     """
     ours = _Hello(_wants_tls(writer, tls_mode), nonce=os.urandom(NONCE_BYTES))
     theirs = await _exchange(reader, writer, ours)

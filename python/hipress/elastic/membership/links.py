@@ -7,7 +7,7 @@ import logging
 import socket
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 from hipress.base import addresses
 from hipress.elastic.membership import channel, messages
@@ -26,37 +26,14 @@ UNPROVEN_CONNECTIONS = 256  # most connections that have not yet proved the job'
 _BACKLOG = 128  # asyncio accepts up to this many connections at once
 
 
-class Owner(Protocol):
-    """Interface that links need from their agent. All methods are called in the agent's thread."""
-
-    secret: bytes
-    tls_mode: str
-    me: Member
-    other_address: str | None
-
-    def on_connected(self, member: Member) -> None:
-        """Handle a new connection with a process."""
-
-    def on_payload(self, sender: Member, payload: Any) -> None:
-        """Handle what a process has sent."""
-
-    def on_refused(self, slot: int, before: Member | None, undelivered: list[Any]) -> None:
-        """Handle a refused connection to a slot, where `before` was known to be."""
-
-    def on_answer(self, member: Member) -> None:
-        """Handle a new connection from this process to another one."""
-
-    def known_at(self, slot: int) -> Member | None:
-        """Return the known process at a slot. Called before each attempt to connect."""
-
-    def has_other_slot(self, slot: int) -> bool:
-        """Return whether the job has this slot, and it is not this process's."""
-
-
 class Link:
-    """Connection to the present process at a slot, made again when it breaks."""
+    """Connection to the present process at a slot, made again when it breaks.
 
-    def __init__(self, owner: Owner, slot: int, host: str, port: int) -> None:
+    Args:
+        owner: the :class:`.agent_thread.AgentThread`
+    """
+
+    def __init__(self, owner: Any, slot: int, host: str, port: int) -> None:
         self._owner = owner
         self._slot, self._host, self._port = slot, host, port
         self._queue: deque[Any] = deque(maxlen=QUEUED_MESSAGES)
@@ -169,7 +146,7 @@ class Link:
 class Listener:
     """Server for connections from other agents' links."""
 
-    def __init__(self, owner: Owner, wake_link: Callable[[int], None]) -> None:
+    def __init__(self, owner: Any, wake_link: Callable[[int], None]) -> None:
         self._owner = owner
         self._wake_link = wake_link
         self._unproven: dict[asyncio.StreamWriter, None] = {}  # the oldest connection first

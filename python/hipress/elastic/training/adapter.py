@@ -1,4 +1,4 @@
-"""What a framework does for elastic training in one view, and the workers of the view.
+"""Part of a framework in one view of an elastic job, and the workers of the view.
 
 A front end implements :class:`FrameworkAdapter`. All decisions are in :mod:`.session`, which calls
 the adapter; an adapter calls only :class:`ViewMembers`.

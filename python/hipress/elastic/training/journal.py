@@ -1,4 +1,4 @@
-"""What an elastic job reports: lines for users, and a journal for tests and for later analysis.
+"""Reports of an elastic job: lines for users, and a journal for tests and for later analysis.
 
 Rank 0 reports each change of the workers in one line. Where ``HIPRESS_ELASTIC_LOG`` names a folder,
 each slot has a file there, ``worker-2.jsonl``, with a line of JSON for each event. Training does

@@ -24,8 +24,8 @@ steps (:class:`hipress.torch.DiLoCo`), and views change only then.
 """
 
 # What belongs here: PyTorch's part of `hipress.elastic.training`. `adapter` makes and destroys
-# process groups, `transfer` copies a state over them, `tuned` has the synchronizers of one view,
-# `outer_steps` makes outer steps, and `torchrun` reads torchrun's environment.
+# process groups, and copies a state over them. `compression` has the synchronizers of one view, and
+# `torchrun` reads torchrun's environment.
 
 from __future__ import annotations
 

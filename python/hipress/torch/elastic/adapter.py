@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import io
 import os
 import socket
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import torch
 import torch.distributed as dist
 
 from hipress.base import addresses
@@ -17,10 +19,14 @@ from hipress.elastic.training.adapter import FrameworkAdapter
 from hipress.errors import HipressError as NodeError
 from hipress.torch import private
 from hipress.torch.authentication import authenticate
-from hipress.torch.elastic import torchrun, transfer
-from hipress.torch.elastic.outer_steps import InnerOptimizer
+from hipress.torch.elastic import torchrun
+from hipress.torch.elastic.compression import (
+    InnerOptimizer,
+    ViewGradients,
+    ViewPseudoGradients,
+    ViewSynchronizer,
+)
 from hipress.torch.elastic.state import State
-from hipress.torch.elastic.tuned import ViewGradients, ViewPseudoGradients, ViewSynchronizer
 from hipress.torch.errors import is_process_group_error
 from hipress.torch.executors import job
 from hipress.torch.executors.engine import HipressError, close_all
@@ -28,6 +34,10 @@ from hipress.torch.integrations.optimizer import DistributedOptimizer
 
 _GROUP_SECONDS = 10.0
 """Timeout of the user script's operations on the process group, in seconds."""
+_PART = 1 << 20
+"""Bytes of a message of a copy. Each has the process group's timeout, also on a slow link."""
+_REPORTED_PARTS, _MAX_REPORTS = 16, 50
+"""Messages for which there is one report of a copy's progress, and the most reports of a copy."""
 
 
 class TorchAdapter(FrameworkAdapter):
@@ -89,17 +99,25 @@ class TorchAdapter(FrameworkAdapter):
     ) -> Mapping[str, Any]:
         """Copy a state to each rank that is behind, in turn, over the process group."""
         members, copied = self.members, {}
-        data = transfer.pack(what) if members.rank == source else None
+        data = _pack(what) if members.rank == source else None
         if data is not None:
             members.share("copy", str(data.numel()))
         size = int(members.fetch("copy", source)) if data is None else data.numel()
+        num_parts = -(-size // _PART)
+        every = max(_REPORTED_PARTS, -(-num_parts // _MAX_REPORTS))
         for rank in behind:
             if data is not None:
-                transfer.send(data, rank)
+                for part in data.split(_PART):
+                    dist.send(part, rank)
             if members.rank == rank:
-                copied = transfer.unpack(transfer.receive(size, source, members.report_copied))
+                received = torch.empty(size, dtype=torch.uint8, device="cpu")
+                for number, part in enumerate(received.split(_PART)):
+                    dist.recv(part, source)
+                    if (number + 1) % every == 0 or number + 1 == num_parts:
+                        members.report_copied(number // every)
+                copied = _unpack(received)
             else:
-                members.await_copy(rank, transfer.reports(size))
+                members.await_copy(rank, -(-num_parts // every))
         return copied
 
     def connect(
@@ -148,6 +166,18 @@ class TorchAdapter(FrameworkAdapter):
             _drop(self._groups)
         self._store = None
         self._environment.close()
+
+
+def _pack(state: Mapping[str, Any]) -> torch.Tensor:
+    """Serialize tensors, numbers, texts and containers of them: uint8, in host memory."""
+    stream = io.BytesIO()
+    torch.save(dict(state), stream)
+    return torch.frombuffer(bytearray(stream.getvalue()), dtype=torch.uint8)
+
+
+def _unpack(data: torch.Tensor) -> dict[str, Any]:
+    """Read what :func:`_pack` made; nothing in it can run code."""
+    return torch.load(io.BytesIO(data.numpy().tobytes()), map_location="cpu", weights_only=True)
 
 
 def _is_loopback(host: str) -> bool:

@@ -214,7 +214,7 @@ def test_views_that_are_over_leave_nothing_behind():
                 assert min(e[what] for e in late) <= max(e[what] for e in early) + 3, steps
 
 
-def test_a_step_whose_result_was_not_copied_is_put_back():
+def test_undecided_step_counts_only_if_a_worker_has_its_result():
     """A step whose result was not copied is rolled back: the only worker that had completed it died
     before other workers had copied its weights. While a worker may have completed it, the rollback
     waits, also for one that has done so since it agreed to the view."""

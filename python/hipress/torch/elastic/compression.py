@@ -1,11 +1,10 @@
-"""Type "auto" in one view of an elastic job.
+"""Compression of PyTorch in one view of an elastic job: of gradients, or of outer steps.
 
-The workers of the first view measure in their first step, or outer step. Those of later views
-continue with that choice, which a joining worker copies. It includes the network's usual times, so
-workers on a different network measure again.
-
-All numbers are compared by the engine, whose operations end as soon as a worker's failure is known.
-PyTorch's own methods, whose operations do not, are not candidates.
+With type "auto", the workers of the first view measure in their first step, or outer step. Those of
+later views continue with that choice, which a joining worker copies. It includes the network's
+usual times, so workers on a different network measure again. All numbers are compared by the
+engine, whose operations end as soon as a worker's failure is known. PyTorch's own methods, whose
+operations do not, are not candidates.
 """
 
 from __future__ import annotations
@@ -20,7 +19,10 @@ from hipress.autotune.explanation import Explanation
 from hipress.autotune.methods import UNCOMPRESSED
 from hipress.autotune.outer_steps import OuterStepController
 from hipress.config import AUTO
+from hipress.elastic.training import outer_steps
 from hipress.elastic.training.tuned_sums import EngineReductions
+from hipress.local_sgd.outer import OuterWeights
+from hipress.local_sgd.schedule import Schedule
 from hipress.runtime.error_feedback import OwnState
 from hipress.torch.autotune.choice import choose_method
 from hipress.torch.autotune.frontend import OuterGroupFrontend, settings_for, shapes_of
@@ -29,8 +31,10 @@ from hipress.torch.autotune.synchronizer import TunedSynchronizer
 from hipress.torch.dtypes import of_gradient
 from hipress.torch.executors.engine import Engine
 from hipress.torch.executors.staging import device_of
+from hipress.torch.integrations import outer
 from hipress.torch.integrations.optimizer import DistributedOptimizer
 from hipress.torch.settings import Settings
+from hipress.torch.synchronizer import Synchronizer
 
 
 class ViewSynchronizer(TunedSynchronizer):
@@ -173,3 +177,89 @@ class ViewPseudoGradients(ViewSynchronizer):
     def choice(self) -> Mapping[str, Any] | None:
         """Return the choice for the next view."""
         return self._tuner and self._tuner.view_state() or self.known
+
+
+class TensorOuterSteps(outer_steps.OuterSteps):
+    """See :class:`hipress.elastic.training.outer_steps.OuterSteps`.
+
+    Args:
+        named: The model's trained parameters.
+        inner_optimizer: The inner optimizer.
+        outer_optimizer: See :class:`hipress.torch.elastic.State`.
+        schedule: Inner steps after which an outer step starts.
+
+    Raises:
+        ValueError: If an argument is wrong.
+    """
+
+    def __init__(
+        self,
+        named: outer.Named,
+        inner_optimizer: torch.optim.Optimizer,
+        outer_optimizer: torch.optim.Optimizer,
+        schedule: Schedule,
+    ) -> None:
+        if not isinstance(outer_optimizer, torch.optim.Optimizer):
+            raise ValueError(
+                "outer_optimizer is one torch.optim.Optimizer over the model's parameters, not "
+                f"{outer_optimizer!r}"
+            )
+        if outer_optimizer is inner_optimizer:
+            raise ValueError("outer_optimizer must be another one than the inner optimizer")
+        outer.check([named], [outer_optimizer])
+        weights = outer.TensorWeights(named, [inner_optimizer])
+        optimizer = outer.OuterOptimizers([outer_optimizer], weights)
+        self._named, self._inner, self._average = named, inner_optimizer, outer.TensorAverage()
+        super().__init__(
+            schedule,
+            OuterWeights(outer.names_of([named]), weights, optimizer, self._average),
+            type(outer_optimizer).__name__,
+        )
+
+    def connect(self, group: dist.ProcessGroup, timeout: float, **options: Any) -> InnerOptimizer:
+        """Connect the workers of a group. All of them call this.
+
+        Args:
+            group: Process group of the view, or of ranks that repeat an outer step.
+            timeout: Seconds to wait for another rank.
+            options: Options of the compression.
+        """
+        settings, compression = outer.connect(
+            lambda: Settings.of(**options, encode_on="host"),
+            group,
+            self._named,
+            timeout,
+            ViewPseudoGradients,
+            **self.settings(),
+        )
+        if settings.type == AUTO:
+            every, delay = self.schedule.sync_every, self.schedule.delay
+            compression.choose_by(settings, self._named, every, delay)
+        self._average.synchronizer = compression
+        return InnerOptimizer(self._inner, compression)
+
+
+class InnerOptimizer:
+    """Inner optimizer in one view, instead of a DistributedOptimizer.
+
+    Args:
+        optimizer: The user's optimizer.
+        compression: Synchronizer of the view's outer steps.
+    """
+
+    def __init__(self, optimizer: torch.optim.Optimizer, compression: Synchronizer) -> None:
+        self._optimizer, self.compression = optimizer, compression
+
+    def step(self, closure: Any = None) -> Any:
+        """Make an inner step."""
+        return self._optimizer.step(closure)
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Reset the gradients."""
+        self._optimizer.zero_grad(set_to_none)
+
+    def synchronize(self) -> None:
+        """Return at once: gradients are this worker's own."""
+
+    def detach(self) -> None:
+        """Do nothing: there are no hooks."""
