@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import mxnet as mx
 
-from hipress.elastic.training.sums import Sums
+from hipress.elastic.training.sums import Gradients, Sums
 
 
 class SumArrays:
@@ -32,16 +32,14 @@ class SumArrays:
             hipress.HipressError: If a worker has died or is silent.
         """
         arrays = self._memory(sums, gradients)
-        sums.begin_step()
-        pending = []
-        for bucket in sums.buckets:
+
+        def load(bucket: Gradients) -> None:
             for name in bucket.slices:
                 gradients[name].copyto(arrays[name])
             for name in bucket.slices:  # the layers before go on with the backward pass
                 arrays[name].wait_to_read()
-            pending.append((sums.start(bucket), bucket))
-        for future, bucket in pending:
-            future.result()
+
+        for bucket in sums.reduce(load):
             yield from ((name, arrays[name]) for name in bucket.slices)
 
     def _memory(

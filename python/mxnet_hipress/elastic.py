@@ -36,9 +36,8 @@ from mxnet import gluon
 from hipress.config import CompressionConfig
 from hipress.dtypes import NUMPY
 from hipress.elastic.training import loop
-from hipress.elastic.training.array_outer_steps import ArrayOuterSteps
-from hipress.elastic.training.arrays import ArraySession, ArrayState
-from hipress.elastic.training.outer_steps import schedule_of
+from hipress.elastic.training.arrays import ArrayAdapter, ArrayState
+from hipress.elastic.training.outer_steps import ArrayOuterSteps, schedule_of
 from mxnet_hipress import _states
 from mxnet_hipress._optimizers import allows_feedback
 from mxnet_hipress._outer import Outer, Weights, array_of, check_names, check_values
@@ -62,7 +61,7 @@ def run(train: Callable[..., Any]) -> Callable[..., Any]:
         hipress.elastic.ElasticError: If too few workers remain for too long, or this process has
             taken part in such training before.
     """
-    return loop.run(train, ArraySession)
+    return loop.run(train, ArrayAdapter)
 
 
 class State(ArrayState):
@@ -182,11 +181,11 @@ class State(ArrayState):
 
     def to_copy(self) -> dict[str, Any]:
         """Return the state that a joining or late worker must :meth:`copy`."""
-        found = self.state_dict()
+        copied = self.state_dict()
         if self.outer_steps is not None:  # after an outer step the weights are the outer weights
             for name in self._trained:
-                del found["parameters"][name]
-        return found
+                del copied["parameters"][name]
+        return copied
 
     def weights(self) -> Iterable[tuple[str, memoryview]]:
         """Yield names and bytes of the trained parameters."""

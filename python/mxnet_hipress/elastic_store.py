@@ -29,8 +29,8 @@ from hipress.autotune.explanation import Explanation
 from hipress.config import CompressionConfig
 from hipress.dtypes import NAMES
 from hipress.elastic.membership import settings
-from hipress.elastic.training import loop, view_log
-from hipress.elastic.training.arrays import ArraySession
+from hipress.elastic.training import journal, loop
+from hipress.elastic.training.arrays import ArrayAdapter
 from hipress.errors import HipressError
 from hipress.runtime.process_end import ProcessEnd
 from mxnet_hipress import _arrays, _states
@@ -188,7 +188,7 @@ class ElasticStore(Store):
         self._pushed = {}
         with sentences():
             state.config.check_sums(list(state.names.values()))
-            self._job = loop.Job(state, ArraySession)
+            self._job = loop.Job(state, ArrayAdapter)
             self._go_on_to(0)
         self._steps = 1
 
@@ -204,8 +204,7 @@ class ElasticStore(Store):
             _arrays.spread(self._state.weights_of[key.index], arrays)
 
     def _go_on_to(self, step: int) -> None:
-        """Make the step, again if a worker dies, until this worker has its result and is in a
-        view."""
+        """Make the step, again if a worker dies, until this worker has its result and a view."""
         state, job = self._state, self._job
         while state.step < step or state.session is None:
             session = state.session
@@ -220,7 +219,7 @@ class ElasticStore(Store):
                     self._over = True
                     job.leave()
                     job.close()
-                    view_log.tell(
+                    journal.tell(
                         "training is over, as another worker's script has ended: this one's goes "
                         "on to its own end, and changes no weights",
                         logging.WARNING,
@@ -265,8 +264,7 @@ class ElasticStore(Store):
         _states.write(fname, [self._optimizer().get_states(dump_optimizer)], dump_optimizer)
 
     def load_optimizer_states(self, fname: str) -> None:
-        """Load states saved by save_optimizer_states. In a new job, slot 0's states apply to
-        all."""
+        """Load states of save_optimizer_states. In a new job, slot 0's apply to all."""
         (states, *_), _ = _states.read(fname)
         self._optimizer().set_states(states)
 

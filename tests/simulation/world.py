@@ -7,7 +7,7 @@ import json
 import random
 from typing import Any, Callable
 
-from hipress.elastic.membership import messages, outputs, quorum
+from hipress.elastic.membership import messages, proposer
 from hipress.elastic.membership.detector import Detector
 from hipress.elastic.membership.protocol import Membership, new_member
 from hipress.elastic.membership.view import NO_PROCESS, NO_STATE, Ended, View, slot_name, uncounted
@@ -95,17 +95,17 @@ class Process:
         action()
         todo, self.machine.outputs = self.machine.outputs, []
         for output in todo:
-            if isinstance(output, outputs.Send):
+            if isinstance(output, messages.Send):
                 self.world.send(self, output.slot, output.message)
-            elif isinstance(output, outputs.Verify):
+            elif isinstance(output, messages.Verify):
                 delay = self.world.rng.uniform(0, 0.05)
                 self.world.after(delay, self.world.verify, self, output.slot)
-            elif isinstance(output, outputs.Installed):
+            elif isinstance(output, messages.Installed):
                 for member_id in output.view.ids:
                     if member_id != self.machine.me.id:
                         self.detector.watch(member_id, self.clock())
                 self.soon(self.react)
-            elif isinstance(output, outputs.Evicted):
+            elif isinstance(output, messages.Evicted):
                 self.evicted = True
                 self.soon(self.react)
         self.world.check(self)
@@ -517,7 +517,7 @@ class World:
         machine = process.machine
         attempt = machine.attempt
         if attempt is not None and attempt.view is not None:
-            if not quorum.reached(attempt.base, attempt.promises, attempt.dead):
+            if not proposer.quorum_of(attempt.base, attempt.promises, attempt.dead):
                 raise Violation("a proposal without a quorum")
             self.quorums_meet(attempt)
         if not self.checks_deaths:

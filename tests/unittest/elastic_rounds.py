@@ -19,13 +19,14 @@ def inject(fault, state):
             slot 0 is in the next outer step; the program handles anything else itself.
     """
     from hipress.elastic.membership.errors import ViewChanged
+    from hipress.elastic.training.adapter import ViewMembers
     from hipress.elastic.training.session import Session
     from hipress.errors import HipressError
 
     rounds = state.outer_steps
     outer = rounds.outer
     synchronize, start, count = rounds.start, outer.start, rounds.count_inner_step
-    use, compare, exchange = outer.apply, Session._compare, Session.exchange
+    use, compare, exchange = outer.apply, Session._compare, ViewMembers.exchange
     tried = set()
 
     def is_due(*kinds):
@@ -66,8 +67,8 @@ def inject(fault, state):
 
     def exchanging(self, what, value="", *more):
         if what == "left" and is_due("miss"):
-            self._agent.share(self.view.epoch, f"{what}/{self.rank}", value)
-            _wait_until(lambda: self._agent.ended(self.view.epoch))
+            self.share(f"{what}/{self.rank}", value)
+            _wait_until(lambda: self.agent.ended(self.view.epoch))
             raise ViewChanged("a test")
         return exchange(self, what, value, *more)
 
@@ -79,7 +80,7 @@ def inject(fault, state):
 
     rounds.start, rounds.count_inner_step = synchronizing, counting
     outer.start, outer.apply = starting, using
-    Session._compare, Session.exchange = leaving, exchanging
+    Session._compare, ViewMembers.exchange = leaving, exchanging
 
 
 def _wait_until(condition):

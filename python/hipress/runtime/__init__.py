@@ -7,9 +7,9 @@ There are two ways to synchronize gradients::
 
     node.py      key-value store: push and pull by key, with or without servers. The store keeps
                  residuals. MXNet, TensorFlow and examples/frontend_template use it.
-    engine.py    buckets without servers: one call for all gradients of a bucket. The caller binds
-                 a codec and a state to each task that encodes, and keeps these states.
-                 PyTorch and elastic training use it.
+    engine.py    buckets without servers: one call for all gradients of a bucket. error_feedback.py
+                 keeps the codec and the residual of each task that encodes, rolls them back, and
+                 moves them to another number of ranks. PyTorch and elastic training use it.
 
 * :mod:`member` joins a job and leaves it. :mod:`scheduler` makes a job of workers that already know
   each other: the first one runs the scheduler in a thread of its process. :mod:`process_end` leaves
@@ -17,7 +17,6 @@ There are two ways to synchronize gradients::
 * :mod:`key_graphs` builds the graph of each key of a store: topology, partitions, and whether to
   compress it. :mod:`operations` are pushes and pulls in progress, which keep the arrays alive.
   :mod:`group` pushes several keys in one call; each of them stays a key of its own.
-* :mod:`encodes` chooses the codec of each task that encodes, and numbers transactions.
 * :mod:`states` are files of residuals and of other state of codecs.
 
 A job must agree on each key: all workers announce its size, type and a digest of its graph. Any

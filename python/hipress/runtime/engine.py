@@ -14,15 +14,19 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 
+from hipress.dtypes import FLOAT32
 from hipress.errors import Code, HipressError
 from hipress.native.library import abi, check_call, error_of, lib
-from hipress.runtime.encodes import EncodeBinding
+from hipress.runtime.error_feedback import ErrorFeedback
 from hipress.runtime.member import Member
 from hipress.runtime.scheduler import Scheduler
+from hipress.topology.graph import Graph, Op, worker
+from hipress.topology.origins import results
+from hipress.topology.program import flatten
 
 _REPORT_SECONDS = 2.0
 """Seconds in which the engine learns of a death that another connection has shown."""
@@ -34,12 +38,6 @@ _numbers = itertools.count(1)
 def _on_done(context: int, error: ctypes._Pointer) -> None:
     """End an operation. The library's threads call it."""
     _running.pop(context)(error_of(error))
-
-
-class Step(Protocol):
-    """Running or finished step of a bucket."""
-
-    def done(self) -> bool: ...
 
 
 class Engine:
@@ -70,20 +68,20 @@ class Engine:
         self._keys = itertools.count(int(name[:7], 16) << 32)
         self._retired_keys: collections.deque[int] = collections.deque()
 
-    def close(self, in_peace: bool = False) -> None:
+    def close(self, without_failure: bool = False) -> None:
         """Leave the job.
 
         Afterwards no thread of the engine writes to a gradient or a state, and another engine can
         be made.
 
         Args:
-            in_peace: All ranks have completed all steps, and close their engines now. Otherwise
-                this rank leaves as a failure, at once.
+            without_failure: All ranks have completed all steps, and close their engines now.
+                Otherwise this rank leaves as a failure, at once.
         """
         with contextlib.suppress(HipressError):
-            self.member.stop() if in_peace else self.member.abort()
+            self.member.stop() if without_failure else self.member.abort()
         if self._scheduler is not None:
-            self._scheduler.stop(at_once=not in_peace)
+            self._scheduler.stop(at_once=not without_failure)
 
     def __del__(self) -> None:
         if lib is not None and hasattr(self, "member"):
@@ -98,41 +96,52 @@ class Engine:
     def add_key(
         self,
         name: str,
-        program: np.ndarray,
-        size: int,
+        graph: Graph,
         dtype: int,
         about: str,
-        bindings: Sequence[EncodeBinding],
-        output_factor: float = 1.0,
+        error_feedback: ErrorFeedback,
+        position: Callable[[int], int] = lambda element: element,
         momentum: float = 0.0,
+        float32_sums: bool = True,
     ) -> int:
         """Begin to make a key, on all ranks together and in the same order, and return its number.
 
-        Retired keys are dropped first.
+        The work of the key on this rank is its graph's program. Codec, state and scale of each
+        encode are bound to it here (``src/casync/binding.h``). Retired keys are dropped first.
 
-        Args:
-            program: Program of this rank; see :func:`hipress.topology.program.flatten`.
-            size: Elements from the gradient's first to behind its last.
-            dtype: Type flag.
-            about: Description that must be equal on all ranks.
+        ``about`` must be equal on all ranks. ``position`` returns the position of an element in the
+        gradient's memory. ``momentum`` is the factor of the last result, which the key keeps and
+        every rank compresses. If ``wide``, partial sums of uncompressed gradients are sent as
+        float32, whatever the gradient's type; the final result has that type.
         """
         self.drop_retired_keys()
-        key = next(self._keys)
-        rows = ((each.task, each.codec._handle, each.wire, each.factor) for each in bindings)
-        table = (abi.HipressEncodeBinding * len(bindings))(*rows)
+        key, node, final = next(self._keys), worker(self.rank), results(graph)
+        mean = 1.0 / self.world_size if error_feedback.codecs.average else 1.0
+        rows, states = [], []
+        for index, task in enumerate(graph.tasks.get(node, [])):
+            if task.op != Op.ENCODE:
+                continue
+            is_result = (node, index) in final
+            kind = error_feedback.codecs.kind(task, is_result)
+            states.append(error_feedback.state_of(name, graph, index, task, kind))
+            wire = dtype if task.of_gradient or is_result or not float32_sums else FLOAT32
+            factor = mean if is_result and not task.of_gradient else 1.0
+            rows.append((index, states[-1]._handle, wire, factor))
+        table = (abi.HipressEncodeBinding * len(rows))(*rows)
+        program = flatten(graph, node, position)
         self.check(
             lib.HipressAddKey(
                 self.member.handle,
                 key,
                 name.encode(),
-                size,
+                position(graph.n - 1) + 1,
                 dtype,
-                about.encode(),
+                f"{about} {dtype} {name} {graph.partitions}".encode(),
                 program.ctypes.data,
                 len(program),
                 table,
                 len(table),
-                output_factor,
+                mean,
                 momentum,
             )
         )
@@ -182,17 +191,16 @@ class Engine:
     ) -> None:
         """Start a step of a bucket whose flat tensor is at ``address``.
 
-        Args:
-            transaction: Number by which the step can be rolled back, or 0 if it cannot.
-            done: Function called at the end, in any thread, with the error and whether the results
-                are NaN because of a NaN or Inf.
+        ``transaction`` is the number by which the step can be rolled back, or 0 if it cannot.
+        ``done`` is called at the end, in any thread, with the error and whether the results are NaN
+        because of a NaN or Inf.
         """
         nonfinite, number = ctypes.c_int(), next(_numbers)
         _running[number] = lambda error: done(
             error and self.explained(error), bool(nonfinite.value)
         )
-        found = ctypes.byref(nonfinite)
-        code = lib.HipressBucketRun(bucket, address, transaction, found, _on_done, number)
+        is_nonfinite = ctypes.byref(nonfinite)
+        code = lib.HipressBucketRun(bucket, address, transaction, is_nonfinite, _on_done, number)
         if code != 0:  # in a forked child
             del _running[number]
             self.check(code)
@@ -205,7 +213,7 @@ class Engine:
         """
         self.check(lib.HipressAwaitEncodes(self.member.handle))
 
-    def settle(self, steps: Sequence[Step]) -> None:
+    def end_steps(self, steps: Sequence[Any]) -> None:
         """Return when no thread works for a step of this rank.
 
         If the job has failed or a step is not over, this rank leaves the job first.
@@ -257,9 +265,9 @@ class Engine:
         """Return the job's failure, or None if none is known after so many ``seconds``."""
         until = time.monotonic() + seconds
         while True:
-            found = self.member.job_error()
-            if found or time.monotonic() >= until:
-                return found and self.explained(found)
+            error = self.member.job_error()
+            if error or time.monotonic() >= until:
+                return error and self.explained(error)
             time.sleep(0.01)
 
 
@@ -320,16 +328,11 @@ class Bucket:
     def start(
         self, address: int, transaction: int, done: Callable[[HipressError | None, bool], None]
     ) -> None:
-        """Start a step in this memory; see :meth:`Engine.run`. Keep all arguments alive until its
-        end."""
+        """Start a step in this memory, which must stay valid until its end."""
         self._engine.run(self._handle, address, transaction, done)
 
     def begin(self, address: int, transaction: int, what: str) -> Future[None]:
-        """Start a step, as :meth:`start` does, and return a future of its end.
-
-        Args:
-            what: Name of the bucket in errors.
-        """
+        """Start a step, and return a future of its end. ``what`` names the bucket in errors."""
         future: Future[None] = Future()
 
         def done(error: HipressError | None, nonfinite: bool) -> None:

@@ -33,9 +33,9 @@ import tensorflow as tf
 
 from hipress.config import CompressionConfig
 from hipress.elastic.training import loop
-from hipress.elastic.training.array_outer_steps import ArrayOuterSteps
-from hipress.elastic.training.arrays import ArraySession, ArrayState
-from hipress.elastic.training.outer_steps import schedule_of
+from hipress.elastic.training.arrays import ArrayAdapter, ArrayState
+from hipress.elastic.training.outer_steps import ArrayOuterSteps, schedule_of
+from hipress.elastic.training.sums import Gradients
 from hipress.errors import HipressError
 from hipress.tensorflow.gradients import check_no_cond, check_not_compiled, name_of, to_tensor
 from hipress.tensorflow.optimizer import allows_feedback, averaging, check_optimizer
@@ -69,7 +69,7 @@ def run(train: Callable[..., Any]) -> Callable[..., Any]:
             # TensorFlow replaces an error in a tf.function by another one.
             raise state.failure or error from None
 
-    return loop.run(named, ArraySession)
+    return loop.run(named, ArrayAdapter)
 
 
 class State(ArrayState):
@@ -193,13 +193,13 @@ class State(ArrayState):
 
     def to_copy(self) -> dict[str, Any]:
         """Return the state that a joining or late worker must :meth:`copy`."""
-        found = self.state_dict()
+        copied = self.state_dict()
         if self.outer_steps is not None:  # after an outer step the weights are the outer weights
             trained = {id(variable) for variable in self.model.trainable_variables}
             for number, variable in enumerate(self.model.variables):
                 if id(variable) in trained:
-                    found["model"][number] = None
-        return found
+                    copied["model"][number] = None
+        return copied
 
     def weights(self) -> Iterable[tuple[str, memoryview]]:
         """Yield names and bytes of the trained variables."""
@@ -234,25 +234,22 @@ class State(ArrayState):
                 "a step is committed before the next one: call state.commit(), or give model.fit "
                 "state.callback(), and model.compile steps_per_execution=1"
             )
-        sums = self.session.compression
-        given, found = dict(zip(names, gradients)), {}
+        own, means = dict(zip(names, gradients)), {}
+
+        def load(bucket: Gradients) -> None:
+            for name, span in bucket.slices.items():
+                bucket.flat[span] = own[name].reshape(-1)
+
         try:
-            sums.begin_step()
-            under_way = []
-            for each in sums.buckets:
-                for name, span in each.slices.items():
-                    each.flat[span] = given[name].reshape(-1)
-                under_way.append((sums.start(each), each))
-            for future, each in under_way:
-                future.result()
-                mean = each.flat / each.flat.dtype.type(self.size)
-                found.update({n: mean[s].reshape(given[n].shape) for n, s in each.slices.items()})
+            for bucket in self.session.compression.reduce(load):
+                mean = bucket.flat / bucket.flat.dtype.type(self.size)
+                means.update({n: mean[s].reshape(own[n].shape) for n, s in bucket.slices.items()})
         except HipressError as error:
             self.failure = error
             raise
         self.applied = True  # the rest of the step needs no other worker
         self.session.applied()
-        return [found[name] for name in names]
+        return [means[name] for name in names]
 
 
 class _Commit(keras.callbacks.Callback):

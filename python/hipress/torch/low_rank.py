@@ -29,13 +29,11 @@ import torch
 
 from hipress.config import LOW_RANK
 from hipress.native.library import abi, check_call, lib
+from hipress.runtime.error_feedback import START
 from hipress.torch.dtypes import floats
 
 MIN_GAIN = 2
 """Ratio of a matrix to its factors, in elements, below which it is not compressed."""
-
-START = "start_q"
-"""State that has no number for each element: the Q from which all ranks begin the next step."""
 
 _PAD = 32  # LowRankShape::kPad
 _FLOATS = ("last", "next", "last_p", "last_q", START, "own_q")

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import torch
 import torch.distributed as dist
 
+from hipress.runtime.error_feedback import Codecs, ErrorFeedback, GlobalState
 from hipress.torch.executors.collectives import AllReduce
 from hipress.torch.executors.cuda.executor import CudaExecutor, CudaSteps
 from hipress.torch.executors.engine import Engine, HipressError
@@ -16,9 +17,6 @@ from hipress.torch.executors.host import HostExecutor, HostSteps
 from hipress.torch.gradient import Gradient, summarize
 from hipress.torch.settings import Settings, digest
 from hipress.torch.state import checkpoint
-from hipress.torch.state.carry_over import carry_over
-from hipress.torch.state.error_feedback import Codecs, ErrorFeedback
-from hipress.torch.state.global_state import GlobalState
 from hipress.torch.state.momentum import SharedMomentum, watch_optimizers
 from hipress.torch.stats import Stats, Traffic, reason
 
@@ -34,12 +32,11 @@ class Shards(NamedTuple):
     """First element of the part, by parameter."""
 
 
-class _Transaction:
+class _Transaction(NamedTuple):
     """Step that can be rolled back."""
 
-    def __init__(self, step: int) -> None:
-        self.step = step
-        self.buckets: list[torch.futures.Future] = []
+    step: int
+    buckets: list[torch.futures.Future]
 
 
 class Synchronizer:
@@ -117,7 +114,7 @@ class Synchronizer:
         Args:
             settings: settings that differ only in type, parameters and plan
         """
-        remembered = carry_over(self)
+        remembered = self.error_feedback.carry_over(self.sizes)
         self._traffic.settle(self._reason)
         self.settings = settings
         self.error_feedback = self._new_error_feedback()
@@ -162,12 +159,8 @@ class Synchronizer:
     ) -> torch.futures.Future:
         """Start to replace the gradients in ``flat`` by their means (or sums) over the ranks.
 
-        Args:
-            flat: one-dimensional, contiguous, in host memory or on a GPU
-            what: name of the bucket in errors
-
-        Returns:
-            A future of ``flat``, or of a HipressError.
+        ``flat`` is one-dimensional and contiguous, in host memory or on a GPU. ``what`` names the
+        bucket in errors. The result is a future of ``flat``, or of a HipressError.
         """
         present = tuple(gradient for gradient in gradients if gradient.count)
         future = self._start(flat, present, what)
@@ -274,10 +267,10 @@ class Synchronizer:
             HipressError: if a bucket of the previous transaction is in progress
         """
         if self.settings.encode_on == "device":
-            raise ValueError("a step can be put back only where the host encodes: encode_on='host'")
+            raise ValueError("only encode_on='host' has steps that can be rolled back")
         if self._transaction and not all(each.done() for each in self._transaction.buckets):
             raise HipressError("a transaction cannot begin before the step before it is over")
-        self._transaction = _Transaction(self.step)
+        self._transaction = _Transaction(self.step, [])
         self.error_feedback.begin_transaction()
         if self.shared:
             self.shared.begin_transaction()
@@ -323,8 +316,8 @@ class Synchronizer:
         """Return the transaction, after all threads have finished with it."""
         transaction = self._transaction
         if transaction is None:
-            raise ValueError("there is no step to put back: begin_transaction() was not called")
-        self.engine.settle(transaction.buckets)
+            raise ValueError("there is no step to roll back: begin_transaction() was not called")
+        self.engine.end_steps(transaction.buckets)
         return transaction
 
     # Information for users.
@@ -361,9 +354,9 @@ class Synchronizer:
         if self._executor is None:
             return checkpoint.state_dict(self)
         self._executor.join()
-        found = checkpoint.state_dict(self)
+        state = checkpoint.state_dict(self)
         self._executor.poll()  # a state after a refused payload is not returned
-        return found
+        return state
 
     def load_state_dict(self, saved: Mapping[str, Any]) -> None:
         """Load a state.
@@ -382,7 +375,7 @@ class Synchronizer:
         """See :class:`hipress.torch.state.saved.Stateful`."""
 
     def reshard(self, states: dict[str, GlobalState]) -> None:
-        """See :meth:`hipress.torch.state.error_feedback.ErrorFeedback.reshard`."""
+        """See :meth:`hipress.runtime.error_feedback.ErrorFeedback.reshard`."""
         tasks = {} if self._executor is None else self._executor.tasks()
         self.error_feedback.reshard(states, tasks)
 

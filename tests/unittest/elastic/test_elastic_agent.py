@@ -237,7 +237,7 @@ def test_first_view_and_notes(start: Start) -> None:
     assert set(view.behind) == {agents[1].id, agents[2].id}
     agents[0].share(1, "store", "127.0.0.1:5")
     assert [agent.fetch(1, "store", 5) for agent in agents] == ["127.0.0.1:5"] * 3
-    with pytest.raises(ElasticError, match="no member of epoch 1 has left 'nothing' after 0.1 s"):
+    with pytest.raises(ElasticError, match="no member of epoch 1 has shared 'nothing' after 0.1 s"):
         agents[1].fetch(1, "nothing", 0.1)
     status = agents[2].status()
     assert status["epoch"] == 1 and len(json.loads(json.dumps(status))["members"]) == 3
@@ -249,7 +249,7 @@ def test_notes_of_processes_outside_the_view_are_ignored(start: Start) -> None:
     view = _join(agents)[0]
     stranger.share(1, "store", "forged")
     stranger._thread.send_note([view.identity, "store", "forged"], [0, 1])
-    with pytest.raises(ElasticError, match="no member of epoch 1 has left 'store'"):
+    with pytest.raises(ElasticError, match="no member of epoch 1 has shared 'store'"):
         agents[1].fetch(1, "store", 0.5)
     agents[0].share(1, "store", "right")
     assert agents[1].fetch(1, "store", 5) == "right"
@@ -317,15 +317,15 @@ def test_who_is_waited_for_in_vain_leaves(start: Start) -> None:
     agents = [start(slot, on_change=changes.append if slot == 0 else None) for slot in range(3)]
     for agent, view in zip(agents, _join(agents)):
         agent.completed(view.step)
-    with pytest.raises(ElasticError, match="no member of epoch 1 has left 'here/0' after 0.1 s"):
+    with pytest.raises(ElasticError, match="no member of epoch 1 has shared 'here/0' after 0.1 s"):
         agents[1].fetch(1, "here/0", 0.1, 0)  # it is not required
     assert not agents[0].expelled and agents[0].view().epoch == 1
     with pytest.raises(ViewChanged):
         agents[1].fetch(1, "here/0", 0.1, 0, required=True)
     view = agents[1].await_view(1, PATIENCE)
     assert [member.slot for member in view.members] == [1, 2]
-    assert [why for _, why in view.departed] == ["the others have waited 0.1 s for it"]
-    with pytest.raises(Evicted, match="without this process: the others have waited 0.1 s"):
+    assert [why for _, why in view.departed] == ["the other workers have waited 0.1 s for it"]
+    with pytest.raises(Evicted, match="without this process: the other workers have waited 0.1 s"):
         agents[0].await_view(1, PATIENCE)
     assert changes
     for agent in agents[1:]:
@@ -347,7 +347,7 @@ def test_who_has_no_state_asks_nobody_to_leave(start: Start) -> None:
     agents = [start(slot) for slot in range(3)]
     _join(agents)
     agents[0].completed(0)
-    with pytest.raises(ElasticError, match="no member of epoch 1 has left 'here/0' after 0.1 s"):
+    with pytest.raises(ElasticError, match="no member of epoch 1 has shared 'here/0' after 0.1 s"):
         agents[1].fetch(1, "here/0", 0.1, 0, required=True)
     assert not agents[0].expelled and agents[0].view().epoch == 1
 
@@ -363,7 +363,7 @@ def test_too_few_are_left_without_one_that_hangs(start: Start) -> None:
     with pytest.raises(ElasticError, match="it waits for 2 members or more: there are 1"):
         agents[0].await_view(1, 0.5)
     assert "waited" in agents[1].expelled and "waited" in agents[1].ended(1)
-    with pytest.raises(Evicted, match="the others have waited 0.1 s for it"):
+    with pytest.raises(Evicted, match="the other workers have waited 0.1 s for it"):
         agents[1].await_view(1, PATIENCE)
     assert len(agents[1].join(PATIENCE).members) == 2
     assert len(agents[0].await_view(1, PATIENCE).members) == 2

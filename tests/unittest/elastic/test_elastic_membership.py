@@ -8,7 +8,7 @@ import json
 import pytest
 from msgspec.structs import replace
 
-from hipress.elastic.membership import messages, outputs, quorum
+from hipress.elastic.membership import messages, proposer
 from hipress.elastic.membership.detector import Detector
 from hipress.elastic.membership.protocol import Membership, new_member
 from hipress.elastic.membership.status import waits_for
@@ -76,7 +76,7 @@ def test_a_seed_replays_its_schedule() -> None:
     ids=["one member is enough", "any half is enough"],
 )
 def test_a_weak_quorum_is_found(monkeypatch: pytest.MonkeyPatch, weak) -> None:  # type: ignore[no-untyped-def]
-    monkeypatch.setattr(quorum, "is_majority", weak)
+    monkeypatch.setattr(proposer, "is_majority", weak)
     with pytest.raises(Violation):
         for seed in range(200):
             simulation.run(seed)
@@ -95,11 +95,11 @@ def test_simulation_finds_two_views_when_refusals_are_proof(
 
 def test_half_of_the_members_need_rank_0() -> None:
     view = View(1, MEMBERS)
-    assert quorum.reached(view, {"id0", "id3"}, ()) == quorum.MAJORITY
-    assert quorum.reached(view, {"id1", "id2"}, ()) is None
-    assert quorum.reached(view, {"id1", "id2"}, {"id0"}) is None  # id3 may have decided with it
-    assert quorum.reached(view, {"id1", "id2"}, {"id0", "id3"}) == quorum.ALL_ALIVE
-    assert quorum.reached(view, {"id1", "id2", "id3"}, ()) == quorum.MAJORITY
+    assert proposer.quorum_of(view, {"id0", "id3"}, ()) == proposer.MAJORITY
+    assert proposer.quorum_of(view, {"id1", "id2"}, ()) is None
+    assert proposer.quorum_of(view, {"id1", "id2"}, {"id0"}) is None  # id3 may have decided with it
+    assert proposer.quorum_of(view, {"id1", "id2"}, {"id0", "id3"}) == proposer.ALL_ALIVE
+    assert proposer.quorum_of(view, {"id1", "id2", "id3"}, ()) == proposer.MAJORITY
 
 
 def _member_of_three() -> Membership:
@@ -114,14 +114,14 @@ def _member_of_three() -> Membership:
 
 
 def _installed(machine: Membership) -> list[View]:
-    return [each.view for each in machine.outputs if isinstance(each, outputs.Installed)]
+    return [each.view for each in machine.outputs if isinstance(each, messages.Installed)]
 
 
 def _collects(machine: Membership) -> dict[int, messages.Collect]:
     return {
         each.slot: each.message
         for each in machine.outputs
-        if isinstance(each, outputs.Send) and isinstance(each.message, messages.Collect)
+        if isinstance(each, messages.Send) and isinstance(each.message, messages.Collect)
     }
 
 
@@ -150,7 +150,7 @@ def test_who_survives_a_majority_learns_that_a_joiner_knows_better() -> None:
     later = View(2, (MEMBERS[0], MEMBERS[1], MEMBERS[3]), 5, "id0", joined=("id3",))
     machine.receive(1.1, MEMBERS[3], messages.Install(later))
     assert not _installed(machine) and machine.newest == later
-    assert any(isinstance(each, outputs.Evicted) for each in machine.outputs)
+    assert any(isinstance(each, messages.Evicted) for each in machine.outputs)
 
 
 def _member_of_four(slot: int) -> Membership:
@@ -271,7 +271,7 @@ def test_a_majority_does_not_wait_for_the_other_slots() -> None:
     machine.receive(1.0, MEMBERS[1], messages.Beat(1, False))
     collect = messages.Collect(machine.newest, (1, "id1"), False, ("id0",))
     machine.receive(1.0, MEMBERS[1], collect)
-    sent = [each.message for each in machine.outputs if isinstance(each, outputs.Send)]
+    sent = [each.message for each in machine.outputs if isinstance(each, messages.Send)]
     promises = [each for each in sent if isinstance(each, messages.Promise)]
     assert promises and promises[-1].step == 5 and promises[-1].dead == ("id0",)
 
@@ -286,7 +286,7 @@ def test_what_the_dead_sent_counts_no_more() -> None:
     assert not [
         each
         for each in machine.outputs
-        if isinstance(each, outputs.Send) and isinstance(each.message, messages.Promise)
+        if isinstance(each, messages.Send) and isinstance(each.message, messages.Promise)
     ]
 
 
@@ -308,7 +308,7 @@ def test_a_restarted_process_has_no_vote_for_the_first_view() -> None:
     assert not _collects(machine)
     collect = messages.Collect(machine.newest, (1, "id1"), False, ())
     machine.receive(100.0, MEMBERS[1], collect)
-    answers = [each.message for each in machine.outputs if isinstance(each, outputs.Send)]
+    answers = [each.message for each in machine.outputs if isinstance(each, messages.Send)]
     assert not any(isinstance(each, messages.Promise) for each in answers)
 
 
@@ -343,12 +343,12 @@ def test_worker_on_a_host_that_was_started_again_is_let_in_once_it_answers() -> 
     earlier = machine.in_doubt(1)
     machine.receive(0.2, after, messages.Beat(0, True))
     assert not {"before", "after"} & set(machine.dead)
-    assert outputs.Verify(1) in machine.outputs
+    assert messages.Verify(1) in machine.outputs
     machine.outputs.clear()
     machine.answers(0.3, after, earlier)
     assert "after" not in machine.dead and machine.known[1] == after
     machine.receive(0.4, before, messages.Beat(0, True))
-    assert machine.outputs.count(outputs.Verify(1)) == 0 and "before" in machine.dead
+    assert machine.outputs.count(messages.Verify(1)) == 0 and "before" in machine.dead
 
 
 PROCESS = Process("boot", "pid:[1] time:[1]", 100, 500)
@@ -381,9 +381,9 @@ def test_messages_of_a_process_in_doubt_ask_for_one_connection_only() -> None:
     machine.answers(0.1, before, frozenset())
     for beat in range(3):
         machine.receive(0.2 + beat, after, messages.Beat(0, True))
-    assert machine.outputs.count(outputs.Verify(1)) == 1
+    assert machine.outputs.count(messages.Verify(1)) == 1
     machine.answers(4.0, before, frozenset({"before"}))  # dialed before the doubt
-    assert machine.outputs.count(outputs.Verify(1)) == 2
+    assert machine.outputs.count(messages.Verify(1)) == 2
 
 
 def test_process_that_joins_again_follows_itself() -> None:
@@ -402,7 +402,7 @@ def test_process_that_answers_before_a_doubt_is_asked_for_again() -> None:
     machine.outputs.clear()
     machine.answers(0.3, first, frozenset({"first"}))  # dialed before the second process was known
     assert not {"first", "second"} & set(machine.dead)
-    assert outputs.Verify(1) in machine.outputs
+    assert messages.Verify(1) in machine.outputs
     machine.answers(0.4, first, machine.in_doubt(1))
     assert "second" in machine.dead and "first" not in machine.dead
     assert machine.known[1] == first
@@ -418,7 +418,7 @@ def _joining(member: Member) -> Membership:
 
 
 def _sent(machine: Membership, kind: type) -> list:
-    found = [each.message for each in machine.outputs if isinstance(each, outputs.Send)]
+    found = [each.message for each in machine.outputs if isinstance(each, messages.Send)]
     return [message for message in found if isinstance(message, kind)]
 
 

@@ -14,7 +14,7 @@ from harness.elastic import ElasticJob
 from harness.launch import launched
 from harness.launch_elastic import arguments
 from harness.processes import Processes, base_environment, wait_until
-from hipress.elastic.training import view_log
+from hipress.elastic.training import journal
 from hipress.elastic.training.hang_watch import EXIT_STATUS, Watch
 from scripts import SCRIPTS
 
@@ -59,9 +59,9 @@ def test_the_others_go_on_and_its_successor_joins(job, slot, workers):
         wait_until(lambda: first.poll() is not None, 120, "its end")
         assert first.returncode == EXIT_STATUS
         told = running.output(f"worker {slot}")
-        assert "the others have waited 6 s for it" in told
+        assert "the other workers have waited 6 s for it" in told
         assert "time.sleep(seconds)" in told  # where it was
-        assert "this worker has not come back in 3 s: it ends" in told
+        assert "this worker still hangs after 3 s: its process ends" in told
         (gone,) = [e for e in running.journal(others[0]) if e["event"] == "gone"]
         assert gone["gone"] == slot and gone["residual_written_off"] > 0
         running.restart(slot)
@@ -113,7 +113,7 @@ def test_who_was_only_slow_joins_again(job):
     """
     with job(2, TIMEOUT="4", UNTIL_EXPELLED="1") as running:
         wait_until(lambda: sizes(running, 0) == [2], 120, "two to go on")
-        running.wait_for("worker 2", "the others have waited 4 s for it; it joins again")
+        running.wait_for("worker 2", "the other workers have waited 4 s for it; it joins again")
         wait_until(lambda: all(sizes(running, each) == [3] for each in range(3)), 120, "steps")
         assert running.processes["worker 2"].poll() is None
 
@@ -129,8 +129,9 @@ def test_a_successor_that_comes_at_the_end_ends_well(job):
         running.wait(120)
         for slot in range(3):
             assert running.processes[running.present(slot)].returncode == 0, running.report()
-        assert "the others have come to the end of training" in running.output("worker 2 again 1")
-        assert "trained to step 60" not in running.output("worker 2 again 1")
+        restarted = running.output("worker 2 again 1")
+        assert "the other workers have reached the end of training" in restarted
+        assert "trained to step 60" not in restarted
         assert "trained to step 60" in running.output("worker 0")
 
 
@@ -149,7 +150,7 @@ def test_the_launcher_does_not_take_its_end_for_that_of_training(tmp_path):
     with launched(arguments(3, *options, *command), env=env, cwd=tmp_path) as launch:
         assert launch.finish(150.0) == 0, launch.err
         launch.gone(5.0)
-    assert "[worker 2] hipress: the others have come to the end of training" in launch.err
+    assert "[worker 2] hipress: the other workers have reached the end of training" in launch.err
     assert launch.out.count("trained to step 60") == 2
 
 
@@ -168,7 +169,7 @@ def test_torchrun_alone_is_not_held_up(tmp_path):
         job.start("torchrun", [*torchrun, *command], env)
         job.wait(150, succeed=True)
         output = job.output("torchrun")
-    assert output.count("trained to step 60") == 1 and "it ends, as the others do" in output
+    assert output.count("trained to step 60") == 1 and "its process ends, with the job" in output
 
 
 @pytest.mark.slow(keep=1)
@@ -180,7 +181,7 @@ def test_what_it_writes_to_may_hang_too(monkeypatch, comes_back):
         ended.append(status)
         watch._back.set()
 
-    monkeypatch.setattr(view_log, "tell", lambda *_: time.sleep(30))
+    monkeypatch.setattr(journal, "tell", lambda *_: time.sleep(30))
     monkeypatch.setattr(os, "_exit", end)
     watch = Watch(0.1)
     began = time.monotonic()

@@ -121,7 +121,7 @@ def test_an_interface_that_is_named_goes_before_the_host_files_addresses(monkeyp
     """A named interface takes precedence over the host file's addresses. In elastic jobs, the
     agents' addresses are not those that training is to use."""
     from hipress.elastic.training import arrays
-    from hipress.torch.elastic import session
+    from hipress.torch.elastic import adapter
 
     def stop(*_, **__):
         raise FoundAt
@@ -133,24 +133,23 @@ def test_an_interface_that_is_named_goes_before_the_host_files_addresses(monkeyp
         monkeypatch.setenv(name, "")
         monkeypatch.delenv(name)
     monkeypatch.setattr(arrays.scheduler, "join", join)
-    monkeypatch.setattr(session.dist, "TCPStore", stop)
+    monkeypatch.setattr(adapter.dist, "TCPStore", stop)
     agent = SimpleNamespace(address="192.0.2.7", share=stop)
     view = SimpleNamespace(epoch=1, identity="view", members=[SimpleNamespace(host="192.0.2.7")])
-    own = {
-        "_agent": agent,
-        "view": view,
-        "rank": 1,
-        "size": 2,
-        "_engine": None,
-        "_state": SimpleNamespace(timeout=1.0),
-        "_setup_seconds": 1.0,
-        "_setup_timeout": None,
-        "fetch": lambda *_: "0",
-    }
+    members = SimpleNamespace(
+        agent=agent,
+        view=view,
+        rank=1,
+        size=2,
+        timeout=1.0,
+        setup_seconds=1.0,
+        fetch=lambda *_: "0",
+    )
+    own = {"members": members, "_engine": None, "_setup_timeout": None}
 
     def of_arrays():
         with pytest.raises(FoundAt) as caught:
-            arrays.ArraySession._join(SimpleNamespace(**own), range(2))
+            arrays.ArrayAdapter._join(SimpleNamespace(**own), range(2))
         return str(caught.value)
 
     def of_torch():
@@ -158,7 +157,7 @@ def test_an_interface_that_is_named_goes_before_the_host_files_addresses(monkeyp
         with contextlib.ExitStack() as environment:
             one = SimpleNamespace(**own, _environment=environment)
             with pytest.raises(FoundAt):
-                session.Session.gather(one)
+                adapter.TorchAdapter.open(one)
             found = one._host, os.environ["GLOO_SOCKET_IFNAME"]
         assert dict(os.environ) == before
         return found

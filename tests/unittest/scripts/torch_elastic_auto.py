@@ -8,8 +8,8 @@ import torch
 
 import hipress.torch.elastic as elastic
 from hipress.autotune import outer_steps
+from hipress.elastic.training.session import Session
 from hipress.torch.autotune import frontend, synchronizer
-from hipress.torch.elastic.session import Session
 
 MS = {
     "uncompressed": 900.0,
@@ -68,7 +68,7 @@ def interrupted(self, ranks):
         return known_choice(self, ranks)
     self._agent.request_change("a test", epoch)
     while True:
-        self.check()
+        self.members.check()
         time.sleep(0.01)
 
 

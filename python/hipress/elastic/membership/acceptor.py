@@ -18,23 +18,21 @@ from hipress.elastic.membership.messages import (
     Ballot,
     Collect,
     Consent,
+    Ending,
+    Evicted,
     Expel,
     Found,
     Install,
+    Installed,
     Leaving,
+    Left,
     Message,
+    Output,
     Promise,
     Refuse,
-    Witness,
-)
-from hipress.elastic.membership.outputs import (
-    Ending,
-    Evicted,
-    Installed,
-    Left,
-    Output,
     Send,
     Verify,
+    Witness,
 )
 from hipress.elastic.membership.successor import LEAD
 from hipress.elastic.membership.view import (
@@ -91,6 +89,7 @@ class Acceptor:
 
     @property
     def is_member(self) -> bool:
+        """Whether this process is a member of the newest view."""
         return self.me.id in self.newest
 
     def is_current(self, epoch: int) -> bool:
@@ -98,9 +97,11 @@ class Acceptor:
         return self.is_member and max(self.base_epoch, self.entered) <= epoch <= self.newest.epoch
 
     def send(self, slot: int, message: Message) -> None:
+        """Request to send a message to the process at a slot's address."""
         self.outputs.append(Send(slot, message))
 
     def other_slots(self) -> set[int]:
+        """Return all slots but that of this process."""
         return set(range(len(self.addresses))) - {self.me.slot}
 
     # State of other processes.
@@ -141,8 +142,7 @@ class Acceptor:
     def answered(self, member: Member, earlier: frozenset[str]) -> bool:
         """Record that a process answers at its slot's address.
 
-        Args:
-            earlier: ``in_doubt`` of the slot before this process connected to the address
+        ``earlier`` is ``in_doubt`` of the slot before this process connected to the address.
         """
         known, doubtful = self.known.get(member.slot), self.doubtful.pop(member.slot, set())
         gone = doubtful & earlier
@@ -198,15 +198,15 @@ class Acceptor:
         return self.vacant | self.ended_for_good
 
     def dead_of(self, base: View) -> frozenset[str]:
+        """Return the ids of the members of a view that are certainly dead."""
         return frozenset(member.id for member in base.members if member.id in self.dead)
 
     def voter(self, base: View) -> str | None:
         """Return this process's name as a member of the base, or None if it has no vote."""
-        if base.epoch == 0:
-            return None if self.me.incarnation else slot_name(self.me.slot)
-        return self.me.id if self.me.id in base else None
+        return self.voter_of(self.me, base)
 
     def voter_of(self, sender: Member, base: View) -> str | None:
+        """Return another process's name as a member of the base, or None if it has no vote."""
         if base.epoch == 0:
             return None if sender.incarnation else slot_name(sender.slot)
         return sender.id if sender.id in base else None
@@ -250,6 +250,7 @@ class Acceptor:
         return names.index(name) if name in names else -1
 
     def may_join(self, member: Member) -> bool:
+        """Return whether a process may become a member of the next view."""
         if member.id in self.newest or member.id in self.dead or member.id in self.suspects:
             return False
         return member == self.me or self.known.get(member.slot) == member
@@ -286,6 +287,7 @@ class Acceptor:
             self.outputs.append(Ending(self.newest, why))
 
     def in_trouble(self, why: str) -> None:
+        """Record why the newest view has to end. The first reason stays."""
         self.trouble = self.trouble or why
 
     def look_for_failures(self) -> None:
@@ -311,6 +313,7 @@ class Acceptor:
     # Answers.
 
     def on_message(self, sender: Member, message: Message) -> None:
+        """Handle a message of the decision about a view."""
         if isinstance(message, Install):
             self.install(message.view)
         elif isinstance(message, (Collect, Accept)):
@@ -381,6 +384,7 @@ class Acceptor:
         return self.promised
 
     def own_promise(self, ballot: Ballot) -> Promise:
+        """Return this process's promise to take part in no lower ballot."""
         view = self.newest
         return Promise(
             view.epoch,
@@ -399,6 +403,7 @@ class Acceptor:
         )
 
     def accept_own(self, ballot: Ballot, view: View) -> None:
+        """Accept the view that this process proposes."""
         self._accepted = (ballot, view)
 
     def _close_gate(self) -> None:
@@ -407,6 +412,7 @@ class Acceptor:
             self.gate_until = self.now + self.answer_timeout
 
     def open_gate(self) -> None:
+        """Let the caller complete any step, because no boundary is being decided."""
         self.gate = self.gate_until = None
 
     # Decided views.
@@ -462,16 +468,21 @@ class Acceptor:
     # Methods that protocol.Membership implements.
 
     def on_answer(self, sender: Member, message: Message) -> None:
+        """Handle the answer of a process to this process as a proposer."""
         raise NotImplementedError
 
     def outbid(self, promised: Ballot) -> None:
+        """Give up a ballot that is lower than one that another process has promised."""
         raise NotImplementedError
 
     def abandon(self, message: Abandon) -> None:
+        """Give up a ballot that needs no view."""
         raise NotImplementedError
 
     def new_ballot_seen(self) -> None:
+        """Handle the start of a ballot of another process."""
         raise NotImplementedError
 
     def after_install(self) -> None:
+        """Handle a new view."""
         raise NotImplementedError

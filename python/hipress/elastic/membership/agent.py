@@ -12,7 +12,7 @@ from hipress.base import addresses
 from hipress.elastic.membership import notes
 from hipress.elastic.membership.agent_thread import AgentThread
 from hipress.elastic.membership.errors import ElasticError, Evicted, TrainingOver, ViewChanged
-from hipress.elastic.membership.settings import SECRET_CHARACTERS, from_environment
+from hipress.elastic.membership.settings import SECRET_CHARACTERS, Settings, from_environment
 from hipress.elastic.membership.status import waits_for
 from hipress.elastic.membership.view import NO_STATE, View
 
@@ -91,19 +91,17 @@ class Agent:
                 f"restart ({restart}), heartbeat_timeout ({heartbeat_timeout}) or start_timeout "
                 f"({start_timeout}) is too small"
             )
-        self._thread = AgentThread(
-            list(agents),
+        settings = Settings(
+            tuple(agents),
             slot,
             secret,
             min_members,
             restart,
             heartbeat_timeout,
-            start_timeout,
-            on_change,
-            on_status,
             tls_mode,
             ended_file,
         )
+        self._thread = AgentThread(settings, start_timeout, on_change, on_status)
         self.heartbeat_timeout = heartbeat_timeout
         self._machine = self._thread.machine
         self._changed = self._thread.changed
@@ -120,19 +118,7 @@ class Agent:
         Raises:
             ElasticError: a variable is missing or wrong, or the address is taken
         """
-        found = from_environment(environ)
-        return cls(
-            found.agents,
-            found.slot,
-            found.secret,
-            found.min_members,
-            found.restart,
-            found.heartbeat_timeout,
-            on_change=on_change,
-            on_status=on_status,
-            tls_mode=found.tls_mode,
-            ended_file=found.ended_file,
-        )
+        return cls(**vars(from_environment(environ)), on_change=on_change, on_status=on_status)
 
     @property
     def id(self) -> str:
@@ -188,6 +174,7 @@ class Agent:
         boundary is being decided, the call waits one round trip for it before it passes it.
 
         Args:
+            step: number of the step
             clean: whether the state is exactly the one after ``step``. Otherwise this process may
                 have to copy it in the next view.
             epoch: epoch of the view in which the step was done. By default, the one entered last.
@@ -219,6 +206,7 @@ class Agent:
         at once, and not entered yet.
 
         Args:
+            after: epoch
             timeout: seconds
 
         Raises:
@@ -243,7 +231,9 @@ class Agent:
                 self._thread.flush()
                 return view
             if machine.step == NO_STATE and self._thread.notes.over:
-                raise TrainingOver("the others have come to the end of training without this one")
+                raise TrainingOver(
+                    "the other workers have reached the end of training without this one"
+                )
             restarted = machine.joining and machine.me.incarnation
             if restarted and self._thread.alone():
                 raise ElasticError(
@@ -263,9 +253,9 @@ class Agent:
         view, me = self._thread.evicted, self._machine.me.id
         if view is not None:
             why = {member.id: f": {why}" for member, why in view.departed}.get(me, "")
-            raise Evicted(f"epoch {view.epoch} goes on without this process{why}")
+            raise Evicted(f"epoch {view.epoch} continues without this process{why}")
         if self.expelled:
-            raise Evicted(f"the others go on without this process: {self.expelled}")
+            raise Evicted(f"the other workers continue without this process: {self.expelled}")
 
     @property
     def expelled(self) -> str:
@@ -282,7 +272,7 @@ class Agent:
             if self._thread.error is not None:
                 return self._thread.error
             if not machine.is_member:
-                return "the others go on without this process"
+                return "the other workers continue without this process"
             if epoch < max(machine.base_epoch, machine.entered):
                 return f"epoch {machine.newest.epoch} follows"
             return machine.trouble if epoch <= machine.newest.epoch else ""
@@ -313,6 +303,8 @@ class Agent:
         """Wait for a text that a member of the view shares.
 
         Args:
+            epoch: epoch of the view
+            key: key of the text
             timeout: seconds
             rank: rank of the member that shares the text, if it is known
             required: whether that member must be at work. If it lives but does not reach this point
@@ -341,13 +333,14 @@ class Agent:
                 now = time.monotonic()
                 if now >= last:
                     raise ElasticError(
-                        f"no member of epoch {epoch} has left '{key}' after {timeout:g} s"
+                        f"no member of epoch {epoch} has shared '{key}' after {timeout:g} s"
                     )
                 if now >= next_request:
                     next_request = now + _ASK_SECONDS
                     self._thread.send_note([view, key], sorted(machine.other_slots()))
                     if now >= deadline:
-                        self._expel(epoch, rank, f"the others have waited {timeout:g} s for it")
+                        why = f"the other workers have waited {timeout:g} s for it"
+                        self._expel(epoch, rank, why)
                 self._changed.wait(min(last, next_request) - now)
 
     def _expel(self, epoch: int, rank: int, why: str) -> None:
@@ -386,7 +379,9 @@ class Agent:
                 left = deadline - time.monotonic()
                 if left <= 0:
                     if at_boundary:
-                        raise ElasticError(f"the others did not let it go within {timeout:g} s")
+                        raise ElasticError(
+                            f"the other workers did not agree within {timeout:g} s that it leaves"
+                        )
                     break
                 self._changed.wait(min(left, 0.05))
             return machine.newest if at_boundary and not machine.is_member else None

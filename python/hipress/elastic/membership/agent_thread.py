@@ -20,8 +20,7 @@ from hipress.elastic.membership import evidence, messages
 from hipress.elastic.membership.detector import Detector
 from hipress.elastic.membership.errors import ElasticError
 from hipress.elastic.membership.links import Link, Listener
-from hipress.elastic.membership.notes import Notes, is_note
-from hipress.elastic.membership.outputs import (
+from hipress.elastic.membership.messages import (
     Ending,
     Evicted,
     Installed,
@@ -30,8 +29,9 @@ from hipress.elastic.membership.outputs import (
     Send,
     Verify,
 )
+from hipress.elastic.membership.notes import Notes, is_note
 from hipress.elastic.membership.protocol import Membership, new_member
-from hipress.elastic.membership.settings import parse_ended
+from hipress.elastic.membership.settings import Settings, parse_ended
 from hipress.elastic.membership.status import Calls, describe
 from hipress.elastic.membership.tls import listener_context, wants_tls
 from hipress.elastic.membership.view import Ended, Member, Process, View, slot_name
@@ -55,26 +55,21 @@ class AgentThread:
 
     def __init__(
         self,
-        agents: Sequence[tuple[str, int]],
-        slot: int,
-        secret: bytes,
-        min_members: int,
-        restart: int,
-        heartbeat_timeout: float,
+        settings: Settings,
         start_timeout: float,
         on_change: Callable[[View], None] | None,
         on_status: Callable[[dict[str, Any] | None], None] | None,
-        tls_mode: str,
-        ended_file: str = "",
     ) -> None:
-        self.secret, self.tls_mode = secret, tls_mode
+        self.secret, self.tls_mode = settings.secret, settings.tls_mode
+        agents, process = list(settings.agents), evidence.this_process()
+        heartbeat_timeout = settings.heartbeat_timeout
         self.other_address: str | None = None
         """Address of this host, if its own name means loopback on it."""
         self.changed = threading.Condition(threading.RLock())
         self.machine = Membership(
-            new_member(slot, agents, uuid.uuid4().hex, restart, evidence.this_process()),
+            new_member(settings.slot, agents, uuid.uuid4().hex, settings.restart, process),
             agents,
-            min_members,
+            settings.min_members,
             time.monotonic(),
             heartbeat_timeout,
             start_timeout,
@@ -87,7 +82,7 @@ class AgentThread:
         self.error: str | None = None  # why the thread ended
         self.calls = Calls()
         self._on_change, self._on_status = on_change, on_status
-        self._ended_file, self._ended_text = ended_file, ""
+        self._ended_file, self._ended_text = settings.ended_file, ""
         self._ended_level = logging.WARNING
         self._detector = Detector(heartbeat_timeout, time.monotonic())
         self._tick_seconds = min(max(heartbeat_timeout / 20, 0.01), 0.25)
@@ -105,6 +100,7 @@ class AgentThread:
 
     @property
     def me(self) -> Member:
+        """This process."""
         return self.machine.me
 
     def close(self) -> None:
@@ -264,14 +260,17 @@ class AgentThread:
             return {}
 
     def known_at(self, slot: int) -> Member | None:
+        """Return the process that was last known at a slot, before an attempt to connect to it."""
         with self.changed:
             self._in_doubt[slot] = self.machine.in_doubt(slot)
             return self.machine.known.get(slot)
 
     def has_other_slot(self, slot: int) -> bool:
+        """Return whether a slot exists and is not that of this process."""
         return slot in self.machine.other_slots()
 
     def on_connected(self, member: Member) -> None:
+        """Handle a new connection with a process."""
         with self.changed:
             now = time.monotonic()
             self._refused.pop(member.slot, None)
@@ -280,12 +279,14 @@ class AgentThread:
         self._pump()
 
     def on_answer(self, member: Member) -> None:
+        """Handle a new connection from this process to another one."""
         with self.changed:
             earlier = self._in_doubt.get(member.slot, frozenset())
             self.machine.answers(time.monotonic(), member, earlier)
         self._pump()
 
     def on_refused(self, slot: int, before: Member | None, undelivered: list[Any]) -> None:
+        """Handle a refused connection to a slot."""
         with self.changed:
             now = time.monotonic()
             since = self._refused.setdefault(slot, now)
@@ -350,6 +351,10 @@ class AgentThread:
         return self.machine.other_slots() <= refused | joining
 
     def on_payload(self, sender: Member, payload: Any) -> None:
+        """Handle a message or a note.
+
+        Raises ``Malformed`` if it is neither.
+        """
         if not isinstance(payload, list) or len(payload) != 3:
             raise messages.Malformed("no message")
         kind, plain, body = payload
@@ -431,7 +436,7 @@ class AgentThread:
         elif isinstance(output, Installed):
             log.info("elastic: epoch %d has %d members", view.epoch, len(view.members))
         elif isinstance(output, (Evicted, Left)):
-            log.info("elastic: epoch %d goes on without this process", view.epoch)
+            log.info("elastic: epoch %d continues without this process", view.epoch)
         at_once = isinstance(output, Installed) and view.boundary is None
         if self._on_change is not None and (at_once or isinstance(output, (Ending, Evicted))):
             try:

@@ -118,12 +118,8 @@ async def dial(
 ) -> Channel:
     """Run the handshake on the dialer's side.
 
-    Args:
-        tls_mode: one of ``tls.MODES``.
-
-    Raises:
-        Stranger: the other side is no process of this job.
-        EOFError, OSError: the connection is over.
+    Raises ``Stranger`` if the other side is no process of this job, and EOFError or OSError if the
+    connection has ended.
     """
     ours = _Hello(_wants_tls(writer, tls_mode), nonce=os.urandom(NONCE_BYTES))
     theirs = await _exchange(reader, writer, ours)
@@ -144,8 +140,7 @@ async def answer(
 ) -> Channel:
     """Run the handshake on the listener's side; other arguments and errors as in ``dial``.
 
-    Args:
-        on_proof: called when the dialer has proved the job's secret.
+    ``on_proof`` is called when the dialer has proved the job's secret.
     """
     tls, nonce = _wants_tls(writer, tls_mode), os.urandom(NONCE_BYTES)
     ours = _Hello(tls, listener_context()[1], nonce) if tls else _Hello(tls, nonce=nonce)

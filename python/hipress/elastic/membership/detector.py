@@ -39,6 +39,7 @@ class Detector:
         return now - self._heard.get(member_id, now)
 
     def forget(self, member_id: str) -> None:
+        """Stop to expect signs of life of a process."""
         self._heard.pop(member_id, None)
         self._silent.discard(member_id)
 
@@ -49,8 +50,8 @@ class Detector:
         if gap < 0 or gap > self.timeout / 2:
             self._heard = dict.fromkeys(self._heard, now)
         late = []
-        for member_id, at in self._heard.items():
-            if now - at > self.timeout and member_id not in self._silent:
-                late.append((member_id, now - at))
+        for member_id, last in self._heard.items():
+            if now - last > self.timeout and member_id not in self._silent:
+                late.append((member_id, now - last))
         self._silent.update(member_id for member_id, _ in late)
         return late

@@ -109,13 +109,10 @@ def _binds_own_addresses_only(version: int) -> bool:
 
 
 def is_vacant(host: str, port: int) -> bool:
-    """Return whether an address is on this host and no process listens at it.
+    """Return whether an IP address is on this host and no process listens at it.
 
     False proves nothing. The kernel may forward connections to other hosts, such as containers,
     without a socket that listens here. Therefore True is evidence only about this host's processes.
-
-    Args:
-        host: an IP address.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     if not is_own_address(host):

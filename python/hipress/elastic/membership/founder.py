@@ -68,5 +68,5 @@ class Founder:
         if core.me.slot != 0 or not core.may_be_founded():
             return ()
         joins = {member.slot: member for member in core.joins.values() if member.uncounted}
-        found = (core.me, *(joins[slot] for slot in sorted(joins) if slot != 0))
-        return found if len(found) == len(core.addresses) else ()
+        processes = (core.me, *(joins[slot] for slot in sorted(joins) if slot != 0))
+        return processes if len(processes) == len(core.addresses) else ()

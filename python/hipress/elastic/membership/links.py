@@ -7,7 +7,7 @@ import logging
 import socket
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 from hipress.base import addresses
 from hipress.elastic.membership import channel, messages
@@ -26,33 +26,14 @@ UNPROVEN_CONNECTIONS = 256  # most connections that have not yet proved the job'
 _BACKLOG = 128  # asyncio accepts up to this many connections at once
 
 
-class Owner(Protocol):
-    """Interface that links need from their agent. All methods are called in the agent's thread."""
-
-    secret: bytes
-    tls_mode: str
-    me: Member
-    other_address: str | None
-
-    def on_connected(self, member: Member) -> None: ...
-
-    def on_payload(self, sender: Member, payload: Any) -> None: ...
-
-    def on_refused(self, slot: int, before: Member | None, undelivered: list[Any]) -> None: ...
-
-    def on_answer(self, member: Member) -> None: ...
-
-    def known_at(self, slot: int) -> Member | None:
-        """Return the known process at a slot. Called before each attempt to connect."""
-
-    def has_other_slot(self, slot: int) -> bool:
-        """Return whether the job has this slot, and it is not this process's."""
-
-
 class Link:
-    """Connection to the present process at a slot, made again when it breaks."""
+    """Connection to the present process at a slot, made again when it breaks.
 
-    def __init__(self, owner: Owner, slot: int, host: str, port: int) -> None:
+    Args:
+        owner: the :class:`.agent_thread.AgentThread`
+    """
+
+    def __init__(self, owner: Any, slot: int, host: str, port: int) -> None:
         self._owner = owner
         self._slot, self._host, self._port = slot, host, port
         self._queue: deque[Any] = deque(maxlen=QUEUED_MESSAGES)
@@ -83,6 +64,7 @@ class Link:
         self.wake()
 
     async def run(self) -> None:
+        """Keep the connection, and send what is in the queue, until the task is canceled."""
         delay = RETRY_SECONDS[0]
         while True:
             self._wake.clear()
@@ -132,16 +114,16 @@ class Link:
         """Open a connection to one address only, so that a refusal is reported as one."""
         where = self._host, self._port
         try:
-            found = await asyncio.get_running_loop().getaddrinfo(*where, type=socket.SOCK_STREAM)
+            infos = await asyncio.get_running_loop().getaddrinfo(*where, type=socket.SOCK_STREAM)
         except RuntimeError:  # the interpreter ends, and its pool of threads has ended already
-            found = socket.getaddrinfo(*where, type=socket.SOCK_STREAM)
-        family, _, _, _, at = addresses.preferred(found)
-        address = at[0]
+            infos = socket.getaddrinfo(*where, type=socket.SOCK_STREAM)
+        family, _, _, _, sockaddr = addresses.preferred(infos)
+        address = sockaddr[0]
         self.substituted = bool(self._owner.other_address) and addresses.is_loopback(address)
         if self.substituted:
             family, address = 0, self._owner.other_address  # where this machine's agents listen
-        self.tried = address, at[1]
-        return await asyncio.open_connection(address, at[1], family=family)
+        self.tried = address, sockaddr[1]
+        return await asyncio.open_connection(address, sockaddr[1], family=family)
 
     async def _handshake(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -164,7 +146,7 @@ class Link:
 class Listener:
     """Server for connections from other agents' links."""
 
-    def __init__(self, owner: Owner, wake_link: Callable[[int], None]) -> None:
+    def __init__(self, owner: Any, wake_link: Callable[[int], None]) -> None:
         self._owner = owner
         self._wake_link = wake_link
         self._unproven: dict[asyncio.StreamWriter, None] = {}  # the oldest connection first
@@ -181,9 +163,11 @@ class Listener:
 
     @property
     def sockets(self) -> list[Any]:
+        """Return the sockets that listen."""
         return list(self._server.sockets) if self._server is not None else []
 
     def close(self) -> None:
+        """Stop to listen, and close all accepted connections."""
         if self._server is not None:
             self._server.close()
         for writer in list(self.writers):

@@ -1,6 +1,9 @@
-"""Messages between members, and their representation in JSON."""
+"""Messages between members, their representation in JSON, and actions that the protocol requests.
 
-from typing import Any, Optional, Union
+``Output`` is what the protocol's state machine requests from its caller.
+"""
+
+from typing import Any, NamedTuple, Optional, Union
 
 import msgspec
 
@@ -104,6 +107,8 @@ class Accept(ArrayStruct, frozen=True, tag=True):
 
 
 class Accepted(ArrayStruct, frozen=True, tag=True):
+    """Phase 2: answer of a member to Accept."""
+
     epoch: int
     ballot: Ballot
 
@@ -195,14 +200,14 @@ def from_plain(value: Any) -> Message:
 
 def _convert(value: Any, kind: Any) -> Any:
     try:
-        found = msgspec.convert(value, kind)
+        converted = msgspec.convert(value, kind)
         # Fields with defaults must not be missing: the sender has another version.
-        is_whole = msgspec.json.encode(found) == msgspec.json.encode(value)
+        is_complete = msgspec.json.encode(converted) == msgspec.json.encode(value)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise Malformed(f"no message: {error}") from error
-    if not is_whole:
+    if not is_complete:
         raise Malformed("no message: a field is missing")
-    return found
+    return converted
 
 
 def slots_of(value: Any) -> set[int]:
@@ -215,6 +220,7 @@ def slots_of(value: Any) -> set[int]:
 
 
 def member_to_plain(member: Member) -> list[Any]:
+    """Return a member in JSON's types."""
     return msgspec.to_builtins(member)
 
 
@@ -228,6 +234,7 @@ def member_from_plain(value: Any) -> Member:
 
 
 def dumps(value: Any) -> bytes:
+    """Return a value as JSON."""
     return msgspec.json.encode(value)
 
 
@@ -241,3 +248,44 @@ def loads(data: bytes) -> Any:
         return msgspec.json.decode(data)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise Malformed("no JSON") from error
+
+
+class Send(NamedTuple):
+    """Message to the process at a slot's address."""
+
+    slot: int
+    message: Message
+
+
+class Verify(NamedTuple):
+    """Request to connect to a slot's address again, to find out which process is there now."""
+
+    slot: int
+
+
+class Installed(NamedTuple):
+    """Event: this process is a member of the view, which may have a boundary."""
+
+    view: View
+
+
+class Ending(NamedTuple):
+    """Event: another view will follow the present one at once, because a member failed."""
+
+    view: View
+    why: str
+
+
+class Evicted(NamedTuple):
+    """Event: the job continued without this process. ``rejoin`` makes it a new member."""
+
+    view: View
+
+
+class Left(NamedTuple):
+    """Event: this process has left as it requested, with a boundary after that step."""
+
+    view: View
+
+
+Output = Union[Send, Verify, Installed, Ending, Evicted, Left]

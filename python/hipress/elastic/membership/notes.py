@@ -20,11 +20,7 @@ class Notes:
         self._by_view: dict[str, dict[str, str]] = {}
 
     def put(self, view: str, key: str, value: str, present: Collection[str] = ()) -> None:
-        """Store a note.
-
-        Args:
-            present: views whose notes are kept in any case
-        """
+        """Store a note. Notes of the views in ``present`` are kept in any case."""
         of_view = self._by_view.setdefault(view, {})
         of_view.setdefault(key, value)
         if len(of_view) > NOTES:
@@ -39,6 +35,7 @@ class Notes:
         return any(OVER in of_view for of_view in self._by_view.values())
 
     def get(self, view: str, key: str) -> str | None:
+        """Return a note, or None."""
         return self._by_view.get(view, {}).get(key)
 
 

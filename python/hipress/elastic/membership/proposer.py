@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from hipress.elastic.membership import quorum
+from collections.abc import Collection
+
 from hipress.elastic.membership.acceptor import Acceptor
 from hipress.elastic.membership.messages import (
     NO_BALLOT,
@@ -15,6 +16,24 @@ from hipress.elastic.membership.messages import (
 )
 from hipress.elastic.membership.successor import Findings, NothingToDo, NotYet, successor
 from hipress.elastic.membership.view import View
+
+MAJORITY, ALL_ALIVE = "majority", "all alive"
+
+
+def is_majority(view: View, voters: Collection[str]) -> bool:
+    """Return whether most members vote, or exactly half of them including rank 0."""
+    count = sum(member.id in voters for member in view.members)
+    twice, size = 2 * count, len(view.members)
+    return twice > size or (twice == size and view.members[0].id in voters)
+
+
+def quorum_of(view: View, voters: Collection[str], dead: Collection[str]) -> str | None:
+    """Return the kind of quorum that the voters form, or None. protocol.py has the reasons."""
+    if is_majority(view, voters):
+        return MAJORITY
+    if all(member.id in voters or member.id in dead for member in view.members):
+        return ALL_ALIVE
+    return None
 
 
 class Attempt:
@@ -43,6 +62,7 @@ class Attempt:
         self._inconclusive = False
 
     def begin(self) -> None:
+        """Send the request for promises."""
         core = self._core
         self.promises[core.voter(self.base)] = core.own_promise(self.ballot)
         message = Collect(self.base, self.ballot, self.planned, tuple(sorted(self.dead)))
@@ -70,7 +90,7 @@ class Attempt:
         if self.view is None:
             self._choose()
         if self.view is not None:
-            if quorum.reached(self.base, self.accepted, self.dead):
+            if quorum_of(self.base, self.accepted, self.dead):
                 return self.view
             self.waits_for = "a majority to accept the next view"
         return None
@@ -87,7 +107,7 @@ class Attempt:
         if waiting:
             self.waits_for = "the answers of " + ", ".join(map(str, waiting))
             return
-        kind = quorum.reached(base, self.promises, self.dead)
+        kind = quorum_of(base, self.promises, self.dead)
         self._inconclusive = True  # a process that has answered may have more evidence later
         if kind is None:
             silent = [
@@ -101,7 +121,7 @@ class Attempt:
             )
             return
         unknown = set(range(len(core.addresses))) - self.heard_slots - core.without_process
-        if kind == quorum.ALL_ALIVE and unknown:
+        if kind == ALL_ALIVE and unknown:
             self.waits_for = (
                 f"an answer from slots {sorted(unknown)}, or proof that no process is there"
             )

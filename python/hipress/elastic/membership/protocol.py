@@ -109,16 +109,21 @@ from hipress.elastic.membership.messages import (
     Ballot,
     Beat,
     Consent,
+    Ending,
+    Evicted,
     Expel,
     Install,
+    Installed,
     Leaving,
+    Left,
     Message,
+    Output,
     Promise,
     Refuse,
     Request,
+    Send,
     Witness,
 )
-from hipress.elastic.membership.outputs import Ending, Evicted, Installed, Left, Output, Send
 from hipress.elastic.membership.proposer import Attempt, announce
 from hipress.elastic.membership.view import NO_STATE, Ended, Member, new_member
 
@@ -252,9 +257,8 @@ class Membership(Acceptor):
     ) -> None:
         """Handle a message of another process. Messages of dead processes are ignored.
 
-        Args:
-            vacant: slots of this host at whose addresses no process listens now, according to the
-                host's kernel
+        ``vacant`` are slots of this host at whose addresses no process listens now, according to
+        the host's kernel.
         """
         self.now, self.vacant = now, vacant
         if sender.slot != self.me.slot and self.meet(sender):
@@ -283,8 +287,7 @@ class Membership(Acceptor):
     def answers(self, now: float, member: Member, earlier: frozenset[str]) -> None:
         """Handle a new connection from this process to the process at a slot's address.
 
-        Args:
-            earlier: ``in_doubt`` of the slot before the attempt to connect began
+        ``earlier`` is ``in_doubt`` of the slot before the attempt to connect began.
         """
         self.now = now
         if member.slot != self.me.slot and self.answered(member, earlier):
@@ -326,13 +329,9 @@ class Membership(Acceptor):
         """Handle a refused connection to a slot's address.
 
         The refusal alone proves nothing, because a gateway may have refused the connection. The
-        process is suspected.
-
-        Args:
-            before: the process that was known to be there when the connection was tried
-            ended: this host's kernel shows that the process has ended
-            vacant: this host's kernel shows that no process listens at the address
-            ballots: ballots whose Collect was to be sent over the connection
+        process that was known to be there (``before``) is suspected. This host's kernel may show
+        that it has ended, or that no process listens at the address (``vacant``). ``ballots`` are
+        those whose Collect was to be sent over the connection.
         """
         self.now = now
         if vacant and self.attempt is not None and self.attempt.ballot in ballots:
@@ -386,6 +385,7 @@ class Membership(Acceptor):
                     self.joins[member.id] = member
 
     def on_answer(self, sender: Member, message: Message) -> None:
+        """Handle the answer of a process to this process as a proposer."""
         attempt = self.attempt
         if attempt is None or message.ballot != attempt.ballot:
             return
@@ -424,9 +424,11 @@ class Membership(Acceptor):
             self._next_try = self.now + self.retry * (position + 1) * min(2**self._failures, 16)
 
     def new_ballot_seen(self) -> None:
+        """Handle the start of a ballot of another process."""
         self._wish_since = self.now
 
     def after_install(self) -> None:
+        """Handle a new view."""
         self.attempt = None
         self._failures = 0
         self._wish_since = None

@@ -87,8 +87,8 @@ def _restart(environ: Mapping[str, str]) -> int:
     if not environ.get("HIPRESS_ELASTIC_RESTART"):
         return uncounted(time.time())
     count = _number(environ, "HIPRESS_ELASTIC_RESTART", None, 0, _RESTARTS)
-    most = (1 << _TORCHRUN_BITS) - 1
-    again = _number(environ, "TORCHELASTIC_RESTART_COUNT", 0, 0, most)
+    last = (1 << _TORCHRUN_BITS) - 1
+    again = _number(environ, "TORCHELASTIC_RESTART_COUNT", 0, 0, last)
     return (count << _TORCHRUN_BITS) + again
 
 
@@ -101,11 +101,11 @@ def parse_ended(text: str) -> dict[int, Ended]:
     Raises:
         ValueError: the text is malformed.
     """
-    found = json.loads(text)
-    if not isinstance(found, dict):
+    reports = json.loads(text)
+    if not isinstance(reports, dict):
         raise ValueError("no object")
     ended = {}
-    for slot, report in found.items():
+    for slot, report in reports.items():
         if not isinstance(report, list) or len(report) != 3:
             raise ValueError(f"slot {slot} has no report")
         restarts, boot, namespace = report
@@ -125,7 +125,7 @@ def parse_agents(text: str) -> tuple[tuple[str, int], ...]:
     Raises:
         ElasticError: naming the entry
     """
-    found = []
+    agents = []
     for entry in text.split(","):
         try:
             host, port = addresses.split(entry.strip())
@@ -138,10 +138,10 @@ def parse_agents(text: str) -> tuple[tuple[str, int], ...]:
             raise ElasticError(
                 f"HIPRESS_ELASTIC_AGENTS has '{entry}': {host} is {addresses.LINK_LOCAL}"
             )
-        found.append((host, port))
-    if len(set(found)) < len(found):
+        agents.append((host, port))
+    if len(set(agents)) < len(agents):
         raise ElasticError(f"HIPRESS_ELASTIC_AGENTS has one address twice: '{text}'")
-    return tuple(found)
+    return tuple(agents)
 
 
 def _required(environ: Mapping[str, str], name: str) -> str:
@@ -155,12 +155,12 @@ def _required(environ: Mapping[str, str], name: str) -> str:
 
 
 def _number(
-    environ: Mapping[str, str], name: str, default: int | None, least: int, most: int
+    environ: Mapping[str, str], name: str, default: int | None, minimum: int, maximum: int
 ) -> int:
     text = environ.get(name, "")
     if not text and default is not None:
         return default
     text = text or _required(environ, name)
-    if not (text.isascii() and text.isdigit() and least <= int(text) <= most):
-        raise ElasticError(f"{name} is '{text}'; it takes a number from {least} to {most}")
+    if not (text.isascii() and text.isdigit() and minimum <= int(text) <= maximum):
+        raise ElasticError(f"{name} is '{text}'; it takes a number from {minimum} to {maximum}")
     return int(text)

@@ -27,9 +27,7 @@ class Calls:
     def waiting(self, about: str, epoch: int, rank: int = -1) -> Iterator[None]:
         """Record a call while it lasts.
 
-        Args:
-            about: what the call waits for
-            rank: rank of the member that the call waits for, or -1 if any member will do
+        ``about`` is what it waits for, and ``rank`` the member, or -1 if any member will do.
         """
         self._last += 1
         number = self._last
@@ -40,6 +38,7 @@ class Calls:
             del self._running[number]
 
     def describe(self) -> list[dict[str, Any]]:
+        """Return the calls, each with the seconds since its start."""
         now = time.monotonic()
         return [{**about, "seconds": now - since} for since, about in self._running.values()]
 

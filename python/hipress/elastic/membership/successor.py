@@ -38,7 +38,7 @@ class Findings:
     trouble: str
 
 
-def successor(base: View, found: Findings, min_members: int) -> View:
+def successor(base: View, findings: Findings, min_members: int) -> View:
     """Return the view after ``base``.
 
     Raises:
@@ -46,23 +46,23 @@ def successor(base: View, found: Findings, min_members: int) -> View:
         NothingToDo: no member fails, joins or leaves
     """
     if base.epoch == 0:
-        return _first(found, min_members)
+        return _first(findings, min_members)
     present = [
         member
         for member in base.members
-        if member.id in found.promises and member.id not in found.gone
+        if member.id in findings.promises and member.id not in findings.gone
     ]
-    survivors = _connected(present, found.promises)
-    failed = len(survivors) < len(base.members) or bool(found.trouble)
-    stay = [member for member in survivors if member.id not in found.leaving]
-    joiners = _joiners(found, stay)
+    survivors = _connected(present, findings.promises)
+    failed = len(survivors) < len(base.members) or bool(findings.trouble)
+    stay = [member for member in survivors if member.id not in findings.leaving]
+    joiners = _joiners(findings, stay)
     if not failed and not joiners and len(stay) == len(base.members):
         raise NothingToDo
-    if not failed and any(found.promises[each.id].entered < base.epoch for each in base.members):
+    if not failed and any(findings.promises[each.id].entered < base.epoch for each in base.members):
         raise NotYet("all members to begin with the present view")
     members = (*stay, *joiners)
     _enough(len(members), min_members)
-    states = {member.id: found.promises[member.id] for member in stay}
+    states = {member.id: findings.promises[member.id] for member in stay}
     has_state = [member for member in stay if states[member.id].step > NO_STATE]
     if not has_state:
         if base.step > 0 or not stay:
@@ -72,10 +72,10 @@ def successor(base: View, found: Findings, min_members: int) -> View:
         has_state, key=lambda member: (states[member.id].step, states[member.id].clean)
     )
     joined = tuple(member.id for member in joiners)
-    reasons = _reasons(base, found, {member.id for member in members}, survivors)
+    reasons = _reasons(base, findings, {member.id for member in members}, survivors)
     epoch = base.epoch + 1
     if not failed:
-        boundary = max(promise.step for promise in found.promises.values()) + LEAD
+        boundary = max(promise.step for promise in findings.promises.values()) + LEAD
         return View(epoch, members, boundary, source.id, joined, boundary, reasons, joined)
     step = max(states[source.id].step, 0)
     behind = tuple(
@@ -86,8 +86,8 @@ def successor(base: View, found: Findings, min_members: int) -> View:
     return View(epoch, members, step, source.id, behind + joined, None, reasons, joined)
 
 
-def _first(found: Findings, min_members: int) -> View:
-    members = tuple(_joiners(found, []))
+def _first(findings: Findings, min_members: int) -> View:
+    members = tuple(_joiners(findings, []))
     _enough(len(members), min_members)
     return first_view(members, 1)
 
@@ -103,15 +103,15 @@ def _enough(count: int, min_members: int) -> None:
         raise NotYet(f"{min_members} members or more: there are {count}")
 
 
-def _joiners(found: Findings, stay: Sequence[Member]) -> list[Member]:
+def _joiners(findings: Findings, stay: Sequence[Member]) -> list[Member]:
     """Return the processes that can be admitted: not suspected, and at a free slot."""
-    suspected = {each for promise in found.promises.values() for each in promise.suspects}
+    suspected = {each for promise in findings.promises.values() for each in promise.suspects}
     taken = {member.slot for member in stay}
     return sorted(
         (
             member
-            for member in found.joiners
-            if member.id not in found.gone
+            for member in findings.joiners
+            if member.id not in findings.gone
             and member.id not in suspected
             and member.slot not in taken
         ),
@@ -136,17 +136,17 @@ def _connected(present: Sequence[Member], promises: Mapping[str, Promise]) -> li
 
 
 def _reasons(
-    base: View, found: Findings, chosen: set[str], survivors: Sequence[Member]
+    base: View, findings: Findings, chosen: set[str], survivors: Sequence[Member]
 ) -> tuple[tuple[Member, str], ...]:
     kept = {member.id for member in survivors}
 
     def why(member: Member) -> str:
-        if member.id in found.gone:
-            return found.gone[member.id]
+        if member.id in findings.gone:
+            return findings.gone[member.id]
         if member.id in kept:
             return "it left"
-        if member.id in found.promises:
-            return "it and another member did not hear each other"
+        if member.id in findings.promises:
+            return "it and another member could not reach each other"
         return "it did not answer"
 
     return tuple((member, why(member)) for member in base.members if member.id not in chosen)

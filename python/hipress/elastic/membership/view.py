@@ -156,6 +156,7 @@ class View(ArrayStruct, frozen=True):
 
     @property
     def ids(self) -> tuple[str, ...]:
+        """Ids of the members, by rank."""
         return tuple(member.id for member in self.members)
 
 
@@ -166,11 +167,7 @@ def new_member(
     restart: int,
     process: Process = NO_PROCESS,
 ) -> Member:
-    """Return the first membership of a process.
-
-    Args:
-        restart: number of times that the slot's process was restarted
-    """
+    """Return the first membership of a process whose slot's process was restarted so often."""
     host, port = addresses[slot]
     return Member(member_id, slot, host, port, first_incarnation(restart), process)
 
@@ -196,6 +193,5 @@ def slot_name(slot: int) -> str:
 
 def first_electorate(addresses: list[tuple[str, int]]) -> View:
     """Return epoch 0: the slots, whose first processes decide on the first view."""
-    return View(
-        0, tuple(Member(slot_name(slot), slot, *at) for slot, at in enumerate(addresses)), NO_STATE
-    )
+    slots = (Member(slot_name(slot), slot, *address) for slot, address in enumerate(addresses))
+    return View(0, tuple(slots), NO_STATE)

@@ -1,37 +1,32 @@
 """Training in one view after another, for any framework: steps that can be rolled back.
 
 What belongs here: which step counts, what a new worker copies, and what becomes of a residual. What
-does not: agreement on views (:mod:`hipress.elastic.membership`), tensors and process groups.
+does not: agreement on views (:mod:`hipress.elastic.membership`), and the residuals themselves
+(:mod:`hipress.runtime.error_feedback`).
 
-A framework provides a :class:`~hipress.elastic.training.state.State`, which says what training
-consists of, and a :class:`~hipress.elastic.training.session.Session`, which connects the workers of
-a view. :class:`~hipress.elastic.training.arrays.ArraySession` is one for gradients in NumPy arrays.
+A framework provides two objects, which know nothing of views that fail::
 
-**A step that failed here may count.** A worker that dies in an all-reduce leaves the rest with
-different results: some have the sum, some do not. A worker without the sum does not know which. So
-it keeps its compression as *undecided* (``Carried.undecided``) until the next view meets::
+    loop         calls the training function in each view, and decides which error ends a view
+      session    one view: meet, copy state, make steps, compare weights, end
+        State             of the framework: weights and optimizer state, out and in
+        FrameworkAdapter  of the framework: connect workers, send a state to others
 
-    rank 0   sends gradient ... receives sum ... updates weights   "I have completed 72"
-    rank 1   sends gradient ... error                              undecided: "... 71"
-    rank 2   sends gradient ... dies
+:class:`~hipress.elastic.training.arrays.ArrayAdapter` is an adapter for gradients in NumPy arrays,
+which MXNet and TensorFlow use. :class:`hipress.torch.elastic.adapter.TorchAdapter` is PyTorch's.
 
-    next view: a rank has completed 72   rank 1 copies that rank's state, and commits: what it
-                                         sent is in the sum, so its residual stays the new one
-               no rank has               all roll back: residuals return to those before the
-                                         step, and the training function repeats the step
-
-A rank is at most one step behind, because a step needs all ranks. :mod:`.loop` calls the training
-function for each view and keeps the undecided compression. ``Session.put_back`` and
-``Carried.copy`` decide.
+**A step that failed may count.** :mod:`.undecided_step` explains when, with a drawing. It also has
+the state that passes from one view to the next.
 
 **Outer steps.** With ``sync_every`` the step that can fail is an outer step of DiLoCo after H
-inner steps (:mod:`.outer_steps`, :mod:`.outer_step_session`). If it fails, the workers that
-trained for it repeat it, in a separate job if other workers have joined. With a delay it starts
-after H inner steps, and is completed some inner steps later.
+inner steps (:mod:`.outer_steps`). If it fails, the workers that trained for it repeat it, in a
+separate job if other workers have joined. With a delay it starts after H inner steps, and is
+completed some inner steps later.
 
-**Gradients in NumPy arrays.** :mod:`.sums` synchronizes them for MXNet and TensorFlow, and keeps
-and rolls back residuals as PyTorch's synchronizer does. :mod:`.tuned_sums` chooses their method
-with type "auto". :mod:`.journal` writes a line of JSON for each event, :mod:`.news` the line that
-rank 0 prints, and :mod:`.stuck` ends a worker whose training function hangs, also if
-it holds Python's lock (``src/common/life_watch.cc``).
+**Gradients in NumPy arrays.** :mod:`.sums` synchronizes them in buckets, and :mod:`.tuned_sums`
+chooses their method with type "auto". :mod:`.journal` has the lines for users and the journal.
+:mod:`.hang_watch` ends a worker whose training function hangs, also if it holds Python's lock
+(``src/common/life_watch.cc``).
+
+Vocabulary: a *view* is a set of workers that train together, and its *epoch* is its number.
+A worker is *behind* if it must copy the state of the view's *source*.
 """

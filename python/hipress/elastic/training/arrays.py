@@ -1,4 +1,8 @@
-"""Views of frameworks whose gradients are summed in NumPy arrays, by the native engine only."""
+"""Elastic training for frameworks whose gradients are summed in NumPy arrays, by the native engine.
+
+A front end implements the abstract methods of :class:`ArrayState`, and gives :class:`ArrayAdapter`
+to :func:`hipress.elastic.training.loop.run`.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ import math
 import os
 import pickle
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,16 +21,15 @@ from hipress.base import addresses
 from hipress.config import AUTO, CompressionConfig
 from hipress.dtypes import FLOAT32
 from hipress.elastic.training import state
-from hipress.elastic.training.array_outer_steps import ArrayOuterSteps
-from hipress.elastic.training.outer_step_session import OuterStepSession
-from hipress.elastic.training.sums import Carried, Sums
-from hipress.elastic.training.tuned_sums import TunedGradients, TunedPseudoGradients, TunedSums
+from hipress.elastic.training.adapter import FrameworkAdapter
+from hipress.elastic.training.outer_steps import ArrayOuterSteps
+from hipress.elastic.training.sums import Sums
+from hipress.elastic.training.tuned_sums import TunedGradients, TunedPseudoGradients
 from hipress.errors import HipressError
 from hipress.runtime import scheduler
-from hipress.runtime.encodes import Codecs, bindings
 from hipress.runtime.engine import Bucket, Engine
+from hipress.runtime.error_feedback import Codecs, ErrorFeedback
 from hipress.topology.graph import GRADIENT, PLAIN, Graph, Op, cut, worker
-from hipress.topology.program import flatten
 
 _MESSAGE = 1 << 20
 """Elements per message when a state is copied: 4 MiB."""
@@ -75,15 +78,15 @@ class ArrayState(state.State):
         return {"compression": str(self.config), "plan": plan, **super().settings()}
 
 
-class ArraySession(OuterStepSession):
-    """This worker's part of one view."""
+class ArrayAdapter(FrameworkAdapter):
+    """See :class:`hipress.elastic.training.adapter.FrameworkAdapter`."""
 
-    _state: ArrayState
-    Carried = Carried
+    state: ArrayState
 
     def __init__(self, *parts: Any) -> None:
         super().__init__(*parts)
         self._engine: Engine | None = None
+        self._sums: Sums | None = None
 
     def _join(self, ranks: Sequence[int]) -> Engine:
         """Return the engine of a job of these ranks, which all call this.
@@ -92,42 +95,41 @@ class ArraySession(OuterStepSession):
         """
         if self._engine is not None:
             return self._engine
+        members = self.members
         # A view may have two jobs: of the ranks that repeated a synchronization, and of all.
-        own, first = "again/" if len(ranks) < self.size else "", ranks[0]
-        file = scheduler.beside(os.environ.get("HIPRESS_TIMELINE", ""), f"view{self.view.epoch}")
-        if self.rank == first:
-            self._share(f"{own}job", uuid.uuid4().hex)
-        name, rank, size = self.fetch(f"{own}job", first), ranks.index(self.rank), len(ranks)
+        own, first = "again/" if len(ranks) < members.size else "", ranks[0]
+        epoch, identity = members.view.epoch, members.view.identity
+        file = scheduler.beside(os.environ.get("HIPRESS_TIMELINE", ""), f"view{epoch}")
+        if members.rank == first:
+            members.share(f"{own}job", uuid.uuid4().hex)
+        name = members.fetch(f"{own}job", first)
+        rank, size = ranks.index(members.rank), len(ranks)
         named, here = os.environ.get("DMLC_INTERFACE"), os.environ.get("DMLC_NODE_HOST")
         if not here:
-            here = self._agent.address
+            here = members.agent.address
             if named:
                 here = addresses.of_interface(named, addresses.family_of(here))
-        seconds = math.ceil(self._state.timeout)
         common = {
             "DMLC_NUM_WORKER": size,
             "DMLC_NUM_SERVER": 0,
-            "HIPRESS_TIMEOUT": max(1, min(seconds, 86400)),
-            "HIPRESS_START_TIMEOUT": math.ceil(self._setup_seconds),
+            "HIPRESS_TIMEOUT": max(1, min(math.ceil(members.timeout), 86400)),
+            "HIPRESS_START_TIMEOUT": math.ceil(members.setup_seconds),
             "HIPRESS_JOB": name,
             "DMLC_NODE_HOST": here,
         }
-        found = scheduler.join(
+        joined = scheduler.join(
             rank,
             common,
             lambda: here,
-            lambda text: self._share(f"{own}scheduler", text),
-            lambda: self.fetch(f"{own}scheduler", first),
+            lambda text: members.share(f"{own}scheduler", text),
+            lambda: members.fetch(f"{own}scheduler", first),
             scheduler.beside(file, "again") if own else file,
-            self.view.epoch,
-            f"{self.view.identity}/{name}",
+            epoch,
+            f"{identity}/{name}",
         )
-        self._engine = Engine(*found, rank, size, self._state.timeout, name)
-        self.check()
+        self._engine = Engine(*joined, rank, size, members.timeout, name)
+        members.check()
         return self._engine
-
-    def _share(self, key: str, text: str) -> None:
-        self._agent.share(self.view.epoch, key, text)
 
     def transfer(
         self, source: int, behind: Sequence[int], what: Mapping[str, Any] | None
@@ -136,82 +138,83 @@ class ArraySession(OuterStepSession):
 
         Only members can do that, because they have the job's secret.
         """
-        engine, data = self._join(range(self.size)), b""
-        if self.rank == source:
+        members, data = self.members, b""
+        rank, engine = members.rank, self._join(range(members.size))
+        if rank == source:
             data = pickle.dumps(what, 4)
-            self._share("copy", str(len(data)))
-        size = len(data) or int(self.fetch("copy", source))
+            members.share("copy", str(len(data)))
+        size = len(data) or int(members.fetch("copy", source))
         elements = -(-size // 4)
         part = min(elements, max(_PART, elements // _MAX_PARTS + 1))
         parts = -(-elements // part)
-        graph = _copy_graph(part, source, behind)
-        codecs = Codecs("none", {})
         key = engine.add_key(
             "a worker's state",
-            flatten(graph, worker(self.rank)),
-            part,
+            _copy_graph(part, source, behind),
             FLOAT32,
             f"from {source} to {behind}",
-            bindings(graph, self.rank, codecs, FLOAT32, 1.0, lambda *task: codecs.make(task[-1])),
+            ErrorFeedback(Codecs("none", {}, average=False), rank, members.size),
         )
         bucket = Bucket(engine, FLOAT32, [(0, part)], [(key, 0)], checked=False, own_keys=[key])
         memory = np.empty(0, np.uint8)
-        if self.rank == source or self.rank in behind:
+        if rank == source or rank in behind:
             memory = np.zeros(4 * part * parts, np.uint8)
             memory[: len(data)] = np.frombuffer(data, np.uint8)
             for number in range(parts):
                 address = memory[4 * part * number :].ctypes.data
                 bucket.begin(address, 0, "copying a worker's state").result()
-                if self.rank != source:
-                    self.has_copied(number)
-        for rank in behind:
-            if rank != self.rank:
-                self.await_copy(rank, parts)
-        return pickle.loads(memory[:size]) if self.rank in behind else {}
+                if rank != source:
+                    members.report_copied(number)
+        for other in behind:
+            if other != rank:
+                members.await_copy(other, parts)
+        return pickle.loads(memory[:size]) if rank in behind else {}
 
-    def connect_ranks(self, ranks: Sequence[int]) -> None:
-        """Start sums of these ranks."""
-        if self.rank in ranks:
-            state, engine = self._state, self._join(ranks)
-            steps, warm_up = state.outer_steps, state.config.warm_up()[1] - state.completed
-            if state.config.type == AUTO:
-                sums = self._tuned(engine, self.known_choice(ranks))
-            elif steps is None:
-                config = state.summed_config()
-                sums = Sums(engine, config, state.sizes(), uncompressed=max(0, warm_up))
-            else:
-                # One bucket: a NaN or Inf anywhere leaves all residuals unmodified.
-                sums = Sums(engine, state.config, steps.sizes(), math.inf, max(0, warm_up))
-            if steps is not None:
-                steps.connect(sums)
-            self.begin(sums)
-
-    def _tuned(self, engine: Engine, known: Mapping[str, Any] | None) -> TunedSums:
-        state, steps = self._state, self._state.outer_steps
-        if steps is not None:
-            return TunedPseudoGradients(
+    def connect(
+        self, ranks: Sequence[int], known_choice: Callable[[], Mapping[str, Any] | None]
+    ) -> Sums | None:
+        """Return new sums of these ranks."""
+        if self.members.rank not in ranks:
+            return None
+        state, steps, engine = self.state, self.state.outer_steps, self._join(ranks)
+        warm_up = max(0, state.config.warm_up()[1] - state.completed)
+        # Pseudo-gradients are one bucket: a NaN or Inf anywhere leaves all residuals unmodified.
+        if state.config.type != AUTO:
+            config, sizes = state.config, steps and steps.sizes()
+            if steps is None:
+                config, sizes = state.summed_config(), state.sizes()
+            sums = Sums(engine, config, sizes, one_bucket=steps is not None, uncompressed=warm_up)
+        elif steps is not None:
+            sums = TunedPseudoGradients(
                 engine,
                 state.config,
                 {name: outer.shape for name, outer in steps.outer.items()},
                 steps.sizes(),
-                known,
-                math.inf,
+                known_choice(),
                 sync_every=steps.schedule.sync_every,
                 delay=steps.schedule.delay,
             )
-        return TunedGradients(
-            engine,
-            state.config,
-            state.shapes(),
-            state.sizes(),
-            known,
-            step=lambda: state.step,
-            allows_feedback=state.allows_feedback,
-        )
+        else:
+            sums = TunedGradients(
+                engine,
+                state.config,
+                state.shapes(),
+                state.sizes(),
+                known_choice(),
+                step=lambda: state.step,
+                allows_feedback=state.allows_feedback,
+            )
+        if steps is not None:
+            steps.connect(sums)
+        self._sums = sums
+        return sums
 
-    def leave_ranks(self) -> None:
-        """Close, on the connected ranks, what :meth:`connect_ranks` made, without a failure."""
-        self.disconnect(in_peace=True)
+    def prepare(self, ranks: Sequence[int]) -> None:
+        """Create the keys of the sums."""
+        self._sums.prepare()
+
+    def disconnect(self) -> None:
+        """Close the engine without a failure."""
+        self.close(without_failure=True)
         self._engine = None
 
     def fail(self, why: str) -> None:
@@ -219,10 +222,10 @@ class ArraySession(OuterStepSession):
         if self._engine is not None:
             self._engine.fail(HipressError(why), "")
 
-    def disconnect(self, in_peace: bool) -> None:
+    def close(self, without_failure: bool) -> None:
         """Leave the engine."""
         if self._engine is not None:
-            self._engine.close(in_peace)
+            self._engine.close(without_failure)
 
 
 def _copy_graph(size: int, source: int, behind: Sequence[int]) -> Graph:

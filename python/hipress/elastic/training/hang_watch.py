@@ -16,7 +16,7 @@ import time
 import traceback
 from collections.abc import Callable
 
-from hipress.elastic.training import view_log
+from hipress.elastic.training import journal
 from hipress.native.library import lib
 
 EXIT_STATUS = 75
@@ -100,7 +100,7 @@ class Watch:
         until = time.monotonic() + self._seconds
         frame = sys._current_frames().get(self._thread)
         where = "".join(traceback.format_stack(frame)).rstrip() if frame else "?"
-        _try_to_tell(f"{why}, and go on without this worker, which is here:\n{where}")
+        _try_to_tell(f"{why}, and continue without this worker, which is here:\n{where}")
         while not back.wait(_LOOK_SECONDS):
             may_end = self._waits_for is None or self._waits_for()
             if may_end and time.monotonic() >= until:
@@ -109,16 +109,14 @@ class Watch:
                         self._end_process()
 
     def _end_process(self) -> None:
-        _try_to_tell(
-            f"this worker has not come back in {self._seconds:g} s: it ends, "
-            + ("so that it can be started again" if self._waits_for is None else "as the others do")
-        )
+        why = "so that it can be started again" if self._waits_for is None else "with the job"
+        _try_to_tell(f"this worker still hangs after {self._seconds:g} s: its process ends, {why}")
         os._exit(EXIT_STATUS if self._waits_for is None else 0)
 
 
 def _try_to_tell(line: str) -> None:
     def write() -> None:
-        view_log.tell(line, logging.WARNING)
+        journal.tell(line, logging.WARNING)
         sys.stdout.flush()
 
     writer = threading.Thread(target=write, daemon=True)

@@ -12,11 +12,12 @@ from typing import Any
 from hipress.elastic.membership.agent import Agent
 from hipress.elastic.membership.errors import ElasticError, Evicted, TrainingOver, ViewChanged
 from hipress.elastic.membership.view import View
-from hipress.elastic.training import view_log
+from hipress.elastic.training.adapter import FrameworkAdapter
 from hipress.elastic.training.hang_watch import LockWatch, Watch
-from hipress.elastic.training.journal import Journal
+from hipress.elastic.training.journal import Journal, describe, tell
 from hipress.elastic.training.session import Session, ViewChange
 from hipress.elastic.training.state import State
+from hipress.elastic.training.undecided_step import CarriedState, UndecidedStep
 from hipress.errors import CAME_LATE
 from hipress.native.library import lib
 
@@ -31,14 +32,14 @@ takes that long to detect.
 _log = logging.getLogger("hipress")
 
 
-def run(train: Callable[..., Any], session: type[Session]) -> Callable[..., Any]:
+def run(train: Callable[..., Any], adapter: type[FrameworkAdapter]) -> Callable[..., Any]:
     """Make a training function continue when workers die, leave or join.
 
     Args:
         train: Function whose first argument is a :class:`State`. It is called again in each view
             and continues from ``state.step``. Its other values must depend only on that,
             ``state.rank`` and ``state.size``.
-        session: The framework's session.
+        adapter: The framework's part.
 
     Returns:
         A function with the same arguments and result.
@@ -51,7 +52,7 @@ def run(train: Callable[..., Any], session: type[Session]) -> Callable[..., Any]
 
     @functools.wraps(train)
     def elastic(state: State, *args: Any, **kwargs: Any) -> Any:
-        job = Job(state, session)
+        job = Job(state, adapter)
         try:
             while True:
                 try:
@@ -79,65 +80,41 @@ def forget_frames(error: BaseException | None) -> None:
         error = error.__cause__ or error.__context__
 
 
-def _show_status(status: dict[str, Any] | None) -> None:
-    """Store the agent's status in the native library, whose dumps show it even if Python hangs."""
-    text = None if status is None else json.dumps(status).encode()
-    lib.HipressSetDebugStatus(b"agent", text)  # the engine reports errors in its settings
-
-
-_OPEN, _OVER = "open", "over"
-_of_process: str | None = None
-"""Whether this process takes, or has taken, part in elastic training.
-
-A slot has one agent per process. Its first view is that of all workers' first processes, and its
-end is the end of training.
-"""
-
-
-def _refuse_another() -> None:
-    if _of_process == _OPEN:
-        raise ElasticError(
-            "this process takes part in elastic training already, and it can do so once: one State "
-            "with one optimizer, in MXNet one Trainer or store, has to hold all that is trained"
-        )
-    if _of_process == _OVER:
-        raise ElasticError(
-            "this process has ended its elastic training, and with it that of all workers: put all "
-            "phases into one training function, which finds from state.step which one it is in"
-        )
-
-
-def _note(job: str | None) -> None:
-    global _of_process
-    _of_process = job
-
-
-def _status_of_late() -> int:
-    """Return the exit status of a worker that comes too late.
-
-    Only the own launcher distinguishes it from success. Other launchers, such as a torchrun in
-    between, get 0.
-    """
-    ours = "HIPRESS_ELASTIC_JOB" in os.environ and "TORCHELASTIC_RUN_ID" not in os.environ
-    return CAME_LATE if ours else 0
+_TRAINS = (
+    "this process takes part in elastic training already, and it can do so once: one State with "
+    "one optimizer, in MXNet one Trainer or store, has to hold all that is trained"
+)
+_HAS_ENDED = (
+    "this process has ended its elastic training, and with it that of all workers: put all phases "
+    "into one training function, which finds from state.step which one it is in"
+)
 
 
 class Job:
-    """This process in an elastic job."""
+    """This process in an elastic job. It takes part in one job only."""
 
-    def __init__(self, state: State, session: type[Session]) -> None:
-        _refuse_another()
-        self._state, self._type, self._carried = state, session, session.Carried()
-        state.begin()
+    refusal = ""
+    """Reason why this process cannot take part in another job.
+
+    A slot has one agent per process. Its first view is that of all workers' first processes, and
+    its end is the end of training.
+    """
+
+    def __init__(self, state: State, adapter: type[FrameworkAdapter]) -> None:
+        if Job.refusal:
+            raise ElasticError(Job.refusal)
+        self._state, self._adapter, self._carried = state, adapter, CarriedState()
+        if state.outer_steps is not None:
+            state.outer_steps.begin()
         self._session: Session | None = None
         # Half of the time that other workers wait for the restarted one, if they need it.
         # If torchrun alone has started this process, its end would end all processes.
         alone = not os.environ.get("HIPRESS_ELASTIC_AGENTS")
-        self._watch = Watch(state.timeout / 2, self._is_over if alone else None)
+        self._watch = Watch(state.timeout / 2, (lambda: self._agent.is_over) if alone else None)
         self._lock_watch = None if alone else LockWatch(state.timeout / 2)
-        environ = session.environment(state.timeout)
+        environ = adapter.environment(state.timeout)
         self._agent = Agent.from_environment(self._on_change, environ, self._on_status)
-        _note(_OPEN)
+        Job.refusal = _TRAINS
         self._last_view: View | None = None  # the last view that has begun
         self._norms: dict[str, float] = {}
         self._idle_views, self._completed = 0, state.completed
@@ -147,7 +124,7 @@ class Job:
             self._view = self._await(self._agent.join, state.timeout)
         except BaseException:
             self._agent.close()
-            _note(None)
+            Job.refusal = ""
             raise
 
     def _await(self, entered: Callable[..., View], *args: Any) -> View:
@@ -162,18 +139,19 @@ class Job:
         except TrainingOver as error:
             if self._last_view is not None:
                 raise
-            view_log.tell(f"{error}: it ends, too", logging.WARNING)
-            raise SystemExit(_status_of_late()) from None
-
-    def _is_over(self) -> bool:
-        return self._agent.is_over
+            tell(f"{error}: it also ends", logging.WARNING)
+            # Only HiPress's launcher distinguishes a worker that comes too late from success. Other
+            # launchers, such as a torchrun in between, get 0.
+            ours = "HIPRESS_ELASTIC_JOB" in os.environ and "TORCHELASTIC_RUN_ID" not in os.environ
+            raise SystemExit(CAME_LATE if ours else 0) from None
 
     def _on_status(self, status: dict[str, Any] | None) -> None:
-        """Update dumps and the lock watch.
+        """Update dumps, which also work if Python hangs, and the lock watch.
 
         The agent's thread calls this several times per heartbeat timeout.
         """
-        _show_status(status)
+        text = None if status is None else json.dumps(status).encode()
+        lib.HipressSetDebugStatus(b"agent", text)  # the engine reports errors in its settings
         if self._lock_watch is not None:
             self._lock_watch.end() if status is None else self._lock_watch.renew()
 
@@ -188,18 +166,21 @@ class Job:
     def enter(self) -> None:
         """Enter the newest view."""
         state, view = self._state, self._view
-        self._session = session = self._type(state, self._agent, view, self._carried, self._journal)
+        self._session = session = Session(
+            state, self._adapter, self._agent, view, self._carried, self._journal
+        )
         session.open()
         state.session = session
         if session.rank == 0:
-            view_log.tell(view_log.describe(view, self._last_view, state.step, self._norms))
+            tell(describe(view, self._last_view, state.step, self._norms))
         else:
             _log.info("view %d: this is rank %d of %d", view.epoch, session.rank, session.size)
         self._last_view, self._norms = view, {}
         self._journal.write(
             "view", epoch=view.epoch, step=state.step, size=session.size, rank=session.rank
         )
-        state.call_back()
+        for callback in state.reset_callbacks:
+            callback()
 
     def finish(self) -> None:
         """Wait for the end of training on all members, and leave the job."""
@@ -210,7 +191,7 @@ class Job:
         """Leave the job on purpose. Other workers repeat an unfinished step without this one."""
         self._leave_view()
         self._agent.leave()
-        _note(_OVER)
+        Job.refusal = _HAS_ENDED
 
     def go_on_after(self, error: Exception) -> None:
         """Prepare for the next view if ``error`` means that this one ended, otherwise raise it."""
@@ -221,7 +202,7 @@ class Job:
         if isinstance(error, ElasticError) and not isinstance(error, (Evicted, ViewChanged)):
             raise error
         epoch = session.view.epoch
-        if isinstance(error, session.errors) and not isinstance(error, ElasticError):
+        if isinstance(error, session.adapter.errors) and not isinstance(error, ElasticError):
             agent.request_change(str(error), epoch)
         elif not isinstance(error, (ViewChange, Evicted, ViewChanged)):
             self._await_change(epoch, error)
@@ -246,7 +227,7 @@ class Job:
         if not isinstance(error, (RuntimeError, OSError)):
             raise error
         seconds = _CHANGE_SECONDS
-        if self._session.is_of_others(error):
+        if self._session.adapter.involves_other_workers(error):
             seconds += 1.25 * self._agent.heartbeat_timeout
         try:
             self._agent.await_view(epoch, seconds)
@@ -256,21 +237,24 @@ class Job:
             raise error from None
 
     def _take_over(self, session: Session, complete: bool) -> None:
-        """Keep the state of error feedback, and decide about the step that was in progress."""
+        """Keep the compression's state. If its last step has failed, it is undecided.
+
+        With ``complete``, all members have completed the last step.
+        """
         state, view = self._state, self._view
-        carried = self._carried
-        # A view without a step passes on the state of the previous one.
-        compression = session.compression or carried.undecided
+        carried, compression = self._carried, session.compression
         if compression is None:
-            return
-        if state.applied:
+            # A view without a step passes on the undecided step of the previous one.
+            if carried.undecided is None:
+                return
+        elif state.applied:
             # All members have this step's result, or will copy it.
             state.step, state.applied = state.step + 1, False
             carried.take_from(compression)
         elif complete:
             carried.take_from(compression)
         else:  # another worker may have the result, or soon get it, with this worker's part
-            carried.undecided = compression
+            carried.undecided = UndecidedStep(compression, state.completed)
         for member, reason in view.departed:
             _log.info("view %d is without slot %d: %s", view.epoch, member.slot, reason)
             gone = {"gone": member.slot, "residual_written_off": self._norms.get(member.id)}
@@ -280,9 +264,10 @@ class Job:
         """Join as a new member without a residual, after the job continued without it."""
         self._watch.end()
         _log.warning("%s; it joins again", reason)
-        self._carried = self._type.Carried()
+        self._carried = CarriedState()
         self._state.is_part = False
-        self._state.rejoin()
+        if self._state.outer_steps is not None:  # other workers continued without the inner steps
+            self._state.outer_steps.reset_weights()
         self._view = self._await(self._agent.join, self._state.timeout)
         self._watch.end()  # it may have begun since this process joined again
 
@@ -297,7 +282,7 @@ class Job:
             self._leave_view()
         finally:
             self._agent.close()
-        if _of_process == _OPEN:
-            _note(None)
+        if Job.refusal == _TRAINS:
+            Job.refusal = ""
         self._watch.end()
         self._journal.write("end", step=self._state.step)

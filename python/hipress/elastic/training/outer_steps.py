@@ -20,12 +20,15 @@ from __future__ import annotations
 import logging
 import statistics
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Future
 from typing import Any
 
 import numpy as np
 
-from hipress.local_sgd.outer import OuterWeights
+from hipress.elastic.training.sums import Sums
+from hipress.local_sgd.arrays import ArrayWeights, divide_if_finite
+from hipress.local_sgd.outer import Arrival, Fragment, OuterOptimizer, OuterWeights
 from hipress.local_sgd.schedule import Schedule
 
 _log = logging.getLogger("hipress")
@@ -66,7 +69,7 @@ def schedule_of(
     for name in _DILOCO_ONLY:
         if name in others:
             raise ValueError(
-                "elastic training synchronises the model as one fragment, in host memory: leave "
+                "elastic training synchronizes the model as one fragment, in host memory: leave "
                 f"{name} out ({diloco} has it)"
             )
     return schedule
@@ -108,18 +111,6 @@ class OuterSteps:
         """Return the bytes of the outer weights, which are in host memory, by name."""
         for name, outer in self.outer.items():
             yield name, memoryview(np.asarray(outer).reshape(-1).view(np.uint8))
-
-    def outer_state(self) -> dict[str, Any]:
-        """Return the state of outer weights and optimizer."""
-        return self.outer.state_dict(pending=False)
-
-    def load_outer_state(self, saved: Mapping[str, Any]) -> None:
-        """Restore what :meth:`outer_state` returned.
-
-        Raises:
-            ValueError: If it is from another model.
-        """
-        self.outer.load_state_dict(saved)
 
     def begin(self) -> None:
         """Begin with the model's weights, or with outer weights that were loaded."""
@@ -216,7 +207,7 @@ class OuterSteps:
 
     def state_dict(self) -> dict[str, Any]:
         """Return the number of outer steps, the outer weights and the outer optimizer's state."""
-        return {"completed": self.completed, **self.outer_state()}
+        return {"completed": self.completed, **self.outer.state_dict(pending=False)}
 
     def load_state_dict(self, saved: Mapping[str, Any]) -> None:
         """Restore what :meth:`state_dict` returned.
@@ -224,5 +215,85 @@ class OuterSteps:
         Raises:
             ValueError: If it is from another model.
         """
-        self.load_outer_state(saved)
+        self.outer.load_state_dict(saved)
         self.completed, self._loaded = saved["completed"], True
+
+
+class ArrayOuterSteps(OuterSteps):
+    """Outer steps on NumPy arrays: pseudo-gradients are summed as gradients are.
+
+    Args:
+        weights: The worker's weights.
+        optimizer: The outer optimizer.
+        outer_optimizer: Its class name.
+        schedule: Inner steps after which an outer step starts.
+    """
+
+    def __init__(
+        self,
+        weights: ArrayWeights,
+        optimizer: OuterOptimizer,
+        outer_optimizer: str,
+        schedule: Schedule,
+    ) -> None:
+        outer = OuterWeights([list(weights.shapes())], weights, optimizer)
+        super().__init__(schedule, outer, outer_optimizer)
+
+    def sizes(self) -> dict[str, tuple[int, str]]:
+        """Return elements and type of each pseudo-gradient, by name."""
+        return {name: (outer.size, "float32") for name, outer in self.outer.items()}
+
+    def connect(self, sums: Sums) -> None:
+        """Average by these sums of :meth:`sizes`, in their memory; they have one bucket."""
+        self.outer.connect(SumsAverage(sums))
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the same state with outer weights and optimizer state in a mapping each."""
+        state: dict[str, Any] = {"outer": {}, "optimizer": {}}
+        for name, values in super().state_dict().items():
+            if name.startswith("outer/"):
+                state["outer"][name] = values
+            elif name == "completed":
+                state[name] = values
+            else:
+                state["optimizer"][name.removeprefix("optimizer/")] = values
+        return state
+
+    def load_state_dict(self, saved: Mapping[str, Any]) -> None:
+        """Restore what :meth:`state_dict` returned."""
+        optimizer = {f"optimizer/{name}": values for name, values in saved["optimizer"].items()}
+        super().load_state_dict({"completed": saved["completed"], **saved["outer"], **optimizer})
+
+
+class SumsAverage:
+    """See :class:`hipress.local_sgd.outer.Average`; by the sums of one view."""
+
+    def __init__(self, sums: Sums) -> None:
+        self._sums = sums
+        self._future: Future[None] | None = None
+
+    def allocate(self, fragments: Sequence[Fragment]) -> None:
+        """Use the memory of the sums, which have one bucket."""
+        (fragment,), (gradients,) = fragments, self._sums.buckets
+        fragment.mean = {
+            name: gradients.flat[gradients.slices[name]].reshape(outer.shape)
+            for name, outer in fragment.outer.items()
+        }
+
+    def start(self, fragment: Fragment, arrival: Arrival) -> None:
+        """Start to sum."""
+        self._future = self._sums.start(self._sums.buckets[0])
+        self._future.add_done_callback(arrival.mark)
+
+    def finish(self, fragment: Fragment) -> bool:
+        """Wait for the mean; return whether it is finite."""
+        future, self._future = self._future, None
+        future.result()
+        return divide_if_finite(fragment.mean, self._sums.engine.world_size)
+
+    def state_dict(self, fragment: Fragment) -> dict[str, Any]:
+        """Return nothing: a pending outer step is not saved, but repeated."""
+        return {}
+
+    def load_state_dict(self, fragment: Fragment, state: Mapping[str, Any]) -> None:
+        """Do nothing; see :meth:`state_dict`."""

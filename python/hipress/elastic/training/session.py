@@ -1,40 +1,28 @@
-"""One view of an elastic job: how its workers meet, copy state, compare weights and end.
+"""One view of an elastic job: its workers meet, copy state, make steps, compare weights, and end.
 
-A failure may interrupt a step when some workers have its result and others do not. The step counts
-if any member of the next view has the result::
-
-    step s fails in view v
-      ├─ this worker has applied the result: the step counts, and its residuals stay
-      └─ this worker has no result: its compression is ``undecided`` until view v+1
-           ├─ a member has the result: copy it, and commit (what was sent stays sent)
-           └─ no member has it: roll back (residuals as before step s), and repeat step s
-
-The decision waits for the next view, because a worker that has the result may die before other
-workers copy it.
+A step is an optimizer step, or with ``sync_every`` an outer step of DiLoCo after H inner steps
+(:mod:`.outer_steps`). :mod:`.undecided_step` explains what happens to a step that fails.
 """
 
 from __future__ import annotations
 
-import abc
 import hashlib
 import itertools
 import json
 import logging
-import os
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar, Protocol
+from typing import Any
 
 from hipress.elastic.membership.agent import Agent
 from hipress.elastic.membership.errors import ElasticError
 from hipress.elastic.membership.notes import OVER
 from hipress.elastic.membership.view import View
+from hipress.elastic.training.adapter import FrameworkAdapter, ViewMembers
 from hipress.elastic.training.journal import Journal
 from hipress.elastic.training.state import State
-from hipress.errors import HipressError
+from hipress.elastic.training.undecided_step import CarriedState, Compression
 
-_MIN_SETUP_SECONDS = 2.0
-"""Minimum timeout of operations that set up a view, in seconds, for a busy host."""
 _log = logging.getLogger("hipress")
 
 
@@ -46,120 +34,39 @@ class WeightsDiffer(Exception):
     """Error: workers have different weights, by a defect or a memory failure. Training ends."""
 
 
-class Compression(Protocol):
-    """Encoder of the gradients of one view, in steps that can be rolled back."""
-
-    def begin_transaction(self) -> None: ...
-
-    def roll_back(self) -> None: ...
-
-    def commit(self) -> None: ...
-
-
-class Carried(Protocol):
-    """State of error feedback that passes from one view to the next.
-
-    A worker that joins has no residual. The residual of a departed worker is discarded.
-    """
-
-    undecided: Any
-    """Compression whose last step counts if this worker can copy its result, otherwise None.
-
-    If no member has the result, the step is rolled back. See the module's docstring.
-    """
-    choice: Mapping[str, Any] | None
-    """Choice of type "auto", if there is one."""
-
-    def take_from(self, compression: Any) -> None:
-        """Adopt the states of a compression whose view has ended."""
-
-    def give_to(self, compression: Any) -> None:
-        """Give a new compression its states, before its first step."""
-
-    def to_copy(self) -> dict[str, Any]:
-        """Return what a worker that joins must also have."""
-
-    def copy(self, found: Mapping[str, Any]) -> None:
-        """Adopt another worker's :meth:`to_copy`, but keep this worker's residuals."""
-
-    def norm(self, compression: Any) -> float:
-        """Return the 2-norm of this worker's residuals, including those that no task uses yet."""
-
-
-class Session(abc.ABC):
-    """Part of this worker in one view. Frameworks implement the abstract methods.
+class Session:
+    """Part of this worker in one view.
 
     Args:
-        carried: state of error feedback from the previous view
+        adapter_type: the framework's part
+        carried: state of the compression from the previous view
     """
 
-    Carried: ClassVar[type[Carried]]
-    errors: ClassVar[tuple[type[Exception], ...]] = (HipressError,)
-    """Errors that a step raises if a member has died or is silent."""
-
     def __init__(
-        self, state: State, agent: Agent, view: View, carried: Carried, journal: Journal
+        self,
+        state: State,
+        adapter_type: type[FrameworkAdapter],
+        agent: Agent,
+        view: View,
+        carried: CarriedState,
+        journal: Journal,
     ) -> None:
         self.view, self.carried = view, carried
         self._state, self._agent, self._journal = state, agent, journal
-        self._ids = [member.id for member in view.members]
-        self.rank, self.size = self._ids.index(agent.id), len(self._ids)
+        self.members = ViewMembers(agent, view, state.timeout, adapter_type.errors[0])
+        self.adapter = adapter_type(state, self.members)
+        self.rank, self.size = self.members.rank, self.members.size
         self.compression: Compression | None = None
         self.trains_alone = False
         """Whether this worker makes inner steps, which continue when other workers fail."""
+        self._trained: list[int] = []
+        """Ranks that repeated an outer step; other ranks copy its result."""
+        self._failed: Exception | None = None
+        """Error of the pending outer step, if it could not start."""
         self._waking = threading.Lock()
-        self._interrupted = ""
         self._all_done = False
-        # All members have reported that they are here. Only this timeout ends the wait for one
-        # that then is silent.
-        self._setup_seconds = max(_MIN_SETUP_SECONDS, agent.heartbeat_timeout)
         self.norms: dict[str, float] = {}
         """Norms of the members' residuals at their last comparison, by id."""
-
-    @staticmethod
-    def environment(timeout: float) -> Mapping[str, str]:
-        """Return the environment variables that describe this process's job.
-
-        Args:
-            timeout: seconds to wait for other processes
-        """
-        return os.environ
-
-    # Methods of the framework.
-
-    @abc.abstractmethod
-    def meet(self) -> None:
-        """Wait for all members, and set up a way to copy state."""
-
-    @abc.abstractmethod
-    def transfer(
-        self, source: int, behind: Sequence[int], what: Mapping[str, Any] | None
-    ) -> Mapping[str, Any]:
-        """Copy ``what`` from rank ``source`` to the ranks that are behind, and return it there.
-
-        All members call this. Ranks that are behind report their progress (:meth:`has_copied`), and
-        other ranks wait for that (:meth:`await_copy`).
-        """
-
-    @abc.abstractmethod
-    def connect(self) -> None:
-        """Call :meth:`begin` with a compression of all members. All members call this."""
-
-    @abc.abstractmethod
-    def fail(self, why: str) -> None:
-        """Fail operations in the engine that this worker waits for."""
-
-    @abc.abstractmethod
-    def disconnect(self, in_peace: bool) -> None:
-        """Leave the engine.
-
-        Args:
-            in_peace: whether no member waits for anything any more
-        """
-
-    def is_of_others(self, error: Exception) -> bool:
-        """Return whether an error may come from a script's own operation with other workers."""
-        return False
 
     # Beginning.
 
@@ -172,81 +79,91 @@ class Session(abc.ABC):
         """
         state = self._state
         state.rank, state.size, state.epoch = self.rank, self.size, self.view.epoch
-        self.meet()
-        self._copy_state(*self.copies())
-        self.connect()
+        inner_steps = state.outer_steps.inner_steps if state.outer_steps else 0
+        mine = [self._has_trained(), state.completed if state.is_part else -1, inner_steps]
+        here = [json.loads(text) for text in self.members.exchange("here", json.dumps(mine))]
+        self._trained = [rank for rank, (trained, *_) in enumerate(here) if trained]
+        self.decide(max(completed for _, completed, _ in here))
+        self.adapter.open()
+        if self._trained:
+            self._repeat_outer_step(average=not any(here[rank][2] for rank in self._trained))
+        self._copy_state(*self._copies())
+        if self.compression is None:
+            self._connect(range(self.size))
         self._compare(self._digest())
+        self.trains_alone = state.outer_steps is not None
 
-    def roll_back(self, completed: int) -> None:
-        """Roll back the previous view's unfinished step, if no member has its result.
+    def decide(self, completed: int) -> None:
+        """Roll back the undecided step, unless it counts. Then this worker copies its result.
 
         Args:
             completed: highest number of completed steps of any member
         """
-        undecided = self.carried.undecided
-        if undecided is not None and self._state.completed == completed:
-            undecided.roll_back()
+        step = self.carried.undecided
+        if step is not None and not step.counts(completed):
+            self.carried.roll_back()
             self._write("rollback", {})
-            self.carried.take_from(undecided)
 
-    def begin(self, compression: Compression) -> None:
-        """Start the steps of a compression that the framework has created."""
+    def _has_trained(self) -> bool:
+        """Return whether this worker has inner steps of an outer step that failed.
+
+        If it is an outer step behind, other workers have the result that includes them.
+        """
+        steps = self._state.outer_steps
+        return bool(steps and steps.unfinished and steps.completed == self.view.step)
+
+    def _repeat_outer_step(self, average: bool) -> None:
+        """Repeat an outer step that failed, among the ranks that trained for it.
+
+        A worker that joins has no part in the mean, and copies the result.
+
+        Args:
+            average: Average without the outer optimizer, see :meth:`_end_last_outer_step`.
+        """
+        trained, state = self._trained, self._state
+        self._connect(trained)
+        if self.rank in trained:
+            state.outer_steps.start(self.compression, state.step, delayed=False, average=average)
+            self._complete_outer_step(len(trained))
+        if len(trained) == self.size:
+            return
+        self.members.exchange("synchronized")
+        if self.rank in trained:
+            self.carried.take_from(self.compression)
+            self.adapter.disconnect()
+            self.compression = None
+
+    def _connect(self, ranks: Sequence[int]) -> None:
+        """Start the steps of a new compression of these ranks. All members call this."""
+        compression = self.adapter.connect(ranks, lambda: self.known_choice(ranks))
+        if compression is None:
+            return
         self.compression = compression
+        self.members.check()
         self.carried.give_to(compression)
+        self.adapter.prepare(ranks)
         compression.begin_transaction()
-        self.check()
 
-    def check(self) -> None:
-        """Raise an error if the view has ended.
+    def known_choice(self, ranks: Sequence[int]) -> Mapping[str, Any] | None:
+        """Return the choice of type "auto" in the previous view; all of these ranks call this.
 
-        Call this before a new wait that an earlier :meth:`fail` could not have ended.
+        It is the choice of the worker whose state counts, because other workers may have been about
+        to change theirs.
         """
-        if why := self._interrupted or self._agent.ended(self.view.epoch):
-            raise self.errors[0](why)
+        source, _ = self._copies()
+        key = "choice" if len(ranks) == self.size else "again/choice"
+        if self.rank == source:
+            self.members.share(key, json.dumps(self.carried.choice))
+            return self.carried.choice
+        return json.loads(self.members.fetch(key, source))
 
-    def exchange(self, what: str, value: str = "", timeout: float | None = None) -> list[str]:
-        """Exchange a short text with all members, by rank, when all have reached this point.
-
-        Unlike an operation of a process group, this ends when a member dies, and may take as long
-        as a slow step does.
-
-        Args:
-            what: name of the point, different each time
-            timeout: seconds to wait for each member; by default, the state's timeout
-        """
-        self._agent.share(self.view.epoch, f"{what}/{self.rank}", value)
-        return [
-            value if rank == self.rank else self.fetch(f"{what}/{rank}", rank, timeout)
-            for rank in range(self.size)
-        ]
-
-    def fetch(self, key: str, rank: int, timeout: float | None = None) -> str:
-        """Wait for a text that the member of this rank shares.
-
-        Args:
-            timeout: seconds. By default it is the state's, and a member that does not reach this
-                point in time is excluded from the next view.
-        """
-        seconds = self._state.timeout if timeout is None else timeout
-        return self._agent.fetch(self.view.epoch, key, seconds, rank, required=timeout is None)
-
-    def copies(self) -> tuple[int, list[int]]:
+    def _copies(self) -> tuple[int, list[int]]:
         """Return the rank whose state counts, and the ranks that are behind."""
-        source = self._ids.index(self.view.source)
-        behind = [r for r, i in enumerate(self._ids) if i in self.view.behind and r != source]
-        return source, behind
-
-    def has_copied(self, part: int) -> None:
-        """Report that this worker, which is behind, has copied a part of the state.
-
-        It shows that the worker does not hang.
-        """
-        self._agent.share(self.view.epoch, f"has/{self.rank}/{part}", "")
-
-    def await_copy(self, rank: int, parts: int) -> None:
-        """Wait for all parts of a copy. Each part may take as long as the state's timeout."""
-        for part in range(parts):
-            self.fetch(f"has/{rank}/{part}", rank)
+        if self._trained:
+            return self._trained[0], [r for r in range(self.size) if r not in self._trained]
+        ids, view = self.members.ids, self.view
+        source = ids.index(view.source)
+        return source, [r for r, i in enumerate(ids) if i in view.behind and r != source]
 
     def _copy_state(self, source: int, behind: Sequence[int]) -> None:
         """Copy the source's state to the members that are behind."""
@@ -256,39 +173,89 @@ class Session(abc.ABC):
             if self.rank == source:
                 about = {"settings": state.settings(), "carried": self.carried.to_copy()}
                 what = {**state.to_copy(), **about}
-            found = self.transfer(source, behind, what)
+            copied = self.adapter.transfer(source, behind, what)
             if self.rank in behind:
-                state.check(found["settings"])
-                if not state.is_part and state.step > found["step"]:
+                state.check(copied["settings"])
+                if not state.is_part and state.step > copied["step"]:
                     _log.warning(
                         "this worker was at step %d, and goes on from step %d, which it copies of "
                         "slot %d, whose state counts",
                         state.step,
-                        found["step"],
+                        copied["step"],
                         self.view.members[source].slot,
                     )
-                state.copy(found)
-                self.carried.copy(found["carried"])
+                state.copy(copied)
+                self.carried.copy(copied["carried"])
                 self._journal.write("copied", epoch=epoch, step=state.step)
         state.is_part = True
         # At once: if the source dies while other members copy, this member has the step.
         self._agent.completed(state.completed, True, epoch)
         if behind:
-            self.exchange("copied")
+            self.members.exchange("copied")
 
     # Steps.
 
     def applied(self) -> None:
         """Record that the optimizer has made its step, before it is committed."""
-        self._agent.completed(self._state.step + 1, False, self.view.epoch)
+        if self._state.outer_steps is None:
+            self._agent.completed(self._state.step + 1, False, self.view.epoch)
 
     def end_step(self, figures: Mapping[str, float]) -> None:
-        """End a step of this view.
+        """End a step of this view, or an inner step.
 
         Raises:
             ViewChange: if the next view begins here
         """
-        self._go_on(self._complete("step", figures))
+        steps = self._state.outer_steps
+        if steps is None:
+            self._go_on(self._complete("step", figures))
+            return
+        steps.count_inner_step()
+        self._write("step", figures)
+        if self._agent.view() is None:  # other workers continued without this one
+            self.trains_alone = False
+            raise ViewChange
+        if steps.due is None and steps.schedule.starts(self._state.step):
+            self._start_outer_step()
+        if steps.due == self._state.step:
+            self._end_outer_step()
+
+    def _start_outer_step(self, delayed: bool = True, average: bool = False) -> None:
+        """Start an outer step.
+
+        An error is raised when the outer step is due. Then all workers, also those whose start
+        succeeded, repeat it after the same inner step.
+        """
+        self.trains_alone = False
+        try:
+            self._state.outer_steps.start(self.compression, self._state.step, delayed, average)
+        except self.adapter.errors as error:
+            self._failed = error
+        self.trains_alone = True
+
+    def _end_outer_step(self) -> None:
+        self.trains_alone = False
+        digest = self._complete_outer_step(self.size)
+        if digest is None:
+            # A worker without the result could not join the next outer step of the other workers.
+            self.members.exchange(f"round {self._state.completed}")
+        self._go_on(digest)
+        self.trains_alone = True
+
+    def _complete_outer_step(self, trained: int) -> str | None:
+        """Complete the outer step that is due, as :meth:`_complete` does.
+
+        Args:
+            trained: Number of workers that have a part in the mean.
+        """
+        steps = self._state.outer_steps
+        if self._failed is not None:
+            raise self._failed
+        # The mean may have arrived some inner steps ago. If the view has ended since, other workers
+        # may have rolled back their parts, and send them again.
+        self.members.check()
+        steps.complete(self.compression)
+        return self._complete("round", {"round": steps.completed, "trained": trained})
 
     def _complete(self, event: str, figures: Mapping[str, float]) -> str | None:
         """Record a completed step or outer step.
@@ -326,7 +293,7 @@ class Session(abc.ABC):
             if newest is not None and newest.boundary is not None:
                 if state.completed < newest.boundary:
                     return
-                self.exchange(f"step {state.step}")
+                self.members.exchange(f"step {state.step}")
                 self._all_done = True
             raise ViewChange
 
@@ -343,29 +310,52 @@ class Session(abc.ABC):
             WeightsDiffer: on all members
         """
         step = self._state.step
-        mine = json.dumps([digest, step, self.carried.norm(self.compression)])
+        mine = json.dumps([digest, step, self.compression.error_feedback.norm()])
         # Two outer steps may end after the last step of a job.
         what = "step" if self._state.outer_steps is None else "round"
         point = f"weights after {what} {self._state.completed}"
-        found = [json.loads(each) for each in self.exchange(point, mine)]
-        for rank, theirs in enumerate(found):
-            if theirs[:2] != found[0][:2]:
+        reports = [json.loads(each) for each in self.members.exchange(point, mine)]
+        for rank, theirs in enumerate(reports):
+            if theirs[:2] != reports[0][:2]:
                 raise WeightsDiffer(
-                    f"the weights of ranks 0 and {rank} differ: digest {found[0][0]} after step "
-                    f"{found[0][1]} and {theirs[0]} after step {theirs[1]}"
+                    f"the weights of ranks 0 and {rank} differ: digest {reports[0][0]} after step "
+                    f"{reports[0][1]} and {theirs[0]} after step {theirs[1]}"
                 )
-        self.norms = {member: theirs[2] for member, theirs in zip(self._ids, found)}
+        self.norms = {member: theirs[2] for member, theirs in zip(self.members.ids, reports)}
 
     # Ending.
 
     def await_end(self) -> None:
         """Wait until all members have reached the end of training, or one has recorded that."""
+        steps = self._state.outer_steps
+        if steps is not None:
+            if steps.due is not None:
+                self._end_outer_step()
+            self._end_last_outer_step()
+        self.trains_alone = False
         try:
-            self.exchange("end")
+            self.members.exchange("end")
         except ElasticError:  # perhaps a member has left since
             self._agent.fetch(self.view.epoch, OVER, 0.0)
-        self._agent.share(self.view.epoch, OVER, "1")
+        self.members.share(OVER, "1")
         self._all_done = True
+
+    def _end_last_outer_step(self) -> None:
+        """Make a last outer step of fewer inner steps, if any member has inner steps.
+
+        A member that copied the last result has none; other members may have made some during the
+        delay. If no member has any, some may have kept a share of their own weights in the last
+        outer step. Then all members get the mean of the weights.
+        """
+        steps = self._state.outer_steps
+        self.trains_alone = False
+        # Other members may have started when this worker learns that the view has ended.
+        steps.unfinished = steps.inner_steps > 0 or steps.has_own
+        mine = "steps" if steps.inner_steps else "own" if steps.has_own else ""
+        left = self.members.exchange("left", mine)
+        if any(left):
+            self._start_outer_step(delayed=False, average="steps" not in left)
+            self._end_outer_step()
 
     def end_for_all(self, timeout: float) -> None:
         """End training for all members, including workers that joined later and would continue.
@@ -373,9 +363,9 @@ class Session(abc.ABC):
         Args:
             timeout: seconds to wait for other members, so that they get the last step's result
         """
-        self._agent.share(self.view.epoch, OVER, "1")
+        self.members.share(OVER, "1")
         try:
-            self.exchange("end", timeout=timeout)
+            self.members.exchange("end", timeout=timeout)
             self._all_done = True
         except ElasticError:  # other workers are in a sum, which fails when this worker leaves
             pass
@@ -390,23 +380,23 @@ class Session(abc.ABC):
     def interrupt(self, why: str) -> None:
         """Fail what this worker waits for, from another thread."""
         with self._waking:
-            if not self._interrupted:
-                self.fail(why)
-            self._interrupted = why
+            if not self.members.interrupted:
+                self.adapter.fail(why)
+            self.members.interrupted = why
 
     def close(self) -> None:
         """Leave the view, and drop the gradients of an incomplete step."""
         with self._waking:
-            self._interrupted = "this view is over"
+            self.members.interrupted = "this view is over"
         # If no member waits for anything, this end must not look like a failure.
-        self.disconnect(in_peace=self._all_done)
+        self.adapter.close(self._all_done)
         self._state.drop_gradients()
 
 
 def digest(weights: Iterable[tuple[str, memoryview]]) -> str:
     """Return a hash of weights as 16 hexadecimal digits. Equal bits give equal hashes."""
-    found = hashlib.blake2b(digest_size=8)
+    hasher = hashlib.blake2b(digest_size=8)
     for name, data in weights:
-        found.update(name.encode())
-        found.update(data)
-    return found.hexdigest()
+        hasher.update(name.encode())
+        hasher.update(data)
+    return hasher.hexdigest()

@@ -4,20 +4,12 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from hipress.config import difference
 from hipress.elastic.training.outer_steps import OuterSteps
 
 _PLAIN = (bool, int, float, str, type(None))
-
-
-class Steps(Protocol):
-    """Steps of one view, see :class:`hipress.elastic.training.session.Session`."""
-
-    def applied(self) -> None: ...
-
-    def end_step(self, figures: Mapping[str, float]) -> None: ...
 
 
 class State(abc.ABC):
@@ -49,11 +41,13 @@ class State(abc.ABC):
 
         A state that it loaded by itself is not a result of the job.
         """
-        self.session: Steps | None = None
+        self.session: Any = None
+        """The present :class:`hipress.elastic.training.session.Session`, or None."""
         self.outer_steps: OuterSteps | None = None
         """Outer steps after ``sync_every`` inner steps, or None."""
         self._kept: tuple[str, ...] = ()
-        self._callbacks: list[Callable[[], None]] = []
+        self.reset_callbacks: list[Callable[[], None]] = []
+        """Functions to call in each new view, before the training function."""
 
     def keep(self, kept: Mapping[str, Any]) -> None:
         """Add attributes that a worker which joins copies.
@@ -77,30 +71,12 @@ class State(abc.ABC):
 
     def register_reset_callback(self, callback: Callable[[], None]) -> None:
         """Register a function to call in each new view before ``train``, such as to split data."""
-        self._callbacks.append(callback)
+        self.reset_callbacks.append(callback)
 
     @property
     def completed(self) -> int:
         """Number of steps, or outer steps, that the workers have completed together."""
         return self.step if self.outer_steps is None else self.outer_steps.completed
-
-    def begin(self) -> None:
-        """Start the outer steps. Called once, before the first view."""
-        if self.outer_steps is not None:
-            self.outer_steps.begin()
-
-    def rejoin(self) -> None:
-        """Discard inner steps that the other workers continued without.
-
-        Called before this worker joins again.
-        """
-        if self.outer_steps is not None:
-            self.outer_steps.reset_weights()
-
-    def call_back(self) -> None:
-        """Call the registered functions."""
-        for callback in self._callbacks:
-            callback()
 
     def commit(self, **figures: float) -> None:
         """End a step, after the optimizer's step and everything that belongs to it.
@@ -169,19 +145,19 @@ class State(abc.ABC):
         """
         return self.state_dict()
 
-    def copy(self, found: Mapping[str, Any]) -> None:
+    def copy(self, saved: Mapping[str, Any]) -> None:
         """Restore what another worker's :meth:`to_copy` returned.
 
         With ``sync_every``, a worker that has made the same steps keeps its own inner optimizer and
         the user's objects.
         """
         if self.outer_steps is None:
-            self.load_state_dict(found)
+            self.load_state_dict(saved)
             return
-        if 0 < found["step"] == self.step:
-            self.outer_steps.load_state_dict(found["rounds"])
+        if 0 < saved["step"] == self.step:
+            self.outer_steps.load_state_dict(saved["rounds"])
         else:
-            self.load_state_dict(found)
+            self.load_state_dict(saved)
         self.outer_steps.reset_weights()
 
     @abc.abstractmethod

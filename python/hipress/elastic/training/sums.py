@@ -1,28 +1,21 @@
-"""Compressed sums of gradients in NumPy arrays, in steps that can be rolled back.
-
-States of compression are kept by gradient and task, and move to the next view's sums. A residual is
-in units of a gradient, whatever was encoded, because results are sums and not means.
-"""
+"""Compressed sums of gradients in NumPy arrays, in steps that can be rolled back."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from hipress.compression.compressor import Compressor
 from hipress.config import CompressionConfig
 from hipress.dtypes import FLAGS, STORAGE
-from hipress.runtime.encodes import OWN, Codecs, bindings, random_stream, transactions
 from hipress.runtime.engine import Bucket, Engine
+from hipress.runtime.error_feedback import Codecs, ErrorFeedback, OwnState
 from hipress.topology import topologies
-from hipress.topology.graph import PARTITION_ELEMENTS, Graph, Partition, Task, worker
-from hipress.topology.origins import first_encoders
-from hipress.topology.program import flatten
+from hipress.topology.graph import PARTITION_ELEMENTS, Graph
 
 MIN_SIZE = 1024
 """Minimum elements of a compressed gradient by default. Smaller ones of a bucket travel together.
@@ -38,34 +31,6 @@ def min_size(config: CompressionConfig) -> int:
     return MIN_SIZE if config.min_size is None else config.min_size
 
 
-class Remembered:
-    """State of one gradient on one worker: float32 arrays of its size, and a count of encodes."""
-
-    def __init__(self, size: int) -> None:
-        self.size, self.step = size, 0
-        self.states: dict[str, np.ndarray] = {}
-
-    def add(self, name: str, span: slice, values: np.ndarray) -> None:
-        """Add a task's state of these elements."""
-        self.states.setdefault(name, np.zeros(self.size, np.float32))[span] += values
-
-    def move_to(self, codec: Compressor, span: slice, own: bool) -> None:
-        """Move these elements' states to a task's new codec.
-
-        Args:
-            own: whether the task encodes the worker's own gradient alone. Otherwise it gets only
-                the residual.
-        """
-        states = {n: np.zeros(span.stop - span.start, np.float32) for n in codec.state_names}
-        for name, whole in self.states.items():
-            if name == "residual" or (own and name in states):
-                part = whole[span].copy()
-                whole[span] = 0
-                if name in states or part.any():
-                    states[name] = part
-        codec.load_state_dict({**codec.state_dict(), "states": states, "step": self.step})
-
-
 class Gradients:
     """Gradients of one type that travel together in one flat array.
 
@@ -76,29 +41,31 @@ class Gradients:
 
     def __init__(self, sizes: Mapping[str, int], dtype: str) -> None:
         self.flat = np.zeros(sum(sizes.values()), STORAGE[dtype])
-        self.dtype, self.slices, at = FLAGS[dtype], {}, 0
+        self.dtype, self.slices, offset = FLAGS[dtype], {}, 0
         for name, size in sizes.items():
-            self.slices[name] = slice(at, at + size)
-            at += size
+            self.slices[name] = slice(offset, offset + size)
+            offset += size
         self.bucket: Bucket | None = None
 
 
-def buckets(sizes: Mapping[str, tuple[int, str]], most: float = _BUCKET_BYTES) -> list[Gradients]:
+def buckets(
+    sizes: Mapping[str, tuple[int, str]], max_bytes: float = _BUCKET_BYTES
+) -> list[Gradients]:
     """Group gradients into buckets. The last layer's come first, as in the backward pass.
 
     Args:
         sizes: elements and type by name, in the order of the layers
-        most: maximum bytes of a group, unless one gradient has more
+        max_bytes: maximum bytes of a group, unless one gradient has more
     """
-    found, names, used, kind = [], {}, 0, ""
+    groups, names, used, group_type = [], {}, 0, ""
     for name, (size, dtype) in reversed(sizes.items()):
-        wide = size * np.dtype(STORAGE[dtype]).itemsize
-        if names and (used + wide > most or dtype != kind):
-            found.append(Gradients(names, kind))
+        num_bytes = size * np.dtype(STORAGE[dtype]).itemsize
+        if names and (used + num_bytes > max_bytes or dtype != group_type):
+            groups.append(Gradients(names, group_type))
             names, used = {}, 0
-        names[name], kind = size, dtype
-        used += wide
-    return [*found, Gradients(names, kind)] if names else found
+        names[name], group_type = size, dtype
+        used += num_bytes
+    return [*groups, Gradients(names, group_type)] if names else groups
 
 
 class Sums:
@@ -107,7 +74,7 @@ class Sums:
     Args:
         config: configuration of the compression
         sizes: see :func:`buckets`
-        most: see :func:`buckets`
+        one_bucket: whether all gradients travel together
         uncompressed: remaining steps of a warm-up
     """
 
@@ -116,22 +83,24 @@ class Sums:
         engine: Engine,
         config: CompressionConfig,
         sizes: Mapping[str, tuple[int, str]],
-        most: float = _BUCKET_BYTES,
+        one_bucket: bool = False,
         uncompressed: int = 0,
     ) -> None:
-        self.engine, self.sizes, self.buckets = engine, sizes, buckets(sizes, most)
-        self._plain = Codecs("none", {}, average=False)
+        self.engine, self.sizes = engine, sizes
+        self.buckets = buckets(sizes, math.inf if one_bucket else _BUCKET_BYTES)
+        self._uncompressed_feedback = ErrorFeedback(
+            Codecs("none", {}, average=False), engine.rank, engine.world_size
+        )
         self._owners = {name: owner for owner, name in enumerate(sizes)}
-        self._states: dict[tuple[str, int], tuple[Compressor, slice, bool]] = {}
-        self._waiting: dict[str, Remembered] = {}
+        self._elements = {name: size for name, (size, _) in sizes.items()}
         self._steps: list[Future[None]] = []
-        self._transaction = 0
         self._uncompressed, self._made = uncompressed, 0
         self._set(config)
 
     def _set(self, config: CompressionConfig) -> None:
         self.config, warm = config, replace(config, params=config.warm_up()[0])
-        self._codecs = Codecs(config.type, warm.codec_params, average=False)
+        codecs = Codecs(config.type, warm.codec_params, average=False)
+        self.error_feedback = ErrorFeedback(codecs, self.engine.rank, self.engine.world_size)
 
     def replace(self, config: CompressionConfig) -> None:
         """Continue with another compression, on all workers before the same step's first bucket.
@@ -143,18 +112,23 @@ class Sums:
             HipressError: if the job has failed
         """
         self.engine.await_encodes()
-        self._waiting = self.remembered()
+        states, transaction = self.carry_over(), self.error_feedback.transaction
         self._set(config)
+        self.error_feedback.reshard(states)
+        self.error_feedback.transaction = transaction
         for gradients in self.buckets:
             gradients.bucket = None
 
-    def prepare(self, remembered: dict[str, Remembered]) -> None:
-        """Create all keys together with the other workers, with the states of an earlier view.
+    def reshard(self, states: Mapping[str, OwnState]) -> None:
+        """Adopt this worker's states of an earlier view, before :meth:`prepare`."""
+        self.error_feedback.reshard(states)
+
+    def prepare(self) -> None:
+        """Create all keys together with the other workers.
 
         Raises:
             HipressError: if a worker is missing
         """
-        self._waiting = remembered
         for gradients in self.buckets:
             gradients.bucket = self._bucket(gradients)
 
@@ -176,8 +150,7 @@ class Sums:
             fusion = self._key(f"fusion buffer of {first}", graph, of.dtype)
         spans = [(s.start, s.stop - s.start) for s in small.values()]
         own = [key for key, _ in keys] + [fusion] * bool(fusion)
-        whole = [(0, of.flat.size)]
-        return Bucket(self.engine, of.dtype, whole, keys, fusion, spans, own_keys=own)
+        return Bucket(self.engine, of.dtype, [(0, of.flat.size)], keys, fusion, spans, own_keys=own)
 
     def compresses(self, name: str, size: int) -> bool:
         """Return whether a gradient of so many elements is compressed after a warm-up."""
@@ -200,39 +173,12 @@ class Sums:
         )
 
     def _key(self, name: str, graph: Graph, dtype: int, compressed: bool = False) -> int:
-        rank, codecs = self.engine.rank, self._codecs if compressed else self._plain
-        tasks = graph.tasks.get(worker(rank), [])
-        first = set(first_encoders(tasks).values())
-
-        def state_of(index: int, task: Task, kind: object) -> Compressor:
-            codec = codecs.make(kind)
-            if compressed:
-                part = graph.partitions[task.partition]
-                self._keep(name, index, codec, part, kind == OWN, index in first)
-            return codec
-
-        bound = bindings(graph, rank, codecs, dtype, 1.0, state_of)
-        about = f"{replace(self.config, plan=None)} {dtype} {name} {graph.partitions}"
-        program = flatten(graph, worker(rank))
-        return self.engine.add_key(name, program, graph.n, dtype, about, bound)
-
-    def _keep(
-        self, name: str, index: int, codec: Compressor, part: Partition, own: bool, first: bool
-    ) -> None:
-        """Keep a task's codec, and restore its state.
-
-        The first task that encodes something with the worker's own gradient gets the whole state.
-        Other tasks get the step only.
-        """
-        span = slice(part.offset, part.offset + part.count)
-        codec.stream = random_stream(name, index, self.engine.rank)
-        codec._size = part.count  # the engine encodes without Compressor.encode
-        known = self._waiting.get(name)
-        if known is not None and first:
-            known.move_to(codec, span, own)
-        elif known is not None:
-            codec.load_state_dict({**codec.state_dict(), "step": known.step})
-        self._states[name, index] = codec, span, own
+        error_feedback = self.error_feedback if compressed else self._uncompressed_feedback
+        key = self.engine.add_key(
+            name, graph, dtype, str(replace(self.config, plan=None)), error_feedback
+        )
+        error_feedback.finish_reshard([name])
+        return key
 
     # Steps.
 
@@ -275,18 +221,40 @@ class Sums:
         """
         self.make_keys(of)
         what = f"the bucket of {next(iter(of.slices))}"
-        future = of.bucket.begin(of.flat.ctypes.data, self._transaction, what)
+        future = of.bucket.begin(of.flat.ctypes.data, self.error_feedback.transaction, what)
         self._steps = [step for step in self._steps if not step.done()] + [future]
         return future
 
+    def reduce(self, load: Callable[[Gradients], None]) -> Iterator[Gradients]:
+        """Make a step: replace all gradients by their sums.
+
+        Args:
+            load: Function that writes this worker's gradients into a bucket.
+
+        Returns:
+            Iterator over the buckets, each of which has its sums.
+
+        Raises:
+            HipressError: if a worker has died or is silent
+        """
+        self.begin_step()
+        pending = []
+        for gradients in self.buckets:
+            load(gradients)
+            pending.append((self.start(gradients), gradients))
+        for future, gradients in pending:
+            future.result()
+            yield gradients
+
     def begin_transaction(self) -> None:
         """Start a step that :meth:`roll_back` can undo, after the previous step has ended."""
-        if self._transaction:
+        if self.error_feedback.transaction:
             self._made += 1
             if self._made == self._uncompressed:  # after the warm-up, other keys are needed
                 for gradients in self.buckets:
                     gradients.bucket = None
-        self._steps, self._transaction = [], next(transactions)
+        self._steps = []
+        self.error_feedback.begin_transaction()
 
     def roll_back(self) -> None:
         """Restore the states of compression, bit for bit, from before this step.
@@ -294,73 +262,26 @@ class Sums:
         The step may have failed, be in progress or be complete. The worker may have to leave the
         job for that.
         """
-        self.engine.settle(self._steps)
-        if self._transaction:
-            for codec, _, _ in self._states.values():
-                codec.roll_back(self._transaction)
-        self._transaction = 0
+        self.engine.end_steps(self._steps)
+        if self.error_feedback.transaction:
+            self.error_feedback.roll_back()
 
     def commit(self) -> None:
         """End a step whose result other workers have: what was sent stays sent."""
-        self.engine.settle(self._steps)
-        self._transaction = 0
+        self.engine.end_steps(self._steps)
+        self.error_feedback.commit()
 
-    def remembered(self) -> dict[str, Remembered]:
-        """Return and remove the states of this worker, when no step is in progress."""
-        found = self._waiting
-        for (name, _), (codec, span, own) in self._states.items():
-            whole = found.setdefault(name, Remembered(self.sizes[name][0]))
-            state = codec.state_dict()
-            whole.step = max(whole.step, state["step"])
-            for field, values in state["states"].items():
-                if own or field == "residual":
-                    whole.add(field, span, values)
-        self._waiting, self._states = {}, {}
-        return found
+    def carry_over(self) -> dict[str, OwnState]:
+        """Return the states of this worker, when no step is in progress."""
+        return self.error_feedback.carry_over(self._elements)
+
+    def common_state(self) -> dict[str, Any]:
+        """Return nothing: workers have no state of the compression in common but their choice."""
+        return {}
+
+    def load_common_state(self, state: Mapping[str, Any]) -> None:
+        """Do nothing; see :meth:`common_state`."""
 
     def choice(self) -> Mapping[str, Any] | None:
         """Return the choice of type "auto" as JSON, or None if there is none."""
         return None
-
-    def norm(self) -> float:
-        """Return the 2-norm of all residuals, including those that no task has taken."""
-        found = [codec.state_dict()["states"] for codec, _, _ in self._states.values()]
-        found += [whole.states for whole in self._waiting.values()]
-        residuals = [each["residual"] for each in found if "residual" in each]
-        return math.sqrt(sum(float(np.square(r, dtype=np.float64).sum()) for r in residuals))
-
-
-class Carried:
-    """State that one view's sums leave for the next view, see :class:`.session.Carried`."""
-
-    def __init__(self) -> None:
-        self._found: dict[str, Remembered] = {}
-        self.undecided: Sums | None = None
-        self.choice: Mapping[str, Any] | None = None
-
-    def take_from(self, compression: Sums) -> None:
-        """Adopt the states of sums whose view has ended."""
-        self.undecided, self._found = None, compression.remembered()
-        self.choice = compression.choice()
-
-    def give_to(self, compression: Sums) -> None:
-        """Give these states to new sums."""
-        compression.prepare(self._found)
-
-    def to_copy(self) -> dict[str, Any]:
-        """Return what a worker that joins must also have."""
-        sizes = {name: (whole.size, whole.step) for name, whole in self._found.items()}
-        return {"encoded": sizes, "choice": self.choice}
-
-    def copy(self, found: Mapping[str, Any]) -> None:
-        """Adopt another worker's :meth:`to_copy`, but keep this worker's residuals."""
-        if self.undecided is not None:
-            self.undecided.commit()
-            self.take_from(self.undecided)
-        self.choice = found["choice"]
-        for name, (size, step) in found["encoded"].items():
-            self._found.setdefault(name, Remembered(size)).step = step
-
-    def norm(self, compression: Sums) -> float:
-        """Return the 2-norm of all residuals of this worker."""
-        return compression.norm()

@@ -43,17 +43,13 @@ Shapes = Mapping[str, Sequence[int]]
 
 
 def config_for(method: Method, config: CompressionConfig, shapes: Shapes) -> CompressionConfig:
-    """Return the compression with which gradients of these shapes use a method.
-
-    Args:
-        config: Compression of type "auto".
-    """
+    """Return the compression with which gradients use a method, from that of type "auto"."""
     uncompressed = {name: Decision(False, 1) for name in vectors(shapes)}
     return replace(config, type=method.type, params=method.params, plan=uncompressed)
 
 
 class EngineReductions(SumReductions):
-    """Reductions by the engine."""
+    """Reductions by the engine, whose operations end as soon as a worker's failure is known."""
 
     def __init__(self, engine: Engine) -> None:
         super().__init__(engine.rank, engine.world_size)
@@ -64,6 +60,7 @@ class EngineReductions(SumReductions):
         """Functions that wait for the last sum of each size. The next sum uses the same memory."""
 
     def begin_sum(self, values: np.ndarray) -> Callable[[], np.ndarray]:
+        """See :meth:`hipress.autotune.frontend.SumReductions.begin_sum`."""
         size = values.size
         if size not in self._sums:
             sizes = {f"{MEASURING}{size} numbers": (size, "float32")}
@@ -93,6 +90,7 @@ class TunedSums(Sums, TuningFrontend):
     """
 
     rank_noun = "worker"
+    _one_bucket = False
 
     def __init__(
         self,
@@ -101,10 +99,10 @@ class TunedSums(Sums, TuningFrontend):
         shapes: Shapes,
         sizes: Mapping[str, tuple[int, str]],
         known: Mapping[str, Any] | None,
-        *most: float,
     ) -> None:
-        super().__init__(engine, config_for(UNCOMPRESSED, config, shapes), sizes, *most)
-        self._auto, self._shapes, self._known, self._most = config, shapes, known, most
+        uncompressed = config_for(UNCOMPRESSED, config, shapes)
+        super().__init__(engine, uncompressed, sizes, self._one_bucket)
+        self._auto, self._shapes, self._known = config, shapes, known
         self.rank, self.num_ranks = engine.rank, engine.world_size
         self.reductions = EngineReductions(engine)
         self.elements = sum(map(math.prod, shapes.values()))
@@ -120,16 +118,17 @@ class TunedSums(Sums, TuningFrontend):
             by_dtype[dtype] = by_dtype.get(dtype, 0) + size
         return max(by_dtype, key=by_dtype.get)
 
-    def prepare(self, remembered: dict[str, Any]) -> None:
-        """Keep the state of compression. Keys are created when a method is chosen."""
-        self._waiting = remembered
+    def prepare(self) -> None:
+        """Do nothing: keys are created when a method is chosen."""
 
     def use(self, method: Method) -> None:
+        """Sum all later gradients by a method."""
         config = config_for(method, self._auto, self._shapes)
         if config != self.config:
             self.replace(config)
 
     def bytes_sent(self) -> int:
+        """Return the bytes that this worker has sent so far."""
         return self.engine.member.stats()["bytes_sent"]
 
     def choice(self) -> Mapping[str, Any] | None:
@@ -138,11 +137,13 @@ class TunedSums(Sums, TuningFrontend):
 
     @contextlib.contextmanager
     def measuring(self) -> Iterator[None]:
+        """Keep the memory of samples until the end."""
         yield
         # After an error the samples are kept: the engine's threads may still write to their memory.
         self._set_size(0)
 
     def time_gradients(self, method: Method, size: int) -> tuple[float, int]:
+        """Sum a sample of the gradients; return seconds of the slowest worker, and elements."""
         self._set_size(size)
         if method.name not in self._samples:
             self._samples[method.name] = self._new_sample(method, size)
@@ -172,12 +173,13 @@ class TunedSums(Sums, TuningFrontend):
         sizes = {n: (min(size, math.prod(shape)), self._dtype) for n, shape in shapes.items()}
         # A gradient that is cut to the sample's size is compressed nevertheless.
         cut = replace(self._auto, min_size=min(min_size(self._auto), size))
-        sums = Sums(self.engine, config_for(method, cut, shapes), sizes, *self._most)
+        config = config_for(method, cut, shapes)
+        sums = Sums(self.engine, config, sizes, self._one_bucket)
         random = np.random.default_rng(self.rank)
         for gradients in sums.buckets:
             values = random.standard_normal(gradients.flat.size, np.float32)
             gradients.flat[:] = (0.01 * values).astype(gradients.flat.dtype)
-        sums.prepare({})
+        sums.prepare()
         return sums
 
 
@@ -203,9 +205,11 @@ class TunedGradients(TunedSums, StepFrontend):
 
     @property
     def step(self) -> int:
+        """Number of the step that begins."""
         return self._step_of()
 
     def allows_feedback(self) -> bool | None:
+        """Return whether the optimizer supports error feedback, or None if unknown."""
         return self._allows_feedback()
 
     def explain(self) -> Explanation:
@@ -236,14 +240,16 @@ class TunedGradients(TunedSums, StepFrontend):
         self._controller = TuningController(chosen, self, raw, tries=False)
         self._controller.load_network(self._known or {})
         self.use(chosen.method)
-        (waiting,) = self.reductions.max(float(self.norm() > 0))
+        (waiting,) = self.reductions.max(float(self.error_feedback.norm() > 0))
         self._controller.resume(waiting > 0)
 
     def residual_norm(self) -> float:
+        """Return the 2-norm of all residuals of this worker."""
         self.engine.await_encodes()
-        return self.norm()
+        return self.error_feedback.norm()
 
     def choice(self) -> Mapping[str, Any] | None:
+        """Return the choice for the next view, as JSON."""
         return self._known if self._controller is None else self._controller.state_dict()
 
     def start(self, of: Gradients) -> Future[None]:
@@ -298,6 +304,8 @@ class TunedPseudoGradients(TunedSums, OuterFrontend):
         delay: Inner steps for which the sums may travel.
     """
 
+    _one_bucket = True
+
     def __init__(self, *arguments: Any, sync_every: int, delay: int = 0) -> None:
         super().__init__(*arguments)
         self.compresses_any = self._largest >= max(1, min_size(self._auto))
@@ -316,4 +324,5 @@ class TunedPseudoGradients(TunedSums, OuterFrontend):
         self._tuner.record_travel(0, seconds)
 
     def choice(self) -> Mapping[str, Any] | None:
+        """Return the choice for the next view, as JSON."""
         return self._tuner.view_state() or self._known

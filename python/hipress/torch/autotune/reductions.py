@@ -1,25 +1,20 @@
-"""Reductions of numbers over the ranks of a process group.
+"""Reductions of numbers over the ranks of a process group, by the group.
 
-They use the user's process group. In elastic jobs they use the engine, whose operations end as soon
-as a worker's failure is known, and not at the group's timeout.
+Elastic jobs have :class:`hipress.elastic.training.tuned_sums.EngineReductions` instead.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import torch
 import torch.distributed as dist
 
-from hipress.autotune.frontend import RankReductions, SumReductions
-from hipress.autotune.steps import MEASURING
+from hipress.autotune.frontend import RankReductions
 from hipress.torch.executors.engine import Engine, HipressError
 from hipress.torch.executors.gloo_threads import completed
-from hipress.torch.gradient import packed
-from hipress.torch.settings import Settings
-from hipress.torch.synchronizer import Synchronizer
 
 
 @contextlib.contextmanager
@@ -63,33 +58,3 @@ class GroupReductions(RankReductions):
         with failing(self._engine):
             self._engine.wait(work, "auto", mine.device)
         return mine
-
-
-class EngineReductions(SumReductions):
-    """Reductions by the engine."""
-
-    def __init__(self, engine: Engine, group: dist.ProcessGroup) -> None:
-        super().__init__(engine.rank, engine.world_size)
-        self._engine, self._group = engine, group
-        self._sums: dict[int, Synchronizer] = {}
-        """Synchronizers by elements."""
-        self._last: torch.futures.Future | None = None
-
-    def begin_sum(self, values: np.ndarray) -> Callable[[], np.ndarray]:
-        if self._last is not None:
-            self._last.wait()  # all ranks have begun it
-        name = f"{MEASURING}{values.size} numbers"
-        if values.size not in self._sums:
-            named = [(name, torch.empty(values.size, device="meta"))]
-            self._sums[values.size] = Synchronizer(
-                Settings(), self._engine, self._group, named, average=False
-            )
-        gradients = packed([(name, values.size)])
-        future = self._sums[values.size].synchronize(torch.from_numpy(values), gradients, "auto")
-        self._last = future
-
-        def wait() -> np.ndarray:
-            future.wait()
-            return future.value().numpy()
-
-        return wait

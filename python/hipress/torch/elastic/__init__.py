@@ -23,10 +23,9 @@ With ``State(..., sync_every=H, outer_optimizer=outer)`` the workers synchronize
 steps (:class:`hipress.torch.DiLoCo`), and views change only then.
 """
 
-# What belongs here: PyTorch's part of `hipress.elastic.training`. `session` makes and destroys
-# process groups, `transfer` copies a state over them, `carried` takes residuals to the next view,
-# `tuned` does so with the choice of type "auto", `outer_steps` makes outer steps, and `torchrun`
-# reads torchrun's environment.
+# What belongs here: PyTorch's part of `hipress.elastic.training`. `adapter` makes and destroys
+# process groups, and copies a state over them. `compression` has the synchronizers of one view, and
+# `torchrun` reads torchrun's environment.
 
 from __future__ import annotations
 
@@ -34,7 +33,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hipress.elastic.training import loop
-from hipress.torch.elastic.session import Session
+from hipress.torch.elastic.adapter import TorchAdapter
 from hipress.torch.elastic.state import State
 
 __all__ = ["State", "run"]
@@ -55,4 +54,4 @@ def run(train: Callable[..., Any]) -> Callable[..., Any]:
         hipress.elastic.ElasticError: if too few workers are left for too long, or this process has
             taken part in elastic training before
     """
-    return loop.run(train, Session)
+    return loop.run(train, TorchAdapter)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -14,9 +14,7 @@ from hipress.config import AUTO, CompressionConfig
 from hipress.elastic.training import state
 from hipress.elastic.training.outer_steps import schedule_of
 from hipress.planning.plan import Decision
-from hipress.torch.elastic import transfer
-from hipress.torch.elastic.outer_steps import InnerOptimizer, TensorOuterSteps
-from hipress.torch.elastic.tuned import ViewOptimizer
+from hipress.torch.elastic.compression import InnerOptimizer, TensorOuterSteps, ViewOptimizer
 from hipress.torch.integrations.forwarding import Forwarding
 from hipress.torch.integrations.optimizer import DistributedOptimizer
 from hipress.torch.settings import MIN_SIZE, Settings
@@ -148,9 +146,9 @@ class State(state.State):
 
     def state_dict(self) -> dict[str, Any]:
         """Return everything except the compression's state, for a checkpoint."""
-        found = super().state_dict()
-        found.update(model=self.model.state_dict(), optimizer=self.optimizer.state_dict())
-        return found
+        saved = super().state_dict()
+        saved.update(model=self.model.state_dict(), optimizer=self.optimizer.state_dict())
+        return saved
 
     def load_state_dict(self, saved: Mapping[str, Any]) -> None:
         """Restore what :meth:`state_dict` returned."""
@@ -160,19 +158,19 @@ class State(state.State):
 
     def to_copy(self) -> dict[str, Any]:
         """Return what a worker that joins or is behind must :meth:`copy`."""
-        found = self.state_dict()
+        copied = self.state_dict()
         if self.outer_steps is not None:  # after an outer step the weights are the outer weights
             trained = {name for name, _ in self._named()}
-            found["model"] = {n: v for n, v in found["model"].items() if n not in trained}
-        return found
+            copied["model"] = {n: v for n, v in copied["model"].items() if n not in trained}
+        return copied
 
-    def copy(self, found: Mapping[str, Any]) -> None:
+    def copy(self, copied: Mapping[str, Any]) -> None:
         """Restore what another worker's :meth:`to_copy` returned."""
-        super().copy({**found, "model": {**self.model.state_dict(), **found["model"]}})
+        super().copy({**copied, "model": {**self.model.state_dict(), **copied["model"]}})
 
     def weights(self) -> Iterable[tuple[str, memoryview]]:
         """Return the bytes of the model's parameters."""
-        return transfer.as_bytes(self.model.named_parameters())
+        return as_bytes(self.model.named_parameters())
 
     def drop_gradients(self) -> None:
         """Drop the gradients of an incomplete step."""
@@ -219,4 +217,11 @@ class ElasticOptimizer(Forwarding):
     def _distributed(self) -> DistributedOptimizer | InnerOptimizer:
         if self._state.session is None:
             raise RuntimeError(f"state.optimizer {self._state.belongs}")
-        return self._state.session.optimizer
+        return self._state.session.adapter.optimizer
+
+
+def as_bytes(parameters: Iterable[tuple[str, torch.Tensor]]) -> Iterator[tuple[str, memoryview]]:
+    """Yield the bytes of parameters, in host memory, by name."""
+    for name, parameter in parameters:
+        values = parameter.detach().cpu().contiguous().view(-1)
+        yield name, memoryview(values.view(torch.uint8).numpy())

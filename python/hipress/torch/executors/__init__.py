@@ -8,7 +8,7 @@ the default topology, a ring for long uncompressed gradients. A compressed gradi
 stays when DDP moves the gradient to another bucket. Adjacent uncompressed gradients are one key,
 without a copy; small ones share the bucket's fusion buffer. Then one of three ways is used::
 
-    host.py        native engine, host memory. host_bucket.py makes keys and binds codecs to them.
+    host.py        native engine, host memory: keys, buckets and their steps
       staging.py   for GPUs: copies a bucket to host memory and back, on streams of its own. One
                    thread waits for such copies; the training thread does not.
     user_group.py  all-reduce on the user's process group, for what the engine cannot take: other

@@ -58,11 +58,11 @@ class Engine(native.Engine):
         rank, world_size = dist.get_rank(group), dist.get_world_size(group)
         super().__init__(member, scheduler, rank, world_size, timeout, name)
 
-    def close(self, in_peace: bool = False) -> None:
+    def close(self, without_failure: bool = False) -> None:
         """See :meth:`hipress.runtime.engine.Engine.close`."""
         for about in [about for about, engine in _engines.items() if engine is self]:
             del _engines[about]
-        super().close(in_peace)
+        super().close(without_failure)
         self._closed = True
         if self._jobs is not None:
             self._end_jobs()

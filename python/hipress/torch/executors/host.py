@@ -6,22 +6,119 @@ Uncompressed gradients have keys of the bucket.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import ctypes
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
+import numpy as np
 import torch
 
+from hipress.errors import HipressError
+from hipress.native.library import lib
+from hipress.runtime.engine import Bucket
+from hipress.runtime.error_feedback import Codecs, ErrorFeedback
 from hipress.topology.graph import Graph, Task, worker
 from hipress.torch.dtypes import FLAGS
 from hipress.torch.executors.collectives import AllReduce
 from hipress.torch.executors.engine import Engine
-from hipress.torch.executors.host_bucket import HostBucket, add_key
 from hipress.torch.executors.staging import Staged
 from hipress.torch.executors.user_group import GroupAllReduce, GroupReduceScatter
-from hipress.torch.gradient import Gradient, merge_adjacent, summarize
+from hipress.torch.gradient import Gradient, contiguous_slices, merge_adjacent, summarize
+from hipress.torch.low_rank import Factors
 from hipress.torch.private import backend
 from hipress.torch.settings import Settings
-from hipress.torch.state.error_feedback import Codecs, ErrorFeedback
 from hipress.torch.state.momentum import MomentumAccess, SharedMomentum
+
+
+def add_key(
+    engine: Engine,
+    gradient: Gradient,
+    graph: Graph,
+    dtype: torch.dtype,
+    error_feedback: ErrorFeedback,
+    about: str,
+    momentum: float = 0.0,
+    float32_sums: bool = True,
+) -> int:
+    """Start to create the key of a gradient, see :meth:`hipress.runtime.engine.Engine.add_key`."""
+    return engine.add_key(
+        gradient.name,
+        graph,
+        FLAGS[dtype],
+        f"{about} {gradient._replace(offset=0)}",
+        error_feedback,
+        lambda element: gradient.at(element) - gradient.offset,
+        momentum,
+        float32_sums,
+    )
+
+
+def _spans(gradients: Iterable[Gradient]) -> list[tuple[int, int]]:
+    return [(piece.start, piece.stop - piece.start) for piece in contiguous_slices(gradients)]
+
+
+class HostBucket(Bucket):
+    """Bucket of PyTorch; see :class:`hipress.runtime.engine.Bucket`.
+
+    Args:
+        dtype: type of the flat tensor
+        gradients: all gradients of the bucket
+        fused: gradients that travel in a fusion buffer, by the key ``fusion``
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        dtype: torch.dtype,
+        gradients: Sequence[Gradient],
+        keys: Sequence[tuple[int, int]],
+        fusion: int = 0,
+        fused: Sequence[Gradient] = (),
+        checked: bool = True,
+        own_keys: Sequence[int] = (),
+    ) -> None:
+        self._factors: list[Factors] = []
+        spans = _spans(gradients), _spans(fused)
+        super().__init__(engine, FLAGS[dtype], spans[0], keys, fusion, spans[1], checked, own_keys)
+
+    def set_low_rank(
+        self, p: int, q: int, factors: Sequence[Factors], matrices: Sequence[Gradient]
+    ) -> None:
+        """Send matrices, whose states are ``factors``, as low-rank factors.
+
+        All P and the fused gradients use one key, and all Q another one.
+        """
+        self._factors = list(factors)
+        addresses = np.array([ctypes.addressof(f.matrix) for f in factors], np.uint64)
+        offsets = np.array([gradient.offset for gradient in matrices], np.int64)
+        self._engine.check(
+            lib.HipressBucketSetLowRank(
+                self._handle,
+                self._engine.member.handle,
+                p,
+                q,
+                addresses.ctypes.data,
+                offsets.ctypes.data,
+                len(factors),
+            )
+        )
+
+    def run(
+        self, host: torch.Tensor, done: Callable[[HipressError | None], None], transaction: int = 0
+    ) -> None:
+        """Start a step in ``host``, the flat tensor, which must stay valid until its end.
+
+        ``done`` is called in any thread at the end of the step, with its error.
+        """
+
+        def on_done(error: HipressError | None, nonfinite: bool) -> None:
+            if error is None and not nonfinite:
+                for factors in self._factors:
+                    factors.step += 1
+            done(error)
+
+        for factors in self._factors:
+            factors.save(transaction)
+        self.start(host.data_ptr(), transaction, on_done)
 
 
 class HostExecutor:
@@ -86,12 +183,8 @@ class HostExecutor:
     ) -> HostSteps:
         """Prepare the steps of a bucket, on all ranks together.
 
-        Args:
-            flat: tensor of the same form as in the steps
-            codecs_warm_up: not used here
-
-        Raises:
-            hipress.HipressError: if ranks differ, or one is missing
+        ``flat`` has the form of the tensors in the steps. Raises HipressError if ranks differ, or
+        one is missing.
         """
         if self._needs_user_group(flat):
             native = self._native(flat.dtype, compressed, (), ()) if compressed else None
@@ -123,15 +216,11 @@ class HostExecutor:
     ) -> HostBucket:
         """Return the engine's part of a bucket.
 
-        Args:
-            fused: gradients that travel packed in a fusion buffer
-            in_place: uncompressed gradients that travel in place
+        Gradients travel compressed, packed in a fusion buffer, or uncompressed in place.
         """
         rank, keys, own = self._settings.rank if compressed else 0, [], []
         if rank:
-            factors = [
-                self._error_feedback.factors(g.name, self._shapes[g.name], rank) for g in compressed
-            ]
+            factors = [self._factors(gradient, rank) for gradient in compressed]
             sizes_p, sizes_q = zip(*(each.sizes for each in factors))
             count_p = sum(sizes_p) + sum(g.count for g in fused)
             owner = self._collective.owner(compressed[0])
@@ -145,13 +234,19 @@ class HostExecutor:
         fusion = own[0] if fused else 0
         for run in merge_adjacent(in_place):
             graph = self._collective.uncompressed_graph(run)
-            own.append(self._add_uncompressed(run, graph, dtype, wide=False))
+            own.append(self._add_uncompressed(run, graph, dtype, float32_sums=False))
             keys.append((own[-1], run.offset))
         every = (*compressed, *fused, *in_place)
         made = HostBucket(self.engine, dtype, every, keys, fusion, fused, bool(compressed), own)
         if rank:
             made.set_low_rank(*own[:2], factors, compressed)
         return made
+
+    def _factors(self, gradient: Gradient, rank: int) -> Factors:
+        shape = self._shapes[gradient.name]
+        return self._error_feedback.state_of_gradient(
+            gradient.name, gradient.count, lambda: Factors(shape, rank)
+        )
 
     def _compressed_key(self, gradient: Gradient, dtype: torch.dtype) -> int:
         about = (gradient._replace(offset=0), dtype)
@@ -188,23 +283,18 @@ class HostExecutor:
     def _fused_key(
         self, what: str, count: int, dtype: torch.dtype, of: Sequence[Gradient], owner: int
     ) -> int:
-        """Return the key of ``count`` uncompressed elements in a fusion buffer.
-
-        Args:
-            of: gradients of these elements
-            owner: see :meth:`AllReduce.owner`
-        """
-        whole = Gradient(f"{what} of {summarize([g.name for g in of])}", 0, count)
+        """Return the key of uncompressed elements of these gradients in a fusion buffer."""
+        fused = Gradient(f"{what} of {summarize([g.name for g in of])}", 0, count)
         graph = self._collective.fused_graph(count, owner)
-        return self._add_uncompressed(whole, graph, dtype, wide=True)
+        return self._add_uncompressed(fused, graph, dtype, float32_sums=True)
 
     def _add_uncompressed(
-        self, gradient: Gradient, graph: Graph, dtype: torch.dtype, wide: bool
+        self, gradient: Gradient, graph: Graph, dtype: torch.dtype, float32_sums: bool
     ) -> int:
         engine = self.engine
         codecs = Codecs("none", {}, self._collective.average)
-        stateless = ErrorFeedback(codecs, engine.rank, engine.world_size)
-        return add_key(engine, gradient, graph, dtype, stateless, self._about(), wide=wide)
+        stateless, about = ErrorFeedback(codecs, engine.rank, engine.world_size), self._about()
+        return add_key(engine, gradient, graph, dtype, stateless, about, 0.0, float32_sums)
 
     def _about(self) -> str:
         return f"{self._settings.describe()} average={self._collective.average}"
@@ -232,11 +322,7 @@ class HostSteps:
         self._compressed, self._uncompressed = compressed, uncompressed
 
     def start(self, flat: torch.Tensor, what: str) -> torch.futures.Future:
-        """Start a step, and return the future of ``flat``.
-
-        Args:
-            what: name of the bucket in errors
-        """
+        """Start a step, and return the future of ``flat``. ``what`` names the bucket in errors."""
         engine = self._executor.engine
         self._executor.move_momentum(self._compressed)
         staging = engine.staging(flat.device)

@@ -43,11 +43,9 @@ import torch.distributed as dist
 from torch.distributed.fsdp import FSDPModule
 from torch.distributed.tensor import DTensor
 
-from hipress.runtime.encodes import Codecs, bindings
 from hipress.runtime.engine import Bucket
+from hipress.runtime.error_feedback import Codecs, ErrorFeedback
 from hipress.topology.all_gather import all_gather
-from hipress.topology.graph import worker
-from hipress.topology.program import flatten
 from hipress.torch.dtypes import FLAGS
 from hipress.torch.executors.engine import Engine, HipressError
 from hipress.torch.private import lookup
@@ -66,6 +64,8 @@ def check_gather(
     """Check the arguments ``gather`` and ``gather_bits`` of compress_fsdp().
 
     Args:
+        gather: the mode; None: PyTorch's own all-gather
+        bits: bits of a weight; None: the mode's default
         parameters: all parameters of the model that are sharded
         replicated: whether the model is sharded inside each host only
 
@@ -125,7 +125,7 @@ class WeightGathers:
         self.engine, self.group, self.mode = engine, group, mode
         bits = bits or MODES[mode]
         params = {"bits": bits, "stochastic": 0} if bits else {}
-        self.codecs = Codecs("maxmin" if bits else "none", params)
+        self.codecs = Codecs("maxmin" if bits else "none", params, average=False)
         self._modules: dict[str, _ModuleGather] = {}
         self._order: list[_ModuleGather] = []
         """Modules in the order of their first gathers."""
@@ -344,12 +344,9 @@ class _ModuleGather(FsdpAllGather):
     def _bucket(self, flat: torch.Tensor, exact: bool) -> Bucket:
         """Make the bucket of one key, on all ranks together."""
         engine, count = self._gathers.engine, flat.numel()
-        codecs, dtype = self._gathers.codecs, FLAGS[flat.dtype]
+        dtype = FLAGS[flat.dtype]
         graph = all_gather(count // engine.world_size, engine.world_size, plain=exact)
-        encodes = bindings(
-            graph, engine.rank, codecs, dtype, 1.0, lambda _index, _task, kind: codecs.make(kind)
-        )
-        program = flatten(graph, worker(engine.rank))
-        about = f"{self._gathers.mode} {self.what} {flat.dtype} {count}"
-        key = engine.add_key(self.what, program, count, dtype, about, encodes)
+        stateless = ErrorFeedback(self._gathers.codecs, engine.rank, engine.world_size)
+        about = f"{self._gathers.mode} {flat.dtype} {count}"
+        key = engine.add_key(self.what, graph, dtype, about, stateless)
         return Bucket(engine, dtype, [(0, count)], [(key, 0)], checked=False, own_keys=[key])

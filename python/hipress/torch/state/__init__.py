@@ -12,17 +12,10 @@ anyway. The two take turns, so nothing is copied::
     commit              A is free                B is the residual
     or roll back        A is the residual again  B is free
 
-A state takes twice the memory then. No checkpoint has the kept part. See :mod:`.error_feedback` and
+A state takes twice the memory then. No checkpoint has the kept part. See
 ``src/operator/contrib/state_before.h``. :mod:`.momentum` keeps one more result in the same way.
 
-**Another number of ranks.** :mod:`.carry_over` takes a rank's own residuals to a job with other
-ranks, another topology or another codec, without asking any other rank::
-
-    residual of this rank's gradient, or of a partial sum   stays as it is
-    residual of a mean over N ranks, on the owner           times N', the new number of ranks:
-                                                            the new mean divides by N'
-    residual of a rank that died                            lost
-
-:mod:`.checkpoint` saves residuals and momentum by parameter name, and :mod:`.saved` reads them.
-A job of another size loads them too if it has all ranks' states: :mod:`.global_state` adds them up.
+:mod:`hipress.runtime.error_feedback` keeps residuals, for all front ends, and moves them to another
+number of ranks. :mod:`.error_feedback` has states on a GPU. :mod:`.checkpoint` saves residuals and
+momentum by parameter name, and :mod:`.saved` reads them.
 """

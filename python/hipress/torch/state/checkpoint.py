@@ -1,10 +1,10 @@
 """Residuals, momentum and step in checkpoints: loaded exactly by the same job, or resharded.
 
 In a job of as many ranks, a rank's own state suffices, for any topology, type or plan
-(:mod:`hipress.torch.state.carry_over`). Otherwise, in a job of another size or one that shards
-differently, the residuals of all ranks are added up. They are divided among the new tasks
-(:mod:`hipress.torch.state.global_state`). If only rank 0 has saved its part, the other ranks begin
-without residuals, and a warning reports that.
+(:class:`hipress.runtime.error_feedback.OwnState`). Otherwise, in a job of another size or one that
+shards differently, the residuals of all ranks are added up. They are divided among the new tasks
+(:class:`hipress.runtime.error_feedback.GlobalState`). If only rank 0 has saved its part, the other
+ranks begin without residuals, and a warning reports that.
 
 Every rank's state differs, so its keys begin with the rank: ``"rank0/step"``,
 ``"rank0/state/layer.weight/3/states/residual"`` (of task 3). So the states of all ranks fit into
@@ -26,17 +26,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from hipress.runtime.encodes import OWN
+from hipress.runtime.error_feedback import OWN, START, GlobalState, TaskState
 from hipress.topology.topologies import TOPOLOGIES
-from hipress.torch.low_rank import START
-from hipress.torch.state.carry_over import carry_over_saved
-from hipress.torch.state.global_state import GlobalState
 from hipress.torch.state.saved import (
     VERSION,
     RankState,
     Saved,
     Stateful,
-    TaskState,
+    carry_over_saved,
     is_tensor,
 )
 

@@ -8,8 +8,14 @@ from typing import Any, Protocol
 
 import torch
 
+from hipress.runtime.error_feedback import (
+    ErrorFeedback,
+    GlobalState,
+    OwnState,
+    OwnStates,
+    TaskState,
+)
 from hipress.torch.settings import Settings
-from hipress.torch.state.global_state import GlobalState
 from hipress.torch.state.momentum import SharedMomentum
 
 VERSION = 3
@@ -33,8 +39,7 @@ class Stateful(Protocol):
     average: bool
     sizes: Mapping[str, int]
     engine: Any
-    error_feedback: Any
-    """An :class:`hipress.torch.state.error_feedback.ErrorFeedback`, which imports this module."""
+    error_feedback: ErrorFeedback
     shared: SharedMomentum | None
 
     def before_load(self, world_size: int, type: str) -> None:
@@ -45,19 +50,6 @@ class Stateful(Protocol):
 
     def after_load(self) -> None:
         """Handle the end of loading a state."""
-
-
-class TaskState:
-    """State of one task in a checkpoint, or of one gradient."""
-
-    def __init__(self) -> None:
-        self.fields: dict[str, Any] = {}
-        self.states: dict[str, torch.Tensor] = {}
-
-    @property
-    def span(self) -> slice:
-        """Elements of the whole parameter to which the state belongs."""
-        return slice(self.fields["offset"], self.fields["offset"] + self.fields["count"])
 
 
 class RankState:
@@ -115,20 +107,20 @@ class Saved:
         return {key for key in self._keys[rank] if key.startswith(prefix)}
 
     def _parsed(self, rank: int, keys: list[str]) -> RankState:
-        found = _parse(self._read(keys))
-        if found.fields.get("version") != VERSION:
+        parsed = _parse(self._read(keys))
+        if parsed.fields.get("version") != VERSION:
             raise ValueError(
-                f"rank {rank}'s state is of version {found.fields.get('version')}; this HiPress "
+                f"rank {rank}'s state is of version {parsed.fields.get('version')}; this HiPress "
                 f"reads version {VERSION}"
             )
-        tensors, had = sum(map(is_tensor, self._keys[rank])), found.fields.get("tensors", 0)
+        tensors, had = sum(map(is_tensor, self._keys[rank])), parsed.fields.get("tensors", 0)
         if tensors < had:
             raise ValueError(
                 f"rank {rank}'s state lacks {had - tensors} of its {had} residuals and other "
                 "tensors; a torch.distributed.checkpoint, whose load() fills what there is "
                 "already, is loaded with hipress.torch.load_checkpoint(compression, path)"
             )
-        return found
+        return parsed
 
     @property
     def is_empty(self) -> bool:
@@ -137,8 +129,8 @@ class Saved:
 
     def names(self) -> set[str]:
         """Return the names of gradients for which any rank has a state."""
-        found = _parse({key: None for keys in self._keys.values() for key in keys})
-        return {name for name, _ in found.tasks} | set(found.to_reshard)
+        parsed = _parse({key: None for keys in self._keys.values() for key in keys})
+        return {name for name, _ in parsed.tasks} | set(parsed.to_reshard)
 
 
 def _parse(state: Mapping[str, Any]) -> RankState:
@@ -153,11 +145,32 @@ def _parse(state: Mapping[str, Any]) -> RankState:
         path, _, field = path.rpartition("/")
         state_of, path = path.endswith("/states"), path.removesuffix("/states")
         if section == "total":
-            found = rank.to_reshard.setdefault(path, TaskState())
+            entry = rank.to_reshard.setdefault(path, TaskState())
         elif section == "shared":
-            found = rank.shared.setdefault(path, TaskState())
+            entry = rank.shared.setdefault(path, TaskState())
         else:
             name, _, index = path.rpartition("/")
-            found = rank.tasks.setdefault((name, int(index)), TaskState())
-        (found.states if state_of else found.fields)[field] = value
+            entry = rank.tasks.setdefault((name, int(index)), TaskState())
+        if state_of and isinstance(value, torch.Tensor):
+            value = value.cpu()
+        (entry.states if state_of else entry.fields)[field] = value
     return rank
+
+
+def carry_over_saved(of: Stateful, mine: RankState) -> dict[str, OwnState]:
+    """Return this rank's own states in a checkpoint, by gradient.
+
+    The new job ``of`` has as many ranks, but another topology, plan or type. Of another type only
+    the residuals are used. See :meth:`hipress.runtime.error_feedback.ErrorFeedback.carry_over`.
+
+    Raises:
+        ValueError: if the state has more elements of a gradient than there are
+    """
+    peers, vectors = mine.fields["peers"], mine.fields["type"] == of.settings.type
+    own = OwnStates(of.sizes, of.average and peers > 1)
+    for (name, _), task in mine.tasks.items():
+        kind, step = task.fields["kind"], task.fields["step"]
+        own.add(name, kind, task.span, step, task.states, vectors)
+    for name, total in mine.to_reshard.items():
+        own.add_share(name, total.fields["step"], total.states, peers, vectors)
+    return own.found

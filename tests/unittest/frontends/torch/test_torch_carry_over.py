@@ -74,7 +74,7 @@ def changes(rank, type, options, before, after):
     """Make steps on ``before`` ranks, and on ``after``; ranks of both keep their residuals."""
     import torch.distributed as dist
 
-    from hipress.torch.state.carry_over import OwnState, carry_over
+    from hipress.runtime.error_feedback import OwnState
 
     groups = {n: dist.new_group(list(range(n))) for n in sorted({before, after})}
     residuals, states, step = torch.zeros(2, sum(SIZES.values())), None, 3
@@ -83,7 +83,7 @@ def changes(rank, type, options, before, after):
         for number in range(step):
             run(old, rank, number)
         residuals = own_and_means(old)
-        states = carry_over(old)
+        states = old.error_feedback.carry_over(SIZES)
     if rank >= after:
         return True  # it died
     new = make(groups[after], type, options)
@@ -127,8 +127,6 @@ def momentum_stays(rank):
     """Each rank keeps its own momentum of dgc, too, and no other rank's."""
     import torch.distributed as dist
 
-    from hipress.torch.state.carry_over import carry_over
-
     options = {"topology": "ps", "params": {"ratio": 0.05, "momentum": 0.9}}
     old = make(dist.group.WORLD, "dgc", options)
     for number in range(3):
@@ -140,7 +138,7 @@ def momentum_stays(rank):
     kinds = old.error_feedback.kinds
     name = next(n for n in next(iter(had.values())) if n != "residual")
     new = make(two, "dgc", options)
-    new.error_feedback.reshard(carry_over(old))
+    new.error_feedback.reshard(old.error_feedback.carry_over(SIZES))
     set_up(new)
     for gradient_name, size in SIZES.items():
 
@@ -171,14 +169,13 @@ def dies(rank, type, options):
 
     from hipress.torch import HipressError
     from hipress.torch.gradient import packed
-    from hipress.torch.state.carry_over import carry_over
 
     last = dist.get_world_size() - 1
     survivors = dist.new_group(list(range(last)))
 
     def goes_on(old):
         new = make(survivors, type, options)
-        new.error_feedback.reshard(carry_over(old))
+        new.error_feedback.reshard(old.error_feedback.carry_over(SIZES))
         new.step = old.step
         results = [run(new, rank, step).numpy().tobytes() for step in range(3, 6)]
         values = new.state_dict().values()
@@ -223,8 +220,6 @@ def twice(rank):
     """Change the ranks again, and load a checkpoint, before any task has taken its part."""
     import torch.distributed as dist
 
-    from hipress.torch.state.carry_over import carry_over
-
     three, two = dist.new_group([0, 1, 2]), dist.new_group([0, 1])
     options = {"topology": "ps"}
     old = make(dist.group.WORLD, "onebit", options)
@@ -234,7 +229,7 @@ def twice(rank):
     if rank == 3:
         return True
     middle = make(three, "onebit", options)
-    middle.error_feedback.reshard(carry_over(old))
+    middle.error_feedback.reshard(old.error_feedback.carry_over(SIZES))
     saved = middle.state_dict()
     again = make(three, "onebit", options)
     again.load_state_dict(saved)
@@ -243,7 +238,7 @@ def twice(rank):
     if rank == 2:
         return True
     new = make(two, "onebit", options)
-    new.error_feedback.reshard(carry_over(again))
+    new.error_feedback.reshard(again.error_feedback.carry_over(SIZES))
     set_up(new)
     assert torch.equal(own_and_means(new)[0], own + 2 * means)
 

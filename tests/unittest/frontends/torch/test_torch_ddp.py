@@ -384,7 +384,7 @@ def test_a_rank_that_dies_is_an_error_on_the_others(min_size):
 
 
 def give_up(rank, world_size, where):
-    from hipress.torch.executors.host_bucket import HostBucket
+    from hipress.torch.executors.host import HostBucket
 
     min_size = MIN_SIZE if where == "compressed" else 10**6
     ddp, compression = wrap(network(), "onebit", timeout=50, min_size=min_size)

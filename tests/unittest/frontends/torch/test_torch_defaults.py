@@ -131,7 +131,7 @@ def engines(rank):
         torch.nn.functional.cross_entropy(model(x.double()), y).backward()
         made.step()
         dist.barrier()
-        made.compression.engine.close(in_peace=True)
+        made.compression.engine.close(without_failure=True)
         del made
         gc.collect()
         counts.append(threading.active_count())

@@ -295,11 +295,11 @@ def alone(device, **counts):
     from hipress.torch.executors.cuda.program import CudaProgram
     from hipress.torch.gradient import Gradient
     from hipress.torch.settings import Settings
-    from hipress.torch.state.error_feedback import Codecs, ErrorFeedback
+    from hipress.torch.state.error_feedback import Codecs, ErrorFeedback, keep_on
 
     codecs = Codecs("onebit", {})
     states, gradients, at = ErrorFeedback(codecs, 0, 1), [], 0
-    states.device = device.device
+    keep_on(device.device, states)
     for name, count in counts.items():
         gradients.append(Gradient(name, at, count))
         at += count

@@ -214,33 +214,32 @@ def test_views_that_are_over_leave_nothing_behind():
                 assert min(e[what] for e in late) <= max(e[what] for e in early) + 3, steps
 
 
-def test_a_step_whose_result_was_not_copied_is_put_back(monkeypatch):
+def test_undecided_step_counts_only_if_a_worker_has_its_result():
     """A step whose result was not copied is rolled back: the only worker that had completed it died
     before other workers had copied its weights. While a worker may have completed it, the rollback
     waits, also for one that has done so since it agreed to the view."""
     from hipress.elastic.training import loop
     from hipress.elastic.training.session import Session
-    from hipress.torch.elastic import carried
+    from hipress.elastic.training.undecided_step import CarriedState
 
-    monkeypatch.setattr(carried, "carry_over", lambda compression: dict(compression.states))
     for copied in (True, False):
-        old = mock.Mock(shared=None, step=7, states={})
+        old = mock.Mock(**{"carry_over.return_value": {}})
         job = loop.Job.__new__(loop.Job)
-        job._carried, job._journal = carried.Carried(), mock.Mock()
+        job._carried, job._journal = CarriedState(), mock.Mock()
         job._agent = mock.Mock(id="me")
         job._state = mock.Mock(step=7, completed=7, applied=False)
         job._view = mock.Mock(step=8, behind=("me",), departed=())
         job._take_over(mock.Mock(compression=old), complete=False)
         assert not old.commit.called and not old.roll_back.called
         if copied:
-            job._carried.copy({"step": 8, "momentum": {}, "encoded": {}, "choice": None})
+            job._carried.copy({"common": {}, "encoded": {}, "choice": None})
             job._state.step = job._state.completed = 8
         job._view = mock.Mock(step=8 if copied else 7, behind=("me",), departed=())
         job._take_over(mock.Mock(compression=None), complete=False)
         view = mock.Mock(carried=job._carried, _state=job._state)
-        Session.roll_back(view, 8)
+        Session.decide(view, 8)
         assert old.commit.called == copied and not old.roll_back.called
-        Session.roll_back(view, 7)
+        Session.decide(view, 7)
         assert old.commit.called == copied and old.roll_back.called == (not copied)
         assert job._carried.undecided is None
 

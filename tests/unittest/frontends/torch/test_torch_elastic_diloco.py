@@ -66,7 +66,7 @@ class Alone:
             again: Whether it was synchronized when its result was due, as that failed.
         """
         from hipress.elastic.training.session import digest
-        from hipress.torch.elastic.transfer import as_bytes
+        from hipress.torch.elastic.state import as_bytes
 
         first, begun = self._first, self._taken
         self._ended += steps

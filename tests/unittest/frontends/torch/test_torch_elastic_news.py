@@ -8,7 +8,7 @@ from harness.elastic import ElasticJob
 pytest.importorskip("torch")
 
 from hipress.elastic.membership.view import Member, View
-from hipress.elastic.training import view_log
+from hipress.elastic.training import journal
 
 
 @pytest.mark.slow
@@ -24,7 +24,7 @@ def test_a_death_is_one_line_of_rank_0_and_no_warning(tmp_path, victim):
         (line,) = said[first][first == 0 :]
         assert line.startswith("hipress: view 2: 2 workers go on after step "), line
         gone = f"; worker {victim} is gone: its process has ended; its residual, a norm of "
-        assert gone in line and line.endswith(" when last compared, is written off")
+        assert gone in line and line.endswith(" when last compared, is discarded")
         assert said[2] == [] and said[victim] == [first_view] * (victim == 0)
 
 
@@ -35,24 +35,24 @@ def view(epoch, *slots, departed=()):
 
 def test_a_view_in_words():
     four, two = view(1, "0", "1", "2", "3"), view(2, "0", "1")
-    assert view_log.describe(four, None, 0, {}) == "view 1: 4 workers begin"
-    assert view_log.describe(four, None, 7, {}) == "view 1: 4 workers go on after step 7"
-    assert view_log.describe(view(3, "2"), None, 7, {}) == (
+    assert journal.describe(four, None, 0, {}) == "view 1: 4 workers begin"
+    assert journal.describe(four, None, 7, {}) == "view 1: 4 workers go on after step 7"
+    assert journal.describe(view(3, "2"), None, 7, {}) == (
         "view 3: 1 worker goes on after step 7; this one has joined"
     )
-    assert view_log.describe(four, two, 9, {}).endswith(
+    assert journal.describe(four, two, 9, {}).endswith(
         "; worker 2 has joined; worker 3 has joined"
     )
     # One view between the two came to nothing, so not all reasons are known.
     left = view(4, "0", "1", departed=((four.members[3], "it left"),))
-    assert view_log.describe(left, four, 9, {"id 2": 0.5}) == (
+    assert journal.describe(left, four, 9, {"id 2": 0.5}) == (
         "view 4: 2 workers go on after step 9; worker 2 is gone; its residual, a norm of 0.5 when "
-        "last compared, is written off; worker 3 is gone: it left; its residual is written off"
+        "last compared, is discarded; worker 3 is gone: it left; its residual is discarded"
     )
 
 
 def test_a_script_with_a_log_of_its_own_has_it_there(caplog, capsys):
     with caplog.at_level("INFO", logger="hipress"):
-        view_log.tell("view 1: 4 workers begin")
+        journal.tell("view 1: 4 workers begin")
     assert [record.levelname for record in caplog.records] == ["INFO"]
     assert capsys.readouterr().err == ""

@@ -114,7 +114,7 @@ def run_all(rank):
 
 
 def on_group(engine, rank, graphs, type, dtype, sizes=SIZES):
-    from hipress.torch.executors.host_bucket import HostBucket, add_key
+    from hipress.torch.executors.host import HostBucket, add_key
     from hipress.torch.gradient import Gradient
     from hipress.torch.state.error_feedback import Codecs, ErrorFeedback
 

@@ -127,7 +127,7 @@ def commits(rank, type, options):
     training.synchronizer.commit()
     assert all(key.endswith("start_q") for key in differing(training.state(), done))
     assert training.synchronizer.step == 3
-    with pytest.raises(ValueError, match="no step to put back"):
+    with pytest.raises(ValueError, match="no step to roll back"):
         training.synchronizer.roll_back()
     if type == "powersgd":  # a rank that has made no Q has sent nothing
         training.synchronizer.begin_transaction()
@@ -145,14 +145,14 @@ def refuses(rank):
 
     training = Training(rank, "powersgd", params={"rank": 2})
     synchronizer = training.synchronizer
-    with pytest.raises(ValueError, match="no step to put back"):
+    with pytest.raises(ValueError, match="no step to roll back"):
         synchronizer.roll_back()
     training.step(0)
     saved = synchronizer.state_dict()
     synchronizer.begin_transaction()
     training.step(1)
     synchronizer.load_state_dict(saved)
-    with pytest.raises(ValueError, match="no step to put back"):
+    with pytest.raises(ValueError, match="no step to roll back"):
         synchronizer.roll_back()
     synchronizer.begin_transaction()
     if rank == 0:
@@ -215,7 +215,7 @@ def killed(rank, type, options, victim):
     assert half.done()
     with pytest.raises(HipressError):
         half.wait()
-    with pytest.raises(ValueError, match="no step to put back"):
+    with pytest.raises(ValueError, match="no step to roll back"):
         training.synchronizer.roll_back()
     return True
 

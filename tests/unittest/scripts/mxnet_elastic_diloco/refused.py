@@ -17,14 +17,14 @@ def state(seed=0, inner=None, **options):
 
 
 net, saved = state(sync_every=5, outer_optimizer="nag")
-saved.begin()
+saved.outer_steps.begin()
 outer = weights(net)
 backward(net, 0, 0)
 saved.trainer.wrapped.step(16)  # in the middle of an outer step
 other, loaded = state(1, sync_every=5, outer_optimizer="nag")
 loaded.load_state_dict(pickle.loads(pickle.dumps(saved.state_dict())))
 assert all(map(np.array_equal, weights(other), weights(net)))
-loaded.begin()
+loaded.outer_steps.begin()
 assert all(map(np.array_equal, weights(other), outer))
 assert not any(map(np.array_equal, weights(net), outer))
 

@@ -29,12 +29,12 @@ def several():
 def checkpoint():
     made, other = (state(sync_every=5, outer_optimizer=keras.optimizers.SGD()) for _ in range(2))
     kernel, loaded = made.model.variables[0], other.model.variables[0]
-    made.begin()
+    made.outer_steps.begin()
     outer_weights = np.array(kernel)
     kernel.assign_add([[1.0], [1.0]])  # in the middle of an outer step
     other.load_state_dict(made.state_dict())
     assert np.array_equal(loaded, outer_weights + 1)
-    other.begin()
+    other.outer_steps.begin()
     assert np.array_equal(loaded, outer_weights)
 
 

@@ -13,7 +13,7 @@ from hipress.torch.executors.engine import Engine, HipressError
 from hipress.torch.executors.user_group import GroupAllReduce, GroupReduceScatter
 from hipress.torch.gradient import Gradient
 from hipress.torch.settings import Settings, digest
-from hipress.torch.state.error_feedback import Codecs, ErrorFeedback
+from hipress.torch.state.error_feedback import Codecs, ErrorFeedback, keep_on
 from hipress.torch.state.momentum import SharedMomentum
 
 
@@ -33,7 +33,7 @@ class CudaExecutor:
         self.device = DEVICES[device.type](device)
         self._settings, self._collective = settings, collective
         self._error_feedback = error_feedback
-        error_feedback.device = device
+        keep_on(device, error_feedback)
 
     def codecs_warm_up(self, step: int) -> bool:
         """Return whether payloads may be longer than after the codec's own warm-up."""
