@@ -16,16 +16,7 @@ if TYPE_CHECKING:
 
 
 def check(key: Key, arrays: list[mx.nd.NDArray], verb: str) -> None:
-    """Check that arrays have the dtype and size with which the key was initialized.
-
-    Args:
-        key: An initialized key.
-        arrays: The arrays, one per device.
-        verb: The operation for the error message, for example "push".
-
-    Raises:
-        MXNetError: If an array differs. The message names both.
-    """
+    """Check that arrays have the dtype and size with which the key was initialized."""
     for array in arrays:
         flag = _engine.dtype_flag(array)
         if flag != key.dtype:
@@ -42,11 +33,7 @@ def check(key: Key, arrays: list[mx.nd.NDArray], verb: str) -> None:
 
 
 def check_dense(key: Key, arrays: list[mx.nd.NDArray]) -> None:
-    """Check that a dense key can be pulled into the arrays.
-
-    Raises:
-        MXNetError: As :func:`check` does, or if an array is not dense.
-    """
+    """Check that a dense key can be pulled into the arrays."""
     check(key, arrays, "pull")
     for array in arrays:
         if array.stype != "default":

@@ -43,11 +43,7 @@ def pack(store: int, body: bytes) -> bytes:
 
 
 def unpack(body: bytes) -> tuple[int, bytes]:
-    """Return the store's number and the body that `pack` received.
-
-    Raises:
-        ValueError: If the body is too short.
-    """
+    """Return the store's number and the body that `pack` received."""
     if len(body) < _STORE.size:
         raise ValueError(f"a command's body starts with a store's number, got {len(body)} bytes")
     return _STORE.unpack_from(body)[0], body[_STORE.size :]

@@ -13,11 +13,7 @@ _ALIASES = ("bool", "int", "float", "complex", "object", "str")
 
 
 def restore_numpy_aliases() -> None:
-    """Add the aliases (np.bool, ...) that MXNet's import needs to NumPy 1.24 and later.
-
-    Raises:
-        ImportError: With NumPy 2, which MXNet 1.9 does not support.
-    """
+    """Add the aliases (np.bool, ...) that MXNet's import needs to NumPy 1.24 and later."""
     import numpy
 
     if int(numpy.__version__.split(".")[0]) >= 2:
@@ -32,9 +28,6 @@ def restore_numpy_aliases() -> None:
 def import_mxnet() -> ModuleType:
     """Import MXNet and return it, even in a server, where a plain import would serve and not
     return.
-
-    Raises:
-        ImportError: If MXNet or a compatible NumPy is not installed.
     """
     restore_numpy_aliases()
     role = os.environ.get("DMLC_ROLE")

@@ -65,11 +65,7 @@ class Job:
 
 
 def join(sync: bool) -> Job:
-    """Return the job of this process, and join it in the first call.
-
-    Raises:
-        MXNetError: If joining fails, or the process has joined in the other mode.
-    """
+    """Return the job of this process, and join it in the first call."""
     global _job
     if _job is None:
         role = os.environ.get("DMLC_ROLE", "worker")

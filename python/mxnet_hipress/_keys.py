@@ -69,15 +69,7 @@ class KeyTable:
         self._type: type | None = None
 
     def get(self, user_key: UserKey, verb: str) -> Key:
-        """Return an initialized key.
-
-        Args:
-            user_key: The key as the user wrote it.
-            verb: The caller's operation, for the error message.
-
-        Raises:
-            MXNetError: If it is not initialized, or not of the same type as all other keys.
-        """
+        """Return an initialized key."""
         key = self._keys.get(user_key)
         if key is None:
             self._check_type(user_key)
@@ -85,12 +77,7 @@ class KeyTable:
         return key
 
     def new(self, user_key: UserKey, value: mx.nd.NDArray) -> Key:
-        """Return a key for `value` that is not yet in the table.
-
-        Raises:
-            MXNetError: If the key exists, is negative, or differs in type from all other keys; or
-                if its dtype cannot be summed.
-        """
+        """Return a key for `value` that is not yet in the table."""
         self._check_type(user_key)
         if user_key in self._keys:
             raise MXNetError(f"key {user_key!r} is initialised already")
@@ -123,9 +110,6 @@ def group(keys: object, values: object) -> list[tuple[UserKey, list[mx.nd.NDArra
     """Pair keys with their arrays, as MXNet does: one key or several, one array or several per key.
 
     The arrays of a repeated key are joined.
-
-    Raises:
-        MXNetError: For other types, or lists of different lengths.
     """
     if type(keys) is int or type(keys) is str:  # as in a Trainer's call for each parameter
         return [(keys, _arrays(keys, values))]
@@ -145,11 +129,7 @@ def group(keys: object, values: object) -> list[tuple[UserKey, list[mx.nd.NDArra
 def with_row_ids(
     keys: object, outs: object, row_ids: object
 ) -> list[tuple[UserKey, list[mx.nd.NDArray], mx.nd.NDArray]]:
-    """Pair keys with the arrays and the row indices of a row_sparse_pull.
-
-    Raises:
-        MXNetError: For other types, or if `row_ids` has neither one entry nor one per array.
-    """
+    """Pair keys with the arrays and the row indices of a row_sparse_pull."""
     grouped = group(keys, outs)
     count = sum(len(arrays) for _, arrays in grouped)
     row_ids = _arrays("of row_ids", row_ids)

@@ -24,10 +24,6 @@ class LocalOptimizer:
 
     Every worker starts with worker 0's values and applies the same update to the same sum. Weights
     therefore stay identical bit for bit. All operations run on MXNet's engine and none blocks.
-
-    Args:
-        node: The node of this worker.
-        update: ``update(index, gradient, weight)`` changes ``weight`` in place.
     """
 
     def __init__(self, node: Node, update: Update) -> None:

@@ -18,11 +18,7 @@ _NESTEROV = {"learning_rate": 0.7, "momentum": 0.9}
 
 
 def check_names(parameters: list[gluon.Parameter]) -> None:
-    """Check that parameter names, which identify parameters across workers, are unique.
-
-    Raises:
-        ValueError: If two parameters have the same name.
-    """
+    """Check that parameter names, which identify parameters across workers, are unique."""
     seen: dict[str, gluon.Parameter] = {}
     for parameter in parameters:
         if seen.setdefault(parameter.name, parameter) is not parameter:
@@ -32,11 +28,7 @@ def check_names(parameters: list[gluon.Parameter]) -> None:
 
 
 def check_values(parameter: gluon.Parameter) -> None:
-    """Check that a parameter has values.
-
-    Raises:
-        ValueError: If it has none yet.
-    """
+    """Check that a parameter has values."""
     if parameter._data is None:
         raise ValueError(
             f"parameter {parameter.name!r} has no values yet: initialize the net, and call it once "
@@ -51,15 +43,7 @@ def array_of(values: np.ndarray, dtype: object) -> mx.nd.NDArray:
 
 
 class Weights(ArrayWeights):
-    """Values of Gluon parameters.
-
-    Args:
-        parameters: In the order of the layers.
-        trainer: Trainer whose updaters make the inner steps.
-
-    Raises:
-        ValueError: If a parameter cannot be synchronized.
-    """
+    """Values of Gluon parameters."""
 
     def __init__(self, parameters: list[gluon.Parameter], trainer: gluon.Trainer) -> None:
         self._trainer = trainer
@@ -111,17 +95,7 @@ def _arrays(state: Any) -> Iterator[mx.nd.NDArray]:
 
 
 class Outer:
-    """An optimizer of MXNet on NumPy arrays; see :class:`hipress.local_sgd.outer.OuterOptimizer`.
-
-    Args:
-        inner: The inner optimizer, which must be another one.
-        optimizer: A new optimizer, or a name.
-        params: Arguments for a name; default of "nag": learning rate 0.7, momentum 0.9.
-        weights: The worker's weights, of which it gets float32 copies.
-
-    Raises:
-        ValueError: If the optimizer cannot be used.
-    """
+    """MXNet optimizer on NumPy arrays; see :class:`hipress.local_sgd.outer.OuterOptimizer`."""
 
     def __init__(
         self,

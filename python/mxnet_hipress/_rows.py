@@ -39,20 +39,12 @@ class TableShape:
     """Whether a push takes effect only when all workers have pushed."""
 
     def pack(self, index: int) -> bytes:
-        """Return the body of INIT_ROWS.
-
-        Args:
-            index: Number of the key for the store's optimizer.
-        """
+        """Return the body of INIT_ROWS."""
         return json.dumps({"index": index, **asdict(self)}).encode()
 
     @classmethod
     def unpack(cls, body: bytes) -> tuple[int, TableShape]:
-        """Return the index and the shape from a body that :meth:`pack` made.
-
-        Raises:
-            ValueError: For any other body.
-        """
+        """Return the index and the shape from a body that :meth:`pack` made."""
         try:
             fields = json.loads(body)
             index, shape = fields.pop("index"), cls(**fields)
@@ -104,22 +96,14 @@ class Rows:
 
 
 def index_of(body: bytes) -> int:
-    """Return the key's number from a body of :meth:`Rows.pack`.
-
-    Raises:
-        ValueError: If the body is too short.
-    """
+    """Return the key's number from a body of :meth:`Rows.pack`."""
     if len(body) < _HEADER.size:
         raise ValueError(f"a message about rows has {_HEADER.size} bytes or more, got {len(body)}")
     return _HEADER.unpack_from(body)[0]
 
 
 def unpack(body: bytes, shape: TableShape, with_values: bool) -> Rows:
-    """Decode a body of :meth:`Rows.pack` and check it against the table.
-
-    Raises:
-        ValueError: If sizes do not match, or indices are out of range or not ascending.
-    """
+    """Decode a body of :meth:`Rows.pack` and check it against the table."""
     index_of(body)
     index, last, pushes, count = _HEADER.unpack_from(body)
     row = shape.columns * np.dtype(shape.dtype).itemsize if with_values else 0
@@ -160,14 +144,7 @@ def total(pushes: list[Rows]) -> Rows:
 
 
 def memory(mx: ModuleType, array: object, shape: tuple[int, int], dtype: np.dtype) -> np.ndarray:
-    """Return the memory of a row_sparse array's values. MXNet must not be computing the array.
-
-    Args:
-        mx: The mxnet module.
-        array: A row_sparse array.
-        shape: Number of stored rows, and of columns.
-        dtype: Type of the elements.
-    """
+    """Return the memory of a row_sparse array's values. MXNet must not be computing the array."""
     pointer = ctypes.c_void_p()
     mx.base.check_call(mx.base._LIB.MXNDArrayGetData(array.handle, ctypes.byref(pointer)))
     dtype = np.dtype(dtype)

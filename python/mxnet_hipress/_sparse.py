@@ -49,12 +49,7 @@ class _Share:
 
 
 class SparseStore:
-    """All row_sparse keys of this job.
-
-    Args:
-        node: The node of this worker.
-        sync: Whether a push takes effect only when all workers have pushed.
-    """
+    """All row_sparse keys of this job."""
 
     def __init__(self, node: Node, sync: bool) -> None:
         self._node = node
@@ -68,9 +63,6 @@ class SparseStore:
         """Initialize a key with rank 0's value. Blocks.
 
         All workers initialize their keys in the same order.
-
-        Raises:
-            MXNetError: If it is neither float32 nor float16, or the workers disagree.
         """
         if NAMES[key.dtype] not in NUMPY:
             raise MXNetError(

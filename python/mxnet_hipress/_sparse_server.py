@@ -21,13 +21,7 @@ _AHEAD = 16
 
 
 class _Table:
-    """Rows of one key, stored as float32 because MXNet does so for float16 keys with an optimizer.
-
-    Args:
-        mx: The mxnet module.
-        shape: Properties of the table.
-        values: Initial values, [rows, columns].
-    """
+    """Rows of one key, in float32, as MXNet stores float16 keys with an optimizer."""
 
     def __init__(self, mx: ModuleType, shape: TableShape, values: np.ndarray) -> None:
         self.shape = shape
@@ -115,11 +109,7 @@ class SparseServer:
         self._tables: dict[tuple[int, int], _Table] = {}
 
     def control(self, worker: int, store: int, head: int, body: bytes) -> bytes | Later:
-        """Answer a command about rows.
-
-        Raises:
-            HipressError: With the message for the worker.
-        """
+        """Answer a command about rows."""
         try:
             if head == Head.INIT_ROWS:
                 return self._init(worker, store, *TableShape.unpack(body))

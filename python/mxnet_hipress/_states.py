@@ -38,9 +38,6 @@ def write(path: str, states: list[bytes], with_optimizer: bool, of: str = WORKER
             workers.
         with_optimizer: Whether these contain the optimizer itself.
         of: Owner of the states, SERVERS or WORKERS.
-
-    Raises:
-        MXNetError: If the file cannot be written. An existing file is then unchanged.
     """
     about = {"format": _FORMAT, "states": states, "optimizer": with_optimizer, "of": of}
     content = pickle.dumps(about)
@@ -51,11 +48,7 @@ def write(path: str, states: list[bytes], with_optimizer: bool, of: str = WORKER
 
 
 def read(path: str, of: str = WORKERS) -> tuple[list[bytes], bool]:
-    """Read the states from a file that :func:`write` made.
-
-    Raises:
-        MXNetError: If the file is missing, unreadable or foreign, or has the other kind of states.
-    """
+    """Read the states from a file that :func:`write` made."""
     try:
         content = pickle.loads(Path(path).read_bytes())
         known = content["format"] == _FORMAT

@@ -27,13 +27,6 @@ def compression(store: str, params: Mapping[str, object] | CompressionConfig) ->
 
     MXNet compresses gradients of every size, and no pulled values. A store with one of MXNet's
     names does the same if all parameters are MXNet's. Otherwise HiPress's defaults apply.
-
-    Args:
-        store: The name with which the store was created.
-        params: Argument of set_gradient_compression.
-
-    Raises:
-        ValueError: For an invalid type or parameter.
     """
     config = CompressionConfig.of(params)
     if config is params:

@@ -39,11 +39,7 @@ class StoreState(ArrayState):
         self._slots, self._sums = slots, SumArrays()
 
     def make_step(self) -> None:
-        """Sum the gradients and make the optimizer's step, with rank 0's learning rate.
-
-        Raises:
-            hipress.HipressError: If a worker has died or is silent. Weights have not changed.
-        """
+        """Sum the gradients and make the optimizer's step, with rank 0's learning rate."""
         gradients = {self.names[index]: gradient for index, gradient in self.gradients.items()}
         own = np.zeros(_step_settings.SIZE)
         if self.rank == 0:  # rank 0 is the oldest worker: joining workers get higher ranks

@@ -21,15 +21,8 @@ class SumArrays:
     ) -> Iterator[tuple[str, mx.nd.NDArray]]:
         """Sum gradients over the workers.
 
-        Args:
-            sums: Sums of the present view.
-            gradients: Arrays on the CPU by name, which are not changed.
-
         Returns:
             Iterator over (name, sum), last layers first. The next call overwrites the sums.
-
-        Raises:
-            hipress.HipressError: If a worker has died or is silent.
         """
         arrays = self._memory(sums, gradients)
         sums.begin_step()

@@ -11,11 +11,7 @@ import sys
 
 
 def main() -> int:
-    """Serve until the job ends.
-
-    Returns:
-        Exit status: 0 if all workers left normally, otherwise 1 after a line on stderr.
-    """
+    """Serve until the job ends."""
     # Python's own handler of Ctrl-C would not run while native code waits.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     role = os.environ.get("DMLC_ROLE")

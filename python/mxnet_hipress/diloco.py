@@ -150,11 +150,7 @@ class DiLoCoTrainer(DiLoCoMethods, gluon.Trainer):
 
 
 def _store(kvstore: str | KVStore) -> KVStore:
-    """Return a new store for the keys of a DiLoCoTrainer.
-
-    Raises:
-        ValueError: If it is not a synchronous HiPress store, or the job is elastic.
-    """
+    """Return a new store for the keys of a DiLoCoTrainer."""
     if elastic_store.is_asked_for():
         raise ValueError(
             "DiLoCoTrainer needs a job whose workers stay: in an elastic one "

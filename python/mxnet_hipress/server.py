@@ -45,11 +45,7 @@ class Server:
         self._sparse = SparseServer(node, self._import, self._update_rows)
 
     def control(self, worker: int, head: int, body: bytes) -> bytes | Later:
-        """Answer a command of a worker.
-
-        Raises:
-            HipressError: With the message for the worker.
-        """
+        """Answer a command of a worker."""
         number, body = unpack(body)
         if head in ROWS:
             return self._sparse.control(worker, number, head, body)

@@ -24,11 +24,7 @@ Model = Annotated[str, typer.Option("--model", help="a known model, or a file of
 
 
 def changes(bandwidth: str, latency: str = "", threads: Optional[int] = None) -> dict:  # noqa: UP045
-    """Return the fields of a profile's cluster that these options replace.
-
-    Raises:
-        ValueError: If a value is invalid.
-    """
+    """Return the fields of a profile's cluster that these options replace."""
     from hipress.base import units
 
     found: dict = {}

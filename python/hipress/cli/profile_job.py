@@ -45,12 +45,7 @@ class ProfileGraphs(KeyGraphs):
 
 
 def run(types: Mapping[str, Mapping[str, object]], sizes: Sequence[int] = SIZES) -> None:
-    """Take part in the job, and return at its end.
-
-    Args:
-        types: Parameters by compression type, equal on every worker.
-        sizes: Elements, ascending.
-    """
+    """Take part in the job, and return at its end."""
     node = Node()
     if node.role != "worker":
         node.serve()

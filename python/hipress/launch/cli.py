@@ -206,11 +206,7 @@ def _seconds(text: str) -> float:
 
 
 def make_tasks(args: argparse.Namespace) -> list[Task]:
-    """Make the processes' descriptions from the parsed command line.
-
-    Raises:
-        LaunchError: options that contradict each other, bad host files, busy ports and so on.
-    """
+    """Make the processes' descriptions from the parsed command line."""
     command = args.command[1:] if args.command[:1] == ["--"] else args.command
     if not command:
         raise LaunchError("no command to run; for example: -n 2 python train.py")
@@ -279,11 +275,7 @@ def make_tasks(args: argparse.Namespace) -> list[Task]:
 
 
 def choose_topology(args: argparse.Namespace) -> tuple[str | None, int]:
-    """Return the topology's name, if one is requested, and the number of servers.
-
-    Raises:
-        LaunchError: for an unknown topology, or one that does not go with the number of servers.
-    """
+    """Return the topology's name, if one is requested, and the number of servers."""
     servers = args.num_workers if args.num_servers is None else args.num_servers
     if args.topo is None:
         return None, servers
@@ -302,11 +294,7 @@ def choose_topology(args: argparse.Namespace) -> tuple[str | None, int]:
 def travel_environment(
     args: argparse.Namespace, topology: str | None, hosts: list[Host]
 ) -> dict[str, str]:
-    """Return environment variables that determine how gradients travel.
-
-    Raises:
-        LaunchError: if there is no such plan, or it is not known which workers share a host.
-    """
+    """Return environment variables that determine how gradients travel."""
     env = {}
     if args.comprplan == "auto":
         env["HIPRESS_PLAN"] = "auto"
@@ -336,9 +324,6 @@ def plan_path(args: argparse.Namespace) -> str:
 
     With --sync-dst-dir it is in the copied directory, in which the processes run. The full path of
     a relative directory, which is in the home directory, is not known.
-
-    Raises:
-        LaunchError: the plan is not in the directory that is copied
     """
     path = os.path.abspath(args.comprplan)
     if not args.sync_dst_dir:
@@ -376,11 +361,7 @@ def root_address(args: argparse.Namespace, launcher: str, hosts: list[Host]) -> 
 
 
 def main(argv: Sequence[str] | None = None, prog: str | None = None) -> int:
-    """Run a job, and return the exit status for the shell.
-
-    Args:
-        prog: name of the command in its help; by default, its file's name
-    """
+    """Run a job, and return the exit status for the shell."""
     args = make_parser(prog).parse_args(argv)
     printer = Printer()
     try:

@@ -63,11 +63,7 @@ def add_options(
 
 
 def check(args: argparse.Namespace, launcher: str) -> None:
-    """Refuse options that do not go with --elastic, or without it, and set the defaults.
-
-    Raises:
-        LaunchError: in one sentence.
-    """
+    """Refuse options that do not go with --elastic, or without it, and set the defaults."""
     named = {
         "--min-workers": args.min_workers,
         "--max-restarts": args.max_restarts,
@@ -133,9 +129,6 @@ def describe(args: argparse.Namespace, job: Job, hosts: list[Host]) -> Elastic:
     """Return what the workers need to know, such as the agent address of every slot.
 
     Addresses are fixed before any worker starts.
-
-    Raises:
-        LaunchError: a port on this machine is not free.
     """
     if hosts:
         names = [agent_host(host, hosts) for host in place(hosts, job.num_workers)]

@@ -167,11 +167,7 @@ class StopAtFailure(Policy):
         return (crashes or near)[0]
 
     def _name_cause(self, alive: int) -> None:
-        """Print which process has failed.
-
-        Args:
-            alive: Number of processes that are stopped because of it.
-        """
+        """Print which process has failed."""
         cause = self._cause()
         others = [
             f"{name} had ended {cause.ended - when:.1f} s before"

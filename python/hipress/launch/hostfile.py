@@ -36,11 +36,7 @@ class Host:
 
 
 def read_hostfile(path: str) -> list[Host]:
-    """Read a host file.
-
-    Raises:
-        LaunchError: naming file, line and what is allowed.
-    """
+    """Read a host file."""
     try:
         text = files.read(path, "host file")
     except files.FileError as error:
@@ -115,11 +111,7 @@ def workers_per_host(hosts: list[Host], count: int) -> int | None:
 
 
 def interface_address(name: str) -> str:
-    """Return the address of a network interface: IPv4 if it has one, otherwise IPv6.
-
-    Raises:
-        LaunchError: listing the interfaces there are.
-    """
+    """Return the address of a network interface: IPv4 if it has one, otherwise IPv6."""
     try:
         return addresses.of_interface(name)
     except ValueError as error:

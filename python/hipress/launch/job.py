@@ -162,11 +162,7 @@ def with_source_tree(env: dict[str, str]) -> dict[str, str]:
 
 
 def split_script(command: list[str], python: str) -> tuple[list[str], list[str]]:
-    """Split a command into the interpreter with its options, and the script with its arguments.
-
-    Raises:
-        LaunchError: the command is no Python script.
-    """
+    """Split a command into the interpreter with its options, and the script with its arguments."""
     if command[0].endswith(".py"):
         return [python], command
     if re.fullmatch(r"(pypy|python)[0-9.]*", os.path.basename(command[0])) is None:
@@ -195,11 +191,7 @@ def check_script(command: list[str], python: str) -> None:
 
 
 def parse_pairs(option: str, pairs: list[str]) -> dict[str, str]:
-    """Return the environment from ``KEY:VALUE`` (MXNet's form) or ``KEY=VALUE``.
-
-    Raises:
-        LaunchError: a pair is malformed; the message names the option
-    """
+    """Return the environment from ``KEY:VALUE`` (MXNet's form) or ``KEY=VALUE``."""
     env = {}
     for pair in pairs:
         match = re.fullmatch(r"([^:=]*)[:=](.*)", pair, re.DOTALL)
@@ -210,11 +202,7 @@ def parse_pairs(option: str, pairs: list[str]) -> dict[str, str]:
 
 
 def parse_env(values: list[str]) -> dict[str, str]:
-    """Return the environment from ``--env``: ``KEY=VALUE``, or a name whose value is here.
-
-    Raises:
-        LaunchError: a malformed entry, or a name that is not set
-    """
+    """Return the environment from ``--env``: ``KEY=VALUE``, or a name whose value is here."""
     env = {}
     for value in values:
         name = value.strip()
@@ -264,12 +252,7 @@ def check_port(address: str, port: int) -> None:
 
 
 def port_error(address: str, port: int) -> str | None:
-    """Return why a socket cannot be bound to an address of this machine, or None if it can.
-
-    Args:
-        address: An IPv4 or IPv6 address, or a name of this machine.
-        port: A TCP port.
-    """
+    """Return why a socket cannot be bound to an address of this machine, or None if it can."""
     with socket.socket(family_of(address), socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

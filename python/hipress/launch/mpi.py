@@ -37,14 +37,7 @@ _PLACE_CODE = "import socket; print('hipress-place', socket.gethostname())"
 
 
 def tasks(job: Job, hosts: list[Host], directory: str, launcher: str) -> list[Task]:
-    """Return the tasks that start the scheduler here and all other processes.
-
-    Args:
-        launcher: "mpi" (an mpirun for each process) or "slurm" (one srun).
-
-    Raises:
-        LaunchError: no mpirun or srun here, or an mpirun of an unknown kind.
-    """
+    """Return the tasks that start the scheduler here and all other processes."""
     check_names(hosts, launcher)
     if launcher == "slurm":
         return _srun_tasks(job, hosts, directory)
@@ -52,11 +45,7 @@ def tasks(job: Job, hosts: list[Host], directory: str, launcher: str) -> list[Ta
 
 
 def mpirun_on(job: Job) -> Callable[[Host], list[str]]:
-    """Return a function that makes the command to start a supervisor on a host.
-
-    Raises:
-        LaunchError: mpirun is missing or of an unknown kind.
-    """
+    """Return a function that makes the command to start a supervisor on a host."""
     mpirun, is_open_mpi = find_mpirun()
     command = [
         mpirun,
@@ -70,11 +59,7 @@ def mpirun_on(job: Job) -> Callable[[Host], list[str]]:
 
 
 def places(processes: int, python: str) -> list[Host]:
-    """Return the hosts on which mpirun would start the processes, and the number on each.
-
-    Raises:
-        LaunchError: mpirun is missing, of an unknown kind, or fails.
-    """
+    """Return the hosts on which mpirun would start the processes, and the number on each."""
     mpirun, is_open_mpi = find_mpirun()
     command = [
         mpirun,
@@ -126,11 +111,7 @@ def _srun_tasks(job: Job, hosts: list[Host], directory: str) -> list[Task]:
 
 
 def check_names(hosts: list[Host], launcher: str) -> None:
-    """Refuse IPv6 addresses, because mpirun and srun cannot start processes on them.
-
-    Raises:
-        LaunchError: If a host is an IPv6 address.
-    """
+    """Refuse IPv6 addresses, because mpirun and srun cannot start processes on them."""
     for host in hosts:
         if ":" in host.address:
             raise LaunchError(
@@ -155,11 +136,7 @@ def ranks_by_host(job: Job, hosts: list[Host]) -> list[tuple[Rank, str]]:
 
 
 def find_mpirun() -> tuple[str, bool]:
-    """Return mpirun's path, and whether it is Open MPI's. Otherwise it is Hydra's.
-
-    Raises:
-        LaunchError: mpirun is missing or of an unknown kind.
-    """
+    """Return mpirun's path, and whether it is Open MPI's. Otherwise it is Hydra's."""
     mpirun = shutil.which("mpirun") or shutil.which("mpiexec")
     if mpirun is None:
         raise LaunchError("--launcher mpi needs mpirun, which is not on PATH here")
@@ -177,11 +154,7 @@ def find_mpirun() -> tuple[str, bool]:
 
 
 def srun_command(order: list[tuple[Rank, str]]) -> tuple[list[str], dict[str, str]]:
-    """Return srun's command line up to the program, and its environment.
-
-    Raises:
-        LaunchError: srun is missing.
-    """
+    """Return srun's command line up to the program, and its environment."""
     command = [
         find_slurm("srun"),
         f"--ntasks={len(order)}",
@@ -203,11 +176,7 @@ def srun_command(order: list[tuple[Rank, str]]) -> tuple[list[str], dict[str, st
 
 
 def find_slurm(name: str) -> str:
-    """Return the path of one of Slurm's commands.
-
-    Raises:
-        LaunchError: it is missing.
-    """
+    """Return the path of one of Slurm's commands."""
     found = shutil.which(name)
     if found is None:
         raise LaunchError(f"--launcher slurm needs {name}, which is not on PATH here")
@@ -229,9 +198,6 @@ def elastic_tasks(job: Job, hosts: list[Host], directory: str, launcher: str) ->
 
     So each worker gets the standard input of its mpirun or srun. Slurm ends the processes of a job
     step together with it.
-
-    Raises:
-        LaunchError: no mpirun or srun here, or an mpirun of an unknown kind.
     """
     check_names(hosts, launcher)
     if launcher == "slurm":
@@ -259,9 +225,6 @@ def in_allocation(hosts: list[Host], workers: int) -> list[Host]:
     """Return hosts for workers in the Slurm allocation of this process.
 
     Without hosts of a host file these are its nodes, with the workers spread evenly.
-
-    Raises:
-        LaunchError: there is no allocation, or scontrol is missing or fails
     """
     nodes = os.environ.get("SLURM_JOB_NODELIST", "")
     if not nodes:

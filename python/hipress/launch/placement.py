@@ -14,11 +14,7 @@ from .job import SCHEDULER, SERVER, WORKER, Job, Rank, Task, carried_environment
 def local_task(
     job: Job, rank: Rank, env: dict[str, str] | None = None, node_host: str | None = None
 ) -> Task:
-    """Return the task of a process here, in the current directory.
-
-    Args:
-        env: Variables that the job's own take precedence over.
-    """
+    """Return the task of a process here, in the current directory."""
     merged = {**(env or {}), **job.environment(rank, node_host)}
     return Task(str(rank), rank.role, {"argv": job.argv(rank), "env": merged, "cwd": os.getcwd()})
 

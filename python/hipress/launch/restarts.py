@@ -70,11 +70,7 @@ class RestartWorkers(Policy):
         return {JOB: self._job, **own, "HIPRESS_ELASTIC_RESTART": str(slot.restarts)}
 
     def _connect(self, slot: Slot, command: bytes) -> None:
-        """Begin to watch a worker over a new connection.
-
-        Args:
-            command: TERM or KILL, for the worker, or empty.
-        """
+        """Begin to watch a worker over a new connection."""
         marks = [f"{name}={value}" for name, value in self._marks(slot).items()]
         slot.running = self.runner.start(
             slot.task, persistent=True, watch=slot.process, marks=marks
@@ -285,11 +281,7 @@ class RestartWorkers(Policy):
             slot.unseen, slot.ended, slot.due = True, now, now + UNSEEN_SECONDS
 
     def _ended(self, slot: Slot, status: int, death: str, now: float, failed: bool = True) -> None:
-        """Handle the end of a slot's process.
-
-        Args:
-            failed: Whether a status other than 0 certainly shows a failure.
-        """
+        """Handle the end of a slot's process."""
         self._settle_end(slot, status, death, now, failed)
         self._publish_end(slot)
 

@@ -166,11 +166,7 @@ class Runner:
     # Starting and stopping
 
     def start(self, task: Task, **more: object) -> Running:
-        """Start a task's supervisor.
-
-        Args:
-            more: Added to what the supervisor gets of the task.
-        """
+        """Start a task's supervisor."""
         if task.where and any(other.task.where == task.where for other in self.running):
             time.sleep(0.03)  # sshd drops connections at random when too many arrive at once
         try:

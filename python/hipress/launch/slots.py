@@ -129,9 +129,6 @@ class Slot:
     def put_off(self, status: int, now: float) -> bool:
         """Wait for the next attempt if the slot's host cannot be reached, which costs no restart.
 
-        Args:
-            status: Status of a supervisor that has ended before it started a process.
-
         Returns:
             False, and nothing is changed, if the host is reached or was never reached.
         """
@@ -224,9 +221,6 @@ class Ending:
 
         A restarted worker may be far from its script's end, and has the final weights of the job.
         So it counts only if it has to save them.
-
-        Args:
-            first: Whether it is the worker of the first slot, which usually saves.
         """
         if first or not slot.restarts:
             self.note(slot, status)

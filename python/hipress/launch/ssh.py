@@ -18,11 +18,7 @@ COMMAND = f"exec python3 -c '{BOOTSTRAP}'"
 
 
 def ssh_command(ssh: str, host: Host) -> list[str]:
-    """Return the ssh command up to the remote command. It never prompts, and detects dead peers.
-
-    Raises:
-        LaunchError: there is no such command here.
-    """
+    """Return the ssh command up to the remote command. It never prompts, and detects dead peers."""
     try:
         words = shlex.split(ssh)
     except ValueError as error:
@@ -55,11 +51,7 @@ def tasks(job: Job, hosts: list[Host], directory: str, ssh: str = "ssh") -> list
 
 
 def sync_directory(hosts: list[Host], target: str, ssh: str) -> None:
-    """Copy the working directory to every host; what only the host has stays.
-
-    Raises:
-        LaunchError: rsync is missing or fails.
-    """
+    """Copy the working directory to every host; what only the host has stays."""
     if shutil.which("rsync") is None:
         raise LaunchError("--sync-dst-dir needs rsync, which is not installed here")
     for host in dict.fromkeys(Host(host.name, host.port) for host in hosts):

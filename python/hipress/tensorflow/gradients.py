@@ -27,10 +27,6 @@ class Average:
         op: "average" or "sum".
         sparse_as_dense: Convert tf.IndexedSlices to tensors, instead of raising an error.
         feedback: Whether the user of the averages supports error feedback, for type "auto".
-
-    Raises:
-        ValueError: For another op, or if the job has another compression.
-        HipressError: For an invalid type or parameter, or if a worker is missing.
     """
 
     def __init__(
@@ -47,12 +43,7 @@ class Average:
         self._op, self._sparse_as_dense = op, sparse_as_dense
 
     def __call__(self, gradients: Sequence, variables: Sequence) -> list:
-        """Return the averages (or sums), in the order of ``gradients``; None stays None.
-
-        Raises:
-            ValueError: For a gradient that cannot be sent.
-            HipressError: If a gradient is None on some workers only.
-        """
+        """Return the averages (or sums), in the order of ``gradients``; None stays None."""
         check_no_cond()
         tensors = [
             None if gradient is None else to_tensor(gradient, variable, self._sparse_as_dense)
@@ -78,11 +69,7 @@ class Average:
 
 
 def to_tensor(gradient, variable, sparse_as_dense: bool) -> tf.Tensor:
-    """Return a gradient in the form in which it is sent.
-
-    Raises:
-        ValueError: If it cannot be sent.
-    """
+    """Return a gradient in the form in which it is sent."""
     if not hasattr(variable, "assign"):
         raise ValueError(
             f"gradients are averaged by variable, and a {type(variable).__name__} is none"
@@ -103,11 +90,7 @@ def to_tensor(gradient, variable, sparse_as_dense: bool) -> tf.Tensor:
 
 
 def check_not_compiled() -> None:
-    """Check that the current function is not compiled by XLA.
-
-    Raises:
-        ValueError: If it is.
-    """
+    """Check that the current function is not compiled by XLA."""
     graph = tf.compat.v1.get_default_graph()
     if not tf.executing_eagerly() and GraphOrParentsInXlaContext(graph):
         raise ValueError(
@@ -117,11 +100,7 @@ def check_not_compiled() -> None:
 
 
 def check_no_cond() -> None:
-    """Check that the current function is not called in a tf.cond.
-
-    Raises:
-        ValueError: If it is.
-    """
+    """Check that the current function is not called in a tf.cond."""
     graph = tf.compat.v1.get_default_graph()
     # With steps_per_execution, Keras calls this function in a tf.cond, which tests for more data.
     # Workers get the same answer, because they must make the same steps.
@@ -140,9 +119,6 @@ class _Group:
     Some codecs cannot encode a NaN or Inf, and would keep it in their residuals. If gradients may
     be compressed, a worker that has one therefore sends zeros. A key of one element, which is never
     compressed, counts these workers. Uncompressed sums contain the NaN or Inf themselves.
-
-    Args:
-        number: Number of that key.
     """
 
     def __init__(
@@ -160,9 +136,6 @@ class _Group:
         """Return the sums over all workers, divided, in new memory, because TensorFlow keeps it.
 
         All are NaN if gradients may be compressed and a worker has a NaN or Inf in one.
-
-        Raises:
-            HipressError: If the job has failed. The message names the node that died.
         """
         for array, gradient in zip(self._arrays, gradients):
             array[...] = gradient

@@ -46,11 +46,7 @@ class Job:
         return self._compression is not None and self._compression.type != "none"
 
     def initialised(self, keys: Sequence[int]) -> None:
-        """Record keys of gradients, in their order, and load their saved states.
-
-        Raises:
-            HipressError: If the states do not match them.
-        """
+        """Record keys of gradients, in their order, and load their saved states."""
         self._initialised.extend(keys)
         if self._states is not None:
             self._load(self._states, keys)
@@ -77,15 +73,7 @@ class Job:
     def compress(
         self, wanted: str | Mapping[str, object] | CompressionConfig, feedback: bool = False
     ) -> None:
-        """Set the job's compression, or check that it is already set to this one.
-
-        Args:
-            feedback: Whether the caller supports error feedback.
-
-        Raises:
-            ValueError: If the job has another compression.
-            HipressError: For an invalid type or parameter.
-        """
+        """Set the job's compression, or check that it is already set to this one."""
         try:
             config = CompressionConfig.of(wanted)
             config.store_params()
@@ -112,11 +100,7 @@ _job: Job | None = None
 
 
 def join() -> Job:
-    """Return the job of this process, which the first call joins.
-
-    Raises:
-        HipressError: If the environment is wrong or a worker is missing.
-    """
+    """Return the job of this process, which the first call joins."""
     global _job
     if _job is None:
         _job = Job()

@@ -18,11 +18,7 @@ _PREFIX = "optimizer/"
 
 
 def check_variables(variables: Sequence[keras.Variable]) -> None:
-    """Check the variables.
-
-    Raises:
-        ValueError: If there are none, or two have the same path, which identifies a variable.
-    """
+    """Check the variables."""
     if not variables:
         raise ValueError("the model has no weights yet: give it an Input, or call it once")
     seen: dict[str, keras.Variable] = {}
@@ -35,15 +31,7 @@ def check_variables(variables: Sequence[keras.Variable]) -> None:
 
 
 class Weights(ArrayWeights):
-    """Values of Keras variables.
-
-    Args:
-        variables: In the order of the layers.
-        inner: Returns the inner optimizer, if it is known.
-
-    Raises:
-        ValueError: If a variable cannot be synchronized.
-    """
+    """Values of Keras variables."""
 
     def __init__(
         self,
@@ -81,15 +69,7 @@ class Weights(ArrayWeights):
 
 
 class Outer:
-    """An optimizer of Keras on NumPy arrays; see :class:`hipress.local_sgd.outer.OuterOptimizer`.
-
-    Args:
-        optimizer: A new optimizer; None is SGD with Nesterov momentum 0.9 and learning rate 0.7.
-        inner: The inner optimizer, which must be another one.
-
-    Raises:
-        ValueError: If the optimizer cannot be used.
-    """
+    """Keras optimizer on NumPy arrays; see :class:`hipress.local_sgd.outer.OuterOptimizer`."""
 
     def __init__(
         self,
@@ -135,11 +115,7 @@ class Outer:
         return {f"{_PREFIX}{i}": np.array(variable) for i, variable in enumerate(variables)}
 
     def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
-        """Restore what :meth:`state_dict` returned.
-
-        Raises:
-            ValueError: If it is from another optimizer.
-        """
+        """Restore what :meth:`state_dict` returned."""
         variables = self._optimizer.variables
         saved = {name: values for name, values in state.items() if name.startswith(_PREFIX)}
         shapes = {f"{_PREFIX}{i}": tuple(v.shape) for i, v in enumerate(variables)}
