@@ -14,7 +14,7 @@ MXNet's words alone then gets MXNet's arithmetic (_stock.py). In a server or sch
 # What belongs here: MXNet's arrays, arguments, errors and optimizers. The path of
 # `kv.pushpull("weight", gradient, out=total)`, with servers:
 #
-#     kvstore.py, _keys.py    find the key; _arrays.py adds up the arrays of several devices
+#     kvstore.py, _keys.py    find the key; add up the arrays of several devices
 #     src/mxnet/engine.cc     schedules an operation on MXNet's engine, which starts when the
 #                             gradient is computed. Operations of one key keep their order.
 #     src/mxnet/handover.cc   an operation that was followed by another within 1 ms last time
@@ -34,7 +34,7 @@ MXNet's words alone then gets MXNet's arithmetic (_stock.py). In a server or sch
 # **Unmodified scripts in elastic jobs.** elastic_store.py recognizes a step by the keys that a
 # script pushes. It keeps the step's gradients until their sums exist, and sums the copies again in
 # the next view if the step fails. The learning rate of rank 0 travels in each step's sum
-# (_step_settings.py), because scripts of restarted workers are at another epoch.
+# (_store_state.py), because scripts of restarted workers are at another epoch.
 
 from __future__ import annotations
 

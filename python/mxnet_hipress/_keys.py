@@ -1,10 +1,11 @@
-"""Keys of a job's store: numbers, shapes, and the checks of every call."""
+"""Keys of a store: numbers, shapes, checks of every call, and the arrays of each device."""
 
 from __future__ import annotations
 
 import numbers
 from ctypes import c_void_p
 from dataclasses import dataclass, field
+from math import prod
 from typing import Union
 
 import mxnet as mx
@@ -40,7 +41,7 @@ class Key:
     _buffer: mx.nd.NDArray | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
-        self.size = int(np.prod(self.shape, dtype=np.int64))
+        self.size = prod(self.shape)
         self.name = repr(self.user_key).encode()
 
     @property
@@ -52,8 +53,49 @@ class Key:
     def buffer(self) -> mx.nd.NDArray:
         """CPU array of the key's shape, for sums over devices and for pulled results."""
         if self._buffer is None:
-            self._buffer = mx.nd.empty(self.shape, mx.cpu(), _DTYPE_MX_TO_NP[self.dtype])
+            self._buffer = self.new_array()
         return self._buffer
+
+    def new_array(self) -> mx.nd.NDArray:
+        """Return an uninitialized CPU array of the key's shape and dtype."""
+        return mx.nd.empty(self.shape, mx.cpu(), _DTYPE_MX_TO_NP[self.dtype])
+
+    def check(self, arrays: list[mx.nd.NDArray], verb: str) -> None:
+        """Check that arrays have the dtype and size with which the key was initialized."""
+        for array in arrays:
+            flag = dtype_flag(array)
+            if flag != self.dtype:
+                dtype = NAMES.get(flag, getattr(array.dtype, "__name__", str(array.dtype)))
+                raise MXNetError(
+                    f"cannot {verb} {dtype} for key {self.user_key!r}: "
+                    f"it was initialised as {NAMES[self.dtype]}"
+                )
+            if prod(array.shape) != self.size:
+                raise MXNetError(
+                    f"cannot {verb} shape {array.shape} for key {self.user_key!r}: "
+                    f"it was initialised with shape {self.shape}"
+                )
+
+    def check_dense(self, arrays: list[mx.nd.NDArray]) -> None:
+        """Check that this dense key can be pulled into the arrays."""
+        self.check(arrays, "pull")
+        for array in arrays:
+            if array.stype != "default":
+                raise MXNetError(
+                    f"cannot pull dense key {self.user_key!r} into a {array.stype} array"
+                )
+
+    def total(self, arrays: list[mx.nd.NDArray]) -> mx.nd.NDArray:
+        """Return the sum over devices: the array itself if there is one and it is on the CPU."""
+        self.check(arrays, "push")
+        arrays = [a if a.stype == "default" else a.tostype("default") for a in arrays]
+        if len(arrays) == 1 and on_cpu(arrays[0]):
+            return arrays[0]
+        arrays = [array.as_nd_ndarray() for array in arrays]
+        if len(arrays) == 1:
+            return arrays[0].copyto(self.buffer)
+        arrays = [array.as_in_context(mx.cpu()).reshape(self.shape) for array in arrays]
+        return mx.nd.add_n(*arrays, out=self.buffer)
 
 
 class KeyTable:
@@ -162,3 +204,17 @@ def _arrays(user_key: object, value: object) -> list[mx.nd.NDArray]:
     if not arrays:
         raise MXNetError(f"the value of key {user_key!r} is an empty list")
     return arrays
+
+
+def spread(source: mx.nd.NDArray, arrays: list[mx.nd.NDArray]) -> None:
+    """Copy an array into all other arrays of a list. The list may contain the array itself."""
+    source = source.as_nd_ndarray()
+    for array in arrays:
+        target = array.as_nd_ndarray()
+        if target.handle.value != source.handle.value:
+            source.reshape(target.shape).copyto(target)
+
+
+def on_cpu(array: mx.nd.NDArray) -> bool:
+    """Return whether native code can read the array in place."""
+    return array.context.device_type != "gpu"

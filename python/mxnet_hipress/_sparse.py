@@ -22,7 +22,7 @@ from mxnet.base import MXNetError
 
 from hipress.dtypes import NAMES, NUMPY
 from hipress.runtime.node import Node
-from mxnet_hipress import _arrays, _engine
+from mxnet_hipress import _engine
 from mxnet_hipress._commands import Head, pack
 from mxnet_hipress._errors import sentences
 from mxnet_hipress._rows import Rows, TableShape, memory
@@ -94,7 +94,7 @@ class SparseStore:
                 raise MXNetError(
                     f"key {key.user_key!r} is row_sparse: a {array.stype} gradient cannot be pushed"
                 )
-        _arrays.check(key, arrays, "push")
+        key.check(arrays, "push")
         with mx.autograd.pause():
             arrays = [array.as_in_context(mx.cpu()) for array in arrays]
             # A copy: the script may change its array before the gradient is sent.

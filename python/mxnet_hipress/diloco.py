@@ -146,7 +146,7 @@ class DiLoCoTrainer(DiLoCoMethods, gluon.Trainer):
         """
         with sentences():
             found = self._diloco.load(fname)
-        _states.load_trainer(self, found[_INNER].tobytes())
+        _states.load_optimizer(self.optimizer, self._updaters, found[_INNER].tobytes())
 
 
 def _store(kvstore: str | KVStore) -> KVStore:

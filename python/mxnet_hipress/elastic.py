@@ -40,8 +40,8 @@ from hipress.elastic.training.array_outer_steps import ArrayOuterSteps
 from hipress.elastic.training.arrays import ArraySession, ArrayState
 from hipress.elastic.training.outer_steps import schedule_of
 from mxnet_hipress import _states
-from mxnet_hipress._optimizers import allows_feedback
 from mxnet_hipress._outer import Outer, Weights, array_of, check_names, check_values
+from mxnet_hipress._states import allows_feedback
 from mxnet_hipress._sums import SumArrays
 
 __all__ = ["State", "Trainer", "run"]
@@ -177,7 +177,8 @@ class State(ArrayState):
         """Restore the state that :meth:`state_dict` returned, in a process with the same model."""
         for name, value in saved["parameters"].items():
             self._parameters[name].set_data(array_of(value, value.dtype))
-        _states.load_trainer(self.trainer.wrapped, saved["trainer"])
+        trainer = self.trainer.wrapped
+        _states.load_optimizer(trainer.optimizer, trainer._updaters, saved["trainer"])
         super().load_state_dict(saved)
 
     def to_copy(self) -> dict[str, Any]:

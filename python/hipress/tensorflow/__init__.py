@@ -19,9 +19,9 @@ from __future__ import annotations
 import os
 
 if os.environ.get("DMLC_ROLE") in ("server", "scheduler"):
-    from hipress.tensorflow import serve
+    from hipress.runtime import serving
 
-    serve.until_the_end()
+    serving.exit_with(serving.serve())
 
 from hipress.errors import not_installed
 
