@@ -72,7 +72,7 @@ class Average(Protocol):
         """Wait for the mean; return whether all of it is finite, the same on all workers.
 
         Raises:
-            HipressError: If a worker died or is silent.
+            HipressError: If a worker died or is silent; also if it is called again then.
         """
 
     def state_dict(self, fragment: Fragment) -> dict[str, Any]:
@@ -189,8 +189,8 @@ class OuterWeights:
             Whether the mean is finite. If it is not, there is no outer step, and the weights
             become the outer weights.
         """
-        fragment.is_pending = False
         finite = self.average.finish(fragment)
+        fragment.is_pending = False  # after an error it stays pending, and the next call fails again
         if fragment.arrival is not None:
             fragment.arrival.mark()  # the callback may be late
         self.apply(fragment, alpha, average, finite)
