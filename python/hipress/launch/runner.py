@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from hipress.base import process_table
 
 from . import supervisor
-from .bootstrap import BOOTSTRAP, message, supervisor_program
+from .bootstrap import message, python_command, supervisor_program
 from .errors import LaunchError
 from .job import RANKS, Task
 from .output import STDERR, STDOUT, LineSplitter, Printer, Stalled
@@ -171,7 +171,7 @@ class Runner:
             time.sleep(0.03)  # sshd drops connections at random when too many arrive at once
         try:
             process = subprocess.Popen(
-                task.via or [sys.executable, "-I", "-S", "-c", BOOTSTRAP],
+                task.via or python_command(sys.executable),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
