@@ -7,7 +7,7 @@
 
 The import registers the types dist_sync_hipress, dist_device_sync_hipress and dist_async_hipress
 with MXNet. install() makes MXNet's own names create these stores; a script that asks for them in
-MXNet's words alone then gets MXNet's arithmetic (_stock.py). In a server or scheduler of a job
+MXNet's words alone then gets MXNet's arithmetic. In a server or scheduler of a job
 (DMLC_ROLE) the import serves until the job ends and then exits, as MXNet's own import does.
 """
 
@@ -28,7 +28,7 @@ MXNet's words alone then gets MXNet's arithmetic (_stock.py). In a server or sch
 # for. With type `none` the path is the same: encode and decode do nothing.
 #
 # **row_sparse keys.** A thread of _sparse.py carries out an operation of MXNet's engine: it sends
-# the rows as commands (_rows.py) to the tables of the servers (_sparse_server.py), where the
+# the rows as commands (_commands.py) to the tables of the servers (server.py), where the
 # store's optimizer updates them. A command that must wait for other workers is asked again later.
 #
 # **Unmodified scripts in elastic jobs.** elastic_store.py recognizes a step by the keys that a
@@ -71,10 +71,9 @@ from mxnet.base import MXNetError  # noqa: E402
 from mxnet.kvstore import KVStoreBase  # noqa: E402
 
 from mxnet_hipress import _saving, elastic_store  # noqa: E402
-from mxnet_hipress._stock import STOCK_NAMES  # noqa: E402
 from mxnet_hipress.diloco import DiLoCoTrainer  # noqa: E402
 from mxnet_hipress.elastic_store import ElasticStore  # noqa: E402
-from mxnet_hipress.kvstore import KVStore  # noqa: E402
+from mxnet_hipress.kvstore import STOCK_NAMES, KVStore  # noqa: E402
 
 
 def _register(names: tuple[str, ...]) -> None:

@@ -23,9 +23,8 @@ from mxnet.base import MXNetError
 from hipress.dtypes import NAMES, NUMPY
 from hipress.runtime.node import Node
 from mxnet_hipress import _engine
-from mxnet_hipress._commands import Head, pack
+from mxnet_hipress._commands import Head, Rows, TableShape, memory, pack
 from mxnet_hipress._errors import sentences
-from mxnet_hipress._rows import Rows, TableShape, memory
 
 if TYPE_CHECKING:
     from mxnet_hipress._keys import Key

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import mxnet as mx
 from mxnet import optimizer as opt
@@ -14,11 +15,22 @@ from hipress.autotune.explanation import Explanation
 from hipress.config import CompressionConfig
 from hipress.runtime import states
 from hipress.topology import topologies
-from mxnet_hipress import _engine, _job, _states, _stock
+from mxnet_hipress import _engine, _job, _states
 from mxnet_hipress._commands import STORE_SHIFT, Head, pack
 from mxnet_hipress._errors import sentences
 from mxnet_hipress._keys import Key, KeyTable, group, on_cpu, spread, with_row_ids
 from mxnet_hipress._store import Store
+
+STOCK_NAMES = (
+    "dist",
+    "dist_sync",
+    "dist_async",
+    "dist_device_sync",
+    "dist_device_async",
+    "dist_sync_device",
+    "dist_async_device",
+)
+"""MXNet's distributed stores. MXNet ignores the case of these names."""
 
 
 class KVStore(Store):
@@ -231,7 +243,11 @@ class KVStore(Store):
             )
         _engine.flush(self._node.handle)
         with sentences():
-            config = _stock.compression(self._name, compression_params)
+            config = CompressionConfig.of(compression_params)
+        stock = config is not compression_params and self._name.lower() in STOCK_NAMES
+        if stock and compression_params.keys() <= {"type", "threshold"}:
+            if compression_params.get("type") in ("none", "2bit"):
+                config = replace(config, min_size=0, pull="none")  # MXNet's results, bit for bit
         self._node.set_gradient_compression(config)
         self._node.compresses = config.type != "none"
 

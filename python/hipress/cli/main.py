@@ -1,9 +1,9 @@
 """The `hipress` command. `hipress --help` lists its commands.
 
 Each command is a module of :mod:`hipress.cli`. It has a function `command`, whose parameters typer
-reads, a typer app `app` with commands of its own, or a function `main` that parses all arguments
-after the command's name. Only the requested command's module is imported, so that help is fast. A
-new command is a new module and a line in COMMANDS.
+reads, or a typer app `app` with commands of its own. The modules of OWN_PARSERS have a function
+`main`, which parses all arguments after the command's name. Only the requested command's module is
+imported, so that help is fast. A new command is a new module and a line in COMMANDS.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ COMMANDS = {
     "debug": "Say who waits for whom in a job that hangs.",
 }
 """Name and one-line help of each command; its module is hipress.cli.NAME."""
-OWN_PARSERS = ("launch", "compile")
-"""Commands whose modules have a `main`."""
+OWN_PARSERS = {"launch": "hipress.launch.cli", "compile": "hipress.compression.compiler.cli"}
+"""Commands with command lines of their own, and their modules."""
 
 
 def _version(asked: bool) -> None:
@@ -79,8 +79,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     wanted = next((a for a in arguments if not a.startswith("-")), None)
     try:
         if arguments[:1] == [wanted] and wanted in OWN_PARSERS:
-            module = importlib.import_module(f"hipress.cli.{wanted}")
-            sys.exit(module.main(arguments[1:]))
+            module = importlib.import_module(OWN_PARSERS[wanted])
+            sys.exit(module.main(arguments[1:], f"hipress {wanted}"))
         build_app(wanted)(args=arguments, prog_name="hipress")
     except ImportError as error:  # a package is missing, or HIPRESS_CODECS names a bad algorithm
         sys.exit(f"hipress: {error}")

@@ -75,9 +75,10 @@ def describe(args: argparse.Namespace, job: Job, hosts: list[Host]) -> Elastic:
 
     Addresses are fixed before any worker starts.
     """
-    names = [job.root_uri] * job.num_workers
     if hosts:
         names = [agent_host(host, hosts) for host in place(hosts, job.num_workers)]
+    else:
+        names = [job.root_uri] * job.num_workers
     if args.elastic_port is None and all(map(is_here, names)):
         ports = free_ports(names)
     else:

@@ -187,14 +187,16 @@ class Tail:
         # Several processes of the command may write: each at the end.
         flags = fcntl.fcntl(self.file, fcntl.F_GETFL)
         fcntl.fcntl(self.file, fcntl.F_SETFL, flags | os.O_APPEND)
-        self.output, self.read, self.freed = output, 0, 0
+        self.output, self.read, self.freed, self.behind = output, 0, 0, False
 
     def copy(self, chunks=16):
         """Copy at most so many chunks; return False if nothing was left."""
         self.limit()
+        self.behind = True
         for _ in range(chunks):
             data = os.pread(self.file.fileno(), 65536, self.read)
             if not data:
+                self.behind = False
                 return False
             sent = self.write(data)
             self.read += sent
@@ -242,7 +244,7 @@ class Reader(Tail):
         about = os.fstat(self.file.fileno())
         if not stat.S_ISREG(about.st_mode) or about.st_nlink:
             raise OSError("the command has put another file in its place")
-        self.output, self.keeper = output, keeper
+        self.output, self.keeper, self.behind = output, keeper, False
         self.read = self.freed = about.st_size
 
     def write(self, data):
@@ -433,15 +435,17 @@ class Supervisor:
         """Handle events for ``timeout`` seconds (None: until there is one), and copy output."""
         if self.persistent:
             timeout = POLL_SECONDS if timeout is None else min(timeout, POLL_SECONDS)
-        self.handle_events(timeout)
+        self.handle_events(timeout, [tail for tail in self.tails if tail.behind])
         for tail in self.tails:
             tail.copy()
 
-    def handle_events(self, timeout):
+    def handle_events(self, timeout, behind=()):
+        """Handle events for ``timeout`` seconds, or until a tail that is behind can be copied."""
+        targets = [tail.output.target for tail in behind if tail.output.target is not None]
         sources = [self.wake] + [relay.source for relay in self.relays]
         if self.control is not None:
             sources.append(self.control)
-        ready = select.select(sources, [], [], timeout)[0]
+        ready = select.select(sources, targets, [], timeout)[0]
         if self.wake in ready:
             try:
                 os.read(self.wake, 4096)
@@ -479,7 +483,7 @@ class Supervisor:
         for tail in self.tails:
             before = -1
             while tail.copy() and (tail.read > before or self.control is not None):
-                self.handle_events(0.0 if tail.read > before else POLL_SECONDS)
+                self.handle_events(0.0 if tail.read > before else POLL_SECONDS, [tail])
                 before = tail.read
         self.report(**report)
         end = time.monotonic() + DONE_SECONDS

@@ -190,7 +190,7 @@ class OuterWeights:
             become the outer weights.
         """
         finite = self.average.finish(fragment)
-        fragment.is_pending = False  # after an error it stays pending, and the next call fails again
+        fragment.is_pending = False  # only now: after an error, the next call fails too
         if fragment.arrival is not None:
             fragment.arrival.mark()  # the callback may be late
         self.apply(fragment, alpha, average, finite)

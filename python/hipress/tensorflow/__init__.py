@@ -36,9 +36,10 @@ except ModuleNotFoundError as error:
     ) from None
 
 from hipress.runtime.node import HipressError
-from hipress.tensorflow.broadcast import broadcast_variables
 from hipress.tensorflow.diloco import DiLoCo
+from hipress.tensorflow.gradients import DistributedGradientTape
 from hipress.tensorflow.job import (
+    broadcast_variables,
     explain,
     init,
     load_states,
@@ -49,7 +50,6 @@ from hipress.tensorflow.job import (
     stats,
 )
 from hipress.tensorflow.optimizer import DistributedOptimizer
-from hipress.tensorflow.tape import DistributedGradientTape
 
 __all__ = [
     "DiLoCo",
