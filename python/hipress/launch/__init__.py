@@ -18,7 +18,7 @@ What runs where::
 * ``runner`` starts a supervisor for each task, prints the output with the process's name before
   each line (``output``), and handles signals and time limits.
 * A policy decides what the end of a process means: ``failures`` stops the job at the first failure
-  and names its cause; ``restarts`` (elastic jobs) starts workers again in their ``slots``.
+  and names its cause; ``restarts`` (elastic jobs) starts workers again in their slots.
 * ``supervisor`` runs one command on its host. It gets its program and the command's environment,
   the secret included, over standard input (``bootstrap``), never in arguments.
 

@@ -34,9 +34,8 @@ from .job import (
     remote_tasks,
 )
 from .output import Printer
-from .restarts import RestartWorkers
+from .restarts import RestartWorkers, Rules
 from .runner import Policy, Runner
-from .slots import Rules
 
 LAUNCHERS = ("local", "ssh", "mpi", "slurm")
 DESCRIPTION = """\

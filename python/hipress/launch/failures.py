@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from hipress.base import process_table
 
-from .job import RANKS, WORKER, Task
+from .job import RANKS, WORKER
 from .runner import Policy, Running
 
 CAUSE_SECONDS = 0.25  # from the first visible failure, in which its cause may become visible
@@ -75,9 +75,6 @@ class StopAtFailure(Policy):
         self._early: dict[str, float] = {}  # when servers and the scheduler ended with 0
         self._linger: Linger | None = None
 
-    def start(self, task: Task) -> None:
-        self.runner.start(task)
-
     def report(self, running: Running, report: dict) -> None:
         if "rank" not in report:
             running.reported = report["exit"]
@@ -92,15 +89,22 @@ class StopAtFailure(Policy):
         elif status == 0 and task.role not in (WORKER, RANKS):
             self._early[task.name] = now
 
-    def judge(self, now: float) -> None:
-        if self._failures and now >= self._due():
-            self._name_cause(len(self.runner.running))
-            self.runner.stop(shell_status(self._cause().status), now, SURVIVORS_SECONDS)
-
-    def advance(self, now: float) -> None:
-        """Stop servers and the scheduler if they outlive the workers for too long."""
+    def step(self, now: float) -> None:
+        """Stop the job after a failure, or servers that outlive the workers for too long."""
+        if self.runner.verdict is not None:
+            return
+        if self._failures:
+            # The failure is reported once its cause may be visible.
+            causes = self._causes()
+            due = self._failures[0].ended + SURVIVORS_SECONDS
+            if causes:
+                due = causes[0].ended + CAUSE_SECONDS
+            if now >= due:
+                self._name_cause(len(self.runner.running))
+                self.runner.stop(shell_status(self._cause().status), now, SURVIVORS_SECONDS)
+            return
         running = self.runner.running
-        if self._failures or any(one.task.role in (WORKER, RANKS) for one in running):
+        if any(one.task.role in (WORKER, RANKS) for one in running):
             return
         names = ", ".join(one.task.name for one in running)
         self._linger = linger = self._linger or Linger(now)
@@ -115,9 +119,6 @@ class StopAtFailure(Policy):
 
     def pause(self, now: float) -> float:
         return 0.05 if self._failures else 0.5
-
-    def continues(self, now: float) -> bool:
-        return bool(self.runner.running)
 
     def result(self) -> int:
         if not self._failures:
@@ -146,13 +147,6 @@ class StopAtFailure(Policy):
         if followers:
             causes = [one for one in causes if one.status != -signal.SIGTERM and one.name != "srun"]
         return causes
-
-    def _due(self) -> float:
-        """Return when the failure is reported: its cause may become visible after it."""
-        causes = self._causes()
-        if causes:
-            return causes[0].ended + CAUSE_SECONDS
-        return self._failures[0].ended + SURVIVORS_SECONDS
 
     def _cause(self) -> Failure:
         """Return the first process killed by a signal soon after the first failure, or the latter.

@@ -27,9 +27,8 @@ from harness.processes import wait_until
 from hipress.launch import supervisor
 from hipress.launch.job import Task
 from hipress.launch.output import LineSplitter
-from hipress.launch.restarts import left_status
+from hipress.launch.restarts import LATE_SECONDS, Ending, Rules, Slot, State, left_status
 from hipress.launch.runner import Running
-from hipress.launch.slots import LATE_SECONDS, Ending, Rules, Slot, State
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 
