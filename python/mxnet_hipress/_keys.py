@@ -68,12 +68,12 @@ class Key:
                 dtype = NAMES.get(flag, getattr(array.dtype, "__name__", str(array.dtype)))
                 raise MXNetError(
                     f"cannot {verb} {dtype} for key {self.user_key!r}: "
-                    f"it was initialised as {NAMES[self.dtype]}"
+                    f"it was initialized as {NAMES[self.dtype]}"
                 )
             if prod(array.shape) != self.size:
                 raise MXNetError(
                     f"cannot {verb} shape {array.shape} for key {self.user_key!r}: "
-                    f"it was initialised with shape {self.shape}"
+                    f"it was initialized with shape {self.shape}"
                 )
 
     def check_dense(self, arrays: list[mx.nd.NDArray]) -> None:
@@ -122,7 +122,7 @@ class KeyTable:
         """Return a key for `value` that is not yet in the table."""
         self._check_type(user_key)
         if user_key in self._keys:
-            raise MXNetError(f"key {user_key!r} is initialised already")
+            raise MXNetError(f"key {user_key!r} is initialized already")
         if isinstance(user_key, int) and not 0 <= user_key < 1 << STORE_SHIFT:
             raise MXNetError(f"int keys must be from 0 to {(1 << STORE_SHIFT) - 1}, got {user_key}")
         flag = dtype_flag(value)

@@ -200,30 +200,25 @@ class Weights(ArrayWeights):
     def __init__(self, parameters: list[gluon.Parameter], trainer: gluon.Trainer) -> None:
         self._trainer = trainer
         check_names(parameters)
-        self._parameters = {parameter.name: parameter for parameter in parameters}
-        for name, parameter in self._parameters.items():
+        self.parameters = {parameter.name: parameter for parameter in parameters}
+        for name, parameter in self.parameters.items():
             kind = np.dtype(parameter.dtype).name
             if kind not in NUMPY or {parameter._stype, parameter._grad_stype} != {"default"}:
                 raise ValueError(
                     f"parameter {name!r} or its gradient is sparse, or of type {kind}: DiLoCo "
-                    f"synchronises dense ones, of {' or '.join(NUMPY)}"
+                    f"synchronizes dense ones, of {' or '.join(NUMPY)}"
                 )
             check_values(parameter)
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        return {name: parameter.shape for name, parameter in self._parameters.items()}
-
-    @property
-    def any_float16(self) -> bool:
-        """Whether a weight is not float32."""
-        return any(np.dtype(p.dtype) != np.float32 for p in self._parameters.values())
+        return {name: parameter.shape for name, parameter in self.parameters.items()}
 
     def read(self, name: str) -> np.ndarray:
-        parameter = self._parameters[name]
+        parameter = self.parameters[name]
         return parameter.data(parameter.list_ctx()[0]).asnumpy()
 
     def write(self, name: str, values: np.ndarray) -> None:
-        parameter = self._parameters[name]
+        parameter = self.parameters[name]
         parameter.set_data(array_of(values, parameter.dtype))  # a copy
 
     def forget_non_finite(self) -> None:
@@ -269,10 +264,11 @@ class Outer:
             raise ValueError("outer_optimizer must be another one than the inner optimizer")
         if optimizer.num_update:
             raise ValueError("outer_optimizer has made steps before: give a new one")
-        if inner.multi_precision and weights.any_float16:
+        float16 = any(np.dtype(p.dtype) != np.float32 for p in weights.parameters.values())
+        if inner.multi_precision and float16:
             raise ValueError(
                 "with multi_precision the inner optimizer has float32 copies of float16 weights, "
-                "of which a synchronisation would not know: train float32 weights"
+                "of which a synchronization would not know: train float32 weights"
             )
         self.optimizer, self.kind = optimizer, type(optimizer).__name__
         self._updater = mx.optimizer.get_updater(optimizer)

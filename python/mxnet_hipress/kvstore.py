@@ -212,7 +212,7 @@ class KVStore(Store):
             entry = self._keys.get(user_key, "pull rows of")
             if not entry.sparse:
                 raise MXNetError(
-                    f"key {user_key!r} is dense: only keys initialised with a row_sparse value "
+                    f"key {user_key!r} is dense: only keys initialized with a row_sparse value "
                     "have rows to pull"
                 )
             self._node.sparse.pull_rows(entry, arrays, ids, priority)

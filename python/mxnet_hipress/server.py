@@ -157,14 +157,6 @@ class _Table:
         self._mx = mx
         self._hold(values)
 
-    def _store_all_rows(self) -> None:
-        """Add rows of zeros that an optimizer has left out when it replaced the weight."""
-        ids = self._weight.indices.asnumpy()
-        if len(ids) < self.shape.rows:
-            values = np.zeros((self.shape.rows, self.shape.columns), np.float32)
-            values[ids] = self._weight.data.asnumpy()
-            self._hold(values)
-
     def _hold(self, values: np.ndarray) -> None:
         ids = np.arange(self.shape.rows, dtype=np.int64)
         self._weight = self._mx.nd.sparse.row_sparse_array(
@@ -189,20 +181,25 @@ class _Table:
         memory = self.values().ctypes.data
         update(array, self._weight)
         if self.values().ctypes.data != memory:
-            self._store_all_rows()
+            # An optimizer has replaced the weight: add the rows of zeros that it has left out.
+            ids = self._weight.indices.asnumpy()
+            if len(ids) < self.shape.rows:
+                values = np.zeros(shape, np.float32)
+                values[ids] = self._weight.data.asnumpy()
+                self._hold(values)
         self.completed += 1
         self.late_since = None
 
 
+@dataclass
 class _Init:
     """Key whose initialization is not yet complete on, or not yet reported to, all workers."""
 
-    def __init__(self) -> None:
-        self.value: list[Rows] = []
-        """Values from worker 0."""
-        self.shapes: dict[int, TableShape] = {}
-        self.told: set[int] = set()
-        self.error: str | None = None
+    shapes: dict[int, TableShape] = field(default_factory=dict)
+    """Shape from each worker."""
+    informed: set[int] = field(default_factory=set)
+    """Workers that have the result."""
+    error: str | None = None
 
 
 class SparseServer:
@@ -239,7 +236,7 @@ class SparseServer:
                 return b""
             table = self._tables.get(key)
             if table is None:
-                raise HipressError("this key has no rows here: initialise it first")
+                raise HipressError("this key has no rows here: initialize it first")
             rows = _commands.unpack_rows(body, table.shape, with_values=head == Head.PUSH_ROWS)
             if head == Head.PUSH_ROWS:
                 return self._push(worker, store, table, rows)
@@ -253,13 +250,13 @@ class SparseServer:
         init.shapes[worker] = shape
         missing = set(range(self._node.num_workers)) - init.shapes.keys()
         if missing:
-            what = f", and this worker waited for all to initialise key {shape.name!r}"
+            what = f", and this worker waited for all to initialize key {shape.name!r}"
             self._check_left(missing, what)
             return LATER
         if init.error is None:
             init.error = self._make(key, init)
-        init.told.add(worker)
-        if len(init.told) == self._node.num_workers:
+        init.informed.add(worker)
+        if len(init.informed) == self._node.num_workers:
             del self._inits[key]
         if init.error:
             raise HipressError(init.error)
@@ -271,7 +268,7 @@ class SparseServer:
         for worker, shape in sorted(init.shapes.items()):
             if shape != first:
                 return (
-                    f"worker 0 initialised row_sparse key {first.name!r} as {_words(first)}, "
+                    f"worker 0 initialized row_sparse key {first.name!r} as {_words(first)}, "
                     f"and worker {worker} key {shape.name!r} as {_words(shape)}"
                 )
         values = np.zeros((first.rows, first.columns), np.float32)

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Sequence
 
 import typer
+from typer import Option
 
 COMMANDS = {
     "launch": "Start a distributed job here, or on many hosts.",
@@ -41,7 +42,7 @@ def _version(asked: bool) -> None:
 
 
 def _about(
-    version: bool = typer.Option(
+    version: bool = Option(
         False, "--version", callback=_version, is_eager=True, help="Print the version."
     ),
 ) -> None:

@@ -11,6 +11,7 @@ from hipress.base.addresses import (
     LINK_LOCAL,
     is_link_local,
     is_loopback,
+    of_interface,
     of_this_machine,
     resolve,
     towards,
@@ -21,16 +22,16 @@ from hipress.topology import topologies
 from . import elastic, mpi, ssh
 from .errors import LaunchError
 from .failures import StopAtFailure
-from .hostfile import Host, interface_address, read_hostfile, workers_per_host
+from .hostfile import Host, read_hostfile, workers_per_host
 from .job import (
     Job,
     Task,
-    check_port,
     check_script,
     free_port,
     local_tasks,
     parse_env,
     parse_pairs,
+    port_error,
     remote_tasks,
 )
 from .output import Printer
@@ -260,7 +261,12 @@ def make_tasks(args: argparse.Namespace) -> list[Task]:
         job.root_port = free_port(job.root_uri)
     elif 1 <= args.port <= 65535:
         job.root_port = args.port
-        check_port(job.root_uri, args.port)
+        error = port_error(job.root_uri, args.port)
+        if error:
+            raise LaunchError(
+                f"the scheduler cannot listen on {job.root_uri} port {args.port}: {error}; "
+                f"leave out --port to have a free one chosen"
+            )
     else:
         raise LaunchError(f"--port must be from 1 to 65535, not {args.port}")
     if launcher == "local":
@@ -349,7 +355,10 @@ def root_address(args: argparse.Namespace, launcher: str, hosts: list[Host]) -> 
             raise LaunchError(f"--host-ip: {args.host_ip} is {LINK_LOCAL}")
         return without_brackets(args.host_ip)
     if args.interface:
-        return interface_address(args.interface)
+        try:
+            return of_interface(args.interface)
+        except ValueError as error:
+            raise LaunchError(str(error)) from error
     if launcher == "local":
         return "127.0.0.1"
     addresses = [address for address in (resolve(host.address) for host in hosts) if address]

@@ -76,7 +76,12 @@ def describe(args: argparse.Namespace, job: Job, hosts: list[Host]) -> Elastic:
     Addresses are fixed before any worker starts.
     """
     if hosts:
-        names = [agent_host(host, hosts) for host in place(hosts, job.num_workers)]
+        # The names or addresses at which all hosts reach the agents.
+        known = [host.address for host in hosts]
+        names = [
+            node_host(host, hosts) or behind_loopback(host.address, known) or host.address
+            for host in place(hosts, job.num_workers)
+        ]
     else:
         names = [job.root_uri] * job.num_workers
     if args.elastic_port is None and all(map(is_here, names)):
@@ -92,14 +97,6 @@ def describe(args: argparse.Namespace, job: Job, hosts: list[Host]) -> Elastic:
                     f"{error}; leave out --elastic-port to have free ones chosen"
                 )
     return Elastic([join(name, port) for name, port in zip(names, ports)], args.min_workers)
-
-
-def agent_host(host: Host, hosts: list[Host]) -> str:
-    """Return the name or address at which all hosts reach the agents of ``host``."""
-    found = node_host(host, hosts)
-    if found is not None:
-        return found
-    return behind_loopback(host.address, [other.address for other in hosts]) or host.address
 
 
 def is_here(name: str) -> bool:

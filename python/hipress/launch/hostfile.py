@@ -108,11 +108,3 @@ def workers_per_host(hosts: list[Host], count: int) -> int | None:
     if len({address for address, _ in runs}) < len(runs) or sizes[-1] > sizes[0]:
         return None
     return sizes[0] if all(size == sizes[0] for size in sizes[:-1]) else None
-
-
-def interface_address(name: str) -> str:
-    """Return the address of a network interface: IPv4 if it has one, otherwise IPv6."""
-    try:
-        return addresses.of_interface(name)
-    except ValueError as error:
-        raise LaunchError(str(error)) from error

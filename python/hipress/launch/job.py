@@ -94,15 +94,6 @@ class Job:
     secret: str = field(default_factory=lambda: secrets.token_hex(32), repr=False)
     elastic: Elastic | None = None
 
-    def ranks(self) -> list[Rank]:
-        """Return scheduler, servers and workers in the order in which they start.
-
-        An elastic job has only workers, each in a slot.
-        """
-        if self.elastic:
-            return self.distributed_ranks()
-        return [Rank(SCHEDULER, 0), *self.distributed_ranks()]
-
     def distributed_ranks(self) -> list[Rank]:
         """Return servers and workers, which other hosts can run."""
         servers = [Rank(SERVER, index) for index in range(self.num_servers)]
@@ -113,34 +104,26 @@ class Job:
         env = {"PYTHONUNBUFFERED": os.environ.get("PYTHONUNBUFFERED", "1"), **self.env}
         env.update({WORKER: self.env_worker, SERVER: self.env_server}.get(rank.role, {}))
         env["HIPRESS_SECRET"] = self.secret
-        env.update(self._slot(rank) if self.elastic else self._role(rank))
+        if self.elastic:
+            env["HIPRESS_ELASTIC_SLOT"] = str(rank.index)
+            env["HIPRESS_ELASTIC_AGENTS"] = ",".join(self.elastic.agents)
+            env["HIPRESS_ELASTIC_MIN_WORKERS"] = str(self.elastic.min_workers)
+            env["HIPRESS_ELASTIC_RESTART"] = "0"
+        else:
+            env["DMLC_ROLE"] = rank.role
+            env["DMLC_PS_ROOT_URI"] = self.root_uri
+            env["DMLC_PS_ROOT_PORT"] = str(self.root_port)
+            env["DMLC_NUM_WORKER"] = str(self.num_workers)
+            env["DMLC_NUM_SERVER"] = str(self.num_servers)
+            if self.hipress:
+                env["HIPRESS_LAUNCHED"] = "1"
+            if rank.role != SCHEDULER:
+                env[f"DMLC_{rank.role.upper()}_ID"] = str(rank.index)
         if self.interface:
             env["DMLC_INTERFACE"] = self.interface
         elif node_host:
             env["DMLC_NODE_HOST"] = node_host
         return with_source_tree(env)
-
-    def _role(self, rank: Rank) -> dict[str, str]:
-        env = {
-            "DMLC_ROLE": rank.role,
-            "DMLC_PS_ROOT_URI": self.root_uri,
-            "DMLC_PS_ROOT_PORT": str(self.root_port),
-            "DMLC_NUM_WORKER": str(self.num_workers),
-            "DMLC_NUM_SERVER": str(self.num_servers),
-        }
-        if self.hipress:
-            env["HIPRESS_LAUNCHED"] = "1"
-        if rank.role != SCHEDULER:
-            env[f"DMLC_{rank.role.upper()}_ID"] = str(rank.index)
-        return env
-
-    def _slot(self, rank: Rank) -> dict[str, str]:
-        return {
-            "HIPRESS_ELASTIC_SLOT": str(rank.index),
-            "HIPRESS_ELASTIC_AGENTS": ",".join(self.elastic.agents),
-            "HIPRESS_ELASTIC_MIN_WORKERS": str(self.elastic.min_workers),
-            "HIPRESS_ELASTIC_RESTART": "0",
-        }
 
     def argv(self, rank: Rank) -> list[str]:
         """Return the command of a process."""
@@ -243,16 +226,6 @@ def free_port(address: str, who: str = "the scheduler") -> int:
     raise LaunchError(f"{who} can listen on no TCP port at {address}: {error}")
 
 
-def check_port(address: str, port: int) -> None:
-    """Raise LaunchError if the scheduler could not listen there."""
-    error = port_error(address, port)
-    if error:
-        raise LaunchError(
-            f"the scheduler cannot listen on {address} port {port}: {error}; "
-            f"leave out --port to have a free one chosen"
-        )
-
-
 def port_error(address: str, port: int) -> str | None:
     """Return why a socket cannot be bound to an address of this machine, or None if it can."""
     with socket.socket(family_of(address), socket.SOCK_STREAM) as probe:
@@ -282,7 +255,9 @@ def local_tasks(job: Job) -> list[Task]:
     if "OMP_NUM_THREADS" not in os.environ:
         env["OMP_NUM_THREADS"] = str(max(1, len(os.sched_getaffinity(0)) // job.num_workers))
     node_host = job.root_uri if job.interface is None else None
-    return [local_task(job, rank, env, node_host) for rank in job.ranks()]
+    schedulers = [] if job.elastic else [Rank(SCHEDULER, 0)]
+    ranks = [*schedulers, *job.distributed_ranks()]
+    return [local_task(job, rank, env, node_host) for rank in ranks]
 
 
 def scheduler_tasks(job: Job) -> list[Task]:

@@ -111,7 +111,10 @@ def _srun_tasks(job: Job, hosts: list[Host], directory: str) -> list[Task]:
         distinct = dict.fromkeys(names)
         command += [f"--nodelist={','.join(distinct)}", f"--nodes={len(distinct)}"]
         command.append("--distribution=arbitrary")
-        env["SLURM_HOSTFILE"] = hostfile_for_slurm(names)
+        # A line per rank, for --distribution=arbitrary. The file exists until this process ends.
+        text = "".join(f"{name}\n" for name in names)
+        with files.anonymous("hipress-hosts", text.encode()) as file:
+            env["SLURM_HOSTFILE"] = f"/proc/{os.getpid()}/fd/{os.dup(file.fileno())}"
     table = {
         "cwd": directory,
         "env": carried_environment(),
@@ -162,16 +165,6 @@ def find_slurm(name: str) -> str:
     if found is None:
         raise LaunchError(f"--launcher slurm needs {name}, which is not on PATH here")
     return found
-
-
-def hostfile_for_slurm(hosts: list[str]) -> str:
-    """Return the path of a file with one line per rank, for ``--distribution=arbitrary``.
-
-    The file exists until this process ends.
-    """
-    text = "".join(f"{host}\n" for host in hosts)
-    with files.anonymous("hipress-hosts", text.encode()) as file:
-        return f"/proc/{os.getpid()}/fd/{os.dup(file.fileno())}"
 
 
 def in_allocation(hosts: list[Host], workers: int) -> list[Host]:

@@ -7,7 +7,7 @@ import select
 import time
 from collections.abc import Callable
 
-COLOURS = (
+COLORS = (
     "cyan",
     "green",
     "yellow",
@@ -102,7 +102,7 @@ class Printer:
         """Whether there is more to do than to wait for the reader."""
         self._cut: set[int] = set()  # streams whose last line was written only in part
         self._prefixes: dict[tuple[str, int], bytes] = {}
-        self._colours: dict[str, str] = {}
+        self._colors: dict[str, str] = {}
 
     def lines(self, name: str, stream: int, lines: list[bytes]) -> None:
         """Print lines of one process."""
@@ -117,8 +117,8 @@ class Printer:
     def _prefix(self, name: str, stream: int) -> bytes:
         key = (name, stream)
         if key not in self._prefixes:
-            colour = self._colours.setdefault(name, COLOURS[len(self._colours) % len(COLOURS)])
-            self._prefixes[key] = self._styled(f"[{name}]", stream, colour) + b" "
+            color = self._colors.setdefault(name, COLORS[len(self._colors) % len(COLORS)])
+            self._prefixes[key] = self._styled(f"[{name}]", stream, color) + b" "
         return self._prefixes[key]
 
     @staticmethod

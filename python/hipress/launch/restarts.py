@@ -9,7 +9,6 @@ import secrets
 import shutil
 import signal
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
@@ -347,7 +346,13 @@ class RestartWorkers(Policy):
         return any(self._waits_for(slot, now) for slot in self._slots)
 
     def pause(self, now: float) -> float:
-        return min([0.5, *(due - now for due in self._dues())])
+        pauses = [0.5]
+        for slot in self._slots:
+            if slot.state == State.WAITING and self._ending is None and self._may_start(slot):
+                pauses.append(slot.due - now)
+            elif slot.state == State.LOST and not slot.connects:
+                pauses.append(slot.connect_due - now)
+        return min(pauses)
 
     def result(self) -> int:
         if lost := ", ".join(slot.who for slot in self._slots if slot.state == State.LOST):
@@ -364,14 +369,6 @@ class RestartWorkers(Policy):
             in_time = now < self._ending.clock + self._rules.finish_timeout
             return slot.state == State.LOST and in_time and not slot.out_of_sight(now)
         return slot.state in (State.WAITING, State.LOST)
-
-    def _dues(self) -> Iterator[float]:
-        """Yield the times at which something must be started."""
-        for slot in self._slots:
-            if slot.state == State.WAITING and self._ending is None and self._may_start(slot):
-                yield slot.due
-            elif slot.state == State.LOST and not slot.connects:
-                yield slot.connect_due
 
     def _may_start(self, slot: Slot) -> bool:
         """Return whether a waiting worker may be restarted: not while training may have ended."""

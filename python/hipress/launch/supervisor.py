@@ -301,7 +301,7 @@ class Supervisor:
         code = code_of(self.status)
         if self.persistent:
             self.leave("status", str(code))
-        left = self.clean_up()
+        left = self.end_all(descendants, CLEANUP_SECONDS, CLEANUP_SECONDS + LEFTOVER_SECONDS)
         while self.relays:
             self.serve(1.0)
         name = {"rank": self.spec["rank"]} if "rank" in self.spec else {}
@@ -456,17 +456,14 @@ class Supervisor:
         self.relays = [relay for relay in self.relays if relay.source not in ready or relay.copy()]
         self.reap()
 
-    def clean_up(self):
-        """End processes that the command left; return how many could not be ended."""
-        kill_at, number = time.monotonic() + CLEANUP_SECONDS, signal.SIGTERM
-        give_up = kill_at + 5.0
-        left = descendants()
-        while left and time.monotonic() < give_up:
-            if time.monotonic() >= kill_at:
-                number = signal.SIGKILL
-            kill_all(left, number)
+    def end_all(self, find, kill_after, give_up_after):
+        """End the processes that ``find`` returns; return how many could not be ended."""
+        began, left = time.monotonic(), find()
+        while left and time.monotonic() < began + give_up_after:
+            kills = time.monotonic() >= began + kill_after
+            kill_all(left, signal.SIGKILL if kills else signal.SIGTERM)
             self.serve(0.02)
-            left = descendants()
+            left = find()
         return len(left)
 
     def report(self, **what):
@@ -544,7 +541,9 @@ class Watcher(Supervisor):
             return None
         if status is not None:
             return self.report_end(exit=status, left=len(self.marked()))
-        return self.report_end(gone=True, restarted=False, left=self.end_leftovers())
+        return self.report_end(
+            gone=True, restarted=False, left=self.end_all(self.marked, 0.0, LEFTOVER_SECONDS)
+        )
 
     def is_here(self, boot):
         """Return whether the command's processes would be visible here if they ran.
@@ -573,16 +572,6 @@ class Watcher(Supervisor):
             return None
         finally:
             os.close(folder)
-
-    def end_leftovers(self):
-        """End processes that descend from the command; return how many could not be ended."""
-        end = time.monotonic() + LEFTOVER_SECONDS
-        left = self.marked()
-        while left and time.monotonic() < end:
-            kill_all(left, signal.SIGKILL)
-            self.serve(0.02)
-            left = self.marked()
-        return len(left)
 
     def marked(self):
         """Return the processes that descend from the command."""

@@ -106,7 +106,7 @@ class FragmentScheduler:
         if not finite:
             _log.warning(
                 "step %d: a pseudo-gradient of fragment %d has a NaN or Inf; all weights are those "
-                "of the synchronisation before again",
+                "of the synchronization before again",
                 self.step,
                 fragment.number,
             )

@@ -125,7 +125,7 @@ class DiLoCo(DiLoCoMethods, keras.callbacks.Callback):
             ValueError: If it is another model.
         """
         if model is not self._of:
-            raise ValueError("this DiLoCo synchronises another model than the one that is trained")
+            raise ValueError("this DiLoCo synchronizes another model than the one that is trained")
         if (steps := getattr(model, "steps_per_execution", 1)) != 1:
             raise ValueError(
                 f"DiLoCo counts batches: model.compile must have steps_per_execution=1, not {steps}"
@@ -166,7 +166,7 @@ class Weights(ArrayWeights):
         for name, variable in self._variables.items():
             if variable.dtype not in NUMPY:
                 raise ValueError(
-                    f"variable {name} is {variable.dtype}: DiLoCo synchronises {' or '.join(NUMPY)}"
+                    f"variable {name} is {variable.dtype}: DiLoCo synchronizes {' or '.join(NUMPY)}"
                 )
 
     def shapes(self) -> dict[str, tuple[int, ...]]:

@@ -46,23 +46,21 @@ class Average:
     def __call__(self, gradients: Sequence, variables: Sequence) -> list:
         """Return the averages (or sums), in the order of ``gradients``; None stays None."""
         check_no_cond()
-        tensors = [
+        averages = [
             None if gradient is None else to_tensor(gradient, variable, self._sparse_as_dense)
             for gradient, variable in zip(gradients, variables)
         ]
-        return tensors if self._job.node is None else self._exchanged(tensors, variables)
-
-    def _exchanged(self, gradients: list[tf.Tensor | None], variables: Sequence) -> list:
+        if self._job.node is None:
+            return averages
         check_not_compiled()
-        group = _groups(self._job).of(gradients, variables)
+        group = _groups(self._job).of(averages, variables)
         if not group.where:
-            return gradients
-        tensors = [gradients[i] for i in group.where]
+            return averages
+        tensors = [averages[i] for i in group.where]
         dtypes = [tensor.dtype for tensor in tensors]
         divisor = self._job.node.num_workers if self._op == "average" else 1
         # Stateful, so that a tf.function runs exchanges in the same order on all workers.
         results = tf.numpy_function(functools.partial(group.exchange, divisor), tensors, dtypes)
-        averages = list(gradients)
         for i, result in zip(group.where, tf.nest.flatten(results)):
             result.set_shape(variables[i].shape)
             averages[i] = result
@@ -167,7 +165,7 @@ class _Groups:
         self._job = job
         self._keys: dict[int, tuple[object, int]] = {}
         """Variables and their keys, by id. A kept variable's id is not reused."""
-        self._initialised: set[int] = set()
+        self._initialized: set[int] = set()
         self._made: dict[tuple, _Group] = {}
 
     def of(self, gradients: list[tf.Tensor | None], variables: Sequence) -> _Group:
@@ -194,12 +192,12 @@ class _Groups:
                 continue  # the store does not support gradients of zero elements
             where.append(i)
             arrays.append(np.zeros(shape, gradient.dtype.as_numpy_dtype))
-            if keys[i] not in self._initialised:
+            if keys[i] not in self._initialized:
                 compress = self._job.node.compresses_shape(shape)
                 self._job.node.init_array(keys[i], arrays[-1], name_of(variables[i]), compress)
-                self._initialised.add(keys[i])
+                self._initialized.add(keys[i])
                 new.append(keys[i])
-        self._job.initialised(new)
+        self._job.initialized(new)
         return _Group(self._job, where, [keys[i] for i in where], arrays, key)
 
     def _key(self, variable) -> int | None:

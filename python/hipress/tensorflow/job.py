@@ -41,7 +41,7 @@ class Job:
         self.keys = itertools.count()
         """Numbers of keys, assigned in the same order on all workers."""
         self._compression: CompressionConfig | None = None
-        self._initialised: list[int] = []
+        self._initialized: list[int] = []
         self._states: list[bytes] | None = None
 
     @property
@@ -49,9 +49,9 @@ class Job:
         """Whether gradients may be compressed."""
         return self._compression is not None and self._compression.type != "none"
 
-    def initialised(self, keys: Sequence[int]) -> None:
+    def initialized(self, keys: Sequence[int]) -> None:
         """Record keys of gradients, in their order, and load their saved states."""
-        self._initialised.extend(keys)
+        self._initialized.extend(keys)
         if self._states is not None:
             self._load(self._states, keys)
 
@@ -63,7 +63,7 @@ class Job:
         if parts is None:
             own = states.path_of(path, self.node.rank)
             raise HipressError(f"cannot read the compression states {own}: there is no such file")
-        self._load(parts, self._initialised)
+        self._load(parts, self._initialized)
         self._states = parts
 
     def _load(self, parts: list[bytes], keys: Sequence[int]) -> None:
@@ -93,11 +93,6 @@ class Job:
             raise ValueError(
                 f"a job has one compression: it is {self._compression}, and cannot be {config}, too"
             )
-
-    def leave(self) -> None:
-        """Leave the job when all pushes have completed."""
-        if self.node is not None:
-            self.node.leave()
 
 
 _job: Job | None = None
@@ -173,7 +168,9 @@ def load_states(path: str | os.PathLike[str]) -> None:
 
 def shutdown() -> None:
     """Leave the job, as the end of the process does. Nothing can be sent afterwards."""
-    join().leave()
+    node = join().node
+    if node is not None:
+        node.leave()
 
 
 def broadcast_variables(variables: Iterable[tf.Variable], root_rank: int = 0) -> None:

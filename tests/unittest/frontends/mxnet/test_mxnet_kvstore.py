@@ -110,7 +110,7 @@ def test_wrong_arguments_are_one_sentence():
         a = mx.nd.zeros((3, 4))
         kv.init("a", a)
         calls = [
-            ("key 'a' is initialised already", kv.init, ("a", a)),
+            ("key 'a' is initialized already", kv.init, ("a", a)),
             ("keys must be all int or all str", kv.init, (3, a)),
             ("takes one value", kv.init, ("z", [a, a])),
             ("has dtype int32", kv.init, ("i", mx.nd.zeros(3, dtype="int32"))),

@@ -290,7 +290,7 @@ def test_keys_that_come_at_the_same_time_share_a_servers_thread(monkeypatch):
     for thread in threads:
         thread.join()
     for each in made:
-        each.close()
+        each.add(None)
     wait_until(lambda: len(ended) == 3, 10, "all work to be done")
     assert len(made) == 1
 
@@ -416,7 +416,7 @@ def test_messages_that_no_worker_of_ours_sends_are_refused_in_a_sentence():
     ):
         refused(Head.INIT_ROWS, wrong.pack(5), "malformed")
     refused(
-        Head.PUSH_ROWS, Rows(5, np.array([1]), np.ones((1, 2), np.float32)).pack(), "initialise"
+        Head.PUSH_ROWS, Rows(5, np.array([1]), np.ones((1, 2), np.float32)).pack(), "initialize"
     )
     # Workers that disagree both receive an error, and may try again.
     assert (
