@@ -14,9 +14,7 @@ _ALIASES = ("bool", "int", "float", "complex", "object", "str")
 
 
 def import_mxnet() -> ModuleType:
-    """Import MXNet and return it, even in a server, where a plain import would serve and not
-    return.
-    """
+    """Import MXNet and return it, also in a server, where a plain import would not return."""
     import numpy
 
     if int(numpy.__version__.split(".")[0]) >= 2:

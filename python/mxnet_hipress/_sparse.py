@@ -113,8 +113,7 @@ class SparseStore:
     def pull_rows(
         self, key: Key, arrays: list[mx.nd.NDArray], row_ids: mx.nd.NDArray, priority: int
     ) -> None:
-        """Pull the rows `row_ids`, in any order, into every array. Blocks only until `row_ids` is
-        known."""
+        """Pull the rows `row_ids` into every array. Blocks only until `row_ids` is known."""
         for array in arrays:
             if array.shape != key.shape:  # as in MXNet's stores, the dtype may differ
                 raise MXNetError(
@@ -201,8 +200,7 @@ class SparseStore:
         work: Callable[[_Share], None],
         end: Callable[[str], None],
     ) -> None:
-        """Run the work for all servers of a key in parallel, and call `end` when all of it is
-        done."""
+        """Run the work for all servers of a key in parallel, and call `end` after all of it."""
         shares = self._shares(key)
         together = _Together(len(shares), end)
         for share in shares:

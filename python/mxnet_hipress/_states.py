@@ -50,9 +50,9 @@ def write(path: str, states: list[bytes], with_optimizer: bool, of_servers: bool
         of_servers: Whether the states are of servers, which hold parts of keys, without shapes.
     """
     owner = _OWNERS[of_servers]
-    about = {"format": _FORMAT, "states": states, "optimizer": with_optimizer, "of": owner}
+    content = {"format": _FORMAT, "states": states, "optimizer": with_optimizer, "of": owner}
     try:
-        files.write(path, "optimizer states", pickle.dumps(about))
+        files.write(path, "optimizer states", pickle.dumps(content))
     except files.FileError as error:
         raise MXNetError(str(error)) from error
 
@@ -96,10 +96,10 @@ def load_optimizer(
     """
     loaded_states, loaded = pickle.loads(states)
     schedule = optimizer.lr_scheduler
-    about = {name: value for name, value in vars(loaded).items() if name != "param_dict"}
+    attributes = {name: value for name, value in vars(loaded).items() if name != "param_dict"}
     if schedule is not None and type(schedule) is type(loaded.lr_scheduler):
-        vars(schedule).update(vars(about.pop("lr_scheduler")))
-    vars(optimizer).update(about)
+        vars(schedule).update(vars(attributes.pop("lr_scheduler")))
+    vars(optimizer).update(attributes)
     for updater in updaters:
         updater.states = dict(loaded_states)
         updater.states_synced = dict.fromkeys(loaded_states, False)

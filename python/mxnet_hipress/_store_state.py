@@ -93,9 +93,9 @@ class StoreState(ArrayState):
 
     def settings(self) -> dict[str, str]:
         """Return texts that must be equal on all workers, by name."""
-        about = [f"{self.names[i]} {g.shape} {g.dtype.__name__}" for i, g in self.gradients.items()]
+        keys = [f"{self.names[i]} {g.shape} {g.dtype.__name__}" for i, g in self.gradients.items()]
         optimizer = type(self.updater.optimizer).__name__
-        return {**super().settings(), "optimizer": optimizer, "keys": "; ".join(about)}
+        return {**super().settings(), "optimizer": optimizer, "keys": "; ".join(keys)}
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state that a joining worker copies."""

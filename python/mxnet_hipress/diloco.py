@@ -28,8 +28,7 @@ _NESTEROV = {"learning_rate": 0.7, "momentum": 0.9}
 
 
 class DiLoCoTrainer(DiLoCoMethods, gluon.Trainer):
-    """A Trainer whose steps are this worker's own, but for one synchronization every
-    ``sync_every`` steps.
+    """A Trainer that synchronizes weights every ``sync_every`` steps, and no gradients.
 
     >>> trainer = mxnet_hipress.DiLoCoTrainer(
     ...     net.collect_params(), "adam", {"learning_rate": 1e-3}, sync_every=30,
@@ -120,8 +119,7 @@ class DiLoCoTrainer(DiLoCoMethods, gluon.Trainer):
         self._scheduler.advance()
 
     def update(self, batch_size: int, ignore_stale_grad: bool = False) -> None:
-        """Make an inner step as :meth:`step` does, after ``allreduce_grads()``, to clip gradients
-        before."""
+        """Make an inner step after ``allreduce_grads()``, for example to clip gradients first."""
         super().update(batch_size, ignore_stale_grad)
         self._scheduler.advance()
 
@@ -211,29 +209,32 @@ class Weights(ArrayWeights):
             check_values(parameter)
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Return shapes by name, in the order of the layers."""
         return {name: parameter.shape for name, parameter in self.parameters.items()}
 
     def read(self, name: str) -> np.ndarray:
+        """Return the values of the first device."""
         parameter = self.parameters[name]
         return parameter.data(parameter.list_ctx()[0]).asnumpy()
 
     def write(self, name: str, values: np.ndarray) -> None:
+        """Copy values to all devices."""
         parameter = self.parameters[name]
         parameter.set_data(array_of(values, parameter.dtype))  # a copy
 
     def forget_non_finite(self) -> None:
+        """Delete states with a NaN or Inf; the next step creates them again."""
         optimizer = self._trainer.optimizer
         for updater in self._trainer._updaters:
             for number, state in list(updater.states.items()):
                 if not all(np.isfinite(array.asnumpy()).all() for array in _arrays(state)):
-                    del updater.states[number]  # the next step creates it again
+                    del updater.states[number]
                     for counts in optimizer._all_index_update_counts.values():
                         counts.pop(number, None)  # used for Adam's bias correction
 
 
 def _arrays(state: Any) -> Iterator[mx.nd.NDArray]:
-    """Yield the arrays in an optimizer's state of one weight: an array, a tuple of them, or
-    none."""
+    """Yield the arrays in an optimizer's state of one weight: one, a tuple of them, or none."""
     if isinstance(state, mx.nd.NDArray):
         yield state
     elif isinstance(state, (tuple, list)):

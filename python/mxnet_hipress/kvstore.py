@@ -115,12 +115,12 @@ class KVStore(Store):
         Raises:
             MXNetError: For unknown keys, other shapes or dtypes than at init, or a failed job.
         """
-        self._heed_learning_rate()
+        self._send_learning_rate()
         for user_key, arrays in group(key, value):
             entry = self._keys.get(user_key, "push")
             self._node.before_push((entry.number,), self._settle)
             self._check_optimizer(entry)
-            self._look(entry, arrays)
+            self._observe(entry, arrays)
             if entry.sparse:
                 self._node.sparse.push(entry, arrays, priority)
             elif self._local_update is not None:
@@ -163,7 +163,7 @@ class KVStore(Store):
 
     def pushpull(self, key: object, value: object, out: object = None, priority: int = 0) -> None:
         """Push values and pull into `out`. Without `out`, the results replace the values."""
-        self._heed_learning_rate()
+        self._send_learning_rate()
         values = group(key, value)
         outs = values if out is None else group(key, out)
         for (user_key, pushed), (_, pulled) in zip(values, outs):
@@ -175,7 +175,7 @@ class KVStore(Store):
                     f"pushpull does not take row_sparse keys such as {user_key!r}: "
                     "use push and row_sparse_pull"
                 )
-            self._look(entry, pushed)
+            self._observe(entry, pushed)
             self._unanswered.pop(entry.number, None)
             at_once = len(pushed) == len(pulled) == 1 and self._local_update is None
             if at_once and _engine.push_pull(entry.handle, pushed[0], pulled[0], priority):
@@ -283,7 +283,7 @@ class KVStore(Store):
         if self._node.auto is not None:
             self._node.auto.values_change()
 
-    def _heed_learning_rate(self) -> None:
+    def _send_learning_rate(self) -> None:
         """Send a new learning rate, set by Trainer.set_learning_rate, to the servers.
 
         It applies from the next step on, which no server makes before worker 0 has pushed.
@@ -451,8 +451,7 @@ class KVStore(Store):
         return self._node.num_servers
 
     def num_dead_node(self, node_id: int = 7) -> int:
-        """Return the number of dead nodes in groups `node_id`: bits 1 scheduler, 2 servers, 4
-        workers."""
+        """Return the number of dead nodes: `node_id` adds 1 scheduler, 2 servers, 4 workers."""
         return self._node.num_dead_node(node_id)
 
     def stats(self) -> dict:
@@ -481,9 +480,8 @@ class KVStore(Store):
 
     # ---- Arrays ----------------------------------------------------------------------------------
 
-    def _look(self, key: Key, arrays: list[mx.nd.NDArray]) -> None:
-        """Pass a gradient to type "auto" in the few steps in which it observes gradients. Blocks
-        then."""
+    def _observe(self, key: Key, arrays: list[mx.nd.NDArray]) -> None:
+        """Pass a gradient to type "auto" in steps in which it observes gradients. Blocks then."""
         if self._node.observes and not key.sparse:
             total = key.total(arrays).as_nd_ndarray().astype("float32")
             self._node.observe((key.number,), [total.asnumpy()])

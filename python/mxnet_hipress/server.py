@@ -79,8 +79,7 @@ class Server:
         return self._mx
 
     def _set_optimizer(self, store: _Store, worker: int, body: bytes) -> None:
-        """Set the optimizer, which all workers send: the first one counts, unless rank 0's
-        differs."""
+        """Set the optimizer, which all workers send: the first counts, unless rank 0's differs."""
         store.calls[worker] = store.calls.get(worker, 0) + 1
         late = store.calls[worker] <= store.applied
         if late and (worker != 0 or body == store.body):
@@ -100,23 +99,22 @@ class Server:
         self._node.set_updater(self._update)
 
     def _update(self, key: int, _name: str, gradient: np.ndarray, weight: np.ndarray) -> None:
-        """Run the optimizer on weight and gradient, float32[n] each; changes the weight in
-        place."""
+        """Run the optimizer on gradient and weight, float32[n] each, in the weight's memory."""
         mx = self._mx
         with self._lock:
             updater = self._stores[key >> STORE_SHIFT].updater
             if updater is None:  # another store of this job has one
                 weight[:] = gradient
                 return
-            gradient_nd = mx.nd.from_numpy(gradient, zero_copy=True)
-            where = (key, weight.ctypes.data, weight.size)
-            weight_nd = self._weights.get(where)
-            if weight_nd is None:
-                weight_nd = self._weights[where] = mx.nd.from_numpy(weight, zero_copy=True)
-            updater(key & (1 << STORE_SHIFT) - 1, gradient_nd, weight_nd)
-            weight_nd.wait_to_read()
+            gradient_array = mx.nd.from_numpy(gradient, zero_copy=True)
+            memory = (key, weight.ctypes.data, weight.size)
+            weight_array = self._weights.get(memory)
+            if weight_array is None:
+                weight_array = self._weights[memory] = mx.nd.from_numpy(weight, zero_copy=True)
+            updater(key & (1 << STORE_SHIFT) - 1, gradient_array, weight_array)
+            weight_array.wait_to_read()
             # The gradient's memory belongs to the caller after the return.
-            mx.base.check_call(mx.base._LIB.MXNDArrayWaitToWrite(gradient_nd.handle))
+            mx.base.check_call(mx.base._LIB.MXNDArrayWaitToWrite(gradient_array.handle))
 
     def _update_rows(self, store: int, index: int, gradient: object, weight: object) -> None:
         with self._lock:
@@ -169,7 +167,7 @@ class _Table:
         return _commands.memory(self._mx, self._weight, shape, np.float32)
 
     def update(self, pushes: list[Rows], update: Callable[[object, object], None]) -> None:
-        """Call update(gradient, weight) on row_sparse arrays with the sum of the pushes. Blocks."""
+        """Update the weight with the sum of the pushes, as row_sparse arrays. Blocks."""
         gradient = _commands.total(pushes)
         sparse, shape = self._mx.nd.sparse, (self.shape.rows, self.shape.columns)
         if len(gradient.ids):

@@ -12,7 +12,7 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 @app.callback()
 def _about() -> None:
-    """Measure, compressed beside uncompressed."""
+    """Measure synchronization, compressed and uncompressed."""
 
 
 @app.command()

@@ -24,7 +24,7 @@ def command(
     compute_ms: options.ComputeMs = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Say what each choice takes, what was chosen and why, and what would pay next."""
+    """Show the cost of each choice, what was chosen and why, and what would pay next."""
     from hipress.autotune import explanation
     from hipress.planning import profiles
     from hipress.simulator import explain, models

@@ -20,17 +20,17 @@ COMMANDS = {
     "profile": "Measure this cluster and save what a planner needs.",
     "plan": "Decide per gradient whether to compress it and how to cut it.",
     "simulate": "Predict step time and scaling on a cluster of any size.",
-    "explain": "Say what each choice takes, what was chosen, and what would pay next.",
+    "explain": "Show the cost of each choice, what was chosen, and what would pay next.",
     "report": "Draw where the time of a recorded job went.",
     "bench": "Measure all-reduces on torch.distributed, compressed and not.",
     "compile": "Generate code of your own compression algorithm, and check it.",
     "codecs": "List the compression types and their parameters.",
     "doctor": "Report what this machine has and lacks, for an issue report.",
-    "debug": "Say who waits for whom in a job that hangs.",
+    "debug": "Show which processes of a hanging job wait for which.",
 }
 """Name and one-line help of each command; its module is hipress.cli.NAME."""
 OWN_PARSERS = {"launch": "hipress.launch.cli", "compile": "hipress.compression.compiler.cli"}
-"""Commands with command lines of their own, and their modules."""
+"""Commands whose modules parse all arguments, by name."""
 
 
 def _version(asked: bool) -> None:

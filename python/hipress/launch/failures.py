@@ -20,7 +20,7 @@ LINGER_SECONDS = 15.0
 They get as long again while one of them computes for at least a twentieth of that time. A scheduler
 then writes the job's timeline, and ``hipress profile`` evaluates it there.
 """
-MOST_LINGER_SECONDS = 600.0
+MAX_LINGER_SECONDS = 600.0
 """Seconds after the last worker at which they are stopped in any case."""
 
 
@@ -29,7 +29,7 @@ class Failure:
     """End of a process with another status than 0."""
 
     name: str
-    where: str
+    host: str
     #: As Popen's returncode.
     status: int
     ended: float
@@ -38,9 +38,9 @@ class Failure:
     of_connection: bool
 
     def __str__(self) -> str:
-        place = f" on {self.where}" if self.where else ""
+        place = f" on {self.host}" if self.host else ""
         end = describe(self.status)
-        if self.where and self.status == 255 and self.of_connection:
+        if self.host and self.status == 255 and self.of_connection:
             end += " (so ssh ends when it cannot connect)"
         return f"{self.name}{place} {end} after {self.ended - self.started:.1f} s"
 
@@ -76,16 +76,18 @@ class StopAtFailure(Policy):
         self._linger: Linger | None = None
 
     def report(self, running: Running, report: dict) -> None:
+        """Record a failed rank, or the status that a supervisor reports."""
         if "rank" not in report:
             running.reported = report["exit"]
         elif report["exit"] and not self.runner.stops:
             self._fail(report["rank"], "", running, report["exit"])
 
     def ended(self, running: Running, now: float) -> None:
+        """Record how a process has ended."""
         task = running.task
         status = running.status if running.reported is None else running.reported
         if status != 0 and not self.runner.stops:
-            self._fail(task.name, task.where, running, status)
+            self._fail(task.name, task.host, running, status)
         elif status == 0 and task.role not in (WORKER, RANKS):
             self._early[task.name] = now
 
@@ -118,18 +120,20 @@ class StopAtFailure(Policy):
             self.runner.say(f"the last worker has ended, {names} still computes; waiting for it")
 
     def pause(self, now: float) -> float:
+        """Return fewer seconds while a failure waits for its cause."""
         return 0.05 if self._failures else 0.5
 
     def result(self) -> int:
+        """Return the status of the process that caused a failure, or 0."""
         if not self._failures:
             return 0
         self._name_cause(0)
         return shell_status(self._cause().status)
 
-    def _fail(self, name: str, where: str, running: Running, status: int) -> None:
+    def _fail(self, name: str, host: str, running: Running, status: int) -> None:
         lost = running.reported is None
         now = time.monotonic()
-        self._failures.append(Failure(name, where, status, now, running.started, lost))
+        self._failures.append(Failure(name, host, status, now, running.started, lost))
 
     def _causes(self) -> list[Failure]:
         """Return failures that may have caused the remaining ones.
@@ -188,8 +192,10 @@ class Linger:
         if now < self._until:
             return False
         used = processor_seconds()
-        most = max((seconds - self._used.get(pid, 0.0) for pid, seconds in used.items()), default=0)
-        if most < LINGER_SECONDS / 20 or now >= self.began + MOST_LINGER_SECONDS:
+        longest = max(
+            (seconds - self._used.get(pid, 0.0) for pid, seconds in used.items()), default=0
+        )
+        if longest < LINGER_SECONDS / 20 or now >= self.began + MAX_LINGER_SECONDS:
             return True
         self._until, self._used, self.renewals = now + LINGER_SECONDS, used, self.renewals + 1
         return False

@@ -54,7 +54,7 @@ class Task:
     #: The command that starts the supervisor there; None: here.
     via: list[str] | None = None
     #: Name of the host for users; empty: here.
-    where: str = ""
+    host: str = ""
     #: Whether all that ``via`` has started ends with it.
     contained: bool = False
     #: For RANKS: a table of the processes that the command starts, each with its own supervisor.
@@ -274,9 +274,8 @@ def remote_tasks(
 ) -> list[Task]:
     """Return tasks for the scheduler here, and for servers and workers on hosts in their order.
 
-    Args:
-        via: Returns the command that runs BOOTSTRAP on a host, with this process's pipe as input.
-        options: Fields of the tasks on hosts, by name.
+    ``via`` returns the command that runs BOOTSTRAP on a host, with this process's pipe as input.
+    ``options`` are fields of the tasks on hosts.
     """
     hosts_of = {SERVER: place(hosts, job.num_servers), WORKER: place(hosts, job.num_workers)}
     found = scheduler_tasks(job)

@@ -88,10 +88,10 @@ class Slot:
     elsewhere: bool = False
     #: Time since which no process can start in it, because its host is not reached; and whether the
     #: host was reached before.
-    away: float | None = None
+    unreached_since: float | None = None
     reached: bool = False
     #: Its end in words, if that is certain but processes on its host may be left.
-    fate: str = ""
+    known_end: str = ""
     #: Whether the status of its last process, which ended at ``ended``, is unknown.
     unseen: bool = False
     ended: float = 0.0
@@ -106,13 +106,10 @@ class Slot:
     dead: float = 0.0
 
     @property
-    def name(self) -> str:
-        return self.task.name
-
-    @property
-    def who(self) -> str:
+    def full_name(self) -> str:
         """Name of the worker, with its host if that is not this one."""
-        return f"{self.name} on {self.task.where}" if self.task.where else self.name
+        name = self.task.name
+        return f"{name} on {self.task.host}" if self.task.host else name
 
     @property
     def runs(self) -> bool:
@@ -129,16 +126,16 @@ class Slot:
         self.running, self.began, self.state = running, now, State.RUNNING
         self.process = self.reported = self.gone_with_host = None
         self.left_processes = self.elsewhere = self.ended_slots_due = False
-        self.fate, self.in_doubt, self.unseen = "", self.unseen, False
+        self.known_end, self.in_doubt, self.unseen = "", self.unseen, False
 
     @property
     def pid(self) -> int | None:
         """The worker's process id, once it is known."""
         return self.process and self.process["pid"]
 
-    def knows(self, process: dict) -> None:
+    def set_process(self, process: dict) -> None:
         """Record the process that a supervisor has reported."""
-        self.process, self.reached, self.away = process, True, None
+        self.process, self.reached, self.unreached_since = process, True, None
 
     def put_off(self, status: int, now: float) -> bool:
         """Wait for the next attempt if the slot's host cannot be reached, which costs no restart.
@@ -148,9 +145,9 @@ class Slot:
         """
         if status != NOT_CONNECTED or self.task.via is None:
             return False
-        if self.away is None:
-            self.away, self.connect_delay = self.began, FIRST_CONNECT_DELAY
-        elif not self.reached and now >= self.away + AWAY_SECONDS:
+        if self.unreached_since is None:
+            self.unreached_since, self.connect_delay = self.began, FIRST_CONNECT_DELAY
+        elif not self.reached and now >= self.unreached_since + AWAY_SECONDS:
             return False
         else:
             self.connect_delay = min(2 * self.connect_delay, LONGEST_CONNECT_DELAY)
@@ -175,8 +172,8 @@ class Slot:
 
     def out_of_sight(self, now: float) -> bool:
         """Return whether the connection was lost long ago, or the exit status is unknown."""
-        if self.state == State.WAITING and self.away is not None:
-            return self.unseen or now >= self.away + LOST_SECONDS
+        if self.state == State.WAITING and self.unreached_since is not None:
+            return self.unseen or now >= self.unreached_since + LOST_SECONDS
         return self.unseen or (self.state == State.LOST and now >= self.lost + LOST_SECONDS)
 
     def shows_training(self, after: float) -> bool:
@@ -227,7 +224,7 @@ class Ending:
 
     def note(self, slot: Slot, status: int) -> None:
         """Record a worker that has not finished, unless its host was not reached."""
-        if slot.away is None and not slot.late(self.since):
+        if slot.unreached_since is None and not slot.late(self.since):
             self.failed.append(shell_status(status))
 
     def note_stopped(self, slot: Slot, status: int, first: bool) -> None:
@@ -270,6 +267,7 @@ class RestartWorkers(Policy):
     # Starting and stopping
 
     def start(self, task: Task) -> None:
+        """Start a worker in a new slot."""
         slot = Slot(task)
         self._slots.append(slot)
         self._start_in(slot)
@@ -295,6 +293,7 @@ class RestartWorkers(Policy):
             self.runner.send(slot.running, command + b"\n")
 
     def command(self, command: bytes) -> None:
+        """Send TERM or KILL to workers without a supervisor."""
         kill = command == b"KILL"
         for slot in self._slots:
             if slot.state == State.ADOPTED:
@@ -332,6 +331,7 @@ class RestartWorkers(Policy):
     # Watching
 
     def step(self, now: float) -> None:
+        """Send published ends; stop the job if it is over; start what is due."""
         for slot in self._slots:
             if slot.state == State.ADOPTED:
                 self._look_at_adopted(slot, now)
@@ -343,9 +343,11 @@ class RestartWorkers(Policy):
             self._start_due(now)
 
     def continues(self, now: float) -> bool:
+        """Return whether the job continues because of a slot."""
         return any(self._waits_for(slot, now) for slot in self._slots)
 
     def pause(self, now: float) -> float:
+        """Return the seconds until a worker or a connection must be started, at most 0.5."""
         pauses = [0.5]
         for slot in self._slots:
             if slot.state == State.WAITING and self._ending is None and self._may_start(slot):
@@ -355,7 +357,8 @@ class RestartWorkers(Policy):
         return min(pauses)
 
     def result(self) -> int:
-        if lost := ", ".join(slot.who for slot in self._slots if slot.state == State.LOST):
+        """Return the status of the first worker that failed at the end, or 0."""
+        if lost := ", ".join(slot.full_name for slot in self._slots if slot.state == State.LOST):
             self.runner.say(f"{lost}: out of sight; whether it has finished, too, is not known")
         return (self._ending.failed or [0])[0] if self._ending else 1
 
@@ -385,7 +388,7 @@ class RestartWorkers(Policy):
             if running and now >= self._ending.clock + self._rules.finish_timeout:
                 for slot in running:
                     self._ending.note_stopped(slot, NOT_FINISHED, slot is self._slots[0])
-                names = ", ".join(slot.who for slot in running)
+                names = ", ".join(slot.full_name for slot in running)
                 self.runner.say(
                     f"{names} had not finished {self._rules.finish_timeout:g} s after "
                     f"{self._ending.first}; stopping"
@@ -394,7 +397,7 @@ class RestartWorkers(Policy):
         elif len(left) < self._rules.min_workers:
             dead = [slot for slot in self._slots if slot.state == State.DEAD]
             dead.sort(key=lambda slot: slot.dead)
-            deaths = ", ".join(f"{slot.who} {slot.death}" for slot in dead)
+            deaths = ", ".join(f"{slot.full_name} {slot.death}" for slot in dead)
             self.runner.say(
                 f"{len(left)} of {len(self._slots)} workers can still run, fewer than "
                 f"--min-workers {self._rules.min_workers}: {deaths}; stopping the job",
@@ -402,7 +405,7 @@ class RestartWorkers(Policy):
             )
             self.runner.stop(shell_status(dead[0].status), now)
         elif all(slot.out_of_sight(now) for slot in left):
-            names = ", ".join(slot.who for slot in left)
+            names = ", ".join(slot.full_name for slot in left)
             self.runner.say(f"{names}: out of sight; whether training has finished is not known")
             self.runner.verdict = 1
 
@@ -410,7 +413,7 @@ class RestartWorkers(Policy):
         for slot in self._slots:
             slot.settle(self._others(slot), now)
             if slot.state == State.LOST and not slot.connects and now >= slot.connect_due:
-                self._connect(slot, b"KILL" if slot.fate else b"")
+                self._connect(slot, b"KILL" if slot.known_end else b"")
             elif self._ending is not None:
                 continue
             elif slot.state == State.WAITING and now >= slot.due and self._may_start(slot):
@@ -419,6 +422,7 @@ class RestartWorkers(Policy):
     # Ends
 
     def ended(self, running: Running, now: float) -> None:
+        """Handle the end of a supervisor or a connection."""
         slot = self._slot_of(running)
         if slot is not None:
             self._supervisor_ended(slot, running.status, now)
@@ -434,10 +438,10 @@ class RestartWorkers(Policy):
         elif slot.pid is None:
             what = f"{slot.task.means} {describe(status)}".strip()
             slot.unsure = True  # the worker may run, and only its supervisor's report is lost
-            away, trains = slot.away, not self.runner.stops and self._ending is None
+            away, trains = slot.unreached_since, not self.runner.stops and self._ending is None
             if trains and slot.put_off(status, now):
                 if away is None:
-                    self.runner.say(f"{slot.who} could not be reached ({what}); trying again")
+                    self.runner.say(f"{slot.full_name} could not be reached ({what}); trying again")
                 return
             self._ended(slot, status, f"did not start ({what})", now)
         elif slot.task.via is not None:
@@ -446,7 +450,7 @@ class RestartWorkers(Policy):
             slot.state = State.ADOPTED
             if self._look_at_adopted(slot, now):
                 self.runner.say(
-                    f"the supervisor of {slot.name} {describe(status)}; the worker "
+                    f"the supervisor of {slot.task.name} {describe(status)}; the worker "
                     f"goes on, and writes to /proc/{slot.pid}/fd/1 unseen"
                 )
 
@@ -457,17 +461,17 @@ class RestartWorkers(Policy):
                 self._connect(slot, b"KILL")
             else:
                 slot.state = State.DEAD
-                self.runner.say(f"could not reach {slot.who}, which may still run")
+                self.runner.say(f"could not reach {slot.full_name}, which may still run")
             return
         how = f"{slot.task.means} {describe(status)}"
         if not slot.lose(now):
             return
         if slot.task.contained and status >= 0:
-            slot.fate = f"ended with its supervisor ({how})"
+            slot.known_end = f"ended with its supervisor ({how})"
             self._connect(slot, b"KILL")  # not every Slurm ends what the step leaves behind
         else:
             self.runner.say(
-                f"the connection to {slot.who} has ended ({how}); the worker may go on; "
+                f"the connection to {slot.full_name} has ended ({how}); the worker may go on; "
                 "connecting again"
             )
 
@@ -487,13 +491,13 @@ class RestartWorkers(Policy):
 
     def _gone(self, slot: Slot, now: float) -> None:
         """Handle the end, with an unknown status, of a worker that had no connection."""
-        if self._ending is not None and not slot.fate:
+        if self._ending is not None and not slot.known_end:
             slot.state = State.FINISHED
             return
         with_host = slot.gone_with_host
         how = "has died with its host, which has started again" if with_host else "ended unseen"
-        failed = bool(slot.fate or with_host)  # otherwise it may have finished
-        self._ended(slot, -signal.SIGKILL, slot.fate or how, now, failed)
+        failed = bool(slot.known_end or with_host)  # otherwise it may have finished
+        self._ended(slot, -signal.SIGKILL, slot.known_end or how, now, failed)
         if not failed and slot.state == State.WAITING:
             slot.unseen, slot.ended, slot.due = True, now, now + UNSEEN_SECONDS
 
@@ -508,23 +512,23 @@ class RestartWorkers(Policy):
         elif status in (0, CAME_LATE):
             slot.state = State.FINISHED
             if self._ending is None:
-                self._begin_ending(slot.who if status == 0 else "training", now)
+                self._begin_ending(slot.full_name if status == 0 else "training", now)
             if status == 0 and self._ending.clock == math.inf:
-                self._ending.first, self._ending.clock = slot.who, now
+                self._ending.first, self._ending.clock = slot.full_name, now
         elif self._ending is not None:
             slot.state, slot.status, slot.death = State.DEAD, status, death
             self._ending.note(slot, status)
-            self.runner.say(f"{slot.who} {death} after {self._ending.first} had finished")
+            self.runner.say(f"{slot.full_name} {death} after {self._ending.first} had finished")
         else:
             if failed and not slot.in_doubt:
                 slot.failed = now
             slot.died(status, death, now, self._rules.max_restarts)
             limit = self._rules.max_restarts
             if slot.state == State.WAITING:
-                self.runner.say(f"{slot.who} {death}; restart {slot.restarts} of {limit}")
+                self.runner.say(f"{slot.full_name} {death}; restart {slot.restarts} of {limit}")
             elif sum(one.may_run for one in self._slots) >= self._rules.min_workers:
                 self.runner.say(
-                    f"{slot.who} {death}; it is not started again (--max-restarts {limit}), "
+                    f"{slot.full_name} {death}; it is not started again (--max-restarts {limit}), "
                     "the job goes on without it"
                 )
 
@@ -536,26 +540,27 @@ class RestartWorkers(Policy):
             elif slot.state == State.WAITING:
                 slot.state = State.DEAD
                 self._ending.note(slot, slot.status)
-                self.runner.say(f"{slot.who} is not started again: {first} has finished")
+                self.runner.say(f"{slot.full_name} is not started again: {first} has finished")
 
     def report(self, running: Running, report: dict) -> None:
+        """Handle a supervisor's report about a worker."""
         slot = self._slot_of(running)
         if slot is None:
             return
         if "pid" in report:
-            slot.knows(report)
+            slot.set_process(report)
             self._send_ended_slots(slot)
         elif "watched" in report:
             self._send_ended_slots(slot)
-            if not slot.fate:
+            if not slot.known_end:
                 slot.state = State.RUNNING
-                self.runner.say(f"connected to {slot.who} again")
+                self.runner.say(f"connected to {slot.full_name} again")
         elif "elsewhere" in report:
             if not slot.elsewhere:
                 slot.elsewhere = True
                 self.runner.say(
                     f"{slot.task.means} has reached another host or container than the one of "
-                    f"{slot.who}, which may still run; trying again"
+                    f"{slot.full_name}, which may still run; trying again"
                 )
         else:
             slot.left_processes = bool(report.get("left"))

@@ -70,7 +70,7 @@ class Policy:
         """Do what is due, such as stopping the job, with :meth:`Runner.stop`, or a restart."""
 
     def pause(self, now: float) -> float:
-        """Return the seconds until something is due, at most 0.5."""
+        """Return the seconds until something is due, at limit 0.5."""
         return 0.5
 
     def continues(self, now: float) -> bool:
@@ -167,7 +167,7 @@ class Runner:
 
     def start(self, task: Task, **more: object) -> Running:
         """Start a task's supervisor."""
-        if task.where and any(other.task.where == task.where for other in self.running):
+        if task.host and any(other.task.host == task.host for other in self.running):
             time.sleep(0.03)  # sshd drops connections at random when too many arrive at once
         try:
             process = subprocess.Popen(
@@ -399,5 +399,5 @@ def allow_files(count: int) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY or soft >= count:
         return
-    most = count if hard == resource.RLIM_INFINITY else min(count, hard)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+    limit = count if hard == resource.RLIM_INFINITY else min(count, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))

@@ -56,14 +56,17 @@ POLL_SECONDS = 0.05  # between two reads of a persistent command's output
 
 
 def prctl(option, value):
+    """Call Linux's prctl()."""
     ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
 
 
 def die_with_supervisor():
+    """Make the kernel kill this process when its parent dies."""
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def kill_all(pids, number):
+    """Send a signal to processes, some of which may have ended."""
     for pid in pids:
         try:
             os.kill(pid, number)
@@ -92,8 +95,8 @@ def open_private(path):
     removed this user's.
     """
     folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    about = os.fstat(folder)
-    if about.st_uid != os.geteuid() or about.st_mode & 0o077:
+    found = os.fstat(folder)
+    if found.st_uid != os.geteuid() or found.st_mode & 0o077:
         os.close(folder)
         raise PermissionError(f"other users have access to {path}")
     return folder
@@ -111,6 +114,7 @@ class Process:
 
     @property
     def runs(self):
+        """Whether the process runs."""
         return bool(self.since) and start_time(self.pid) == self.since
 
     def kill(self, *numbers):
@@ -218,6 +222,7 @@ class Tail:
                 self.lost = 0
 
     def write(self, data):
+        """Write data to the output, and return how many bytes were written."""
         return self.output.write(data)
 
     def free(self):
@@ -241,11 +246,11 @@ class Reader(Tail):
 
     def __init__(self, pid, target, output, keeper):
         self.file, self.lost = open(f"/proc/{pid}/fd/{target}", "r+b", buffering=0), 0
-        about = os.fstat(self.file.fileno())
-        if not stat.S_ISREG(about.st_mode) or about.st_nlink:
+        found = os.fstat(self.file.fileno())
+        if not stat.S_ISREG(found.st_mode) or found.st_nlink:
             raise OSError("the command has put another file in its place")
         self.output, self.keeper, self.behind = output, keeper, False
-        self.read = self.freed = about.st_size
+        self.read = self.freed = found.st_size
 
     def write(self, data):
         """Write, except zeros: the supervisor has freed these bytes meanwhile."""
@@ -253,6 +258,7 @@ class Reader(Tail):
         return zeros or self.output.write(data.partition(b"\0")[0])
 
     def free(self):
+        """Free the file's memory in place of a keeper that has died."""
         if not self.keeper.runs:
             super().free()
 
@@ -309,6 +315,7 @@ class Supervisor:
         return code
 
     def start(self):
+        """Start the command, and report which process it is."""
         prctl(PR_SET_CHILD_SUBREAPER, 1)
         env = dict(os.environ, **self.spec["env"])
         stdout = stderr = None  # the command has this process's
@@ -319,13 +326,13 @@ class Supervisor:
             stdout, stderr = [tail.file for tail in self.tails]
         elif "rank" in self.spec:
             stdout = stderr = subprocess.PIPE
-        given = self.spec.get("input")
+        text = self.spec.get("input")
         try:
             self.child = subprocess.Popen(
                 self.spec["argv"],
                 env=env,
                 cwd=self.spec.get("cwd"),
-                stdin=subprocess.DEVNULL if given is None else subprocess.PIPE,
+                stdin=subprocess.DEVNULL if text is None else subprocess.PIPE,
                 stdout=stdout,
                 stderr=stderr,
                 start_new_session=True,
@@ -334,8 +341,8 @@ class Supervisor:
         except (OSError, subprocess.SubprocessError) as error:
             self.remove_folder()
             self.fail_to_start(error)
-        if given is not None:
-            threading.Thread(target=self.give_input, args=(given.encode(),), daemon=True).start()
+        if text is not None:
+            threading.Thread(target=self.give_input, args=(text.encode(),), daemon=True).start()
         if stdout is subprocess.PIPE:
             prefix = f"[{self.spec['rank']}] ".encode()
             pipes = enumerate((self.child.stdout, self.child.stderr), 1)
@@ -353,6 +360,7 @@ class Supervisor:
             )
 
     def make_folder(self):
+        """Make a private folder for the command's status."""
         import tempfile
 
         try:
@@ -366,6 +374,7 @@ class Supervisor:
             self.folder = f"/tmp/hipress-{os.getpid()}-{os.urandom(8).hex()}"
 
     def remove_folder(self):
+        """Remove the private folder."""
         import shutil
 
         if self.folder is not None:
@@ -384,6 +393,7 @@ class Supervisor:
         sys.exit(126 if isinstance(error, PermissionError) else 127)
 
     def give_input(self, data):
+        """Write the command's standard input."""
         try:
             with self.child.stdin as stdin:
                 stdin.write(data)
@@ -398,9 +408,11 @@ class Supervisor:
             self.kill_at = time.monotonic() + STOP_SECONDS
 
     def kill(self):
+        """Send SIGKILL to the command and all its descendants."""
         kill_all(descendants(), signal.SIGKILL)
 
     def read_control(self):
+        """Read commands of the launcher."""
         data = os.read(self.control, 4096)
         lines = (self.pending + data).split(b"\n")
         self.pending = lines.pop()
@@ -467,6 +479,7 @@ class Supervisor:
         return len(left)
 
     def report(self, **what):
+        """Send a report to the launcher, after earlier output."""
         data = f"{self.spec['word']} {json.dumps(what)}\n".encode()
         while data:
             data = data[self.errors.write(data) :]
@@ -514,15 +527,16 @@ class Watcher(Supervisor):
     """Watches a command that another supervisor has started."""
 
     def run(self):
-        about = self.spec["watch"]
-        self.folder = about["folder"]
+        """Watch the command to its end, and report that."""
+        watched = self.spec["watch"]
+        self.folder = watched["folder"]
         boot = boot_id()
         if not self.is_here(boot):
             return self.report(elsewhere=True)
-        self.child = Process(about["pid"], about["since"] or 0)
-        if about["boot"] != boot and self.left_status() is None:
+        self.child = Process(watched["pid"], watched["since"] or 0)
+        if watched["boot"] != boot and self.left_status() is None:
             return self.report_end(gone=True, restarted=True, left=0)
-        keeper = Process(*about["supervisor"])
+        keeper = Process(*watched["supervisor"])
         if self.child.runs:
             try:
                 outputs = enumerate((Output(1), self.errors), 1)
@@ -550,14 +564,14 @@ class Watcher(Supervisor):
 
         An unknown boot id proves neither that this is the host nor that it has restarted.
         """
-        about = self.spec["watch"]
-        if not boot or not about["boot"]:
+        watched = self.spec["watch"]
+        if not boot or not watched["boot"]:
             return False
-        if not about["namespace"] or about["namespace"] != namespace():
+        if not watched["namespace"] or watched["namespace"] != namespace():
             return False
         # Without a machine's id, another machine looks like this one after a restart.
-        same = about["machine"] == machine()
-        return same and (about["boot"] == boot or bool(about["machine"]))
+        same = watched["machine"] == machine()
+        return same and (watched["boot"] == boot or bool(watched["machine"]))
 
     def left_status(self):
         """Return the status that the supervisor has left, or None."""
@@ -594,9 +608,11 @@ class Watcher(Supervisor):
         return left
 
     def stop(self):
+        """Send SIGTERM to the command, and SIGCONT, without which a stopped one cannot end."""
         self.child.kill(signal.SIGTERM, signal.SIGCONT)
 
     def kill(self):
+        """Send SIGKILL to the command."""
         self.child.kill(signal.SIGKILL)
 
 
@@ -629,6 +645,7 @@ def run_rank(table):
 
 
 def main():
+    """Run what the launcher describes on standard input."""
     spec = json.loads(read_exactly(int(read_exactly(8))).decode())
     if "ranks" in spec:
         run_rank(spec)

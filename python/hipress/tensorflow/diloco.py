@@ -133,9 +133,11 @@ class DiLoCo(DiLoCoMethods, keras.callbacks.Callback):
         super().set_model(model)
 
     def on_train_batch_end(self, batch: int, logs: object = None) -> None:
+        """Count a step."""
         self.step()
 
     def on_train_end(self, logs: object = None) -> None:
+        """Complete the outer steps that have started."""
         self.finish()
 
 
@@ -170,15 +172,19 @@ class Weights(ArrayWeights):
                 )
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Return shapes by name, in the order of the layers."""
         return {name: tuple(variable.shape) for name, variable in self._variables.items()}
 
     def read(self, name: str) -> np.ndarray:
+        """Return the values."""
         return np.asarray(self._variables[name])
 
     def write(self, name: str, values: np.ndarray) -> None:
+        """Copy values to the variable."""
         self._variables[name].assign(_tensor(values))
 
     def forget_non_finite(self) -> None:
+        """Reset the inner optimizer if it has a NaN or Inf."""
         slots = [
             variable
             for variable in getattr(self._inner(), "variables", ())

@@ -54,14 +54,14 @@ class Average:
             return averages
         check_not_compiled()
         group = _groups(self._job).of(averages, variables)
-        if not group.where:
+        if not group.indices:
             return averages
-        tensors = [averages[i] for i in group.where]
+        tensors = [averages[i] for i in group.indices]
         dtypes = [tensor.dtype for tensor in tensors]
         divisor = self._job.node.num_workers if self._op == "average" else 1
         # Stateful, so that a tf.function runs exchanges in the same order on all workers.
         results = tf.numpy_function(functools.partial(group.exchange, divisor), tensors, dtypes)
-        for i, result in zip(group.where, tf.nest.flatten(results)):
+        for i, result in zip(group.indices, tf.nest.flatten(results)):
             result.set_shape(variables[i].shape)
             averages[i] = result
         return averages
@@ -121,9 +121,9 @@ class _Group:
     """
 
     def __init__(
-        self, job: Job, where: list[int], keys: list[int], arrays: list[np.ndarray], number: int
+        self, job: Job, indices: list[int], keys: list[int], arrays: list[np.ndarray], number: int
     ) -> None:
-        self.where = where
+        self.indices = indices
         """Indices of a step's gradients that are sent."""
         self._arrays, self._node = arrays, job.node
         self._checks, self._lost = job.compresses, np.zeros(1, np.float32)
@@ -169,14 +169,13 @@ class _Groups:
         self._made: dict[tuple, _Group] = {}
 
     def of(self, gradients: list[tf.Tensor | None], variables: Sequence) -> _Group:
-        """Return the group of a step's gradients. All workers request new groups in the same
-        order."""
+        """Return a step's group of gradients. All workers request new ones in the same order."""
         # A None gradient also gets a number, so that numbers do not depend on gradients.
         keys = tuple(self._key(variable) for variable in variables)
-        wanted = keys, tuple(gradient is None for gradient in gradients)
-        if wanted not in self._made:
-            self._made[wanted] = self._make(keys, gradients, variables)
-        return self._made[wanted]
+        identity = keys, tuple(gradient is None for gradient in gradients)
+        if identity not in self._made:
+            self._made[identity] = self._make(keys, gradients, variables)
+        return self._made[identity]
 
     def _make(self, keys: tuple, gradients: list, variables: Sequence) -> _Group:
         # Workers with different None gradients would wait for different keys, so names are
@@ -186,11 +185,11 @@ class _Groups:
         self._job.node.init_array(key, np.zeros(1, np.float32), name, compress=False)
         if not self._job.compresses:
             self._job.node.is_no_gradient(key)  # otherwise it is sent with the group, in each step
-        where, arrays, new = [], [], []
+        indices, arrays, new = [], [], []
         for i, gradient in enumerate(gradients):
             if gradient is None or 0 in (shape := tuple(variables[i].shape)):
                 continue  # the store does not support gradients of zero elements
-            where.append(i)
+            indices.append(i)
             arrays.append(np.zeros(shape, gradient.dtype.as_numpy_dtype))
             if keys[i] not in self._initialized:
                 compress = self._job.node.compresses_shape(shape)
@@ -198,7 +197,7 @@ class _Groups:
                 self._initialized.add(keys[i])
                 new.append(keys[i])
         self._job.initialized(new)
-        return _Group(self._job, where, [keys[i] for i in where], arrays, key)
+        return _Group(self._job, indices, [keys[i] for i in indices], arrays, key)
 
     def _key(self, variable) -> int | None:
         if not hasattr(variable, "assign"):
@@ -285,8 +284,7 @@ class DistributedGradientTape:
     batch_jacobian = jacobian
 
     def gradient(self, target: Any, sources: Any, *args: Any, **options: Any) -> Any:
-        """Return the tape's gradients, averaged, in the structure of ``sources``, which are
-        variables.
+        """Return the tape's averaged gradients, in the structure of ``sources``.
 
         Raises:
             ValueError: For a gradient that cannot be sent.

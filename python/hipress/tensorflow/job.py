@@ -75,11 +75,11 @@ class Job:
             states.load(self.node, parts, first, last)
 
     def compress(
-        self, wanted: str | Mapping[str, object] | CompressionConfig, feedback: bool = False
+        self, compression: str | Mapping[str, object] | CompressionConfig, feedback: bool = False
     ) -> None:
         """Set the job's compression, or check that it is already set to this one."""
         try:
-            config = CompressionConfig.of(wanted)
+            config = CompressionConfig.of(compression)
             config.store_params()
         except ValueError as error:
             raise HipressError(str(error)) from error
@@ -213,8 +213,8 @@ def broadcast_variables(variables: Iterable[tf.Variable], root_rank: int = 0) ->
     job.node.init_array(key, numbers, f"values of {len(values)} variables")
     job.node.is_no_gradient(key)
     job.node.pull(key, numbers).wait()
-    received, at = numbers.astype(np.uint8), 0
+    received, begin = numbers.astype(np.uint8), 0
     for variable, value in zip(variables, values):
-        part = received[at : at + value.nbytes]
-        at += value.nbytes
+        part = received[begin : begin + value.nbytes]
+        begin += value.nbytes
         variable.assign(np.frombuffer(part.tobytes(), value.dtype).reshape(value.shape))

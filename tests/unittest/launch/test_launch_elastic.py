@@ -121,7 +121,7 @@ def slot_with_ends(means=None):
 def end_once(policy, slot, **fields):
     """Start a process in a slot, and end it as a supervisor has reported it."""
     slot.started(None, 0.0)
-    slot.knows(dict(PROCESS))
+    slot.set_process(dict(PROCESS))
     for name, value in fields.items():
         setattr(slot, name, value)
     policy._supervisor_ended(slot, 0, 1.0)
@@ -147,7 +147,7 @@ def test_published_end_names_the_process_table():
     assert ends == {"0": (1, "boot", "pid:[1]")}
     ends.clear()
     slot.started(None, 0.0)
-    slot.knows({**PROCESS, "namespace": ""})
+    slot.set_process({**PROCESS, "namespace": ""})
     slot.reported = 1
     policy._supervisor_ended(slot, 0, 1.0)
     assert not ends
@@ -178,7 +178,7 @@ def test_end_after_an_adopted_process_is_not_published(monkeypatch):
     monkeypatch.setattr(os, "killpg", lambda *_: None)
     policy, slot, ends = slot_with_ends()
     slot.started(None, 0.0)
-    slot.knows({**PROCESS, "folder": "/nonexistent"})
+    slot.set_process({**PROCESS, "folder": "/nonexistent"})
     policy._supervisor_ended(slot, -9, 1.0)
     end_once(policy, slot, reported=1)
     assert slot.restarts == 2 and ends == {}
