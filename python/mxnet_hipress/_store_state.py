@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -13,9 +13,9 @@ from mxnet import optimizer as opt
 from hipress.config import CompressionConfig
 from hipress.elastic.membership.settings import timeout
 from hipress.elastic.training.arrays import ArrayState
-from hipress.elastic.training.sums import Sums
 from hipress.planning.plan import Decision
 from mxnet_hipress._states import allows_feedback, load_optimizer
+from mxnet_hipress._sums import SumArrays
 
 _TIMEOUT_SECONDS = 300
 """Seconds to wait for enough workers, and for a slow one. HIPRESS_TIMEOUT overrides it."""
@@ -142,48 +142,3 @@ def _unpack_settings(total: np.ndarray, optimizer: opt.Optimizer) -> None:
         own = data[8 * index : 8 * index + 8]
         if own != _NONE:
             setattr(optimizer, name, float(np.frombuffer(own, np.float64)[0]))
-
-
-class SumArrays:
-    """Memory in which the workers of the present view sum gradients."""
-
-    def __init__(self) -> None:
-        self._arrays: dict[str, mx.nd.NDArray] = {}
-        self._sums: Sums | None = None
-
-    def reduce(
-        self, sums: Sums, gradients: Mapping[str, mx.nd.NDArray]
-    ) -> Iterator[tuple[str, mx.nd.NDArray]]:
-        """Sum gradients over the workers.
-
-        Returns:
-            Iterator over (name, sum), last layers first. The next call overwrites the sums.
-        """
-        arrays = self._memory(sums, gradients)
-        sums.begin_step()
-        pending = []
-        for bucket in sums.buckets:
-            for name in bucket.slices:
-                gradients[name].copyto(arrays[name])
-            for name in bucket.slices:  # the layers before go on with the backward pass
-                arrays[name].wait_to_read()
-            pending.append((sums.start(bucket), bucket))
-        for future, bucket in pending:
-            future.result()
-            yield from ((name, arrays[name]) for name in bucket.slices)
-
-    def _memory(
-        self, sums: Sums, gradients: Mapping[str, mx.nd.NDArray]
-    ) -> dict[str, mx.nd.NDArray]:
-        """Return arrays in the memory of the sums, by the gradients' names.
-
-        MXNet's engine orders all operations on them except the sum itself. No other operation
-        runs during the sum.
-        """
-        if self._sums is not sums:
-            self._sums, self._arrays = sums, {}
-            for bucket in sums.buckets:
-                for name, span in bucket.slices.items():
-                    part = bucket.flat[span].reshape(gradients[name].shape)
-                    self._arrays[name] = mx.nd.from_numpy(part, zero_copy=True)
-        return self._arrays

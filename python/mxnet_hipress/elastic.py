@@ -41,7 +41,7 @@ from hipress.elastic.training.arrays import ArraySession, ArrayState
 from hipress.elastic.training.outer_steps import schedule_of
 from mxnet_hipress import _states
 from mxnet_hipress._states import allows_feedback
-from mxnet_hipress._store_state import SumArrays
+from mxnet_hipress._sums import SumArrays
 from mxnet_hipress.diloco import Outer, Weights, array_of, check_names, check_values
 
 __all__ = ["State", "Trainer", "run"]
