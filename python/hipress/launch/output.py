@@ -128,13 +128,14 @@ class Printer:
                 from rich.color import ColorSystem
                 from rich.console import Console
                 from rich.style import Style
-            except ImportError:  # from a source tree without installation: no colors
-                return _encoded(text)
-            with os.fdopen(os.dup(stream), "w") as file:
-                system = Console(file=file).color_system
-            if system is not None and "NO_COLOR" not in os.environ:
-                text = Style.parse(style).render(text, color_system=ColorSystem.STANDARD)
-        return _encoded(text)
+
+                with os.fdopen(os.dup(stream), "w") as file:
+                    system = Console(file=file).color_system
+                if system is not None and "NO_COLOR" not in os.environ:
+                    text = Style.parse(style).render(text, color_system=ColorSystem.STANDARD)
+            except ImportError:
+                pass  # from a source tree without installation: no colors
+        return text.encode(errors="surrogateescape")  # file names may be any bytes
 
     def _write(self, stream: int, data: bytes) -> None:
         """Write everything, in parts that do not block where the reader is slow."""
@@ -156,7 +157,3 @@ class Printer:
                 hurried_until = hurried_until or time.monotonic() + HURRIED_SECONDS
                 if time.monotonic() > hurried_until:
                     raise Stalled("nobody reads")
-
-
-def _encoded(text: str) -> bytes:
-    return text.encode(errors="surrogateescape")  # file names may be any bytes

@@ -375,11 +375,8 @@ class RestartWorkers(Policy):
 
     def _may_start(self, slot: Slot) -> bool:
         """Return whether a waiting worker may be restarted: not while training may have ended."""
-        shown = (other.shows_training(slot.ended) for other in self._others(slot))
-        return not slot.unseen or any(shown)
-
-    def _others(self, slot: Slot) -> list[Slot]:
-        return [other for other in self._slots if other is not slot]
+        others = [other for other in self._slots if other is not slot]
+        return not slot.unseen or any(other.shows_training(slot.ended) for other in others)
 
     def _stop_if_over(self, now: float) -> None:
         left = [slot for slot in self._slots if slot.may_run]
@@ -411,7 +408,7 @@ class RestartWorkers(Policy):
 
     def _start_due(self, now: float) -> None:
         for slot in self._slots:
-            slot.settle(self._others(slot), now)
+            slot.settle([other for other in self._slots if other is not slot], now)
             if slot.state == State.LOST and not slot.connects and now >= slot.connect_due:
                 self._connect(slot, b"KILL" if slot.known_end else b"")
             elif self._ending is not None:
@@ -502,11 +499,10 @@ class RestartWorkers(Policy):
             slot.unseen, slot.ended, slot.due = True, now, now + UNSEEN_SECONDS
 
     def _ended(self, slot: Slot, status: int, death: str, now: float, failed: bool = True) -> None:
-        """Handle the end of a slot's process."""
-        self._settle_end(slot, status, death, now, failed)
-        self._publish_end(slot)
+        """Handle the end of a slot's process.
 
-    def _settle_end(self, slot: Slot, status: int, death: str, now: float, failed: bool) -> None:
+        ``failed`` is whether a status other than 0 certainly shows a failure.
+        """
         if self.runner.stops:
             slot.state = State.DEAD
         elif status in (0, CAME_LATE):
@@ -531,6 +527,7 @@ class RestartWorkers(Policy):
                     f"{slot.full_name} {death}; it is not started again (--max-restarts {limit}), "
                     "the job goes on without it"
                 )
+        self._publish_end(slot)
 
     def _begin_ending(self, first: str, now: float) -> None:
         self._ending = Ending(now, first)
