@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import ctypes
 import enum
-import json
 import struct
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from types import ModuleType
+from typing import Annotated, Literal
 
+import msgspec
 import numpy as np
 
 from hipress.dtypes import NUMPY
@@ -72,43 +73,34 @@ MESSAGE_BYTES = 4 << 20
 """Approximate bytes of one message. Larger ones would delay heartbeats and other keys."""
 
 
-@dataclass(frozen=True)
-class TableShape:
+class TableShape(msgspec.Struct, frozen=True):
     """Properties of a server's share of a table, on which all workers must agree."""
 
     name: str
     """The key as the user wrote it."""
-    rows: int
-    columns: int
-    dtype: str
+    rows: Annotated[int, msgspec.Meta(ge=0, lt=1 << 40)]
+    columns: Annotated[int, msgspec.Meta(gt=0, lt=1 << 40)]
+    dtype: Literal[NUMPY]
     """A dtype of NumPy's, because tables are NumPy arrays."""
     sync: bool
     """Whether a push takes effect only when all workers have pushed."""
 
     def pack(self, index: int) -> bytes:
         """Return the body of INIT_ROWS."""
-        return json.dumps({"index": index, **asdict(self)}).encode()
+        return msgspec.json.encode({"index": index, **msgspec.structs.asdict(self)})
 
     @classmethod
     def unpack(cls, body: bytes) -> tuple[int, TableShape]:
         """Return the index and the shape from a body that :meth:`pack` made."""
         try:
-            fields = json.loads(body)
-            index, shape = fields.pop("index"), cls(**fields)
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            index = msgspec.json.decode(body, type=_Index).index
+            return index, msgspec.json.decode(body, type=cls)
+        except (msgspec.MsgspecError, RecursionError) as error:
             raise ValueError("a malformed description of a row_sparse key") from error
-        right = (
-            type(index) is type(shape.rows) is type(shape.columns) is int
-            and 0 <= index < 1 << 32
-            and 0 <= shape.rows < 1 << 40
-            and 0 < shape.columns < 1 << 40
-            and shape.dtype in NUMPY
-            and type(shape.name) is str
-            and type(shape.sync) is bool
-        )
-        if not right:
-            raise ValueError("a malformed description of a row_sparse key")
-        return index, shape
+
+
+class _Index(msgspec.Struct):
+    index: Annotated[int, msgspec.Meta(ge=0, lt=1 << 32)]
 
 
 @dataclass(frozen=True)
