@@ -56,7 +56,7 @@ POLL_SECONDS = 0.05  # between two reads of a persistent command's output
 
 
 def prctl(option, value):
-    """Call Linux's prctl()."""
+    """Change an attribute of this process in Linux's kernel."""
     ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
 
 
