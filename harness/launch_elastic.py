@@ -8,9 +8,8 @@ from pathlib import Path
 from harness import SCRIPTS
 from harness.launch import Launch
 from hipress.launch.output import Printer
-from hipress.launch.restarts import RestartWorkers
+from hipress.launch.restarts import RestartWorkers, Rules
 from hipress.launch.runner import Runner
-from hipress.launch.slots import Rules
 
 WORKER = SCRIPTS / "elastic_worker.py"
 

@@ -7,14 +7,14 @@
 
 The import registers the types dist_sync_hipress, dist_device_sync_hipress and dist_async_hipress
 with MXNet. install() makes MXNet's own names create these stores; a script that asks for them in
-MXNet's words alone then gets MXNet's arithmetic (_stock.py). In a server or scheduler of a job
+MXNet's words alone then gets MXNet's arithmetic. In a server or scheduler of a job
 (DMLC_ROLE) the import serves until the job ends and then exits, as MXNet's own import does.
 """
 
 # What belongs here: MXNet's arrays, arguments, errors and optimizers. The path of
 # `kv.pushpull("weight", gradient, out=total)`, with servers:
 #
-#     kvstore.py, _keys.py    find the key; _arrays.py adds up the arrays of several devices
+#     kvstore.py, _keys.py    find the key; add up the arrays of several devices
 #     src/mxnet/engine.cc     schedules an operation on MXNet's engine, which starts when the
 #                             gradient is computed. Operations of one key keep their order.
 #     src/mxnet/handover.cc   an operation that was followed by another within 1 ms last time
@@ -28,13 +28,13 @@ MXNet's words alone then gets MXNet's arithmetic (_stock.py). In a server or sch
 # for. With type `none` the path is the same: encode and decode do nothing.
 #
 # **row_sparse keys.** A thread of _sparse.py carries out an operation of MXNet's engine: it sends
-# the rows as commands (_rows.py) to the tables of the servers (_sparse_server.py), where the
+# the rows as commands (_commands.py) to the tables of the servers (server.py), where the
 # store's optimizer updates them. A command that must wait for other workers is asked again later.
 #
 # **Unmodified scripts in elastic jobs.** elastic_store.py recognizes a step by the keys that a
 # script pushes. It keeps the step's gradients until their sums exist, and sums the copies again in
 # the next view if the step fails. The learning rate of rank 0 travels in each step's sum
-# (_step_settings.py), because scripts of restarted workers are at another epoch.
+# (_store_state.py), because scripts of restarted workers are at another epoch.
 
 from __future__ import annotations
 
@@ -71,10 +71,9 @@ from mxnet.base import MXNetError  # noqa: E402
 from mxnet.kvstore import KVStoreBase  # noqa: E402
 
 from mxnet_hipress import _saving, elastic_store  # noqa: E402
-from mxnet_hipress._stock import STOCK_NAMES  # noqa: E402
 from mxnet_hipress.diloco import DiLoCoTrainer  # noqa: E402
 from mxnet_hipress.elastic_store import ElasticStore  # noqa: E402
-from mxnet_hipress.kvstore import KVStore  # noqa: E402
+from mxnet_hipress.kvstore import STOCK_NAMES, KVStore  # noqa: E402
 
 
 def _register(names: tuple[str, ...]) -> None:

@@ -34,9 +34,9 @@ def main() -> None:
         if end.code not in (None, 0):
             status = end.code if isinstance(end.code, int) else 1
             elastic_store.abort(status)
-            job = _job.current()
-            if job is not None:
-                job.node.abort(status)
+            node = _job.current()
+            if node is not None:
+                node.abort(status)
         raise
 
 

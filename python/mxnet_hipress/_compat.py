@@ -10,14 +10,11 @@ from hipress.errors import not_installed
 
 _INSTALL = "needs MXNet 1.9.1 (Python 3.9 to 3.11): pip install 'hipress[mxnet]'"
 _ALIASES = ("bool", "int", "float", "complex", "object", "str")
+"""Names (np.bool, ...) that MXNet's import needs and that NumPy 1.24 and later lack."""
 
 
-def restore_numpy_aliases() -> None:
-    """Add the aliases (np.bool, ...) that MXNet's import needs to NumPy 1.24 and later.
-
-    Raises:
-        ImportError: With NumPy 2, which MXNet 1.9 does not support.
-    """
+def import_mxnet() -> ModuleType:
+    """Import MXNet and return it, also in a server, where a plain import would not return."""
     import numpy
 
     if int(numpy.__version__.split(".")[0]) >= 2:
@@ -27,16 +24,6 @@ def restore_numpy_aliases() -> None:
     for name in _ALIASES:
         if name not in numpy.__dict__:
             setattr(numpy, name, getattr(builtins, name))
-
-
-def import_mxnet() -> ModuleType:
-    """Import MXNet and return it, even in a server, where a plain import would serve and not
-    return.
-
-    Raises:
-        ImportError: If MXNet or a compatible NumPy is not installed.
-    """
-    restore_numpy_aliases()
     role = os.environ.get("DMLC_ROLE")
     if role == "worker":
         role = None

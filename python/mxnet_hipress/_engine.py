@@ -20,11 +20,7 @@ _ERROR_SECONDS = 5.0
 
 
 def bind() -> None:
-    """Connect the native library with the MXNet of this process.
-
-    Raises:
-        MXNetError: If this MXNet lacks a function that the library needs.
-    """
+    """Connect the native library with the MXNet of this process."""
     naive = os.environ.get("MXNET_ENGINE_TYPE") == "NaiveEngine"
     path = getattr(_LIB, "_name", None) or mx.libinfo.find_lib_path()[0]
     check_call(lib.HipressMXBind(path.encode(), int(naive)), MXNetError)
@@ -38,11 +34,7 @@ def dtype_flag(array: mx.nd.NDArray) -> int:
 
 
 def data_pointer(array: mx.nd.NDArray) -> int:
-    """Return the address of a CPU array's elements. Blocks until MXNet has computed the array.
-
-    Raises:
-        MXNetError: If the computation failed.
-    """
+    """Return the address of a CPU array's elements. Blocks until MXNet has computed the array."""
     array.wait_to_read()
     pointer = ctypes.c_void_p()
     check_mxnet(_LIB.MXNDArrayGetData(array.handle, ctypes.byref(pointer)))
@@ -50,11 +42,7 @@ def data_pointer(array: mx.nd.NDArray) -> int:
 
 
 def _scheduled(code: int) -> bool:
-    """Return False if the caller must handle the array, which is of an unsupported kind.
-
-    Raises:
-        MXNetError: The library's error. After a failed gradient, MXNet's error is its cause.
-    """
+    """Return False if the caller must handle the array, which is of an unsupported kind."""
     if code == 0:
         return True
     if code == abi.HIPRESS_MX_OTHER_ARRAY:

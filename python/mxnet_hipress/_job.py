@@ -12,24 +12,30 @@ from hipress.autotune.steps import FIRST_KEY
 from hipress.runtime.node import Node
 from mxnet_hipress import _engine
 from mxnet_hipress._commands import STORE_SHIFT
-from mxnet_hipress._optimizers import allows_feedback
 from mxnet_hipress._sparse import SparseStore
+from mxnet_hipress._states import allows_feedback
 
-_job: Job | None = None
+_node: WorkerNode | None = None
 
 
 class WorkerNode(Node):
-    """Node of a worker, with the errors and the exit behavior that MXNet's users expect."""
+    """Node of a worker, which its stores share, with MXNet's errors and exit behavior."""
 
     Error = MXNetError
     exits_at_once = True  # pending operations of MXNet in a failed job may never end
 
     def __init__(self, sync: bool) -> None:
+        _engine.bind()
         super().__init__()
         self.set_sync(sync)
+        self.sync = sync
         self.sparse = SparseStore(self, sync)
         self.optimizers: dict[int, opt.Optimizer] = {}
         """Optimizers by store, if known: the servers', or the workers' in a job without servers."""
+        self.compresses = False
+        """Whether gradients are compressed, by the last setting of any store."""
+        self.stores = 0
+        """Number of stores of this process. All workers create the same ones in the same order."""
 
     def allows_feedback(self) -> bool | None:
         """Return whether the optimizers of all stores support error feedback, None if unknown."""
@@ -49,41 +55,22 @@ class WorkerNode(Node):
         _engine.close(self.handle)
 
 
-class Job:
-    """The node and the state that its stores share."""
-
-    def __init__(self, sync: bool) -> None:
-        _engine.bind()
-        self.sync = sync
-        self.node = WorkerNode(sync)
-        self.sparse = self.node.sparse
-        self.compresses = False
-        """Whether gradients are compressed, by the last setting of any store."""
-        self.stores = 0
-        """Number of stores created by this process. All workers create the same ones in the same
-        order."""
-
-
-def join(sync: bool) -> Job:
-    """Return the job of this process, and join it in the first call.
-
-    Raises:
-        MXNetError: If joining fails, or the process has joined in the other mode.
-    """
-    global _job
-    if _job is None:
+def join(sync: bool) -> WorkerNode:
+    """Return the node of this process, which the first call joins to the job."""
+    global _node
+    if _node is None:
         role = os.environ.get("DMLC_ROLE", "worker")
         if role != "worker":
             raise MXNetError(f"a {role} has no key-value store: DMLC_ROLE must be worker")
-        _job = Job(sync)
-    if _job.sync != sync:
+        _node = WorkerNode(sync)
+    if _node.sync != sync:
         raise MXNetError(
             "a job is either synchronous or asynchronous, and this one is "
-            + ("synchronous" if _job.sync else "asynchronous")
+            + ("synchronous" if _node.sync else "asynchronous")
         )
-    return _job
+    return _node
 
 
-def current() -> Job | None:
-    """Return the job, if this process has joined one."""
-    return _job
+def current() -> WorkerNode | None:
+    """Return the node, if this process has joined a job."""
+    return _node

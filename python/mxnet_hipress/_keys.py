@@ -1,10 +1,11 @@
-"""Keys of a job's store: numbers, shapes, and the checks of every call."""
+"""Keys of a store: numbers, shapes, checks of every call, and the arrays of each device."""
 
 from __future__ import annotations
 
 import numbers
 from ctypes import c_void_p
 from dataclasses import dataclass, field
+from math import prod
 from typing import Union
 
 import mxnet as mx
@@ -40,7 +41,7 @@ class Key:
     _buffer: mx.nd.NDArray | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
-        self.size = int(np.prod(self.shape, dtype=np.int64))
+        self.size = prod(self.shape)
         self.name = repr(self.user_key).encode()
 
     @property
@@ -52,8 +53,49 @@ class Key:
     def buffer(self) -> mx.nd.NDArray:
         """CPU array of the key's shape, for sums over devices and for pulled results."""
         if self._buffer is None:
-            self._buffer = mx.nd.empty(self.shape, mx.cpu(), _DTYPE_MX_TO_NP[self.dtype])
+            self._buffer = self.new_array()
         return self._buffer
+
+    def new_array(self) -> mx.nd.NDArray:
+        """Return an uninitialized CPU array of the key's shape and dtype."""
+        return mx.nd.empty(self.shape, mx.cpu(), _DTYPE_MX_TO_NP[self.dtype])
+
+    def check(self, arrays: list[mx.nd.NDArray], verb: str) -> None:
+        """Check that arrays have the dtype and size with which the key was initialized."""
+        for array in arrays:
+            flag = dtype_flag(array)
+            if flag != self.dtype:
+                dtype = NAMES.get(flag, getattr(array.dtype, "__name__", str(array.dtype)))
+                raise MXNetError(
+                    f"cannot {verb} {dtype} for key {self.user_key!r}: "
+                    f"it was initialized as {NAMES[self.dtype]}"
+                )
+            if prod(array.shape) != self.size:
+                raise MXNetError(
+                    f"cannot {verb} shape {array.shape} for key {self.user_key!r}: "
+                    f"it was initialized with shape {self.shape}"
+                )
+
+    def check_dense(self, arrays: list[mx.nd.NDArray]) -> None:
+        """Check that this dense key can be pulled into the arrays."""
+        self.check(arrays, "pull")
+        for array in arrays:
+            if array.stype != "default":
+                raise MXNetError(
+                    f"cannot pull dense key {self.user_key!r} into a {array.stype} array"
+                )
+
+    def total(self, arrays: list[mx.nd.NDArray]) -> mx.nd.NDArray:
+        """Return the sum over devices: the array itself if there is one and it is on the CPU."""
+        self.check(arrays, "push")
+        arrays = [a if a.stype == "default" else a.tostype("default") for a in arrays]
+        if len(arrays) == 1 and on_cpu(arrays[0]):
+            return arrays[0]
+        arrays = [array.as_nd_ndarray() for array in arrays]
+        if len(arrays) == 1:
+            return arrays[0].copyto(self.buffer)
+        arrays = [array.as_in_context(mx.cpu()).reshape(self.shape) for array in arrays]
+        return mx.nd.add_n(*arrays, out=self.buffer)
 
 
 class KeyTable:
@@ -69,15 +111,7 @@ class KeyTable:
         self._type: type | None = None
 
     def get(self, user_key: UserKey, verb: str) -> Key:
-        """Return an initialized key.
-
-        Args:
-            user_key: The key as the user wrote it.
-            verb: The caller's operation, for the error message.
-
-        Raises:
-            MXNetError: If it is not initialized, or not of the same type as all other keys.
-        """
+        """Return an initialized key."""
         key = self._keys.get(user_key)
         if key is None:
             self._check_type(user_key)
@@ -85,15 +119,10 @@ class KeyTable:
         return key
 
     def new(self, user_key: UserKey, value: mx.nd.NDArray) -> Key:
-        """Return a key for `value` that is not yet in the table.
-
-        Raises:
-            MXNetError: If the key exists, is negative, or differs in type from all other keys; or
-                if its dtype cannot be summed.
-        """
+        """Return a key for `value` that is not yet in the table."""
         self._check_type(user_key)
         if user_key in self._keys:
-            raise MXNetError(f"key {user_key!r} is initialised already")
+            raise MXNetError(f"key {user_key!r} is initialized already")
         if isinstance(user_key, int) and not 0 <= user_key < 1 << STORE_SHIFT:
             raise MXNetError(f"int keys must be from 0 to {(1 << STORE_SHIFT) - 1}, got {user_key}")
         flag = dtype_flag(value)
@@ -123,9 +152,6 @@ def group(keys: object, values: object) -> list[tuple[UserKey, list[mx.nd.NDArra
     """Pair keys with their arrays, as MXNet does: one key or several, one array or several per key.
 
     The arrays of a repeated key are joined.
-
-    Raises:
-        MXNetError: For other types, or lists of different lengths.
     """
     if type(keys) is int or type(keys) is str:  # as in a Trainer's call for each parameter
         return [(keys, _arrays(keys, values))]
@@ -145,11 +171,7 @@ def group(keys: object, values: object) -> list[tuple[UserKey, list[mx.nd.NDArra
 def with_row_ids(
     keys: object, outs: object, row_ids: object
 ) -> list[tuple[UserKey, list[mx.nd.NDArray], mx.nd.NDArray]]:
-    """Pair keys with the arrays and the row indices of a row_sparse_pull.
-
-    Raises:
-        MXNetError: For other types, or if `row_ids` has neither one entry nor one per array.
-    """
+    """Pair keys with the arrays and the row indices of a row_sparse_pull."""
     grouped = group(keys, outs)
     count = sum(len(arrays) for _, arrays in grouped)
     row_ids = _arrays("of row_ids", row_ids)
@@ -182,3 +204,17 @@ def _arrays(user_key: object, value: object) -> list[mx.nd.NDArray]:
     if not arrays:
         raise MXNetError(f"the value of key {user_key!r} is an empty list")
     return arrays
+
+
+def spread(source: mx.nd.NDArray, arrays: list[mx.nd.NDArray]) -> None:
+    """Copy an array into all other arrays of a list. The list may contain the array itself."""
+    source = source.as_nd_ndarray()
+    for array in arrays:
+        target = array.as_nd_ndarray()
+        if target.handle.value != source.handle.value:
+            source.reshape(target.shape).copyto(target)
+
+
+def on_cpu(array: mx.nd.NDArray) -> bool:
+    """Return whether native code can read the array in place."""
+    return array.context.device_type != "gpu"

@@ -29,22 +29,18 @@ def _updates_by_itself(trains: object) -> bool:
     return isinstance(trains._kvstore, KVStore) and not trains._update_on_kvstore
 
 
-def _save_at_once(save: Callable[[str], None], fname: str) -> None:
-    """Save to a temporary file first: workers of a host may write one file, and may be killed."""
-    with tempfile.TemporaryDirectory() as folder:
-        partial = os.path.join(folder, "states")
-        save(partial)
-        with files.replacing(fname) as file:
-            file.write(Path(partial).read_bytes())
-
-
 def _wrap(kind: type, name: str, then: Callable[[KVStore, str], None]) -> None:
     real = getattr(kind, name)
 
     @functools.wraps(real)
     def call(self: object, fname: str) -> None:
         if name.startswith("save") and _updates_by_itself(self):
-            _save_at_once(functools.partial(real, self), fname)
+            # To a temporary file first: workers of a host may write one file, and may be killed.
+            with tempfile.TemporaryDirectory() as folder:
+                partial = Path(folder, "states")
+                real(self, os.fspath(partial))
+                with files.replacing(fname) as file:
+                    file.write(partial.read_bytes())
         else:
             real(self, fname)  # may create the store
         if _updates_by_itself(self):

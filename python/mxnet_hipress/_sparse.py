@@ -22,10 +22,9 @@ from mxnet.base import MXNetError
 
 from hipress.dtypes import NAMES, NUMPY
 from hipress.runtime.node import Node
-from mxnet_hipress import _arrays, _engine
-from mxnet_hipress._commands import Head, pack
+from mxnet_hipress import _engine
+from mxnet_hipress._commands import Head, Rows, TableShape, memory, pack
 from mxnet_hipress._errors import sentences
-from mxnet_hipress._rows import Rows, TableShape, memory
 
 if TYPE_CHECKING:
     from mxnet_hipress._keys import Key
@@ -49,12 +48,7 @@ class _Share:
 
 
 class SparseStore:
-    """All row_sparse keys of this job.
-
-    Args:
-        node: The node of this worker.
-        sync: Whether a push takes effect only when all workers have pushed.
-    """
+    """All row_sparse keys of this job."""
 
     def __init__(self, node: Node, sync: bool) -> None:
         self._node = node
@@ -68,9 +62,6 @@ class SparseStore:
         """Initialize a key with rank 0's value. Blocks.
 
         All workers initialize their keys in the same order.
-
-        Raises:
-            MXNetError: If it is neither float32 nor float16, or the workers disagree.
         """
         if NAMES[key.dtype] not in NUMPY:
             raise MXNetError(
@@ -102,32 +93,32 @@ class SparseStore:
                 raise MXNetError(
                     f"key {key.user_key!r} is row_sparse: a {array.stype} gradient cannot be pushed"
                 )
-        _arrays.check(key, arrays, "push")
+        key.check(arrays, "push")
         with mx.autograd.pause():
             arrays = [array.as_in_context(mx.cpu()) for array in arrays]
             # A copy: the script may change its array before the gradient is sent.
             total = mx.nd.add_n(*arrays) if len(arrays) > 1 else arrays[0].copy()
-        gradient = _Gradient(key, total)
         self._pushes[key.number] += 1
+        lock, rows = threading.Lock(), []
 
-        def start(end: Callable[[str], None]) -> None:
-            def send(share: _Share) -> None:
-                self._send(key, share, Head.PUSH_ROWS, gradient.rows())
+        def send(share: _Share) -> None:
+            with lock:  # the first server's thread converts the rows
+                if not rows:
+                    rows.append(_rows_of(key, total))
+            self._send(key, share, Head.PUSH_ROWS, rows[0])
 
-            self._each(self._pushers, key, send, end)
-
-        _engine.schedule(key.handle, gradient.array, False, priority, start)
+        start = partial(self._each, self._pushers, key, send)
+        _engine.schedule(key.handle, total, False, priority, start)
 
     def pull_rows(
         self, key: Key, arrays: list[mx.nd.NDArray], row_ids: mx.nd.NDArray, priority: int
     ) -> None:
-        """Pull the rows `row_ids`, in any order, into every array. Blocks only until `row_ids` is
-        known."""
+        """Pull the rows `row_ids` into every array. Blocks only until `row_ids` is known."""
         for array in arrays:
             if array.shape != key.shape:  # as in MXNet's stores, the dtype may differ
                 raise MXNetError(
                     f"cannot pull rows into shape {array.shape} for key {key.user_key!r}: "
-                    f"it was initialised with shape {key.shape}"
+                    f"it was initialized with shape {key.shape}"
                 )
             if array.stype != "row_sparse":
                 raise MXNetError(
@@ -160,7 +151,7 @@ class SparseStore:
     def close(self) -> None:
         """Stop the threads. No operation may be scheduled afterwards."""
         for lane in (*self._pushers.values(), *self._pullers.values()):
-            lane.close()
+            lane.add(None)
 
     def _pulled(self, key: Key, ids: np.ndarray, dtype: np.dtype, priority: int) -> mx.nd.NDArray:
         shape = (len(ids), *key.shape[1:])
@@ -170,25 +161,19 @@ class SparseStore:
         values = memory(mx, result, (len(ids), _columns(key)), dtype)
         pushes = self._pushes[key.number]
 
-        def start(end: Callable[[str], None]) -> None:
-            def fetch(share: _Share) -> None:
-                part = share.of(ids)
-                self._fetch(key, share, ids[part] - share.begin, values[part], pushes)
+        def fetch(share: _Share) -> None:
+            part = share.of(ids)
+            out, begin = values[part], 0
+            rows = Rows(key.index, ids[part] - share.begin, pushes=pushes)
+            for piece in rows.pieces(out.shape[1], out.itemsize):
+                answer = self._command(key, share, Head.PULL_ROWS, piece.pack())
+                end = begin + len(piece.ids)
+                out[begin:end] = np.frombuffer(answer, dtype).reshape(-1, out.shape[1])
+                begin = end
 
-            self._each(self._pullers, key, fetch, end)
-
+        start = partial(self._each, self._pullers, key, fetch)
         _engine.schedule(key.handle, result, True, priority, start)
         return result
-
-    def _fetch(
-        self, key: Key, share: _Share, ids: np.ndarray, out: np.ndarray, pushes: int
-    ) -> None:
-        begin = 0
-        for piece in Rows(key.index, ids, pushes=pushes).pieces(out.shape[1], out.itemsize):
-            values = self._command(key, share, Head.PULL_ROWS, piece.pack())
-            end = begin + len(piece.ids)
-            out[begin:end] = np.frombuffer(values, out.dtype).reshape(-1, out.shape[1])
-            begin = end
 
     def _send(self, key: Key, share: _Share, head: Head, rows: Rows) -> None:
         part = share.of(rows.ids)
@@ -215,8 +200,7 @@ class SparseStore:
         work: Callable[[_Share], None],
         end: Callable[[str], None],
     ) -> None:
-        """Run the work for all servers of a key in parallel, and call `end` when all of it is
-        done."""
+        """Run the work for all servers of a key in parallel, and call `end` after all of it."""
         shares = self._shares(key)
         together = _Together(len(shares), end)
         for share in shares:
@@ -224,23 +208,6 @@ class SparseStore:
                 if share.server not in lanes:
                     lanes[share.server] = _Lane()
             lanes[share.server].add(partial(together.run, partial(work, share)))
-
-
-class _Gradient:
-    """Array, and its rows as NumPy arrays, which are made on first use."""
-
-    def __init__(self, key: Key, array: mx.nd.NDArray) -> None:
-        self.array = array
-        self._key = key
-        self._lock = threading.Lock()
-        self._rows: Rows | None = None
-
-    def rows(self) -> Rows:
-        """Return all rows."""
-        with self._lock:
-            if self._rows is None:
-                self._rows = _rows_of(self._key, self.array)
-            return self._rows
 
 
 class _Together:
@@ -274,19 +241,12 @@ class _Lane:
         self._work: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         threading.Thread(target=self._run, name="hipress rows", daemon=True).start()
 
-    def add(self, work: Callable[[], None]) -> None:
-        """Add a task, which must not raise. It runs after all earlier tasks."""
+    def add(self, work: Callable[[], None] | None) -> None:
+        """Add a task, which must not raise. None stops the thread after all earlier tasks."""
         self._work.put(work)
 
-    def close(self) -> None:
-        """Stop the thread after all earlier tasks."""
-        self._work.put(None)
-
     def _run(self) -> None:
-        while True:
-            work = self._work.get()
-            if work is None:
-                return
+        for work in iter(self._work.get, None):
             work()
 
 

@@ -1,4 +1,4 @@
-"""Optimizers and their states as servers and files hold them."""
+"""MXNet's optimizers: their states in files, copies for other processes, and error feedback."""
 
 from __future__ import annotations
 
@@ -7,13 +7,27 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import mxnet as mx
-from mxnet import gluon
 from mxnet import optimizer as opt
 from mxnet.base import MXNetError
 
+from hipress.autotune.methods import MAX_MOMENTUM
 from hipress.base import files
 
 _FORMAT = "hipress optimizer states 1"
+_OWNERS = ("workers", "servers")
+
+
+def allows_feedback(optimizer: opt.Optimizer) -> bool:
+    """Return whether an optimizer supports error feedback.
+
+    SGD does, because it adds gradients up, unless it clips accumulated residuals. Subclasses are
+    unknown and count as unsupported.
+    """
+    return (
+        type(optimizer) is opt.SGD
+        and 0 <= optimizer.momentum <= MAX_MOMENTUM
+        and not optimizer.clip_gradient
+    )
 
 
 def portable(optimizer: opt.Optimizer) -> opt.Optimizer:
@@ -25,11 +39,7 @@ def portable(optimizer: opt.Optimizer) -> opt.Optimizer:
     return copy
 
 
-SERVERS, WORKERS = "servers", "workers"
-"""Owners of optimizer states. Servers hold parts of keys, without shapes."""
-
-
-def write(path: str, states: list[bytes], with_optimizer: bool, of: str = WORKERS) -> None:
+def write(path: str, states: list[bytes], with_optimizer: bool, of_servers: bool = False) -> None:
     """Replace a file of optimizer states atomically.
 
     Args:
@@ -37,43 +47,35 @@ def write(path: str, states: list[bytes], with_optimizer: bool, of: str = WORKER
         states: Results of mxnet.optimizer.Updater.get_states: one per server, or one for all
             workers.
         with_optimizer: Whether these contain the optimizer itself.
-        of: Owner of the states, SERVERS or WORKERS.
-
-    Raises:
-        MXNetError: If the file cannot be written. An existing file is then unchanged.
+        of_servers: Whether the states are of servers, which hold parts of keys, without shapes.
     """
-    about = {"format": _FORMAT, "states": states, "optimizer": with_optimizer, "of": of}
-    content = pickle.dumps(about)
+    owner = _OWNERS[of_servers]
+    content = {"format": _FORMAT, "states": states, "optimizer": with_optimizer, "of": owner}
     try:
-        files.write(path, "optimizer states", content)
+        files.write(path, "optimizer states", pickle.dumps(content))
     except files.FileError as error:
         raise MXNetError(str(error)) from error
 
 
-def read(path: str, of: str = WORKERS) -> tuple[list[bytes], bool]:
-    """Read the states from a file that :func:`write` made.
-
-    Raises:
-        MXNetError: If the file is missing, unreadable or foreign, or has the other kind of states.
-    """
+def read(path: str, of_servers: bool = False) -> tuple[list[bytes], bool]:
+    """Return the states in a file that :func:`write` made, and whether they have the optimizer."""
+    foreign = f"{path} holds no optimizer states of a distributed store"
     try:
         content = pickle.loads(Path(path).read_bytes())
-        known = content["format"] == _FORMAT
-        whose = content.get("of", of)  # old files have no owner
+        known, owner = content["format"] == _FORMAT, content["of"]
     except OSError as error:
         raise MXNetError(f"cannot read the optimizer states {path}: {error.strerror}") from error
     except Exception as error:  # unpickling foreign content can raise anything
-        raise MXNetError(_foreign(path)) from error
+        raise MXNetError(foreign) from error
     if not known:
-        raise MXNetError(_foreign(path))
-    if whose != of or (of == WORKERS and len(content["states"]) != 1):
-        whose = SERVERS if of == WORKERS else WORKERS
-        has = "a job without servers" if whose == WORKERS else "servers"
-        needs = "none" if whose == WORKERS else f"{len(content['states'])} of them"
-        raise MXNetError(
-            f"{path} holds the optimizer states of {has}: load them in a job that has {needs}"
-        )
-    return content["states"], content["optimizer"]
+        raise MXNetError(foreign)
+    states = content["states"]
+    if owner != _OWNERS[of_servers]:
+        needed = "a job without servers: load them in a job that has none"
+        if not of_servers:
+            needed = f"servers: load them in a job that has {len(states)} of them"
+        raise MXNetError(f"{path} holds the optimizer states of {needed}")
+    return states, content["optimizer"]
 
 
 def unpickled(states: bytes) -> tuple[dict, opt.Optimizer]:
@@ -85,28 +87,19 @@ def unpickled(states: bytes) -> tuple[dict, opt.Optimizer]:
         return pickle.loads(states)
 
 
-def _foreign(path: str) -> str:
-    return f"{path} holds no optimizer states of a distributed store"
-
-
-def load_trainer(trainer: gluon.Trainer, states: bytes) -> None:
-    """Restore a Trainer's optimizer, schedule and counts from get_states(dump_optimizer=True).
-
-    The optimizer and the schedule stay the same objects, because the script may also use them.
-    """
-    load_optimizer(trainer.optimizer, trainer._updaters, states)
-
-
 def load_optimizer(
     optimizer: opt.Optimizer, updaters: Iterable[opt.Updater], states: bytes
 ) -> None:
-    """Restore an optimizer and its updaters, one per device, as :func:`load_trainer` does."""
+    """Restore an optimizer and its updaters, one per device, from get_states(dump_optimizer=True).
+
+    The optimizer and the schedule stay the same objects, because the script may also use them.
+    """
     loaded_states, loaded = pickle.loads(states)
     schedule = optimizer.lr_scheduler
-    about = {name: value for name, value in vars(loaded).items() if name != "param_dict"}
+    attributes = {name: value for name, value in vars(loaded).items() if name != "param_dict"}
     if schedule is not None and type(schedule) is type(loaded.lr_scheduler):
-        vars(schedule).update(vars(about.pop("lr_scheduler")))
-    vars(optimizer).update(about)
+        vars(schedule).update(vars(attributes.pop("lr_scheduler")))
+    vars(optimizer).update(attributes)
     for updater in updaters:
         updater.states = dict(loaded_states)
         updater.states_synced = dict.fromkeys(loaded_states, False)

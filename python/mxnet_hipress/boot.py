@@ -6,18 +6,13 @@ A script whose first import is mxnet_hipress is also one, with DMLC_ROLE=server 
 from __future__ import annotations
 
 import os
-import signal
 import sys
+
+from hipress.runtime.serving import exit_with, serve
 
 
 def main() -> int:
-    """Serve until the job ends.
-
-    Returns:
-        Exit status: 0 if all workers left normally, otherwise 1 after a line on stderr.
-    """
-    # Python's own handler of Ctrl-C would not run while native code waits.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    """Serve until the job ends, and return the exit status."""
     role = os.environ.get("DMLC_ROLE")
     if role not in ("server", "scheduler"):
         print(
@@ -25,33 +20,13 @@ def main() -> int:
             file=sys.stderr,
         )
         return 2
-    try:
-        from hipress.runtime.node import HipressError, Node
+
+    def make_control(node):
         from mxnet_hipress.server import Server
-    except ImportError as error:
-        print(f"hipress {role}: {error}", file=sys.stderr, flush=True)
-        return 1
 
-    node = None
-    name = role
-    try:
-        node = Node()
-        name = role if role == "scheduler" else f"server {node.rank}"
-        node.serve(Server(node).control)
-        node.stop()
-        return 0
-    except (HipressError, ImportError) as error:
-        print(f"hipress {name}: {error}", file=sys.stderr, flush=True)
-        if node is not None:
-            node.abort()  # after the other nodes have received the reason for this node's end
-        return 1
+        return Server(node).control
 
-
-def exit_with(status: int) -> None:
-    """End the process at once, even if native threads are still running."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(status)
+    return serve(make_control)
 
 
 if __name__ == "__main__":

@@ -39,9 +39,9 @@ from hipress.elastic.training import loop
 from hipress.elastic.training.arrays import ArrayAdapter, ArrayState
 from hipress.elastic.training.outer_steps import ArrayOuterSteps, schedule_of
 from mxnet_hipress import _states
-from mxnet_hipress._optimizers import allows_feedback
-from mxnet_hipress._outer import Outer, Weights, array_of, check_names, check_values
+from mxnet_hipress._states import allows_feedback
 from mxnet_hipress._sums import SumArrays
+from mxnet_hipress.diloco import Outer, Weights, array_of, check_names, check_values
 
 __all__ = ["State", "Trainer", "run"]
 
@@ -176,7 +176,8 @@ class State(ArrayState):
         """Restore the state that :meth:`state_dict` returned, in a process with the same model."""
         for name, value in saved["parameters"].items():
             self._parameters[name].set_data(array_of(value, value.dtype))
-        _states.load_trainer(self.trainer.wrapped, saved["trainer"])
+        trainer = self.trainer.wrapped
+        _states.load_optimizer(trainer.optimizer, trainer._updaters, saved["trainer"])
         super().load_state_dict(saved)
 
     def to_copy(self) -> dict[str, Any]:

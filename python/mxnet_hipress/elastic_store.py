@@ -33,9 +33,9 @@ from hipress.elastic.training import journal, loop
 from hipress.elastic.training.arrays import ArrayAdapter
 from hipress.errors import HipressError
 from hipress.runtime.process_end import ProcessEnd
-from mxnet_hipress import _arrays, _states
+from mxnet_hipress import _states
 from mxnet_hipress._errors import sentences
-from mxnet_hipress._keys import Key, KeyTable, group
+from mxnet_hipress._keys import Key, KeyTable, group, spread
 from mxnet_hipress._store import Store
 from mxnet_hipress._store_state import StoreState
 
@@ -119,11 +119,11 @@ class ElasticStore(Store):
             raise MXNetError("pull needs out, the arrays to pull into")
         for user_key, arrays in group(key, out):
             entry = self._keys.get(user_key, "pull")
-            _arrays.check_dense(entry, arrays)
+            entry.check_dense(arrays)
             if self._steps and entry.index in self._pushed:
                 self._pulled.append((entry, arrays))
             else:
-                _arrays.spread(self._state.weights_of[entry.index], arrays)
+                spread(self._state.weights_of[entry.index], arrays)
 
     def pushpull(self, key: object, value: object, out: object = None, priority: int = 0) -> None:
         """Push values and pull into `out`, which holds the weights at the end of the step."""
@@ -131,7 +131,7 @@ class ElasticStore(Store):
         every = values if out is None else group(key, out)
         for (user_key, arrays), (_, outs) in zip(values, every):
             entry = self._keys.get(user_key, "push")
-            _arrays.check_dense(entry, outs)
+            entry.check_dense(outs)
             self._push(entry, arrays, outs)
 
     def row_sparse_pull(self, *args: object, **kwargs: object) -> NoReturn:
@@ -143,7 +143,7 @@ class ElasticStore(Store):
     def _push(
         self, key: Key, arrays: list[mx.nd.NDArray], outs: list[mx.nd.NDArray] | None = None
     ) -> None:
-        total = _arrays.total(key, arrays)
+        total = key.total(arrays)
         if key.index in self._pushed and not self._steps:
             self._begin()
         self._check(key)
@@ -201,7 +201,7 @@ class ElasticStore(Store):
         self._pushed = {}
         pulled, self._pulled = self._pulled, []
         for key, arrays in pulled:
-            _arrays.spread(self._state.weights_of[key.index], arrays)
+            spread(self._state.weights_of[key.index], arrays)
 
     def _go_on_to(self, step: int) -> None:
         """Make the step, again if a worker dies, until this worker has its result and a view."""

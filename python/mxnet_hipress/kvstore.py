@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Mapping
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import mxnet as mx
 from mxnet import optimizer as opt
@@ -11,16 +13,27 @@ from mxnet.base import MXNetError
 
 from hipress.autotune.explanation import Explanation
 from hipress.config import CompressionConfig
+from hipress.runtime import states
 from hipress.topology import topologies
-from mxnet_hipress import _arrays, _engine, _states, _stock
-from mxnet_hipress._commands import Head
+from mxnet_hipress import _engine, _job, _states
+from mxnet_hipress._commands import STORE_SHIFT, Head, pack
 from mxnet_hipress._errors import sentences
-from mxnet_hipress._keys import Key, KeyTable, group, with_row_ids
-from mxnet_hipress._local import LocalOptimizer
-from mxnet_hipress._saved_store import SavedStore
+from mxnet_hipress._keys import Key, KeyTable, group, on_cpu, spread, with_row_ids
+from mxnet_hipress._store import Store
+
+STOCK_NAMES = (
+    "dist",
+    "dist_sync",
+    "dist_async",
+    "dist_device_sync",
+    "dist_device_async",
+    "dist_sync_device",
+    "dist_async_device",
+)
+"""MXNet's distributed stores. MXNet ignores the case of these names."""
 
 
-class KVStore(SavedStore):
+class KVStore(Store):
     """Drop-in for MXNet's dist stores, with compression of gradients in both directions.
 
     Calls return at once and run on MXNet's engine. An error, for example the death of another
@@ -34,11 +47,17 @@ class KVStore(SavedStore):
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
+        self._node = _job.join(sync="async" not in name)
+        self._number = self._node.stores
+        self._node.stores += 1
         self._keys = KeyTable(self._number)
         self._optimizer_known = False
         self._unanswered: dict[int, Key] = {}  # pushed, but not pulled since
         self._rate: float | None = None  # rate on the servers, if the script may change it
-        self._local: LocalOptimizer | None = None  # optimizer of a job without servers
+        # In a job without servers, each worker runs the optimizer on identical sums, so that
+        # weights stay identical bit for bit.
+        self._local_update: Callable[[int, mx.nd.NDArray, mx.nd.NDArray], None] | None = None
+        self._weights: dict[int, mx.nd.NDArray] = {}  # the optimizer's, by key number
 
     # ---- Values ----------------------------------------------------------------------------------
 
@@ -65,7 +84,7 @@ class KVStore(SavedStore):
                 + topologies.either(topologies.names(servers=True))
             )
         if key.sparse:
-            self._job.sparse.init(key, value)
+            self._node.sparse.init(key, value)
         elif value.stype != "default":
             raise MXNetError(
                 f"key {key.user_key!r} has storage type {value.stype}; "
@@ -96,18 +115,18 @@ class KVStore(SavedStore):
         Raises:
             MXNetError: For unknown keys, other shapes or dtypes than at init, or a failed job.
         """
-        self._heed_learning_rate()
+        self._send_learning_rate()
         for user_key, arrays in group(key, value):
             entry = self._keys.get(user_key, "push")
             self._node.before_push((entry.number,), self._settle)
             self._check_optimizer(entry)
-            self._look(entry, arrays)
+            self._observe(entry, arrays)
             if entry.sparse:
-                self._job.sparse.push(entry, arrays, priority)
-            elif self._local is not None:
-                self._local.push(entry, _arrays.total(entry, arrays), priority)
+                self._node.sparse.push(entry, arrays, priority)
+            elif self._local_update is not None:
+                self._push_local(entry, entry.total(arrays), priority)
             elif len(arrays) > 1 or not _engine.push(entry.handle, arrays[0], priority):
-                _engine.push(entry.handle, _arrays.total(entry, arrays), priority)
+                _engine.push(entry.handle, entry.total(arrays), priority)
             self._unanswered[entry.number] = entry
 
     def pull(
@@ -134,7 +153,7 @@ class KVStore(SavedStore):
                 continue  # as MXNet's stores
             if self._unanswered:
                 self._unanswered.pop(entry.number, None)
-            at_once = len(arrays) == 1 and self._local is None
+            at_once = len(arrays) == 1 and self._local_update is None
             if at_once and _engine.pull(entry.handle, arrays[0], priority):
                 continue
             if ignore_sparse:
@@ -144,7 +163,7 @@ class KVStore(SavedStore):
 
     def pushpull(self, key: object, value: object, out: object = None, priority: int = 0) -> None:
         """Push values and pull into `out`. Without `out`, the results replace the values."""
-        self._heed_learning_rate()
+        self._send_learning_rate()
         values = group(key, value)
         outs = values if out is None else group(key, out)
         for (user_key, pushed), (_, pulled) in zip(values, outs):
@@ -156,19 +175,19 @@ class KVStore(SavedStore):
                     f"pushpull does not take row_sparse keys such as {user_key!r}: "
                     "use push and row_sparse_pull"
                 )
-            self._look(entry, pushed)
+            self._observe(entry, pushed)
             self._unanswered.pop(entry.number, None)
-            at_once = len(pushed) == len(pulled) == 1 and self._local is None
+            at_once = len(pushed) == len(pulled) == 1 and self._local_update is None
             if at_once and _engine.push_pull(entry.handle, pushed[0], pulled[0], priority):
                 continue
-            _arrays.check(entry, pulled, "pull")
-            total = _arrays.total(entry, pushed)
-            if self._local is not None:
-                self._local.push(entry, total, priority)
+            entry.check(pulled, "pull")
+            total = entry.total(pushed)
+            if self._local_update is not None:
+                self._push_local(entry, total, priority)
                 self._pull_arrays(entry, pulled, priority)
             elif total is pulled[0] or total is entry._buffer:
                 _engine.push_pull(entry.handle, total, total, priority)
-                _arrays.spread(total, pulled)
+                spread(total, pulled)
             else:
                 _engine.push(entry.handle, total, priority)
                 self._pull_arrays(entry, pulled, priority)
@@ -193,10 +212,10 @@ class KVStore(SavedStore):
             entry = self._keys.get(user_key, "pull rows of")
             if not entry.sparse:
                 raise MXNetError(
-                    f"key {user_key!r} is dense: only keys initialised with a row_sparse value "
+                    f"key {user_key!r} is dense: only keys initialized with a row_sparse value "
                     "have rows to pull"
                 )
-            self._job.sparse.pull_rows(entry, arrays, ids, priority)
+            self._node.sparse.pull_rows(entry, arrays, ids, priority)
 
     # ---- Settings --------------------------------------------------------------------------------
 
@@ -224,9 +243,13 @@ class KVStore(SavedStore):
             )
         _engine.flush(self._node.handle)
         with sentences():
-            config = _stock.compression(self._name, compression_params)
+            config = CompressionConfig.of(compression_params)
+        stock = config is not compression_params and self._name.lower() in STOCK_NAMES
+        if stock and compression_params.keys() <= {"type", "threshold"}:
+            if compression_params.get("type") in ("none", "2bit"):
+                config = replace(config, min_size=0, pull="none")  # MXNet's results, bit for bit
         self._node.set_gradient_compression(config)
-        self._job.compresses = config.type != "none"
+        self._node.compresses = config.type != "none"
 
     def explain(self) -> Explanation:
         """Return the reasons for the current method and the measurements, as a printable object."""
@@ -260,7 +283,7 @@ class KVStore(SavedStore):
         if self._node.auto is not None:
             self._node.auto.values_change()
 
-    def _heed_learning_rate(self) -> None:
+    def _send_learning_rate(self) -> None:
         """Send a new learning rate, set by Trainer.set_learning_rate, to the servers.
 
         It applies from the next step on, which no server makes before worker 0 has pushed.
@@ -279,9 +302,7 @@ class KVStore(SavedStore):
             raise MXNetError(
                 "a distributed store runs optimizers on its servers: use set_optimizer"
             )
-        if self._local is None:
-            self._local = LocalOptimizer(self._node, updater)
-        self._local.update = updater
+        self._local_update = updater
 
     def save_optimizer_states(self, fname: str, dump_optimizer: bool = False) -> None:
         """Save all servers' optimizer states in one file, and this worker's residuals in another.
@@ -296,12 +317,12 @@ class KVStore(SavedStore):
         """
         self._settle()
         if self._node.serverless:
-            by_server = [self._local_optimizer().states(dump_optimizer)]
+            by_server = [self._local_updater().get_states(dump_optimizer)]
         else:
             self._await_answers()  # otherwise servers may not have made the last push's step
             flag = b"1" if dump_optimizer else b""
             by_server = self._send_command_to_servers(Head.GET_STATES, flag)
-        _states.write(fname, by_server, dump_optimizer, self._whose_states)
+        _states.write(fname, by_server, dump_optimizer, not self._node.serverless)
         self.save_compression_states(fname)
 
     def load_optimizer_states(self, fname: str) -> None:
@@ -314,9 +335,9 @@ class KVStore(SavedStore):
             MXNetError: If the file is missing, of another kind, or from another number of servers.
                 States are then unchanged.
         """
-        by_server, has_optimizer = _states.read(fname, self._whose_states)
+        by_server, has_optimizer = _states.read(fname, not self._node.serverless)
         if self._node.serverless:
-            self._local_optimizer().set_states(by_server[0])
+            self._local_updater().set_states(by_server[0])
         elif len(by_server) != self.num_servers:
             raise MXNetError(
                 f"{fname} holds the optimizer states of {len(by_server)} servers, "
@@ -331,21 +352,71 @@ class KVStore(SavedStore):
                 self._rate = _rate_of(self._updater.optimizer)
         self.resume_compression(fname)
 
-    def _local_optimizer(self) -> LocalOptimizer:
-        if self._local is None:
-            raise MXNetError("this store has no optimizer: call set_optimizer first")
-        return self._local
+    def _local_updater(self) -> opt.Updater:
+        if not isinstance(self._local_update, opt.Updater):
+            raise MXNetError("this store has no optimizer with states: call set_optimizer first")
+        return self._local_update
+
+    def save_compression_states(self, fname: str) -> None:
+        """Save the states of compression: residuals, momentum of codecs, counters of random ones.
+
+        Every worker calls it after the same step. Each worker writes `fname`.worker-RANK; worker
+        0's file also holds the servers' states. Without states no file is written. Blocks.
+
+        Raises:
+            MXNetError: If the file cannot be written. An existing file is then unchanged.
+        """
+        self._settle()
+        with sentences():
+            states.save(self._node, fname, *self._range())
+
+    def load_compression_states(self, fname: str) -> None:
+        """Load states saved by save_compression_states in a job of the same shape.
+
+        Training then continues bit for bit. Every worker calls it when all keys are initialized.
+        Blocks.
+
+        Raises:
+            MXNetError: If the file is missing or incomplete, or if the job's shape or keys differ.
+                This worker's states are then unchanged.
+        """
+        if not self._load_compression(fname):
+            path = states.path_of(fname, self.rank)
+            raise MXNetError(f"cannot read the compression states {path}: there is no such file")
+
+    def resume_compression(self, fname: str) -> None:
+        """Load states saved by save_compression_states if they exist and match this job.
+
+        Otherwise, issue a warning. Blocks.
+        """
+        try:
+            lost = not self._load_compression(fname) and self._node.compresses
+            why = f"there is no {states.path_of(fname, self.rank)}" if lost else ""
+        except MXNetError as error:
+            if self._node.failure():
+                raise
+            why = str(error)
+        if why:
+            warnings.warn(f"compression starts without what it remembered: {why}", stacklevel=2)
+
+    def _load_compression(self, fname: str) -> bool:
+        self._settle()
+        with sentences():
+            parts = states.read(self._node, fname)
+            if parts is not None:
+                states.load(self._node, parts, *self._range())
+        return parts is not None
+
+    def _range(self) -> tuple[int, int]:
+        """Return the first and last number of this store's keys."""
+        return self._number << STORE_SHIFT, (self._number + 1 << STORE_SHIFT) - 1
 
     def _settle(self) -> None:
         """Block until all pushes and pulls have completed."""
         mx.nd.waitall()
         self._node.wait_all()
-        if not self._job.sync:
+        if not self._node.sync:
             self._await_answers()
-
-    @property
-    def _whose_states(self) -> str:
-        return _states.WORKERS if self._node.serverless else _states.SERVERS
 
     def _await_answers(self) -> None:
         """Block until servers have applied all pushes.
@@ -360,28 +431,59 @@ class KVStore(SavedStore):
         for key in dense:
             key.buffer.wait_to_read()
         for key in sparse:
-            self._job.sparse.await_pushes(key)
+            self._node.sparse.await_pushes(key)
 
     # ---- The job ---------------------------------------------------------------------------------
+
+    @property
+    def rank(self) -> int:
+        """The rank of this worker, from 0."""
+        return self._node.rank
+
+    @property
+    def num_workers(self) -> int:
+        """Workers in the job."""
+        return self._node.num_workers
+
+    @property
+    def num_servers(self) -> int:
+        """Servers in the job."""
+        return self._node.num_servers
+
+    def num_dead_node(self, node_id: int = 7) -> int:
+        """Return the number of dead nodes: `node_id` adds 1 scheduler, 2 servers, 4 workers."""
+        return self._node.num_dead_node(node_id)
+
+    def stats(self) -> dict:
+        """Return counters of this worker, such as bytes pushed, pulled and saved by compression."""
+        return self._node.stats()
 
     def barrier(self) -> None:
         """Block until every worker has called it.
 
         In an asynchronous job the servers have then applied all earlier pushes.
         """
-        if not self._job.sync:
+        if not self._node.sync:
             self._settle()
         self._node.barrier()
 
     _barrier = barrier
 
+    def _send_command_to_servers(self, head: int, body: str | bytes) -> list[bytes]:
+        """Send a command to all servers and return their answers. Blocks."""
+        body = body.encode() if isinstance(body, str) else body
+        return [self._command(server, head, body) for server in range(self.num_servers)]
+
+    def _command(self, server: int, head: int, body: bytes) -> bytes:
+        _engine.flush(self._node.handle)
+        return self._node.command(server, int(head), pack(self._number, body))
+
     # ---- Arrays ----------------------------------------------------------------------------------
 
-    def _look(self, key: Key, arrays: list[mx.nd.NDArray]) -> None:
-        """Pass a gradient to type "auto" in the few steps in which it observes gradients. Blocks
-        then."""
+    def _observe(self, key: Key, arrays: list[mx.nd.NDArray]) -> None:
+        """Pass a gradient to type "auto" in steps in which it observes gradients. Blocks then."""
         if self._node.observes and not key.sparse:
-            total = _arrays.total(key, arrays).as_nd_ndarray().astype("float32")
+            total = key.total(arrays).as_nd_ndarray().astype("float32")
             self._node.observe((key.number,), [total.asnumpy()])
 
     def _check_optimizer(self, key: Key) -> None:
@@ -390,7 +492,7 @@ class KVStore(SavedStore):
         Without one, a server could not apply them. MXNet's store uses the latest push's rows for
         all rows.
         """
-        if self._optimizer_known or (self._job.sync and not key.sparse):
+        if self._optimizer_known or (self._node.sync and not key.sparse):
             return
         if not all(self._send_command_to_servers(Head.HAS_OPTIMIZER, b"")):
             what = f"row_sparse key {key.user_key!r}" if key.sparse else self.type
@@ -400,15 +502,31 @@ class KVStore(SavedStore):
         self._optimizer_known = True
 
     def _pull_arrays(self, key: Key, arrays: list[mx.nd.NDArray], priority: int) -> None:
-        _arrays.check_dense(key, arrays)
-        if self._local is not None:
-            _arrays.spread(self._local.weight(key), arrays)
+        key.check_dense(arrays)
+        if self._local_update is not None:
+            spread(self._local_weight(key), arrays)
             return
-        first = next((array for array in arrays if _arrays.on_cpu(array)), None)
+        first = next((array for array in arrays if on_cpu(array)), None)
         if first is None:
             first = key.buffer
         _engine.pull(key.handle, first, priority)
-        _arrays.spread(first, arrays)
+        spread(first, arrays)
+
+    def _local_weight(self, key: Key) -> mx.nd.NDArray:
+        """Return a key's weight in a job without servers, which starts as the store's value."""
+        weight = self._weights.get(key.number)
+        if weight is None:
+            weight = self._weights[key.number] = key.new_array()
+            _engine.pull(key.handle, weight, 0)
+        return weight
+
+    def _push_local(self, key: Key, gradient: mx.nd.NDArray, priority: int) -> None:
+        """Sum a gradient over the workers and update the weight, without blocking."""
+        weight, total = self._local_weight(key), key.buffer
+        if gradient is not total:
+            gradient.as_nd_ndarray().reshape(total.shape).copyto(total)
+        _engine.push_pull(key.handle, total, total, priority)
+        self._local_update(key.index, total, weight)
 
 
 def _rate_of(optimizer: opt.Optimizer) -> float | None:

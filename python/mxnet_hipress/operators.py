@@ -71,7 +71,7 @@ def new_states(type_: str, gradient: mx.nd.NDArray) -> list[mx.nd.NDArray]:
 
 
 def operator_name(kind: str, type_: str) -> str:
-    """Return the name in mx.nd.contrib: operator_name("encode", "2bit") is "encode_2bit"."""
+    """Return the name in mx.nd.contrib, for example "encode_2bit"."""
     return f"{kind}_{re.sub(r'[^0-9a-zA-Z]', '_', type_)}"
 
 
@@ -103,11 +103,10 @@ def _load(path: Path) -> None:
 
 
 def _library() -> Path:
-    """Return the operators' library of the build, or compile one against MXNet's headers and cache
-    it."""
-    beside = library.library_path().resolve().parent / _NAME
-    if beside.exists():
-        return beside
+    """Return the operators' library of the build, or compile one against MXNet's headers."""
+    built = library.library_path().resolve().parent / _NAME
+    if built.exists():
+        return built
     include, home = include_directory(), Path(mx.__file__).parent
     sources = sorted((include / "operator/frameworks").glob("*"))
     native = library.library_path().resolve().parent

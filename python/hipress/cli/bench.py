@@ -1,6 +1,7 @@
 """`hipress bench`: measurement of the cost of synchronization on this network."""
 
 import typer
+from typer import Option
 
 from hipress.topology import topologies
 
@@ -11,20 +12,20 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 @app.callback()
 def _about() -> None:
-    """Measure, compressed beside uncompressed."""
+    """Measure synchronization, compressed and uncompressed."""
 
 
 @app.command()
 def allreduce(
-    first: str = typer.Option("4", "-b", help="Bytes of the smallest array, such as 4 or 64K."),
-    last: str = typer.Option("64M", "-e", help="Bytes of the largest array, such as 1G."),
-    factor: int = typer.Option(2, "-f", help="From one size to the next."),
-    dtype: str = typer.Option("float", "-d", help="float, half or bfloat16."),
-    iterations: int = typer.Option(20, "-n", help="All-reduces that are timed."),
-    warmup: int = typer.Option(5, "-w", help="All-reduces before those."),
-    compression: str = typer.Option("maxmin", "--compression", "-c", help="See hipress codecs."),
-    param: list[str] = typer.Option([], "--param", "-p", help="NAME=VALUE, may be repeated."),  # noqa: B008
-    topology: str = typer.Option("ps", "--topology", "-t", help=_TOPOLOGIES),
+    first: str = Option("4", "-b", help="Bytes of the smallest array, such as 4 or 64K."),
+    last: str = Option("64M", "-e", help="Bytes of the largest array, such as 1G."),
+    factor: int = Option(2, "-f", help="From one size to the next."),
+    dtype: str = Option("float", "-d", help="float, half or bfloat16."),
+    iterations: int = Option(20, "-n", help="All-reduces that are timed."),
+    warmup: int = Option(5, "-w", help="All-reduces before those."),
+    compression: str = Option("maxmin", "--compression", "-c", help="See hipress codecs."),
+    param: list[str] = Option([], "--param", "-p", help="NAME=VALUE, may be repeated."),  # noqa: B008
+    topology: str = Option("ps", "--topology", "-t", help=_TOPOLOGIES),
 ) -> None:
     """All-reduce times on torch.distributed, in the form of nccl-tests' all_reduce_perf.
 

@@ -4,13 +4,14 @@ import json
 from typing import Annotated
 
 import typer
+from typer import Argument
 
-from hipress.cli import fail
+from hipress.cli import fail, options
 
 
 def command(
-    name: Annotated[str, typer.Argument(help="only this type, with its parameters")] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="as JSON")] = False,
+    name: Annotated[str, Argument(help="only this type, with its parameters")] = "",
+    as_json: options.AsJson = False,
 ) -> None:
     """List the compression types and their parameters."""
     from hipress.compression.compressor import codecs

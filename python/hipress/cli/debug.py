@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated, Optional
 
 import typer
+from typer import Argument, Option
 
 from hipress.cli import fail
 
@@ -14,19 +15,17 @@ _Paths = Optional[list[Path]]  # noqa: UP045 (Python 3.9)
 def command(
     places: Annotated[
         _Paths,
-        typer.Argument(
+        Argument(
             metavar="[FOLDER|FILE]...",
             help="dumps of all nodes (default: HIPRESS_DEBUG_DIR, or the folder of this user's)",
             show_default=False,
         ),
     ] = None,
     now: Annotated[
-        bool, typer.Option("--now", help="ask your processes on this machine for dumps first")
+        bool, Option("--now", help="ask your processes on this machine for dumps first")
     ] = False,
-    rows: Annotated[int, typer.Option("--rows", min=1, help="waits to list")] = 20,
-    events: Annotated[
-        int, typer.Option("--events", min=0, help="last events of each node to list")
-    ] = 0,
+    rows: Annotated[int, Option("--rows", min=1, help="waits to list")] = 20,
+    events: Annotated[int, Option("--events", min=0, help="last events of each node to list")] = 0,
 ) -> None:
     """Say who waits for whom in a job that hangs."""
     from hipress.diagnostics import debug, debug_now

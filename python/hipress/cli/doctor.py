@@ -17,9 +17,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Optional
 
 import typer
+
+from hipress.cli import options
 
 SUPPORTED: dict[str, tuple[str, Optional[str]]] = {
     "torch": ("2.6", None),
@@ -63,9 +65,7 @@ class Finding:
     """Solution of the problem; without a problem, how to get an optional part."""
 
 
-def command(
-    as_json: Annotated[bool, typer.Option("--json", help="as JSON")] = False,
-) -> None:
+def command(as_json: options.AsJson = False) -> None:
     """Report versions, frameworks, kernel features and limits, and what is missing."""
     findings = list(examine())
     if as_json:
@@ -111,14 +111,17 @@ def report(findings: Iterable[Finding]) -> str:
 
 
 def _machine() -> Iterator[Finding]:
-    yield Finding("machine", "system", f"{_distribution()}, Linux {platform.release()}")
-    libc = " ".join(platform.libc_ver()) or "unknown"
-    yield Finding("machine", "C library", libc)
-    yield Finding("machine", "processor", f"{_processor()}, {platform.machine()}")
+    release = _read(Path("/etc/os-release")) or ""
+    name = re.search(r'^PRETTY_NAME="?([^"\n]*)', release, re.MULTILINE)
+    system = name[1] if name else "unknown distribution"
+    yield Finding("machine", "system", f"{system}, Linux {platform.release()}")
+    yield Finding("machine", "C library", " ".join(platform.libc_ver()) or "unknown")
+    name = re.search(r"^model name\s*:\s*(.*)$", _read(Path("/proc/cpuinfo")) or "", re.MULTILINE)
+    processor = name[1] if name else "unknown"
+    yield Finding("machine", "processor", f"{processor}, {platform.machine()}")
     cores = len(os.sched_getaffinity(0))
     yield Finding("machine", "cores", f"{cores} of {os.cpu_count()} usable by this process")
-    python = f"{platform.python_version()} ({sys.executable})"
-    yield Finding("machine", "Python", python)
+    yield Finding("machine", "Python", f"{platform.python_version()} ({sys.executable})")
 
 
 def _library() -> Iterator[Finding]:
@@ -141,7 +144,8 @@ def _library() -> Iterator[Finding]:
     yield Finding("hipress", "encryption", _openssl(library.lib))
     yield _cuda_codecs()
     variables = sorted(name for name in os.environ if name.startswith(("HIPRESS_", "DMLC_")))
-    shown = (f"{name}={_harmless(name)}" for name in variables)
+    values = {name: "(set)" if "SECRET" in name else repr(os.environ[name]) for name in variables}
+    shown = (f"{name}={value}" for name, value in values.items())
     yield Finding("hipress", "variables", " ".join(shown) or "none set")
 
 
@@ -202,10 +206,19 @@ def _gpu() -> Iterator[Finding]:
 
 
 def _kernel() -> Iterator[Finding]:
-    failed = _error_of_memfd()
+    failed = ""
+    try:
+        os.close(os.memfd_create("hipress-doctor", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING))
+    except (AttributeError, OSError) as error:
+        failed = str(error)
     problem = f"processes of one host exchange data by TCP ({failed})" if failed else ""
     yield Finding("kernel", "memfd (shared memory)", "fails" if failed else "works", problem)
-    failed = _error_of_bbr()
+    failed = ""
+    try:
+        with socket.socket() as probe:
+            probe.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"bbr")
+    except OSError as error:
+        failed = error.strerror
     remedy = f"for lossy long links, as root: {ALLOW_BBR}" if failed else ""
     yield Finding("kernel", "BBR", f"not allowed ({failed})" if failed else "allowed", "", remedy)
     settings = Path("/proc/sys")
@@ -213,8 +226,9 @@ def _kernel() -> Iterator[Finding]:
         value = _read(settings / name.replace(".", "/")) or "unknown"
         yield Finding("kernel", name, " ".join(value.split()))
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    files = f"{_limit(soft)} (hard limit {_limit(hard)})"
-    few = hard != resource.RLIM_INFINITY and hard < MANY_FILES
+    unlimited = {resource.RLIM_INFINITY: "unlimited"}
+    files = f"{unlimited.get(soft, soft)} (hard limit {unlimited.get(hard, hard)})"
+    few = hard not in unlimited and hard < MANY_FILES
     problem = f"a host with more than about {hard // 4} workers needs more" if few else ""
     remedy = f"raise the hard limit, for example to {MANY_FILES}: see ulimit -H -n" if few else ""
     yield Finding("kernel", "open files", files, problem, remedy)
@@ -276,25 +290,6 @@ def _installed(name: str) -> Optional[str]:
     return None
 
 
-def _error_of_memfd() -> str:
-    """Return why this process cannot make sealed shared memory. Empty: it can."""
-    try:
-        os.close(os.memfd_create("hipress-doctor", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING))
-    except (AttributeError, OSError) as error:
-        return str(error)
-    return ""
-
-
-def _error_of_bbr() -> str:
-    """Return why connections of this process cannot use BBR. Empty: they can."""
-    try:
-        with socket.socket() as probe:
-            probe.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"bbr")
-    except OSError as error:
-        return error.strerror
-    return ""
-
-
 def _openssl(library: ctypes.CDLL) -> str:
     """Return the version of the OpenSSL that the library's connections use."""
     try:
@@ -303,27 +298,6 @@ def _openssl(library: ctypes.CDLL) -> str:
         return "OpenSSL, linked into the library"
     function.restype, function.argtypes = ctypes.c_char_p, [ctypes.c_int]
     return str(function(0).decode("ascii", "replace"))
-
-
-def _harmless(name: str) -> str:
-    """Return the value of an environment variable, unless it is a secret."""
-    return "(set)" if "SECRET" in name else repr(os.environ[name])
-
-
-def _distribution() -> str:
-    text = _read(Path("/etc/os-release")) or ""
-    found = re.search(r'^PRETTY_NAME="?([^"\n]*)', text, re.MULTILINE)
-    return found.group(1) if found else "unknown distribution"
-
-
-def _processor() -> str:
-    text = _read(Path("/proc/cpuinfo")) or ""
-    found = re.search(r"^model name\s*:\s*(.*)$", text, re.MULTILINE)
-    return found.group(1) if found else "unknown"
-
-
-def _limit(value: int) -> str:
-    return "unlimited" if value == resource.RLIM_INFINITY else str(value)
 
 
 def _read(path: Path) -> Optional[str]:

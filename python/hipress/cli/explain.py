@@ -5,33 +5,26 @@ from pathlib import Path
 from typing import Annotated, Optional
 
 import typer
+from typer import Argument, Option
 
 from hipress.cli import fail, options
-from hipress.topology import topologies
 
 _Path = Optional[Path]  # noqa: UP045 (Python 3.9)
-_Float = Optional[float]  # noqa: UP045
 
 
 def command(
-    job: Annotated[
-        _Path, typer.Argument(help="the file that a job with HIPRESS_EXPLAIN writes")
-    ] = None,
+    job: Annotated[_Path, Argument(help="the file that a job with HIPRESS_EXPLAIN writes")] = None,
     model: options.Model = "",
-    nodes: Annotated[int, typer.Option("--nodes", min=1, help="hosts that train")] = 2,
-    topology: Annotated[
-        str, typer.Option("--topology", help=topologies.either(topologies.names()))
-    ] = topologies.default(0),
+    nodes: Annotated[int, Option("--nodes", min=1, help="hosts that train")] = 2,
+    topology: options.Topology = options.DEFAULT_TOPOLOGY,
     profile: options.Profile = "sosp21",
     bandwidth: options.Bandwidth = "",
     latency: options.Latency = "",
     threads: options.Threads = None,
-    compute_ms: Annotated[
-        _Float, typer.Option("--compute-ms", help="forward and backward pass of one device")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
+    compute_ms: options.ComputeMs = None,
+    as_json: options.AsJson = False,
 ) -> None:
-    """Say what each choice takes, what was chosen and why, and what would pay next."""
+    """Show the cost of each choice, what was chosen and why, and what would pay next."""
     from hipress.autotune import explanation
     from hipress.planning import profiles
     from hipress.simulator import explain, models

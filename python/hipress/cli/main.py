@@ -1,9 +1,9 @@
 """The `hipress` command. `hipress --help` lists its commands.
 
 Each command is a module of :mod:`hipress.cli`. It has a function `command`, whose parameters typer
-reads, a typer app `app` with commands of its own, or a function `main` that parses all arguments
-after the command's name. Only the requested command's module is imported, so that help is fast. A
-new command is a new module and a line in COMMANDS.
+reads, or a typer app `app` with commands of its own. The modules of OWN_PARSERS have a function
+`main`, which parses all arguments after the command's name. Only the requested command's module is
+imported, so that help is fast. A new command is a new module and a line in COMMANDS.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ import sys
 from collections.abc import Sequence
 
 import typer
+from typer import Option
 
 COMMANDS = {
     "launch": "Start a distributed job here, or on many hosts.",
     "profile": "Measure this cluster and save what a planner needs.",
     "plan": "Decide per gradient whether to compress it and how to cut it.",
     "simulate": "Predict step time and scaling on a cluster of any size.",
-    "explain": "Say what each choice takes, what was chosen, and what would pay next.",
+    "explain": "Show the cost of each choice, what was chosen, and what would pay next.",
     "report": "Draw where the time of a recorded job went.",
     "bench": "Measure all-reduces on torch.distributed, compressed and not.",
     "compile": "Generate code of your own compression algorithm, and check it.",
@@ -28,8 +29,8 @@ COMMANDS = {
     "debug": "Say who waits for whom in a job that hangs.",
 }
 """Name and one-line help of each command; its module is hipress.cli.NAME."""
-OWN_PARSERS = ("launch", "compile")
-"""Commands whose modules have a `main`."""
+OWN_PARSERS = {"launch": "hipress.launch.cli", "compile": "hipress.compression.compiler.cli"}
+"""Commands whose modules parse all arguments, by name."""
 
 
 def _version(asked: bool) -> None:
@@ -41,7 +42,7 @@ def _version(asked: bool) -> None:
 
 
 def _about(
-    version: bool = typer.Option(
+    version: bool = Option(
         False, "--version", callback=_version, is_eager=True, help="Print the version."
     ),
 ) -> None:
@@ -79,8 +80,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     wanted = next((a for a in arguments if not a.startswith("-")), None)
     try:
         if arguments[:1] == [wanted] and wanted in OWN_PARSERS:
-            module = importlib.import_module(f"hipress.cli.{wanted}")
-            sys.exit(module.main(arguments[1:]))
+            module = importlib.import_module(OWN_PARSERS[wanted])
+            sys.exit(module.main(arguments[1:], f"hipress {wanted}"))
         build_app(wanted)(args=arguments, prog_name="hipress")
     except ImportError as error:  # a package is missing, or HIPRESS_CODECS names a bad algorithm
         sys.exit(f"hipress: {error}")

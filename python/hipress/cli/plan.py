@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Annotated, Optional
 
 import typer
+from typer import Option
 
 from hipress.cli import fail, options
 from hipress.planning import planner
@@ -14,23 +15,23 @@ _PLANNABLE = topologies.either(topology.name.upper() for topology in planner.pla
 
 
 def command(
-    topology: Annotated[str, typer.Option("--topology", help=_PLANNABLE)],
-    nnodes: Annotated[int, typer.Option("--nnodes", help="number of nodes")],
+    topology: Annotated[str, Option("--topology", help=_PLANNABLE)],
+    nnodes: Annotated[int, Option("--nnodes", help="number of nodes")],
     input: Annotated[
         Optional[Path],  # noqa: UP045 (Python 3.9)
-        typer.Option("--input", help="the gradients, lines of name,size (float32 elements)"),
+        Option("--input", help="the gradients, lines of name,size (float32 elements)"),
     ] = None,
     model: options.Model = "",
     profile: options.Profile = "sosp21",
     type: options.Type = "",
     ratio: Annotated[
         Optional[float],  # noqa: UP045 (Python 3.9)
-        typer.Option("--ratio", help="compressed / raw size, instead of the profile's"),
+        Option("--ratio", help="compressed / raw size, instead of the profile's"),
     ] = None,
     bandwidth: options.Bandwidth = "",
     latency: options.Latency = "",
     threads: options.Threads = None,
-    output: Annotated[Path, typer.Option("--output", help="the plan's file")] = _OUTPUT,
+    output: Annotated[Path, Option("--output", help="the plan's file")] = _OUTPUT,
 ) -> None:
     """Decide per gradient whether to compress it and how to cut it: SeCoPaPlan.txt."""
     from hipress.planning import plan as plans
@@ -70,6 +71,6 @@ def _describe(plan, output: Path) -> None:
         typer.echo("compression is predicted to gain nothing here: no gradient is compressed")
     how = "one gradient after the other" if plan.summed else "all gradients together"
     typer.echo(
-        f"predicted synchronisation, {how}: {1e3 * plan.raw_seconds:.2f} ms uncompressed, "
+        f"predicted synchronization, {how}: {1e3 * plan.raw_seconds:.2f} ms uncompressed, "
         f"{1e3 * plan.planned_seconds:.2f} ms as planned"
     )

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Option
 
 from hipress.cli import fail
 
@@ -20,19 +21,17 @@ _TIMEOUT = 900  # seconds of the whole job, if this command starts it
 def command(
     type: Annotated[
         list[str],
-        typer.Option(
-            "--type", help="compression type, as NAME or NAME:param=value,...; repeatable"
-        ),
+        Option("--type", help="compression type, as NAME or NAME:param=value,...; repeatable"),
     ] = ("tbq",),
     workers: Annotated[
-        int, typer.Option("--workers", min=2, help="processes, if this is not run in a job")
+        int, Option("--workers", min=2, help="processes, if this is not run in a job")
     ] = 2,
     largest: Annotated[
-        int, typer.Option("--largest", min=1024, help="elements of the largest gradient")
+        int, Option("--largest", min=1024, help="elements of the largest gradient")
     ] = 1 << 22,
-    output: Annotated[Path, typer.Option("--output", help="the profile's file")] = _OUTPUT,
+    output: Annotated[Path, Option("--output", help="the profile's file")] = _OUTPUT,
     keep_timeline: Annotated[
-        bool, typer.Option("--keep-timeline", help="leave the recorded timeline beside it")
+        bool, Option("--keep-timeline", help="leave the recorded timeline beside it")
     ] = False,
 ) -> None:
     """Measure this cluster's codecs and network, and save what a planner needs.

@@ -39,18 +39,13 @@ class ProfileGraphs(KeyGraphs):
     def next(self, n: int, name: str = "", compress: bool = True) -> tuple[Graph, str]:
         """Return the graph of the key ``topology/...``. The job alone decides about compression."""
         topology = name.split("/")[0]
-        whole = None if name.startswith("colocated/check") else 1
-        graph = topologies.build(topology, n, self._num_workers, home=0, partitions=whole)
+        partitions = None if name.startswith("colocated/check") else 1
+        graph = topologies.build(topology, n, self._num_workers, home=0, partitions=partitions)
         return graph, name
 
 
 def run(types: Mapping[str, Mapping[str, object]], sizes: Sequence[int] = SIZES) -> None:
-    """Take part in the job, and return at its end.
-
-    Args:
-        types: Parameters by compression type, equal on every worker.
-        sizes: Elements, ascending.
-    """
+    """Take part in the job, and return at its end."""
     node = Node()
     if node.role != "worker":
         node.serve()
@@ -58,7 +53,7 @@ def run(types: Mapping[str, Mapping[str, object]], sizes: Sequence[int] = SIZES)
         return
     node._graphs = ProfileGraphs(node.num_workers, node.num_servers)
     worker = _Worker(node)
-    worker.tell_place()
+    worker.name_place()
     for name, params in {"none": {}, **types}.items():
         node.set_gradient_compression({**params, "type": name, "min_size": 0})
         for i, size in enumerate(sizes):
@@ -129,7 +124,7 @@ class _Worker:
         for (size, count), nanoseconds in zip(cases, total):
             self.measure(f"colocated/busy/{size}/{count}/{int(nanoseconds)}", 64)
 
-    def tell_place(self) -> None:
+    def name_place(self) -> None:
         """Name a key after the machines: which workers share a kernel, and its cores.
 
         Each worker fills its own slot of a sum, from which all workers learn all machines. The

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
+from typer import Argument, Option
 
 from hipress.cli import fail
 
@@ -15,19 +16,16 @@ _Path = Optional[Path]  # noqa: UP045 (Python 3.9)
 
 def command(
     timeline: Annotated[
-        Path,
-        typer.Argument(help="what HIPRESS_TIMELINE named; of an elastic job all views are shown"),
+        Path, Argument(help="what HIPRESS_TIMELINE named; of an elastic job all views are shown")
     ],
     predicted: Annotated[
         _Path,
-        typer.Option(
-            "--predicted", help="what `hipress simulate --timeline` wrote of the same job"
-        ),
+        Option("--predicted", help="what `hipress simulate --timeline` wrote of the same job"),
     ] = None,
     output: Annotated[
-        _Path, typer.Option("--output", help="the picture (default: beside the timeline, .png)")
+        _Path, Option("--output", help="the picture (default: beside the timeline, .png)")
     ] = None,
-    picture: Annotated[bool, typer.Option("--picture/--no-picture", help="draw it")] = True,
+    picture: Annotated[bool, Option("--picture/--no-picture", help="draw it")] = True,
 ) -> None:
     """Draw where the time of a recorded job went."""
     from hipress.diagnostics import report

@@ -7,61 +7,52 @@ from pathlib import Path
 from typing import Annotated, Optional
 
 import typer
+from typer import Option
 
 from hipress.cli import fail, options
 from hipress.topology import topologies
 
 _Path = Optional[Path]  # noqa: UP045 (Python 3.9)
-_Float = Optional[float]  # noqa: UP045
 _Int = Optional[int]  # noqa: UP045
 _SERVED = topologies.either(topologies.names(servers=True))
 
 
 def command(
     model: options.Model,
-    nodes: Annotated[int, typer.Option("--nodes", min=1, help="hosts that train")],
-    topology: Annotated[
-        str, typer.Option("--topology", help=topologies.either(topologies.names()))
-    ] = topologies.default(0),
+    nodes: Annotated[int, Option("--nodes", min=1, help="hosts that train")],
+    topology: options.Topology = options.DEFAULT_TOPOLOGY,
     servers: Annotated[
         int,
-        typer.Option(
-            "--servers", min=0, help=f"{_SERVED}: hosts that only serve; 0: beside the workers"
-        ),
+        Option("--servers", min=0, help=f"{_SERVED}: hosts that only serve; 0: beside the workers"),
     ] = 0,
-    devices: Annotated[int, typer.Option("--devices", min=1, help="devices per host")] = 1,
+    devices: Annotated[int, Option("--devices", min=1, help="devices per host")] = 1,
     profile: options.Profile = "sosp21",
     type: options.Type = "",
     plan: Annotated[
-        str, typer.Option("--plan", help="a plan's file, or `auto` to make one; else none")
+        str, Option("--plan", help="a plan's file, or `auto` to make one; else none")
     ] = "",
     bandwidth: options.Bandwidth = "",
     latency: options.Latency = "",
     threads: options.Threads = None,
-    compute_ms: Annotated[
-        _Float, typer.Option("--compute-ms", help="forward and backward pass of one device")
-    ] = None,
+    compute_ms: options.ComputeMs = None,
     overlap: Annotated[
-        bool, typer.Option("--overlap/--no-overlap", help="synchronise during the backward pass")
+        bool, Option("--overlap/--no-overlap", help="synchronize during the backward pass")
     ] = True,
-    priority: Annotated[
-        bool, typer.Option("--priority/--no-priority", help="first layers first")
-    ] = True,
+    priority: Annotated[bool, Option("--priority/--no-priority", help="first layers first")] = True,
     overlap_forward: Annotated[
-        bool, typer.Option("--overlap-forward", help="start layers as their gradients come")
+        bool, Option("--overlap-forward", help="start layers as their gradients come")
     ] = False,
     sync_every: Annotated[
-        _Int,
-        typer.Option("--sync-every", min=1, help="weights every so many steps, as DiLoCo does"),
+        _Int, Option("--sync-every", min=1, help="weights every so many steps, as DiLoCo does")
     ] = None,
     fragments: Annotated[
-        int, typer.Option("--fragments", min=1, help="parts of the model that take turns at it")
+        int, Option("--fragments", min=1, help="parts of the model that take turns at it")
     ] = 1,
     sync_delay: Annotated[
-        int, typer.Option("--sync-delay", min=0, help="steps that such a part may travel")
+        int, Option("--sync-delay", min=0, help="steps that such a part may travel")
     ] = 0,
-    timeline: Annotated[_Path, typer.Option("--timeline", help="write a Perfetto trace")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
+    timeline: Annotated[_Path, Option("--timeline", help="write a Perfetto trace")] = None,
+    as_json: options.AsJson = False,
 ) -> None:
     """Predict step time and scaling on a cluster of any size."""
     from hipress.simulator import models, setting, trace
@@ -173,7 +164,7 @@ def _describe(values: dict, net, timeline: Optional[Path]) -> None:
             f"{found['sync_delay']}",
             f"  inner step        {1e3 * found['inner_step_seconds']:10.2f} ms in the mean"
             f"   ({found['computing']:.1%} computing)",
-            f"  a synchronisation {1e3 * max(found['fragment_seconds']):10.2f} ms   (the longest)",
+            f"  a synchronization {1e3 * max(found['fragment_seconds']):10.2f} ms   (the longest)",
             f"  a host sends      {found['bytes_sent_per_host_and_step'] / 2**20:10.2f} MiB a step "
             "in the mean",
         ]

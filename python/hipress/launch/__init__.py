@@ -13,12 +13,12 @@ What runs where::
        +---------------------------------------------->  supervisor -- the command and what it
        <- output, reports                                              has started
 
-* ``cli`` and ``elastic`` read the options, ``hostfile`` the hosts. ``job`` describes processes and
-  their environment. ``placement``, ``ssh`` and ``mpi`` make a task for each.
+* ``cli`` reads the options, ``elastic`` checks those of elastic jobs, ``hostfile`` reads the hosts.
+  ``job`` makes a task for each process, and ``ssh`` and ``mpi`` the commands that reach hosts.
 * ``runner`` starts a supervisor for each task, prints the output with the process's name before
   each line (``output``), and handles signals and time limits.
 * A policy decides what the end of a process means: ``failures`` stops the job at the first failure
-  and names its cause; ``restarts`` (elastic jobs) starts workers again in their ``slots``.
+  and names its cause; ``restarts`` (elastic jobs) starts workers again in their slots.
 * ``supervisor`` runs one command on its host. It gets its program and the command's environment,
   the secret included, over standard input (``bootstrap``), never in arguments.
 

@@ -17,6 +17,11 @@ BOOTSTRAP = (
 )
 
 
+def python_command(python: str, code: str = BOOTSTRAP) -> list[str]:
+    """Return the command that runs a supervisor, or other code, in an isolated Python."""
+    return [python, "-I", "-S", "-c", code]
+
+
 def message(text: bytes) -> bytes:
     """Return a text after its length in eight digits."""
     return b"%08d" % len(text) + text

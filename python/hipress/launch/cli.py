@@ -11,6 +11,7 @@ from hipress.base.addresses import (
     LINK_LOCAL,
     is_link_local,
     is_loopback,
+    of_interface,
     of_this_machine,
     resolve,
     towards,
@@ -21,12 +22,21 @@ from hipress.topology import topologies
 from . import elastic, mpi, ssh
 from .errors import LaunchError
 from .failures import StopAtFailure
-from .hostfile import Host, interface_address, read_hostfile, workers_per_host
-from .job import Job, Task, check_port, check_script, free_port, parse_env, parse_pairs
+from .hostfile import Host, read_hostfile, workers_per_host
+from .job import (
+    Job,
+    Task,
+    check_script,
+    free_port,
+    local_tasks,
+    parse_env,
+    parse_pairs,
+    port_error,
+    remote_tasks,
+)
 from .output import Printer
-from .placement import local_tasks
-from .restarts import RestartWorkers
-from .runner import Runner
+from .restarts import RestartWorkers, Rules
+from .runner import Policy, Runner
 
 LAUNCHERS = ("local", "ssh", "mpi", "slurm")
 DESCRIPTION = """\
@@ -56,124 +66,122 @@ def make_parser(prog: str | None = None) -> argparse.ArgumentParser:
         usage="%(prog)s -n WORKERS [options] [--] COMMAND ...",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    add = parser.add_argument
+
+    def add(names: str, help: str, **more: object) -> None:
+        """Add an option; after its names comes the name of its value, if it has one."""
+        *flags, last = names.split()
+        if last.startswith("-"):
+            parser.add_argument(*flags, last, action="store_true", help=help)
+        else:
+            parser.add_argument(*flags, metavar=last, help=help, **more)
+
     served = topologies.either(topologies.names(servers=True))
     serverless = ", ".join(topologies.names(servers=False))
     known = topologies.TOPOLOGIES.values()
     per_host = topologies.either(t.name for t in known if t.needs_devices_per_host)
-    add("-n", "--num-workers", type=_count, required=True, metavar="N", help="number of workers")
+    add("-n --num-workers N", "number of workers", type=_count, required=True)
     add(
-        "-s",
-        "--num-servers",
+        "-s --num-servers N",
+        "number of servers (default: as many as workers; none if --topo needs none)",
         type=_count_or_none,
-        metavar="N",
-        help="number of servers (default: as many as workers; none if --topo needs none)",
     )
     add(
-        "--topo",
-        metavar="NAME",
-        help=f"how gradients travel: {served}, or without servers {serverless} (HIPRESS_TOPOLOGY; "
+        "--topo NAME",
+        f"how gradients travel: {served}, or without servers {serverless} (HIPRESS_TOPOLOGY; "
         "docs/concepts/casync.md)",
     )
     add(
-        "--devices-per-host",
-        type=_count,
-        metavar="N",
-        help=f"for --topo {per_host}: consecutive workers on each host (default: from the hosts' "
+        "--devices-per-host N",
+        f"for --topo {per_host}: consecutive workers on each host (default: from the hosts' "
         "slots; without a host file all workers are on one)",
+        type=_count,
     )
     add(
-        "--comprplan",
-        metavar="FILE",
-        help="which gradients to compress, and how to cut them: a SeCoPaPlan.txt, or auto "
+        "--comprplan FILE",
+        "which gradients to compress, and how to cut them: a SeCoPaPlan.txt, or auto "
         "(HIPRESS_PLAN)",
     )
     add(
-        "-H",
-        "--hostfile",
-        "--host-file",
-        metavar="FILE",
-        help="hosts for servers and workers, one a line: host, host:ssh-port, user@host, each with "
+        "-H --hostfile --host-file FILE",
+        "hosts for servers and workers, one a line: host, host:ssh-port, user@host, each with "
         "slots=N after it if wanted (processes of a role before the next host's turn); an IPv6 "
         "address in brackets: [2001:db8::1]",
     )
     add(
-        "--launcher",
-        "--cluster",
-        metavar="{" + ",".join(LAUNCHERS) + "}",
-        help="how to start processes (default: ssh with a host file, else local)",
+        f"--launcher --cluster {{{','.join(LAUNCHERS)}}}",
+        "how to start processes (default: ssh with a host file, otherwise local)",
     )
     add(
         "--hipress",
-        action="store_true",
-        help="run an unmodified MXNet script with HiPress's kvstore: workers run the script, "
+        "run an unmodified MXNet script with HiPress's kvstore: workers run the script, "
         "servers and the scheduler run HiPress's own",
     )
+    several = {"action": "append", "default": []}
     add(
-        "--env",
-        action="append",
-        default=[],
-        metavar="NAME|KEY=VALUE",
-        help="set a variable for all processes; a NAME takes its value from here",
+        "--env NAME|KEY=VALUE",
+        "set a variable for all processes; a NAME takes its value from here",
+        **several,
+    )
+    add("--env-worker KEY:VALUE", "set a variable for workers", **several)
+    add("--env-server KEY:VALUE", "set a variable for servers", **several)
+    add(
+        "--sync-dst-dir DIR",
+        "first copy the working directory to DIR on every host (rsync), and run there",
+    )
+    add("-i --interface NAME", "network interface to use (DMLC_INTERFACE)")
+    add("-p --port PORT", "the scheduler's port (default: a free one)", type=int)
+    add(
+        "--host-ip ADDRESS",
+        "the scheduler's address, should the one found not be reachable from the hosts",
     )
     add(
-        "--env-worker",
-        action="append",
-        default=[],
-        metavar="KEY:VALUE",
-        help="set a variable for workers",
-    )
-    add(
-        "--env-server",
-        action="append",
-        default=[],
-        metavar="KEY:VALUE",
-        help="set a variable for servers",
-    )
-    add(
-        "--sync-dst-dir",
-        metavar="DIR",
-        help="first copy the working directory to DIR on every host (rsync), and run there",
-    )
-    add("-i", "--interface", metavar="NAME", help="network interface to use (DMLC_INTERFACE)")
-    add("-p", "--port", type=int, metavar="PORT", help="the scheduler's port (default: a free one)")
-    add(
-        "--host-ip",
-        metavar="ADDRESS",
-        help="the scheduler's address, should the one found not be reachable from the hosts",
-    )
-    add(
-        "--timeout",
+        "--timeout SECONDS",
+        "stop the job, with status 124, if it has not ended by then",
         type=_seconds,
-        metavar="SECONDS",
-        help="stop the job, with status 124, if it has not ended by then",
     )
     add(
-        "--grace",
+        "--grace SECONDS",
+        "from SIGTERM to SIGKILL when the job is stopped (default: %(default)g)",
         type=_seconds,
         default=5.0,
-        metavar="SECONDS",
-        help="from SIGTERM to SIGKILL when the job is stopped (default: %(default)g)",
     )
     add(
-        "--python",
+        "--python PATH",
+        "the Python of --hipress's own processes (default: this one)",
         default=sys.executable,
-        metavar="PATH",
-        help="the Python of --hipress's own processes (default: this one)",
     )
     add(
-        "--ssh",
+        "--ssh COMMAND",
+        "ssh with options of yours (default: $HIPRESS_SSH, or ssh)",
         default=os.environ.get("HIPRESS_SSH", "ssh"),
-        metavar="COMMAND",
-        help="ssh with options of yours (default: $HIPRESS_SSH, or ssh)",
+    )
+    add("--p3", "MXNet's own P3 scheduling (DMLC_PS_VAN_TYPE=p3), for its own kvstore only")
+    add("--elastic", "workers only, each in a slot, and each started again when it dies")
+    add(
+        "--min-workers M",
+        "with --elastic: fewer than M slots that could still run end the job "
+        f"(default: {elastic.DEFAULTS['min_workers']})",
+        type=_count,
     )
     add(
-        "--p3",
-        action="store_true",
-        help="MXNet's own P3 scheduling (DMLC_PS_VAN_TYPE=p3), for its own kvstore only",
+        "--max-restarts R",
+        "with --elastic: how often a slot's worker is started again, in all "
+        f"(default: {elastic.DEFAULTS['max_restarts']})",
+        type=_count_or_none,
     )
-    elastic.add_options(parser, _count, _count_or_none, _seconds)
     add(
+        "--finish-timeout SECONDS",
+        "with --elastic: when one worker has ended with 0, the others have so long to do so "
+        f"(default: {elastic.DEFAULTS['finish_timeout']:g})",
+        type=_seconds,
+    )
+    add(
+        "--elastic-port PORT",
+        "with --elastic: slot i's agent listens on PORT + i (default: free ports on this "
+        f"machine, {elastic.PORT} + i on others; two jobs on the same hosts need different ones)",
+        type=int,
+    )
+    parser.add_argument(
         "command",
         nargs=argparse.REMAINDER,
         metavar="COMMAND",
@@ -183,16 +191,14 @@ def make_parser(prog: str | None = None) -> argparse.ArgumentParser:
     return parser
 
 
+def _count_or_none(text: str, least: int = 0) -> int:
+    if not text.isdecimal() or int(text) < least:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number from {least} up")
+    return int(text)
+
+
 def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a number from 1 up")
-    return int(text)
-
-
-def _count_or_none(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"'{text}' is not a number from 0 up")
-    return int(text)
+    return _count_or_none(text, 1)
 
 
 def _seconds(text: str) -> float:
@@ -206,11 +212,7 @@ def _seconds(text: str) -> float:
 
 
 def make_tasks(args: argparse.Namespace) -> list[Task]:
-    """Make the processes' descriptions from the parsed command line.
-
-    Raises:
-        LaunchError: options that contradict each other, bad host files, busy ports and so on.
-    """
+    """Make the processes' descriptions from the parsed command line."""
     command = args.command[1:] if args.command[:1] == ["--"] else args.command
     if not command:
         raise LaunchError("no command to run; for example: -n 2 python train.py")
@@ -259,7 +261,12 @@ def make_tasks(args: argparse.Namespace) -> list[Task]:
         job.root_port = free_port(job.root_uri)
     elif 1 <= args.port <= 65535:
         job.root_port = args.port
-        check_port(job.root_uri, args.port)
+        error = port_error(job.root_uri, args.port)
+        if error:
+            raise LaunchError(
+                f"the scheduler cannot listen on {job.root_uri} port {args.port}: {error}; "
+                f"leave out --port to have a free one chosen"
+            )
     else:
         raise LaunchError(f"--port must be from 1 to 65535, not {args.port}")
     if launcher == "local":
@@ -268,9 +275,9 @@ def make_tasks(args: argparse.Namespace) -> list[Task]:
         return local_tasks(job)
     directory = args.sync_dst_dir or os.getcwd()
     if launcher == "ssh":
-        found = ssh.tasks(job, hosts, directory, args.ssh)
-    elif args.elastic:
-        found = mpi.elastic_tasks(job, hosts, directory, launcher)
+        found = remote_tasks(
+            job, hosts, directory, lambda host: [*ssh.ssh_command(args.ssh, host), ssh.COMMAND]
+        )
     else:
         found = mpi.tasks(job, hosts, directory, launcher)
     if args.sync_dst_dir:
@@ -279,11 +286,7 @@ def make_tasks(args: argparse.Namespace) -> list[Task]:
 
 
 def choose_topology(args: argparse.Namespace) -> tuple[str | None, int]:
-    """Return the topology's name, if one is requested, and the number of servers.
-
-    Raises:
-        LaunchError: for an unknown topology, or one that does not go with the number of servers.
-    """
+    """Return the topology's name, if one is requested, and the number of servers."""
     servers = args.num_workers if args.num_servers is None else args.num_servers
     if args.topo is None:
         return None, servers
@@ -302,11 +305,7 @@ def choose_topology(args: argparse.Namespace) -> tuple[str | None, int]:
 def travel_environment(
     args: argparse.Namespace, topology: str | None, hosts: list[Host]
 ) -> dict[str, str]:
-    """Return environment variables that determine how gradients travel.
-
-    Raises:
-        LaunchError: if there is no such plan, or it is not known which workers share a host.
-    """
+    """Return environment variables that determine how gradients travel."""
     env = {}
     if args.comprplan == "auto":
         env["HIPRESS_PLAN"] = "auto"
@@ -336,9 +335,6 @@ def plan_path(args: argparse.Namespace) -> str:
 
     With --sync-dst-dir it is in the copied directory, in which the processes run. The full path of
     a relative directory, which is in the home directory, is not known.
-
-    Raises:
-        LaunchError: the plan is not in the directory that is copied
     """
     path = os.path.abspath(args.comprplan)
     if not args.sync_dst_dir:
@@ -359,7 +355,10 @@ def root_address(args: argparse.Namespace, launcher: str, hosts: list[Host]) -> 
             raise LaunchError(f"--host-ip: {args.host_ip} is {LINK_LOCAL}")
         return without_brackets(args.host_ip)
     if args.interface:
-        return interface_address(args.interface)
+        try:
+            return of_interface(args.interface)
+        except ValueError as error:
+            raise LaunchError(str(error)) from error
     if launcher == "local":
         return "127.0.0.1"
     addresses = [address for address in (resolve(host.address) for host in hosts) if address]
@@ -376,11 +375,7 @@ def root_address(args: argparse.Namespace, launcher: str, hosts: list[Host]) -> 
 
 
 def main(argv: Sequence[str] | None = None, prog: str | None = None) -> int:
-    """Run a job, and return the exit status for the shell.
-
-    Args:
-        prog: name of the command in its help; by default, its file's name
-    """
+    """Run a job, and return the exit status for the shell."""
     args = make_parser(prog).parse_args(argv)
     printer = Printer()
     try:
@@ -392,5 +387,7 @@ def main(argv: Sequence[str] | None = None, prog: str | None = None) -> int:
     except LaunchError as error:
         printer.message(str(error), "bold red")
         return 2
-    policy = RestartWorkers(elastic.rules(args)) if args.elastic else StopAtFailure()
+    policy: Policy = StopAtFailure()
+    if args.elastic:
+        policy = RestartWorkers(Rules(args.min_workers, args.max_restarts, args.finish_timeout))
     return Runner(printer, policy, args.grace, args.timeout).run(tasks)

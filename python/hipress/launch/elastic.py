@@ -4,80 +4,35 @@ from __future__ import annotations
 
 import argparse
 import socket
-from collections.abc import Callable
 
 from hipress.base.addresses import behind_loopback, family_of, join
 
 from .errors import LaunchError
 from .hostfile import Host, place
-from .job import Elastic, Job, free_port, port_error
-from .placement import node_host
-from .slots import Rules
+from .job import Elastic, Job, free_port, node_host, port_error
 
 #: The agent's port of the first slot on other machines; slot i's is i higher.
 PORT = 29700
 DEFAULTS = {"min_workers": 1, "max_restarts": 3, "finish_timeout": 60.0}
 
 
-def add_options(
-    parser: argparse.ArgumentParser,
-    count: Callable[[str], int],
-    count_or_none: Callable[[str], int],
-    seconds: Callable[[str], float],
-) -> None:
-    """Add --elastic and the related options. Each callable checks a number."""
-    add = parser.add_argument
-    add(
-        "--elastic",
-        action="store_true",
-        help="workers only, each in a slot, and each started again when it dies",
-    )
-    add(
-        "--min-workers",
-        type=count,
-        metavar="M",
-        help="with --elastic: fewer than M slots that could still run end the job "
-        f"(default: {DEFAULTS['min_workers']})",
-    )
-    add(
-        "--max-restarts",
-        type=count_or_none,
-        metavar="R",
-        help="with --elastic: how often a slot's worker is started again, in all "
-        f"(default: {DEFAULTS['max_restarts']})",
-    )
-    add(
-        "--finish-timeout",
-        type=seconds,
-        metavar="SECONDS",
-        help="with --elastic: when one worker has ended with 0, the others have so long to do so "
-        f"(default: {DEFAULTS['finish_timeout']:g})",
-    )
-    add(
-        "--elastic-port",
-        type=int,
-        metavar="PORT",
-        help="with --elastic: slot i's agent listens on PORT + i (default: free ports on this "
-        f"machine, {PORT} + i on others; two jobs on the same hosts need different ones)",
-    )
+def given(args: argparse.Namespace, *options: str) -> str | None:
+    """Return the first of these options that the command line has."""
+    for option in options:
+        value = getattr(args, option[2:].replace("-", "_"))
+        if value not in (None, []) and value is not False:
+            return option
+    return None
 
 
 def check(args: argparse.Namespace, launcher: str) -> None:
-    """Refuse options that do not go with --elastic, or without it, and set the defaults.
-
-    Raises:
-        LaunchError: in one sentence.
-    """
-    named = {
-        "--min-workers": args.min_workers,
-        "--max-restarts": args.max_restarts,
-        "--finish-timeout": args.finish_timeout,
-        "--elastic-port": args.elastic_port,
-    }
+    """Refuse options that do not go with --elastic, or without it, and set the defaults."""
     if not args.elastic:
-        for option, value in named.items():
-            if value is not None:
-                raise LaunchError(f"{option} is for elastic jobs: add --elastic")
+        option = given(
+            args, "--min-workers", "--max-restarts", "--finish-timeout", "--elastic-port"
+        )
+        if option:
+            raise LaunchError(f"{option} is for elastic jobs: add --elastic")
         return
     if launcher == "mpi" and not args.hostfile:
         raise LaunchError(
@@ -89,24 +44,15 @@ def check(args: argparse.Namespace, launcher: str) -> None:
             f"--elastic does not go with -s {args.num_servers}, since servers are "
             "not elastic yet: leave out -s, or use -s 0"
         )
-    others = {
-        "--port": args.port,
-        "--host-ip": args.host_ip,
-        "--env-server": args.env_server,
-        "--p3": args.p3,
-    }
-    for option, value in others.items():
-        if value:
-            raise LaunchError(
-                f"--elastic starts workers only, neither servers nor a scheduler: "
-                f"leave out {option}"
-            )
-    for option, value in (("--topo", args.topo), ("--comprplan", args.comprplan)):
-        if value is not None:
-            raise LaunchError(
-                f"{option} is not for elastic jobs: their script says how gradients travel, beside "
-                "the type of compression"
-            )
+    if option := given(args, "--port", "--host-ip", "--env-server", "--p3"):
+        raise LaunchError(
+            f"--elastic starts workers only, neither servers nor a scheduler: leave out {option}"
+        )
+    if option := given(args, "--topo", "--comprplan"):
+        raise LaunchError(
+            f"{option} is not for elastic jobs: their script says how gradients travel, beside "
+            "the type of compression"
+        )
     for name, value in DEFAULTS.items():
         if getattr(args, name) is None:
             setattr(args, name, value)
@@ -124,21 +70,18 @@ def check(args: argparse.Namespace, launcher: str) -> None:
         )
 
 
-def rules(args: argparse.Namespace) -> Rules:
-    """Return the limits within which the job continues, from a checked command line."""
-    return Rules(args.min_workers, args.max_restarts, args.finish_timeout)
-
-
 def describe(args: argparse.Namespace, job: Job, hosts: list[Host]) -> Elastic:
     """Return what the workers need to know, such as the agent address of every slot.
 
     Addresses are fixed before any worker starts.
-
-    Raises:
-        LaunchError: a port on this machine is not free.
     """
     if hosts:
-        names = [agent_host(host, hosts) for host in place(hosts, job.num_workers)]
+        # The names or addresses at which all hosts reach the agents.
+        known = [host.address for host in hosts]
+        names = [
+            node_host(host, hosts) or behind_loopback(host.address, known) or host.address
+            for host in place(hosts, job.num_workers)
+        ]
     else:
         names = [job.root_uri] * job.num_workers
     if args.elastic_port is None and all(map(is_here, names)):
@@ -146,18 +89,14 @@ def describe(args: argparse.Namespace, job: Job, hosts: list[Host]) -> Elastic:
     else:
         first = PORT if args.elastic_port is None else args.elastic_port
         ports = [first + slot for slot in range(job.num_workers)]
-        if not hosts:
-            check_ports(names, ports)
-    agents = [join(name, port) for name, port in zip(names, ports)]
-    return Elastic(agents, args.min_workers)
-
-
-def agent_host(host: Host, hosts: list[Host]) -> str:
-    """Return the name or address at which all hosts reach the agents of ``host``."""
-    found = node_host(host, hosts)
-    if found is not None:
-        return found
-    return behind_loopback(host.address, [other.address for other in hosts]) or host.address
+        for slot, (name, port) in enumerate(zip(names, ports)):
+            error = None if hosts else port_error(name, port)
+            if error:
+                raise LaunchError(
+                    f"the agent of slot {slot} cannot listen on {name} port {port}: "
+                    f"{error}; leave out --elastic-port to have free ones chosen"
+                )
+    return Elastic([join(name, port) for name, port in zip(names, ports)], args.min_workers)
 
 
 def is_here(name: str) -> bool:
@@ -179,14 +118,3 @@ def free_ports(names: list[str]) -> list[int]:
             port = free_port(name, "an agent")
         ports.append(port)
     return ports
-
-
-def check_ports(names: list[str], ports: list[int]) -> None:
-    """Raise LaunchError if an agent could not listen on its port here."""
-    for slot, (name, port) in enumerate(zip(names, ports)):
-        error = port_error(name, port)
-        if error:
-            raise LaunchError(
-                f"the agent of slot {slot} cannot listen on {name} port {port}: "
-                f"{error}; leave out --elastic-port to have free ones chosen"
-            )

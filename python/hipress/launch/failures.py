@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from hipress.base import process_table
 
-from .job import RANKS, WORKER, Task
+from .job import RANKS, WORKER
 from .runner import Policy, Running
 
 CAUSE_SECONDS = 0.25  # from the first visible failure, in which its cause may become visible
@@ -20,7 +20,7 @@ LINGER_SECONDS = 15.0
 They get as long again while one of them computes for at least a twentieth of that time. A scheduler
 then writes the job's timeline, and ``hipress profile`` evaluates it there.
 """
-MOST_LINGER_SECONDS = 600.0
+MAX_LINGER_SECONDS = 600.0
 """Seconds after the last worker at which they are stopped in any case."""
 
 
@@ -29,7 +29,7 @@ class Failure:
     """End of a process with another status than 0."""
 
     name: str
-    where: str
+    host: str
     #: As Popen's returncode.
     status: int
     ended: float
@@ -38,9 +38,9 @@ class Failure:
     of_connection: bool
 
     def __str__(self) -> str:
-        place = f" on {self.where}" if self.where else ""
+        place = f" on {self.host}" if self.host else ""
         end = describe(self.status)
-        if self.where and self.status == 255 and self.of_connection:
+        if self.host and self.status == 255 and self.of_connection:
             end += " (so ssh ends when it cannot connect)"
         return f"{self.name}{place} {end} after {self.ended - self.started:.1f} s"
 
@@ -75,32 +75,38 @@ class StopAtFailure(Policy):
         self._early: dict[str, float] = {}  # when servers and the scheduler ended with 0
         self._linger: Linger | None = None
 
-    def start(self, task: Task) -> None:
-        self.runner.start(task)
-
     def report(self, running: Running, report: dict) -> None:
+        """Record a failed rank, or the status that a supervisor reports."""
         if "rank" not in report:
             running.reported = report["exit"]
         elif report["exit"] and not self.runner.stops:
             self._fail(report["rank"], "", running, report["exit"])
 
     def ended(self, running: Running, now: float) -> None:
+        """Record how a process has ended."""
         task = running.task
         status = running.status if running.reported is None else running.reported
         if status != 0 and not self.runner.stops:
-            self._fail(task.name, task.where, running, status)
+            self._fail(task.name, task.host, running, status)
         elif status == 0 and task.role not in (WORKER, RANKS):
             self._early[task.name] = now
 
-    def judge(self, now: float) -> None:
-        if self._failures and now >= self._due():
-            self._name_cause(len(self.runner.running))
-            self.runner.stop(shell_status(self._cause().status), now, SURVIVORS_SECONDS)
-
-    def advance(self, now: float) -> None:
-        """Stop servers and the scheduler if they outlive the workers for too long."""
+    def step(self, now: float) -> None:
+        """Stop the job after a failure, or servers that outlive the workers for too long."""
+        if self.runner.verdict is not None:
+            return
+        if self._failures:
+            # The failure is reported once its cause may be visible.
+            causes = self._causes()
+            due = self._failures[0].ended + SURVIVORS_SECONDS
+            if causes:
+                due = causes[0].ended + CAUSE_SECONDS
+            if now >= due:
+                self._name_cause(len(self.runner.running))
+                self.runner.stop(shell_status(self._cause().status), now, SURVIVORS_SECONDS)
+            return
         running = self.runner.running
-        if self._failures or any(one.task.role in (WORKER, RANKS) for one in running):
+        if any(one.task.role in (WORKER, RANKS) for one in running):
             return
         names = ", ".join(one.task.name for one in running)
         self._linger = linger = self._linger or Linger(now)
@@ -114,21 +120,20 @@ class StopAtFailure(Policy):
             self.runner.say(f"the last worker has ended, {names} still computes; waiting for it")
 
     def pause(self, now: float) -> float:
+        """Return fewer seconds while a failure waits for its cause."""
         return 0.05 if self._failures else 0.5
 
-    def continues(self, now: float) -> bool:
-        return bool(self.runner.running)
-
     def result(self) -> int:
+        """Return the status of the process that caused a failure, or 0."""
         if not self._failures:
             return 0
         self._name_cause(0)
         return shell_status(self._cause().status)
 
-    def _fail(self, name: str, where: str, running: Running, status: int) -> None:
+    def _fail(self, name: str, host: str, running: Running, status: int) -> None:
         lost = running.reported is None
         now = time.monotonic()
-        self._failures.append(Failure(name, where, status, now, running.started, lost))
+        self._failures.append(Failure(name, host, status, now, running.started, lost))
 
     def _causes(self) -> list[Failure]:
         """Return failures that may have caused the remaining ones.
@@ -147,13 +152,6 @@ class StopAtFailure(Policy):
             causes = [one for one in causes if one.status != -signal.SIGTERM and one.name != "srun"]
         return causes
 
-    def _due(self) -> float:
-        """Return when the failure is reported: its cause may become visible after it."""
-        causes = self._causes()
-        if causes:
-            return causes[0].ended + CAUSE_SECONDS
-        return self._failures[0].ended + SURVIVORS_SECONDS
-
     def _cause(self) -> Failure:
         """Return the first process killed by a signal soon after the first failure, or the latter.
 
@@ -167,11 +165,7 @@ class StopAtFailure(Policy):
         return (crashes or near)[0]
 
     def _name_cause(self, alive: int) -> None:
-        """Print which process has failed.
-
-        Args:
-            alive: Number of processes that are stopped because of it.
-        """
+        """Print which process has failed."""
         cause = self._cause()
         others = [
             f"{name} had ended {cause.ended - when:.1f} s before"
@@ -198,8 +192,10 @@ class Linger:
         if now < self._until:
             return False
         used = processor_seconds()
-        most = max((seconds - self._used.get(pid, 0.0) for pid, seconds in used.items()), default=0)
-        if most < LINGER_SECONDS / 20 or now >= self.began + MOST_LINGER_SECONDS:
+        longest = max(
+            (seconds - self._used.get(pid, 0.0) for pid, seconds in used.items()), default=0
+        )
+        if longest < LINGER_SECONDS / 20 or now >= self.began + MAX_LINGER_SECONDS:
             return True
         self._until, self._used, self.renewals = now + LINGER_SECONDS, used, self.renewals + 1
         return False

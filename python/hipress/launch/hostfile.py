@@ -36,11 +36,7 @@ class Host:
 
 
 def read_hostfile(path: str) -> list[Host]:
-    """Read a host file.
-
-    Raises:
-        LaunchError: naming file, line and what is allowed.
-    """
+    """Read a host file."""
     try:
         text = files.read(path, "host file")
     except files.FileError as error:
@@ -55,38 +51,40 @@ def read_hostfile(path: str) -> list[Host]:
     return hosts
 
 
-def _parse_line(where: str, fields: list[str]) -> Host:
+def _parse_line(line_name: str, fields: list[str]) -> Host:
     match = _HOST.fullmatch(fields[0])
     # A name that starts with a dash would reach ssh as an option.
     if match is None or fields[0].startswith("-"):
-        raise LaunchError(f"{where}: '{fields[0]}' is no host; {_ALLOWED}")
-    name = match["name"] or (match["user"] or "") + _v6(where, match["v6"])
+        raise LaunchError(f"{line_name}: '{fields[0]}' is no host; {_ALLOWED}")
+    name = match["name"] or (match["user"] or "") + _v6(line_name, match["v6"])
     port = None
     if match["port"] is not None:
-        port = _number(where, "port", match["port"], 65535)
+        port = _number(line_name, "port", match["port"], 65535)
     slots = 1
     for field in fields[1:]:
         key, equals, value = field.partition("=")
         if key == "slots" and equals:
-            slots = _number(where, "slots", value, 1 << 16)
+            slots = _number(line_name, "slots", value, 1 << 16)
         elif key not in ("max_slots", "max-slots") or not equals:
-            raise LaunchError(f"{where}: '{field}' is not understood; {_ALLOWED}")
+            raise LaunchError(f"{line_name}: '{field}' is not understood; {_ALLOWED}")
     return Host(name, port, slots)
 
 
-def _v6(where: str, text: str) -> str:
+def _v6(line_name: str, text: str) -> str:
     """Return an IPv6 address in canonical form, so that lines of the same host compare equal."""
     if addresses.is_link_local(text):
-        raise LaunchError(f"{where}: {text} is {addresses.LINK_LOCAL}")
+        raise LaunchError(f"{line_name}: {text} is {addresses.LINK_LOCAL}")
     try:
         return str(ipaddress.IPv6Address(text))
     except ValueError as error:
-        raise LaunchError(f"{where}: '[{text}]' is no IPv6 address; {_ALLOWED}") from error
+        raise LaunchError(f"{line_name}: '[{text}]' is no IPv6 address; {_ALLOWED}") from error
 
 
-def _number(where: str, what: str, text: str, largest: int) -> int:
+def _number(line_name: str, what: str, text: str, largest: int) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= largest:
-        raise LaunchError(f"{where}: {what} is '{text}', but must be a number from 1 to {largest}")
+        raise LaunchError(
+            f"{line_name}: {what} is '{text}', but must be a number from 1 to {largest}"
+        )
     return int(text)
 
 
@@ -112,15 +110,3 @@ def workers_per_host(hosts: list[Host], count: int) -> int | None:
     if len({address for address, _ in runs}) < len(runs) or sizes[-1] > sizes[0]:
         return None
     return sizes[0] if all(size == sizes[0] for size in sizes[:-1]) else None
-
-
-def interface_address(name: str) -> str:
-    """Return the address of a network interface: IPv4 if it has one, otherwise IPv6.
-
-    Raises:
-        LaunchError: listing the interfaces there are.
-    """
-    try:
-        return addresses.of_interface(name)
-    except ValueError as error:
-        raise LaunchError(str(error)) from error

@@ -1,4 +1,4 @@
-"""Description of a job: its roles, and the environment and command of each process."""
+"""Description of a job: its roles, and the task (host, environment, command) of each process."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ import re
 import secrets
 import socket
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hipress.base.addresses import family_of
+from hipress.base.addresses import family_of, is_loopback, resolve
 
 from .errors import LaunchError
+from .hostfile import Host, place
 
 SCHEDULER, SERVER, WORKER = "scheduler", "server", "worker"
 RANKS = "ranks"  # role of an srun, which starts all servers and workers
@@ -52,7 +54,7 @@ class Task:
     #: The command that starts the supervisor there; None: here.
     via: list[str] | None = None
     #: Name of the host for users; empty: here.
-    where: str = ""
+    host: str = ""
     #: Whether all that ``via`` has started ends with it.
     contained: bool = False
     #: For RANKS: a table of the processes that the command starts, each with its own supervisor.
@@ -92,15 +94,6 @@ class Job:
     secret: str = field(default_factory=lambda: secrets.token_hex(32), repr=False)
     elastic: Elastic | None = None
 
-    def ranks(self) -> list[Rank]:
-        """Return scheduler, servers and workers in the order in which they start.
-
-        An elastic job has only workers, each in a slot.
-        """
-        if self.elastic:
-            return self.distributed_ranks()
-        return [Rank(SCHEDULER, 0), *self.distributed_ranks()]
-
     def distributed_ranks(self) -> list[Rank]:
         """Return servers and workers, which other hosts can run."""
         servers = [Rank(SERVER, index) for index in range(self.num_servers)]
@@ -111,34 +104,26 @@ class Job:
         env = {"PYTHONUNBUFFERED": os.environ.get("PYTHONUNBUFFERED", "1"), **self.env}
         env.update({WORKER: self.env_worker, SERVER: self.env_server}.get(rank.role, {}))
         env["HIPRESS_SECRET"] = self.secret
-        env.update(self._slot(rank) if self.elastic else self._role(rank))
+        if self.elastic:
+            env["HIPRESS_ELASTIC_SLOT"] = str(rank.index)
+            env["HIPRESS_ELASTIC_AGENTS"] = ",".join(self.elastic.agents)
+            env["HIPRESS_ELASTIC_MIN_WORKERS"] = str(self.elastic.min_workers)
+            env["HIPRESS_ELASTIC_RESTART"] = "0"
+        else:
+            env["DMLC_ROLE"] = rank.role
+            env["DMLC_PS_ROOT_URI"] = self.root_uri
+            env["DMLC_PS_ROOT_PORT"] = str(self.root_port)
+            env["DMLC_NUM_WORKER"] = str(self.num_workers)
+            env["DMLC_NUM_SERVER"] = str(self.num_servers)
+            if self.hipress:
+                env["HIPRESS_LAUNCHED"] = "1"
+            if rank.role != SCHEDULER:
+                env[f"DMLC_{rank.role.upper()}_ID"] = str(rank.index)
         if self.interface:
             env["DMLC_INTERFACE"] = self.interface
         elif node_host:
             env["DMLC_NODE_HOST"] = node_host
         return with_source_tree(env)
-
-    def _role(self, rank: Rank) -> dict[str, str]:
-        env = {
-            "DMLC_ROLE": rank.role,
-            "DMLC_PS_ROOT_URI": self.root_uri,
-            "DMLC_PS_ROOT_PORT": str(self.root_port),
-            "DMLC_NUM_WORKER": str(self.num_workers),
-            "DMLC_NUM_SERVER": str(self.num_servers),
-        }
-        if self.hipress:
-            env["HIPRESS_LAUNCHED"] = "1"
-        if rank.role != SCHEDULER:
-            env[f"DMLC_{rank.role.upper()}_ID"] = str(rank.index)
-        return env
-
-    def _slot(self, rank: Rank) -> dict[str, str]:
-        return {
-            "HIPRESS_ELASTIC_SLOT": str(rank.index),
-            "HIPRESS_ELASTIC_AGENTS": ",".join(self.elastic.agents),
-            "HIPRESS_ELASTIC_MIN_WORKERS": str(self.elastic.min_workers),
-            "HIPRESS_ELASTIC_RESTART": "0",
-        }
 
     def argv(self, rank: Rank) -> list[str]:
         """Return the command of a process."""
@@ -162,11 +147,7 @@ def with_source_tree(env: dict[str, str]) -> dict[str, str]:
 
 
 def split_script(command: list[str], python: str) -> tuple[list[str], list[str]]:
-    """Split a command into the interpreter with its options, and the script with its arguments.
-
-    Raises:
-        LaunchError: the command is no Python script.
-    """
+    """Split a command into the interpreter with its options, and the script with its arguments."""
     if command[0].endswith(".py"):
         return [python], command
     if re.fullmatch(r"(pypy|python)[0-9.]*", os.path.basename(command[0])) is None:
@@ -195,11 +176,7 @@ def check_script(command: list[str], python: str) -> None:
 
 
 def parse_pairs(option: str, pairs: list[str]) -> dict[str, str]:
-    """Return the environment from ``KEY:VALUE`` (MXNet's form) or ``KEY=VALUE``.
-
-    Raises:
-        LaunchError: a pair is malformed; the message names the option
-    """
+    """Return the environment from ``KEY:VALUE`` (MXNet's form) or ``KEY=VALUE``."""
     env = {}
     for pair in pairs:
         match = re.fullmatch(r"([^:=]*)[:=](.*)", pair, re.DOTALL)
@@ -210,11 +187,7 @@ def parse_pairs(option: str, pairs: list[str]) -> dict[str, str]:
 
 
 def parse_env(values: list[str]) -> dict[str, str]:
-    """Return the environment from ``--env``: ``KEY=VALUE``, or a name whose value is here.
-
-    Raises:
-        LaunchError: a malformed entry, or a name that is not set
-    """
+    """Return the environment from ``--env``: ``KEY=VALUE``, or a name whose value is here."""
     env = {}
     for value in values:
         name = value.strip()
@@ -253,23 +226,8 @@ def free_port(address: str, who: str = "the scheduler") -> int:
     raise LaunchError(f"{who} can listen on no TCP port at {address}: {error}")
 
 
-def check_port(address: str, port: int) -> None:
-    """Raise LaunchError if the scheduler could not listen there."""
-    error = port_error(address, port)
-    if error:
-        raise LaunchError(
-            f"the scheduler cannot listen on {address} port {port}: {error}; "
-            f"leave out --port to have a free one chosen"
-        )
-
-
 def port_error(address: str, port: int) -> str | None:
-    """Return why a socket cannot be bound to an address of this machine, or None if it can.
-
-    Args:
-        address: An IPv4 or IPv6 address, or a name of this machine.
-        port: A TCP port.
-    """
+    """Return why a socket cannot be bound to an address of this machine, or None if it can."""
     with socket.socket(family_of(address), socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -278,3 +236,64 @@ def port_error(address: str, port: int) -> str | None:
         except OSError as error:
             return str(error.strerror)
     return None
+
+
+def local_task(
+    job: Job, rank: Rank, env: dict[str, str] | None = None, node_host: str | None = None
+) -> Task:
+    """Return the task of a process here, in the current directory."""
+    merged = {**(env or {}), **job.environment(rank, node_host)}
+    return Task(str(rank), rank.role, {"argv": job.argv(rank), "env": merged, "cwd": os.getcwd()})
+
+
+def local_tasks(job: Job) -> list[Task]:
+    """Return tasks for all processes here, on the loopback interface unless one is named.
+
+    Without OMP_NUM_THREADS every process would use all cores, so each worker gets its share.
+    """
+    env = {}
+    if "OMP_NUM_THREADS" not in os.environ:
+        env["OMP_NUM_THREADS"] = str(max(1, len(os.sched_getaffinity(0)) // job.num_workers))
+    node_host = job.root_uri if job.interface is None else None
+    schedulers = [] if job.elastic else [Rank(SCHEDULER, 0)]
+    ranks = [*schedulers, *job.distributed_ranks()]
+    return [local_task(job, rank, env, node_host) for rank in ranks]
+
+
+def scheduler_tasks(job: Job) -> list[Task]:
+    """Return the task of the scheduler here, if the job has one."""
+    return [] if job.elastic else [local_task(job, Rank(SCHEDULER, 0))]
+
+
+def remote_tasks(
+    job: Job,
+    hosts: list[Host],
+    directory: str,
+    via: Callable[[Host], list[str]],
+    **options: bool,
+) -> list[Task]:
+    """Return tasks for the scheduler here, and for servers and workers on hosts in their order.
+
+    ``via`` returns the command that runs BOOTSTRAP on a host, with this process's pipe as input.
+    ``options`` are fields of the tasks on hosts.
+    """
+    hosts_of = {SERVER: place(hosts, job.num_servers), WORKER: place(hosts, job.num_workers)}
+    found = scheduler_tasks(job)
+    for rank in job.distributed_ranks():
+        host = hosts_of[rank.role][rank.index]
+        env = {**carried_environment(), **job.environment(rank, node_host(host, hosts))}
+        spec = {"argv": job.argv(rank), "env": env, "cwd": directory}
+        found.append(Task(str(rank), rank.role, spec, via(host), host.name, **options))
+    return found
+
+
+def node_host(host: Host, hosts: list[Host]) -> str | None:
+    """Return the address at which a host's processes should listen, or None to let them find out.
+
+    A name that means loopback here is of no use to other hosts. Debian writes the own host name so.
+    """
+    address = resolve(host.address)
+    if address is None or not is_loopback(address):
+        return address
+    addresses = [resolve(other.address) for other in hosts]
+    return address if all(one and is_loopback(one) for one in addresses) else None

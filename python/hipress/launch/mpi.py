@@ -17,16 +17,23 @@ import re
 import shutil
 import subprocess
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import replace
 
 from hipress.base import files
 
-from .bootstrap import BOOTSTRAP
+from .bootstrap import python_command
 from .errors import LaunchError
 from .hostfile import Host, place
-from .job import RANKS, SCHEDULER, SERVER, WORKER, Job, Rank, Task, carried_environment
-from .placement import local_task, remote_tasks
+from .job import (
+    RANKS,
+    SERVER,
+    WORKER,
+    Job,
+    Rank,
+    Task,
+    carried_environment,
+    remote_tasks,
+    scheduler_tasks,
+)
 
 # Ranks share cores with servers, and use threads: neither one core each nor pinning.
 OPEN_MPI = ("--map-by", "slot:OVERSUBSCRIBE", "--bind-to", "none")
@@ -39,62 +46,43 @@ _PLACE_CODE = "import socket; print('hipress-place', socket.gethostname())"
 def tasks(job: Job, hosts: list[Host], directory: str, launcher: str) -> list[Task]:
     """Return the tasks that start the scheduler here and all other processes.
 
-    Args:
-        launcher: "mpi" (an mpirun for each process) or "slurm" (one srun).
-
-    Raises:
-        LaunchError: no mpirun or srun here, or an mpirun of an unknown kind.
+    With "mpi" there is an mpirun for each process. With "slurm" there is one srun for all, or for
+    each worker of an elastic job. So each worker is rank 0 of its mpirun or srun, whose standard
+    input it gets.
     """
-    check_names(hosts, launcher)
+    for host in hosts:
+        if ":" in host.address:
+            raise LaunchError(
+                f"--launcher {launcher} takes host names and IPv4 addresses: write "
+                f"a name for [{host.address}], or use --launcher ssh"
+            )
+    program = python_command(job.python)
+    if launcher == "slurm" and job.elastic:
+        # --overlap: the steps share the allocation, and none waits for another one's end.
+        command = [find_slurm("srun"), "--nodes=1", "--ntasks=1", "--ntasks-per-node=1"]
+        command += ["--overlap", *SRUN, "--quiet", "--nodelist"]
+        # Slurm ends the processes of a job step together with it.
+        return remote_tasks(
+            job, hosts, directory, lambda host: [*command, host.address, *program], contained=True
+        )
     if launcher == "slurm":
         return _srun_tasks(job, hosts, directory)
-    return remote_tasks(job, hosts, directory, mpirun_on(job))
-
-
-def mpirun_on(job: Job) -> Callable[[Host], list[str]]:
-    """Return a function that makes the command to start a supervisor on a host.
-
-    Raises:
-        LaunchError: mpirun is missing or of an unknown kind.
-    """
-    mpirun, is_open_mpi = find_mpirun()
-    command = [
-        mpirun,
-        "-np",
-        "1",
-        *(OPEN_MPI if is_open_mpi else ()),
-        "--host" if is_open_mpi else "-hosts",
-    ]
-    program = [job.python, "-I", "-S", "-c", BOOTSTRAP]
-    return lambda host: [*command, host.address, *program]
+    mpirun, options, hosts_option = find_mpirun()
+    command = [mpirun, "-np", "1", *options, hosts_option]
+    found = remote_tasks(job, hosts, directory, lambda host: [*command, host.address, *program])
+    if job.elastic:
+        # If the launcher dies, mpirun may signal its ranks, whose commands must continue.
+        for task in found:
+            task.spec["ignore_signals"] = True
+    return found
 
 
 def places(processes: int, python: str) -> list[Host]:
-    """Return the hosts on which mpirun would start the processes, and the number on each.
-
-    Raises:
-        LaunchError: mpirun is missing, of an unknown kind, or fails.
-    """
-    mpirun, is_open_mpi = find_mpirun()
-    command = [
-        mpirun,
-        "-np",
-        str(processes),
-        *(OPEN_MPI if is_open_mpi else ()),
-        python,
-        "-I",
-        "-S",
-        "-c",
-        _PLACE_CODE,
-    ]
+    """Return the hosts on which mpirun would start the processes, and the number on each."""
+    mpirun, options, _ = find_mpirun()
+    command = [mpirun, "-np", str(processes), *options, *python_command(python, _PLACE_CODE)]
     try:
-        done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=_PLACES_SECONDS,
-        )
+        done = run(command, timeout=_PLACES_SECONDS)
     except subprocess.TimeoutExpired as error:
         raise LaunchError(
             f"mpirun has not started {processes} processes within "
@@ -107,9 +95,26 @@ def places(processes: int, python: str) -> list[Host]:
     return [Host(name, slots=count) for name, count in names.items()]
 
 
+def run(command: list[str], timeout: float | None = None) -> subprocess.CompletedProcess:
+    """Run a command without input, and return its output."""
+    return subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout
+    )
+
+
 def _srun_tasks(job: Job, hosts: list[Host], directory: str) -> list[Task]:
     order = ranks_by_host(job, hosts)
-    command, env = srun_command(order)
+    command = [find_slurm("srun"), f"--ntasks={len(order)}", *SRUN, "--kill-on-bad-exit=1"]
+    command += ["--input=all", "--overcommit"]
+    env, names = {}, [name for _, name in order]
+    if all(names):
+        distinct = dict.fromkeys(names)
+        command += [f"--nodelist={','.join(distinct)}", f"--nodes={len(distinct)}"]
+        command.append("--distribution=arbitrary")
+        # A line per rank, for --distribution=arbitrary. The file exists until this process ends.
+        text = "".join(f"{name}\n" for name in names)
+        with files.anonymous("hipress-hosts", text.encode()) as file:
+            env["SLURM_HOSTFILE"] = f"/proc/{os.getpid()}/fd/{os.dup(file.fileno())}"
     table = {
         "cwd": directory,
         "env": carried_environment(),
@@ -119,24 +124,8 @@ def _srun_tasks(job: Job, hosts: list[Host], directory: str) -> list[Task]:
         },
         "ranks": [[rank.role, rank.index] for rank, _ in order],
     }
-    wrapper = [job.python, "-I", "-S", "-c", BOOTSTRAP]
-    scheduler = [local_task(job, rank) for rank in job.ranks() if rank.role == SCHEDULER]
-    spec = {"argv": [*command, *wrapper], "env": env, "cwd": os.getcwd()}
-    return [*scheduler, Task("srun", RANKS, spec, ranks=table)]
-
-
-def check_names(hosts: list[Host], launcher: str) -> None:
-    """Refuse IPv6 addresses, because mpirun and srun cannot start processes on them.
-
-    Raises:
-        LaunchError: If a host is an IPv6 address.
-    """
-    for host in hosts:
-        if ":" in host.address:
-            raise LaunchError(
-                f"--launcher {launcher} takes host names and IPv4 addresses: write "
-                f"a name for [{host.address}], or use --launcher ssh"
-            )
+    spec = {"argv": [*command, *python_command(job.python)], "env": env, "cwd": os.getcwd()}
+    return [*scheduler_tasks(job), Task("srun", RANKS, spec, ranks=table)]
 
 
 def ranks_by_host(job: Job, hosts: list[Host]) -> list[tuple[Rank, str]]:
@@ -154,114 +143,34 @@ def ranks_by_host(job: Job, hosts: list[Host]) -> list[tuple[Rank, str]]:
     return sorted(zip(ranks, names), key=lambda pair: first[pair[1]])
 
 
-def find_mpirun() -> tuple[str, bool]:
-    """Return mpirun's path, and whether it is Open MPI's. Otherwise it is Hydra's.
-
-    Raises:
-        LaunchError: mpirun is missing or of an unknown kind.
-    """
+def find_mpirun() -> tuple[str, tuple[str, ...], str]:
+    """Return mpirun's path, its options, and the name of its option for hosts."""
     mpirun = shutil.which("mpirun") or shutil.which("mpiexec")
     if mpirun is None:
         raise LaunchError("--launcher mpi needs mpirun, which is not on PATH here")
-    version = subprocess.run(
-        [mpirun, "--version"], stdin=subprocess.DEVNULL, capture_output=True, text=True
-    ).stdout
+    version = run([mpirun, "--version"]).stdout
     if "open mpi" in version.lower() or "open-mpi" in version.lower():
-        return mpirun, True
+        return mpirun, OPEN_MPI, "--host"
     if "hydra" in version.lower() or "intel(r) mpi" in version.lower():
-        return mpirun, False
+        return mpirun, (), "-hosts"
     raise LaunchError(
         f"{mpirun} is neither Open MPI's nor MPICH's (Hydra); its --version says "
         f"'{version.strip().splitlines()[0] if version.strip() else 'nothing'}'"
     )
 
 
-def srun_command(order: list[tuple[Rank, str]]) -> tuple[list[str], dict[str, str]]:
-    """Return srun's command line up to the program, and its environment.
-
-    Raises:
-        LaunchError: srun is missing.
-    """
-    command = [
-        find_slurm("srun"),
-        f"--ntasks={len(order)}",
-        *SRUN,
-        "--kill-on-bad-exit=1",
-        "--input=all",
-        "--overcommit",
-    ]
-    hosts = [host for _, host in order]
-    if not all(hosts):
-        return command, {}
-    counts = Counter(hosts)
-    return [
-        *command,
-        f"--nodelist={','.join(counts)}",
-        f"--nodes={len(counts)}",
-        "--distribution=arbitrary",
-    ], {"SLURM_HOSTFILE": hostfile_for_slurm(hosts)}
-
-
 def find_slurm(name: str) -> str:
-    """Return the path of one of Slurm's commands.
-
-    Raises:
-        LaunchError: it is missing.
-    """
+    """Return the path of one of Slurm's commands."""
     found = shutil.which(name)
     if found is None:
         raise LaunchError(f"--launcher slurm needs {name}, which is not on PATH here")
     return found
 
 
-def hostfile_for_slurm(hosts: list[str]) -> str:
-    """Return the path of a file with one line per rank, for ``--distribution=arbitrary``.
-
-    The file exists until this process ends.
-    """
-    text = "".join(f"{host}\n" for host in hosts)
-    with files.anonymous("hipress-hosts", text.encode()) as file:
-        return f"/proc/{os.getpid()}/fd/{os.dup(file.fileno())}"
-
-
-def elastic_tasks(job: Job, hosts: list[Host], directory: str, launcher: str) -> list[Task]:
-    """Return a task with a separate mpirun or srun for each worker, which is its rank 0.
-
-    So each worker gets the standard input of its mpirun or srun. Slurm ends the processes of a job
-    step together with it.
-
-    Raises:
-        LaunchError: no mpirun or srun here, or an mpirun of an unknown kind.
-    """
-    check_names(hosts, launcher)
-    if launcher == "slurm":
-        # --overlap: the steps share the allocation, and none waits for another one's end.
-        command = [
-            find_slurm("srun"),
-            "--nodes=1",
-            "--ntasks=1",
-            "--ntasks-per-node=1",
-            "--overlap",
-            *SRUN,
-            "--quiet",
-            "--nodelist",
-        ]
-        program = [job.python, "-I", "-S", "-c", BOOTSTRAP]
-        return remote_tasks(
-            job, hosts, directory, lambda host: [*command, host.address, *program], contained=True
-        )
-    found = remote_tasks(job, hosts, directory, mpirun_on(job))
-    # If the launcher dies, mpirun may signal its ranks, whose commands must continue.
-    return [replace(task, spec={**task.spec, "ignore_signals": True}) for task in found]
-
-
 def in_allocation(hosts: list[Host], workers: int) -> list[Host]:
     """Return hosts for workers in the Slurm allocation of this process.
 
     Without hosts of a host file these are its nodes, with the workers spread evenly.
-
-    Raises:
-        LaunchError: there is no allocation, or scontrol is missing or fails
     """
     nodes = os.environ.get("SLURM_JOB_NODELIST", "")
     if not nodes:
@@ -271,12 +180,7 @@ def in_allocation(hosts: list[Host], workers: int) -> list[Host]:
         )
     if hosts:
         return hosts
-    done = subprocess.run(
-        [find_slurm("scontrol"), "show", "hostnames", nodes],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-    )
+    done = run([find_slurm("scontrol"), "show", "hostnames", nodes])
     names = done.stdout.split()
     if done.returncode != 0 or not names:
         raise LaunchError(f"scontrol cannot tell which nodes '{nodes}' are: {done.stderr.strip()}")

@@ -7,7 +7,7 @@ import select
 import time
 from collections.abc import Callable
 
-COLOURS = (
+COLORS = (
     "cyan",
     "green",
     "yellow",
@@ -102,7 +102,7 @@ class Printer:
         """Whether there is more to do than to wait for the reader."""
         self._cut: set[int] = set()  # streams whose last line was written only in part
         self._prefixes: dict[tuple[str, int], bytes] = {}
-        self._colours: dict[str, str] = {}
+        self._colors: dict[str, str] = {}
 
     def lines(self, name: str, stream: int, lines: list[bytes]) -> None:
         """Print lines of one process."""
@@ -117,8 +117,8 @@ class Printer:
     def _prefix(self, name: str, stream: int) -> bytes:
         key = (name, stream)
         if key not in self._prefixes:
-            colour = self._colours.setdefault(name, COLOURS[len(self._colours) % len(COLOURS)])
-            self._prefixes[key] = self._styled(f"[{name}]", stream, colour) + b" "
+            color = self._colors.setdefault(name, COLORS[len(self._colors) % len(COLORS)])
+            self._prefixes[key] = self._styled(f"[{name}]", stream, color) + b" "
         return self._prefixes[key]
 
     @staticmethod
@@ -128,13 +128,14 @@ class Printer:
                 from rich.color import ColorSystem
                 from rich.console import Console
                 from rich.style import Style
-            except ImportError:  # from a source tree without installation: no colors
-                return _encoded(text)
-            with os.fdopen(os.dup(stream), "w") as file:
-                system = Console(file=file).color_system
-            if system is not None and "NO_COLOR" not in os.environ:
-                text = Style.parse(style).render(text, color_system=ColorSystem.STANDARD)
-        return _encoded(text)
+
+                with os.fdopen(os.dup(stream), "w") as file:
+                    system = Console(file=file).color_system
+                if system is not None and "NO_COLOR" not in os.environ:
+                    text = Style.parse(style).render(text, color_system=ColorSystem.STANDARD)
+            except ImportError:
+                pass  # from a source tree without installation: no colors
+        return text.encode(errors="surrogateescape")  # file names may be any bytes
 
     def _write(self, stream: int, data: bytes) -> None:
         """Write everything, in parts that do not block where the reader is slow."""
@@ -156,7 +157,3 @@ class Printer:
                 hurried_until = hurried_until or time.monotonic() + HURRIED_SECONDS
                 if time.monotonic() > hurried_until:
                     raise Stalled("nobody reads")
-
-
-def _encoded(text: str) -> bytes:
-    return text.encode(errors="surrogateescape")  # file names may be any bytes

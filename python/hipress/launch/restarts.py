@@ -1,4 +1,4 @@
-"""Policy of elastic jobs: failed workers are restarted until one has finished."""
+"""Policy of elastic jobs: failed workers are restarted in their slots until one has finished."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import secrets
 import shutil
 import signal
 import time
-from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import Enum, auto
 
 from hipress.base.files import read_private
 from hipress.errors import CAME_LATE
@@ -18,11 +19,222 @@ from . import supervisor
 from .failures import describe, shell_status
 from .job import Task
 from .runner import Policy, Running
-from .slots import UNSEEN_SECONDS, Ending, Rules, Slot, State
 
 NOT_FINISHED = 124  # the status when a worker had to be ended, as for --timeout
 #: Variable that marks all processes of a job, by which those that a worker leaves are found.
 JOB = "HIPRESS_ELASTIC_JOB"
+
+FIRST_DELAY, LONGEST_DELAY = 0.1, 5.0  # seconds from a death to the restart
+FIRST_CONNECT_DELAY, LONGEST_CONNECT_DELAY = 0.5, 30.0  # between attempts to connect again
+LOST_SECONDS = 600.0  # a worker without a connection for so long is out of sight
+UNSEEN_SECONDS = 10.0  # wait after an unknown status, since workers may finish together
+AWAY_SECONDS = 30.0  # a host never reached for so long may be a wrong name: that costs restarts
+STEADY_SECONDS = 10.0  # a worker that lives so long has recovered: the next delay is the first
+LATE_SECONDS = 60.0  # a restarted worker may need so long until it trains
+CANNOT_RUN = (126, 127)  # as a shell's: the command is not there, or may not be run
+NOT_CONNECTED = 255  # ssh's
+
+
+class State(Enum):
+    """State of a slot."""
+
+    RUNNING = auto()
+    ADOPTED = auto()  # runs, but its supervisor was killed: a child of the launcher now
+    LOST = auto()  # may run on another host; there is no connection to it now
+    WAITING = auto()  # for its restart
+    FINISHED = auto()  # with status 0
+    DEAD = auto()  # is not started again
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Limits within which an elastic job continues."""
+
+    min_workers: int = 1
+    max_restarts: int = 3
+    #: Seconds in which all workers have to end when the first one has ended with 0.
+    finish_timeout: float = 60.0
+
+
+@dataclass
+class Slot:
+    """A slot and the worker in it. Times are of time.monotonic()."""
+
+    task: Task
+    running: Running | None = None
+    state: State = State.RUNNING
+    restarts: int = 0
+    delay: float = 0.0
+    due: float = 0.0  # when it is started again
+    began: float = 0.0
+    #: What the supervisor has reported of the worker's process: its id ("pid"), and more.
+    process: dict | None = None
+    #: The worker's status, as a supervisor has reported it.
+    reported: int | None = None
+    #: Whether descendants of the worker were left that could not be ended.
+    left_processes: bool = False
+    #: Whether a process of this slot may still run although a later one was started, or may be.
+    #: Stays true: reports of ended processes cover all earlier processes of the slot.
+    unsure: bool = False
+    #: Whether its supervisor has yet to be sent the latest published ends.
+    ended_slots_due: bool = False
+    #: Without a status: whether the worker has ended with its host, which has started again.
+    gone_with_host: bool | None = None
+    #: Times of the loss of its connection, and of the next attempt.
+    lost: float = 0.0
+    connect_due: float = 0.0
+    connect_delay: float = 0.0
+    #: Whether a connection has reached a host or container where its process never was.
+    elsewhere: bool = False
+    #: Time since which no process can start in it, because its host is not reached; and whether the
+    #: host was reached before.
+    unreached_since: float | None = None
+    reached: bool = False
+    #: Its end in words, if that is certain but processes on its host may be left.
+    known_end: str = ""
+    #: Whether the status of its last process, which ended at ``ended``, is unknown.
+    unseen: bool = False
+    ended: float = 0.0
+    #: Whether its process was started after such an end: it does not show that training continues.
+    in_doubt: bool = False
+    #: Time of the last failure of a process that was not in doubt.
+    failed: float = -math.inf
+    #: Status and description of its last failure.
+    status: int = 0
+    death: str = ""
+    #: Time at which it was given up.
+    dead: float = 0.0
+
+    @property
+    def full_name(self) -> str:
+        """Name of the worker, with its host if that is not this one."""
+        name = self.task.name
+        return f"{name} on {self.task.host}" if self.task.host else name
+
+    @property
+    def runs(self) -> bool:
+        """Whether a process is known to run."""
+        return self.state in (State.RUNNING, State.ADOPTED)
+
+    @property
+    def may_run(self) -> bool:
+        """Whether it may take part in training, now or later."""
+        return self.runs or self.state in (State.LOST, State.WAITING)
+
+    def started(self, running: Running, now: float) -> None:
+        """Record that a process was started in this slot."""
+        self.running, self.began, self.state = running, now, State.RUNNING
+        self.process = self.reported = self.gone_with_host = None
+        self.left_processes = self.elsewhere = self.ended_slots_due = False
+        self.known_end, self.in_doubt, self.unseen = "", self.unseen, False
+
+    @property
+    def pid(self) -> int | None:
+        """The worker's process id, once it is known."""
+        return self.process and self.process["pid"]
+
+    def set_process(self, process: dict) -> None:
+        """Record the process that a supervisor has reported."""
+        self.process, self.reached, self.unreached_since = process, True, None
+
+    def put_off(self, status: int, now: float) -> bool:
+        """Wait for the next attempt if the slot's host cannot be reached, which costs no restart.
+
+        Returns:
+            False, and nothing is changed, if the host is reached or was never reached.
+        """
+        if status != NOT_CONNECTED or self.task.via is None:
+            return False
+        if self.unreached_since is None:
+            self.unreached_since, self.connect_delay = self.began, FIRST_CONNECT_DELAY
+        elif not self.reached and now >= self.unreached_since + AWAY_SECONDS:
+            return False
+        else:
+            self.connect_delay = min(2 * self.connect_delay, LONGEST_CONNECT_DELAY)
+        self.state, self.due = State.WAITING, now + self.connect_delay
+        self.unseen, self.in_doubt = self.in_doubt, False  # as before the attempt
+        return True
+
+    def lose(self, now: float) -> bool:
+        """Record that there is no connection to the worker. Return whether there was one."""
+        connected = self.state != State.LOST
+        if connected:
+            self.lost, self.connect_delay = now, FIRST_CONNECT_DELAY
+        else:
+            self.connect_delay = min(2 * self.connect_delay, LONGEST_CONNECT_DELAY)
+        self.state, self.connect_due = State.LOST, now + self.connect_delay
+        return connected
+
+    @property
+    def connects(self) -> bool:
+        """Whether a connection to it is being made again."""
+        return self.state == State.LOST and self.running.status is None
+
+    def out_of_sight(self, now: float) -> bool:
+        """Return whether the connection was lost long ago, or the exit status is unknown."""
+        if self.state == State.WAITING and self.unreached_since is not None:
+            return self.unseen or now >= self.unreached_since + LOST_SECONDS
+        return self.unseen or (self.state == State.LOST and now >= self.lost + LOST_SECONDS)
+
+    def shows_training(self, after: float) -> bool:
+        """Return whether this slot shows that training continued after another process had ended.
+
+        It does by a process from before that end, or by a failure since.
+        """
+        before = self.runs and not self.in_doubt and self.began < after
+        return before or self.failed > after
+
+    def settle(self, others: list[Slot], now: float) -> None:
+        """End the doubt when an older process has run for long enough at the same time."""
+        if self.in_doubt and self.runs and now >= self.began + LATE_SECONDS:
+            self.in_doubt = not any(other.shows_training(self.began) for other in others)
+
+    def died(self, status: int, death: str, now: float, limit: int) -> None:
+        """Record a failure. The slot waits for a restart, if one of ``limit`` is left."""
+        self.status, self.death = status, death
+        if self.restarts >= limit or (self.pid is None and status in CANNOT_RUN):
+            self.state, self.dead = State.DEAD, now
+            return
+        again = self.restarts and now - self.began < STEADY_SECONDS
+        self.delay = min(LONGEST_DELAY, 2 * self.delay) if again else FIRST_DELAY
+        self.due = now + self.delay
+        self.restarts += 1
+        self.state = State.WAITING
+
+    def late(self, ending: float) -> bool:
+        """Return whether the last process may have come too late to train.
+
+        It has if it was restarted shortly before ``ending``, when the first worker finished.
+        """
+        last = self.restarts - (self.due > self.began)
+        return last > 0 and self.began > ending - LATE_SECONDS
+
+
+@dataclass
+class Ending:
+    """End of a job, after a worker has ended with 0 or has found training over."""
+
+    since: float
+    #: The worker that has finished first, or "training".
+    first: str
+    #: Time since which all workers must end: when one finished, which shows that they can.
+    clock: float = math.inf
+    #: Statuses of those that failed then, in order.
+    failed: list[int] = field(default_factory=list)
+
+    def note(self, slot: Slot, status: int) -> None:
+        """Record a worker that has not finished, unless its host was not reached."""
+        if slot.unreached_since is None and not slot.late(self.since):
+            self.failed.append(shell_status(status))
+
+    def note_stopped(self, slot: Slot, status: int, first: bool) -> None:
+        """Record a worker that had to be stopped.
+
+        A restarted worker may be far from its script's end, and has the final weights of the job.
+        So it counts only if it has to save them.
+        """
+        if first or not slot.restarts:
+            self.note(slot, status)
 
 
 class RestartWorkers(Policy):
@@ -55,6 +267,7 @@ class RestartWorkers(Policy):
     # Starting and stopping
 
     def start(self, task: Task) -> None:
+        """Start a worker in a new slot."""
         slot = Slot(task)
         self._slots.append(slot)
         self._start_in(slot)
@@ -70,11 +283,7 @@ class RestartWorkers(Policy):
         return {JOB: self._job, **own, "HIPRESS_ELASTIC_RESTART": str(slot.restarts)}
 
     def _connect(self, slot: Slot, command: bytes) -> None:
-        """Begin to watch a worker over a new connection.
-
-        Args:
-            command: TERM or KILL, for the worker, or empty.
-        """
+        """Begin to watch a worker over a new connection."""
         marks = [f"{name}={value}" for name, value in self._marks(slot).items()]
         slot.running = self.runner.start(
             slot.task, persistent=True, watch=slot.process, marks=marks
@@ -84,6 +293,7 @@ class RestartWorkers(Policy):
             self.runner.send(slot.running, command + b"\n")
 
     def command(self, command: bytes) -> None:
+        """Send TERM or KILL to workers without a supervisor."""
         kill = command == b"KILL"
         for slot in self._slots:
             if slot.state == State.ADOPTED:
@@ -120,21 +330,35 @@ class RestartWorkers(Policy):
 
     # Watching
 
-    def update(self, now: float) -> None:
+    def step(self, now: float) -> None:
+        """Send published ends; stop the job if it is over; start what is due."""
         for slot in self._slots:
             if slot.state == State.ADOPTED:
                 self._look_at_adopted(slot, now)
             elif slot.ended_slots_due and slot.running.status is None:
                 self._send_ended_slots(slot)
+        if self.runner.verdict is None:
+            self._stop_if_over(now)
+        if self.runner.verdict is None:
+            self._start_due(now)
 
     def continues(self, now: float) -> bool:
+        """Return whether the job continues because of a slot."""
         return any(self._waits_for(slot, now) for slot in self._slots)
 
     def pause(self, now: float) -> float:
-        return min([0.5, *(due - now for due in self._dues())])
+        """Return the seconds until a worker or a connection must be started, at most 0.5."""
+        pauses = [0.5]
+        for slot in self._slots:
+            if slot.state == State.WAITING and self._ending is None and self._may_start(slot):
+                pauses.append(slot.due - now)
+            elif slot.state == State.LOST and not slot.connects:
+                pauses.append(slot.connect_due - now)
+        return min(pauses)
 
     def result(self) -> int:
-        if lost := ", ".join(slot.who for slot in self._slots if slot.state == State.LOST):
+        """Return the status of the first worker that failed at the end, or 0."""
+        if lost := ", ".join(slot.full_name for slot in self._slots if slot.state == State.LOST):
             self.runner.say(f"{lost}: out of sight; whether it has finished, too, is not known")
         return (self._ending.failed or [0])[0] if self._ending else 1
 
@@ -149,30 +373,19 @@ class RestartWorkers(Policy):
             return slot.state == State.LOST and in_time and not slot.out_of_sight(now)
         return slot.state in (State.WAITING, State.LOST)
 
-    def _dues(self) -> Iterator[float]:
-        """Yield the times at which something must be started."""
-        for slot in self._slots:
-            if slot.state == State.WAITING and self._ending is None and self._may_start(slot):
-                yield slot.due
-            elif slot.state == State.LOST and not slot.connects:
-                yield slot.connect_due
-
     def _may_start(self, slot: Slot) -> bool:
         """Return whether a waiting worker may be restarted: not while training may have ended."""
-        shown = (other.shows_training(slot.ended) for other in self._others(slot))
-        return not slot.unseen or any(shown)
+        others = [other for other in self._slots if other is not slot]
+        return not slot.unseen or any(other.shows_training(slot.ended) for other in others)
 
-    def _others(self, slot: Slot) -> list[Slot]:
-        return [other for other in self._slots if other is not slot]
-
-    def judge(self, now: float) -> None:
+    def _stop_if_over(self, now: float) -> None:
         left = [slot for slot in self._slots if slot.may_run]
         running = [slot for slot in self._slots if slot.runs]
         if self._ending is not None:
             if running and now >= self._ending.clock + self._rules.finish_timeout:
                 for slot in running:
                     self._ending.note_stopped(slot, NOT_FINISHED, slot is self._slots[0])
-                names = ", ".join(slot.who for slot in running)
+                names = ", ".join(slot.full_name for slot in running)
                 self.runner.say(
                     f"{names} had not finished {self._rules.finish_timeout:g} s after "
                     f"{self._ending.first}; stopping"
@@ -181,7 +394,7 @@ class RestartWorkers(Policy):
         elif len(left) < self._rules.min_workers:
             dead = [slot for slot in self._slots if slot.state == State.DEAD]
             dead.sort(key=lambda slot: slot.dead)
-            deaths = ", ".join(f"{slot.who} {slot.death}" for slot in dead)
+            deaths = ", ".join(f"{slot.full_name} {slot.death}" for slot in dead)
             self.runner.say(
                 f"{len(left)} of {len(self._slots)} workers can still run, fewer than "
                 f"--min-workers {self._rules.min_workers}: {deaths}; stopping the job",
@@ -189,15 +402,15 @@ class RestartWorkers(Policy):
             )
             self.runner.stop(shell_status(dead[0].status), now)
         elif all(slot.out_of_sight(now) for slot in left):
-            names = ", ".join(slot.who for slot in left)
+            names = ", ".join(slot.full_name for slot in left)
             self.runner.say(f"{names}: out of sight; whether training has finished is not known")
             self.runner.verdict = 1
 
-    def advance(self, now: float) -> None:
+    def _start_due(self, now: float) -> None:
         for slot in self._slots:
-            slot.settle(self._others(slot), now)
+            slot.settle([other for other in self._slots if other is not slot], now)
             if slot.state == State.LOST and not slot.connects and now >= slot.connect_due:
-                self._connect(slot, b"KILL" if slot.fate else b"")
+                self._connect(slot, b"KILL" if slot.known_end else b"")
             elif self._ending is not None:
                 continue
             elif slot.state == State.WAITING and now >= slot.due and self._may_start(slot):
@@ -206,6 +419,7 @@ class RestartWorkers(Policy):
     # Ends
 
     def ended(self, running: Running, now: float) -> None:
+        """Handle the end of a supervisor or a connection."""
         slot = self._slot_of(running)
         if slot is not None:
             self._supervisor_ended(slot, running.status, now)
@@ -221,10 +435,10 @@ class RestartWorkers(Policy):
         elif slot.pid is None:
             what = f"{slot.task.means} {describe(status)}".strip()
             slot.unsure = True  # the worker may run, and only its supervisor's report is lost
-            away, trains = slot.away, not self.runner.stops and self._ending is None
+            away, trains = slot.unreached_since, not self.runner.stops and self._ending is None
             if trains and slot.put_off(status, now):
                 if away is None:
-                    self.runner.say(f"{slot.who} could not be reached ({what}); trying again")
+                    self.runner.say(f"{slot.full_name} could not be reached ({what}); trying again")
                 return
             self._ended(slot, status, f"did not start ({what})", now)
         elif slot.task.via is not None:
@@ -233,7 +447,7 @@ class RestartWorkers(Policy):
             slot.state = State.ADOPTED
             if self._look_at_adopted(slot, now):
                 self.runner.say(
-                    f"the supervisor of {slot.name} {describe(status)}; the worker "
+                    f"the supervisor of {slot.task.name} {describe(status)}; the worker "
                     f"goes on, and writes to /proc/{slot.pid}/fd/1 unseen"
                 )
 
@@ -244,17 +458,17 @@ class RestartWorkers(Policy):
                 self._connect(slot, b"KILL")
             else:
                 slot.state = State.DEAD
-                self.runner.say(f"could not reach {slot.who}, which may still run")
+                self.runner.say(f"could not reach {slot.full_name}, which may still run")
             return
         how = f"{slot.task.means} {describe(status)}"
         if not slot.lose(now):
             return
         if slot.task.contained and status >= 0:
-            slot.fate = f"ended with its supervisor ({how})"
+            slot.known_end = f"ended with its supervisor ({how})"
             self._connect(slot, b"KILL")  # not every Slurm ends what the step leaves behind
         else:
             self.runner.say(
-                f"the connection to {slot.who} has ended ({how}); the worker may go on; "
+                f"the connection to {slot.full_name} has ended ({how}); the worker may go on; "
                 "connecting again"
             )
 
@@ -274,50 +488,46 @@ class RestartWorkers(Policy):
 
     def _gone(self, slot: Slot, now: float) -> None:
         """Handle the end, with an unknown status, of a worker that had no connection."""
-        if self._ending is not None and not slot.fate:
+        if self._ending is not None and not slot.known_end:
             slot.state = State.FINISHED
             return
         with_host = slot.gone_with_host
         how = "has died with its host, which has started again" if with_host else "ended unseen"
-        failed = bool(slot.fate or with_host)  # otherwise it may have finished
-        self._ended(slot, -signal.SIGKILL, slot.fate or how, now, failed)
+        failed = bool(slot.known_end or with_host)  # otherwise it may have finished
+        self._ended(slot, -signal.SIGKILL, slot.known_end or how, now, failed)
         if not failed and slot.state == State.WAITING:
             slot.unseen, slot.ended, slot.due = True, now, now + UNSEEN_SECONDS
 
     def _ended(self, slot: Slot, status: int, death: str, now: float, failed: bool = True) -> None:
         """Handle the end of a slot's process.
 
-        Args:
-            failed: Whether a status other than 0 certainly shows a failure.
+        ``failed`` is whether a status other than 0 certainly shows a failure.
         """
-        self._settle_end(slot, status, death, now, failed)
-        self._publish_end(slot)
-
-    def _settle_end(self, slot: Slot, status: int, death: str, now: float, failed: bool) -> None:
         if self.runner.stops:
             slot.state = State.DEAD
         elif status in (0, CAME_LATE):
             slot.state = State.FINISHED
             if self._ending is None:
-                self._begin_ending(slot.who if status == 0 else "training", now)
+                self._begin_ending(slot.full_name if status == 0 else "training", now)
             if status == 0 and self._ending.clock == math.inf:
-                self._ending.first, self._ending.clock = slot.who, now
+                self._ending.first, self._ending.clock = slot.full_name, now
         elif self._ending is not None:
             slot.state, slot.status, slot.death = State.DEAD, status, death
             self._ending.note(slot, status)
-            self.runner.say(f"{slot.who} {death} after {self._ending.first} had finished")
+            self.runner.say(f"{slot.full_name} {death} after {self._ending.first} had finished")
         else:
             if failed and not slot.in_doubt:
                 slot.failed = now
             slot.died(status, death, now, self._rules.max_restarts)
             limit = self._rules.max_restarts
             if slot.state == State.WAITING:
-                self.runner.say(f"{slot.who} {death}; restart {slot.restarts} of {limit}")
+                self.runner.say(f"{slot.full_name} {death}; restart {slot.restarts} of {limit}")
             elif sum(one.may_run for one in self._slots) >= self._rules.min_workers:
                 self.runner.say(
-                    f"{slot.who} {death}; it is not started again (--max-restarts {limit}), "
+                    f"{slot.full_name} {death}; it is not started again (--max-restarts {limit}), "
                     "the job goes on without it"
                 )
+        self._publish_end(slot)
 
     def _begin_ending(self, first: str, now: float) -> None:
         self._ending = Ending(now, first)
@@ -327,26 +537,27 @@ class RestartWorkers(Policy):
             elif slot.state == State.WAITING:
                 slot.state = State.DEAD
                 self._ending.note(slot, slot.status)
-                self.runner.say(f"{slot.who} is not started again: {first} has finished")
+                self.runner.say(f"{slot.full_name} is not started again: {first} has finished")
 
     def report(self, running: Running, report: dict) -> None:
+        """Handle a supervisor's report about a worker."""
         slot = self._slot_of(running)
         if slot is None:
             return
         if "pid" in report:
-            slot.knows(report)
+            slot.set_process(report)
             self._send_ended_slots(slot)
         elif "watched" in report:
             self._send_ended_slots(slot)
-            if not slot.fate:
+            if not slot.known_end:
                 slot.state = State.RUNNING
-                self.runner.say(f"connected to {slot.who} again")
+                self.runner.say(f"connected to {slot.full_name} again")
         elif "elsewhere" in report:
             if not slot.elsewhere:
                 slot.elsewhere = True
                 self.runner.say(
                     f"{slot.task.means} has reached another host or container than the one of "
-                    f"{slot.who}, which may still run; trying again"
+                    f"{slot.full_name}, which may still run; trying again"
                 )
         else:
             slot.left_processes = bool(report.get("left"))

@@ -6,6 +6,7 @@ The policy decides when they end.
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import resource
@@ -20,7 +21,7 @@ from dataclasses import dataclass, field
 from hipress.base import process_table
 
 from . import supervisor
-from .bootstrap import BOOTSTRAP, message, supervisor_program
+from .bootstrap import message, python_command, supervisor_program
 from .errors import LaunchError
 from .job import RANKS, Task
 from .output import STDERR, STDOUT, LineSplitter, Printer, Stalled
@@ -56,7 +57,8 @@ class Policy:
     runner: Runner
 
     def start(self, task: Task) -> None:
-        """Start a task of the job, with :meth:`Runner.start`."""
+        """Start a task of the job."""
+        self.runner.start(task)
 
     def report(self, running: Running, report: dict) -> None:
         """Handle a supervisor's report."""
@@ -64,21 +66,16 @@ class Policy:
     def ended(self, running: Running, now: float) -> None:
         """Handle the end of a started process. All of its output has been read."""
 
-    def update(self, now: float) -> None:
-        """Do what is due in any case."""
-
-    def judge(self, now: float) -> None:
-        """Stop the job, with :meth:`Runner.stop`, if there is a reason."""
-
-    def advance(self, now: float) -> None:
-        """Do what is due while the job is not stopped."""
+    def step(self, now: float) -> None:
+        """Do what is due, such as stopping the job, with :meth:`Runner.stop`, or a restart."""
 
     def pause(self, now: float) -> float:
-        """Return the seconds until something is due, at most 0.5."""
+        """Return the seconds until something is due, at limit 0.5."""
         return 0.5
 
     def continues(self, now: float) -> bool:
         """Return whether the job is not over."""
+        return bool(self.runner.running)
 
     def command(self, command: bytes) -> None:
         """Send TERM or KILL to processes that have no supervisor under this launcher."""
@@ -114,9 +111,11 @@ class Runner:
         self._kill_at: float | None = None
         self._unwritten: dict[int, OSError] = {}  # why nothing more is written, by stream
         self._lossy: set[int] = set()  # streams that have lost output, for example on a full disk
-        self._deadline: float | None = None
+        self._deadline = math.inf
         self._only_here = True
-        printer.hurries = self._hurries
+        printer.hurries = lambda: (
+            bool(self._signals) or self.stops or time.monotonic() >= self._deadline
+        )
         policy.runner = self
 
     @property
@@ -126,13 +125,6 @@ class Runner:
 
     def run(self, tasks: list[Task]) -> int:
         """Run the tasks and return the exit status for the shell."""
-        try:
-            return self._run(tasks)
-        except LaunchError as error:
-            self.say(str(error), "bold red")
-            return 1
-
-    def _run(self, tasks: list[Task]) -> int:
         allow_files(4 * len(tasks) + 100)  # a process takes three pipes
         read, write = os.pipe()
         os.set_blocking(read, False)
@@ -143,7 +135,12 @@ class Runner:
             numbers.append(signal.SIGHUP)
         # The command of a supervisor that is killed becomes a child of this process.
         supervisor.prctl(supervisor.PR_SET_CHILD_SUBREAPER, 1)
-        handlers = {number: signal.signal(number, self._on_signal) for number in numbers}
+
+        def on_signal(number: int, _frame: object) -> None:
+            if number != signal.SIGCHLD:
+                self._signals.append(number)
+
+        handlers = {number: signal.signal(number, on_signal) for number in numbers}
         old_wakeup = signal.set_wakeup_fd(write, warn_on_full_buffer=False)
         try:
             if self._timeout is not None:
@@ -154,6 +151,9 @@ class Runner:
                     break
                 self._policy.start(task)
             return self._watch()
+        except LaunchError as error:
+            self.say(str(error), "bold red")
+            return 1
         finally:
             self._end_all()
             signal.set_wakeup_fd(old_wakeup)
@@ -166,16 +166,12 @@ class Runner:
     # Starting and stopping
 
     def start(self, task: Task, **more: object) -> Running:
-        """Start a task's supervisor.
-
-        Args:
-            more: Added to what the supervisor gets of the task.
-        """
-        if task.where and any(other.task.where == task.where for other in self.running):
+        """Start a task's supervisor."""
+        if task.host and any(other.task.host == task.host for other in self.running):
             time.sleep(0.03)  # sshd drops connections at random when too many arrive at once
         try:
             process = subprocess.Popen(
-                task.via or [sys.executable, "-I", "-S", "-c", BOOTSTRAP],
+                task.via or python_command(sys.executable),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -256,39 +252,28 @@ class Runner:
 
     # Watching
 
-    def _on_signal(self, number: int, _frame: object) -> None:
-        if number != signal.SIGCHLD:
-            self._signals.append(number)
-
     def _watch(self) -> int:
         policy = self._policy
         while True:
             now = time.monotonic()
-            self._reap(now)
+            for running in list(self.running):
+                if running.process.poll() is not None:
+                    running.status = running.process.returncode
+                    self.close(running)
+                    policy.ended(running, now)
             for running in self.running:
                 if running.unsent:
                     self.send(running, b"")
-            policy.update(now)
             self._handle_signals(now)
-            if self.verdict is None:
-                policy.judge(now)
+            policy.step(now)
             if self.verdict is None:
                 self._check_limits(now)
-            if self.verdict is None:
-                policy.advance(now)
             self._enforce(now)
             if not policy.continues(now):
                 break
             hurries = self.stops or any(running.unsent for running in self.running)
             self._pump(max(0.0, min(0.05 if hurries else 0.5, policy.pause(now))))
         return policy.result() if self.verdict is None else self.verdict
-
-    def _reap(self, now: float) -> None:
-        for running in list(self.running):
-            if running.process.poll() is not None:
-                running.status = running.process.returncode
-                self.close(running)
-                self._policy.ended(running, now)
 
     def close(self, running: Running) -> None:
         """Print the rest of a process's output and close its pipes."""
@@ -317,17 +302,9 @@ class Runner:
         self._handled += 1
         self.stop(128 + number, now)
 
-    def _is_late(self, now: float) -> bool:
-        return self._deadline is not None and now >= self._deadline
-
-    def _hurries(self) -> bool:
-        """Return whether there is more to do than to wait for the reader of the output."""
-        asked = self._signals or self._term_at is not None
-        return bool(asked) or self._is_late(time.monotonic())
-
     def _check_limits(self, now: float) -> None:
         """Stop the job at its time limit, or without a message if its output has no reader."""
-        if self._is_late(now):
+        if now >= self._deadline:
             self.say(f"the job has not ended within {self._timeout:g} s; stopping it")
             self.stop(124, now)
             return
@@ -422,5 +399,5 @@ def allow_files(count: int) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY or soft >= count:
         return
-    most = count if hard == resource.RLIM_INFINITY else min(count, hard)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+    limit = count if hard == resource.RLIM_INFINITY else min(count, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))

@@ -10,56 +10,36 @@ import subprocess
 from .bootstrap import BOOTSTRAP
 from .errors import LaunchError
 from .hostfile import Host
-from .job import Job, Task
-from .placement import remote_tasks
 
 # Command of a login shell: in single quotes and one line, so that every shell passes it unchanged.
 COMMAND = f"exec python3 -c '{BOOTSTRAP}'"
 
+_OPTIONS = (
+    "BatchMode=yes",
+    "ConnectTimeout=20",
+    "ServerAliveInterval=15",
+    "ServerAliveCountMax=4",
+)
+
 
 def ssh_command(ssh: str, host: Host) -> list[str]:
-    """Return the ssh command up to the remote command. It never prompts, and detects dead peers.
-
-    Raises:
-        LaunchError: there is no such command here.
-    """
+    """Return the ssh command up to the remote command. It never prompts, and detects dead peers."""
     try:
         words = shlex.split(ssh)
     except ValueError as error:
         raise LaunchError(f"--ssh {ssh}: {error}") from error
     if not words or shutil.which(words[0]) is None:
         raise LaunchError(f"processes on other hosts need ssh, and '{ssh}' is not on PATH here")
-    command = [
-        *words,
-        "-T",
-        "-o",
-        "BatchMode=yes",
-        "-o",
-        "ConnectTimeout=20",
-        "-o",
-        "ServerAliveInterval=15",
-        "-o",
-        "ServerAliveCountMax=4",
-    ]
+    command = [*words, "-T"]
+    for option in _OPTIONS:
+        command += ["-o", option]
     if host.port is not None:
         command += ["-p", str(host.port)]
     return [*command, host.name]
 
 
-def tasks(job: Job, hosts: list[Host], directory: str, ssh: str = "ssh") -> list[Task]:
-    """Return the tasks: the scheduler here, and servers and workers on the hosts.
-
-    The slots of the hosts are filled in their order.
-    """
-    return remote_tasks(job, hosts, directory, lambda host: [*ssh_command(ssh, host), COMMAND])
-
-
 def sync_directory(hosts: list[Host], target: str, ssh: str) -> None:
-    """Copy the working directory to every host; what only the host has stays.
-
-    Raises:
-        LaunchError: rsync is missing or fails.
-    """
+    """Copy the working directory to every host; what only the host has stays."""
     if shutil.which("rsync") is None:
         raise LaunchError("--sync-dst-dir needs rsync, which is not installed here")
     for host in dict.fromkeys(Host(host.name, host.port) for host in hosts):

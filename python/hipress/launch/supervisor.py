@@ -56,14 +56,17 @@ POLL_SECONDS = 0.05  # between two reads of a persistent command's output
 
 
 def prctl(option, value):
+    """Change an attribute of this process in Linux's kernel."""
     ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
 
 
 def die_with_supervisor():
+    """Make the kernel kill this process when its parent dies."""
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def kill_all(pids, number):
+    """Send a signal to processes, some of which may have ended."""
     for pid in pids:
         try:
             os.kill(pid, number)
@@ -92,8 +95,8 @@ def open_private(path):
     removed this user's.
     """
     folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    about = os.fstat(folder)
-    if about.st_uid != os.geteuid() or about.st_mode & 0o077:
+    found = os.fstat(folder)
+    if found.st_uid != os.geteuid() or found.st_mode & 0o077:
         os.close(folder)
         raise PermissionError(f"other users have access to {path}")
     return folder
@@ -111,6 +114,7 @@ class Process:
 
     @property
     def runs(self):
+        """Whether the process runs."""
         return bool(self.since) and start_time(self.pid) == self.since
 
     def kill(self, *numbers):
@@ -187,14 +191,16 @@ class Tail:
         # Several processes of the command may write: each at the end.
         flags = fcntl.fcntl(self.file, fcntl.F_GETFL)
         fcntl.fcntl(self.file, fcntl.F_SETFL, flags | os.O_APPEND)
-        self.output, self.read, self.freed = output, 0, 0
+        self.output, self.read, self.freed, self.behind = output, 0, 0, False
 
     def copy(self, chunks=16):
         """Copy at most so many chunks; return False if nothing was left."""
         self.limit()
+        self.behind = True
         for _ in range(chunks):
             data = os.pread(self.file.fileno(), 65536, self.read)
             if not data:
+                self.behind = False
                 return False
             sent = self.write(data)
             self.read += sent
@@ -216,6 +222,7 @@ class Tail:
                 self.lost = 0
 
     def write(self, data):
+        """Write data to the output, and return how many bytes were written."""
         return self.output.write(data)
 
     def free(self):
@@ -239,11 +246,11 @@ class Reader(Tail):
 
     def __init__(self, pid, target, output, keeper):
         self.file, self.lost = open(f"/proc/{pid}/fd/{target}", "r+b", buffering=0), 0
-        about = os.fstat(self.file.fileno())
-        if not stat.S_ISREG(about.st_mode) or about.st_nlink:
+        found = os.fstat(self.file.fileno())
+        if not stat.S_ISREG(found.st_mode) or found.st_nlink:
             raise OSError("the command has put another file in its place")
-        self.output, self.keeper = output, keeper
-        self.read = self.freed = about.st_size
+        self.output, self.keeper, self.behind = output, keeper, False
+        self.read = self.freed = found.st_size
 
     def write(self, data):
         """Write, except zeros: the supervisor has freed these bytes meanwhile."""
@@ -251,6 +258,7 @@ class Reader(Tail):
         return zeros or self.output.write(data.partition(b"\0")[0])
 
     def free(self):
+        """Free the file's memory in place of a keeper that has died."""
         if not self.keeper.runs:
             super().free()
 
@@ -299,7 +307,7 @@ class Supervisor:
         code = code_of(self.status)
         if self.persistent:
             self.leave("status", str(code))
-        left = self.clean_up()
+        left = self.end_all(descendants, CLEANUP_SECONDS, CLEANUP_SECONDS + LEFTOVER_SECONDS)
         while self.relays:
             self.serve(1.0)
         name = {"rank": self.spec["rank"]} if "rank" in self.spec else {}
@@ -307,6 +315,7 @@ class Supervisor:
         return code
 
     def start(self):
+        """Start the command, and report which process it is."""
         prctl(PR_SET_CHILD_SUBREAPER, 1)
         env = dict(os.environ, **self.spec["env"])
         stdout = stderr = None  # the command has this process's
@@ -317,13 +326,13 @@ class Supervisor:
             stdout, stderr = [tail.file for tail in self.tails]
         elif "rank" in self.spec:
             stdout = stderr = subprocess.PIPE
-        given = self.spec.get("input")
+        text = self.spec.get("input")
         try:
             self.child = subprocess.Popen(
                 self.spec["argv"],
                 env=env,
                 cwd=self.spec.get("cwd"),
-                stdin=subprocess.DEVNULL if given is None else subprocess.PIPE,
+                stdin=subprocess.DEVNULL if text is None else subprocess.PIPE,
                 stdout=stdout,
                 stderr=stderr,
                 start_new_session=True,
@@ -332,8 +341,8 @@ class Supervisor:
         except (OSError, subprocess.SubprocessError) as error:
             self.remove_folder()
             self.fail_to_start(error)
-        if given is not None:
-            threading.Thread(target=self.give_input, args=(given.encode(),), daemon=True).start()
+        if text is not None:
+            threading.Thread(target=self.give_input, args=(text.encode(),), daemon=True).start()
         if stdout is subprocess.PIPE:
             prefix = f"[{self.spec['rank']}] ".encode()
             pipes = enumerate((self.child.stdout, self.child.stderr), 1)
@@ -351,6 +360,7 @@ class Supervisor:
             )
 
     def make_folder(self):
+        """Make a private folder for the command's status."""
         import tempfile
 
         try:
@@ -364,6 +374,7 @@ class Supervisor:
             self.folder = f"/tmp/hipress-{os.getpid()}-{os.urandom(8).hex()}"
 
     def remove_folder(self):
+        """Remove the private folder."""
         import shutil
 
         if self.folder is not None:
@@ -382,6 +393,7 @@ class Supervisor:
         sys.exit(126 if isinstance(error, PermissionError) else 127)
 
     def give_input(self, data):
+        """Write the command's standard input."""
         try:
             with self.child.stdin as stdin:
                 stdin.write(data)
@@ -396,9 +408,11 @@ class Supervisor:
             self.kill_at = time.monotonic() + STOP_SECONDS
 
     def kill(self):
+        """Send SIGKILL to the command and all its descendants."""
         kill_all(descendants(), signal.SIGKILL)
 
     def read_control(self):
+        """Read commands of the launcher."""
         data = os.read(self.control, 4096)
         lines = (self.pending + data).split(b"\n")
         self.pending = lines.pop()
@@ -433,15 +447,17 @@ class Supervisor:
         """Handle events for ``timeout`` seconds (None: until there is one), and copy output."""
         if self.persistent:
             timeout = POLL_SECONDS if timeout is None else min(timeout, POLL_SECONDS)
-        self.handle_events(timeout)
+        self.handle_events(timeout, [tail for tail in self.tails if tail.behind])
         for tail in self.tails:
             tail.copy()
 
-    def handle_events(self, timeout):
+    def handle_events(self, timeout, behind=()):
+        """Handle events for ``timeout`` seconds, or until a tail that is behind can be copied."""
+        targets = [tail.output.target for tail in behind if tail.output.target is not None]
         sources = [self.wake] + [relay.source for relay in self.relays]
         if self.control is not None:
             sources.append(self.control)
-        ready = select.select(sources, [], [], timeout)[0]
+        ready = select.select(sources, targets, [], timeout)[0]
         if self.wake in ready:
             try:
                 os.read(self.wake, 4096)
@@ -452,20 +468,18 @@ class Supervisor:
         self.relays = [relay for relay in self.relays if relay.source not in ready or relay.copy()]
         self.reap()
 
-    def clean_up(self):
-        """End processes that the command left; return how many could not be ended."""
-        kill_at, number = time.monotonic() + CLEANUP_SECONDS, signal.SIGTERM
-        give_up = kill_at + 5.0
-        left = descendants()
-        while left and time.monotonic() < give_up:
-            if time.monotonic() >= kill_at:
-                number = signal.SIGKILL
-            kill_all(left, number)
+    def end_all(self, find, kill_after, give_up_after):
+        """End the processes that ``find`` returns; return how many could not be ended."""
+        began, left = time.monotonic(), find()
+        while left and time.monotonic() < began + give_up_after:
+            kills = time.monotonic() >= began + kill_after
+            kill_all(left, signal.SIGKILL if kills else signal.SIGTERM)
             self.serve(0.02)
-            left = descendants()
+            left = find()
         return len(left)
 
     def report(self, **what):
+        """Send a report to the launcher, after earlier output."""
         data = f"{self.spec['word']} {json.dumps(what)}\n".encode()
         while data:
             data = data[self.errors.write(data) :]
@@ -479,7 +493,7 @@ class Supervisor:
         for tail in self.tails:
             before = -1
             while tail.copy() and (tail.read > before or self.control is not None):
-                self.handle_events(0.0 if tail.read > before else POLL_SECONDS)
+                self.handle_events(0.0 if tail.read > before else POLL_SECONDS, [tail])
                 before = tail.read
         self.report(**report)
         end = time.monotonic() + DONE_SECONDS
@@ -513,15 +527,16 @@ class Watcher(Supervisor):
     """Watches a command that another supervisor has started."""
 
     def run(self):
-        about = self.spec["watch"]
-        self.folder = about["folder"]
+        """Watch the command to its end, and report that."""
+        watched = self.spec["watch"]
+        self.folder = watched["folder"]
         boot = boot_id()
         if not self.is_here(boot):
             return self.report(elsewhere=True)
-        self.child = Process(about["pid"], about["since"] or 0)
-        if about["boot"] != boot and self.left_status() is None:
+        self.child = Process(watched["pid"], watched["since"] or 0)
+        if watched["boot"] != boot and self.left_status() is None:
             return self.report_end(gone=True, restarted=True, left=0)
-        keeper = Process(*about["supervisor"])
+        keeper = Process(*watched["supervisor"])
         if self.child.runs:
             try:
                 outputs = enumerate((Output(1), self.errors), 1)
@@ -540,21 +555,23 @@ class Watcher(Supervisor):
             return None
         if status is not None:
             return self.report_end(exit=status, left=len(self.marked()))
-        return self.report_end(gone=True, restarted=False, left=self.end_leftovers())
+        return self.report_end(
+            gone=True, restarted=False, left=self.end_all(self.marked, 0.0, LEFTOVER_SECONDS)
+        )
 
     def is_here(self, boot):
         """Return whether the command's processes would be visible here if they ran.
 
         An unknown boot id proves neither that this is the host nor that it has restarted.
         """
-        about = self.spec["watch"]
-        if not boot or not about["boot"]:
+        watched = self.spec["watch"]
+        if not boot or not watched["boot"]:
             return False
-        if not about["namespace"] or about["namespace"] != namespace():
+        if not watched["namespace"] or watched["namespace"] != namespace():
             return False
         # Without a machine's id, another machine looks like this one after a restart.
-        same = about["machine"] == machine()
-        return same and (about["boot"] == boot or bool(about["machine"]))
+        same = watched["machine"] == machine()
+        return same and (watched["boot"] == boot or bool(watched["machine"]))
 
     def left_status(self):
         """Return the status that the supervisor has left, or None."""
@@ -569,16 +586,6 @@ class Watcher(Supervisor):
             return None
         finally:
             os.close(folder)
-
-    def end_leftovers(self):
-        """End processes that descend from the command; return how many could not be ended."""
-        end = time.monotonic() + LEFTOVER_SECONDS
-        left = self.marked()
-        while left and time.monotonic() < end:
-            kill_all(left, signal.SIGKILL)
-            self.serve(0.02)
-            left = self.marked()
-        return len(left)
 
     def marked(self):
         """Return the processes that descend from the command."""
@@ -601,9 +608,11 @@ class Watcher(Supervisor):
         return left
 
     def stop(self):
+        """Send SIGTERM to the command, and SIGCONT, without which a stopped one cannot end."""
         self.child.kill(signal.SIGTERM, signal.SIGCONT)
 
     def kill(self):
+        """Send SIGKILL to the command."""
         self.child.kill(signal.SIGKILL)
 
 
@@ -636,6 +645,7 @@ def run_rank(table):
 
 
 def main():
+    """Run what the launcher describes on standard input."""
     spec = json.loads(read_exactly(int(read_exactly(8))).decode())
     if "ranks" in spec:
         run_rank(spec)

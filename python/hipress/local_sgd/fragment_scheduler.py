@@ -23,9 +23,6 @@ class DiLoCoMethods:
         Use it at the end of training, so that all workers have the same model. The outer optimizer
         makes no step, because its momentum would move weights that were hardly trained since its
         last step. The count of inner steps continues. All workers call it after the same step.
-
-        Raises:
-            HipressError: If a worker died or is silent; in MXNet an MXNetError.
         """
         self._scheduler.synchronize()
 
@@ -42,9 +39,6 @@ class FragmentScheduler:
         schedule: Inner steps after which fragments start.
         on_complete: Called after each outer step with the fragment, and whether the step was
             an average without the outer optimizer.
-
-    Raises:
-        ValueError: If there are more fragments than inner steps.
     """
 
     def __init__(
@@ -60,20 +54,12 @@ class FragmentScheduler:
         """Number of inner steps so far."""
 
     def set_delay(self, delay: int) -> None:
-        """Use another delay and the outer weights' present fragments; nothing may be pending.
-
-        Raises:
-            ValueError: If the schedule does not allow them.
-        """
+        """Use another delay and the outer weights' present fragments; nothing may be pending."""
         self.schedule = replace(self.schedule, delay=delay)
         self.schedule.check_fragments(len(self.outer.fragments))
 
     def advance(self) -> None:
-        """Count an inner step; all workers make the same number of them.
-
-        Raises:
-            HipressError: If a worker died or is silent.
-        """
+        """Count an inner step; all workers make the same number of them."""
         self.step += 1
         schedule, fragments = self.schedule, self.outer.fragments
         if schedule.is_early(self.step):
@@ -120,7 +106,7 @@ class FragmentScheduler:
         if not finite:
             _log.warning(
                 "step %d: a pseudo-gradient of fragment %d has a NaN or Inf; all weights are those "
-                "of the synchronisation before again",
+                "of the synchronization before again",
                 self.step,
                 fragment.number,
             )

@@ -56,7 +56,7 @@ class NodeDiLoCo:
         shapes = weights.shapes()
         sizes = [int(np.prod(shape, dtype=np.int64)) for shape in shapes.values()]
         if not any(sizes):
-            raise ValueError("there is no weight to synchronise")
+            raise ValueError("there is no weight to synchronize")
         parts, names = split(sizes, fragments), list(shapes)
         about = f"DiLoCo: {schedule}, {[len(part) for part in parts]}"
         self._node, self._average = node, NodeAverage(node, keys, about)

@@ -72,7 +72,7 @@ class Average(Protocol):
         """Wait for the mean; return whether all of it is finite, the same on all workers.
 
         Raises:
-            HipressError: If a worker died or is silent.
+            HipressError: If a worker died or is silent; also if it is called again then.
         """
 
     def state_dict(self, fragment: Fragment) -> dict[str, Any]:
@@ -100,12 +100,7 @@ class Arrival:
 
 
 class Fragment:
-    """Weights synchronized in one outer step.
-
-    Args:
-        number: Index in the order of the fragments' steps.
-        outer: Outer weights by name.
-    """
+    """Weights synchronized in one outer step."""
 
     def __init__(self, number: int, outer: Mapping[str, Array]) -> None:
         self.number, self.outer = number, outer
@@ -173,15 +168,7 @@ class OuterWeights:
             outer[...] = self.weights.copy(name)
 
     def start(self, fragment: Fragment, due: int = 0) -> None:
-        """Start the outer step: subtract, and start to average.
-
-        Args:
-            fragment: A fragment that is not pending.
-            due: See :attr:`Fragment.due`.
-
-        Raises:
-            RuntimeError: If more weights are trained than are synchronized.
-        """
+        """Start the outer step: subtract, and start to average."""
         self.weights.check()
         for name, outer in fragment.outer.items():
             self.weights.subtract(name, outer, fragment.mean[name])
@@ -201,12 +188,9 @@ class OuterWeights:
         Returns:
             Whether the mean is finite. If it is not, there is no outer step, and the weights
             become the outer weights.
-
-        Raises:
-            HipressError: If a worker died or is silent; no weights have changed then.
         """
-        fragment.is_pending = False
         finite = self.average.finish(fragment)
+        fragment.is_pending = False  # only now: after an error, the next call fails too
         if fragment.arrival is not None:
             fragment.arrival.mark()  # the callback may be late
         self.apply(fragment, alpha, average, finite)
@@ -245,11 +229,7 @@ class OuterWeights:
         return {**found, **self.optimizer.state_dict()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore what :meth:`state_dict` returned.
-
-        Raises:
-            ValueError: If it belongs to another model, outer optimizer or other fragments.
-        """
+        """Restore what :meth:`state_dict` returned."""
         self.abandon()
         for name, outer in self.items():
             load(outer, state, "outer", name)
@@ -260,11 +240,7 @@ class OuterWeights:
 
 
 def load(array: Array, state: Mapping[str, Any], kind: str, name: str) -> None:
-    """Copy an entry of a state to an array.
-
-    Raises:
-        ValueError: If the state lacks it, or its shape differs.
-    """
+    """Copy an entry of a state to an array."""
     values = state.get(f"{kind}/{name}")
     if values is None or values.shape != array.shape:
         raise ValueError(f"the state has no {kind} of {name!r} of shape {tuple(array.shape)}")

@@ -19,9 +19,9 @@ from __future__ import annotations
 import os
 
 if os.environ.get("DMLC_ROLE") in ("server", "scheduler"):
-    from hipress.tensorflow import serve
+    from hipress.runtime import serving
 
-    serve.until_the_end()
+    serving.exit_with(serving.serve())
 
 from hipress.errors import not_installed
 
@@ -36,9 +36,10 @@ except ModuleNotFoundError as error:
     ) from None
 
 from hipress.runtime.node import HipressError
-from hipress.tensorflow.broadcast import broadcast_variables
 from hipress.tensorflow.diloco import DiLoCo
+from hipress.tensorflow.gradients import DistributedGradientTape
 from hipress.tensorflow.job import (
+    broadcast_variables,
     explain,
     init,
     load_states,
@@ -49,7 +50,6 @@ from hipress.tensorflow.job import (
     stats,
 )
 from hipress.tensorflow.optimizer import DistributedOptimizer
-from hipress.tensorflow.tape import DistributedGradientTape
 
 __all__ = [
     "DiLoCo",

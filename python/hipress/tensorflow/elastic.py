@@ -37,9 +37,9 @@ from hipress.elastic.training.arrays import ArrayAdapter, ArrayState
 from hipress.elastic.training.outer_steps import ArrayOuterSteps, schedule_of
 from hipress.elastic.training.sums import Gradients
 from hipress.errors import HipressError
+from hipress.tensorflow.diloco import Outer, Weights, check_variables
 from hipress.tensorflow.gradients import check_no_cond, check_not_compiled, name_of, to_tensor
 from hipress.tensorflow.optimizer import allows_feedback, averaging, check_optimizer
-from hipress.tensorflow.outer import Outer, Weights, check_variables
 
 __all__ = ["State", "run"]
 

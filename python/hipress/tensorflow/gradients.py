@@ -1,4 +1,4 @@
-"""Sums of all gradients of a step in one call, in eager mode and in a tf.function."""
+"""Averages of all gradients of a step in one call, in eager mode and in a tf.function; the tape."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import functools
 import time
 import zlib
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -27,10 +28,6 @@ class Average:
         op: "average" or "sum".
         sparse_as_dense: Convert tf.IndexedSlices to tensors, instead of raising an error.
         feedback: Whether the user of the averages supports error feedback, for type "auto".
-
-    Raises:
-        ValueError: For another op, or if the job has another compression.
-        HipressError: For an invalid type or parameter, or if a worker is missing.
     """
 
     def __init__(
@@ -47,42 +44,31 @@ class Average:
         self._op, self._sparse_as_dense = op, sparse_as_dense
 
     def __call__(self, gradients: Sequence, variables: Sequence) -> list:
-        """Return the averages (or sums), in the order of ``gradients``; None stays None.
-
-        Raises:
-            ValueError: For a gradient that cannot be sent.
-            HipressError: If a gradient is None on some workers only.
-        """
+        """Return the averages (or sums), in the order of ``gradients``; None stays None."""
         check_no_cond()
-        tensors = [
+        averages = [
             None if gradient is None else to_tensor(gradient, variable, self._sparse_as_dense)
             for gradient, variable in zip(gradients, variables)
         ]
-        return tensors if self._job.node is None else self._exchanged(tensors, variables)
-
-    def _exchanged(self, gradients: list[tf.Tensor | None], variables: Sequence) -> list:
+        if self._job.node is None:
+            return averages
         check_not_compiled()
-        group = _groups(self._job).of(gradients, variables)
-        if not group.where:
-            return gradients
-        tensors = [gradients[i] for i in group.where]
+        group = _groups(self._job).of(averages, variables)
+        if not group.indices:
+            return averages
+        tensors = [averages[i] for i in group.indices]
         dtypes = [tensor.dtype for tensor in tensors]
         divisor = self._job.node.num_workers if self._op == "average" else 1
         # Stateful, so that a tf.function runs exchanges in the same order on all workers.
         results = tf.numpy_function(functools.partial(group.exchange, divisor), tensors, dtypes)
-        averages = list(gradients)
-        for i, result in zip(group.where, tf.nest.flatten(results)):
+        for i, result in zip(group.indices, tf.nest.flatten(results)):
             result.set_shape(variables[i].shape)
             averages[i] = result
         return averages
 
 
 def to_tensor(gradient, variable, sparse_as_dense: bool) -> tf.Tensor:
-    """Return a gradient in the form in which it is sent.
-
-    Raises:
-        ValueError: If it cannot be sent.
-    """
+    """Return a gradient in the form in which it is sent."""
     if not hasattr(variable, "assign"):
         raise ValueError(
             f"gradients are averaged by variable, and a {type(variable).__name__} is none"
@@ -103,11 +89,7 @@ def to_tensor(gradient, variable, sparse_as_dense: bool) -> tf.Tensor:
 
 
 def check_not_compiled() -> None:
-    """Check that the current function is not compiled by XLA.
-
-    Raises:
-        ValueError: If it is.
-    """
+    """Check that the current function is not compiled by XLA."""
     graph = tf.compat.v1.get_default_graph()
     if not tf.executing_eagerly() and GraphOrParentsInXlaContext(graph):
         raise ValueError(
@@ -117,11 +99,7 @@ def check_not_compiled() -> None:
 
 
 def check_no_cond() -> None:
-    """Check that the current function is not called in a tf.cond.
-
-    Raises:
-        ValueError: If it is.
-    """
+    """Check that the current function is not called in a tf.cond."""
     graph = tf.compat.v1.get_default_graph()
     # With steps_per_execution, Keras calls this function in a tf.cond, which tests for more data.
     # Workers get the same answer, because they must make the same steps.
@@ -140,15 +118,12 @@ class _Group:
     Some codecs cannot encode a NaN or Inf, and would keep it in their residuals. If gradients may
     be compressed, a worker that has one therefore sends zeros. A key of one element, which is never
     compressed, counts these workers. Uncompressed sums contain the NaN or Inf themselves.
-
-    Args:
-        number: Number of that key.
     """
 
     def __init__(
-        self, job: Job, where: list[int], keys: list[int], arrays: list[np.ndarray], number: int
+        self, job: Job, indices: list[int], keys: list[int], arrays: list[np.ndarray], number: int
     ) -> None:
-        self.where = where
+        self.indices = indices
         """Indices of a step's gradients that are sent."""
         self._arrays, self._node = arrays, job.node
         self._checks, self._lost = job.compresses, np.zeros(1, np.float32)
@@ -160,9 +135,6 @@ class _Group:
         """Return the sums over all workers, divided, in new memory, because TensorFlow keeps it.
 
         All are NaN if gradients may be compressed and a worker has a NaN or Inf in one.
-
-        Raises:
-            HipressError: If the job has failed. The message names the node that died.
         """
         for array, gradient in zip(self._arrays, gradients):
             array[...] = gradient
@@ -193,18 +165,17 @@ class _Groups:
         self._job = job
         self._keys: dict[int, tuple[object, int]] = {}
         """Variables and their keys, by id. A kept variable's id is not reused."""
-        self._initialised: set[int] = set()
+        self._initialized: set[int] = set()
         self._made: dict[tuple, _Group] = {}
 
     def of(self, gradients: list[tf.Tensor | None], variables: Sequence) -> _Group:
-        """Return the group of a step's gradients. All workers request new groups in the same
-        order."""
+        """Return a step's group of gradients. All workers request new ones in the same order."""
         # A None gradient also gets a number, so that numbers do not depend on gradients.
         keys = tuple(self._key(variable) for variable in variables)
-        wanted = keys, tuple(gradient is None for gradient in gradients)
-        if wanted not in self._made:
-            self._made[wanted] = self._make(keys, gradients, variables)
-        return self._made[wanted]
+        identity = keys, tuple(gradient is None for gradient in gradients)
+        if identity not in self._made:
+            self._made[identity] = self._make(keys, gradients, variables)
+        return self._made[identity]
 
     def _make(self, keys: tuple, gradients: list, variables: Sequence) -> _Group:
         # Workers with different None gradients would wait for different keys, so names are
@@ -214,19 +185,19 @@ class _Groups:
         self._job.node.init_array(key, np.zeros(1, np.float32), name, compress=False)
         if not self._job.compresses:
             self._job.node.is_no_gradient(key)  # otherwise it is sent with the group, in each step
-        where, arrays, new = [], [], []
+        indices, arrays, new = [], [], []
         for i, gradient in enumerate(gradients):
             if gradient is None or 0 in (shape := tuple(variables[i].shape)):
                 continue  # the store does not support gradients of zero elements
-            where.append(i)
+            indices.append(i)
             arrays.append(np.zeros(shape, gradient.dtype.as_numpy_dtype))
-            if keys[i] not in self._initialised:
+            if keys[i] not in self._initialized:
                 compress = self._job.node.compresses_shape(shape)
                 self._job.node.init_array(keys[i], arrays[-1], name_of(variables[i]), compress)
-                self._initialised.add(keys[i])
+                self._initialized.add(keys[i])
                 new.append(keys[i])
-        self._job.initialised(new)
-        return _Group(self._job, where, [keys[i] for i in where], arrays, key)
+        self._job.initialized(new)
+        return _Group(self._job, indices, [keys[i] for i in indices], arrays, key)
 
     def _key(self, variable) -> int | None:
         if not hasattr(variable, "assign"):
@@ -255,3 +226,69 @@ def _groups(job: Job) -> _Groups:
 def name_of(variable) -> str:
     """Return a variable's path if it is Keras's, otherwise its name."""
     return getattr(variable, "path", variable.name)
+
+
+class DistributedGradientTape:
+    """``tf.GradientTape`` whose gradients are the averages over all workers.
+
+    >>> with tf.GradientTape() as tape:
+    ...     loss = loss_of(model(images), labels)
+    >>> tape = hvd.DistributedGradientTape(tape, compression="onebit")
+    >>> gradients = tape.gradient(loss, model.trainable_variables)
+
+    It may also be made in the ``with`` statement. It works in eager mode, and in a ``tf.function``
+    without jit_compile. Every other attribute is the tape's, except Jacobians, which raise an
+    error.
+
+    Args:
+        compression: See :func:`DistributedOptimizer`.
+        op: See :func:`DistributedOptimizer`.
+        sparse_as_dense: See :func:`DistributedOptimizer`.
+
+    Raises:
+        ValueError: For another op or a second compression.
+        HipressError: For an invalid compression, or if a worker is missing.
+    """
+
+    def __init__(
+        self,
+        tape: tf.GradientTape,
+        compression: str | Mapping[str, object] | CompressionConfig = "none",
+        *,
+        op: str = "average",
+        sparse_as_dense: bool = False,
+    ) -> None:
+        self._tape = tape
+        self._average = Average(compression, op, sparse_as_dense)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_tape":  # copy reads attributes before any are set
+            raise AttributeError(name)
+        return getattr(self._tape, name)
+
+    def __enter__(self) -> DistributedGradientTape:
+        self._tape.__enter__()
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self._tape.__exit__(*exception)
+
+    def jacobian(self, *_args: Any, **_options: Any) -> Any:
+        """Refuse Jacobians, which the tape would not average.
+
+        Raises:
+            ValueError: Always.
+        """
+        raise ValueError("Jacobians are not averaged: take them from the tf.GradientTape itself")
+
+    batch_jacobian = jacobian
+
+    def gradient(self, target: Any, sources: Any, *args: Any, **options: Any) -> Any:
+        """Return the tape's averaged gradients, in the structure of ``sources``.
+
+        Raises:
+            ValueError: For a gradient that cannot be sent.
+        """
+        gradients = self._tape.gradient(target, sources, *args, **options)
+        averages = self._average(tf.nest.flatten(gradients), tf.nest.flatten(sources))
+        return tf.nest.pack_sequence_as(gradients, averages)

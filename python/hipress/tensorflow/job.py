@@ -1,10 +1,14 @@
-"""Membership of this worker in the job: it joins at the first call and leaves at exit."""
+"""This worker's job: it joins at the first call and leaves at exit; broadcast and saved states."""
 
 from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+import tensorflow as tf
 
 from hipress.autotune.explanation import Explanation
 from hipress.autotune.steps import FIRST_KEY
@@ -37,7 +41,7 @@ class Job:
         self.keys = itertools.count()
         """Numbers of keys, assigned in the same order on all workers."""
         self._compression: CompressionConfig | None = None
-        self._initialised: list[int] = []
+        self._initialized: list[int] = []
         self._states: list[bytes] | None = None
 
     @property
@@ -45,13 +49,9 @@ class Job:
         """Whether gradients may be compressed."""
         return self._compression is not None and self._compression.type != "none"
 
-    def initialised(self, keys: Sequence[int]) -> None:
-        """Record keys of gradients, in their order, and load their saved states.
-
-        Raises:
-            HipressError: If the states do not match them.
-        """
-        self._initialised.extend(keys)
+    def initialized(self, keys: Sequence[int]) -> None:
+        """Record keys of gradients, in their order, and load their saved states."""
+        self._initialized.extend(keys)
         if self._states is not None:
             self._load(self._states, keys)
 
@@ -63,7 +63,7 @@ class Job:
         if parts is None:
             own = states.path_of(path, self.node.rank)
             raise HipressError(f"cannot read the compression states {own}: there is no such file")
-        self._load(parts, self._initialised)
+        self._load(parts, self._initialized)
         self._states = parts
 
     def _load(self, parts: list[bytes], keys: Sequence[int]) -> None:
@@ -75,19 +75,11 @@ class Job:
             states.load(self.node, parts, first, last)
 
     def compress(
-        self, wanted: str | Mapping[str, object] | CompressionConfig, feedback: bool = False
+        self, compression: str | Mapping[str, object] | CompressionConfig, feedback: bool = False
     ) -> None:
-        """Set the job's compression, or check that it is already set to this one.
-
-        Args:
-            feedback: Whether the caller supports error feedback.
-
-        Raises:
-            ValueError: If the job has another compression.
-            HipressError: For an invalid type or parameter.
-        """
+        """Set the job's compression, or check that it is already set to this one."""
         try:
-            config = CompressionConfig.of(wanted)
+            config = CompressionConfig.of(compression)
             config.store_params()
         except ValueError as error:
             raise HipressError(str(error)) from error
@@ -102,21 +94,12 @@ class Job:
                 f"a job has one compression: it is {self._compression}, and cannot be {config}, too"
             )
 
-    def leave(self) -> None:
-        """Leave the job when all pushes have completed."""
-        if self.node is not None:
-            self.node.leave()
-
 
 _job: Job | None = None
 
 
 def join() -> Job:
-    """Return the job of this process, which the first call joins.
-
-    Raises:
-        HipressError: If the environment is wrong or a worker is missing.
-    """
+    """Return the job of this process, which the first call joins."""
     global _job
     if _job is None:
         _job = Job()
@@ -185,4 +168,53 @@ def load_states(path: str | os.PathLike[str]) -> None:
 
 def shutdown() -> None:
     """Leave the job, as the end of the process does. Nothing can be sent afterwards."""
-    join().leave()
+    node = join().node
+    if node is not None:
+        node.leave()
+
+
+def broadcast_variables(variables: Iterable[tf.Variable], root_rank: int = 0) -> None:
+    """Make variables of any dtype, TensorFlow's or Keras's, equal to rank 0's, bit for bit.
+
+    Call it outside of a ``tf.function``. The job keeps the sent values until its end, with two
+    bytes per byte, so this is meant for the start of training.
+
+    Args:
+        variables: The same variables on all workers.
+        root_rank: Must be 0. Scripts for Horovod pass it.
+
+    Raises:
+        ValueError: For another root_rank.
+        HipressError: If the workers' variables have different sizes, or a node fails.
+    """
+    if root_rank != 0:
+        raise ValueError(f"variables are those of rank 0: root_rank must be 0, not {root_rank!r}")
+    if hasattr(variables, "variables"):
+        raise TypeError("broadcast_variables takes model.variables, and not the model")
+    job, variables = join(), list(variables)
+    if strangers := [v for v in variables if not hasattr(v, "assign")]:
+        raise TypeError(
+            "broadcast_variables takes variables, as of model.variables, and not a "
+            f"{type(strangers[0]).__name__}"
+        )
+    if not variables:
+        warnings.warn(
+            "there are no variables to broadcast: a model without an Input has none before its "
+            "first call, and then each worker's own",
+            stacklevel=2,
+        )
+    if job.node is None or not variables:
+        return
+    values = [np.asarray(variable) for variable in variables]
+    data = np.frombuffer(b"".join(value.tobytes() for value in values), np.uint8)
+    # A byte is sent as a number. In a job without servers, values are sent by sums with the zeros
+    # of all other workers, which keep such numbers, whatever the variable's dtype.
+    numbers, key = data.astype(np.float16), next(job.keys)
+    job.node.init_array(key, numbers, f"values of {len(values)} variables")
+    job.node.is_no_gradient(key)
+    job.node.pull(key, numbers).wait()
+    received, begin = numbers.astype(np.uint8), 0
+    for variable, value in zip(variables, values):
+        part = received[begin : begin + value.nbytes]
+        begin += value.nbytes
+        variable.assign(np.frombuffer(part.tobytes(), value.dtype).reshape(value.shape))

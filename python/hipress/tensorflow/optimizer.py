@@ -89,11 +89,7 @@ def allows_feedback(optimizer: keras.optimizers.Optimizer) -> bool:
 def averaging(
     optimizer: keras.optimizers.Optimizer, average: Callable[[list, list], list]
 ) -> keras.optimizers.Optimizer:
-    """Make ``optimizer`` use the results of ``average`` on gradients and their variables.
-
-    Raises:
-        ValueError: If it is not a Keras 3 optimizer.
-    """
+    """Make ``optimizer`` use the results of ``average`` on gradients and their variables."""
     check_optimizer(optimizer)
     kind = type(optimizer)
     # Keep name and module, so that Keras saves and loads it as the original class.
@@ -107,11 +103,7 @@ def averaging(
 
 
 def check_optimizer(optimizer: object) -> None:
-    """Check that an optimizer can average gradients, or be an inner optimizer.
-
-    Raises:
-        ValueError: If it cannot.
-    """
+    """Check that an optimizer can average gradients, or be an inner optimizer."""
     if not isinstance(optimizer, keras.optimizers.Optimizer):
         raise ValueError(f"optimizer must be one of Keras 3's, not a {type(optimizer).__name__}")
     if keras.backend.backend() != "tensorflow":

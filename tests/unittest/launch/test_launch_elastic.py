@@ -28,7 +28,7 @@ from hipress.elastic.membership import evidence
 from hipress.launch import elastic
 from hipress.launch.hostfile import Host
 from hipress.launch.job import Task
-from hipress.launch.slots import Ending, Rules, Slot, State
+from hipress.launch.restarts import Ending, Rules, Slot, State
 from scripts import SCRIPTS
 
 pytestmark = pytest.mark.usefixtures("own_folder")
@@ -121,7 +121,7 @@ def slot_with_ends(means=None):
 def end_once(policy, slot, **fields):
     """Start a process in a slot, and end it as a supervisor has reported it."""
     slot.started(None, 0.0)
-    slot.knows(dict(PROCESS))
+    slot.set_process(dict(PROCESS))
     for name, value in fields.items():
         setattr(slot, name, value)
     policy._supervisor_ended(slot, 0, 1.0)
@@ -147,7 +147,7 @@ def test_published_end_names_the_process_table():
     assert ends == {"0": (1, "boot", "pid:[1]")}
     ends.clear()
     slot.started(None, 0.0)
-    slot.knows({**PROCESS, "namespace": ""})
+    slot.set_process({**PROCESS, "namespace": ""})
     slot.reported = 1
     policy._supervisor_ended(slot, 0, 1.0)
     assert not ends
@@ -178,7 +178,7 @@ def test_end_after_an_adopted_process_is_not_published(monkeypatch):
     monkeypatch.setattr(os, "killpg", lambda *_: None)
     policy, slot, ends = slot_with_ends()
     slot.started(None, 0.0)
-    slot.knows({**PROCESS, "folder": "/nonexistent"})
+    slot.set_process({**PROCESS, "folder": "/nonexistent"})
     policy._supervisor_ended(slot, -9, 1.0)
     end_once(policy, slot, reported=1)
     assert slot.restarts == 2 and ends == {}
@@ -205,7 +205,7 @@ def test_launcher_does_not_wait_for_a_supervisor_that_reads_nothing():
         while slot.ended_slots_due or not data:
             data += os.read(pipe, 1 << 20)
             policy.runner.send(slot.running, b"")
-            policy.update(0.0)
+            policy.step(0.0)
         data += os.read(pipe, 1 << 20)
         os.close(pipe)
         # The first of these lines is the rest of the task.
@@ -252,7 +252,7 @@ def test_the_status_is_that_of_the_first_that_died():
     policy._slots = [Slot(Task(f"worker {i}", "worker", {}), process={"pid": 7}) for i in range(3)]
     for when, slot, status in ((10.0, 2, 5), (11.0, 0, 7)):
         policy._ended(policy._slots[slot], status, "died", when)
-    policy.judge(20.0)
+    policy.step(20.0)
     assert policy.runner.verdict == 5
 
 

@@ -178,7 +178,7 @@ def test_each_worker_has_an_mpirun(monkeypatch, tmp_path, version, options):
     mpirun.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     job = Job(num_workers=3, num_servers=0, command=["true"], elastic=Elastic(["a:1"] * 3, 1))
-    tasks = mpi.elastic_tasks(job, [Host("u@a", slots=2), Host("b")], "/", "mpi")
+    tasks = mpi.tasks(job, [Host("u@a", slots=2), Host("b")], "/", "mpi")
     assert [task.name for task in tasks] == ["worker 0", "worker 1", "worker 2"]
     assert tasks[0].via[:-5] == [str(mpirun), "-np", "1", *options]
     assert [task.via[-6] for task in tasks] == ["a", "a", "b"]

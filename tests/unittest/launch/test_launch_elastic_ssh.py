@@ -27,9 +27,8 @@ from harness.processes import wait_until
 from hipress.launch import supervisor
 from hipress.launch.job import Task
 from hipress.launch.output import LineSplitter
-from hipress.launch.restarts import left_status
+from hipress.launch.restarts import LATE_SECONDS, Ending, Rules, Slot, State, left_status
 from hipress.launch.runner import Running
-from hipress.launch.slots import LATE_SECONDS, Ending, Rules, Slot, State
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 
@@ -140,7 +139,7 @@ def test_a_host_that_is_away_costs_no_restarts(sshd, tmp_path):
 
 @pytest.mark.parametrize("reached", [False, True])
 def test_how_long_a_host_that_is_away_is_waited_for(reached):
-    slot = Slot(Task("worker 0", "worker", {}, via=["ssh"], where="host"))
+    slot = Slot(Task("worker 0", "worker", {}, via=["ssh"], host="host"))
     slot.reached = reached
     slot.unseen = True
     slot.started(None, 100.0)
@@ -156,9 +155,9 @@ def test_how_long_a_host_that_is_away_is_waited_for(reached):
     ending = Ending(100.0 + 3600, "worker 1")
     ending.note(slot, 255)
     assert not ending.failed
-    slot.knows({"pid": 7})
+    slot.set_process({"pid": 7})
     ending.note(slot, 7)
-    assert slot.reached and slot.away is None and ending.failed == [7]
+    assert slot.reached and slot.unreached_since is None and ending.failed == [7]
 
 
 def test_half_a_report_is_none():
@@ -298,7 +297,7 @@ def test_a_host_that_has_started_again_has_ended_its_worker():
     seen."""
     policy = restart_policy(Rules(max_restarts=1))
     for with_host in (True, False):
-        slot = Slot(Task("worker 0", "worker", {}, where="host"), process={"pid": 7})
+        slot = Slot(Task("worker 0", "worker", {}, host="host"), process={"pid": 7})
         slot.gone_with_host = with_host
         slot.lose(1000.0)
         assert not slot.out_of_sight(1001.0) and slot.out_of_sight(1000.0 + 3600)
@@ -426,10 +425,10 @@ def test_process_whose_first_thread_has_ended_still_runs(watcher):
 def watched(policy):
     """Return a lost slot whose connection is being made again."""
     spec = {"env": {"HIPRESS_ELASTIC_SLOT": "0"}}
-    task = Task("worker 0", "worker", spec, via=["ssh"], where="host")
+    task = Task("worker 0", "worker", spec, via=["ssh"], host="host")
     slot = Slot(task, Running(task, None, 0.0))
     slot.running.process = type("Process", (), {"stdin": io.BytesIO()})
-    slot.knows({"pid": 7, "boot": "boot", "namespace": "namespace"})
+    slot.set_process({"pid": 7, "boot": "boot", "namespace": "namespace"})
     slot.lose(0.0)
     policy._slots = [slot]
     return slot

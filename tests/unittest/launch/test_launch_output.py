@@ -163,6 +163,35 @@ def test_output_that_nobody_reads_is_limited(monkeypatch):
     assert rest == b"x" * 500
 
 
+def test_output_is_copied_as_soon_as_its_reader_has_space(monkeypatch):
+    """Output of an elastic job's worker does not wait for the next poll, in long lines either."""
+    real, (read, write), size = select.select, os.pipe(), 1 << 20
+    os.set_blocking(read, False)
+    process = object.__new__(supervisor.Supervisor)
+    process.wake, wake = os.pipe()
+    process.relays, process.control, process.persistent = [], None, True
+    process.reap = lambda: None
+    tail = supervisor.Tail(supervisor.Output(write))
+    process.tails = [tail]
+    os.write(tail.file.fileno(), b"x" * size)
+    tail.copy()
+
+    def never_waits(sources, targets, errors, timeout):
+        found = real(sources, targets, errors, 0)
+        assert any(found) or not timeout, "waits although there is space"
+        return found
+
+    monkeypatch.setattr(supervisor.select, "select", never_waits)
+    copied = 0
+    while copied < size:
+        copied += len(os.read(read, size))
+        if copied < size:
+            process.serve(None)
+    for number in (read, write, process.wake, wake):
+        os.close(number)
+    tail.file.close()
+
+
 def test_a_progress_bar_is_relayed_in_states():
     """A progress bar is relayed in states, as under mpirun and srun."""
     (read, write), (seen, target) = os.pipe(), os.pipe()

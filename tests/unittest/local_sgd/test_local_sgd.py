@@ -173,3 +173,19 @@ def test_schedule_refuses_values_out_of_range(options, message):
 def test_split_makes_no_empty_run():
     assert split([1, 1, 1, 1], 2) == [[0, 1], [2, 3]]
     assert split([100, 1, 1], 3) == [[0], [1, 2]]
+
+
+def test_finish_raises_again_after_a_failed_outer_step():
+    class FailedAverage(Average):
+        def finish(self, fragment):
+            raise RuntimeError("worker 1 died")
+
+    weights = Weights()
+    outer = OuterWeights([["first"], ["second"]], weights, Optimizer(), FailedAverage())
+    scheduler = FragmentScheduler(outer, Schedule(H, delay=2))
+    for _ in range(H // 2):
+        scheduler.advance()
+    for _ in range(3):
+        with pytest.raises(RuntimeError, match="worker 1 died"):
+            scheduler.finish()
+    assert (weights.values["first"] == 1).all()

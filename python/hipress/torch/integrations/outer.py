@@ -170,7 +170,7 @@ class TensorAverage:
 
     def finish(self, fragment: Fragment) -> bool:
         """Wait for the mean; return whether it is finite."""
-        self._futures.pop(fragment.number).wait()
+        self._futures[fragment.number].wait()
         flat = self._flat[fragment.number]
         # One pass, in which a NaN prevails; isfinite().all() takes 15 times as long.
         finite = not flat.numel() or all(math.isfinite(bound) for bound in flat.aminmax())

@@ -158,7 +158,7 @@ def test_operations_that_fail_at_once():
 
         mx.kv.create("dist_sync_hipress")
         arrays, ends = [mx.nd.zeros(1) for _ in range(8000)], []
-        key = _engine.key_handle(_job.current().node.handle, 0, b"w", 1, 0)
+        key = _engine.key_handle(_job.current().handle, 0, b"w", 1, 0)
         for array in arrays:
             _engine.schedule(key, array, True, 0, ends.append)
         while len(ends) < len(arrays):

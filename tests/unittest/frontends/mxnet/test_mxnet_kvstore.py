@@ -110,7 +110,7 @@ def test_wrong_arguments_are_one_sentence():
         a = mx.nd.zeros((3, 4))
         kv.init("a", a)
         calls = [
-            ("key 'a' is initialised already", kv.init, ("a", a)),
+            ("key 'a' is initialized already", kv.init, ("a", a)),
             ("keys must be all int or all str", kv.init, (3, a)),
             ("takes one value", kv.init, ("z", [a, a])),
             ("has dtype int32", kv.init, ("i", mx.nd.zeros(3, dtype="int32"))),
@@ -478,8 +478,8 @@ def test_a_file_of_states_is_whole_or_refused(tmp_path):
     from mxnet_hipress import _states
 
     path = tmp_path / "states"
-    _states.write(str(path), [b"one", b"two"], True, _states.SERVERS)
-    assert _states.read(str(path), _states.SERVERS) == ([b"one", b"two"], True)
+    _states.write(str(path), [b"one", b"two"], True, of_servers=True)
+    assert _states.read(str(path), of_servers=True) == ([b"one", b"two"], True)
     whole = path.read_bytes()
     foreign = "holds no optimizer states of a distributed store"
     for content in (b"", whole[:20], b"text", pickle.dumps([1]), pickle.dumps({"format": 2})):

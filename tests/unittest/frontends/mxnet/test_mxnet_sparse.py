@@ -290,7 +290,7 @@ def test_keys_that_come_at_the_same_time_share_a_servers_thread(monkeypatch):
     for thread in threads:
         thread.join()
     for each in made:
-        each.close()
+        each.add(None)
     wait_until(lambda: len(ended) == 3, 10, "all work to be done")
     assert len(made) == 1
 
@@ -364,8 +364,8 @@ def test_rows_open_no_port_and_a_stranger_can_do_no_harm():
 def test_every_row_of_a_large_table_has_its_own_index():
     import mxnet as mx
 
-    from mxnet_hipress._rows import TableShape
-    from mxnet_hipress._sparse_server import _Table
+    from mxnet_hipress._commands import TableShape
+    from mxnet_hipress.server import _Table
 
     rows = 2**24 + 3  # float32 does not distinguish the last indices
     values = np.arange(rows, dtype=np.float32).reshape(-1, 1)
@@ -393,9 +393,8 @@ def test_messages_that_no_worker_of_ours_sends_are_refused_in_a_sentence():
     import mxnet as mx
 
     from hipress.runtime.node import LATER, HipressError
-    from mxnet_hipress._commands import Head
-    from mxnet_hipress._rows import Rows, TableShape
-    from mxnet_hipress._sparse_server import SparseServer
+    from mxnet_hipress._commands import Head, Rows, TableShape
+    from mxnet_hipress.server import SparseServer
 
     updates = []
     server = SparseServer(FakeNode(), lambda: mx, lambda *update: updates.append(update))
@@ -417,7 +416,7 @@ def test_messages_that_no_worker_of_ours_sends_are_refused_in_a_sentence():
     ):
         refused(Head.INIT_ROWS, wrong.pack(5), "malformed")
     refused(
-        Head.PUSH_ROWS, Rows(5, np.array([1]), np.ones((1, 2), np.float32)).pack(), "initialise"
+        Head.PUSH_ROWS, Rows(5, np.array([1]), np.ones((1, 2), np.float32)).pack(), "initialize"
     )
     # Workers that disagree both receive an error, and may try again.
     assert (
@@ -448,18 +447,15 @@ def test_a_worker_far_ahead_has_to_wait():
     import mxnet as mx
 
     from hipress.runtime.node import LATER
-    from mxnet_hipress import _sparse_server
-    from mxnet_hipress._commands import Head
-    from mxnet_hipress._rows import Rows, TableShape
+    from mxnet_hipress import server as servers
+    from mxnet_hipress._commands import Head, Rows, TableShape
 
     updates = []
-    server = _sparse_server.SparseServer(
-        FakeNode(), lambda: mx, lambda *update: updates.append(update)
-    )
+    server = servers.SparseServer(FakeNode(), lambda: mx, lambda *update: updates.append(update))
     for worker in (0, 1, 0):
         server.control(worker, 0, Head.INIT_ROWS, TableShape("r", 10, 2, "float32", True).pack(5))
     push = Rows(5, np.array([3]), np.ones((1, 2), np.float32)).pack()
-    for _ in range(_sparse_server._AHEAD):
+    for _ in range(servers._AHEAD):
         assert server.control(0, 0, Head.PUSH_ROWS, push) == b""
     assert server.control(0, 0, Head.PUSH_ROWS, push) is LATER
     assert server.control(1, 0, Head.PUSH_ROWS, push) == b"" and len(updates) == 1
