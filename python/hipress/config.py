@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 AUTO = "auto"
-"""Value of three settings: the job's default topology, a measured plan, or a type that the ranks
-choose."""
+"""Value of three settings: default topology, measured plan, or type that the ranks choose."""
 LOW_RANK = "powersgd"
 """Compression type that is not a codec of CompLL."""
 MAX_RANK = 32

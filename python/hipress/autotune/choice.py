@@ -40,12 +40,8 @@ def feedback_from(forbidden: float) -> bool | None:
 class MethodChoice:
     """The chosen method of a model's gradients, and the reasons.
 
-    Args:
-        methods: The least lossy first.
-        feedback: Whether the optimizer supports error feedback; None if it is not known yet.
-        elements: Elements of all gradients of a step.
-        measure: Measures all methods again, on all ranks together.
-        found: Measurement of each method; empty if there was nothing to measure.
+    ``methods`` begin with the least lossy. ``feedback`` is whether the optimizer supports error
+    feedback, or None if that is unknown. ``found`` has a measurement of each method, or nothing.
     """
 
     def __init__(
@@ -148,8 +144,7 @@ class MethodChoice:
     def set_feedback(self, feedback: bool, step: int) -> str:
         """Choose again when the ranks know whether the optimizer supports error feedback.
 
-        Returns:
-            The reason for a change, or an empty string.
+        Return the reason for a change, or an empty string.
         """
         before, self.feedback = self.method, feedback
         self.choose(self._select() if feedback or before.feedback else self.index)
@@ -161,13 +156,9 @@ class MethodChoice:
         )
 
     def measure_again(self, step: int, ratio: float) -> str:
-        """Measure all methods again on all ranks together, and choose.
+        """Measure all methods again on all ranks together, and choose. Return the result in words.
 
-        Args:
-            ratio: Time of the gradients over the usual time.
-
-        Returns:
-            The result, as a sentence.
+        ``ratio`` is the time of the gradients over the usual time.
         """
         self._load(self._measure())
         return self.explanation.say(
@@ -176,14 +167,9 @@ class MethodChoice:
         )
 
     def use_less_lossy(self, problem: str, spread: float, step: int) -> str:
-        """Choose a less lossy method, since the present one is too lossy for the gradients.
+        """Choose a less lossy method for gradients of this ``spread``, and return the reason.
 
-        Args:
-            problem: End of a sentence that begins with the method's name.
-            spread: See :meth:`hipress.autotune.quality_guard.RoundingGuard.spread`; 0 if unknown.
-
-        Returns:
-            The reason, as a sentence.
+        ``problem`` is the end of a sentence that begins with the present method's name.
         """
         before, rows = self.method, self.explanation.rows
         self._too_lossy.add(self.index)
@@ -224,13 +210,8 @@ def choose(
 ) -> MethodChoice:
     """Choose a method before the first step, on all ranks together. Measure if there is a choice.
 
-    Args:
-        methods: The least lossy first.
-        feedback: Whether the optimizer supports error feedback; None if it is not known yet.
-        largest: Elements of the largest gradient that may be compressed.
-        min_size: Elements from which on gradients are compressed.
-        known: State of an earlier choice, equal on all ranks. It replaces the measurement if the
-            methods are the same.
+    ``known`` is the state of an earlier choice, equal on all ranks. It replaces the measurement if
+    the methods are the same.
     """
     why = ""
     if frontend.num_ranks == 1:

@@ -41,14 +41,10 @@ _LogLine = tuple[int, str]
 class TuningController:
     """The method of each step of a model, on one rank.
 
-    Args:
-        choice: Made before the first step, with measurements.
-        frontend: Gradients that are tuned.
-        raw: Bytes of an uncompressed step that this rank sends.
-        tries: Whether steps of training may try methods of the framework's own. Otherwise gradients
-            without a codec are sent and counted like compressed ones.
-        overlaps: Whether a step may begin before the last one ended, except when :attr:`settles`
-            is true.
+    ``raw`` is the number of bytes of an uncompressed step that this rank sends. If ``tries`` is
+    false, no step of training tries methods of the framework's own, and gradients without a codec
+    are sent and counted like compressed ones. With ``overlaps`` a step may begin before the last
+    one ended, except when :attr:`settles` is true.
     """
 
     def __init__(
@@ -296,11 +292,7 @@ class TuningController:
         return guard if "bits" in self._codec.params and guard.observes(self._step) else None
 
     def prepare_for(self, type: str) -> None:
-        """Use a method whose residuals are about to be loaded.
-
-        Args:
-            type: Codec of the residuals.
-        """
+        """Use a method whose residuals, of the codec ``type``, are about to be loaded."""
         if self._codec.feedback and self._codec.type == type:
             return
         for method in self.choice.methods:
@@ -312,9 +304,8 @@ class TuningController:
     def resume(self, has_residuals: bool) -> None:
         """Continue after a state was loaded. Earlier observations are discarded.
 
-        Args:
-            has_residuals: Whether any rank has residuals, which the framework's own methods do not
-                send.
+        ``has_residuals`` is whether any rank has residuals, which the framework's own methods do
+        not send.
         """
         self._has_residuals = has_residuals and self._codec.by_framework
         self._rounding_guard, self._feedback_guard = RoundingGuard(), None

@@ -110,11 +110,7 @@ class Explanation:
 
 
 def load(path: str | os.PathLike[str]) -> Explanation:
-    """Return the explanation in a file.
-
-    Raises:
-        ValueError: If the file has another content.
-    """
+    """Return the explanation in a file."""
     values = files.read_json(path, "explanation")
     try:
         if (values["format"], values["version"]) != (FORMAT, VERSION):
@@ -127,11 +123,7 @@ def load(path: str | os.PathLike[str]) -> Explanation:
 
 
 def _row(values: Mapping[str, Any]) -> Row:
-    """Return a checked row.
-
-    Raises:
-        TypeError: If a value is missing or has another type.
-    """
+    """Return a checked row."""
     row = Row(**values)
     typed(row.way, str, "way")
     typed(row.note, str, "note")
@@ -146,10 +138,8 @@ def _row(values: Mapping[str, Any]) -> Row:
 def pays(step: float, on_faster: float, half_of_two: float) -> list[str]:
     """Return what would make training faster, in sentences.
 
-    Args:
-        step: Milliseconds of a step.
-        on_faster: The same on a network that is :data:`FASTER` times as fast, at least.
-        half_of_two: Half of the milliseconds of a step with twice the batch, at least.
+    The milliseconds are those of a step, at least those on a network that is :data:`FASTER` times
+    as fast, and at least half of those of a step with twice the batch.
     """
     sentences = []
     for change, ms in (

@@ -41,23 +41,14 @@ class RankReductions(ABC):
 
     @abstractmethod
     def mean(self, values: np.ndarray) -> np.ndarray:
-        """Return the mean of a vector over all ranks.
-
-        Args:
-            values: float32[n] or float64[n].
-        """
+        """Return the mean of a vector, float32[n] or float64[n], over all ranks."""
 
     def max(self, *values: float) -> list[float]:
         """Return the maximum of each number over all ranks."""
         return self.end_max(self.begin_max(values))
 
     def from_rank_0(self, rank: int, number: int) -> int:
-        """Return rank 0's number on all ranks.
-
-        Args:
-            rank: Rank of this process.
-            number: A small number, or a power of two times one; at least 0.
-        """
+        """Return rank 0's number on all ranks: a small one, or a power of two times one, or 0."""
         return int(self.max(number if rank == 0 else 0)[0])
 
 
@@ -111,13 +102,9 @@ class TuningFrontend(ABC):
 
     @abstractmethod
     def time_gradients(self, method: Method, size: int) -> tuple[float, int]:
-        """Synchronize a sample of the gradients by a method.
+        """Synchronize a sample of about ``size`` elements of the gradients by a method.
 
-        Args:
-            size: Elements of the sample, about. The last size is kept in memory.
-
-        Returns:
-            Seconds of the slowest rank, and elements of the sample.
+        Return the seconds of the slowest rank, and the sample's elements.
         """
 
     @contextlib.contextmanager
@@ -138,13 +125,7 @@ class TuningFrontend(ABC):
         methods: Sequence[Method],
         compare: Callable[..., list[Measurement]] = compare_methods,
     ) -> list[Measurement]:
-        """Measure all gradients by each method.
-
-        Args:
-            methods: The least lossy first.
-            compare: :func:`~hipress.autotune.measurement.compare_methods` or
-                :func:`~hipress.autotune.measurement.measure_each`.
-        """
+        """Measure all gradients by each method, the least lossy first."""
         with self.measuring():
             return compare(
                 lambda index, size: self.time_gradients(methods[index], size),

@@ -39,10 +39,6 @@ class TensorBoardWriter:
 
     A failed write, for example to a full disk, is reported once. Nothing more is written then, as
     records after an incomplete one cannot be read.
-
-    Raises:
-        ImportError: If a package is not installed. The message is a sentence.
-        OSError: If the folder or the file cannot be created.
     """
 
     def __init__(self, folder: str) -> None:
@@ -98,10 +94,6 @@ def tensorboard_writer(folder: str) -> TensorBoardWriter:
 
     Each writer creates a separate file, so a writer for each view of an elastic job would create
     many.
-
-    Raises:
-        ImportError: See :class:`TensorBoardWriter`.
-        OSError: See :class:`TensorBoardWriter`.
     """
     key = os.getpid(), folder
     if key not in _writers:
@@ -112,10 +104,7 @@ def tensorboard_writer(folder: str) -> TensorBoardWriter:
 class TuningJournal:
     """The files of one job; none if the environment does not request them.
 
-    Args:
-        rank: Rank of this process. Rank 0 writes.
-        raw: Bytes of an uncompressed step that this rank sends.
-        bytes_sent: Returns the bytes that this rank has sent so far.
+    Rank 0 writes. ``raw`` is the number of bytes of an uncompressed step that this rank sends.
     """
 
     def __init__(self, rank: int, raw: float, bytes_sent: Callable[[], int]) -> None:
@@ -150,10 +139,7 @@ class TuningJournal:
     ) -> None:
         """Write the explanation if it has changed, and all files every :data:`EVERY` steps.
 
-        Args:
-            step: Step that begins.
-            counts: Whether bytes include the gradients of the present method.
-            figures: Known numbers of the guards for this method.
+        ``counts`` is whether bytes include the gradients of the present method.
         """
         if self._path is None and self._tensorboard is None:
             return

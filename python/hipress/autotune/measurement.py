@@ -29,12 +29,10 @@ BEATEN = 3.0
 
 
 def least_lossy(seconds: Sequence[float], tolerance: float = TOLERANCE, slack: float = 0.0) -> int:
-    """Return the index of the first time within ``tolerance`` times the shortest.
+    """Return the index of the first of some times that is within the tolerance of the shortest.
 
-    A time that is at most ``slack`` longer than the shortest is also accepted.
-
-    Args:
-        seconds: Times of methods, the least lossy first. All arguments have the same unit.
+    The times are of methods, the least lossy first. One that is at most ``slack`` longer than the
+    shortest is also accepted.
     """
     limit = max(tolerance * min(seconds), min(seconds) + slack)
     return next(i for i, each in enumerate(seconds) if each <= limit)
@@ -65,12 +63,9 @@ class Measurement:
 
 
 def extrapolated(taken: Sequence[tuple[int, float]], size: int) -> float:
-    """Predict the seconds of ``size`` elements from the last two samples.
+    """Predict the seconds of ``size`` elements from the last two samples, (elements, seconds) each.
 
     Costs that do not depend on the size, such as round trips, count once.
-
-    Args:
-        taken: Elements and seconds of each sample.
     """
     elements, seconds = taken[-1]
     if len(taken) < 2:
@@ -100,12 +95,7 @@ def compare_methods(
     Samples grow. A method that is beaten gets no larger sample. If time is short, the methods that
     promise least are left out.
 
-    Args:
-        methods: Number of methods.
-        total: Elements of the model's gradients.
-        most: Elements of the largest sample.
-        first: Elements of the first sample.
-        feedback: Indices of methods that may turn out not to be allowed. They beat each other only.
+    Methods with the indices ``feedback`` may turn out not to be allowed. They beat each other only.
     """
     left, spent = list(range(methods)), 0.0
     taken: list[list[tuple[int, float]]] = [[] for _ in range(methods)]

@@ -66,13 +66,7 @@ synchronizations").
 
 
 def candidates(is_16_bit: bool, feedback: bool, without: Collection[Method] = ()) -> list[Method]:
-    """Return the methods that are worth measuring.
-
-    Args:
-        is_16_bit: Whether most gradients have 16 bits.
-        feedback: Whether methods with error feedback are included.
-        without: Methods that the front end does not have.
-    """
+    """Return the methods that are worth measuring, except those that a front end lacks."""
     return [
         method
         for method in METHODS

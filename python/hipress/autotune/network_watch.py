@@ -63,9 +63,8 @@ class NetworkWatch:
     def add(self, seconds: float) -> float | None:
         """Add this rank's seconds of a step's communication.
 
-        Returns:
-            At the end of a block its median, whose maximum over the ranks is passed to
-            :meth:`end_block`.
+        Return the median at the end of a block. Its maximum over the ranks is for
+        :meth:`end_block`.
         """
         self._steps.append(seconds)
         if len(self._steps) < BLOCK_STEPS:
@@ -76,9 +75,8 @@ class NetworkWatch:
     def end_block(self, slowest: float) -> float | None:
         """Add the slowest rank's median of a block.
 
-        Returns:
-            The time over the usual time, if the network seems to have changed. The caller then
-            measures again, and calls :meth:`begin`.
+        Return the time over the usual time if the network seems to have changed. The caller then
+        measures again, and calls :meth:`begin`.
         """
         self._blocks += 1
         self._last = slowest
@@ -120,11 +118,7 @@ class NetworkWatch:
         self._known = known and (known[0], known[1])
 
     def begin(self, changed: bool) -> None:
-        """Begin again after a choice.
-
-        Args:
-            changed: Whether it differs from the last choice.
-        """
+        """Begin again after a choice that differs from the last one, or does not."""
         self._patience = PATIENCE if changed else min(2 * self._patience, MAX_PATIENCE)
         if changed or not self._first:
             self._known = None

@@ -50,10 +50,8 @@ def first_steps(sync_every: int) -> int:
 def waiting(fragments: Sequence[float], step: float, sync_every: int, delay: int) -> float:
     """Return the share of the time that ranks wait.
 
-    Args:
-        fragments: Seconds of each fragment's synchronization alone.
-        step: Seconds of an inner step.
-        delay: Inner steps for which a fragment may travel.
+    ``fragments`` are the seconds of each fragment's synchronization alone, and ``step`` those of an
+    inner step.
     """
     if not delay:
         waited = sum(fragments)
@@ -65,13 +63,9 @@ def waiting(fragments: Sequence[float], step: float, sync_every: int, delay: int
 
 
 def least_lossy_method(shares: Sequence[float], seconds: Sequence[float]) -> int:
-    """Return the index of the first method with at most MAX_WAITING.
+    """Return the index of the first method with a share of at most MAX_WAITING.
 
     If there is none, return that of the first method within the tolerance of the fastest.
-
-    Args:
-        shares: Share of the time that ranks wait, the least lossy method first.
-        seconds: Seconds of a synchronization.
     """
     few = [index for index, share in enumerate(shares) if share <= MAX_WAITING]
     return few[0] if few else least_lossy(seconds)
@@ -109,14 +103,8 @@ def choose_fragments(
 ) -> tuple[int, int, float]:
     """Choose the number of fragments with the shortest delay, or for which a given delay suffices.
 
-    Args:
-        seconds: Measures the synchronization of each of so many fragments alone. Its results are
-            equal on all ranks.
-        numbers: Numbers of fragments, in ascending order.
-        delay: Requested delay; None to choose it.
-
-    Returns:
-        Fragments, delay, and the share of the time that ranks wait.
+    ``seconds`` measures the synchronization of each of so many fragments alone, and its results are
+    equal on all ranks. Return fragments, delay, and the share of the time that ranks wait.
     """
     found = []
     for number in numbers:

@@ -55,12 +55,10 @@ class OuterFrontend(TuningFrontend):
 
 
 class OuterStepController:
-    """Tuner of the outer steps of one rank.
+    """Tuner of the outer steps of one rank, each after ``sync_every`` inner steps.
 
-    Args:
-        sync_every: H.
-        fragments: Numbers of fragments that may be chosen, in ascending order.
-        delay: Delay in inner steps; None to choose it.
+    It may choose among the numbers of ``fragments``, in ascending order, and the ``delay`` if that
+    is None.
     """
 
     def __init__(
@@ -95,13 +93,9 @@ class OuterStepController:
         return self._methods[self.schedule.method]
 
     def after_step(self, step: int) -> OuterSchedule | None:
-        """End an inner step, before anything is sent after it.
+        """End inner step ``step``, from 1, before anything is sent after it.
 
-        Args:
-            step: Number of the inner step, from 1.
-
-        Returns:
-            A new schedule, if there is one, at the same step on all ranks.
+        Return a new schedule if there is one, at the same step on all ranks.
         """
         self._steps.append(time.perf_counter() - self._resumed)
         self._count += 1
@@ -119,13 +113,9 @@ class OuterStepController:
     ) -> None:
         """Begin an outer step in which all weights travel at once, by the choice.
 
-        This replaces :meth:`after_step`.
-
-        Args:
-            step: Number of inner steps so far.
-            steps: Inner steps since the last outer step.
-            seconds: Mean seconds of an inner step.
-            known: Result of :meth:`view_state` in the last view, if there is one.
+        This replaces :meth:`after_step`. There were ``step`` inner steps so far, of them ``steps``
+        since the last outer step, in ``seconds`` each. ``known`` is the :meth:`view_state` of the
+        last view.
         """
         if self.schedule is None and known and self.load_state_dict(known):
             self._frontend.use(self.method)

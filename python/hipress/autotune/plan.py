@@ -111,9 +111,6 @@ class PlanTrial:
     The first plan is kept unless another is faster in three blocks out of four, and by 3% in the
     median block. A plan that cannot achieve that any more is left out. Every rank that receives the
     same seconds returns the same result.
-
-    Args:
-        choices: Number of plans.
     """
 
     def __init__(self, choices: int) -> None:
@@ -167,10 +164,8 @@ class TimedGradients:
 class PlanController(StoreTuner, SizeFrontend):
     """Measures and tries plans between the steps of a node's training.
 
-    Args:
-        compress: Sets the compression.
-        partition: Sets the elements of a partition for keys that are initialized later; None if the
-            user has set them.
+    ``partition`` sets the elements of a partition for keys that are initialized later. It is None
+    if the user has set them.
     """
 
     option = "plan"
@@ -210,11 +205,7 @@ class PlanController(StoreTuner, SizeFrontend):
         self._variants = plain, replace(config, min_size=0)
 
     def decide(self, config: CompressionConfig) -> CompressionConfig:
-        """Measure, use the compression that pays, and check it from now on.
-
-        Returns:
-            ``config`` with the ``min_size`` that pays, or type none.
-        """
+        """Measure, use the compression that pays, and check it from now on."""
         self._set_config(config)
         self._decide()
         self.watching, self._untried = True, is_harmless(config.type, config.params)
@@ -269,11 +260,7 @@ class PlanController(StoreTuner, SizeFrontend):
             self._compress(self.chosen)
 
     def _check(self, seconds: float) -> None:
-        """Time PROBE again, and decide again if it has changed.
-
-        Args:
-            seconds: Seconds of a step.
-        """
+        """Time PROBE again after steps of so many seconds, and decide again if it has changed."""
         now = measure_sizes(self, [SIZES[PROBE]])[:, 0]
         then = self._times[:, PROBE]
         drift = float(np.exp(np.abs(np.log(now / then)).max()))

@@ -50,12 +50,9 @@ SAMPLE = 1024
 
 
 def squares(values: np.ndarray) -> tuple[float, float]:
-    """Return the sum of the squared ranges of a gradient's buckets, and of its squared elements.
+    """Return the sum of the squared ranges of a vector's buckets, and of its squared elements.
 
     Each squared range is multiplied by the bucket's elements.
-
-    Args:
-        values: One-dimensional.
     """
     values = values.astype(np.float32, copy=False)
     whole = values.size // BUCKET * BUCKET
@@ -96,9 +93,8 @@ class RoundingGuard:
     def spread(self) -> float | None:
         """Return the largest relative error of a gradient with one bit (the coarsest levels).
 
-        Returns:
-            None if no step was observed since the last call. NaN, Inf and gradients of zeros do not
-            count.
+        It is None if no step was observed since the last call. NaN, Inf and gradients of zeros do
+        not count.
         """
         if not self._squares:
             return None
@@ -119,11 +115,7 @@ def sample_stride(count: int) -> int:
 
 
 class FeedbackGuard:
-    """Error and share of one rank while one codec with error feedback is used.
-
-    Args:
-        step: First step with the codec.
-    """
+    """Error and share of one rank while one codec with error feedback is used, from ``step`` on."""
 
     def __init__(self, step: int) -> None:
         self._begin = step + FIRST
@@ -162,8 +154,7 @@ class FeedbackGuard:
     def error(self, exact: np.ndarray) -> float:
         """Return the error of the sums of the results; 0 if there is nothing to compare.
 
-        Args:
-            exact: Mean of all ranks' :meth:`sample`.
+        ``exact`` is the mean of all ranks' :meth:`sample`.
         """
         results = _joined(self._results)
         if results.shape != exact.shape or not exact.size:
@@ -216,14 +207,7 @@ class GradientStatistics:
 
 
 class GradientObserver:
-    """The guard of the step that has begun, applied to the gradients that a codec compresses.
-
-    Args:
-        guard: Guard that observes this step.
-        step: Number of the step.
-        statistics: Computes the statistics of a gradient.
-        compares_results: Whether :meth:`after` receives the mean gradients.
-    """
+    """The guard of the step that has begun, applied to the gradients that a codec compresses."""
 
     def __init__(
         self,
@@ -238,11 +222,7 @@ class GradientObserver:
         """Whether results must be passed to :meth:`after`."""
 
     def before(self, gradients: Iterable[tuple[str, Sequence[Any]]]) -> None:
-        """Observe gradients that are about to be compressed.
-
-        Args:
-            gradients: Name and one-dimensional parts of each.
-        """
+        """Observe gradients, by name and one-dimensional parts, that are about to be compressed."""
         for name, parts in gradients:
             if isinstance(self._guard, RoundingGuard):
                 self._guard.add(self._statistics.squares(parts))
@@ -255,9 +235,7 @@ class GradientObserver:
     def after(self, results: Iterable[tuple[str, Any]], scale: float = 1.0) -> None:
         """Observe the results of these gradients, in any thread.
 
-        Args:
-            results: Name and one-dimensional array of each.
-            scale: Factor from a result to the mean of the gradients.
+        ``scale`` is the factor from a result to the mean of the gradients.
         """
         for name, values in results:
             self._guard.after({name: np.float32(scale) * self._sample(values)})

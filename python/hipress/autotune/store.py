@@ -110,12 +110,7 @@ class StoreReductions(SumReductions):
 
 
 class StoreFrontend(StepFrontend):
-    """A store's gradients.
-
-    Args:
-        config: Compression of type "auto".
-        compress: Sets the compression.
-    """
+    """A store's gradients with type "auto". ``compress`` sets the compression."""
 
     keeps_error_feedback = True
     rank_noun = "worker"
@@ -152,12 +147,7 @@ class StoreFrontend(StepFrontend):
         self._set(method)
 
     def _set(self, method: Method, most: int | None = None) -> None:
-        """Use a method for all later pushes.
-
-        Args:
-            most: Maximum elements of a gradient. Larger gradients, which were cut to it, are also
-                compressed.
-        """
+        """Use a method for all later pushes, also of gradients that were cut to ``most``."""
         self.settle()
         config = replace(self._config, type=method.type, params=method.params)
         if most is not None and most < (config.min_size or 0):
@@ -242,18 +232,12 @@ class StoreTuner:
     def before_push(self, keys: Sequence[int], settle: Callable[[], None]) -> None:
         """Tune before a push of ``keys``, if a step begins with it.
 
-        Args:
-            settle: Function that blocks until all pushes and pulls of this worker have ended.
+        ``settle`` blocks until all pushes and pulls of this worker have ended.
         """
 
 
 class StoreController(StoreTuner):
-    """Type "auto" of a store.
-
-    Args:
-        config: Compression of type "auto".
-        compress: Sets the compression.
-    """
+    """Type "auto" of a store. ``compress`` sets the compression."""
 
     option, watching = "type", True
 

@@ -80,11 +80,7 @@ def threshold(raw: Curve, compressed: Curve) -> int | None:
 
 
 def least_size(frontend: SizeFrontend, times: np.ndarray, codec: str) -> tuple[int, list[Curve]]:
-    """Return the elements from which on a codec pays, or NEVER, and the two curves.
-
-    Args:
-        times: Result of :func:`measure_sizes`.
-    """
+    """Return the elements from which on a codec pays, or NEVER, and the two curves."""
     curves = [fit(SIZES, row).curve for row in times]
     # Rank 0 decides, since arithmetic on another machine may round differently.
     mine = (threshold(*curves) or NEVER) if frontend.rank == 0 else 0
@@ -108,9 +104,7 @@ def least_size(frontend: SizeFrontend, times: np.ndarray, codec: str) -> tuple[i
 def preview(first: Callable[[], float], second: Callable[[], float]) -> float:
     """Return the time of one kind of step over another's, in the median repetition.
 
-    Args:
-        first: Runs a step and returns its seconds, the same on all ranks.
-        second: The same for the other kind.
+    Both functions run a step and return its seconds, the same on all ranks.
     """
     kinds, ratios, spent = (first, second), [], 0.0
     while len(ratios) < 2 or (len(ratios) <= PREVIEW_REPETITIONS and spent < PREVIEW_SECONDS):

@@ -63,13 +63,10 @@ class StepTrial:
     ...     if median is not None:
     ...         trial.end_block(maximum_over_ranks(median))
 
-    Args:
-        gradients: Seconds of a step's gradients by each method, the least lossy first; infinite for
-            a method that is not tried.
-        choice: Index of the choice.
-        whole: Whether a block is timed as a whole, by the mean of its steps instead of the median.
-            This is for steps that may begin before the last one has ended, except at
-            :attr:`is_at_edge`.
+    ``gradients`` has the seconds of a step's gradients by each method, the least lossy first, and
+    infinity for methods that are not tried. With ``whole`` a block is timed by the mean of its
+    steps instead of the median: steps may then begin before the last one has ended, except at
+    :attr:`is_at_edge`.
     """
 
     def __init__(self, gradients: Sequence[float], choice: int, whole: bool = False) -> None:
@@ -108,9 +105,8 @@ class StepTrial:
     def add(self, seconds: float) -> float | None:
         """Add this rank's seconds of a step with :attr:`index`.
 
-        Returns:
-            At the end of a block its median or mean, whose maximum over the ranks is passed to
-            :meth:`end_block` before the next step.
+        Return the median or mean at the end of a block. Its maximum over the ranks is for
+        :meth:`end_block`, before the next step.
         """
         if self._skip:  # a method's first step allocates memory
             self._skip -= 1
@@ -167,13 +163,9 @@ class StepTrial:
 class StepTimer:
     """Timer of the first steps of training, in which the choice is tried against other methods.
 
-    These are the framework's own, and in some cases the fastest method for gradients alone. A step
-    lasts until the next one begins.
-
-    Args:
-        codecs: Whether the method that is the fastest for gradients alone is also tried. If
-            gradients are most of a step, a less lossy method may exceed the tolerance.
-        whole: See :class:`StepTrial`.
+    These are the framework's own, and with ``codecs`` the fastest method for gradients alone: if
+    gradients are most of a step, a less lossy method may exceed the tolerance. A step lasts until
+    the next one begins.
     """
 
     def __init__(self, choice: MethodChoice, codecs: bool = False, whole: bool = False) -> None:
@@ -202,22 +194,14 @@ class StepTimer:
         return not self.over and self._trial.is_at_edge
 
     def begin_step(self) -> float | None:
-        """Begin a step.
-
-        Returns:
-            None, or seconds whose maximum over all ranks is passed to :meth:`end_block`.
-        """
+        """Begin a step. Return None, or seconds whose maximum is for :meth:`end_block`."""
         if self.over:
             return None
         began, self._began = self._began, time.perf_counter()
         return None if began is None else self._trial.add(self._began - began)
 
     def end_block(self, slowest: float) -> tuple[int, str]:
-        """Add the maximum over all ranks.
-
-        Returns:
-            Level and sentence for the log. The sentence is empty until the trial has ended.
-        """
+        """Add the maximum over ranks, and return a line for the log, empty until the trial ends."""
         self._trial.end_block(slowest)
         self._began = time.perf_counter()
         self.over = self._trial.over

@@ -43,9 +43,6 @@ def split(text: str) -> tuple[str, int]:
 
     >>> split("[::1]:80"), split("node1:80")
     (('::1', 80), ('node1', 80))
-
-    Raises:
-        ValueError: if it has another form, or the port is not from 1 to 65535.
     """
     host, colon, port = text.rpartition(":")
     bare = without_brackets(host)
@@ -95,9 +92,8 @@ def resolve(host: str) -> str | None:
 def preferred(found: list[tuple[Any, ...]]) -> tuple[Any, ...]:
     """Choose one result of ``getaddrinfo``.
 
-    Returns:
-        The first IPv4 address that has a route, otherwise the first IPv6 address that has one,
-        otherwise the first address.
+    It is the first IPv4 address that has a route, otherwise the first such IPv6 address, otherwise
+    the first address.
     """
     found = sorted(found, key=lambda entry: entry[0] != socket.AF_INET)
     if len(found) == 1:
@@ -127,8 +123,7 @@ def is_loopback(address: str) -> bool:
 
 
 def is_link_local(address: str) -> bool:
-    """Return whether a text is a link-local IPv6 address, with or without a zone
-    (``fe80::1%eth0``)."""
+    """Return whether a text is a link-local IPv6 address, such as ``fe80::1%eth0``."""
     try:
         return ipaddress.IPv6Address(without_brackets(address).partition("%")[0]).is_link_local
     except ValueError:  # a name, or an IPv4 address
@@ -175,14 +170,9 @@ def of_this_machine() -> str:
 
 
 def of_interface(name: str, family: int = socket.AF_INET) -> str:
-    """Return an address of a network interface. Link-local IPv6 addresses do not count.
+    """Return an address of a network interface such as ``eth0``, preferably of ``family``.
 
-    Args:
-        name: of the interface, for example ``eth0``.
-        family: ``AF_INET`` or ``AF_INET6``, preferred if the interface has both.
-
-    Raises:
-        ValueError: if it has none; the message lists the interfaces there are.
+    Link-local IPv6 addresses do not count.
     """
     found = _of_interfaces().get(name)
     if found is None:

@@ -77,11 +77,7 @@ class AgentDump(msgspec.Struct, frozen=True):
 
 
 def parse(path: str, values: Mapping) -> AgentDump:
-    """Return a dump from the JSON object that an agent has written.
-
-    Raises:
-        Exception: The object is damaged: one of hipress.base.checked.DAMAGED, or a MsgspecError.
-    """
+    """Return a dump from the JSON object that an agent has written."""
     status = dict(values["status"])
     status["departed"] = {row["slot"]: row["why"] for row in status["departed"]}
     status["joins"] = {row["id"]: row["slot"] for row in status["joins"]}

@@ -18,8 +18,7 @@ from hipress.diagnostics.agent_dump import AgentDump, Seconds
 
 FORMAT, VERSION = "hipress debug", 1
 MAX_AGE_SECONDS = 180.0
-"""Seconds by which a dump may be older than the newest one. Older dumps are of another run on the
-same port."""
+"""Maximum age of a dump relative to the newest one. Older ones are of another run."""
 MAX_APART_SECONDS = 60.0
 """Seconds between dumps of several jobs that are analyzed together. A process may be in several."""
 
@@ -150,11 +149,7 @@ def default_folder() -> Path:
 
 
 def load(path: Union[str, os.PathLike[str]]) -> Union[Dump, AgentDump]:
-    """Read a dump, of a node or of an elastic job's agent.
-
-    Raises:
-        DebugError: If the file is no dump.
-    """
+    """Read a dump, of a node or of an elastic job's agent."""
     try:
         values = files.read_json(path, "dump")
     except files.FileError as error:
@@ -186,11 +181,7 @@ def _key(values: Mapping) -> dict:
 
 
 def _dump(path: str, values: Mapping) -> Dump:
-    """Return a dump from the JSON object that the native library has written.
-
-    Raises:
-        Exception: The object is damaged: one of hipress.base.checked.DAMAGED, or a MsgspecError.
-    """
+    """Return a dump from the JSON object that the native library has written."""
     scheduler = values.get("scheduler", {})
     ranks = values["ranks"]
     changed = {
@@ -206,11 +197,7 @@ def _dump(path: str, values: Mapping) -> Dump:
 
 
 def load_all(places: Iterable[Union[str, os.PathLike[str]]]) -> list[Union[Dump, AgentDump]]:
-    """Read dumps from files, and from all files in folders.
-
-    Raises:
-        DebugError: If there is none, or a file is damaged.
-    """
+    """Read dumps from files, and from all files in folders."""
     found: list[Union[Dump, AgentDump]] = []
     places = [Path(place) for place in places]
     for place in places:
@@ -234,10 +221,6 @@ def latest_jobs(dumps: Iterable[Dump], newest: float) -> list[dict[str, Dump]]:
     """Return the newest dumps, by job and node.
 
     Jobs without a dump at about the time of the newest one are left out.
-
-    Args:
-        dumps: All dumps.
-        newest: Time of the newest dump, in seconds since 1970.
     """
     jobs: dict[str, dict[str, Dump]] = {}
     for dump in sorted(dumps, key=lambda dump: dump.time):

@@ -79,11 +79,7 @@ def _number(text: str) -> int:
 
 
 def ask(timeout: float = 10.0) -> tuple[list[Dump | AgentDump], list[str]]:
-    """Request dumps from all processes; return them, and a message per process without a dump.
-
-    Raises:
-        DebugError: If there is no such process.
-    """
+    """Request dumps from all processes; return them, and a message per process without a dump."""
     found = processes()
     if not found:
         raise DebugError("no process of yours on this machine is a node of a HiPress job")

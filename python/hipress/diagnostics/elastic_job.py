@@ -37,12 +37,7 @@ class Row:
 
 
 class ElasticJob:
-    """One elastic job.
-
-    Args:
-        agents: Newest dumps of its processes, by slot.
-        nodes: Dumps of nodes of these processes. Those of older views are ignored.
-    """
+    """One elastic job, by the newest dumps of its agents, by slot, and dumps of its nodes."""
 
     def __init__(self, agents: dict[int, AgentDump], nodes: Iterable[Dump]) -> None:
         self.newest = max(agents.values(), key=lambda agent: (agent.epoch, agent.time))
@@ -239,12 +234,7 @@ def _call(call: AgentCall) -> str:
 
 
 def gather(dumps: Iterable[Dump | AgentDump], newest: float) -> tuple[list[ElasticJob], list[Dump]]:
-    """Return the elastic jobs with recent dumps, and the nodes of all other jobs.
-
-    Args:
-        dumps: All dumps.
-        newest: Time of the newest dump, in seconds since 1970.
-    """
+    """Return the elastic jobs with recent dumps, and the nodes of all other jobs."""
     dumps = list(dumps)
     by_job: dict[tuple[str, ...], list[AgentDump]] = defaultdict(list)
     for dump in sorted(dumps, key=lambda dump: dump.time):

@@ -121,11 +121,7 @@ class Timeline:
 
 
 def load(path: str | os.PathLike[str]) -> Timeline:
-    """Read a timeline.
-
-    Raises:
-        ReportError: If the file is not a timeline of HiPress, or holds no task.
-    """
+    """Read a timeline."""
     timeline = _read(path)
     if not timeline.spans and not timeline.measuring:
         raise ReportError(f"{path} holds no task")
@@ -172,9 +168,6 @@ def load_all(place: str | os.PathLike[str]) -> list[Timeline]:
 
     A path names a file, or the value of HIPRESS_TIMELINE in an elastic job, whose views have files
     with longer names. Files of one job are merged.
-
-    Raises:
-        ReportError: If one of them is not a timeline of HiPress.
     """
     path = Path(place)
     of_views = [] if path.exists() else sorted(path.parent.glob(_of_views(path)))

@@ -15,11 +15,7 @@ MAX_NODES = 8
 def draw(
     timeline: Timeline, path: str | os.PathLike[str], predicted: Timeline | None = None
 ) -> None:
-    """Write the picture. The path's suffix selects PNG, SVG or PDF.
-
-    Raises:
-        ImportError: Without matplotlib.
-    """
+    """Write the picture. The path's suffix selects PNG, SVG or PDF."""
     import matplotlib
 
     matplotlib.use("Agg")

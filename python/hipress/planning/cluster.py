@@ -22,8 +22,7 @@ class Cluster:
     bandwidth: float
     """Bytes per second of one host's link, in each direction."""
     latency: float = 50e-6
-    """Seconds from the sender's first byte to the receiver's. Several messages may be in
-    transit."""
+    """Seconds from the sender's first byte to the receiver's. Messages may overlap in it."""
     message: float = 5e-6
     """Seconds that any message occupies its sender's link, in addition to its bytes."""
     burst: float = 0.0
@@ -44,8 +43,7 @@ class Cluster:
     """Processor seconds of one more small payload in a message, on its sender and receiver
     together. None: unknown; each payload is then a separate message."""
     shared_hosts: bool = False
-    """Whether all nodes are on one machine, whose ``threads`` they share (namespaces,
-    containers)."""
+    """Whether all nodes share the ``threads`` of one machine (namespaces, containers)."""
     node_threads: int | None = None
     """Largest number of shared ``threads`` that one node uses at a time; None: all."""
     devices: int = 1
@@ -54,8 +52,7 @@ class Cluster:
     """Bytes per second of a link between the devices of a host."""
 
     def share(self, nodes: int) -> float:
-        """Return the threads of one of ``nodes`` nodes, which is a share if they share a
-        machine."""
+        """Return one node's threads, a share of them if ``nodes`` nodes share a machine."""
         if not self.shared_hosts:
             return self.threads
         return min(self.threads / nodes, self.node_threads or self.threads)
@@ -94,16 +91,14 @@ class Codec:
     """Decoding a payload and adding it to the node's own gradient, by elements. None: the same as
     merging two payloads."""
     merge_separately: bool = False
-    """Whether ``merge`` is by elements and each payload costs it again, as in the published
-    system."""
+    """Whether each payload costs ``merge`` by elements, as in the published system."""
 
     def payload(self, elements: int) -> float:
         """Return the bytes of an encoded gradient, including the message's header (64)."""
         return sharing.HEADER + self.fixed_bytes + self.bytes_per_element * elements
 
     def merge_seconds(self, elements: int, payloads: int, own: bool = False) -> float:
-        """Return the seconds of summing payloads of ``elements`` each, and the node's own
-        gradient."""
+        """Return the seconds of summing payloads of ``elements`` each, and the ``own`` gradient."""
         if own and self.add is not None:
             return self.add(elements * payloads)
         payloads += own and not self.merge_separately

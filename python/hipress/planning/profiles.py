@@ -67,11 +67,7 @@ class MeasuredProfile:
     """Names of curves that fit badly."""
 
     def costs(self, codec: str) -> Costs:
-        """Return the costs of a job with this codec.
-
-        Raises:
-            ProfileError: If this codec was not measured.
-        """
+        """Return the costs of a job with this codec."""
         if codec not in self.codecs:
             known = ", ".join(sorted(self.codecs))
             raise ProfileError(f"profile {self.name} has no measurements of {codec!r}; has {known}")
@@ -98,11 +94,7 @@ class MeasuredProfile:
         return [name for name in self.codecs if name != "none"]
 
     def type_named(self, codec: str | None) -> str:
-        """Return the named codec or, without a name, the only one that compresses.
-
-        Raises:
-            ProfileError: If none is named and there is not exactly one.
-        """
+        """Return the named codec or, without a name, the only one that compresses."""
         types = self.compressed_types()
         if not codec and len(types) != 1:
             raise ProfileError(
@@ -113,11 +105,7 @@ class MeasuredProfile:
 
 
 def load(name: str | os.PathLike[str]) -> PublishedProfile | MeasuredProfile:
-    """Return the profile of a name (``sosp21``) or in a file.
-
-    Raises:
-        ProfileError: If there is none, or it is malformed.
-    """
+    """Return the profile of a name (``sosp21``) or in a file."""
     if str(name) == PUBLISHED:
         return sosp21.load()
     path = Path(name)

@@ -56,11 +56,7 @@ class PublishedProfile:
         return [""]
 
     def type_named(self, codec: str | None) -> str:
-        """Return the profile's one codec.
-
-        Raises:
-            ValueError: If another one is named.
-        """
+        """Return the profile's one codec."""
         if codec:
             raise ValueError(f"profile {self.name} has one codec, without a name, not {codec!r}")
         return ""
@@ -88,13 +84,7 @@ class PublishedProfile:
 
     @classmethod
     def from_json(cls, values: dict) -> PublishedProfile:
-        """Return a profile from the values of its file.
-
-        Raises:
-            KeyError: If a value is missing.
-            TypeError: If a value is no number.
-            ValueError: If a value is invalid.
-        """
+        """Return a profile from the values of its file."""
         single = ("encode", "decode", "merge", "ring_step")
         return cls(
             name=values["name"],

@@ -165,8 +165,7 @@ class Member:
         return str(self.job_error() or "")
 
     def job_error(self) -> HipressError | None:
-        """Return the error of every operation of this worker if the job has failed, otherwise
-        None."""
+        """Return the error of all operations if the job has failed, otherwise None."""
         return error_of(self._call(lib.HipressFailure))
 
     def stats(self) -> dict[str, int]:
@@ -210,8 +209,7 @@ class Member:
             self._call(lib.HipressWaitAll)
 
     def stop(self) -> None:
-        """Leave the job at once. In a forked child of the process that joined, this does
-        nothing."""
+        """Leave the job at once. In a forked child this does nothing."""
         if self._end.leave():
             try:
                 self.disconnect()

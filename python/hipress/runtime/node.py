@@ -393,7 +393,6 @@ class Node(TunedNode, Member):
 
 
 def _sentence(error: BaseException) -> bytes:
-    """Return the message for users. HipressErrors are complete, and other errors need their
-    type."""
+    """Return the message for users, with the type of an error that is no HipressError."""
     own = isinstance(error, HipressError)
     return (str(error) if own else f"{type(error).__name__}: {error}").encode()

@@ -22,12 +22,7 @@ _waiting = threading.Lock()  # held by a thread that is about to wait
 
 
 class Pending:
-    """End of one push or pull.
-
-    Args:
-        error_class: Class of the exception that :meth:`wait` raises for a failed operation.
-        keeps: Object to keep alive until the end.
-    """
+    """End of one push or pull. ``keeps`` is kept alive until then."""
 
     __slots__ = ("_error", "_error_class", "_keeps", "_over", "_waiter")
 

@@ -29,10 +29,8 @@ class Leaver(Protocol):
 class ProcessEnd:
     """Exit handler of a process, active until its node has left the job.
 
-    Args:
-        node: Node whose ``leave`` or ``abort`` is called.
-        at_once: Whether a process whose node has failed skips the rest of its exit. It might never
-            end in a framework that waits for other processes.
+    With ``at_once`` a process whose node has failed skips the rest of its exit, which might never
+    end in a framework that waits for other processes.
     """
 
     def __init__(self, node: Leaver, at_once: bool) -> None:
@@ -47,8 +45,7 @@ class ProcessEnd:
         atexit.register(self._on_exit)
 
     def precede(self) -> None:
-        """Make this node leave before nodes that have joined since. Exit handlers run last to
-        first."""
+        """Make this node leave before nodes that have joined since."""
         atexit.unregister(self._on_exit)
         atexit.register(self._on_exit)
 
@@ -59,13 +56,9 @@ class ProcessEnd:
         return os.getpid() != self._pid
 
     def leave(self, status: int | None = None) -> bool:
-        """Note that the node leaves now.
+        """Note that the node leaves now, after a failure with the process's exit ``status``.
 
-        Args:
-            status: Exit status of the process after a failure.
-
-        Returns:
-            Whether the node was still in the job, and this is its process.
+        Return whether the node was still in the job, and this is its process.
         """
         if self.left or self.forked:
             return False

@@ -108,15 +108,9 @@ def _shared(sends: Sequence[int], tasks: Tasks) -> list[_Message]:
 def run(
     tasks: Tasks, cluster: Cluster, hosts: int, record: bool = False, dilation: float = 1.0
 ) -> Result:
-    """Run all tasks to their end.
+    """Run all tasks to their end, each job of a thread ``dilation`` times as long as alone.
 
-    Args:
-        hosts: Number of hosts.
-        record: Whether to record the times of tasks, for a timeline.
-        dilation: Factor by which each job of a thread takes longer than alone.
-
-    Raises:
-        Deadlock: If a task can never start.
+    With ``record`` the times of tasks are kept, for a timeline.
     """
     return _Run(tasks, cluster, hosts, record, dilation).result()
 

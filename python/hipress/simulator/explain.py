@@ -19,13 +19,8 @@ def explain(
 ) -> Explanation:
     """Return the step time by each type of a profile, the one that pays, and advice.
 
-    Args:
-        profile: Name or file of the profile.
-        types: Types of the profile, from least to most lossy. Uncompressed is added before them.
-        changes: Changes of the profile's cluster, by field.
-
-    Raises:
-        ValueError: If an argument is invalid.
+    ``types`` begin with the least lossy; uncompressed is added before them. ``changes`` are fields
+    of the profile's cluster.
     """
     zeros = (0.0,) * len(model.layers)
     alone = replace(model, forward=zeros, backward=zeros)

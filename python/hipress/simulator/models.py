@@ -34,8 +34,7 @@ TFLOPS = {
 
 @dataclass(frozen=True)
 class Layer:
-    """Gradient of a layer: name, float32 elements, and operations of the forward pass per
-    example."""
+    """Gradient of a layer: name, float32 elements, and forward operations per example."""
 
     name: str
     size: int
@@ -90,8 +89,7 @@ class _Net:
             self.layers.append(Layer(f"{name}_bias", cout))
 
     def dense(self, name: str, nin: int, nout: int, bias: bool = True, times: int = 1) -> None:
-        """Add a matrix product, applied ``times`` times per example (for example, tokens of a
-        sequence)."""
+        """Add a matrix product, applied ``times`` times per example (to each token)."""
         self.layers.append(Layer(f"{name}_weight", nin * nout, 2.0 * nin * nout * times))
         if bias:
             self.layers.append(Layer(f"{name}_bias", nout))
@@ -239,15 +237,7 @@ def names() -> list[str]:
 
 
 def load(name: str, tflops: float | None = None) -> Model:
-    """Return a built-in model, or one from a file of lines ``name,size[,forward_ms,backward_ms]``.
-
-    Args:
-        name: Name or file of the model.
-        tflops: Arithmetic speed of a device; by default TFLOPS of the model.
-
-    Raises:
-        ValueError: If the name is neither a model nor a file with such a list.
-    """
+    """Return a built-in model, or that of a file of ``name,size[,forward_ms,backward_ms]``."""
     if name not in _MODELS:
         return _from_file(name)
     make, batch, source = _MODELS[name]

@@ -26,11 +26,7 @@ ROUNDS = 8
 
 @dataclass(frozen=True)
 class Rounds:
-    """Schedule of the synchronization of weights, as in :class:`hipress.torch.DiLoCo`.
-
-    Raises:
-        ValueError: If a number is invalid.
-    """
+    """Schedule of the synchronization of weights, as in :class:`hipress.torch.DiLoCo`."""
 
     sync_every: int
     """Inner steps between two synchronizations of the same weights."""

@@ -42,8 +42,7 @@ class Options:
     overlap: bool = True
     """Whether to synchronize during the backward pass."""
     priority: bool = True
-    """Whether first layers go first. Otherwise gradients are sent in the order of their
-    computation."""
+    """Whether first layers go first. Otherwise the order is that of computation."""
     overlap_forward: bool = False
     symmetric: bool | None = None
     """Whether one host represents all; None: only if the whole graph would be too large."""
@@ -84,13 +83,8 @@ def simulate(
 ) -> Step:
     """Run one step.
 
-    Args:
-        plan: Decisions by gradient name. Without a decision, a gradient is compressed and
-            partitioned as in jobs without a plan.
-
-    Raises:
-        ValueError: For an unknown topology, or one without a symmetric form if the graph would be
-            too large.
+    A gradient without a decision in ``plan`` is compressed and partitioned as in jobs without a
+    plan.
     """
     if options.nodes < 1:
         raise ValueError(f"a cluster has at least one node, got {options.nodes}")
@@ -182,11 +176,7 @@ _SYMMETRIC = {Symmetry.RING: symmetric.ring, Symmetry.EXCHANGE: symmetric.exchan
 
 
 def _one_for_all(options: Options) -> Callable[..., Lowered]:
-    """Return the function that makes one host's tasks for all.
-
-    Raises:
-        ValueError: If the topology has no such form.
-    """
+    """Return the function that makes one host's tasks for all."""
     if options.topology in symmetric.BASELINES:
         return symmetric.BASELINES[options.topology]
     symmetry = topologies.TOPOLOGIES[options.topology].symmetry

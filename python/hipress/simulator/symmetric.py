@@ -77,12 +77,7 @@ def exchange(
 
 
 class _Part:
-    """Builder of the tasks of one partition of a key on host 0.
-
-    Args:
-        elements: Elements of the partition.
-        group: Number of steps that run as one.
-    """
+    """Builder of the tasks of one partition of a key on host 0, with ``group`` steps run as one."""
 
     def __init__(
         self, tasks: Tasks, key: SymmetricKey, p: int, elements: int, cluster: Cluster, group: int
@@ -125,8 +120,7 @@ class _Part:
         self.written.append(self.compute("decode", seconds, (payload,), g, work))
 
     def message(self, payload: int, g: int, peer: object) -> int:
-        """Return a receive of g messages, which may be shared with other messages of the same
-        ``peer``."""
+        """Return a receive of g messages, which may share one with others of the same ``peer``."""
         tasks, priority = self.tasks, self.key.priority
         sent = tasks.send(0, self.size, priority, (payload,), self.labels["send"], g, peer)
         arrived = tasks.recv(0, priority, self.labels["receive"])
@@ -150,11 +144,9 @@ def _lowered(
     group: int,
     whole: bool = False,
 ) -> Lowered:
-    """Return the tasks of all keys' partitions.
+    """Return the tasks of all keys' partitions, each added by ``add`` among so many nodes.
 
-    Args:
-        add: Function that adds the tasks of a partition among so many nodes.
-        whole: Whether each node has all partitions of a gradient, not those of a part.
+    ``whole`` is whether each node has all partitions of a gradient, not those of a part.
     """
     lowered = Lowered()
     for key in keys:

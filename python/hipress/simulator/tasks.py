@@ -77,8 +77,7 @@ class Tasks:
     ) -> int:
         """Add ``copies`` messages of ``size`` bytes each. :meth:`join` sets their receive.
 
-        Args:
-            peer: Common property of a host's sends that may share a message.
+        Sends of a host with an equal ``peer`` may share a message.
         """
         return self._add(SEND, host, size, priority, inputs, label, copies, peer=peer)
 

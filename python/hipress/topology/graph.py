@@ -179,6 +179,5 @@ def cut(begin: int, end: int, size: int, granularity: int = 1) -> list[Partition
 
 
 def cut_into(n: int, pieces: int) -> list[Partition]:
-    """Partition ``n`` elements into ``pieces`` parts, or fewer if blocks of BLOCK do not
-    suffice."""
+    """Partition ``n`` elements into ``pieces`` parts, or fewer if there are fewer blocks."""
     return cut(0, n, -(-n // max(pieces, 1)), BLOCK)

@@ -43,11 +43,7 @@ def results(graph: Graph) -> set[tuple[Node, int]]:
 
 
 def first_encoders(tasks: Iterable[Task]) -> dict[int, int]:
-    """Return the first task of each partition that encodes a value with this node's own gradient.
-
-    Args:
-        tasks: Tasks of one node.
-    """
+    """Return each partition's first task that encodes a value with the node's own gradient."""
     found: dict[int, int] = {}
     has_own: set[int] = {GRADIENT}
     for index, task in enumerate(tasks):

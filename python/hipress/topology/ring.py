@@ -44,8 +44,7 @@ def around(graph: Graph, p: int, ranks: list[int]) -> None:
 
 
 def cost(nodes: int, partitions: int, prices: Prices) -> Cost:
-    """Return the cost. Every hop of a sum adds and encodes; no hop of a result waits for a
-    codec."""
+    """Return the cost: every hop of a sum adds and encodes, but no hop of a result."""
     hop = prices.add(1) + prices.encode
     return Cost(
         codec=prices.encode + (nodes - 1) * hop + prices.decode,

@@ -66,11 +66,7 @@ def either(choices: Iterable[str]) -> str:
 
 
 def named(topology: str) -> str:
-    """Return the registered name of ``topology`` in any capitalization (``PS``, ``Ring``).
-
-    Raises:
-        ValueError: If there is none. The message lists the existing names.
-    """
+    """Return the registered name of ``topology`` in any capitalization (``PS``, ``Ring``)."""
     name = str(topology).lower()
     if name not in TOPOLOGIES:
         raise ValueError(f"there is no topology {topology!r}; there are {', '.join(TOPOLOGIES)}")
@@ -83,11 +79,7 @@ def default(num_servers: int) -> str:
 
 
 def among_workers(topology: str) -> str:
-    """Return the name of ``topology`` in a job without servers, where "ps" is "colocated".
-
-    Raises:
-        ValueError: If there is none. The message lists the existing names.
-    """
+    """Return the name of ``topology`` in a job without servers, where "ps" is "colocated"."""
     name = named(topology)
     return TOPOLOGIES[name].among_workers or name
 

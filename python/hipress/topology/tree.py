@@ -39,8 +39,7 @@ def _middle(size: int) -> int:
 
 
 def _up(graph: Graph, p: int, ranks: list[int]) -> tuple[int, int, int]:
-    """Add the sums of a subtree; return its root, the root's payload, and the number of
-    summands."""
+    """Add the sums of a subtree; return its root and the root's payload."""
     middle = _middle(len(ranks))
     root = ranks[middle]
     here = worker(root)
@@ -70,8 +69,7 @@ def _down(graph: Graph, p: int, ranks: list[int], root: int, payload: int) -> No
 
 
 def cost(nodes: int, partitions: int, prices: Prices) -> Cost:
-    """Return the cost of floor(log2 N) levels up and down, where an inner node may wait for a
-    child."""
+    """Return the cost of floor(log2 N) levels each way. An inner node may wait for a child."""
     height = nodes.bit_length() - 1
     other = 1 if nodes > 2 else 0
     return Cost(

@@ -53,27 +53,12 @@ def choose_method(
     known: Mapping[str, Any] | None = None,
     later: Mapping[str, Shape] | None = None,
 ) -> GroupFrontend:
-    """Choose a method by the times of the model's gradients.
+    """Choose a method by the times of the model's gradients, and return the front end.
 
     If ranks share hosts and the settings do not name a topology, it is chosen first, for the whole
-    training.
-
-    Args:
-        settings: Settings of type "auto".
-        device: Device of the gradients.
-        shapes: Shapes of the model's gradients by name, in the model's order.
-        dtypes: Types of the gradients.
-        feedback: Whether the optimizer supports error feedback; None if it is not known yet.
-        hooks: PyTorch's own methods; :data:`~hooks.SCATTERS` measures reduce-scatters.
-        without: Methods that the caller does not have.
-        reductions: Compares numbers; by the group if it is None.
-        known: ``state_dict()`` of an earlier choice, equal on all ranks. It replaces the
-            measurement.
-        later: Shapes of gradients that may come later, such as those of frozen parameters. They are
-            not measured.
-
-    Returns:
-        The front end, with its choice.
+    training. ``known`` is the ``state_dict()`` of an earlier choice, equal on all ranks, which
+    replaces the measurement. ``later`` are shapes of gradients that may come later, such as those
+    of frozen parameters, and are not measured.
     """
     sizes = {name: math.prod(shape) for name, shape in shapes.items()}
     dtype = most_frequent_dtype(sizes, dtypes)
@@ -143,12 +128,6 @@ def choose_settings(
     compressed (:mod:`hipress.autotune.threshold`). Compression must save 3% of the time. Then they
     synchronize gradients of the model's sizes in turns, compressed as planned and uncompressed. If
     uncompressed gradients are faster, nothing is compressed. It takes seconds.
-
-    Args:
-        device: Device of the gradients.
-        shapes: Shapes of the parameters by name.
-        sizes: Elements of the gradients by name, in the model's order.
-        dtypes: Types of the gradients.
     """
     chooses_topology = settings.chooses_topology and settings.type != AUTO
     if not chooses_topology and settings.plan != AUTO:

@@ -41,9 +41,6 @@ def ranks_per_host(group: dist.ProcessGroup) -> int:
 def block_length(hosts: Sequence[str]) -> int:
     """See :func:`ranks_per_host`.
 
-    Args:
-        hosts: Host of each rank.
-
     >>> block_length(["a", "a", "b", "b", "c"])
     2
     >>> block_length(["a", "b", "a", "b"])
