@@ -8,29 +8,7 @@ from collections.abc import Iterable
 from hipress.topology.graph import Graph
 from hipress.topology.topology import MIN_PARTITION_ELEMENTS, GraphRequest, Topology
 
-__all__ = [
-    "FILES",
-    "MIN_PARTITION_ELEMENTS",
-    "TOPOLOGIES",
-    "among_workers",
-    "build",
-    "default",
-    "either",
-    "named",
-    "names",
-    "register",
-    "that_encode_each",
-]
-
-FILES = (
-    "ps",
-    "colocated",
-    "ring",
-    "tree",
-    "butterfly",
-    "star",
-    "hierarchical",
-)
+FILES = ("ps", "colocated", "ring", "tree", "butterfly", "star", "hierarchical")
 """Modules of this package that define a topology. The default of a job is the first one that
 matches its use of servers."""
 

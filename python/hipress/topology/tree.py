@@ -26,8 +26,7 @@ def fill(graph: Graph, request: GraphRequest) -> None:
     for p in range(len(graph.partitions)):
         shift = (request.home + p) % 2
         ranks = [(position - shift) % workers for position in range(workers)]
-        root, payload, _ = _up(graph, p, ranks)
-        _down(graph, p, ranks, root, payload)
+        _down(graph, p, ranks, *_up(graph, p, ranks))
 
 
 def _middle(size: int) -> int:
@@ -38,7 +37,7 @@ def _middle(size: int) -> int:
     return (1 << size.bit_length() - 1) - 1
 
 
-def _up(graph: Graph, p: int, ranks: list[int]) -> tuple[int, int, int]:
+def _up(graph: Graph, p: int, ranks: list[int]) -> tuple[int, int]:
     """Add the sums of a subtree; return its root and the root's payload."""
     middle = _middle(len(ranks))
     root = ranks[middle]
@@ -46,13 +45,13 @@ def _up(graph: Graph, p: int, ranks: list[int]) -> tuple[int, int, int]:
     inputs: list[int] = []
     for side, part in enumerate((ranks[:middle], ranks[middle + 1 :])):
         if part:
-            child, payload, _ = _up(graph, p, part)
+            child, payload = _up(graph, p, part)
             graph.add(worker(child), Op.SEND, p, payload, peer=here, step=REDUCE)
             inputs.append(graph.add(here, Op.RECV, p, peer=worker(child), step=REDUCE))
         if side == 0:
             inputs.append(GRADIENT)
     value = GRADIENT if inputs == [GRADIENT] else graph.add(here, Op.MERGE, p, *inputs)
-    return root, graph.add(here, Op.ENCODE, p, value, num_summands=len(ranks)), len(ranks)
+    return root, graph.add(here, Op.ENCODE, p, value, num_summands=len(ranks))
 
 
 def _down(graph: Graph, p: int, ranks: list[int], root: int, payload: int) -> None:

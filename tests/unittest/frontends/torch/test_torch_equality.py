@@ -59,7 +59,7 @@ class Averaging:
 
 def reference(graph, codecs, world_size, name):
     from hipress.topology.origins import results
-    from hipress.topology.reference import Reference
+    from graph_reference import Reference
     from hipress.torch.state.error_feedback import random_stream
 
     final = results(graph)

@@ -7,7 +7,7 @@ import numpy as np
 
 from common import finish, gradient, node, rank, workers
 from hipress.topology.graph import worker
-from hipress.topology.reference import Reference, compression
+from graph_reference import Reference, compression
 
 params = json.loads(sys.argv[1])
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from common import gradients, leave, node, rank
 from hipress.topology.graph import worker
-from hipress.topology.reference import Reference, compression
+from graph_reference import Reference, compression
 
 node_keys = []
 
