@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Iterable
 
 from hipress.topology.graph import Graph
-from hipress.topology.topology import MIN_PARTITION_ELEMENTS, GraphRequest, Topology
+from hipress.topology.topology import GraphRequest, Topology
 
 FILES = ("ps", "colocated", "ring", "tree", "butterfly", "star", "hierarchical")
 """Modules of this package that define a topology. The default of a job is the first one that
