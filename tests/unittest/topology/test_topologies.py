@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 import hipress
-from hipress.topology import TOPOLOGIES, Op, build, topologies
 from graph_checker import GraphError, check
-from hipress.topology.graph import GRADIENT, PLAIN, Role, worker
 from graph_reference import Reference, compression
+from hipress.topology import TOPOLOGIES, Op, build, topologies
+from hipress.topology.graph import GRADIENT, PLAIN, Role, worker
 
 SERVERLESS = topologies.names(servers=False)
 

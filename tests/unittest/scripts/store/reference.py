@@ -6,8 +6,8 @@ import sys
 import numpy as np
 
 from common import finish, gradient, node, rank, workers
-from hipress.topology.graph import worker
 from graph_reference import Reference, compression
+from hipress.topology.graph import worker
 
 params = json.loads(sys.argv[1])
 

@@ -3,8 +3,8 @@
 import numpy as np
 
 from common import gradients, leave, node, rank
-from hipress.topology.graph import worker
 from graph_reference import Reference, compression
+from hipress.topology.graph import worker
 
 node_keys = []
 
