@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
+
+import msgspec
 
 from hipress.autotune.explanation import Explanation, Row, number
 from hipress.autotune.frontend import TuningFrontend
@@ -130,9 +131,9 @@ class MethodChoice:
         rows, fastest = self.explanation.rows, self.fastest
         why = "the fastest"
         if fastest != self.index:
-            why = f"about as fast as the fastest, {rows[fastest].way}, and gentler"
+            why = f"about as fast as the fastest, {rows[fastest].method}, and less lossy"
         rest = "; ".join(
-            f"{row.way} {number(row.gradients_ms)} ms{f' ({row.note})' if row.note else ''}"
+            f"{row.method} {number(row.gradients_ms)} ms{f' ({row.note})' if row.note else ''}"
             for row in rows
             if not row.chosen
         )
@@ -190,7 +191,7 @@ class MethodChoice:
             "number": self.index,
             "too_coarse": sorted(self._too_lossy),
             "left_out": sorted(self._left_out),
-            "explanation": asdict(self.explanation),
+            "explanation": msgspec.to_builtins(self.explanation),
         }
 
     def load_state_dict(self, saved: Mapping[str, Any]) -> None:

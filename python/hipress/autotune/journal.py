@@ -4,7 +4,7 @@
 every :data:`EVERY` steps. A file next to it with the suffix ``.jsonl`` gets a line every
 :data:`EVERY` steps:
 
-    step, way   the step, and the name of the method
+    step, method    the step, and the name of the method
     bytes       mean bytes that rank 0 sent in a step since the last line, or since the last change
                 of the method; null with PyTorch's own methods, as a process group does not count
     ratio       bytes that rank 0 sends uncompressed over these: 2 (N - 1) / N of the gradients in
@@ -58,7 +58,7 @@ class TensorBoardWriter:
         """Write the reason for the method that is used from this step on."""
         from tensorboardX.summary import text
 
-        self._add(step, [text("hipress/way", sentence)])
+        self._add(step, [text("hipress/method", sentence)])
 
     def add_scalars(self, figures: Mapping[str, object]) -> None:
         """Write the figures that are numbers as scalars, at the step in ``figures["step"]``."""
@@ -180,7 +180,7 @@ class TuningJournal:
         row = next(row for row in explanation.rows if row.chosen)
         return {
             "step": step,
-            "way": row.way,
+            "method": row.method,
             "bytes": bytes,
             "ratio": round(self._raw / bytes, 2) if bytes else None,
             **{name: figures.get(name) for name in FIGURES},

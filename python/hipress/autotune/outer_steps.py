@@ -14,8 +14,9 @@ import statistics
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
+
+import msgspec
 
 from hipress.autotune.explanation import Explanation, Row, number
 from hipress.autotune.frontend import TuningFrontend
@@ -230,7 +231,7 @@ class OuterStepController:
         if fragments > 1 or delay:
             parts = f"{fragments} fragments" if fragments > 1 else "one fragment"
             how = f" in {parts} with a delay of {delay} step{'s' * (delay != 1)}"
-        rest = "; ".join(f"{r.way} {number(r.gradients_ms)} ms" for r in rows if not r.chosen)
+        rest = "; ".join(f"{r.method} {number(r.gradients_ms)} ms" for r in rows if not r.chosen)
         return (
             f"{self.method.name}{how}: of {self._sync_every} steps of {number(1e3 * step)} ms "
             f"ranks wait {100 * share:.2g}% of the time; a synchronisation takes "
@@ -258,9 +259,11 @@ class OuterStepController:
 
     def view_state(self) -> dict[str, Any]:
         """Return the choice, its explanation and the network's usual times, for the next view."""
-        about = {"explanation": asdict(self.explanation), "network": self._network.state_dict()}
         found = self.state_dict()
-        return {**found, **about} if found else {}
+        if found:
+            found["explanation"] = msgspec.to_builtins(self.explanation)
+            found["network"] = self._network.state_dict()
+        return found
 
     def load_state_dict(self, saved: Mapping[str, Any]) -> OuterSchedule | None:
         """Restore :meth:`state_dict` or :meth:`view_state`, and return the schedule.

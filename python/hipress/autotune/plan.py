@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from hipress.autotune.steps import FIRST_KEY, StepDetector, are_training_keys
-from hipress.autotune.store import StoreNode, StoreReductions, StoreTuner, new_key
+from hipress.autotune.store import StoreReductions, StoreTuner, TunedNode, new_key
 from hipress.autotune.threshold import (
     CONCURRENT_ELEMENTS,
     GAIN_RATIO,
@@ -172,7 +172,7 @@ class PlanController(StoreTuner, SizeFrontend):
 
     def __init__(
         self,
-        node: StoreNode,
+        node: TunedNode,
         compress: Callable[[CompressionConfig], None],
         partition: Callable[[int], None] | None,
     ) -> None:

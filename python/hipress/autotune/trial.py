@@ -214,7 +214,7 @@ class StepTimer:
             rows[i].step_ms = 1e3 * seconds
         choice.choose(self._trial.index)
         choice.explanation.predict()
-        tried = "; ".join(f"{r.way} {number(r.step_ms)} ms" for r in rows if r.step_ms)
+        tried = "; ".join(f"{r.method} {number(r.step_ms)} ms" for r in rows if r.step_ms)
         if self._trial.was_cut:
             tried += f"; there was not time for more in {TRIAL_SECONDS:g} s"
         if choice.method is before:

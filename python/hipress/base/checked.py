@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 DAMAGED = (ValueError, OverflowError, KeyError, TypeError, AttributeError, IndexError)
 """Exceptions that reading a damaged object may raise."""
@@ -17,13 +17,6 @@ def typed(value: object, kind: type, what: str) -> object:
     if wrong or (kind is float and not math.isfinite(value)):
         raise TypeError(f"{what} is {value!r}")
     return value
-
-
-def get(values: Mapping, name: str, kind: type, default: object = None) -> object:
-    """Return a value of the right type, or the default if it is missing."""
-    if name not in values and default is not None:
-        return default
-    return typed(values[name], kind, name)
 
 
 def texts(values: Iterable, what: str) -> list[str]:

@@ -46,7 +46,7 @@ def explain(
         else f"{steps[0] / steps[chosen]:.2f} times as fast as uncompressed"
     )
     sentence = (
-        f"{model.name} on {options.nodes} hosts, {options.topology}: {rows[chosen].way}, for "
+        f"{model.name} on {options.nodes} hosts, {options.topology}: {rows[chosen].method}, for "
         f"{why}; computing takes {number(1e3 * computing)} of a step's "
         f"{number(1e3 * steps[chosen])} ms"
     )
