@@ -19,11 +19,8 @@ from hipress.autotune.methods import Method, feedback_indices
 from hipress.autotune.quality_guard import GradientStatistics
 
 MAX_ELEMENTS = 1 << 23
-"""Maximum elements of a sample, approximately.
-
-Of a larger model every second (third, ...) gradient in order of size is measured. A gradient that
-is larger than this is cut to this size.
-"""
+"""Maximum elements of a sample, approximately. Of a larger model every second (third, ...) gradient
+in order of size is measured. A gradient that is larger than this is cut to this size."""
 MAX_NUMBERS = 8
 """Numbers of a rank that one reduction compares, at most."""
 
@@ -143,11 +140,9 @@ class StepFrontend(TuningFrontend):
     step: int
     """Number of the step that begins."""
     keeps_error_feedback: bool
-    """Whether a residual is added to the next gradient for every method.
-
-    Otherwise only a codec adds it, and uncompressed gradients do not. A method with error feedback
-    is then followed by one step of ``maxmin``, which adds the residuals and sends them.
-    """
+    """Whether a residual is added to the next gradient for every method. Otherwise only a codec
+    adds it, and uncompressed gradients do not. A method with error feedback is then followed by one
+    step of ``maxmin``, which adds the residuals and sends them."""
     compares_results: bool
     """Whether results are means of gradients (not weights), and all of them reach this rank."""
     statistics: type[GradientStatistics] = GradientStatistics

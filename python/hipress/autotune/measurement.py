@@ -57,9 +57,7 @@ class Measurement:
     """Elements of the last sample."""
     left_out: bool = False
     """Whether the method had fewer samples than its competitors, so its time cannot be compared.
-
-    Methods without error feedback compete with each other only.
-    """
+    Methods without error feedback compete with each other only."""
 
 
 def extrapolated(taken: Sequence[tuple[int, float]], size: int) -> float:
@@ -75,11 +73,9 @@ def extrapolated(taken: Sequence[tuple[int, float]], size: int) -> float:
 
 
 TimeSample = Callable[[int, int], "tuple[float, int]"]
-"""Function that synchronizes a sample of elements by a method.
-
-Its arguments are the method's index and the approximate number of elements. It returns the slowest
-rank's seconds, equal on all ranks, and the elements.
-"""
+"""Function that synchronizes a sample of elements by a method. Its arguments are the method's index
+and the approximate number of elements. It returns the slowest rank's seconds, equal on all ranks,
+and the elements."""
 
 
 def compare_methods(

@@ -24,22 +24,16 @@ NOTICEABLE = 5e-3
 LARGE = 3.0
 """Time over the usual time, or its inverse, for which few blocks are enough."""
 BLOCKS, LARGE_BLOCKS = 4, 2
-"""Unusual blocks in a row that are needed, and those of a large difference.
-
-Processors may be busy in a single block.
-"""
+"""Unusual blocks in a row that are needed, and those of a large difference. Processors may be busy
+in a single block."""
 SPAN = 3.0
-"""Longest over shortest time at which the same choice was made, at most.
-
-A tenfold time is then more than :data:`LARGE` beyond them.
-"""
+"""Longest over shortest time at which the same choice was made, at most. A tenfold time is then
+more than :data:`LARGE` beyond them."""
 USUAL_BLOCKS = 3
 """Blocks whose median is the usual time."""
 PATIENCE = 4
-"""Blocks after a choice in which no change is reported.
-
-It doubles after each measurement that changed nothing.
-"""
+"""Blocks after a choice in which no change is reported. It doubles after each measurement that
+changed nothing."""
 MAX_PATIENCE = 512
 
 

@@ -49,38 +49,27 @@ MIN_CONCURRENT = 4
 PARTITION_CHOICES = (PARTITION_ELEMENTS, 1 << 16, 1 << 17, 1 << 19)
 """Elements of a partition that are measured, the topologies' default first."""
 MAX_PARTITION_SECONDS = 0.125
-"""Seconds of the largest gradient above which partitions are not measured.
-
-Links are then busy with any partitions.
-"""
+"""Seconds of the largest gradient above which partitions are not measured. Links are then busy with
+any partitions."""
 MAX_PARTITIONED_ELEMENTS = 1 << 22
-"""Maximum elements of the gradients that are partitioned.
-
-It is enough for two partitions for each worker or server. Otherwise several choices would lead to
-the same partitions.
-"""
+"""Maximum elements of the gradients that are partitioned. It is enough for two partitions for each
+worker or server. Otherwise several choices would lead to the same partitions."""
 PARTITION_REPETITIONS = 6
 """Repetitions for each choice of partitions, whose times differ less than those of sizes."""
 PARTITION_GAIN_RATIO = 0.95
-"""Time over the default's time in most repetitions that replaces the default, at most.
-
-It must also be shorter in three repetitions out of four, so that chance does not decide.
-"""
+"""Time over the default's time in most repetitions that replaces the default, at most. It must also
+be shorter in three repetitions out of four, so that chance does not decide."""
 MAX_DRIFT = 1.5
 """Factor by which times may differ from those of the plan."""
 PROBE = 2
 """Index of the size that is timed again."""
 FIRST_CHECK_STEPS, MAX_CHECK_STEPS = 16, 1024
-"""Steps until the first check.
-
-The interval doubles, up to the second number, if nothing changed.
-"""
+"""Steps until the first check. The interval doubles, up to the second number, if nothing
+changed."""
 TRIAL_MIN_SIZES = (0, 256, 4096, NEVER)
-"""Values of ``min_size`` that steps of training try in addition to the plan's.
-
-They compress everything, what the measured sizes describe, only gradients whose uncompressed tasks
-do not run where they become ready, or nothing.
-"""
+"""Values of ``min_size`` that steps of training try in addition to the plan's. They compress
+everything, what the measured sizes describe, only gradients whose uncompressed tasks do not run
+where they become ready, or nothing."""
 MAX_PREDICTED_RATIO = 1.5
 """Predicted time over the fastest choice's above which a choice is not tried."""
 MAX_BLOCKS = 8

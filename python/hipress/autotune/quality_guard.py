@@ -27,18 +27,13 @@ from typing import Any
 import numpy as np
 
 MAX_ERROR = 0.4
-"""Largest allowed norm of the rounding error over the norm of the gradient, for each parameter.
-
-It is the largest with which training kept its loss (5 bits; ``python -m benchmarks rounding`` and
-``convergence``).
-"""
+"""Largest allowed norm of the rounding error over the norm of the gradient, for each parameter. It
+is the largest with which training kept its loss (5 bits; ``python -m benchmarks rounding`` and
+``convergence``)."""
 MAX_SHARE, MAX_MEAN_ERROR = 3.5, 1.3
-"""Largest allowed share and error of error feedback.
-
-Where training kept its loss within half a percent they were up to 3.4 and 1.2. With shares of 4.1
-and more it lost 0.7% to 1.8%, and with 10 it lost 3% (``python -m benchmarks feedback`` and
-``quality``).
-"""
+"""Largest allowed share and error of error feedback. Where training kept its loss within half a
+percent they were up to 3.4 and 1.2. With shares of 4.1 and more it lost 0.7% to 1.8%, and with 10
+it lost 3% (``python -m benchmarks feedback`` and ``quality``)."""
 EVERY = 100
 """Steps from one observation to the next."""
 BUCKET = 1024

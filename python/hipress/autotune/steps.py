@@ -7,10 +7,8 @@ from collections.abc import Sequence
 FIRST_KEY = 1 << 62
 """First key of the autotuner. Front ends count theirs from 0."""
 MEASURING = "hipress/auto/"
-"""Prefix of the names of keys that are used for measurements only.
-
-Other text may precede it, as in "fusion buffer of hipress/auto/0/1".
-"""
+"""Prefix of the names of keys that are used for measurements only. Other text may precede it, as in
+"fusion buffer of hipress/auto/0/1"."""
 
 
 def are_training_keys(keys: Sequence[int]) -> bool:

@@ -21,10 +21,8 @@ SIZES = (1 << 10, 1 << 13, 1 << 16, 1 << 18, 1 << 20)
 REPETITIONS = 4
 """Repetitions of each size, in turns. The shortest counts, except for the first repetition."""
 CONCURRENT_ELEMENTS = 1 << 17
-"""Elements of a size that travel together.
-
-In training, small gradients share a link with other ones. A single one would pass in a burst.
-"""
+"""Elements of a size that travel together. In training, small gradients share a link with other
+ones. A single one would pass in a burst."""
 MAX_CURVE_ELEMENTS = 1 << 30
 """Elements up to which the curves are compared."""
 GAIN_RATIO = 0.97
@@ -32,10 +30,8 @@ GAIN_RATIO = 0.97
 NEVER = 1 << 62
 """A ``min_size`` that no gradient reaches, so that nothing is compressed."""
 PREVIEW_REPETITIONS, PREVIEW_SECONDS = 5, 4.0
-"""Maximum repetitions of a preview that count, and seconds after which no repetition begins.
-
-One repetition precedes them, in which memory is allocated. At least one counts.
-"""
+"""Maximum repetitions of a preview that count, and seconds after which no repetition begins. One
+repetition precedes them, in which memory is allocated. At least one counts."""
 
 _log = logging.getLogger("hipress.autotune")
 

@@ -23,10 +23,8 @@ from hipress.autotune.measurement import STEP_TOLERANCE, least_lossy
 from hipress.autotune.methods import UNCOMPRESSED, Method
 
 BLOCK_STEPS, MAX_BLOCK_STEPS = 4, 32
-"""Minimum and maximum number of timed steps of a block.
-
-One more step precedes them, in which a choice allocates memory and an idle link lets a burst pass.
-"""
+"""Minimum and maximum number of timed steps of a block. One more step precedes them, in which a
+choice allocates memory and an idle link lets a burst pass."""
 BLOCK_SECONDS = 0.1
 """Seconds of a block, at least: shorter blocks measure the turns of other programs."""
 HOPELESS = 1.5
@@ -38,11 +36,8 @@ STEP_BLOCKS = 4
 LOST_BLOCKS = 2
 """Lost turns after which a method is left out."""
 TRIAL_SECONDS = 30.0
-"""Seconds of a trial.
-
-If one turn of all methods does not fit, blocks are shorter. If a step of each method does not fit,
-there is no trial.
-"""
+"""Seconds of a trial. If one turn of all methods does not fit, blocks are shorter. If a step of
+each method does not fit, there is no trial."""
 
 
 def block_steps(seconds: float) -> int:

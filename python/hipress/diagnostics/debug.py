@@ -1,20 +1,107 @@
-"""Reading of dumps in which the nodes of a hanging job describe themselves.
+"""Dumps in which the nodes of a hanging job, and the agents of elastic jobs, describe themselves.
 
 The native library writes one JSON file per node, on SIGUSR1 or when a wait for other nodes takes
 too long. :mod:`hipress.diagnostics.wait_graph` finds the waiting nodes and their causes in them.
+
+:func:`ask` requests dumps from the HiPress processes of this user and machine. A thread named
+``hipress-debug`` identifies them. Only processes that handle the signal receive it, because it
+would end other processes.
 """
 
+import contextlib
 import os
-from collections.abc import Iterable, Mapping
+import signal
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Union
+from typing import Annotated, Union
 
 import msgspec
 
 from hipress.base import files
 from hipress.base.checked import DAMAGED
-from hipress.diagnostics import agent_dump
-from hipress.diagnostics.agent_dump import AgentDump, Seconds
+
+Seconds = Annotated[float, msgspec.Meta(ge=-sys.float_info.max, le=sys.float_info.max)]  # finite
+
+
+class Seat(msgspec.Struct, frozen=True):
+    """Member of a view. The seats are ordered by rank."""
+
+    id: str
+    slot: int
+    address: str
+
+
+class Suspect(msgspec.Struct, frozen=True):
+    """Process that is suspected to have failed, because it is silent."""
+
+    id: str
+    slot: int
+    """Slot of the process, or -1 if unknown."""
+    silent: Seconds
+
+
+class AgentCall(msgspec.Struct, frozen=True):
+    """Call that waits for a text of a member, or for a view."""
+
+    about: str
+    epoch: int
+    rank: int
+    """Rank that the call waits for, or -1."""
+    seconds: Seconds
+
+
+class AgentDump(msgspec.Struct, frozen=True):
+    """Description that an agent writes of itself; see :mod:`hipress.elastic.membership.status`."""
+
+    path: str
+    host: str
+    pid: int
+    time: Seconds
+    process_nodes: int
+    age: Seconds
+    """Seconds since the agent wrote this. A large number shows that Python's lock was held."""
+    id: str
+    slot: int
+    agents: tuple[str, ...]
+    """Addresses of the job's agents, by slot, which identify the job."""
+    min_members: int
+    joining: bool
+    epoch: int
+    entered: int
+    boundary: int
+    """Step at which the newest view begins, or -1 if none is set."""
+    completed: int
+    members: tuple[Seat, ...]
+    joined: frozenset[str]
+    departed: dict[int, str]
+    """Reasons why members of the previous view are not in the newest one, by slot."""
+    dead: frozenset[str]
+    """Ids of processes that have certainly ended."""
+    joins: dict[str, int]
+    """Slots of processes that request to join, by id."""
+    suspects: tuple[Suspect, ...]
+    calls: tuple[AgentCall, ...]
+    waits_for: str
+
+    @property
+    def process(self) -> tuple[str, int]:
+        """Host and process id."""
+        return self.host, self.pid
+
+
+def _agent_dump(path: str, values: Mapping) -> AgentDump:
+    """Return a dump from the JSON object that an agent has written."""
+    status = dict(values["status"])
+    status["departed"] = {row["slot"]: row["why"] for row in status["departed"]}
+    status["joins"] = {row["id"]: row["slot"] for row in status["joins"]}
+    found = msgspec.convert({**status, **values, "path": path}, AgentDump)
+    if not 0 <= found.slot < len(found.agents):
+        raise ValueError(f"slot {found.slot} of {len(found.agents)}")
+    return found
+
 
 FORMAT, VERSION = "hipress debug", 1
 MAX_AGE_SECONDS = 180.0
@@ -160,7 +247,7 @@ def load(path: Union[str, os.PathLike[str]]) -> Union[Dump, AgentDump]:
         raise DebugError(f"{path} is a dump of another version of HiPress: {values.get('version')}")
     try:
         if "status" in values:
-            return agent_dump.parse(str(path), values)
+            return _agent_dump(str(path), values)
         return _dump(str(path), values)
     except (*DAMAGED, msgspec.MsgspecError) as error:
         raise DebugError(f"{path} is a damaged dump: {type(error).__name__}: {error}") from error
@@ -234,3 +321,113 @@ def latest_jobs(dumps: Iterable[Dump], newest: float) -> list[dict[str, Dump]]:
         for job, nodes in jobs.items()
         if last[job] > newest - MAX_APART_SECONDS
     ]
+
+
+_PROC = Path("/proc")
+
+
+@dataclass(frozen=True)
+class Process:
+    """Process with nodes of jobs, or an elastic job's agent."""
+
+    pid: int
+    signal: int
+    """Signal that requests dumps, or 0 if the process handles none."""
+    folder: Path
+    """Folder in which it writes them."""
+    stopped: bool
+    """Whether it is stopped by SIGSTOP or a debugger, and therefore cannot answer."""
+
+
+def processes() -> list[Process]:
+    """Return the HiPress processes of this user."""
+    found = []
+    for entry in _PROC.iterdir():
+        if not entry.name.isdigit():
+            continue
+        with contextlib.suppress(OSError, ValueError):  # ended, or not this user's
+            if entry.stat().st_uid == os.geteuid() and "hipress-debug" in _threads(entry):
+                found.append(_process(entry))
+    return sorted(found, key=lambda process: process.pid)
+
+
+def _threads(entry: Path) -> Iterator[str]:
+    return ((thread / "comm").read_text().strip() for thread in (entry / "task").iterdir())
+
+
+def _process(entry: Path) -> Process:
+    variables = dict(
+        row.decode(errors="replace").split("=", 1)
+        for row in (entry / "environ").read_bytes().split(b"\0")
+        if b"=" in row
+    )
+    folder = variables.get("HIPRESS_DEBUG_DIR") or (
+        f"{variables.get('TMPDIR') or '/tmp'}/hipress-debug-{os.geteuid()}"
+    )
+    status = dict(
+        row.split(":", 1) for row in (entry / "status").read_text().splitlines() if ":" in row
+    )
+    number = _number(variables.get("HIPRESS_DEBUG_SIGNAL", ""))
+    caught = int(status["SigCgt"], 16) >> (number - 1) & 1 if number else 0
+    path = Path(folder) if os.path.isabs(folder) else Path(os.readlink(entry / "cwd"), folder)
+    stopped = status["State"].split()[0] in ("T", "t")
+    return Process(int(entry.name), number if caught else 0, path, stopped)
+
+
+def _number(text: str) -> int:
+    """Return the signal that HIPRESS_DEBUG_SIGNAL names."""
+    if text.isdigit():
+        return int(text)
+    if text == "none":
+        return 0
+    name = "SIG" + (text.removeprefix("SIG") if text else "USR1")
+    return int(getattr(signal, name, 0))
+
+
+def ask(timeout: float = 10.0) -> tuple[list[Union[Dump, AgentDump]], list[str]]:
+    """Request dumps from all processes; return them, and a message per process without a dump."""
+    found = processes()
+    if not found:
+        raise DebugError("no process of yours on this machine is a node of a HiPress job")
+    began = time.time()
+    sentences = []
+    waiting: dict[int, Process] = {}
+    for process in found:
+        if process.signal == 0:
+            sentences.append(f"process {process.pid} handles no signal that asks it for a dump")
+            continue
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process.pid, process.signal)
+            waiting[process.pid] = process
+    dumps: list[Union[Dump, AgentDump]] = []
+    deadline = time.monotonic() + timeout
+    while waiting and time.monotonic() < deadline:
+        for pid, process in list(waiting.items()):
+            answer = _answer(process, began)
+            if answer:
+                dumps += answer
+                del waiting[pid]
+            elif process.stopped or not (_PROC / str(pid)).exists():
+                sentences.append(
+                    f"process {pid} is stopped, and answers nothing"
+                    if process.stopped
+                    else f"process {pid} has ended meanwhile"
+                )
+                del waiting[pid]
+        time.sleep(0.05)
+    sentences += [f"process {pid} has not answered in {timeout:g} s" for pid in waiting]
+    return dumps, sentences
+
+
+def _answer(process: Process, began: float) -> list[Union[Dump, AgentDump]]:
+    """Return the dumps of a process when all of them exist."""
+    dumps = []
+    with contextlib.suppress(OSError):
+        for path in process.folder.glob(f"*.{process.pid}.*.json"):
+            if path.stat().st_mtime < began - 1:
+                continue
+            with contextlib.suppress(DebugError):  # of an older process with the same number
+                dump = load(path)
+                if dump.time >= began and dump.pid == process.pid:
+                    dumps.append(dump)
+    return dumps if dumps and len(dumps) >= dumps[0].process_nodes else []

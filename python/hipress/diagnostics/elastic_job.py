@@ -11,8 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from hipress.diagnostics.agent_dump import AgentCall, AgentDump, Seat
-from hipress.diagnostics.debug import MAX_APART_SECONDS, Dump
+from hipress.diagnostics.debug import MAX_APART_SECONDS, AgentCall, AgentDump, Dump, Seat
 from hipress.diagnostics.wait_graph import listed
 
 STALE_SECONDS = 3.0

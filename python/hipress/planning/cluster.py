@@ -1,12 +1,39 @@
-"""Speeds of hosts and links, and costs of codecs on them."""
+"""Speeds of hosts and links, costs of codecs on them, and limits for shared messages and jobs.
+
+Small payloads for one peer that are ready together share a message. Small tasks that are ready
+together are one job of a compute thread. The limits equal those of src/kvstore/fused.h and
+executor.h. A test compares these numbers with the C++ headers.
+"""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
 
-from hipress.planning import sharing
 from hipress.planning.curve import Curve
+from hipress.topology.graph import PARTITION_ELEMENTS
+
+HEADER = 64
+"""Bytes of a message's header (``MessageHeader``)."""
+PART_HEADER = 40
+"""Bytes of a part's header in a shared message (``FusedPart``)."""
+SHARED_PAYLOAD = 4 << 10
+"""Largest payload that shares a message, in bytes (``kMaxFusedPayloadBytes``)."""
+SHARED_BYTES = 32 << 10
+"""Largest payload of a shared message, in bytes (``kMaxFusedMessageBytes``)."""
+JOB_ELEMENTS = PARTITION_ELEMENTS
+"""Largest number of elements of all tasks of a job, unless it is one task (``kJobElements``)."""
+
+
+def part_bytes(message: float) -> float:
+    """Return the bytes in a shared message of a single message of ``message`` bytes with header."""
+    return PART_HEADER + -(-(message - HEADER) // 8) * 8
+
+
+def is_small(message: float) -> bool:
+    """Return whether a message of so many bytes, with header, may share one."""
+    return message - HEADER <= SHARED_PAYLOAD
+
 
 ZERO = Curve(0.0, 0.0, 0.0)
 
@@ -95,7 +122,7 @@ class Codec:
 
     def payload(self, elements: int) -> float:
         """Return the bytes of an encoded gradient, including the message's header (64)."""
-        return sharing.HEADER + self.fixed_bytes + self.bytes_per_element * elements
+        return HEADER + self.fixed_bytes + self.bytes_per_element * elements
 
     def merge_seconds(self, elements: int, payloads: int, own: bool = False) -> float:
         """Return the seconds of summing payloads of ``elements`` each, and the ``own`` gradient."""

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from hipress.base import files
 from hipress.planning import profiles
+from hipress.planning.cluster import HEADER, SHARED_PAYLOAD
 from hipress.planning.curve import Curve, Fit, fit, fit_link
-from hipress.planning.sharing import HEADER, SHARED_PAYLOAD
 
 BURST_SIZE = SHARED_PAYLOAD // 4 + 16
 """Elements of a small gradient that is too large to share a message."""

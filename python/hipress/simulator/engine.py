@@ -11,7 +11,7 @@ it has arrived.
 If the cluster has the cost of one more ``part`` of a message, small sends to one peer that are
 ready at the same time are one message. Small computations that wait on one host are then one job of
 a thread, which starts once and whose results are all ready at its end, as in real jobs
-(:mod:`hipress.planning.sharing`). Otherwise each is a separate message or job.
+(:mod:`hipress.planning.cluster`). Otherwise each is a separate message or job.
 """
 
 from __future__ import annotations
@@ -23,8 +23,14 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from hipress.planning import sharing
-from hipress.planning.cluster import Cluster
+from hipress.planning.cluster import (
+    HEADER,
+    JOB_ELEMENTS,
+    SHARED_BYTES,
+    Cluster,
+    is_small,
+    part_bytes,
+)
 
 COMPUTE, SEND, RECV, LOCAL, WAIT = range(5)
 """Kinds of tasks. LOCAL is a message that stays on its host, WAIT is time without a resource."""
@@ -79,7 +85,7 @@ class Tasks:
         priority: int,
         inputs: Sequence[int] = (),
         label: object = None,
-        elements: int = sharing.JOB_ELEMENTS,
+        elements: int = JOB_ELEMENTS,
     ) -> int:
         """Add a computation and return it. 0 seconds need no thread. Small ones may share a job."""
         return self._add(COMPUTE, host, seconds, priority, inputs, label, elements=elements)
@@ -169,12 +175,12 @@ def _shared(sends: Sequence[int], tasks: Tasks) -> list[_Message]:
 
     def leave() -> None:
         if held:
-            whole = tasks.cost[held[0]] if len(held) == 1 else sharing.HEADER + size
+            whole = tasks.cost[held[0]] if len(held) == 1 else HEADER + size
             messages.append(_Message(tuple(held), tasks.copies[held[0]], whole))
 
     for send in sends:
-        part = sharing.part_bytes(tasks.cost[send])
-        if size + part > sharing.SHARED_BYTES:
+        part = part_bytes(tasks.cost[send])
+        if size + part > SHARED_BYTES:
             leave()
             held, size = [], 0.0
         held.append(send)
@@ -301,7 +307,7 @@ class Run:
             self._finish(what.sends)
         elif what[1] > 0:
             # Runs before jobs that wait for the codecs' threads, as a separate job.
-            self._wait(-1, sharing.JOB_ELEMENTS, what[1], what[0])
+            self._wait(-1, JOB_ELEMENTS, what[1], what[0])
         else:
             self._finish(what[0])
 
@@ -325,7 +331,7 @@ class Run:
             elif kind[task] == SEND:
                 self.links.add(host[task])
                 peer, copies = tasks.peer[task], tasks.copies[task]
-                if self.shares and peer is not None and sharing.is_small(cost[task]):
+                if self.shares and peer is not None and is_small(cost[task]):
                     parts.setdefault((host[task], peer, copies), []).append(task)
                 else:
                     self._post(_Message((task,), copies, cost[task]))
@@ -370,7 +376,7 @@ class Run:
             if not waits:
                 continue  # another task's job included it
             _, _, elements, seconds, job = pop(queue)
-            while self.shares and queue and elements + queue[0][2] <= sharing.JOB_ELEMENTS:
+            while self.shares and queue and elements + queue[0][2] <= JOB_ELEMENTS:
                 more = pop(queue)
                 elements += more[2]
                 seconds += more[3]

@@ -17,8 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from hipress.planning import sharing
-from hipress.planning.cluster import Cluster, Codec
+from hipress.planning.cluster import JOB_ELEMENTS, Cluster, Codec
 from hipress.simulator.engine import Tasks
 from hipress.topology import Graph, Node, Op
 from hipress.topology.graph import GRADIENT, PLAIN, Role, Task
@@ -259,11 +258,11 @@ def _allgather(part: _Part, nodes: int) -> None:
 
     Every host encodes its whole gradient, receives N - 1 payloads, and decodes each.
     """
-    payload = part.encode(work=sharing.JOB_ELEMENTS)
-    part.decode(payload, work=sharing.JOB_ELEMENTS)
+    payload = part.encode(work=JOB_ELEMENTS)
+    part.decode(payload, work=JOB_ELEMENTS)
     for g, _ in part.groups(nodes - 1):
         payload = part.steps(payload, g)
-        part.decode(payload, g, sharing.JOB_ELEMENTS)
+        part.decode(payload, g, JOB_ELEMENTS)
 
 
 class Form(NamedTuple):

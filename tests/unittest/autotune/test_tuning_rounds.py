@@ -12,8 +12,7 @@ import pytest
 
 from hipress.autotune.measurement import Measurement
 from hipress.autotune.methods import OUTER_METHODS
-from hipress.autotune.outer_schedule import first_steps, fragment_counts
-from hipress.autotune.outer_steps import OuterStepController
+from hipress.autotune.outer_steps import OuterStepController, first_steps, fragment_counts
 from hipress.elastic.training.array_outer_steps import ArrayOuterSteps
 from hipress.elastic.training.sums import buckets
 from hipress.local_sgd.arrays import ArrayWeights

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hipress.autotune.measurement import measure_each
-from hipress.autotune.outer_schedule import (
+from hipress.autotune.outer_steps import (
     choose_fragments,
     first_steps,
     fragment_counts,

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from hipress.base import units
-from hipress.planning import profiles, sharing
+from hipress.planning import cluster as sharing
+from hipress.planning import profiles
 from hipress.planning.cluster import Cluster, Codec, Costs
 from hipress.planning.curve import Curve
 from hipress.planning.plan import Decision

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Collection, Mapping
+import os
+import socket
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -21,7 +24,9 @@ from hipress.autotune.explanation import number
 from hipress.autotune.frontend import RankReductions
 from hipress.autotune.methods import BF16_HOOK, MAXMIN8, Method, candidates, vectors
 from hipress.autotune.threshold import NEVER, SIZES, least_size, measure_sizes, preview
+from hipress.base.checked import typed
 from hipress.config import AUTO
+from hipress.torch import exchange
 from hipress.torch.autotune.frontend import (
     GroupFrontend,
     Sample,
@@ -30,7 +35,6 @@ from hipress.torch.autotune.frontend import (
     sample_buckets,
 )
 from hipress.torch.autotune.hooks import MEANS, Hook
-from hipress.torch.autotune.hosts import ranks_per_host
 from hipress.torch.executors.engine import Engine
 from hipress.torch.settings import Settings
 
@@ -161,3 +165,42 @@ def choose_settings(
             )
         least = NEVER if ratio > 1 else least
     return replace(settings, min_size=least)
+
+
+def this_host() -> str:
+    """Return a text that is equal in processes that share a kernel and its network interfaces.
+
+    These are the processes of one host, except containers with separate networks. If Linux does not
+    provide the text, each process has a different one.
+    """
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return f"{boot} {os.stat('/proc/self/ns/net').st_ino}"
+    except OSError:  # a sandbox may hide /proc
+        return f"{socket.gethostname()} {os.getpid()}"
+
+
+def ranks_per_host(group: dist.ProcessGroup) -> int:
+    """Return the number of consecutive ranks on each host.
+
+    It is 1 if there is one host, or if the ranks of a host are not consecutive. It is also 1 if
+    hosts have different numbers, except that the last one may have fewer. All ranks of the group
+    call this together.
+    """
+    return block_length(
+        exchange.gather(group, this_host(), "host names", lambda host: typed(host, str, "host"))
+    )
+
+
+def block_length(hosts: Sequence[str]) -> int:
+    """See :func:`ranks_per_host`.
+
+    >>> block_length(["a", "a", "b", "b", "c"])
+    2
+    >>> block_length(["a", "b", "a", "b"])
+    1
+    """
+    length = next((i for i, host in enumerate(hosts) if host != hosts[0]), 0)
+    blocks = [hosts[i : i + length] for i in range(0, len(hosts), length)] if length else []
+    together = all(len(set(block)) == 1 for block in blocks)
+    return length if together and len({block[0] for block in blocks}) == len(blocks) > 1 else 1
