@@ -26,10 +26,7 @@ _log = logging.getLogger("hipress")
 
 
 def forbids_feedback(allowed: bool | None) -> float:
-    """Return whether an optimizer does not support error feedback, as a number.
-
-    The ranks use its maximum: 0 or 1, or :data:`UNKNOWN` between them.
-    """
+    """Return 1 or 0, whether an optimizer supports no error feedback, or :data:`UNKNOWN`."""
     return UNKNOWN if allowed is None else 1.0 - allowed
 
 
@@ -143,10 +140,7 @@ class MethodChoice:
         )
 
     def set_feedback(self, feedback: bool, step: int) -> str:
-        """Choose again when the ranks know whether the optimizer supports error feedback.
-
-        Return the reason for a change, or an empty string.
-        """
+        """Choose again when the ranks know of error feedback. Return the reason for a change."""
         before, self.feedback = self.method, feedback
         self.choose(self._select() if feedback or before.feedback else self.index)
         if self.method is before:
@@ -157,10 +151,7 @@ class MethodChoice:
         )
 
     def measure_again(self, step: int, ratio: float) -> str:
-        """Measure all methods again on all ranks together, and choose. Return the result in words.
-
-        ``ratio`` is the time of the gradients over the usual time.
-        """
+        """Measure all methods again, since gradients take ``ratio`` as long. Return a sentence."""
         self._load(self._measure())
         return self.explanation.say(
             f"auto: gradients take {ratio:.2g} times as long as they did; from step {step} on "
@@ -168,10 +159,7 @@ class MethodChoice:
         )
 
     def use_less_lossy(self, problem: str, spread: float, step: int) -> str:
-        """Choose a less lossy method for gradients of this ``spread``, and return the reason.
-
-        ``problem`` is the end of a sentence that begins with the present method's name.
-        """
+        """Choose a less lossy method, as the present one has a ``problem``. Return the reason."""
         before, rows = self.method, self.explanation.rows
         self._too_lossy.add(self.index)
         less_lossy = [

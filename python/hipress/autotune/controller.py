@@ -93,10 +93,7 @@ class TuningController:
 
     @property
     def is_settled(self) -> bool:
-        """Whether no step tries another method, and the use of error feedback is settled.
-
-        It is when the optimizer is known, or was not seen in the first steps.
-        """
+        """Whether no step tries another method, and the optimizer is known, or was not seen."""
         known = self.choice.feedback is not None or self._step - (self._first or 0) > EARLY_STEPS
         return self._timer.over and known
 
@@ -107,10 +104,7 @@ class TuningController:
 
     @property
     def settles(self) -> bool:
-        """Whether all communication must have ended before :meth:`begin_step`.
-
-        Timed steps begin or end there.
-        """
+        """Whether all communication must have ended before :meth:`begin_step`, for its timing."""
         return self._timer.is_at_edge
 
     def begin_step(self) -> Method:
@@ -317,9 +311,6 @@ class TuningController:
         return {**self.choice.state_dict(), "network": self._network.state_dict()}
 
     def load_network(self, saved: Mapping[str, Any]) -> None:
-        """Load the network's usual times from the result of :meth:`state_dict`, if it has them.
-
-        The choice is loaded by :func:`hipress.autotune.choice.choose`.
-        """
+        """Load the network's usual times from the result of :meth:`state_dict`, if it has them."""
         if "network" in saved:
             self._network.load_state_dict(saved["network"])

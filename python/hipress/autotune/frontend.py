@@ -99,10 +99,7 @@ class TuningFrontend(ABC):
 
     @abstractmethod
     def time_gradients(self, method: Method, size: int) -> tuple[float, int]:
-        """Synchronize a sample of about ``size`` elements of the gradients by a method.
-
-        Return the seconds of the slowest rank, and the sample's elements.
-        """
+        """Return the slowest rank's seconds of a sample of gradients, and the sample's elements."""
 
     @contextlib.contextmanager
     def measuring(self) -> Iterator[None]:

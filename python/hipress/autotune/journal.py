@@ -90,11 +90,7 @@ _writers: dict[tuple[int, str], TensorBoardWriter] = {}
 
 
 def tensorboard_writer(folder: str) -> TensorBoardWriter:
-    """Return this process's only writer for a folder.
-
-    Each writer creates a separate file, so a writer for each view of an elastic job would create
-    many.
-    """
+    """Return the process's only writer for a folder: each writer makes a file of its own."""
     key = os.getpid(), folder
     if key not in _writers:
         _writers[key] = TensorBoardWriter(folder)
@@ -137,10 +133,7 @@ class TuningJournal:
         counts: bool,
         figures: Mapping[str, float],
     ) -> None:
-        """Write the explanation if it has changed, and all files every :data:`EVERY` steps.
-
-        ``counts`` is whether bytes include the gradients of the present method.
-        """
+        """Write the explanation if it has changed, and all files every :data:`EVERY` steps."""
         if self._path is None and self._tensorboard is None:
             return
         if self._sentence is None and step > EVERY:  # a rank that joined an elastic job

@@ -61,10 +61,7 @@ class Measurement:
 
 
 def extrapolated(taken: Sequence[tuple[int, float]], size: int) -> float:
-    """Predict the seconds of ``size`` elements from the last two samples, (elements, seconds) each.
-
-    Costs that do not depend on the size, such as round trips, count once.
-    """
+    """Predict the seconds of ``size`` elements from the elements and seconds of two samples."""
     elements, seconds = taken[-1]
     if len(taken) < 2:
         return seconds * size / elements

@@ -74,9 +74,5 @@ def feedback_indices(methods: Sequence[Method]) -> list[int]:
 
 
 def vectors(shapes: Mapping[str, Sequence[int]]) -> list[str]:
-    """Return the names of biases and normalizations.
-
-    They are not compressed, since they have few elements, and each element counts for a whole row
-    of a matrix.
-    """
+    """Return the names of biases and normalizations: small, and important for whole rows."""
     return [name for name, shape in shapes.items() if len(shape) < 2]

@@ -38,10 +38,7 @@ MAX_PATIENCE = 512
 
 
 class NetworkWatch:
-    """The usual times on one rank.
-
-    All ranks come to the same results, since :meth:`end_block` receives the same numbers.
-    """
+    """The usual times on one rank, with the same results on all of them."""
 
     def __init__(self) -> None:
         self._steps: list[float] = []
@@ -55,11 +52,7 @@ class NetworkWatch:
         """Shortest and longest time at which the same choice was made before."""
 
     def add(self, seconds: float) -> float | None:
-        """Add this rank's seconds of a step's communication.
-
-        Return the median at the end of a block. Its maximum over the ranks is for
-        :meth:`end_block`.
-        """
+        """Add this rank's seconds of a step, and return the median at the end of a block."""
         self._steps.append(seconds)
         if len(self._steps) < BLOCK_STEPS:
             return None
@@ -67,11 +60,7 @@ class NetworkWatch:
         return median
 
     def end_block(self, slowest: float) -> float | None:
-        """Add the slowest rank's median of a block.
-
-        Return the time over the usual time if the network seems to have changed. The caller then
-        measures again, and calls :meth:`begin`.
-        """
+        """Add the slowest rank's median. Return its time over the usual if the network changed."""
         self._blocks += 1
         self._last = slowest
         if len(self._first) < USUAL_BLOCKS:

@@ -55,10 +55,7 @@ class OuterSchedule(NamedTuple):
 
 
 def first_steps(sync_every: int) -> int:
-    """Return the inner step after which the choice is made.
-
-    Early steps, and fragments that are synchronized before it, are not compressed.
-    """
+    """Return the inner step after which the choice is made. Before it nothing is compressed."""
     return max(1, min(FIRST_STEPS, sync_every // 4))
 
 
@@ -78,19 +75,13 @@ def waiting(fragments: Sequence[float], step: float, sync_every: int, delay: int
 
 
 def least_lossy_method(shares: Sequence[float], seconds: Sequence[float]) -> int:
-    """Return the index of the first method with a share of at most MAX_WAITING.
-
-    If there is none, return that of the first method within the tolerance of the fastest.
-    """
+    """Return the index of the first method with a small share, otherwise of a fast one."""
     few = [index for index, share in enumerate(shares) if share <= MAX_WAITING]
     return few[0] if few else least_lossy(seconds)
 
 
 def shortest_delay(fragments: Sequence[float], step: float, sync_every: int) -> int:
-    """Return the fewest inner steps of delay with which ranks hardly wait.
-
-    Ranks may also wait hardly longer than with any delay. Arguments are those of :func:`waiting`.
-    """
+    """Return the fewest inner steps of delay with which ranks hardly wait, or not longer."""
     least = waiting(fragments, step, sync_every, sync_every - 1)
     enough = max(MAX_WAITING, least + MAX_WAITING)
     return next(
@@ -101,10 +92,7 @@ def shortest_delay(fragments: Sequence[float], step: float, sync_every: int) -> 
 
 
 def fragment_counts(sync_every: int) -> list[int]:
-    """Return the numbers of fragments to consider, in ascending order.
-
-    With these, no fragment is synchronized before the choice.
-    """
+    """Return the numbers of fragments, none of which is synchronized before the choice."""
     most = min(MAX_FRAGMENTS, sync_every // first_steps(sync_every))
     return [number for number in (1, 2, 4, 8) if number <= most]
 
@@ -143,10 +131,7 @@ class OuterFrontend(TuningFrontend):
     """Whether any pseudo-gradient may be compressed."""
 
     def time_fragments(self, method: Method, count: int) -> list[float]:
-        """Return the seconds of each of so many fragments by a method, alone.
-
-        It is called only if the number of fragments, or the delay, may be chosen.
-        """
+        """Return the seconds of each of so many fragments alone, if that may be chosen."""
         raise NotImplementedError
 
     @property
@@ -194,10 +179,7 @@ class OuterStepController:
         return self._methods[self.schedule.method]
 
     def after_step(self, step: int) -> OuterSchedule | None:
-        """End inner step ``step``, from 1, before anything is sent after it.
-
-        Return a new schedule if there is one, at the same step on all ranks.
-        """
+        """End inner step ``step``, from 1, and return a new schedule if there is one."""
         self._steps.append(time.perf_counter() - self._resumed)
         self._count += 1
         before = self.schedule

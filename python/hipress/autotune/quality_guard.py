@@ -45,10 +45,7 @@ SAMPLE = 1024
 
 
 def squares(values: np.ndarray) -> tuple[float, float]:
-    """Return the sum of the squared ranges of a vector's buckets, and of its squared elements.
-
-    Each squared range is multiplied by the bucket's elements.
-    """
+    """Return a vector's sum of squared ranges of buckets, times elements, and of squares."""
     values = values.astype(np.float32, copy=False)
     whole = values.size // BUCKET * BUCKET
     found = 0.0
@@ -79,10 +76,7 @@ class RoundingGuard:
         return step == self._observed
 
     def add(self, squares: Sequence[float]) -> None:
-        """Add the two :func:`squares` of a gradient before it is compressed.
-
-        They may be in a GPU's memory, and are read later.
-        """
+        """Add the two :func:`squares` of a gradient, which may be in a GPU's memory."""
         self._squares.append(squares)
 
     def spread(self) -> float | None:
@@ -102,10 +96,7 @@ class RoundingGuard:
 
 
 def sample_stride(count: int) -> int:
-    """Return the distance of the sampled elements of a gradient of ``count`` elements.
-
-    It is odd, so that they are in several columns.
-    """
+    """Return the odd distance of the sampled elements of a gradient, in several columns."""
     return -(-count // SAMPLE) | 1
 
 
@@ -147,10 +138,7 @@ class FeedbackGuard:
         return _joined(self._own)
 
     def error(self, exact: np.ndarray) -> float:
-        """Return the error of the sums of the results; 0 if there is nothing to compare.
-
-        ``exact`` is the mean of all ranks' :meth:`sample`.
-        """
+        """Return the error relative to the mean of all ranks' :meth:`sample`, or 0."""
         results = _joined(self._results)
         if results.shape != exact.shape or not exact.size:
             return 0.0
@@ -228,10 +216,7 @@ class GradientObserver:
                 self._guard.before({name: self._sample(parts[0])})
 
     def after(self, results: Iterable[tuple[str, Any]], scale: float = 1.0) -> None:
-        """Observe the results of these gradients, in any thread.
-
-        ``scale`` is the factor from a result to the mean of the gradients.
-        """
+        """Observe the results of these gradients, times ``scale``, in any thread."""
         for name, values in results:
             self._guard.after({name: np.float32(scale) * self._sample(values)})
 

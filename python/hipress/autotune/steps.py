@@ -17,10 +17,7 @@ def are_training_keys(keys: Sequence[int]) -> bool:
 
 
 class StepDetector:
-    """Detector of steps: a step begins when a key is pushed again.
-
-    Workers that push their keys in the same order agree without communication.
-    """
+    """Detector of steps without communication: a step begins when a key is pushed again."""
 
     def __init__(self) -> None:
         self._pushed: set[int] = set()

@@ -184,10 +184,7 @@ class StoreFrontend(StepFrontend):
 
 
 class StoreTuner:
-    """Tuner of a store's compression: type "auto" or ``plan="auto"``.
-
-    All workers call its methods together.
-    """
+    """Tuner of a store's compression, whose methods all workers call together."""
 
     option: str
     """Name of the option whose value is "auto"."""
@@ -251,11 +248,7 @@ class StoreController(StoreTuner):
             self._begin_step()
 
     def _is_another_model(self, keys: Sequence[int]) -> bool:
-        """Return whether these keys show another model, or layers that were frozen.
-
-        They do if one of them is new since the choice, and new keys have at least as many elements
-        as the old ones.
-        """
+        """Return whether keys are new since the choice, with at least as many elements."""
         if all(key in self._chosen_for for key in keys):
             return False
         known = self._known_keys()

@@ -98,10 +98,7 @@ def least_size(frontend: SizeFrontend, times: np.ndarray, codec: str) -> tuple[i
 
 
 def preview(first: Callable[[], float], second: Callable[[], float]) -> float:
-    """Return the time of one kind of step over another's, in the median repetition.
-
-    Both functions run a step and return its seconds, the same on all ranks.
-    """
+    """Return the time of one kind of step over another's, in the median repetition."""
     kinds, ratios, spent = (first, second), [], 0.0
     while len(ratios) < 2 or (len(ratios) <= PREVIEW_REPETITIONS and spent < PREVIEW_SECONDS):
         seconds = [0.0, 0.0]

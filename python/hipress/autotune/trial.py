@@ -98,11 +98,7 @@ class StepTrial:
         return self._skip == 1 or (not self._skip and len(self._steps) + 1 >= self._length)
 
     def add(self, seconds: float) -> float | None:
-        """Add this rank's seconds of a step with :attr:`index`.
-
-        Return the median or mean at the end of a block. Its maximum over the ranks is for
-        :meth:`end_block`, before the next step.
-        """
+        """Add the seconds of a step with :attr:`index`. Return the average of a full block."""
         if self._skip:  # a method's first step allocates memory
             self._skip -= 1
             return None
@@ -133,10 +129,7 @@ class StepTrial:
         self._turns = self._methods[:: -1 if len(self._blocks) % 2 else 1]
 
     def _is_time(self) -> bool:
-        """Return whether there is time for another block of each method.
-
-        Before the first one, set the length of the blocks.
-        """
+        """Return whether there is time for another block of each. First, set its length."""
         known = self.seconds
         seconds = sum(known.get(index, self._probe) for index in self._methods)
         fit = math.floor((TRIAL_SECONDS - self._spent) / max(seconds, 1e-9)) - 1

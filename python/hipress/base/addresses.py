@@ -78,10 +78,7 @@ def towards(target: str) -> str:
 
 
 def resolve(host: str) -> str | None:
-    """Return the host's address, or None if this machine cannot resolve the name.
-
-    ssh may still resolve such a name from its own configuration.
-    """
+    """Return the host's address, or None if this machine, other than ssh, cannot resolve it."""
     try:
         found = socket.getaddrinfo(without_brackets(host), None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):  # such as two dots in a row
@@ -90,11 +87,7 @@ def resolve(host: str) -> str | None:
 
 
 def preferred(found: list[tuple[Any, ...]]) -> tuple[Any, ...]:
-    """Choose one result of ``getaddrinfo``.
-
-    It is the first IPv4 address that has a route, otherwise the first such IPv6 address, otherwise
-    the first address.
-    """
+    """Choose the first IPv4, otherwise the first IPv6 result that has a route, or the first."""
     found = sorted(found, key=lambda entry: entry[0] != socket.AF_INET)
     if len(found) == 1:
         return found[0]
@@ -145,11 +138,7 @@ def behind_loopback(host: str, hosts: Iterable[str]) -> str | None:
 
 
 def is_unclear(host: str, hosts: Iterable[str]) -> bool:
-    """Return whether ``host`` is loopback here and other hosts' route to it is unknown.
-
-    That is the case if some hosts are other machines whose names cannot be resolved, or to which
-    there is no route.
-    """
+    """Return whether ``host`` is loopback here and other hosts' route to it is unknown."""
     address = resolve(host)
     if address is None or not is_loopback(address) or behind_loopback(host, hosts):
         return False
@@ -157,11 +146,7 @@ def is_unclear(host: str, hosts: Iterable[str]) -> bool:
 
 
 def of_this_machine() -> str:
-    """Return an address by which other machines may reach this one. Sends nothing.
-
-    It is the address on a default route, otherwise the first one of an interface, otherwise
-    loopback.
-    """
+    """Return the address on a default route, otherwise of an interface, otherwise loopback."""
     interfaces = _of_interfaces()
     v4 = [found[0] for found in interfaces.values() if ":" not in found[0]]
     v6 = [found[-1] for found in interfaces.values() if ":" in found[-1]]

@@ -165,10 +165,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 
 def _new_beside(target: Path) -> tuple[Path, BinaryIO]:
-    """Return a new file in the same folder, which may contain leftovers of any name.
-
-    A killed process may have left them: in containers every run has the same process ids.
-    """
+    """Return a new file in the same folder, whatever name killed processes left."""
     while True:
         partial = target.with_name(f"{target.name}.{os.getpid()}.{next(_numbers)}.partial")
         with contextlib.suppress(FileExistsError):

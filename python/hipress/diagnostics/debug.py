@@ -305,10 +305,7 @@ def load_all(places: Iterable[Union[str, os.PathLike[str]]]) -> list[Union[Dump,
 
 
 def latest_jobs(dumps: Iterable[Dump], newest: float) -> list[dict[str, Dump]]:
-    """Return the newest dumps, by job and node.
-
-    Jobs without a dump at about the time of the newest one are left out.
-    """
+    """Return the newest dumps by job and node, of jobs with a dump at about ``newest``."""
     jobs: dict[str, dict[str, Dump]] = {}
     for dump in sorted(dumps, key=lambda dump: dump.time):
         # Nodes have no ranks until the job has started.

@@ -52,11 +52,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Timeline:
-    """All tasks of a job.
-
-    Attributes:
-        spans: Tasks of training.
-    """
+    """All tasks of a job."""
 
     path: str
     spans: list[Span]
@@ -78,11 +74,7 @@ class Timeline:
     """Tasks that measured the network, during training or before it."""
 
     def steps(self) -> dict[int, tuple[float, float]]:
-        """Return begin and end of each step: from the first push to the last result, over all
-        nodes.
-
-        A simulation is one step.
-        """
+        """Return each step's begin and end over all nodes. A simulation is one step."""
         ends: dict[int, list[float]] = {}
         for step, span in self._in_steps():
             begin, end = ends.get(step, (span.begin, span.end))

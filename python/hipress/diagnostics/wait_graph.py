@@ -222,11 +222,7 @@ class WaitGraph:
     # Causes.
 
     def roots(self) -> list[set[str]]:
-        """Return the nodes that wait for no node, and for which all others wait, most waited for
-        first.
-
-        Each element is a set: one node, or several that wait for one another.
-        """
+        """Return the sets of nodes that wait for no others, most waited for first."""
         after: dict[str, set[str]] = defaultdict(set)
         for wait in self.waits:
             after[wait.node] |= {c.node for c in wait.causes} - {wait.node}

@@ -95,11 +95,7 @@ class Cluster:
         return replace(self, threads=threads), threads / share
 
     def device_seconds(self, elements: int) -> float:
-        """Return the seconds of a reduction over one host's devices. The copy back takes the same
-        time.
-
-        A ring over d devices moves (d-1)/d of the gradient each way.
-        """
+        """Return the seconds of a ring's reduction over a host's devices, and of its copy back."""
         return 4 * elements * (self.devices - 1) / self.devices / self.device_bandwidth
 
 

@@ -63,10 +63,7 @@ def check_place(machines: int, workers: int) -> None:
 
 
 def profile(trace: str | os.PathLike[str], types: Mapping[str, Mapping[str, object]]) -> dict:
-    """Return the profile of a timeline, as its file holds it (:mod:`hipress.planning.profiles`).
-
-    ``types`` are the parameters by compression type, as in the measurement.
-    """
+    """Return the profile of a timeline with these parameters by compression type."""
     return _Trace(trace).profile(types)
 
 
@@ -184,10 +181,7 @@ class _Trace:
         return row, {op: [list(r) for r in s.rows()] for op, s in curves.items()}
 
     def _message(self, link: Curve) -> float:
-        """Return the seconds between consecutive small messages at a node.
-
-        The link's time for their bytes is not included.
-        """
+        """Return the seconds between small messages of a node, without the link's time."""
         arrivals: dict[tuple, list[float]] = defaultdict(list)
         start = f"ring/group/{BURST_SIZE}/{GROUPS[BURST_SIZE][-1]}/"
         for key, events in self._events.items():

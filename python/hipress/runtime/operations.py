@@ -102,10 +102,7 @@ _thread = threading.local()
 
 
 def _keep_thread_state() -> None:
-    """Keep this native thread's Python state after the callback.
-
-    Otherwise each callback makes and frees a state, which takes longer than its other work.
-    """
+    """Keep this native thread's Python state: making it takes longer than the callback."""
     if not hasattr(_thread, "kept"):
         _thread.kept = ctypes.pythonapi.PyGILState_Ensure()
 

@@ -56,10 +56,7 @@ class ProcessEnd:
         return os.getpid() != self._pid
 
     def leave(self, status: int | None = None) -> bool:
-        """Note that the node leaves now, after a failure with the process's exit ``status``.
-
-        Return whether the node was still in the job, and this is its process.
-        """
+        """Note that the node leaves now. Return whether it was still in the job."""
         if self.left or self.forked:
             return False
         self.left, self._status = True, status

@@ -100,10 +100,7 @@ class Tasks:
         copies: int = 1,
         peer: Hashable = None,
     ) -> int:
-        """Add ``copies`` messages of ``size`` bytes each. :meth:`join` sets their receive.
-
-        Sends of a host with an equal ``peer`` may share a message.
-        """
+        """Add messages, which one of equal ``peer`` may share. :meth:`join` sets their receive."""
         return self._add(SEND, host, size, priority, inputs, label, copies, peer=peer)
 
     def wait(self, host: int, seconds: float, inputs=()) -> int:

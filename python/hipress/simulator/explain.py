@@ -17,11 +17,7 @@ from hipress.simulator.step import Options, simulate
 def explain(
     model: Model, profile: str, types: Sequence[str], options: Options, changes: Mapping[str, float]
 ) -> Explanation:
-    """Return the step time by each type of a profile, the one that pays, and advice.
-
-    ``types`` begin with the least lossy; uncompressed is added before them. ``changes`` are fields
-    of the profile's cluster.
-    """
+    """Return the step time by each of ``types``, the least lossy first, and advice."""
     zeros = (0.0,) * len(model.layers)
     alone = replace(model, forward=zeros, backward=zeros)
     scenes = [

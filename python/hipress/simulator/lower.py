@@ -291,10 +291,7 @@ def one_for_all(
     cluster: Cluster,
     limit: int = MAX_TASKS,
 ) -> Lowered:
-    """Return the tasks of one of so many nodes, at most about ``limit``.
-
-    Each key has its elements, and the number of partitions of each node's part.
-    """
+    """Return the tasks of one host, of keys with elements and partitions of a node's part."""
     total = sum(partitions for *_, partitions in keys) * form.tasks(nodes)
     group = max(1, -(-total // limit))
     lowered = Lowered()

@@ -90,10 +90,7 @@ def mean_step(
 
 
 def cut(model: Model, fragments: int) -> list[Model]:
-    """Return neighboring layers in parts of about equal size, without computation.
-
-    DiLoCo partitions parameters in this way. There are fewer parts if layers are large.
-    """
+    """Return neighboring layers in parts of about equal size, as DiLoCo partitions them."""
     still = (0.0,) * len(model.layers)
     return [
         replace(

@@ -144,10 +144,7 @@ class Graph:
         step: int = 0,
         num_summands: int = 1,
     ) -> int:
-        """Append a task to ``node``'s list and return its index there.
-
-        Add a SEND before its RECV, which gets its ``no_upstream`` from it.
-        """
+        """Append a task to ``node``'s list and return its index. Add a SEND before its RECV."""
         tasks = self.tasks.setdefault(node, [])
         own = self._own.setdefault(node, [])
         own.append(op != Op.RECV and all(i == GRADIENT or own[i] for i in inputs))

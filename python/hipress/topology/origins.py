@@ -29,10 +29,7 @@ def origins(graph: Graph) -> dict[tuple[Node, int], tuple[Node, int]]:
 
 
 def results(graph: Graph) -> set[tuple[Node, int]]:
-    """Return the ENCODEs whose payloads are decoded as results.
-
-    A reduce-scatter has none, because its results are local sums.
-    """
+    """Return the ENCODEs whose payloads are decoded as results. A reduce-scatter has none."""
     origin = origins(graph)
     return {
         origin[node, task.inputs[0]]

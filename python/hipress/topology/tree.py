@@ -30,10 +30,7 @@ def fill(graph: Graph, request: GraphRequest) -> None:
 
 
 def _middle(size: int) -> int:
-    """Return the root among ``size`` positions.
-
-    Left of it is a perfect tree, whose leaves, like those of the whole tree, have even positions.
-    """
+    """Return the root's position, left of which is a perfect tree with leaves at even ones."""
     return (1 << size.bit_length() - 1) - 1
 
 
@@ -81,10 +78,7 @@ def cost(nodes: int, partitions: int, prices: Prices) -> Cost:
 
 
 def published(nodes: int, partitions: int) -> Terms:
-    """Return estimated terms, which are not published, of a pipelined reduction and broadcast.
-
-    It has L = ceil(log2 N) levels each, made of a ring's steps.
-    """
+    """Return estimated, not published terms of a pipelined reduction and broadcast."""
     levels = (nodes - 1).bit_length()
     return Terms(
         encode=levels + partitions,

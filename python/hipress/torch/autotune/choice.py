@@ -83,10 +83,7 @@ def choose_method(
 
 
 def _choose_topology(frontend: GroupFrontend) -> str:
-    """Set the fastest topology in the front end's settings, if several ranks share hosts.
-
-    Return the reason, or an empty string if no ranks share a host.
-    """
+    """Set the fastest topology if several ranks share hosts, and return the reason."""
     settings = frontend.auto_settings
     count = settings.devices_per_host
     if count == 1:

@@ -191,10 +191,7 @@ class GroupFrontend(StepFrontend, SizeFrontend):
 
 
 class OuterGroupFrontend(GroupFrontend, OuterFrontend):
-    """The pseudo-gradients of a process group.
-
-    ``cut`` returns the weights of each fragment for a number of fragments.
-    """
+    """The pseudo-gradients of a process group, in fragments as ``cut`` returns them."""
 
     def __init__(
         self,
@@ -332,10 +329,7 @@ def most_frequent_dtype(sizes: Mapping[str, int], dtypes: Mapping[str, torch.dty
 
 
 def sample_buckets(shapes: Mapping[str, Shape], most: int = MAX_ELEMENTS) -> list[list[Shape]]:
-    """Return the shapes of a model's gradients in buckets, from the last gradient on.
-
-    Of a large model only some gradients are included, with about ``most`` elements in all.
-    """
+    """Return the shapes of about ``most`` elements of a model's gradients, in buckets."""
     sizes = {name: math.prod(shape) for name, shape in shapes.items()}
     every = max(1, math.ceil(sum(sizes.values()) / most))
     some = set(sorted(sizes, key=lambda name: -sizes[name])[::every])

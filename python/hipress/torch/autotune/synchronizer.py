@@ -140,10 +140,7 @@ class TunedSynchronizer(Synchronizer):
     def _observe(
         self, flat: torch.Tensor, gradients: Sequence[Gradient]
     ) -> Callable[[torch.Tensor], None] | None:
-        """Observe a bucket of this step before compression.
-
-        Return a function that observes its results, or None if that is not needed.
-        """
+        """Observe a bucket before compression. Return a function for its results, or None."""
         observer = None if self._controller is None else self._controller.observer
         if observer is None:
             return None
