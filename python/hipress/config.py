@@ -209,11 +209,7 @@ class CompressionConfig:
         return params, steps
 
     def refuse_auto(self) -> None:
-        """Check that the type is not "auto", which not every front end supports.
-
-        Raises:
-            ValueError: If it is.
-        """
+        """Raise a ValueError if the type is "auto", which not every front end supports."""
         if self.type == AUTO:
             raise ValueError(
                 "type 'auto' is not for what this is: it is for DDP models, FSDP2, "
@@ -222,11 +218,7 @@ class CompressionConfig:
             )
 
     def refuse_low_rank(self, where: str) -> None:
-        """Check that this is no low-rank compression, which ``where`` does not support.
-
-        Raises:
-            ValueError: If it is one.
-        """
+        """Raise a ValueError for a low-rank compression, which ``where`` does not support."""
         if self.rank:
             raise ValueError(
                 f"{self.type} needs whole gradients by name and shape, which {where} does not "
@@ -234,13 +226,7 @@ class CompressionConfig:
             )
 
     def store_params(self) -> dict[str, object]:
-        """Return the parameters of a key-value store's native part, by name.
-
-        For type "auto" they are those until a codec is chosen.
-
-        Raises:
-            ValueError: For a setting that stores do not support.
-        """
+        """Return the parameters of a key-value store's native part, before a choice of "auto"."""
         for name in ("warmup_steps", "encode_on", "shared_momentum"):
             if getattr(self, name) != _default(name):
                 raise ValueError(f"{name} is for PyTorch: a key-value store does not have it")
@@ -253,12 +239,7 @@ class CompressionConfig:
         return params
 
     def check_sums(self, names: Collection[str]) -> None:
-        """Check that workers without servers can sum gradients of these names with this
-        compression.
-
-        Raises:
-            ValueError: If they cannot.
-        """
+        """Raise a ValueError if workers without servers cannot sum gradients of these names."""
         replace(self, warmup_steps=0).store_params()  # supported here, but not by stores
         if self.pull == "none":
             raise ValueError("pull is for kvstores: workers exchange sums compressed, too")

@@ -142,9 +142,7 @@ class TuningJournal:
         if steps < EVERY and explanation.sentence == self._sentence:
             return
         changed, self._sentence = explanation.sentence != self._sentence, explanation.sentence
-        line = None
-        if steps >= EVERY:
-            line = self._line(explanation, step, counts, figures)
+        line = self._line(explanation, step, counts, figures) if steps >= EVERY else None
         if self._path is not None and self._lines is not None:
             try:
                 explanation.save(self._path)

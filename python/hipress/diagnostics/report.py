@@ -352,6 +352,8 @@ def _step_length(timeline: Timeline) -> float:
 
 
 def _tasks(axis, timeline: Timeline) -> None:
+    from matplotlib.patches import Patch
+
     step = timeline.middle_step()
     begin, end = timeline.steps()[step]
     spans = [s for s in timeline.spans if s.op in COLOURS and s.end > begin and s.begin < end]
@@ -373,7 +375,7 @@ def _tasks(axis, timeline: Timeline) -> None:
     axis.set_yticks(ticks, names)
     axis.set_ylim(0, max(len(nodes), 1))
     seen = {s.op for s in spans}
-    handles = [_patch(op) for op in COLOURS if op in seen]
+    handles = [Patch(color=COLOURS[op], label=op) for op in COLOURS if op in seen]
     axis.legend(handles=handles, loc="upper right", ncols=len(handles), fontsize=7, framealpha=0.8)
     kind = "measured" if timeline.recorded else "predicted"
     axis.set_title(
@@ -382,12 +384,6 @@ def _tasks(axis, timeline: Timeline) -> None:
         fontsize=10,
     )
     axis.set_xlabel("ms")
-
-
-def _patch(op: str):
-    from matplotlib.patches import Patch
-
-    return Patch(color=COLOURS[op], label=op)
 
 
 def _nodes(axis, timeline: Timeline) -> None:

@@ -30,7 +30,10 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import msgspec
+
 from hipress.base import files
+from hipress.base.checked import DAMAGED
 from hipress.planning import sosp21
 from hipress.planning.cluster import Cluster, Codec, Costs
 from hipress.planning.curve import Curve
@@ -126,7 +129,7 @@ def load(name: str | os.PathLike[str]) -> PublishedProfile | MeasuredProfile:
         return _measured(values)
     except ProfileError:
         raise
-    except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
+    except (*DAMAGED, msgspec.ValidationError) as error:
         raise ProfileError(f"{path} lacks what a profile must hold: {error!r}") from error
 
 

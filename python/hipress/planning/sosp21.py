@@ -27,6 +27,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+import msgspec
+
 from hipress.planning.cluster import Cluster, Codec, Costs
 from hipress.planning.curve import Curve
 from hipress.planning.model import Best, Needs
@@ -85,17 +87,7 @@ class PublishedProfile:
     @classmethod
     def from_json(cls, values: dict) -> PublishedProfile:
         """Return a profile from the values of its file."""
-        single = ("encode", "decode", "merge", "ring_step")
-        return cls(
-            name=values["name"],
-            source=values["source"],
-            ratio=float(values["ratio"]),
-            **{name: Curve(**values[name]) for name in single},
-            **{
-                name: {int(n): Curve(**curve) for n, curve in values[name].items()}
-                for name in ("gather", "broadcast")
-            },
-        )
+        return msgspec.convert(values, cls, str_keys=True)
 
 
 def load() -> PublishedProfile:

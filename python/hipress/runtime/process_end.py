@@ -12,18 +12,8 @@ import logging
 import os
 import sys
 import traceback
-from typing import TYPE_CHECKING, Protocol
-
-if TYPE_CHECKING:
-    from types import TracebackType
-
-
-class Leaver(Protocol):
-    """Node that can leave a job, normally or as a failure."""
-
-    def leave(self) -> None: ...
-
-    def abort(self, status: int = 1) -> None: ...
+from types import TracebackType
+from typing import Any
 
 
 class ProcessEnd:
@@ -33,7 +23,7 @@ class ProcessEnd:
     end in a framework that waits for other processes.
     """
 
-    def __init__(self, node: Leaver, at_once: bool) -> None:
+    def __init__(self, node: Any, at_once: bool) -> None:
         self._node = node
         self._at_once = at_once
         self._pid = os.getpid()

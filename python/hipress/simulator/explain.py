@@ -10,7 +10,6 @@ from hipress.autotune.measurement import STEP_TOLERANCE, least_lossy
 from hipress.planning.cluster import Cluster
 from hipress.simulator import setting
 from hipress.simulator.models import Model
-from hipress.simulator.setting import Setting
 from hipress.simulator.step import Options, simulate
 
 
@@ -31,16 +30,15 @@ def explain(
 
     steps = seconds(model, cluster)
     chosen = least_lossy(steps, STEP_TOLERANCE)
+    names = ["uncompressed", *(scene.costs.compressed.name for scene in scenes[1:])]
     rows = [
-        Row(_name(scene), 1e3 * gradients, 1.0, chosen=i == chosen, predicted_ms=1e3 * step)
-        for i, (scene, gradients, step) in enumerate(zip(scenes, seconds(alone, cluster), steps))
+        Row(name, 1e3 * gradients, 1.0, chosen=i == chosen, predicted_ms=1e3 * step)
+        for i, (name, gradients, step) in enumerate(zip(names, seconds(alone, cluster), steps))
     ]
     computing = sum(model.forward) + sum(model.backward)
-    why = (
-        "no type would gain 3%"
-        if not chosen
-        else f"{steps[0] / steps[chosen]:.2f} times as fast as uncompressed"
-    )
+    why = "no type would gain 3%"
+    if chosen:
+        why = f"{steps[0] / steps[chosen]:.2f} times as fast as uncompressed"
     sentence = (
         f"{model.name} on {options.nodes} hosts, {options.topology}: {rows[chosen].method}, for "
         f"{why}; computing takes {number(1e3 * computing)} of a step's "
@@ -56,11 +54,3 @@ def explain(
         1e3 * min(seconds(model.with_compute(2 * computing), cluster)) / 2 if computing else best,
     )
     return Explanation(sentence, rows, next_steps=next_steps)
-
-
-def _name(scene: Setting) -> str:
-    return (
-        "uncompressed"
-        if scene.costs.compressed is scene.costs.plain
-        else (scene.costs.compressed.name)
-    )
