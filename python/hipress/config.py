@@ -87,25 +87,19 @@ class CompressionConfig:
             automatic = str(self.topology).lower() == AUTO
             self._set(topology=AUTO if automatic else topologies.named(str(self.topology)))
         self._check_type()
-        self._set(decisions=self._load_plan())
+        plan = {} if not self.plan or self.plan == AUTO else self.plan
+        self._set(decisions=plan if isinstance(plan, Mapping) else load(plan))
 
     def _set(self, **values: object) -> None:
         """Set attributes during construction."""
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
-    def _load_plan(self) -> Mapping[str, Decision]:
-        if not self.plan or self.plan == AUTO:
-            return {}
-        return self.plan if isinstance(self.plan, Mapping) else load(self.plan)
-
     def _check_type(self) -> None:
         if self.type == AUTO:
-            self._check_auto()
-            return
+            return self._check_auto()
         if self.type == LOW_RANK:
-            self._check_rank()
-            return
+            return self._check_rank()
         known = codecs()
         if self.type not in known:
             allowed = ", ".join(sorted([*known, AUTO, f"{LOW_RANK} (PyTorch)"]))

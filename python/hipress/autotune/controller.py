@@ -112,7 +112,10 @@ class TuningController:
         frontend, before = self._frontend, self.choice.method
         step = self._step = frontend.step
         self._first = step if self._first is None else self._first
-        self._time_step()
+        now = time.perf_counter()
+        if self._began is not None:
+            self._steps.append(now - self._began)
+        self._began = now
         lines = self._watch_network()
         mine = self._numbers_to_compare()
         if mine:
@@ -134,12 +137,6 @@ class TuningController:
             guard, step, frontend.statistics, frontend.compares_results
         )
         return self.method
-
-    def _time_step(self) -> None:
-        now = time.perf_counter()
-        if self._began is not None:
-            self._steps.append(now - self._began)
-        self._began = now
 
     def _watch_network(self) -> list[_LogLine]:
         """Add the times of the last step but one, and measure again if the network has changed.
@@ -214,7 +211,9 @@ class TuningController:
             lines.append((logging.WARNING, self.choice.set_feedback(feedback, step)))
             if self.choice.method is not before or not self._timer.over:
                 self._timer = self._new_timer()  # the old one may try a forbidden method
-        self._record_figures(found)
+        if "spread" in found:
+            self._figures["rounding"] = rounding_error(self._codec.params, found["spread"])
+        self._figures |= {name: found[name] for name in ("error", "share") if name in found}
         problem = self._problem(found)
         if problem and self.choice.method is self._codec:
             sentence = self.choice.use_less_lossy(problem, found.get("spread", 0.0), step)
@@ -232,11 +231,6 @@ class TuningController:
                 )
             )
         return lines
-
-    def _record_figures(self, found: Mapping[str, float]) -> None:
-        if "spread" in found:
-            self._figures["rounding"] = rounding_error(self._codec.params, found["spread"])
-        self._figures |= {name: found[name] for name in ("error", "share") if name in found}
 
     def _problem(self, found: Mapping[str, float]) -> str:
         """Return the problem of the codec, or an empty string."""

@@ -89,12 +89,16 @@ class TensorBoardWriter:
 _writers: dict[tuple[int, str], TensorBoardWriter] = {}
 
 
-def tensorboard_writer(folder: str) -> TensorBoardWriter:
+def tensorboard_writer(folder: str) -> TensorBoardWriter | None:
     """Return the process's only writer for a folder: each writer makes a file of its own."""
     key = os.getpid(), folder
-    if key not in _writers:
-        _writers[key] = TensorBoardWriter(folder)
-    return _writers[key]
+    try:
+        if key not in _writers and folder:
+            _writers[key] = TensorBoardWriter(folder)
+    except (ImportError, OSError) as error:
+        reason = f"no figures for TensorBoard in {folder} (HIPRESS_TENSORBOARD): {error}"
+        warn_once(folder, FileError(reason))
+    return _writers.get(key)
 
 
 class TuningJournal:
@@ -108,7 +112,7 @@ class TuningJournal:
         self._path = Path(path) if path else None
         self._lines = LineFile(Path(path).with_suffix(".jsonl"), "figures") if path else None
         folder = os.environ.get("HIPRESS_TENSORBOARD", "") if rank == 0 else ""
-        self._tensorboard = _tensorboard(folder)
+        self._tensorboard = tensorboard_writer(folder)
         self._raw, self._bytes_sent = raw, bytes_sent
         self._written = 0
         """Step of the last line."""
@@ -179,12 +183,3 @@ class TuningJournal:
             "step_ms": row.step_ms,
             "saved_ms": explanation.rows[0].gradients_ms - row.gradients_ms,
         }
-
-
-def _tensorboard(folder: str) -> TensorBoardWriter | None:
-    try:
-        return tensorboard_writer(folder) if folder else None
-    except (ImportError, OSError) as error:
-        reason = f"no figures for TensorBoard in {folder} (HIPRESS_TENSORBOARD): {error}"
-        warn_once(folder, FileError(reason))
-        return None

@@ -246,7 +246,7 @@ class OuterStepController:
         if ratio is not None:
             before = self.schedule
             self._choose(
-                f"auto: a synchronisation takes {ratio:.2g} times as long as it did; from step "
+                f"auto: a synchronization takes {ratio:.2g} times as long as it did; from step "
                 f"{step} on "
             )
             self._network.begin(changed=self._is_new(before))
@@ -316,7 +316,7 @@ class OuterStepController:
         rest = "; ".join(f"{r.method} {number(r.gradients_ms)} ms" for r in rows if not r.chosen)
         return (
             f"{self.method.name}{how}: of {self._sync_every} steps of {number(1e3 * step)} ms "
-            f"ranks wait {100 * share:.2g}% of the time; a synchronisation takes "
+            f"ranks wait {100 * share:.2g}% of the time; a synchronization takes "
             f"{number(self._chosen_row().gradients_ms)} ms ({rest})"
         )
 

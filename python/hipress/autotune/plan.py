@@ -133,12 +133,13 @@ class PlanTrial:
             return
         for rival in self._rivals:
             self._ratios[rival].append(self._seconds[rival] / self._seconds[0])
-        self._rivals = [rival for rival in self._rivals if self._losses(rival) <= MAX_LOSSES]
+        self._rivals = [
+            rival
+            for rival in self._rivals
+            if sum(ratio >= 1 for ratio in self._ratios[rival]) <= MAX_LOSSES
+        ]
         self._blocks += 1
         self._turns = [0, *self._rivals][:: -1 if self._blocks % 2 else 1]
-
-    def _losses(self, rival: int) -> int:
-        return sum(ratio >= 1 for ratio in self._ratios[rival])
 
 
 @dataclass(frozen=True)
@@ -227,7 +228,10 @@ class PlanController(StoreTuner, SizeFrontend):
             return
         if not self._pushes.has_begun:
             settle()
-            self._renew()
+            if self.reductions.max(float(self._stale))[0] > 0:  # any worker knows
+                self._decide()
+            else:
+                self._compress(self.chosen)
         if not self._pushes.begins(keys):
             return
         if self._steps >= self._next_stop:
@@ -240,13 +244,6 @@ class PlanController(StoreTuner, SizeFrontend):
         elif self._steps == self._next_stop - self._block:
             self._began = time.perf_counter()
         self._steps += 1
-
-    def _renew(self) -> None:
-        """Decide again if any worker knows that the plan is stale."""
-        if self.reductions.max(float(self._stale))[0] > 0:
-            self._decide()
-        else:
-            self._compress(self.chosen)
 
     def _check(self, seconds: float) -> None:
         """Time PROBE again after steps of so many seconds, and decide again if it has changed."""

@@ -253,18 +253,11 @@ def load(path: Union[str, os.PathLike[str]]) -> Union[Dump, AgentDump]:
         raise DebugError(f"{path} is a damaged dump: {type(error).__name__}: {error}") from error
 
 
-def _counts(rows: Iterable[Mapping]) -> dict:
-    return {row["node"]: row["messages"] for row in rows}
-
-
 def _iteration(values: Mapping) -> dict:
     running = [f"{row['op']} of partition {row['partition']}" for row in values.get("running", [])]
     names = ("waits_for", "arriving_from", "sending_to")
-    return {**values, "running": running, **{n: _counts(values.get(n, [])) for n in names}}
-
-
-def _key(values: Mapping) -> dict:
-    return {**values, "iterations": [_iteration(row) for row in values.get("iterations", [])]}
+    counts = {n: {row["node"]: row["messages"] for row in values.get(n, [])} for n in names}
+    return {**values, "running": running, **counts}
 
 
 def _dump(path: str, values: Mapping) -> Dump:
@@ -278,7 +271,10 @@ def _dump(path: str, values: Mapping) -> Dump:
         "dead": {row["node"]: row["what"] for row in values.get("dead", [])},
         "silent": {row["node"]: row.get("silent", 0.0) for row in values["links"]},
         "barriers": {row["about"]: row["missing"] for row in scheduler.get("barriers", [])},
-        "keys": [_key(row) for row in values.get("keys", [])],
+        "keys": [
+            {**row, "iterations": list(map(_iteration, row.get("iterations", [])))}
+            for row in values.get("keys", [])
+        ],
     }
     return msgspec.convert({**values, **changed}, Dump)
 

@@ -80,8 +80,8 @@ def lines(graph: WaitGraph, now: float) -> list[str]:
     failures = sorted(why - {"", *deaths})
     found += [f"a node has died: {what}" for what in deaths]
     found += [f"the job has failed: {failure}" for failure in failures]
-    nobody = "nobody is late" if graph.waits else "nobody waits for another node"
-    found += graph.sentences() or [nobody]
+    nothing = "no node is late" if graph.waits else "no node waits for another node"
+    found += graph.sentences() or [nothing]
     if graph.absent:
         verb = "is" if len(graph.absent) == 1 else "are"
         found.append(f"of {graph.labels(graph.absent)} there {verb} no dump")

@@ -121,11 +121,9 @@ class ElasticJob:
             for each in agent.suspects:
                 by[each.id, each.slot].append((agent.slot, each.silent))
         return [
-            f"slot {slot} is suspected by {_slots(who for who, _ in rows)}: they have not heard it "
-            f"for {max(seconds for _, seconds in rows):.1f} s"
-            if len(rows) > 1
-            else f"slot {slot} is suspected by slot {rows[0][0]}, which has not heard it for "
-            f"{rows[0][1]:.1f} s"
+            f"slot {slot} is suspected by {_slots(who for who, _ in rows)}"
+            f"{': they have' if len(rows) > 1 else ', which has'} not heard it for "
+            f"{max(seconds for _, seconds in rows):.1f} s"
             for (_, slot), rows in sorted(by.items(), key=lambda item: item[0][1])
         ]
 
@@ -141,8 +139,9 @@ class ElasticJob:
             if agent.joining and agent.id not in inside:
                 asks[agent.slot] = agent.id
         if self.epoch:  # other workers describe their waits themselves
-            silent = [slot for slot in asks if not self._says(slot)]
-            found += [f"slot {slot} asks to join" for slot in sorted(silent)]
+            silent = {slot for slot, agent in self.agents.items() if not agent.waits_for}
+            silent |= asks.keys() - self.agents.keys()
+            found += [f"slot {slot} asks to join" for slot in sorted(silent & asks.keys())]
         if ahead:
             for seat in self.members:
                 if seat.id in self.newest.joined:
@@ -151,10 +150,6 @@ class ElasticJob:
                         f"boundary, and {max(agent.completed for agent in old)} is completed"
                     )
         return found
-
-    def _says(self, slot: int) -> str:
-        agent = self.agents.get(slot)
-        return "" if agent is None else agent.waits_for
 
     def _views(self) -> list[str]:
         """Yield sentences about members that are not yet in the newest view."""
@@ -167,10 +162,7 @@ class ElasticJob:
                 late[f"not heard of view {self.epoch}"].append(agent.slot)
             elif agent.entered < self.epoch and self.newest.boundary < 0:
                 late[f"not begun view {self.epoch}"].append(agent.slot)
-        return [
-            f"{_slots(who)} {'has' if len(who) == 1 else 'have'} {what}"
-            for what, who in late.items()
-        ]
+        return [f"{_slots(who, 'has', 'have')} {what}" for what, who in late.items()]
 
     def _calls(self) -> list[str]:
         """Yield sentences about the members that wait in an exchange."""
@@ -183,14 +175,12 @@ class ElasticJob:
         found = []
         for (epoch, rank, about), rows in by.items():
             waiting = [slot for slot, _ in rows]
-            verb = "waits" if len(waiting) == 1 else "wait"
             whom = f"rank {rank} of view {epoch}"
             if epoch == self.epoch and rank < len(self.members):
                 whom = f"slot {self.members[rank].slot}"
             seconds = max(seconds for _, seconds in rows)
-            found.append(
-                f"{_slots(waiting)} {verb} for {whom} to come to '{about}', for {seconds:.1f} s"
-            )
+            who = _slots(waiting, "waits", "wait")
+            found.append(f"{who} for {whom} to come to '{about}', for {seconds:.1f} s")
         return found
 
     def _waits(self) -> list[str]:
@@ -202,8 +192,7 @@ class ElasticJob:
         for what, who in by.items():
             prefix = "it waits for "
             if what.startswith(prefix):
-                verb = "waits" if len(who) == 1 else "wait"
-                found.append(f"{_slots(who)} {verb} for {what[len(prefix) :]}")
+                found.append(f"{_slots(who, 'waits', 'wait')} for {what[len(prefix) :]}")
             else:
                 found.append(f"{_slots(who)}: {what}")
         return found
@@ -222,9 +211,11 @@ class ElasticJob:
         return [f"of {_slots(absent)} there {verb} no dump"] if absent else []
 
 
-def _slots(slots: Iterable[int]) -> str:
-    found = sorted(slots)
-    return ("slot " if len(found) == 1 else "slots ") + listed([str(slot) for slot in found])
+def _slots(slots: Iterable[int], verb: str = "", verbs: str = "") -> str:
+    """Return "slot 1" or "slots 1 and 2", with the verb that fits."""
+    names = [str(slot) for slot in sorted(slots)]
+    noun, verb = ("slot", verb) if len(names) == 1 else ("slots", verbs)
+    return f"{noun} {listed(names)} {verb}".rstrip()
 
 
 def _call(call: AgentCall) -> str:

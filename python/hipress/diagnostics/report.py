@@ -20,7 +20,7 @@ _FRAGMENT = "DiLoCo: "
 """Prefix of the name of the key that ends each fragment of a DiLoCo outer step."""
 COMPUTE = ("encode", "merge", "update", "decode")
 NETWORK = ("send", "receive")
-COLOURS = {
+COLORS = {
     "encode": "#4477aa",
     "merge": "#228833",
     "update": "#aa3377",
@@ -106,7 +106,7 @@ class Timeline:
         """Return the step of median duration. The first one is ignored if there are several."""
         steps = self.steps()
         if not steps:
-            raise ReportError(f"{self.path} holds no gradient that was synchronised")
+            raise ReportError(f"{self.path} holds no gradient that was synchronized")
         candidates = list(steps)[1:] or list(steps)
         candidates.sort(key=lambda i: steps[i][1] - steps[i][0])
         return candidates[(len(candidates) - 1) // 2]
@@ -162,7 +162,8 @@ def load_all(place: str | os.PathLike[str]) -> list[Timeline]:
     with longer names. Files of one job are merged.
     """
     path = Path(place)
-    of_views = [] if path.exists() else sorted(path.parent.glob(_of_views(path)))
+    pattern = f"{glob.escape(path.stem)}-view[0-9]*{glob.escape(path.suffix)}"
+    of_views = [] if path.exists() else sorted(path.parent.glob(pattern))
     if not of_views:
         return [load(path)]
     by_job: dict[tuple[int, str], list[Timeline]] = defaultdict(list)
@@ -171,10 +172,6 @@ def load_all(place: str | os.PathLike[str]) -> list[Timeline]:
         by_job[timeline.view, timeline.job].append(timeline)
     whole = [_together(parts) for parts in by_job.values()]
     return sorted(whole, key=lambda timeline: (timeline.view, timeline.path))
-
-
-def _of_views(path: Path) -> str:
-    return f"{glob.escape(path.stem)}-view[0-9]*{glob.escape(path.suffix)}"
 
 
 def _together(parts: Sequence[Timeline]) -> Timeline:
@@ -252,7 +249,7 @@ def summary(timeline: Timeline) -> str:
     view = f"view {timeline.view}, " if timeline.view else ""
     lines = [
         f"{view}{timeline.path}{more}: {kind}, {len(nodes)} nodes, {len(timeline.spans)} tasks, "
-        f"{len(steps)} steps; a step's synchronisation takes "
+        f"{len(steps)} steps; a step's synchronization takes "
         f"{1e3 * statistics.median(lengths):.2f} ms (median), "
         f"{1e3 * min(lengths):.2f} to {1e3 * max(lengths):.2f} ms",
     ]
@@ -356,7 +353,7 @@ def _tasks(axis, timeline: Timeline) -> None:
 
     step = timeline.middle_step()
     begin, end = timeline.steps()[step]
-    spans = [s for s in timeline.spans if s.op in COLOURS and s.end > begin and s.begin < end]
+    spans = [s for s in timeline.spans if s.op in COLORS and s.end > begin and s.begin < end]
     nodes = sorted({s.node for s in spans})[:MAX_NODES]
     ticks, names = [], []
     for row, node in enumerate(reversed(nodes)):
@@ -369,13 +366,13 @@ def _tasks(axis, timeline: Timeline) -> None:
                     for s in spans
                     if s.node == node and s.op == name
                 ]
-                axis.broken_barh(bars, (row + y, 0.28), color=COLOURS[name])
+                axis.broken_barh(bars, (row + y, 0.28), color=COLORS[name])
         ticks.append(row + 0.5)
         names.append(node)
     axis.set_yticks(ticks, names)
     axis.set_ylim(0, max(len(nodes), 1))
     seen = {s.op for s in spans}
-    handles = [Patch(color=COLOURS[op], label=op) for op in COLOURS if op in seen]
+    handles = [Patch(color=COLORS[op], label=op) for op in COLORS if op in seen]
     axis.legend(handles=handles, loc="upper right", ncols=len(handles), fontsize=7, framealpha=0.8)
     kind = "measured" if timeline.recorded else "predicted"
     axis.set_title(
@@ -390,13 +387,13 @@ def _nodes(axis, timeline: Timeline) -> None:
     found = shares(timeline, timeline.middle_step())
     names = list(found)[:32]
     left = [0.0] * len(names)
-    for label, field, colour in (
-        ("codec", "compute", COLOURS["encode"]),
-        ("network alone", "network", COLOURS["send"]),
-        ("waiting", "waiting", COLOURS["waiting"]),
+    for label, field, color in (
+        ("codec", "compute", COLORS["encode"]),
+        ("network alone", "network", COLORS["send"]),
+        ("waiting", "waiting", COLORS["waiting"]),
     ):
         values = [1e3 * getattr(found[name], field) for name in names]
-        axis.barh(names, values, left=left, label=label, color=colour)
+        axis.barh(names, values, left=left, label=label, color=color)
         left = [a + b for a, b in zip(left, values)]
     axis.invert_yaxis()
     axis.legend(fontsize=8)
@@ -412,13 +409,13 @@ def _compare(axis, measured: Timeline, predicted: Timeline) -> None:
         if op in found[0] or op in found[1]:
             rows.append((f"{op}, all nodes", found[0].get(op, 0.0), found[1].get(op, 0.0)))
     names = [row[0] for row in rows]
-    for shift, column, label, colour in (
-        (-0.2, 1, "measured", COLOURS["encode"]),
-        (0.2, 2, "predicted", COLOURS["receive"]),
+    for shift, column, label, color in (
+        (-0.2, 1, "measured", COLORS["encode"]),
+        (0.2, 2, "predicted", COLORS["receive"]),
     ):
         positions = [i + shift for i in range(len(rows))]
         bars = axis.bar(
-            positions, [1e3 * row[column] for row in rows], 0.4, label=label, color=colour
+            positions, [1e3 * row[column] for row in rows], 0.4, label=label, color=color
         )
         axis.bar_label(bars, fmt="%.1f", fontsize=7)
     axis.set_xticks(range(len(rows)), names, fontsize=8)

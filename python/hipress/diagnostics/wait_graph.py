@@ -17,7 +17,7 @@ from hipress.diagnostics.debug import Call, Dump, Fetch, Iteration, Key
 
 _CALLS = {
     "barrier": "come to the barrier of {}",
-    "key": "begun to initialise key '{}'",
+    "key": "begun to initialize key '{}'",
     "command": "answered a command",
 }
 
@@ -152,11 +152,11 @@ class WaitGraph:
                 causes.add(Cause(server, "has no dump"))
                 continue
             theirs = self._key_at(server, fetch.key, order(node)[1])
-            under_way = (
+            earlier = (
                 [i for i in theirs.iterations if i.number <= fetch.iteration] if theirs else []
             )
-            if under_way:
-                causes |= self._causes(server, theirs, under_way[0], set())
+            if earlier:
+                causes |= self._causes(server, theirs, earlier[0], set())
             else:
                 causes.add(Cause(server, "has not answered a pull of", name))
         about = f"a pull of {name}"
@@ -240,10 +240,9 @@ class WaitGraph:
         found: set[str] = set()
         todo = [node]
         while todo:
-            for following in after.get(todo.pop(), ()):
-                if following not in found:
-                    found.add(following)
-                    todo.append(following)
+            new = after.get(todo.pop(), set()) - found
+            found |= new
+            todo += new
         return found
 
     def circles(self) -> list[tuple[str, int, list[str]]]:
@@ -271,7 +270,7 @@ class WaitGraph:
         for key, iteration, nodes in self.circles():
             found.append(
                 f"{self.labels(nodes)} wait in a circle for messages of iteration {iteration} of "
-                f"'{key}', and nobody is late: this is a fault of HiPress"
+                f"'{key}', and no node is late: this is a fault of HiPress"
             )
         return found
 

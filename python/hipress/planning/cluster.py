@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Optional
 
 from hipress.planning.curve import Curve
 from hipress.topology.graph import PARTITION_ELEMENTS
@@ -110,7 +111,7 @@ class Codec:
     decode: Curve = ZERO
     merge: Curve = ZERO
     """Decoding and adding several payloads in one pass, by elements x payloads."""
-    add: Curve | None = None
+    add: Optional[Curve] = None  # noqa: UP045 (Python 3.9)
     """Decoding a payload and adding it to the node's own gradient, by elements. None: the same as
     merging two payloads."""
     merge_separately: bool = False

@@ -100,8 +100,8 @@ def fit_link(sizes: Sequence[float], seconds: Sequence[float]) -> Fit:
         long = x >= np.median(x)
     px, py = x[long], y[long]
     i, j = np.triu_indices(len(px), 1)
-    apart = px[j] > px[i]
-    slope = max(0.0, float(np.median((py[j] - py[i])[apart] / (px[j] - px[i])[apart])))
+    differ = px[j] > px[i]
+    slope = max(0.0, float(np.median((py[j] - py[i])[differ] / (px[j] - px[i])[differ])))
     curve = Curve(slope, float(np.median(py - slope * px)), floor)
     return _judge(curve, x, y)
 

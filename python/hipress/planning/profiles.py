@@ -29,6 +29,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Optional
 
 import msgspec
 
@@ -62,7 +63,7 @@ class MeasuredProfile:
     codecs: dict[str, Codec]
     task: float = 5e-6
     handling: float = 0.0
-    part: float | None = None
+    part: Optional[float] = None  # noqa: UP045 (Python 3.9)
     shared_host: bool = False
     node_threads: int = MAX_NODE_THREADS
     """Largest number of a shared machine's threads that one node uses."""
@@ -134,35 +135,10 @@ def load(name: str | os.PathLike[str]) -> PublishedProfile | MeasuredProfile:
 
 
 def _measured(values: dict) -> MeasuredProfile:
-    poor: list[str] = []
-
-    def curve(row: dict, name: str) -> Curve:
-        if row.get("poor"):
-            poor.append(name)
-        return Curve(row["w"], row["b"], row["o"])
-
-    codecs = {
-        name: Codec(
-            name,
-            float(row["bytes_per_element"]),
-            float(row["fixed_bytes"]),
-            **{
-                op: curve(row[op], f"{op} of {name}") for op in ("encode", "decode", "merge", "add")
-            },
-        )
-        for name, row in values["codecs"].items()
-    }
-    return MeasuredProfile(
-        name=str(values["name"]),
-        nodes=int(values["nodes"]),
-        threads=int(values["threads"]),
-        send=curve(values["network"]["send"], "send"),
-        message=float(values["network"]["message"]),
-        task=float(values["task"]),
-        handling=float(values["network"].get("handling", 0.0)),
-        part=None if values["network"].get("part") is None else float(values["network"]["part"]),
-        shared_host=bool(values["shared_host"]),
-        node_threads=int(values.get("node_threads", MAX_NODE_THREADS)),
-        codecs=codecs,
-        poor=poor,
-    )
+    curves = {"send": values["network"]["send"]}
+    for name, row in values["codecs"].items():
+        curves |= {f"{op} of {name}": row[op] for op in ("encode", "decode", "merge", "add")}
+    codecs = {name: {"name": name, **row} for name, row in values["codecs"].items()}
+    poor = [name for name, curve in curves.items() if curve.get("poor")]
+    given = {**values["network"], **values, "codecs": codecs, "poor": poor}
+    return msgspec.convert(given, MeasuredProfile)

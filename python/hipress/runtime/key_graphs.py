@@ -73,7 +73,7 @@ class KeyGraphs:
         new._build(1, home=0, sync=self.sync)  # raises if the settings do not match
         if self.in_use and new.topology != self.topology:
             raise ValueError(
-                f"topology {new._requested} must be chosen before the first key is initialised; "
+                f"topology {new._requested} must be chosen before the first key is initialized; "
                 f"this job's keys use {self.topology}"
             )
         return new

@@ -136,10 +136,9 @@ class Member:
         return self._call(lib.HipressTimeout)
 
     def num_dead_node(self, node_id: int = 7) -> int:
-        """Return the number of dead nodes in a group: ``node_id`` adds 1 (scheduler), 2 (servers),
-        4 (workers).
+        """Return the number of dead nodes of a group: the scheduler (1), servers (2), workers (4).
 
-        A node that has left as a failure counts itself.
+        ``node_id`` is the sum of these numbers. A node that has left as a failure counts itself.
         """
         return self._call(lib.HipressNumDeadNode, node_id)
 

@@ -41,8 +41,7 @@ class ProcessEnd:
 
     @property
     def forked(self) -> bool:
-        """Whether this process is a forked child of the process that joined, and therefore no
-        node."""
+        """Whether this is a forked child of the process that joined, and therefore no node."""
         return os.getpid() != self._pid
 
     def leave(self, status: int | None = None) -> bool:

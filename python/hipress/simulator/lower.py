@@ -165,7 +165,7 @@ class _Part:
         self.tasks, self.key, self.cluster, self.group = tasks, key, cluster, group
         self.codec, self.elements, self.size = key.codec, elements, key.codec.payload(elements)
         self.labels = {
-            op: Label(op, key.name, p, "node 0", "its neighbours", self.size)
+            op: Label(op, key.name, p, "node 0", "its neighbors", self.size)
             for op in ("encode", "decode", "merge", "send", "receive")
         }
         self.written: list[int] = []

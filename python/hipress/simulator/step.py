@@ -100,9 +100,9 @@ def _form(options: Options) -> Form:
     """Return the pattern of the topology, in which one host's tasks represent every host's."""
     symmetry = topologies.TOPOLOGIES[options.topology].symmetry
     if symmetry is None or options.servers:
-        what = f"{options.topology} with servers apart" if options.servers else options.topology
+        what = f"{options.topology} with separate servers" if options.servers else options.topology
         others = topologies.either(
-            f"{name} (a server beside each worker)" if topology.needs_servers else name
+            f"{name} (a server on the host of each worker)" if topology.needs_servers else name
             for name, topology in topologies.TOPOLOGIES.items()
             if topology.symmetry is not None
         )

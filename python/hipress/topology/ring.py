@@ -63,7 +63,7 @@ def published(nodes: int, partitions: int) -> Terms:
 
 TOPOLOGY = Topology(
     "ring",
-    "a ring: 2(N-1) steps, one neighbour to send to",
+    "a ring: 2(N-1) steps, one neighbor to send to",
     fill,
     symmetry=Symmetry.RING,
     cost=cost,

@@ -76,9 +76,8 @@ def build(
 ) -> Graph:
     """Return the graph of one gradient of ``n`` elements.
 
-    Args:
-        options: Other fields of a :class:`.GraphRequest`: ``home``, ``partition_elements``,
-            ``partitions``, ``bigarray_bound``, ``sync``, ``devices_per_host`` and ``compress``.
+    ``options`` are other fields of a :class:`.GraphRequest`: ``home``, ``partition_elements``,
+    ``partitions``, ``bigarray_bound``, ``sync``, ``devices_per_host`` and ``compress``.
 
     Raises:
         ValueError: If the request is invalid.

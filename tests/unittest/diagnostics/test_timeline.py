@@ -120,11 +120,11 @@ def test_what_measures_the_network_is_no_step_of_training(tmp_path):
     timeline = made(tmp_path / "job.json", measured + trained)
     assert milliseconds(timeline) == [(1000.0 * i, 1000.0 * i + 3) for i in range(1, 5)]
     text = report.summary(timeline)
-    assert "8 tasks, 4 steps; a step's synchronisation takes 3.00 ms" in text
+    assert "8 tasks, 4 steps; a step's synchronization takes 3.00 ms" in text
     assert "left out: 19 tasks of 2 keys that measured the network" in text
     assert "hipress/auto" not in text
     timeline = made(tmp_path / "job.json", measured)
-    with pytest.raises(report.ReportError, match="no gradient that was synchronised"):
+    with pytest.raises(report.ReportError, match="no gradient that was synchronized"):
         timeline.middle_step()
 
 
