@@ -152,7 +152,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         with open(target, "wb") as file:
             yield file
         return
-    partial, file = _new_beside(target)
+    partial, file = _new_sibling(target)
     try:
         with file:
             with contextlib.suppress(FileNotFoundError):
@@ -164,7 +164,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         raise
 
 
-def _new_beside(target: Path) -> tuple[Path, BinaryIO]:
+def _new_sibling(target: Path) -> tuple[Path, BinaryIO]:
     """Return a new file in the same folder, whatever name killed processes left."""
     while True:
         partial = target.with_name(f"{target.name}.{os.getpid()}.{next(_numbers)}.partial")

@@ -134,7 +134,7 @@ class Iteration(msgspec.Struct, frozen=True, kw_only=True, rename={"number": "it
     """Running and queued tasks of compute threads: "encode of partition 3"."""
 
 
-class Key(msgspec.Struct, frozen=True, kw_only=True, rename={"number": "key"}):
+class KeyDump(msgspec.Struct, frozen=True, kw_only=True, rename={"number": "key"}):
     """Key on one node."""
 
     number: int
@@ -149,7 +149,7 @@ class Key(msgspec.Struct, frozen=True, kw_only=True, rename={"number": "key"}):
     iterations: list[Iteration] = []
 
 
-class Call(msgspec.Struct, frozen=True, kw_only=True):
+class WaitingCall(msgspec.Struct, frozen=True, kw_only=True):
     """Call that waits for other nodes. Calls of one kind about the same thing belong together."""
 
     kind: str
@@ -207,10 +207,10 @@ class Dump(msgspec.Struct, frozen=True, kw_only=True):
     left: list[str] = []
     silent: dict[str, Seconds]
     """Seconds since the last sign of life, by connected node."""
-    calls: list[Call] = []
+    calls: list[WaitingCall] = []
     barriers: dict[str, list[str]]
     """Nodes missing at a barrier at which other nodes wait, by barrier, in a scheduler's dump."""
-    keys: list[Key] = []
+    keys: list[KeyDump] = []
     fetches: list[Fetch] = []
     events: list[Event] = []
 
@@ -320,7 +320,7 @@ _PROC = Path("/proc")
 
 
 @dataclass(frozen=True)
-class Process:
+class DumpingProcess:
     """Process with nodes of jobs, or an elastic job's agent."""
 
     pid: int
@@ -332,7 +332,7 @@ class Process:
     """Whether it is stopped by SIGSTOP or a debugger, and therefore cannot answer."""
 
 
-def processes() -> list[Process]:
+def processes() -> list[DumpingProcess]:
     """Return the HiPress processes of this user."""
     found = []
     for entry in _PROC.iterdir():
@@ -348,7 +348,7 @@ def _threads(entry: Path) -> Iterator[str]:
     return ((thread / "comm").read_text().strip() for thread in (entry / "task").iterdir())
 
 
-def _process(entry: Path) -> Process:
+def _process(entry: Path) -> DumpingProcess:
     variables = dict(
         row.decode(errors="replace").split("=", 1)
         for row in (entry / "environ").read_bytes().split(b"\0")
@@ -364,7 +364,7 @@ def _process(entry: Path) -> Process:
     caught = int(status["SigCgt"], 16) >> (number - 1) & 1 if number else 0
     path = Path(folder) if os.path.isabs(folder) else Path(os.readlink(entry / "cwd"), folder)
     stopped = status["State"].split()[0] in ("T", "t")
-    return Process(int(entry.name), number if caught else 0, path, stopped)
+    return DumpingProcess(int(entry.name), number if caught else 0, path, stopped)
 
 
 def _number(text: str) -> int:
@@ -384,7 +384,7 @@ def ask(timeout: float = 10.0) -> tuple[list[Union[Dump, AgentDump]], list[str]]
         raise DebugError("no process of yours on this machine is a node of a HiPress job")
     began = time.time()
     sentences = []
-    waiting: dict[int, Process] = {}
+    waiting: dict[int, DumpingProcess] = {}
     for process in found:
         if process.signal == 0:
             sentences.append(f"process {process.pid} handles no signal that asks it for a dump")
@@ -412,7 +412,7 @@ def ask(timeout: float = 10.0) -> tuple[list[Union[Dump, AgentDump]], list[str]]
     return dumps, sentences
 
 
-def _answer(process: Process, began: float) -> list[Union[Dump, AgentDump]]:
+def _answer(process: DumpingProcess, began: float) -> list[Union[Dump, AgentDump]]:
     """Return the dumps of a process when all of them exist."""
     dumps = []
     with contextlib.suppress(OSError):

@@ -21,7 +21,7 @@ NOTABLE_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
-class Row:
+class WorkerRow:
     """Worker of the job, as a table shows it."""
 
     slot: int
@@ -67,25 +67,27 @@ class ElasticJob:
         agent = self.agents.get(seat.slot)
         return agent if agent is not None and agent.id == seat.id else None
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[WorkerRow]:
         """Return the members by rank, and then all other workers by slot."""
         found = []
         for rank, seat in enumerate(self.members):
             agent = self._agent_of(seat)
             if agent is None:
-                found.append(Row(seat.slot, rank, f"? ({seat.address})", 0, -1, "it has no dump"))
+                found.append(
+                    WorkerRow(seat.slot, rank, f"? ({seat.address})", 0, -1, "it has no dump")
+                )
             else:
                 found.append(self._row(agent, rank))
         ids = {seat.id for seat in self.members}
         return found + [self._row(a, -1) for a in self.agents.values() if a.id not in ids]
 
-    def _row(self, agent: AgentDump, rank: int) -> Row:
+    def _row(self, agent: AgentDump, rank: int) -> WorkerRow:
         waits = [_call(call) for call in agent.calls]
         if agent.waits_for:
             waits.append(agent.waits_for.removeprefix("it waits for "))
         process = f"{agent.pid} on {agent.host}"
         about = "\n".join(waits)
-        return Row(agent.slot, rank, process, agent.entered, agent.completed, about)
+        return WorkerRow(agent.slot, rank, process, agent.entered, agent.completed, about)
 
     # Sentences.
 

@@ -29,7 +29,7 @@ _NAMES = {op: op.name.lower() for op in Op} | {Op.RECV: "receive"}
 
 
 @dataclass(frozen=True)
-class Key:
+class SimulatedKey:
     """One gradient of a step."""
 
     name: str
@@ -61,7 +61,9 @@ class Lowered:
     hosts: int = 1
 
 
-def lower(keys: Sequence[tuple[Key, Graph]], plain: Codec, first_server: int = 0) -> Lowered:
+def lower(
+    keys: Sequence[tuple[SimulatedKey, Graph]], plain: Codec, first_server: int = 0
+) -> Lowered:
     """Return the tasks of all keys on all hosts.
 
     ``plain`` is the codec of values that the graphs never compress. Worker r is on host r, and
@@ -77,7 +79,7 @@ class _Lowering:
     """Graph of one key."""
 
     def __init__(
-        self, key: Key, graph: Graph, plain: Codec, first_server: int, lowered: Lowered
+        self, key: SimulatedKey, graph: Graph, plain: Codec, first_server: int, lowered: Lowered
     ) -> None:
         self._key, self._graph, self._plain = key, graph, plain
         self._first_server, self._lowered, self._tasks = first_server, lowered, lowered.tasks
@@ -160,7 +162,7 @@ class _Part:
     """Builder of the tasks of one partition of a key on host 0, with ``group`` steps run as one."""
 
     def __init__(
-        self, tasks: Tasks, key: Key, p: int, elements: int, cluster: Cluster, group: int
+        self, tasks: Tasks, key: SimulatedKey, p: int, elements: int, cluster: Cluster, group: int
     ) -> None:
         self.tasks, self.key, self.cluster, self.group = tasks, key, cluster, group
         self.codec, self.elements, self.size = key.codec, elements, key.codec.payload(elements)
@@ -286,7 +288,7 @@ BASELINES = {"allgather": Form(_allgather, lambda nodes: 3 * (nodes - 1), whole=
 
 def one_for_all(
     form: Form,
-    keys: Sequence[tuple[Key, int, int]],
+    keys: Sequence[tuple[SimulatedKey, int, int]],
     nodes: int,
     cluster: Cluster,
     limit: int = MAX_TASKS,

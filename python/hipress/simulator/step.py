@@ -16,7 +16,15 @@ from dataclasses import dataclass, replace
 from hipress.planning.cluster import Cluster, Costs
 from hipress.planning.plan import Decision
 from hipress.simulator.engine import Run
-from hipress.simulator.lower import BASELINES, FORMS, Form, Key, Lowered, lower, one_for_all
+from hipress.simulator.lower import (
+    BASELINES,
+    FORMS,
+    Form,
+    Lowered,
+    SimulatedKey,
+    lower,
+    one_for_all,
+)
 from hipress.simulator.models import Layer, Model
 from hipress.topology import topologies
 from hipress.topology.graph import PARTITION_ELEMENTS
@@ -171,7 +179,7 @@ class _Job:
             ready.append(now + seconds(layer.size))
         return ready[::-1]
 
-    def _keys(self, layers: Sequence[Layer], ready: Sequence[float]) -> list[Key]:
+    def _keys(self, layers: Sequence[Layer], ready: Sequence[float]) -> list[SimulatedKey]:
         """Return a key of each gradient, with its codec and priority."""
         order: Sequence[int] = range(len(ready))
         if not self.options.priority:
@@ -182,7 +190,7 @@ class _Job:
             decision = self.plan.get(layer.name)
             plain = decision is not None and not decision.compress
             codec = self.costs.plain if plain else self.costs.compressed
-            keys.append(Key(layer.name, codec, ready[i], priorities[i]))
+            keys.append(SimulatedKey(layer.name, codec, ready[i], priorities[i]))
         return keys
 
     def _fused(self, most: float) -> tuple[list[Layer], list[float]]:

@@ -245,7 +245,7 @@ def test_one_host_has_its_share_of_a_machine_that_all_share(topology, nodes, thr
 def test_coarse_steps_take_as_long_as_fine_ones(cluster):
     from hipress.simulator import lower
 
-    keys = [(lower.Key(f"g{i}", CODEC, 0.001 * i, i), 1 << 20, 1) for i in range(6)]
+    keys = [(lower.SimulatedKey(f"g{i}", CODEC, 0.001 * i, i), 1 << 20, 1) for i in range(6)]
     for form in lower.FORMS.values():
         ends = []
         for limit in (10**9, 2000):
