@@ -24,7 +24,6 @@ from hipress.autotune.quality_guard import (
     MAX_MEAN_ERROR,
     MAX_SHARE,
     FeedbackGuard,
-    GradientObserver,
     RoundingGuard,
     rounding_error,
 )
@@ -61,7 +60,7 @@ class TuningController:
         """Method that the front end uses. In a trial some steps bypass it."""
         self._flushing = self._has_residuals = False
         self._timer = self._new_timer()
-        self._rounding_guard = RoundingGuard()
+        self._rounding_guard = RoundingGuard(frontend.statistics)
         self._feedback_guard: FeedbackGuard | None = None
         self._network = NetworkWatch()
         self._reduction: tuple[Any, Method] | None = None
@@ -82,8 +81,8 @@ class TuningController:
         self._journal = TuningJournal(frontend.log_rank, raw, frontend.bytes_sent)
         self.method = choice.method
         """Method of the step that has begun."""
-        self.observer: GradientObserver | None = None
-        """Observer of this step's compressed gradients, if a guard needs them."""
+        self.observer: RoundingGuard | FeedbackGuard | None = None
+        """Guard that observes this step's compressed gradients, if any."""
 
     def _new_timer(self) -> StepTimer:
         codecs = self._frontend.keeps_error_feedback
@@ -125,17 +124,15 @@ class TuningController:
                 _log.log(level, "%s", sentence)
         if self.choice.method is not before:
             self._network.begin(changed=True)
-            self._rounding_guard, self._feedback_guard = RoundingGuard(), None
+            self._rounding_guard = RoundingGuard(frontend.statistics)
+            self._feedback_guard = None
             self._figures = {}
         last, self.method = self.method, self._apply()
         if self.method is not last:
             self._journal.count_from(step)
         counts = frontend.keeps_error_feedback or not self.method.by_framework or not self._tries
         self._journal.write(self.choice.explanation, step, counts, self._figures)
-        guard = self._guard()
-        self.observer = guard and GradientObserver(
-            guard, step, frontend.statistics, frontend.compares_results
-        )
+        self.observer = self._guard()
         return self.method
 
     def _watch_network(self) -> list[_LogLine]:
@@ -266,7 +263,10 @@ class TuningController:
             if self._flushing:
                 return self._codec
         if self._timer.over and self._codec.feedback and self._feedback_guard is None:
-            self._feedback_guard = FeedbackGuard(self._step)
+            frontend = self._frontend
+            self._feedback_guard = FeedbackGuard(
+                self._step, frontend.statistics, frontend.compares_results
+            )
         return self._timer.method
 
     def _guard(self) -> RoundingGuard | FeedbackGuard | None:
@@ -296,7 +296,8 @@ class TuningController:
         not send.
         """
         self._has_residuals = has_residuals and self._codec.by_framework
-        self._rounding_guard, self._feedback_guard = RoundingGuard(), None
+        self._rounding_guard = RoundingGuard(self._frontend.statistics)
+        self._feedback_guard = None
         self._first, self.observer = None, None
         self._journal.begin(self._frontend.step)
 

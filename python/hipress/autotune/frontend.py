@@ -114,14 +114,10 @@ class TuningFrontend(ABC):
     def bytes_sent(self) -> int:
         """Return the bytes that this rank has sent so far."""
 
-    def measure(
-        self,
-        methods: Sequence[Method],
-        compare: Callable[..., list[Measurement]] = compare_methods,
-    ) -> list[Measurement]:
+    def measure(self, methods: Sequence[Method]) -> list[Measurement]:
         """Measure all gradients by each method, the least lossy first."""
         with self.measuring():
-            return compare(
+            return compare_methods(
                 lambda index, size: self.time_gradients(methods[index], size),
                 len(methods),
                 self.elements,

@@ -90,7 +90,7 @@ _writers: dict[tuple[int, str], TensorBoardWriter] = {}
 
 
 def tensorboard_writer(folder: str) -> TensorBoardWriter | None:
-    """Return the process's only writer for a folder: each writer makes a file of its own."""
+    """Return the process's only writer for a folder: each writer makes a new file."""
     key = os.getpid(), folder
     try:
         if key not in _writers and folder:

@@ -23,7 +23,7 @@ REPETITIONS = 3
 BUDGET_SECONDS = 6.0
 """Approximate seconds of all samples. If the first repetition takes longer, it is the only one."""
 METHOD_SECONDS = 3.0
-"""Approximate seconds of one method's samples in :func:`measure_each`."""
+"""Approximate seconds of one method's samples in :func:`measure_alone`."""
 BEATEN = 3.0
 """Time over the fastest method's from which on a method gets no larger sample."""
 
@@ -158,34 +158,20 @@ def _affordable(
     return sorted(found)
 
 
-def measure_each(
-    time_sample: TimeSample,
-    methods: int,
+def measure_alone(
+    time_sample: Callable[[int], tuple[float, int]],
     total: int,
     most: int,
     first: int = FIRST_ELEMENTS,
-    feedback: Collection[int] = (),
-) -> list[Measurement]:
-    """Measure the weights of a model by each method, in about :data:`METHOD_SECONDS` for each.
-
-    Each method gets at least two growing samples, so that round trips can be separated. A method
-    that sends less gets larger samples. Arguments are those of :func:`compare_methods`;
-    ``feedback`` is not used, as methods are not compared.
-    """
-    return [
-        _measured(
-            lambda size, index=index: time_sample(index, size), total, min(total, most), first
-        )
-        for index in range(methods)
-    ]
-
-
-def _measured(
-    time_sample: Callable[[int], tuple[float, int]], total: int, most: int, first: int
 ) -> Measurement:
+    """Measure the weights of a model by one method, in about :data:`METHOD_SECONDS`.
+
+    It gets at least two growing samples, so that round trips can be separated. A method that sends
+    less gets larger samples.
+    """
     taken: list[tuple[int, float]] = []
     spent = 0.0
-    for size in samples(most, first):
+    for size in samples(min(total, most), first):
         repetitions = 1 + REPETITIONS
         if len(taken) > 1 and spent + repetitions * extrapolated(taken, size) > METHOD_SECONDS:
             break

@@ -26,9 +26,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from hipress.autotune.explanation import Explanation, Row, number
-from hipress.autotune.frontend import TuningFrontend
+from hipress.autotune.frontend import MAX_ELEMENTS, TuningFrontend
 from hipress.autotune.journal import TuningJournal
-from hipress.autotune.measurement import least_lossy, measure_each
+from hipress.autotune.measurement import Measurement, least_lossy, measure_alone
 from hipress.autotune.methods import OUTER_METHODS, UNCOMPRESSED, Method
 from hipress.autotune.network_watch import NetworkWatch
 
@@ -129,6 +129,18 @@ class OuterFrontend(TuningFrontend):
 
     compresses_any: bool
     """Whether any pseudo-gradient may be compressed."""
+
+    def measure(self, methods: Sequence[Method]) -> list[Measurement]:
+        with self.measuring():
+            return [
+                measure_alone(
+                    lambda size, method=method: self.time_gradients(method, size),
+                    self.elements,
+                    MAX_ELEMENTS,
+                    self.first_elements,
+                )
+                for method in methods
+            ]
 
     def time_fragments(self, method: Method, count: int) -> list[float]:
         """Return the seconds of each of so many fragments alone, if that may be chosen."""
@@ -272,7 +284,7 @@ class OuterStepController:
             self._explain(f"{begin}{self.method.name}, for {self._alone}")
             return
         (step,) = frontend.reductions.max(self._step_seconds())
-        found = frontend.measure(self._methods, measure_each)
+        found = frontend.measure(self._methods)
         every = self._sync_every
         shares = [waiting([m.seconds / count] * count, step, every, delay) for m in found]
         index = least_lossy_method(shares, [m.seconds for m in found])

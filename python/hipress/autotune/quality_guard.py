@@ -62,18 +62,46 @@ def rounding_error(params: Mapping[str, object], spread: float) -> float:
     return spread / (2**bits - 1) if bits else 0.0
 
 
+class GradientStatistics:
+    """Statistics of the one-dimensional parts of a gradient for the guards, in NumPy."""
+
+    @staticmethod
+    def squares(parts: Sequence[Any]) -> Sequence[float]:
+        """Return :func:`squares` of a gradient."""
+        return tuple(map(sum, zip(*map(squares, parts))))
+
+    @staticmethod
+    def square(part: Any) -> float:
+        """Return the sum of the squared elements."""
+        part = part.astype(np.float32, copy=False)
+        return float(np.dot(part, part))
+
+    @staticmethod
+    def sample(part: Any, stride: int) -> np.ndarray:
+        """Return every ``stride``-th element as float32."""
+        return part[::stride].astype(np.float32, copy=False)
+
+
 class RoundingGuard:
     """Relative rounding error of one rank's gradients in the observed steps."""
 
-    def __init__(self) -> None:
+    compares_results = False
+
+    def __init__(self, statistics: type[GradientStatistics] = GradientStatistics) -> None:
+        self._statistics = statistics
         self._squares: list[Sequence[float]] = []
         self._observed, self._next = -1, 0
 
     def observes(self, step: int) -> bool:
-        """Return whether the gradients of a step must be passed to :meth:`add`."""
+        """Return whether the gradients of a step must be passed to :meth:`before`."""
         if step >= self._next:
             self._observed, self._next = step, step + EVERY
         return step == self._observed
+
+    def before(self, gradients: Iterable[tuple[str, Sequence[Any]]]) -> None:
+        """Observe gradients, by name and one-dimensional parts, that are about to be compressed."""
+        for _, parts in gradients:
+            self.add(self._statistics.squares(parts))
 
     def add(self, squares: Sequence[float]) -> None:
         """Add the two :func:`squares` of a gradient, which may be in a GPU's memory."""
@@ -103,35 +131,46 @@ def sample_stride(count: int) -> int:
 class FeedbackGuard:
     """Error and share of one rank while one codec with error feedback is used, from ``step`` on."""
 
-    def __init__(self, step: int) -> None:
-        self._begin = step + FIRST
+    def __init__(
+        self,
+        step: int,
+        statistics: type[GradientStatistics] = GradientStatistics,
+        compares_results: bool = True,
+    ) -> None:
+        self._begin, self._statistics = step + FIRST, statistics
+        self.compares_results = compares_results
+        """Whether results must be passed to :meth:`after`."""
+        self._is_last = False
         self._own: dict[str, np.ndarray] = {}
         self._results: dict[str, np.ndarray] = {}
         self._square = 0.0
 
     def observes(self, step: int) -> bool:
-        """Return whether samples of a step must be passed to :meth:`before` and :meth:`after`."""
+        """Return whether gradients of a step must be passed to :meth:`before` and :meth:`after`."""
+        self._is_last = step == self._begin + WINDOW - 1
         return self._begin <= step < self._begin + WINDOW
-
-    def is_last(self, step: int) -> bool:
-        """Return whether a step is the window's last, for which :meth:`add_square` is called."""
-        return step == self._begin + WINDOW - 1
 
     def is_over(self, step: int) -> bool:
         """Return whether the window ended before this step, and its numbers can be computed."""
         return step >= self._begin + WINDOW
 
-    def before(self, samples: Mapping[str, np.ndarray]) -> None:
-        """Add samples of gradients before they are compressed, by the gradients' names."""
-        _add(self._own, samples)
+    def before(self, gradients: Iterable[tuple[str, Sequence[Any]]]) -> None:
+        """Observe gradients, by name and one-dimensional parts, that are about to be compressed."""
+        for name, parts in gradients:
+            if self._is_last:
+                self._square += sum(map(self._statistics.square, parts))
+            if self.compares_results:
+                self._add(self._own, name, parts[0])
 
-    def add_square(self, square: float) -> None:
-        """Add the sum of the squares of a gradient in the window's last step."""
-        self._square += square
+    def after(self, results: Iterable[tuple[str, Any]], scale: float = 1.0) -> None:
+        """Observe the results of these gradients, times ``scale``, in any thread."""
+        for name, values in results:
+            self._add(self._results, name, values, scale)
 
-    def after(self, samples: Mapping[str, np.ndarray]) -> None:
-        """Add samples of the mean gradients, in any thread."""
-        _add(self._results, samples)
+    def _add(self, sums: dict[str, np.ndarray], name: str, values: Any, scale: float = 1.0) -> None:
+        sample = self._statistics.sample(values, sample_stride(len(values)))
+        # A sample may be a view of the gradient, which changes.
+        sums[name] = np.float32(scale) * sample + sums.get(name, np.float32(0))
 
     def sample(self) -> np.ndarray:
         """Return the sums of this rank's sample, float32[n]. Their mean is for :meth:`error`."""
@@ -157,68 +196,7 @@ class FeedbackGuard:
         self._own, self._results, self._square = {}, {}, 0.0
 
 
-def _add(sums: dict[str, np.ndarray], samples: Mapping[str, np.ndarray]) -> None:
-    for name, part in samples.items():
-        known = sums.get(name)
-        sums[name] = part.copy() if known is None else known + part
-
-
 def _joined(sums: dict[str, np.ndarray]) -> np.ndarray:
     if not sums:
         return np.zeros(0, np.float32)
     return np.concatenate([sums[name] for name in sorted(sums)])
-
-
-class GradientStatistics:
-    """Statistics of the one-dimensional parts of a gradient for the guards, in NumPy."""
-
-    @staticmethod
-    def squares(parts: Sequence[Any]) -> Sequence[float]:
-        """Return :func:`squares` of a gradient."""
-        return tuple(map(sum, zip(*map(squares, parts))))
-
-    @staticmethod
-    def square(part: Any) -> float:
-        """Return the sum of the squared elements."""
-        part = part.astype(np.float32, copy=False)
-        return float(np.dot(part, part))
-
-    @staticmethod
-    def sample(part: Any, stride: int) -> np.ndarray:
-        """Return every ``stride``-th element as float32."""
-        return part[::stride].astype(np.float32, copy=False)
-
-
-class GradientObserver:
-    """The guard of the step that has begun, applied to the gradients that a codec compresses."""
-
-    def __init__(
-        self,
-        guard: RoundingGuard | FeedbackGuard,
-        step: int,
-        statistics: type[GradientStatistics],
-        compares_results: bool,
-    ) -> None:
-        self._guard, self._statistics = guard, statistics
-        self._is_last = isinstance(guard, FeedbackGuard) and guard.is_last(step)
-        self.compares_results = isinstance(guard, FeedbackGuard) and compares_results
-        """Whether results must be passed to :meth:`after`."""
-
-    def before(self, gradients: Iterable[tuple[str, Sequence[Any]]]) -> None:
-        """Observe gradients, by name and one-dimensional parts, that are about to be compressed."""
-        for name, parts in gradients:
-            if isinstance(self._guard, RoundingGuard):
-                self._guard.add(self._statistics.squares(parts))
-                continue
-            if self._is_last:
-                self._guard.add_square(sum(map(self._statistics.square, parts)))
-            if self.compares_results:
-                self._guard.before({name: self._sample(parts[0])})
-
-    def after(self, results: Iterable[tuple[str, Any]], scale: float = 1.0) -> None:
-        """Observe the results of these gradients, times ``scale``, in any thread."""
-        for name, values in results:
-            self._guard.after({name: np.float32(scale) * self._sample(values)})
-
-    def _sample(self, values: Any) -> np.ndarray:
-        return self._statistics.sample(values, sample_stride(len(values)))

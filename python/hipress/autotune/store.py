@@ -26,7 +26,7 @@ from hipress.autotune.frontend import StepFrontend, SumReductions
 from hipress.autotune.measurement import FIRST_ELEMENTS
 from hipress.autotune.methods import BF16_HOOK, POWERSGD, Method, candidates
 from hipress.autotune.network_watch import BLOCK_STEPS
-from hipress.autotune.quality_guard import GradientObserver
+from hipress.autotune.quality_guard import FeedbackGuard, RoundingGuard
 from hipress.autotune.steps import FIRST_KEY, MEASURING, StepDetector, are_training_keys
 from hipress.config import CompressionConfig
 from hipress.dtypes import FLOAT32
@@ -314,7 +314,7 @@ class StoreController(StoreTuner):
         return not self._seconds or self._frontend.step % BLOCK_STEPS == 0
 
     @property
-    def observer(self) -> GradientObserver | None:
+    def observer(self) -> RoundingGuard | FeedbackGuard | None:
         return self.controller and self.controller.observer
 
     def observe(self, keys: Sequence[int], gradients: Sequence[np.ndarray]) -> None:

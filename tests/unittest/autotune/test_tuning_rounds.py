@@ -29,7 +29,7 @@ class Front:
     def __init__(self, seconds):
         self.seconds, self.compared, self.reductions, self.used = seconds, 0, self, []
 
-    def measure(self, methods, compare):
+    def measure(self, methods):
         return [Measurement(seconds, 1000) for seconds in self.seconds]
 
     def time_fragments(self, method, count):
