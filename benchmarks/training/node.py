@@ -195,8 +195,8 @@ def chosen(explanation) -> dict:
     """
     from hipress.autotune.choice import SLOWER
 
-    way = next((row.way for row in explanation.rows if row.chosen), "")
-    alone = {row.way: row.gradients_ms for row in explanation.rows if row.note != SLOWER}
+    way = next((row.method for row in explanation.rows if row.chosen), "")
+    alone = {row.method: row.gradients_ms for row in explanation.rows if row.note != SLOWER}
     return {"way": way, "explanation": str(explanation), "gradients_ms": alone}
 
 

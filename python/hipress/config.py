@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 AUTO = "auto"
-"""Value of three settings: the job's default topology, a measured plan, or a type that the ranks
-choose."""
+"""Value of three settings: default topology, measured plan, or type that the ranks choose."""
 LOW_RANK = "powersgd"
 """Compression type that is not a codec of CompLL."""
 MAX_RANK = 32
@@ -88,25 +87,19 @@ class CompressionConfig:
             automatic = str(self.topology).lower() == AUTO
             self._set(topology=AUTO if automatic else topologies.named(str(self.topology)))
         self._check_type()
-        self._set(decisions=self._load_plan())
+        plan = {} if not self.plan or self.plan == AUTO else self.plan
+        self._set(decisions=plan if isinstance(plan, Mapping) else load(plan))
 
     def _set(self, **values: object) -> None:
         """Set attributes during construction."""
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
-    def _load_plan(self) -> Mapping[str, Decision]:
-        if not self.plan or self.plan == AUTO:
-            return {}
-        return self.plan if isinstance(self.plan, Mapping) else load(self.plan)
-
     def _check_type(self) -> None:
         if self.type == AUTO:
-            self._check_auto()
-            return
+            return self._check_auto()
         if self.type == LOW_RANK:
-            self._check_rank()
-            return
+            return self._check_rank()
         known = codecs()
         if self.type not in known:
             allowed = ", ".join(sorted([*known, AUTO, f"{LOW_RANK} (PyTorch)"]))
@@ -210,11 +203,7 @@ class CompressionConfig:
         return params, steps
 
     def refuse_auto(self) -> None:
-        """Check that the type is not "auto", which not every front end supports.
-
-        Raises:
-            ValueError: If it is.
-        """
+        """Raise a ValueError if the type is "auto", which not every front end supports."""
         if self.type == AUTO:
             raise ValueError(
                 "type 'auto' is not for what this is: it is for DDP models, FSDP2, "
@@ -223,11 +212,7 @@ class CompressionConfig:
             )
 
     def refuse_low_rank(self, where: str) -> None:
-        """Check that this is no low-rank compression, which ``where`` does not support.
-
-        Raises:
-            ValueError: If it is one.
-        """
+        """Raise a ValueError for a low-rank compression, which ``where`` does not support."""
         if self.rank:
             raise ValueError(
                 f"{self.type} needs whole gradients by name and shape, which {where} does not "
@@ -235,13 +220,7 @@ class CompressionConfig:
             )
 
     def store_params(self) -> dict[str, object]:
-        """Return the parameters of a key-value store's native part, by name.
-
-        For type "auto" they are those until a codec is chosen.
-
-        Raises:
-            ValueError: For a setting that stores do not support.
-        """
+        """Return the parameters of a key-value store's native part, before a choice of "auto"."""
         for name in ("warmup_steps", "encode_on", "shared_momentum"):
             if getattr(self, name) != _default(name):
                 raise ValueError(f"{name} is for PyTorch: a key-value store does not have it")
@@ -254,12 +233,7 @@ class CompressionConfig:
         return params
 
     def check_sums(self, names: Collection[str]) -> None:
-        """Check that workers without servers can sum gradients of these names with this
-        compression.
-
-        Raises:
-            ValueError: If they cannot.
-        """
+        """Raise a ValueError if workers without servers cannot sum gradients of these names."""
         replace(self, warmup_steps=0).store_params()  # supported here, but not by stores
         if self.pull == "none":
             raise ValueError("pull is for kvstores: workers exchange sums compressed, too")

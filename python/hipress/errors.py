@@ -10,10 +10,8 @@ import enum
 from typing import TypeVar
 
 CAME_LATE = 79
-"""Exit status of an elastic worker that waited to join when training ended, for its launcher.
-
-All other workers may still be saving. No status of sysexits.h or of a shell has this number.
-"""
+"""Exit status of an elastic worker that waited to join when training ended, for its launcher. All
+other workers may still be saving. No status of sysexits.h or of a shell has this number."""
 
 _Kind = TypeVar("_Kind", bound=Exception)
 

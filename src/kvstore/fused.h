@@ -25,7 +25,7 @@
 
 namespace hipress {
 
-// The planner and the simulator have the same limits (python/hipress/planning/sharing.py).
+// The planner and the simulator have the same limits (python/hipress/planning/cluster.py).
 /// Payloads of up to so many bytes are fused: they are copied, which costs less than a message.
 constexpr size_t kMaxFusedPayloadBytes = 4 << 10;
 /// Largest payload of a fused message: less than payloads in shared memory (kMinSharedBytes), and 0.3 ms of a 1

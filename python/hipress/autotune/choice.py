@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
+
+import msgspec
 
 from hipress.autotune.explanation import Explanation, Row, number
 from hipress.autotune.frontend import TuningFrontend
@@ -25,10 +26,7 @@ _log = logging.getLogger("hipress")
 
 
 def forbids_feedback(allowed: bool | None) -> float:
-    """Return whether an optimizer does not support error feedback, as a number.
-
-    The ranks use its maximum: 0 or 1, or :data:`UNKNOWN` between them.
-    """
+    """Return 1 or 0, whether an optimizer supports no error feedback, or :data:`UNKNOWN`."""
     return UNKNOWN if allowed is None else 1.0 - allowed
 
 
@@ -40,12 +38,8 @@ def feedback_from(forbidden: float) -> bool | None:
 class MethodChoice:
     """The chosen method of a model's gradients, and the reasons.
 
-    Args:
-        methods: The least lossy first.
-        feedback: Whether the optimizer supports error feedback; None if it is not known yet.
-        elements: Elements of all gradients of a step.
-        measure: Measures all methods again, on all ranks together.
-        found: Measurement of each method; empty if there was nothing to measure.
+    ``methods`` begin with the least lossy. ``feedback`` is whether the optimizer supports error
+    feedback, or None if that is unknown. ``found`` has a measurement of each method, or nothing.
     """
 
     def __init__(
@@ -134,9 +128,9 @@ class MethodChoice:
         rows, fastest = self.explanation.rows, self.fastest
         why = "the fastest"
         if fastest != self.index:
-            why = f"about as fast as the fastest, {rows[fastest].way}, and gentler"
+            why = f"about as fast as the fastest, {rows[fastest].method}, and less lossy"
         rest = "; ".join(
-            f"{row.way} {number(row.gradients_ms)} ms{f' ({row.note})' if row.note else ''}"
+            f"{row.method} {number(row.gradients_ms)} ms{f' ({row.note})' if row.note else ''}"
             for row in rows
             if not row.chosen
         )
@@ -146,11 +140,7 @@ class MethodChoice:
         )
 
     def set_feedback(self, feedback: bool, step: int) -> str:
-        """Choose again when the ranks know whether the optimizer supports error feedback.
-
-        Returns:
-            The reason for a change, or an empty string.
-        """
+        """Choose again when the ranks know of error feedback. Return the reason for a change."""
         before, self.feedback = self.method, feedback
         self.choose(self._select() if feedback or before.feedback else self.index)
         if self.method is before:
@@ -161,14 +151,7 @@ class MethodChoice:
         )
 
     def measure_again(self, step: int, ratio: float) -> str:
-        """Measure all methods again on all ranks together, and choose.
-
-        Args:
-            ratio: Time of the gradients over the usual time.
-
-        Returns:
-            The result, as a sentence.
-        """
+        """Measure all methods again, since gradients take ``ratio`` as long. Return a sentence."""
         self._load(self._measure())
         return self.explanation.say(
             f"auto: gradients take {ratio:.2g} times as long as they did; from step {step} on "
@@ -176,15 +159,7 @@ class MethodChoice:
         )
 
     def use_less_lossy(self, problem: str, spread: float, step: int) -> str:
-        """Choose a less lossy method, since the present one is too lossy for the gradients.
-
-        Args:
-            problem: End of a sentence that begins with the method's name.
-            spread: See :meth:`hipress.autotune.quality_guard.RoundingGuard.spread`; 0 if unknown.
-
-        Returns:
-            The reason, as a sentence.
-        """
+        """Choose a less lossy method, as the present one has a ``problem``. Return the reason."""
         before, rows = self.method, self.explanation.rows
         self._too_lossy.add(self.index)
         less_lossy = [
@@ -204,7 +179,7 @@ class MethodChoice:
             "number": self.index,
             "too_coarse": sorted(self._too_lossy),
             "left_out": sorted(self._left_out),
-            "explanation": asdict(self.explanation),
+            "explanation": msgspec.to_builtins(self.explanation),
         }
 
     def load_state_dict(self, saved: Mapping[str, Any]) -> None:
@@ -224,13 +199,8 @@ def choose(
 ) -> MethodChoice:
     """Choose a method before the first step, on all ranks together. Measure if there is a choice.
 
-    Args:
-        methods: The least lossy first.
-        feedback: Whether the optimizer supports error feedback; None if it is not known yet.
-        largest: Elements of the largest gradient that may be compressed.
-        min_size: Elements from which on gradients are compressed.
-        known: State of an earlier choice, equal on all ranks. It replaces the measurement if the
-            methods are the same.
+    ``known`` is the state of an earlier choice, equal on all ranks. It replaces the measurement if
+    the methods are the same.
     """
     why = ""
     if frontend.num_ranks == 1:

@@ -24,7 +24,6 @@ from hipress.autotune.quality_guard import (
     MAX_MEAN_ERROR,
     MAX_SHARE,
     FeedbackGuard,
-    GradientObserver,
     RoundingGuard,
     rounding_error,
 )
@@ -41,14 +40,10 @@ _LogLine = tuple[int, str]
 class TuningController:
     """The method of each step of a model, on one rank.
 
-    Args:
-        choice: Made before the first step, with measurements.
-        frontend: Gradients that are tuned.
-        raw: Bytes of an uncompressed step that this rank sends.
-        tries: Whether steps of training may try methods of the framework's own. Otherwise gradients
-            without a codec are sent and counted like compressed ones.
-        overlaps: Whether a step may begin before the last one ended, except when :attr:`settles`
-            is true.
+    ``raw`` is the number of bytes of an uncompressed step that this rank sends. If ``tries`` is
+    false, no step of training tries methods of the framework's own, and gradients without a codec
+    are sent and counted like compressed ones. With ``overlaps`` a step may begin before the last
+    one ended, except when :attr:`settles` is true.
     """
 
     def __init__(
@@ -65,7 +60,7 @@ class TuningController:
         """Method that the front end uses. In a trial some steps bypass it."""
         self._flushing = self._has_residuals = False
         self._timer = self._new_timer()
-        self._rounding_guard = RoundingGuard()
+        self._rounding_guard = RoundingGuard(frontend.statistics)
         self._feedback_guard: FeedbackGuard | None = None
         self._network = NetworkWatch()
         self._reduction: tuple[Any, Method] | None = None
@@ -86,8 +81,8 @@ class TuningController:
         self._journal = TuningJournal(frontend.log_rank, raw, frontend.bytes_sent)
         self.method = choice.method
         """Method of the step that has begun."""
-        self.observer: GradientObserver | None = None
-        """Observer of this step's compressed gradients, if a guard needs them."""
+        self.observer: RoundingGuard | FeedbackGuard | None = None
+        """Guard that observes this step's compressed gradients, if any."""
 
     def _new_timer(self) -> StepTimer:
         codecs = self._frontend.keeps_error_feedback
@@ -97,10 +92,7 @@ class TuningController:
 
     @property
     def is_settled(self) -> bool:
-        """Whether no step tries another method, and the use of error feedback is settled.
-
-        It is when the optimizer is known, or was not seen in the first steps.
-        """
+        """Whether no step tries another method, and the optimizer is known, or was not seen."""
         known = self.choice.feedback is not None or self._step - (self._first or 0) > EARLY_STEPS
         return self._timer.over and known
 
@@ -111,10 +103,7 @@ class TuningController:
 
     @property
     def settles(self) -> bool:
-        """Whether all communication must have ended before :meth:`begin_step`.
-
-        Timed steps begin or end there.
-        """
+        """Whether all communication must have ended before :meth:`begin_step`, for its timing."""
         return self._timer.is_at_edge
 
     def begin_step(self) -> Method:
@@ -122,7 +111,10 @@ class TuningController:
         frontend, before = self._frontend, self.choice.method
         step = self._step = frontend.step
         self._first = step if self._first is None else self._first
-        self._time_step()
+        now = time.perf_counter()
+        if self._began is not None:
+            self._steps.append(now - self._began)
+        self._began = now
         lines = self._watch_network()
         mine = self._numbers_to_compare()
         if mine:
@@ -132,24 +124,16 @@ class TuningController:
                 _log.log(level, "%s", sentence)
         if self.choice.method is not before:
             self._network.begin(changed=True)
-            self._rounding_guard, self._feedback_guard = RoundingGuard(), None
+            self._rounding_guard = RoundingGuard(frontend.statistics)
+            self._feedback_guard = None
             self._figures = {}
         last, self.method = self.method, self._apply()
         if self.method is not last:
             self._journal.count_from(step)
         counts = frontend.keeps_error_feedback or not self.method.by_framework or not self._tries
         self._journal.write(self.choice.explanation, step, counts, self._figures)
-        guard = self._guard()
-        self.observer = guard and GradientObserver(
-            guard, step, frontend.statistics, frontend.compares_results
-        )
+        self.observer = self._guard()
         return self.method
-
-    def _time_step(self) -> None:
-        now = time.perf_counter()
-        if self._began is not None:
-            self._steps.append(now - self._began)
-        self._began = now
 
     def _watch_network(self) -> list[_LogLine]:
         """Add the times of the last step but one, and measure again if the network has changed.
@@ -224,7 +208,9 @@ class TuningController:
             lines.append((logging.WARNING, self.choice.set_feedback(feedback, step)))
             if self.choice.method is not before or not self._timer.over:
                 self._timer = self._new_timer()  # the old one may try a forbidden method
-        self._record_figures(found)
+        if "spread" in found:
+            self._figures["rounding"] = rounding_error(self._codec.params, found["spread"])
+        self._figures |= {name: found[name] for name in ("error", "share") if name in found}
         problem = self._problem(found)
         if problem and self.choice.method is self._codec:
             sentence = self.choice.use_less_lossy(problem, found.get("spread", 0.0), step)
@@ -242,11 +228,6 @@ class TuningController:
                 )
             )
         return lines
-
-    def _record_figures(self, found: Mapping[str, float]) -> None:
-        if "spread" in found:
-            self._figures["rounding"] = rounding_error(self._codec.params, found["spread"])
-        self._figures |= {name: found[name] for name in ("error", "share") if name in found}
 
     def _problem(self, found: Mapping[str, float]) -> str:
         """Return the problem of the codec, or an empty string."""
@@ -282,7 +263,10 @@ class TuningController:
             if self._flushing:
                 return self._codec
         if self._timer.over and self._codec.feedback and self._feedback_guard is None:
-            self._feedback_guard = FeedbackGuard(self._step)
+            frontend = self._frontend
+            self._feedback_guard = FeedbackGuard(
+                self._step, frontend.statistics, frontend.compares_results
+            )
         return self._timer.method
 
     def _guard(self) -> RoundingGuard | FeedbackGuard | None:
@@ -296,11 +280,7 @@ class TuningController:
         return guard if "bits" in self._codec.params and guard.observes(self._step) else None
 
     def prepare_for(self, type: str) -> None:
-        """Use a method whose residuals are about to be loaded.
-
-        Args:
-            type: Codec of the residuals.
-        """
+        """Use a method whose residuals, of the codec ``type``, are about to be loaded."""
         if self._codec.feedback and self._codec.type == type:
             return
         for method in self.choice.methods:
@@ -312,12 +292,12 @@ class TuningController:
     def resume(self, has_residuals: bool) -> None:
         """Continue after a state was loaded. Earlier observations are discarded.
 
-        Args:
-            has_residuals: Whether any rank has residuals, which the framework's own methods do not
-                send.
+        ``has_residuals`` is whether any rank has residuals, which the framework's own methods do
+        not send.
         """
         self._has_residuals = has_residuals and self._codec.by_framework
-        self._rounding_guard, self._feedback_guard = RoundingGuard(), None
+        self._rounding_guard = RoundingGuard(self._frontend.statistics)
+        self._feedback_guard = None
         self._first, self.observer = None, None
         self._journal.begin(self._frontend.step)
 
@@ -326,9 +306,6 @@ class TuningController:
         return {**self.choice.state_dict(), "network": self._network.state_dict()}
 
     def load_network(self, saved: Mapping[str, Any]) -> None:
-        """Load the network's usual times from the result of :meth:`state_dict`, if it has them.
-
-        The choice is loaded by :func:`hipress.autotune.choice.choose`.
-        """
+        """Load the network's usual times from the result of :meth:`state_dict`, if it has them."""
         if "network" in saved:
             self._network.load_state_dict(saved["network"])

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Annotated, Any, Optional
+
+import msgspec
 
 from hipress.base import files
-from hipress.base.checked import get, texts, typed
 
 FORMAT, VERSION = "hipress-explanation", 1
 MAX_HISTORY = 50
@@ -23,37 +24,35 @@ FASTER = 10
 """Factor of the faster network whose benefit is predicted."""
 WORTH = 1.05
 """Speedup from which on something pays."""
+_Finite = Annotated[float, msgspec.Meta(ge=-sys.float_info.max, le=sys.float_info.max)]
 
 
-@dataclass
-class Row:
+class Row(msgspec.Struct):
     """Measurements of one method."""
 
-    way: str
-    """Name of the method."""
-    gradients_ms: float
+    method: str
+    gradients_ms: _Finite
     """Milliseconds of a step's gradients alone, on the slowest rank."""
-    sample: float
+    sample: _Finite
     """Share of the model's gradients that was measured. The rest is extrapolated."""
-    step_ms: float | None = None
+    step_ms: Optional[_Finite] = None  # noqa: UP045 (Python 3.9)
     """Milliseconds of a whole step of training, if any were timed."""
     chosen: bool = False
     note: str = ""
     """Reason why it cannot be chosen, or an empty string."""
-    predicted_ms: float | None = None
+    predicted_ms: Optional[_Finite] = None  # noqa: UP045
     """Predicted milliseconds of a whole step."""
 
 
-@dataclass
-class Explanation:
+class Explanation(msgspec.Struct):
     """The reasons for a model's method, with the measurements."""
 
     sentence: str
-    rows: list[Row] = field(default_factory=list)
+    rows: list[Row] = []
     """One row for each method, the least lossy first; empty if nothing was measured."""
-    history: list[str] = field(default_factory=list)
+    history: list[str] = []
     """The last MAX_HISTORY earlier sentences, in order."""
-    next_steps: list[str] = field(default_factory=list)
+    next_steps: list[str] = []
     """Sentences on what would make training faster, if it was simulated."""
 
     def say(self, sentence: str) -> str:
@@ -64,9 +63,10 @@ class Explanation:
         return sentence
 
     def load(self, values: Mapping[str, Any]) -> None:
-        """Load the result of ``dataclasses.asdict``."""
-        self.sentence, self.rows = values["sentence"], [Row(**row) for row in values["rows"]]
-        self.history, self.next_steps = list(values["history"]), list(values["next_steps"])
+        """Load the result of ``msgspec.to_builtins``."""
+        found = msgspec.convert(values, Explanation)
+        for name in self.__struct_fields__:
+            setattr(self, name, getattr(found, name))
 
     def predict(self) -> None:
         """Predict a step for all methods from the measured step of the chosen method, if any."""
@@ -95,14 +95,15 @@ class Explanation:
         for row in self.rows:
             times = ["" if t is None else number(t) for t in (row.predicted_ms, row.step_ms)]
             share = f"{100 * row.sample:.3g}%"
-            name = f"{'>' if row.chosen else ' '} {row.way}"
+            name = f"{'>' if row.chosen else ' '} {row.method}"
             cells.append([name, number(row.gradients_ms), share, *times, row.note])
         table = _aligned(cells) if self.rows else []
         return "\n".join([*self.history, self.sentence, *table, *self.next()])
 
     def to_json(self) -> dict[str, object]:
         """Return the content of a file."""
-        return {"format": FORMAT, "version": VERSION, **asdict(self), "next_steps": self.next()}
+        values = {**msgspec.to_builtins(self), "next_steps": self.next()}
+        return {"format": FORMAT, "version": VERSION, **values}
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a file for ``hipress explain``. A reader sees the old content or the new."""
@@ -110,46 +111,22 @@ class Explanation:
 
 
 def load(path: str | os.PathLike[str]) -> Explanation:
-    """Return the explanation in a file.
-
-    Raises:
-        ValueError: If the file has another content.
-    """
+    """Return the explanation in a file."""
     values = files.read_json(path, "explanation")
+    found = values.get("format"), values.get("version")
+    if found != (FORMAT, VERSION):
+        raise ValueError(f"{path} has format {found[0]} version {found[1]}")
     try:
-        if (values["format"], values["version"]) != (FORMAT, VERSION):
-            raise ValueError(f"{path} has format {values['format']} version {values['version']}")
-        rows = [_row(row) for row in get(values, "rows", list)]
-        lines = [texts(get(values, name, list), name) for name in ("history", "next_steps")]
-        return Explanation(get(values, "sentence", str), rows, *lines)
-    except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"{path} lacks what an explanation must hold: {error!r}") from error
-
-
-def _row(values: Mapping[str, Any]) -> Row:
-    """Return a checked row.
-
-    Raises:
-        TypeError: If a value is missing or has another type.
-    """
-    row = Row(**values)
-    typed(row.way, str, "way")
-    typed(row.note, str, "note")
-    typed(row.chosen, bool, "chosen")
-    for name in ("gradients_ms", "sample", "step_ms", "predicted_ms"):
-        value = getattr(row, name)
-        if value is not None or name in ("gradients_ms", "sample"):
-            typed(value, float, name)
-    return row
+        return msgspec.convert(values, Explanation)
+    except msgspec.ValidationError as error:
+        raise ValueError(f"{path} lacks what an explanation must hold: {error}") from error
 
 
 def pays(step: float, on_faster: float, half_of_two: float) -> list[str]:
     """Return what would make training faster, in sentences.
 
-    Args:
-        step: Milliseconds of a step.
-        on_faster: The same on a network that is :data:`FASTER` times as fast, at least.
-        half_of_two: Half of the milliseconds of a step with twice the batch, at least.
+    The milliseconds are those of a step, at least those on a network that is :data:`FASTER` times
+    as fast, and at least half of those of a step with twice the batch.
     """
     sentences = []
     for change, ms in (

@@ -19,11 +19,8 @@ from hipress.autotune.methods import Method, feedback_indices
 from hipress.autotune.quality_guard import GradientStatistics
 
 MAX_ELEMENTS = 1 << 23
-"""Maximum elements of a sample, approximately.
-
-Of a larger model every second (third, ...) gradient in order of size is measured. A gradient that
-is larger than this is cut to this size.
-"""
+"""Maximum elements of a sample, approximately. Of a larger model every second (third, ...) gradient
+in order of size is measured. A gradient that is larger than this is cut to this size."""
 MAX_NUMBERS = 8
 """Numbers of a rank that one reduction compares, at most."""
 
@@ -41,23 +38,14 @@ class RankReductions(ABC):
 
     @abstractmethod
     def mean(self, values: np.ndarray) -> np.ndarray:
-        """Return the mean of a vector over all ranks.
-
-        Args:
-            values: float32[n] or float64[n].
-        """
+        """Return the mean of a vector, float32[n] or float64[n], over all ranks."""
 
     def max(self, *values: float) -> list[float]:
         """Return the maximum of each number over all ranks."""
         return self.end_max(self.begin_max(values))
 
     def from_rank_0(self, rank: int, number: int) -> int:
-        """Return rank 0's number on all ranks.
-
-        Args:
-            rank: Rank of this process.
-            number: A small number, or a power of two times one; at least 0.
-        """
+        """Return rank 0's number on all ranks: a small one, or a power of two times one, or 0."""
         return int(self.max(number if rank == 0 else 0)[0])
 
 
@@ -111,14 +99,7 @@ class TuningFrontend(ABC):
 
     @abstractmethod
     def time_gradients(self, method: Method, size: int) -> tuple[float, int]:
-        """Synchronize a sample of the gradients by a method.
-
-        Args:
-            size: Elements of the sample, about. The last size is kept in memory.
-
-        Returns:
-            Seconds of the slowest rank, and elements of the sample.
-        """
+        """Return the slowest rank's seconds of a sample of gradients, and the sample's elements."""
 
     @contextlib.contextmanager
     def measuring(self) -> Iterator[None]:
@@ -133,20 +114,10 @@ class TuningFrontend(ABC):
     def bytes_sent(self) -> int:
         """Return the bytes that this rank has sent so far."""
 
-    def measure(
-        self,
-        methods: Sequence[Method],
-        compare: Callable[..., list[Measurement]] = compare_methods,
-    ) -> list[Measurement]:
-        """Measure all gradients by each method.
-
-        Args:
-            methods: The least lossy first.
-            compare: :func:`~hipress.autotune.measurement.compare_methods` or
-                :func:`~hipress.autotune.measurement.measure_each`.
-        """
+    def measure(self, methods: Sequence[Method]) -> list[Measurement]:
+        """Measure all gradients by each method, the least lossy first."""
         with self.measuring():
-            return compare(
+            return compare_methods(
                 lambda index, size: self.time_gradients(methods[index], size),
                 len(methods),
                 self.elements,
@@ -162,11 +133,9 @@ class StepFrontend(TuningFrontend):
     step: int
     """Number of the step that begins."""
     keeps_error_feedback: bool
-    """Whether a residual is added to the next gradient for every method.
-
-    Otherwise only a codec adds it, and uncompressed gradients do not. A method with error feedback
-    is then followed by one step of ``maxmin``, which adds the residuals and sends them.
-    """
+    """Whether a residual is added to the next gradient for every method. Otherwise only a codec
+    adds it, and uncompressed gradients do not. A method with error feedback is then followed by one
+    step of ``maxmin``, which adds the residuals and sends them."""
     compares_results: bool
     """Whether results are means of gradients (not weights), and all of them reach this rank."""
     statistics: type[GradientStatistics] = GradientStatistics

@@ -4,7 +4,7 @@
 every :data:`EVERY` steps. A file next to it with the suffix ``.jsonl`` gets a line every
 :data:`EVERY` steps:
 
-    step, way   the step, and the name of the method
+    step, method    the step, and the name of the method
     bytes       mean bytes that rank 0 sent in a step since the last line, or since the last change
                 of the method; null with PyTorch's own methods, as a process group does not count
     ratio       bytes that rank 0 sends uncompressed over these: 2 (N - 1) / N of the gradients in
@@ -39,10 +39,6 @@ class TensorBoardWriter:
 
     A failed write, for example to a full disk, is reported once. Nothing more is written then, as
     records after an incomplete one cannot be read.
-
-    Raises:
-        ImportError: If a package is not installed. The message is a sentence.
-        OSError: If the folder or the file cannot be created.
     """
 
     def __init__(self, folder: str) -> None:
@@ -62,7 +58,7 @@ class TensorBoardWriter:
         """Write the reason for the method that is used from this step on."""
         from tensorboardX.summary import text
 
-        self._add(step, [text("hipress/way", sentence)])
+        self._add(step, [text("hipress/method", sentence)])
 
     def add_scalars(self, figures: Mapping[str, object]) -> None:
         """Write the figures that are numbers as scalars, at the step in ``figures["step"]``."""
@@ -93,29 +89,22 @@ class TensorBoardWriter:
 _writers: dict[tuple[int, str], TensorBoardWriter] = {}
 
 
-def tensorboard_writer(folder: str) -> TensorBoardWriter:
-    """Return this process's only writer for a folder.
-
-    Each writer creates a separate file, so a writer for each view of an elastic job would create
-    many.
-
-    Raises:
-        ImportError: See :class:`TensorBoardWriter`.
-        OSError: See :class:`TensorBoardWriter`.
-    """
+def tensorboard_writer(folder: str) -> TensorBoardWriter | None:
+    """Return the process's only writer for a folder: each writer makes a new file."""
     key = os.getpid(), folder
-    if key not in _writers:
-        _writers[key] = TensorBoardWriter(folder)
-    return _writers[key]
+    try:
+        if key not in _writers and folder:
+            _writers[key] = TensorBoardWriter(folder)
+    except (ImportError, OSError) as error:
+        reason = f"no figures for TensorBoard in {folder} (HIPRESS_TENSORBOARD): {error}"
+        warn_once(folder, FileError(reason))
+    return _writers.get(key)
 
 
 class TuningJournal:
     """The files of one job; none if the environment does not request them.
 
-    Args:
-        rank: Rank of this process. Rank 0 writes.
-        raw: Bytes of an uncompressed step that this rank sends.
-        bytes_sent: Returns the bytes that this rank has sent so far.
+    Rank 0 writes. ``raw`` is the number of bytes of an uncompressed step that this rank sends.
     """
 
     def __init__(self, rank: int, raw: float, bytes_sent: Callable[[], int]) -> None:
@@ -123,7 +112,7 @@ class TuningJournal:
         self._path = Path(path) if path else None
         self._lines = LineFile(Path(path).with_suffix(".jsonl"), "figures") if path else None
         folder = os.environ.get("HIPRESS_TENSORBOARD", "") if rank == 0 else ""
-        self._tensorboard = _tensorboard(folder)
+        self._tensorboard = tensorboard_writer(folder)
         self._raw, self._bytes_sent = raw, bytes_sent
         self._written = 0
         """Step of the last line."""
@@ -148,13 +137,7 @@ class TuningJournal:
         counts: bool,
         figures: Mapping[str, float],
     ) -> None:
-        """Write the explanation if it has changed, and all files every :data:`EVERY` steps.
-
-        Args:
-            step: Step that begins.
-            counts: Whether bytes include the gradients of the present method.
-            figures: Known numbers of the guards for this method.
-        """
+        """Write the explanation if it has changed, and all files every :data:`EVERY` steps."""
         if self._path is None and self._tensorboard is None:
             return
         if self._sentence is None and step > EVERY:  # a rank that joined an elastic job
@@ -163,9 +146,7 @@ class TuningJournal:
         if steps < EVERY and explanation.sentence == self._sentence:
             return
         changed, self._sentence = explanation.sentence != self._sentence, explanation.sentence
-        line = None
-        if steps >= EVERY:
-            line = self._line(explanation, step, counts, figures)
+        line = self._line(explanation, step, counts, figures) if steps >= EVERY else None
         if self._path is not None and self._lines is not None:
             try:
                 explanation.save(self._path)
@@ -194,7 +175,7 @@ class TuningJournal:
         row = next(row for row in explanation.rows if row.chosen)
         return {
             "step": step,
-            "way": row.way,
+            "method": row.method,
             "bytes": bytes,
             "ratio": round(self._raw / bytes, 2) if bytes else None,
             **{name: figures.get(name) for name in FIGURES},
@@ -202,12 +183,3 @@ class TuningJournal:
             "step_ms": row.step_ms,
             "saved_ms": explanation.rows[0].gradients_ms - row.gradients_ms,
         }
-
-
-def _tensorboard(folder: str) -> TensorBoardWriter | None:
-    try:
-        return tensorboard_writer(folder) if folder else None
-    except (ImportError, OSError) as error:
-        reason = f"no figures for TensorBoard in {folder} (HIPRESS_TENSORBOARD): {error}"
-        warn_once(folder, FileError(reason))
-        return None

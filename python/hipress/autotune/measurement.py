@@ -23,18 +23,16 @@ REPETITIONS = 3
 BUDGET_SECONDS = 6.0
 """Approximate seconds of all samples. If the first repetition takes longer, it is the only one."""
 METHOD_SECONDS = 3.0
-"""Approximate seconds of one method's samples in :func:`measure_each`."""
+"""Approximate seconds of one method's samples in :func:`measure_alone`."""
 BEATEN = 3.0
 """Time over the fastest method's from which on a method gets no larger sample."""
 
 
 def least_lossy(seconds: Sequence[float], tolerance: float = TOLERANCE, slack: float = 0.0) -> int:
-    """Return the index of the first time within ``tolerance`` times the shortest.
+    """Return the index of the first of some times that is within the tolerance of the shortest.
 
-    A time that is at most ``slack`` longer than the shortest is also accepted.
-
-    Args:
-        seconds: Times of methods, the least lossy first. All arguments have the same unit.
+    The times are of methods, the least lossy first. One that is at most ``slack`` longer than the
+    shortest is also accepted.
     """
     limit = max(tolerance * min(seconds), min(seconds) + slack)
     return next(i for i, each in enumerate(seconds) if each <= limit)
@@ -59,19 +57,11 @@ class Measurement:
     """Elements of the last sample."""
     left_out: bool = False
     """Whether the method had fewer samples than its competitors, so its time cannot be compared.
-
-    Methods without error feedback compete with each other only.
-    """
+    Methods without error feedback compete with each other only."""
 
 
 def extrapolated(taken: Sequence[tuple[int, float]], size: int) -> float:
-    """Predict the seconds of ``size`` elements from the last two samples.
-
-    Costs that do not depend on the size, such as round trips, count once.
-
-    Args:
-        taken: Elements and seconds of each sample.
-    """
+    """Predict the seconds of ``size`` elements from the elements and seconds of two samples."""
     elements, seconds = taken[-1]
     if len(taken) < 2:
         return seconds * size / elements
@@ -80,11 +70,9 @@ def extrapolated(taken: Sequence[tuple[int, float]], size: int) -> float:
 
 
 TimeSample = Callable[[int, int], "tuple[float, int]"]
-"""Function that synchronizes a sample of elements by a method.
-
-Its arguments are the method's index and the approximate number of elements. It returns the slowest
-rank's seconds, equal on all ranks, and the elements.
-"""
+"""Function that synchronizes a sample of elements by a method. Its arguments are the method's index
+and the approximate number of elements. It returns the slowest rank's seconds, equal on all ranks,
+and the elements."""
 
 
 def compare_methods(
@@ -100,12 +88,7 @@ def compare_methods(
     Samples grow. A method that is beaten gets no larger sample. If time is short, the methods that
     promise least are left out.
 
-    Args:
-        methods: Number of methods.
-        total: Elements of the model's gradients.
-        most: Elements of the largest sample.
-        first: Elements of the first sample.
-        feedback: Indices of methods that may turn out not to be allowed. They beat each other only.
+    Methods with the indices ``feedback`` may turn out not to be allowed. They beat each other only.
     """
     left, spent = list(range(methods)), 0.0
     taken: list[list[tuple[int, float]]] = [[] for _ in range(methods)]
@@ -175,34 +158,20 @@ def _affordable(
     return sorted(found)
 
 
-def measure_each(
-    time_sample: TimeSample,
-    methods: int,
+def measure_alone(
+    time_sample: Callable[[int], tuple[float, int]],
     total: int,
     most: int,
     first: int = FIRST_ELEMENTS,
-    feedback: Collection[int] = (),
-) -> list[Measurement]:
-    """Measure the weights of a model by each method, in about :data:`METHOD_SECONDS` for each.
-
-    Each method gets at least two growing samples, so that round trips can be separated. A method
-    that sends less gets larger samples. Arguments are those of :func:`compare_methods`;
-    ``feedback`` is not used, as methods are not compared.
-    """
-    return [
-        _measured(
-            lambda size, index=index: time_sample(index, size), total, min(total, most), first
-        )
-        for index in range(methods)
-    ]
-
-
-def _measured(
-    time_sample: Callable[[int], tuple[float, int]], total: int, most: int, first: int
 ) -> Measurement:
+    """Measure the weights of a model by one method, in about :data:`METHOD_SECONDS`.
+
+    It gets at least two growing samples, so that round trips can be separated. A method that sends
+    less gets larger samples.
+    """
     taken: list[tuple[int, float]] = []
     spent = 0.0
-    for size in samples(most, first):
+    for size in samples(min(total, most), first):
         repetitions = 1 + REPETITIONS
         if len(taken) > 1 and spent + repetitions * extrapolated(taken, size) > METHOD_SECONDS:
             break

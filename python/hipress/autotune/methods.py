@@ -23,10 +23,8 @@ class Method(NamedTuple):
 
 
 MAX_MOMENTUM = 0.95
-"""Highest momentum of SGD with which error feedback is used.
-
-Measurements here and in the literature (PowerSGD, arXiv:1905.13727) had 0.9.
-"""
+"""Highest momentum of SGD with which error feedback is used. Measurements here and in the
+literature (PowerSGD, arXiv:1905.13727) had 0.9."""
 UNCOMPRESSED = Method("uncompressed", "none", by_framework=True)
 BF16_HOOK = Method("DDP's bf16_compress_hook", "bf16", by_framework=True, sends_16_bits=True)
 BF16 = Method("bf16", "bf16", sends_16_bits=True)
@@ -44,12 +42,9 @@ METHODS = (
     Method("maxminef bits=2", "maxminef", {"bits": 2}, feedback=True),
     POWERSGD,
 )
-"""All methods for gradients, the least lossy first.
-
-Each kept the loss of uncompressed training: those without error feedback with SGD and Adam
-(``python -m benchmarks convergence``), those with it with unmodified SGD (``python -m benchmarks
-feedback``). ``onebit`` needs a shared momentum.
-"""
+"""All methods for gradients, the least lossy first. Each kept the loss of uncompressed training:
+those without error feedback with SGD and Adam (``python -m benchmarks convergence``), those with it
+with unmodified SGD (``python -m benchmarks feedback``). ``onebit`` needs a shared momentum."""
 
 OUTER_METHODS = (
     UNCOMPRESSED,
@@ -58,21 +53,12 @@ OUTER_METHODS = (
     MAXMIN8,
     Method("maxmin bits=4", "maxmin", {"bits": 4}),
 )
-"""All methods for pseudo-gradients of outer steps.
-
-Four bits kept the loss; fewer bits did not (``docs/measurements/torch.md``, "Fewer
-synchronizations").
-"""
+"""All methods for pseudo-gradients of outer steps. Four bits kept the loss; fewer bits did not
+(``docs/measurements/torch.md``, "Fewer synchronizations")."""
 
 
 def candidates(is_16_bit: bool, feedback: bool, without: Collection[Method] = ()) -> list[Method]:
-    """Return the methods that are worth measuring.
-
-    Args:
-        is_16_bit: Whether most gradients have 16 bits.
-        feedback: Whether methods with error feedback are included.
-        without: Methods that the front end does not have.
-    """
+    """Return the methods that are worth measuring, except those that a front end lacks."""
     return [
         method
         for method in METHODS
@@ -88,9 +74,5 @@ def feedback_indices(methods: Sequence[Method]) -> list[int]:
 
 
 def vectors(shapes: Mapping[str, Sequence[int]]) -> list[str]:
-    """Return the names of biases and normalizations.
-
-    They are not compressed, since they have few elements, and each element counts for a whole row
-    of a matrix.
-    """
+    """Return the names of biases and normalizations: small, and important for whole rows."""
     return [name for name, shape in shapes.items() if len(shape) < 2]

@@ -24,30 +24,21 @@ NOTICEABLE = 5e-3
 LARGE = 3.0
 """Time over the usual time, or its inverse, for which few blocks are enough."""
 BLOCKS, LARGE_BLOCKS = 4, 2
-"""Unusual blocks in a row that are needed, and those of a large difference.
-
-Processors may be busy in a single block.
-"""
+"""Unusual blocks in a row that are needed, and those of a large difference. Processors may be busy
+in a single block."""
 SPAN = 3.0
-"""Longest over shortest time at which the same choice was made, at most.
-
-A tenfold time is then more than :data:`LARGE` beyond them.
-"""
+"""Longest over shortest time at which the same choice was made, at most. A tenfold time is then
+more than :data:`LARGE` beyond them."""
 USUAL_BLOCKS = 3
 """Blocks whose median is the usual time."""
 PATIENCE = 4
-"""Blocks after a choice in which no change is reported.
-
-It doubles after each measurement that changed nothing.
-"""
+"""Blocks after a choice in which no change is reported. It doubles after each measurement that
+changed nothing."""
 MAX_PATIENCE = 512
 
 
 class NetworkWatch:
-    """The usual times on one rank.
-
-    All ranks come to the same results, since :meth:`end_block` receives the same numbers.
-    """
+    """The usual times on one rank, with the same results on all of them."""
 
     def __init__(self) -> None:
         self._steps: list[float] = []
@@ -61,12 +52,7 @@ class NetworkWatch:
         """Shortest and longest time at which the same choice was made before."""
 
     def add(self, seconds: float) -> float | None:
-        """Add this rank's seconds of a step's communication.
-
-        Returns:
-            At the end of a block its median, whose maximum over the ranks is passed to
-            :meth:`end_block`.
-        """
+        """Add this rank's seconds of a step, and return the median at the end of a block."""
         self._steps.append(seconds)
         if len(self._steps) < BLOCK_STEPS:
             return None
@@ -74,12 +60,7 @@ class NetworkWatch:
         return median
 
     def end_block(self, slowest: float) -> float | None:
-        """Add the slowest rank's median of a block.
-
-        Returns:
-            The time over the usual time, if the network seems to have changed. The caller then
-            measures again, and calls :meth:`begin`.
-        """
+        """Add the slowest rank's median. Return its time over the usual if the network changed."""
         self._blocks += 1
         self._last = slowest
         if len(self._first) < USUAL_BLOCKS:
@@ -120,11 +101,7 @@ class NetworkWatch:
         self._known = known and (known[0], known[1])
 
     def begin(self, changed: bool) -> None:
-        """Begin again after a choice.
-
-        Args:
-            changed: Whether it differs from the last choice.
-        """
+        """Begin again after a choice that differs from the last one, or does not."""
         self._patience = PATIENCE if changed else min(2 * self._patience, MAX_PATIENCE)
         if changed or not self._first:
             self._known = None

@@ -1,9 +1,16 @@
 """Type "auto" of training that synchronizes weights every H steps (DiLoCo), in any framework.
 
-After some inner steps were timed, all ranks measure a synchronization by each method, and choose as
-:mod:`hipress.autotune.outer_schedule` describes. In training they monitor how long synchronizations
-travel. The rank that begins one last waits for no other, so the shortest time is the network's. If
-it changes, the ranks choose again.
+After some inner steps were timed, all ranks measure a synchronization by each method, and choose
+method, fragments and delay. A synchronization costs the time for which workers wait for it: all of
+it, or with a delay of d inner steps the part that these do not hide. The selection prefers quality.
+Nothing is compressed if ranks wait at most :data:`MAX_WAITING` of the time. Otherwise a codec is
+used, because these codecs kept the loss. Only if ranks wait longer with all codecs, there is a
+delay. It is as short as possible, because late results cost quality (Douillard et al., Streaming
+DiLoCo, arXiv:2501.18512, figure 9). A model in several fragments needs a shorter delay. Every rank
+that receives the same times makes the same choice.
+
+In training the ranks monitor how long synchronizations travel. The rank that begins one last waits
+for no other, so the shortest time is the network's. If it changes, the ranks choose again.
 """
 
 from __future__ import annotations
@@ -13,24 +20,106 @@ import math
 import statistics
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
 
 from hipress.autotune.explanation import Explanation, Row, number
-from hipress.autotune.frontend import TuningFrontend
+from hipress.autotune.frontend import MAX_ELEMENTS, TuningFrontend
 from hipress.autotune.journal import TuningJournal
-from hipress.autotune.measurement import measure_each
+from hipress.autotune.measurement import Measurement, least_lossy, measure_alone
 from hipress.autotune.methods import OUTER_METHODS, UNCOMPRESSED, Method
 from hipress.autotune.network_watch import NetworkWatch
-from hipress.autotune.outer_schedule import (
-    MAX_WAITING,
-    OuterSchedule,
-    choose_fragments,
-    first_steps,
-    least_lossy_method,
-    waiting,
-)
+
+MAX_WAITING = 0.01
+"""Share of the time that ranks may wait before a more lossy method or a delay is used."""
+WHILE_COMPUTING = 1.25
+"""Time of a fragment while inner steps run, over its time alone: both need the processors."""
+MAX_FRAGMENTS = 8
+"""Maximum number of fragments of a model, because each needs separate round trips."""
+FIRST_STEPS = 5
+"""Maximum inner steps before the choice. If there are several, the first is not timed."""
+
+
+class OuterSchedule(NamedTuple):
+    """Method, fragments and delay of outer steps."""
+
+    method: int
+    """Index of the method."""
+    fragments: int
+    delay: int
+    """Inner steps for which a fragment may travel."""
+    waiting: float
+    """Predicted share of the time that ranks wait."""
+
+
+def first_steps(sync_every: int) -> int:
+    """Return the inner step after which the choice is made. Before it nothing is compressed."""
+    return max(1, min(FIRST_STEPS, sync_every // 4))
+
+
+def waiting(fragments: Sequence[float], step: float, sync_every: int, delay: int) -> float:
+    """Return the share of the time that ranks wait.
+
+    ``fragments`` are the seconds of each fragment's synchronization alone, and ``step`` those of an
+    inner step.
+    """
+    if not delay:
+        waited = sum(fragments)
+    else:
+        travel = [WHILE_COMPUTING * each for each in fragments]
+        late = sum(max(each - delay * step, 0.0) for each in travel)
+        waited = max(late, sum(travel) - sync_every * step)
+    return waited / (sync_every * step + waited)
+
+
+def least_lossy_method(shares: Sequence[float], seconds: Sequence[float]) -> int:
+    """Return the index of the first method with a small share, otherwise of a fast one."""
+    few = [index for index, share in enumerate(shares) if share <= MAX_WAITING]
+    return few[0] if few else least_lossy(seconds)
+
+
+def shortest_delay(fragments: Sequence[float], step: float, sync_every: int) -> int:
+    """Return the fewest inner steps of delay with which ranks hardly wait, or not longer."""
+    least = waiting(fragments, step, sync_every, sync_every - 1)
+    enough = max(MAX_WAITING, least + MAX_WAITING)
+    return next(
+        delay
+        for delay in range(sync_every)
+        if waiting(fragments, step, sync_every, delay) <= enough
+    )
+
+
+def fragment_counts(sync_every: int) -> list[int]:
+    """Return the numbers of fragments, none of which is synchronized before the choice."""
+    most = min(MAX_FRAGMENTS, sync_every // first_steps(sync_every))
+    return [number for number in (1, 2, 4, 8) if number <= most]
+
+
+def choose_fragments(
+    seconds: Callable[[int], Sequence[float]],
+    numbers: Sequence[int],
+    delay: int | None,
+    step: float,
+    sync_every: int,
+) -> tuple[int, int, float]:
+    """Choose the number of fragments with the shortest delay, or for which a given delay suffices.
+
+    ``seconds`` measures the synchronization of each of so many fragments alone, and its results are
+    equal on all ranks. Return fragments, delay, and the share of the time that ranks wait.
+    """
+    found = []
+    for count in numbers:
+        each = seconds(count)
+        steps = shortest_delay(each, step, sync_every) if delay is None else delay
+        found.append((count, steps, waiting(each, step, sync_every, steps)))
+        if steps <= 1 and found[-1][2] <= MAX_WAITING:
+            break  # no delay is shorter
+    if delay is None:
+        return min(found, key=lambda each: (each[1], each[0]))
+    return next((each for each in found if each[2] <= MAX_WAITING), min(found, key=lambda e: e[2]))
+
 
 _log = logging.getLogger("hipress")
 
@@ -41,11 +130,20 @@ class OuterFrontend(TuningFrontend):
     compresses_any: bool
     """Whether any pseudo-gradient may be compressed."""
 
-    def time_fragments(self, method: Method, count: int) -> list[float]:
-        """Return the seconds of each of so many fragments by a method, alone.
+    def measure(self, methods: Sequence[Method]) -> list[Measurement]:
+        with self.measuring():
+            return [
+                measure_alone(
+                    lambda size, method=method: self.time_gradients(method, size),
+                    self.elements,
+                    MAX_ELEMENTS,
+                    self.first_elements,
+                )
+                for method in methods
+            ]
 
-        It is called only if the number of fragments, or the delay, may be chosen.
-        """
+    def time_fragments(self, method: Method, count: int) -> list[float]:
+        """Return the seconds of each of so many fragments alone, if that may be chosen."""
         raise NotImplementedError
 
     @property
@@ -55,12 +153,10 @@ class OuterFrontend(TuningFrontend):
 
 
 class OuterStepController:
-    """Tuner of the outer steps of one rank.
+    """Tuner of the outer steps of one rank, each after ``sync_every`` inner steps.
 
-    Args:
-        sync_every: H.
-        fragments: Numbers of fragments that may be chosen, in ascending order.
-        delay: Delay in inner steps; None to choose it.
+    It may choose among the numbers of ``fragments``, in ascending order, and the ``delay`` if that
+    is None.
     """
 
     def __init__(
@@ -95,14 +191,7 @@ class OuterStepController:
         return self._methods[self.schedule.method]
 
     def after_step(self, step: int) -> OuterSchedule | None:
-        """End an inner step, before anything is sent after it.
-
-        Args:
-            step: Number of the inner step, from 1.
-
-        Returns:
-            A new schedule, if there is one, at the same step on all ranks.
-        """
+        """End inner step ``step``, from 1, and return a new schedule if there is one."""
         self._steps.append(time.perf_counter() - self._resumed)
         self._count += 1
         before = self.schedule
@@ -119,13 +208,9 @@ class OuterStepController:
     ) -> None:
         """Begin an outer step in which all weights travel at once, by the choice.
 
-        This replaces :meth:`after_step`.
-
-        Args:
-            step: Number of inner steps so far.
-            steps: Inner steps since the last outer step.
-            seconds: Mean seconds of an inner step.
-            known: Result of :meth:`view_state` in the last view, if there is one.
+        This replaces :meth:`after_step`. There were ``step`` inner steps so far, of them ``steps``
+        since the last outer step, in ``seconds`` each. ``known`` is the :meth:`view_state` of the
+        last view.
         """
         if self.schedule is None and known and self.load_state_dict(known):
             self._frontend.use(self.method)
@@ -173,7 +258,7 @@ class OuterStepController:
         if ratio is not None:
             before = self.schedule
             self._choose(
-                f"auto: a synchronisation takes {ratio:.2g} times as long as it did; from step "
+                f"auto: a synchronization takes {ratio:.2g} times as long as it did; from step "
                 f"{step} on "
             )
             self._network.begin(changed=self._is_new(before))
@@ -199,7 +284,7 @@ class OuterStepController:
             self._explain(f"{begin}{self.method.name}, for {self._alone}")
             return
         (step,) = frontend.reductions.max(self._step_seconds())
-        found = frontend.measure(self._methods, measure_each)
+        found = frontend.measure(self._methods)
         every = self._sync_every
         shares = [waiting([m.seconds / count] * count, step, every, delay) for m in found]
         index = least_lossy_method(shares, [m.seconds for m in found])
@@ -240,10 +325,10 @@ class OuterStepController:
         if fragments > 1 or delay:
             parts = f"{fragments} fragments" if fragments > 1 else "one fragment"
             how = f" in {parts} with a delay of {delay} step{'s' * (delay != 1)}"
-        rest = "; ".join(f"{r.way} {number(r.gradients_ms)} ms" for r in rows if not r.chosen)
+        rest = "; ".join(f"{r.method} {number(r.gradients_ms)} ms" for r in rows if not r.chosen)
         return (
             f"{self.method.name}{how}: of {self._sync_every} steps of {number(1e3 * step)} ms "
-            f"ranks wait {100 * share:.2g}% of the time; a synchronisation takes "
+            f"ranks wait {100 * share:.2g}% of the time; a synchronization takes "
             f"{number(self._chosen_row().gradients_ms)} ms ({rest})"
         )
 
@@ -268,9 +353,11 @@ class OuterStepController:
 
     def view_state(self) -> dict[str, Any]:
         """Return the choice, its explanation and the network's usual times, for the next view."""
-        about = {"explanation": asdict(self.explanation), "network": self._network.state_dict()}
         found = self.state_dict()
-        return {**found, **about} if found else {}
+        if found:
+            found["explanation"] = msgspec.to_builtins(self.explanation)
+            found["network"] = self._network.state_dict()
+        return found
 
     def load_state_dict(self, saved: Mapping[str, Any]) -> OuterSchedule | None:
         """Restore :meth:`state_dict` or :meth:`view_state`, and return the schedule.

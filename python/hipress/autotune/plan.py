@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from hipress.autotune.steps import FIRST_KEY, StepDetector, are_training_keys
-from hipress.autotune.store import StoreNode, StoreReductions, StoreTuner, new_key
+from hipress.autotune.store import StoreReductions, StoreTuner, TunedNode, new_key
 from hipress.autotune.threshold import (
     CONCURRENT_ELEMENTS,
     GAIN_RATIO,
@@ -49,38 +49,27 @@ MIN_CONCURRENT = 4
 PARTITION_CHOICES = (PARTITION_ELEMENTS, 1 << 16, 1 << 17, 1 << 19)
 """Elements of a partition that are measured, the topologies' default first."""
 MAX_PARTITION_SECONDS = 0.125
-"""Seconds of the largest gradient above which partitions are not measured.
-
-Links are then busy with any partitions.
-"""
+"""Seconds of the largest gradient above which partitions are not measured. Links are then busy with
+any partitions."""
 MAX_PARTITIONED_ELEMENTS = 1 << 22
-"""Maximum elements of the gradients that are partitioned.
-
-It is enough for two partitions for each worker or server. Otherwise several choices would lead to
-the same partitions.
-"""
+"""Maximum elements of the gradients that are partitioned. It is enough for two partitions for each
+worker or server. Otherwise several choices would lead to the same partitions."""
 PARTITION_REPETITIONS = 6
 """Repetitions for each choice of partitions, whose times differ less than those of sizes."""
 PARTITION_GAIN_RATIO = 0.95
-"""Time over the default's time in most repetitions that replaces the default, at most.
-
-It must also be shorter in three repetitions out of four, so that chance does not decide.
-"""
+"""Time over the default's time in most repetitions that replaces the default, at most. It must also
+be shorter in three repetitions out of four, so that chance does not decide."""
 MAX_DRIFT = 1.5
 """Factor by which times may differ from those of the plan."""
 PROBE = 2
 """Index of the size that is timed again."""
 FIRST_CHECK_STEPS, MAX_CHECK_STEPS = 16, 1024
-"""Steps until the first check.
-
-The interval doubles, up to the second number, if nothing changed.
-"""
+"""Steps until the first check. The interval doubles, up to the second number, if nothing
+changed."""
 TRIAL_MIN_SIZES = (0, 256, 4096, NEVER)
-"""Values of ``min_size`` that steps of training try in addition to the plan's.
-
-They compress everything, what the measured sizes describe, only gradients whose uncompressed tasks
-do not run where they become ready, or nothing.
-"""
+"""Values of ``min_size`` that steps of training try in addition to the plan's. They compress
+everything, what the measured sizes describe, only gradients whose uncompressed tasks do not run
+where they become ready, or nothing."""
 MAX_PREDICTED_RATIO = 1.5
 """Predicted time over the fastest choice's above which a choice is not tried."""
 MAX_BLOCKS = 8
@@ -111,9 +100,6 @@ class PlanTrial:
     The first plan is kept unless another is faster in three blocks out of four, and by 3% in the
     median block. A plan that cannot achieve that any more is left out. Every rank that receives the
     same seconds returns the same result.
-
-    Args:
-        choices: Number of plans.
     """
 
     def __init__(self, choices: int) -> None:
@@ -147,12 +133,13 @@ class PlanTrial:
             return
         for rival in self._rivals:
             self._ratios[rival].append(self._seconds[rival] / self._seconds[0])
-        self._rivals = [rival for rival in self._rivals if self._losses(rival) <= MAX_LOSSES]
+        self._rivals = [
+            rival
+            for rival in self._rivals
+            if sum(ratio >= 1 for ratio in self._ratios[rival]) <= MAX_LOSSES
+        ]
         self._blocks += 1
         self._turns = [0, *self._rivals][:: -1 if self._blocks % 2 else 1]
-
-    def _losses(self, rival: int) -> int:
-        return sum(ratio >= 1 for ratio in self._ratios[rival])
 
 
 @dataclass(frozen=True)
@@ -167,17 +154,15 @@ class TimedGradients:
 class PlanController(StoreTuner, SizeFrontend):
     """Measures and tries plans between the steps of a node's training.
 
-    Args:
-        compress: Sets the compression.
-        partition: Sets the elements of a partition for keys that are initialized later; None if the
-            user has set them.
+    ``partition`` sets the elements of a partition for keys that are initialized later. It is None
+    if the user has set them.
     """
 
     option = "plan"
 
     def __init__(
         self,
-        node: StoreNode,
+        node: TunedNode,
         compress: Callable[[CompressionConfig], None],
         partition: Callable[[int], None] | None,
     ) -> None:
@@ -210,11 +195,7 @@ class PlanController(StoreTuner, SizeFrontend):
         self._variants = plain, replace(config, min_size=0)
 
     def decide(self, config: CompressionConfig) -> CompressionConfig:
-        """Measure, use the compression that pays, and check it from now on.
-
-        Returns:
-            ``config`` with the ``min_size`` that pays, or type none.
-        """
+        """Measure, use the compression that pays, and check it from now on."""
         self._set_config(config)
         self._decide()
         self.watching, self._untried = True, is_harmless(config.type, config.params)
@@ -247,7 +228,10 @@ class PlanController(StoreTuner, SizeFrontend):
             return
         if not self._pushes.has_begun:
             settle()
-            self._renew()
+            if self.reductions.max(float(self._stale))[0] > 0:  # any worker knows
+                self._decide()
+            else:
+                self._compress(self.chosen)
         if not self._pushes.begins(keys):
             return
         if self._steps >= self._next_stop:
@@ -261,19 +245,8 @@ class PlanController(StoreTuner, SizeFrontend):
             self._began = time.perf_counter()
         self._steps += 1
 
-    def _renew(self) -> None:
-        """Decide again if any worker knows that the plan is stale."""
-        if self.reductions.max(float(self._stale))[0] > 0:
-            self._decide()
-        else:
-            self._compress(self.chosen)
-
     def _check(self, seconds: float) -> None:
-        """Time PROBE again, and decide again if it has changed.
-
-        Args:
-            seconds: Seconds of a step.
-        """
+        """Time PROBE again after steps of so many seconds, and decide again if it has changed."""
         now = measure_sizes(self, [SIZES[PROBE]])[:, 0]
         then = self._times[:, PROBE]
         drift = float(np.exp(np.abs(np.log(now / then)).max()))

@@ -27,18 +27,13 @@ from typing import Any
 import numpy as np
 
 MAX_ERROR = 0.4
-"""Largest allowed norm of the rounding error over the norm of the gradient, for each parameter.
-
-It is the largest with which training kept its loss (5 bits; ``python -m benchmarks rounding`` and
-``convergence``).
-"""
+"""Largest allowed norm of the rounding error over the norm of the gradient, for each parameter. It
+is the largest with which training kept its loss (5 bits; ``python -m benchmarks rounding`` and
+``convergence``)."""
 MAX_SHARE, MAX_MEAN_ERROR = 3.5, 1.3
-"""Largest allowed share and error of error feedback.
-
-Where training kept its loss within half a percent they were up to 3.4 and 1.2. With shares of 4.1
-and more it lost 0.7% to 1.8%, and with 10 it lost 3% (``python -m benchmarks feedback`` and
-``quality``).
-"""
+"""Largest allowed share and error of error feedback. Where training kept its loss within half a
+percent they were up to 3.4 and 1.2. With shares of 4.1 and more it lost 0.7% to 1.8%, and with 10
+it lost 3% (``python -m benchmarks feedback`` and ``quality``)."""
 EVERY = 100
 """Steps from one observation to the next."""
 BUCKET = 1024
@@ -50,13 +45,7 @@ SAMPLE = 1024
 
 
 def squares(values: np.ndarray) -> tuple[float, float]:
-    """Return the sum of the squared ranges of a gradient's buckets, and of its squared elements.
-
-    Each squared range is multiplied by the bucket's elements.
-
-    Args:
-        values: One-dimensional.
-    """
+    """Return a vector's sum of squared ranges of buckets, times elements, and of squares."""
     values = values.astype(np.float32, copy=False)
     whole = values.size // BUCKET * BUCKET
     found = 0.0
@@ -71,128 +60,6 @@ def rounding_error(params: Mapping[str, object], spread: float) -> float:
     """Return the relative error of ``maxmin`` with these parameters; 0 for other codecs."""
     bits = int(params.get("bits", 0))
     return spread / (2**bits - 1) if bits else 0.0
-
-
-class RoundingGuard:
-    """Relative rounding error of one rank's gradients in the observed steps."""
-
-    def __init__(self) -> None:
-        self._squares: list[Sequence[float]] = []
-        self._observed, self._next = -1, 0
-
-    def observes(self, step: int) -> bool:
-        """Return whether the gradients of a step must be passed to :meth:`add`."""
-        if step >= self._next:
-            self._observed, self._next = step, step + EVERY
-        return step == self._observed
-
-    def add(self, squares: Sequence[float]) -> None:
-        """Add the two :func:`squares` of a gradient before it is compressed.
-
-        They may be in a GPU's memory, and are read later.
-        """
-        self._squares.append(squares)
-
-    def spread(self) -> float | None:
-        """Return the largest relative error of a gradient with one bit (the coarsest levels).
-
-        Returns:
-            None if no step was observed since the last call. NaN, Inf and gradients of zeros do not
-            count.
-        """
-        if not self._squares:
-            return None
-        ranges, norms = np.array([[float(a), float(b)] for a, b in self._squares]).T
-        self._squares = []
-        with np.errstate(all="ignore"):
-            found = np.sqrt(ranges / 6 / norms)
-        found = found[np.isfinite(found)]
-        return float(found.max()) if found.size else 0.0
-
-
-def sample_stride(count: int) -> int:
-    """Return the distance of the sampled elements of a gradient of ``count`` elements.
-
-    It is odd, so that they are in several columns.
-    """
-    return -(-count // SAMPLE) | 1
-
-
-class FeedbackGuard:
-    """Error and share of one rank while one codec with error feedback is used.
-
-    Args:
-        step: First step with the codec.
-    """
-
-    def __init__(self, step: int) -> None:
-        self._begin = step + FIRST
-        self._own: dict[str, np.ndarray] = {}
-        self._results: dict[str, np.ndarray] = {}
-        self._square = 0.0
-
-    def observes(self, step: int) -> bool:
-        """Return whether samples of a step must be passed to :meth:`before` and :meth:`after`."""
-        return self._begin <= step < self._begin + WINDOW
-
-    def is_last(self, step: int) -> bool:
-        """Return whether a step is the window's last, for which :meth:`add_square` is called."""
-        return step == self._begin + WINDOW - 1
-
-    def is_over(self, step: int) -> bool:
-        """Return whether the window ended before this step, and its numbers can be computed."""
-        return step >= self._begin + WINDOW
-
-    def before(self, samples: Mapping[str, np.ndarray]) -> None:
-        """Add samples of gradients before they are compressed, by the gradients' names."""
-        _add(self._own, samples)
-
-    def add_square(self, square: float) -> None:
-        """Add the sum of the squares of a gradient in the window's last step."""
-        self._square += square
-
-    def after(self, samples: Mapping[str, np.ndarray]) -> None:
-        """Add samples of the mean gradients, in any thread."""
-        _add(self._results, samples)
-
-    def sample(self) -> np.ndarray:
-        """Return the sums of this rank's sample, float32[n]. Their mean is for :meth:`error`."""
-        return _joined(self._own)
-
-    def error(self, exact: np.ndarray) -> float:
-        """Return the error of the sums of the results; 0 if there is nothing to compare.
-
-        Args:
-            exact: Mean of all ranks' :meth:`sample`.
-        """
-        results = _joined(self._results)
-        if results.shape != exact.shape or not exact.size:
-            return 0.0
-        with np.errstate(all="ignore"):
-            found = float(np.linalg.norm(results - exact) / np.linalg.norm(exact))
-        return found if math.isfinite(found) else 0.0
-
-    def share(self, residual_norm: float) -> float:
-        """Return the norm of this rank's residuals over the norm of its last gradient."""
-        found = residual_norm / math.sqrt(self._square) if self._square > 0 else 0.0
-        return found if math.isfinite(found) else 0.0
-
-    def next_window(self) -> None:
-        """Start the next window."""
-        self._begin += EVERY
-        self._own, self._results, self._square = {}, {}, 0.0
-
-
-def _add(sums: dict[str, np.ndarray], samples: Mapping[str, np.ndarray]) -> None:
-    for name, part in samples.items():
-        known = sums.get(name)
-        sums[name] = part.copy() if known is None else known + part
-
-
-def _joined(sums: dict[str, np.ndarray]) -> np.ndarray:
-    if not sums:
-        return np.zeros(0, np.float32)
-    return np.concatenate([sums[name] for name in sorted(sums)])
 
 
 class GradientStatistics:
@@ -215,52 +82,121 @@ class GradientStatistics:
         return part[::stride].astype(np.float32, copy=False)
 
 
-class GradientObserver:
-    """The guard of the step that has begun, applied to the gradients that a codec compresses.
+class RoundingGuard:
+    """Relative rounding error of one rank's gradients in the observed steps."""
 
-    Args:
-        guard: Guard that observes this step.
-        step: Number of the step.
-        statistics: Computes the statistics of a gradient.
-        compares_results: Whether :meth:`after` receives the mean gradients.
-    """
+    compares_results = False
+
+    def __init__(self, statistics: type[GradientStatistics] = GradientStatistics) -> None:
+        self._statistics = statistics
+        self._squares: list[Sequence[float]] = []
+        self._observed, self._next = -1, 0
+
+    def observes(self, step: int) -> bool:
+        """Return whether the gradients of a step must be passed to :meth:`before`."""
+        if step >= self._next:
+            self._observed, self._next = step, step + EVERY
+        return step == self._observed
+
+    def before(self, gradients: Iterable[tuple[str, Sequence[Any]]]) -> None:
+        """Observe gradients, by name and one-dimensional parts, that are about to be compressed."""
+        for _, parts in gradients:
+            self.add(self._statistics.squares(parts))
+
+    def add(self, squares: Sequence[float]) -> None:
+        """Add the two :func:`squares` of a gradient, which may be in a GPU's memory."""
+        self._squares.append(squares)
+
+    def spread(self) -> float | None:
+        """Return the largest relative error of a gradient with one bit (the coarsest levels).
+
+        It is None if no step was observed since the last call. NaN, Inf and gradients of zeros do
+        not count.
+        """
+        if not self._squares:
+            return None
+        ranges, norms = np.array([[float(a), float(b)] for a, b in self._squares]).T
+        self._squares = []
+        with np.errstate(all="ignore"):
+            found = np.sqrt(ranges / 6 / norms)
+        found = found[np.isfinite(found)]
+        return float(found.max()) if found.size else 0.0
+
+
+def sample_stride(count: int) -> int:
+    """Return the odd distance of the sampled elements of a gradient, in several columns."""
+    return -(-count // SAMPLE) | 1
+
+
+class FeedbackGuard:
+    """Error and share of one rank while one codec with error feedback is used, from ``step`` on."""
 
     def __init__(
         self,
-        guard: RoundingGuard | FeedbackGuard,
         step: int,
-        statistics: type[GradientStatistics],
-        compares_results: bool,
+        statistics: type[GradientStatistics] = GradientStatistics,
+        compares_results: bool = True,
     ) -> None:
-        self._guard, self._statistics = guard, statistics
-        self._is_last = isinstance(guard, FeedbackGuard) and guard.is_last(step)
-        self.compares_results = isinstance(guard, FeedbackGuard) and compares_results
+        self._begin, self._statistics = step + FIRST, statistics
+        self.compares_results = compares_results
         """Whether results must be passed to :meth:`after`."""
+        self._is_last = False
+        self._own: dict[str, np.ndarray] = {}
+        self._results: dict[str, np.ndarray] = {}
+        self._square = 0.0
+
+    def observes(self, step: int) -> bool:
+        """Return whether gradients of a step must be passed to :meth:`before` and :meth:`after`."""
+        self._is_last = step == self._begin + WINDOW - 1
+        return self._begin <= step < self._begin + WINDOW
+
+    def is_over(self, step: int) -> bool:
+        """Return whether the window ended before this step, and its numbers can be computed."""
+        return step >= self._begin + WINDOW
 
     def before(self, gradients: Iterable[tuple[str, Sequence[Any]]]) -> None:
-        """Observe gradients that are about to be compressed.
-
-        Args:
-            gradients: Name and one-dimensional parts of each.
-        """
+        """Observe gradients, by name and one-dimensional parts, that are about to be compressed."""
         for name, parts in gradients:
-            if isinstance(self._guard, RoundingGuard):
-                self._guard.add(self._statistics.squares(parts))
-                continue
             if self._is_last:
-                self._guard.add_square(sum(map(self._statistics.square, parts)))
+                self._square += sum(map(self._statistics.square, parts))
             if self.compares_results:
-                self._guard.before({name: self._sample(parts[0])})
+                self._add(self._own, name, parts[0])
 
     def after(self, results: Iterable[tuple[str, Any]], scale: float = 1.0) -> None:
-        """Observe the results of these gradients, in any thread.
-
-        Args:
-            results: Name and one-dimensional array of each.
-            scale: Factor from a result to the mean of the gradients.
-        """
+        """Observe the results of these gradients, times ``scale``, in any thread."""
         for name, values in results:
-            self._guard.after({name: np.float32(scale) * self._sample(values)})
+            self._add(self._results, name, values, scale)
 
-    def _sample(self, values: Any) -> np.ndarray:
-        return self._statistics.sample(values, sample_stride(len(values)))
+    def _add(self, sums: dict[str, np.ndarray], name: str, values: Any, scale: float = 1.0) -> None:
+        sample = self._statistics.sample(values, sample_stride(len(values)))
+        # A sample may be a view of the gradient, which changes.
+        sums[name] = np.float32(scale) * sample + sums.get(name, np.float32(0))
+
+    def sample(self) -> np.ndarray:
+        """Return the sums of this rank's sample, float32[n]. Their mean is for :meth:`error`."""
+        return _joined(self._own)
+
+    def error(self, exact: np.ndarray) -> float:
+        """Return the error relative to the mean of all ranks' :meth:`sample`, or 0."""
+        results = _joined(self._results)
+        if results.shape != exact.shape or not exact.size:
+            return 0.0
+        with np.errstate(all="ignore"):
+            found = float(np.linalg.norm(results - exact) / np.linalg.norm(exact))
+        return found if math.isfinite(found) else 0.0
+
+    def share(self, residual_norm: float) -> float:
+        """Return the norm of this rank's residuals over the norm of its last gradient."""
+        found = residual_norm / math.sqrt(self._square) if self._square > 0 else 0.0
+        return found if math.isfinite(found) else 0.0
+
+    def next_window(self) -> None:
+        """Start the next window."""
+        self._begin += EVERY
+        self._own, self._results, self._square = {}, {}, 0.0
+
+
+def _joined(sums: dict[str, np.ndarray]) -> np.ndarray:
+    if not sums:
+        return np.zeros(0, np.float32)
+    return np.concatenate([sums[name] for name in sorted(sums)])

@@ -7,10 +7,8 @@ from collections.abc import Sequence
 FIRST_KEY = 1 << 62
 """First key of the autotuner. Front ends count theirs from 0."""
 MEASURING = "hipress/auto/"
-"""Prefix of the names of keys that are used for measurements only.
-
-Other text may precede it, as in "fusion buffer of hipress/auto/0/1".
-"""
+"""Prefix of the names of keys that are used for measurements only. Other text may precede it, as in
+"fusion buffer of hipress/auto/0/1"."""
 
 
 def are_training_keys(keys: Sequence[int]) -> bool:
@@ -19,10 +17,7 @@ def are_training_keys(keys: Sequence[int]) -> bool:
 
 
 class StepDetector:
-    """Detector of steps: a step begins when a key is pushed again.
-
-    Workers that push their keys in the same order agree without communication.
-    """
+    """Detector of steps without communication: a step begins when a key is pushed again."""
 
     def __init__(self) -> None:
         self._pushed: set[int] = set()

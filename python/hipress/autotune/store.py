@@ -13,9 +13,9 @@ import contextlib
 import itertools
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from hipress.autotune.frontend import StepFrontend, SumReductions
 from hipress.autotune.measurement import FIRST_ELEMENTS
 from hipress.autotune.methods import BF16_HOOK, POWERSGD, Method, candidates
 from hipress.autotune.network_watch import BLOCK_STEPS
+from hipress.autotune.quality_guard import FeedbackGuard, RoundingGuard
 from hipress.autotune.steps import FIRST_KEY, MEASURING, StepDetector, are_training_keys
 from hipress.config import CompressionConfig
 from hipress.dtypes import FLOAT32
@@ -51,36 +52,7 @@ class KnownKey(NamedTuple):
         return np.float32 if self.dtype == FLOAT32 else np.float16
 
 
-class StoreNode(Protocol):
-    """A worker's node, whose gradients are tuned."""
-
-    rank: int
-    num_workers: int
-    num_servers: int
-    serverless: bool
-    compares_results: bool
-    known_keys: Mapping[int, KnownKey]
-    auto_keys: Iterator[int]
-    allows_feedback: Callable[[], bool | None]
-
-    def init_array(self, key: int, value: np.ndarray, name: str, compress: bool) -> object: ...
-
-    def group(
-        self, keys: Sequence[int], gradients: Sequence[np.ndarray], outs: Sequence[np.ndarray]
-    ) -> Any: ...
-
-    def pushpull(self, key: int, gradient: np.ndarray) -> Any: ...
-
-    def barrier(self) -> None: ...
-
-    def wait_all(self) -> None: ...
-
-    def norm_of_states(self, first: int, last: int) -> float: ...
-
-    def stats(self) -> dict[str, int]: ...
-
-
-def new_key(node: StoreNode, dtype: type, size: int, compress: bool) -> int:
+def new_key(node: TunedNode, dtype: type, size: int, compress: bool) -> int:
     """Initialize a key that no front end uses, on all workers together."""
     key = next(node.auto_keys)
     node.init_array(key, np.zeros(size, dtype), f"{MEASURING}{key}", compress)
@@ -90,7 +62,7 @@ def new_key(node: StoreNode, dtype: type, size: int, compress: bool) -> int:
 class StoreReductions(SumReductions):
     """Reductions over the workers of a store."""
 
-    def __init__(self, node: StoreNode) -> None:
+    def __init__(self, node: TunedNode) -> None:
         super().__init__(node.rank, node.num_workers)
         self._node = node
         self._keys: dict[int, int] = {}
@@ -110,19 +82,14 @@ class StoreReductions(SumReductions):
 
 
 class StoreFrontend(StepFrontend):
-    """A store's gradients.
-
-    Args:
-        config: Compression of type "auto".
-        compress: Sets the compression.
-    """
+    """A store's gradients with type "auto". ``compress`` sets the compression."""
 
     keeps_error_feedback = True
     rank_noun = "worker"
 
     def __init__(
         self,
-        node: StoreNode,
+        node: TunedNode,
         config: CompressionConfig,
         compress: Callable[[CompressionConfig], None],
     ) -> None:
@@ -152,12 +119,7 @@ class StoreFrontend(StepFrontend):
         self._set(method)
 
     def _set(self, method: Method, most: int | None = None) -> None:
-        """Use a method for all later pushes.
-
-        Args:
-            most: Maximum elements of a gradient. Larger gradients, which were cut to it, are also
-                compressed.
-        """
+        """Use a method for all later pushes, also of gradients that were cut to ``most``."""
         self.settle()
         config = replace(self._config, type=method.type, params=method.params)
         if most is not None and most < (config.min_size or 0):
@@ -222,10 +184,7 @@ class StoreFrontend(StepFrontend):
 
 
 class StoreTuner:
-    """Tuner of a store's compression: type "auto" or ``plan="auto"``.
-
-    All workers call its methods together.
-    """
+    """Tuner of a store's compression, whose methods all workers call together."""
 
     option: str
     """Name of the option whose value is "auto"."""
@@ -242,24 +201,18 @@ class StoreTuner:
     def before_push(self, keys: Sequence[int], settle: Callable[[], None]) -> None:
         """Tune before a push of ``keys``, if a step begins with it.
 
-        Args:
-            settle: Function that blocks until all pushes and pulls of this worker have ended.
+        ``settle`` blocks until all pushes and pulls of this worker have ended.
         """
 
 
 class StoreController(StoreTuner):
-    """Type "auto" of a store.
-
-    Args:
-        config: Compression of type "auto".
-        compress: Sets the compression.
-    """
+    """Type "auto" of a store. ``compress`` sets the compression."""
 
     option, watching = "type", True
 
     def __init__(
         self,
-        node: StoreNode,
+        node: TunedNode,
         config: CompressionConfig,
         compress: Callable[[CompressionConfig], None],
     ) -> None:
@@ -295,11 +248,7 @@ class StoreController(StoreTuner):
             self._begin_step()
 
     def _is_another_model(self, keys: Sequence[int]) -> bool:
-        """Return whether these keys show another model, or layers that were frozen.
-
-        They do if one of them is new since the choice, and new keys have at least as many elements
-        as the old ones.
-        """
+        """Return whether keys are new since the choice, with at least as many elements."""
         if all(key in self._chosen_for for key in keys):
             return False
         known = self._known_keys()
@@ -365,24 +314,22 @@ class StoreController(StoreTuner):
         return not self._seconds or self._frontend.step % BLOCK_STEPS == 0
 
     @property
-    def observes(self) -> bool:
-        controller = self.controller if self.watching else None
-        return controller is not None and controller.observer is not None
+    def observer(self) -> RoundingGuard | FeedbackGuard | None:
+        return self.controller and self.controller.observer
 
     def observe(self, keys: Sequence[int], gradients: Sequence[np.ndarray]) -> None:
-        if are_training_keys(keys):
+        if self.observer is not None and are_training_keys(keys):
             compressed = self._compressed(keys, gradients)
-            self.controller.observer.before((name, [values]) for name, values in compressed)
+            self.observer.before((name, [values]) for name, values in compressed)
 
     def observe_results(
         self, keys: Sequence[int], results: Sequence[np.ndarray], seconds: float
     ) -> None:
-        if self.controller is None or not self.watching or not are_training_keys(keys):
+        if self.controller is None or not are_training_keys(keys):
             return
         self.controller.seconds.append(seconds)
-        observer = self.controller.observer
-        if observer is not None and observer.compares_results:
-            observer.after(self._compressed(keys, results), 1.0 / self._node.num_workers)
+        if self.observer is not None and self.observer.compares_results:
+            self.observer.after(self._compressed(keys, results), 1.0 / self._node.num_workers)
 
     def _compressed(
         self, keys: Sequence[int], arrays: Sequence[np.ndarray]
@@ -424,37 +371,38 @@ class TunedNode:
         return None
 
     @property
-    def _chooses(self) -> bool:
-        """Whether type "auto" chooses the codec."""
-        return self.auto is not None and self.auto.option == "type"
+    def _controller(self) -> StoreController | None:
+        """Tuner of type "auto", if it is in use."""
+        tuner = self.auto
+        return tuner if isinstance(tuner, StoreController) and tuner.watching else None
 
     def compresses_shape(self, shape: Sequence[int]) -> bool:
         """Return whether a gradient of this shape may be compressed.
 
         With type "auto", biases and normalizations may not.
         """
-        return len(shape) > 1 or not self._chooses
+        return len(shape) > 1 or not isinstance(self.auto, StoreController)
 
     def explain(self) -> Explanation:
         """Return the reasons for the compression, with the measurements, to be printed."""
-        if self._chooses and self.auto.watching:
-            return self.auto.explanation
-        return Explanation(f"{self._requested}, as was asked for")
+        if self._controller is None:
+            return Explanation(f"{self._requested}, as was asked for")
+        return self._controller.explanation
 
     @property
     def is_settled(self) -> bool:
         """Whether no step tries another method; False before the first gradient."""
-        return not (self._chooses and self.auto.watching) or self.auto.is_settled
+        return self._controller is None or self._controller.is_settled
 
     @property
     def observes(self) -> bool:
         """Whether type "auto" observes the gradients of this step."""
-        return self._chooses and self.auto.observes
+        return self._controller is not None and self._controller.observer is not None
 
     def observe(self, keys: Sequence[int], gradients: Sequence[np.ndarray]) -> None:
         """Let type "auto" observe gradients before they are pushed, after :meth:`before_push`."""
-        if self.observes:
-            self.auto.observe(keys, gradients)
+        if self._controller is not None:
+            self._controller.observe(keys, gradients)
 
     def observe_results(
         self, keys: Sequence[int], results: Sequence[np.ndarray], seconds: float
@@ -463,5 +411,5 @@ class TunedNode:
 
         Front ends that set :attr:`compares_results` call this.
         """
-        if self._chooses:
-            self.auto.observe_results(keys, results, seconds)
+        if self._controller is not None:
+            self._controller.observe_results(keys, results, seconds)

@@ -21,10 +21,8 @@ SIZES = (1 << 10, 1 << 13, 1 << 16, 1 << 18, 1 << 20)
 REPETITIONS = 4
 """Repetitions of each size, in turns. The shortest counts, except for the first repetition."""
 CONCURRENT_ELEMENTS = 1 << 17
-"""Elements of a size that travel together.
-
-In training, small gradients share a link with other ones. A single one would pass in a burst.
-"""
+"""Elements of a size that travel together. In training, small gradients share a link with other
+ones. A single one would pass in a burst."""
 MAX_CURVE_ELEMENTS = 1 << 30
 """Elements up to which the curves are compared."""
 GAIN_RATIO = 0.97
@@ -32,10 +30,8 @@ GAIN_RATIO = 0.97
 NEVER = 1 << 62
 """A ``min_size`` that no gradient reaches, so that nothing is compressed."""
 PREVIEW_REPETITIONS, PREVIEW_SECONDS = 5, 4.0
-"""Maximum repetitions of a preview that count, and seconds after which no repetition begins.
-
-One repetition precedes them, in which memory is allocated. At least one counts.
-"""
+"""Maximum repetitions of a preview that count, and seconds after which no repetition begins. One
+repetition precedes them, in which memory is allocated. At least one counts."""
 
 _log = logging.getLogger("hipress.autotune")
 
@@ -80,11 +76,7 @@ def threshold(raw: Curve, compressed: Curve) -> int | None:
 
 
 def least_size(frontend: SizeFrontend, times: np.ndarray, codec: str) -> tuple[int, list[Curve]]:
-    """Return the elements from which on a codec pays, or NEVER, and the two curves.
-
-    Args:
-        times: Result of :func:`measure_sizes`.
-    """
+    """Return the elements from which on a codec pays, or NEVER, and the two curves."""
     curves = [fit(SIZES, row).curve for row in times]
     # Rank 0 decides, since arithmetic on another machine may round differently.
     mine = (threshold(*curves) or NEVER) if frontend.rank == 0 else 0
@@ -106,12 +98,7 @@ def least_size(frontend: SizeFrontend, times: np.ndarray, codec: str) -> tuple[i
 
 
 def preview(first: Callable[[], float], second: Callable[[], float]) -> float:
-    """Return the time of one kind of step over another's, in the median repetition.
-
-    Args:
-        first: Runs a step and returns its seconds, the same on all ranks.
-        second: The same for the other kind.
-    """
+    """Return the time of one kind of step over another's, in the median repetition."""
     kinds, ratios, spent = (first, second), [], 0.0
     while len(ratios) < 2 or (len(ratios) <= PREVIEW_REPETITIONS and spent < PREVIEW_SECONDS):
         seconds = [0.0, 0.0]

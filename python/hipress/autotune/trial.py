@@ -23,10 +23,8 @@ from hipress.autotune.measurement import STEP_TOLERANCE, least_lossy
 from hipress.autotune.methods import UNCOMPRESSED, Method
 
 BLOCK_STEPS, MAX_BLOCK_STEPS = 4, 32
-"""Minimum and maximum number of timed steps of a block.
-
-One more step precedes them, in which a choice allocates memory and an idle link lets a burst pass.
-"""
+"""Minimum and maximum number of timed steps of a block. One more step precedes them, in which a
+choice allocates memory and an idle link lets a burst pass."""
 BLOCK_SECONDS = 0.1
 """Seconds of a block, at least: shorter blocks measure the turns of other programs."""
 HOPELESS = 1.5
@@ -38,11 +36,8 @@ STEP_BLOCKS = 4
 LOST_BLOCKS = 2
 """Lost turns after which a method is left out."""
 TRIAL_SECONDS = 30.0
-"""Seconds of a trial.
-
-If one turn of all methods does not fit, blocks are shorter. If a step of each method does not fit,
-there is no trial.
-"""
+"""Seconds of a trial. If one turn of all methods does not fit, blocks are shorter. If a step of
+each method does not fit, there is no trial."""
 
 
 def block_steps(seconds: float) -> int:
@@ -63,13 +58,10 @@ class StepTrial:
     ...     if median is not None:
     ...         trial.end_block(maximum_over_ranks(median))
 
-    Args:
-        gradients: Seconds of a step's gradients by each method, the least lossy first; infinite for
-            a method that is not tried.
-        choice: Index of the choice.
-        whole: Whether a block is timed as a whole, by the mean of its steps instead of the median.
-            This is for steps that may begin before the last one has ended, except at
-            :attr:`is_at_edge`.
+    ``gradients`` has the seconds of a step's gradients by each method, the least lossy first, and
+    infinity for methods that are not tried. With ``whole`` a block is timed by the mean of its
+    steps instead of the median: steps may then begin before the last one has ended, except at
+    :attr:`is_at_edge`.
     """
 
     def __init__(self, gradients: Sequence[float], choice: int, whole: bool = False) -> None:
@@ -106,12 +98,7 @@ class StepTrial:
         return self._skip == 1 or (not self._skip and len(self._steps) + 1 >= self._length)
 
     def add(self, seconds: float) -> float | None:
-        """Add this rank's seconds of a step with :attr:`index`.
-
-        Returns:
-            At the end of a block its median or mean, whose maximum over the ranks is passed to
-            :meth:`end_block` before the next step.
-        """
+        """Add the seconds of a step with :attr:`index`. Return the average of a full block."""
         if self._skip:  # a method's first step allocates memory
             self._skip -= 1
             return None
@@ -142,10 +129,7 @@ class StepTrial:
         self._turns = self._methods[:: -1 if len(self._blocks) % 2 else 1]
 
     def _is_time(self) -> bool:
-        """Return whether there is time for another block of each method.
-
-        Before the first one, set the length of the blocks.
-        """
+        """Return whether there is time for another block of each. First, set its length."""
         known = self.seconds
         seconds = sum(known.get(index, self._probe) for index in self._methods)
         fit = math.floor((TRIAL_SECONDS - self._spent) / max(seconds, 1e-9)) - 1
@@ -167,13 +151,9 @@ class StepTrial:
 class StepTimer:
     """Timer of the first steps of training, in which the choice is tried against other methods.
 
-    These are the framework's own, and in some cases the fastest method for gradients alone. A step
-    lasts until the next one begins.
-
-    Args:
-        codecs: Whether the method that is the fastest for gradients alone is also tried. If
-            gradients are most of a step, a less lossy method may exceed the tolerance.
-        whole: See :class:`StepTrial`.
+    These are the framework's own, and with ``codecs`` the fastest method for gradients alone: if
+    gradients are most of a step, a less lossy method may exceed the tolerance. A step lasts until
+    the next one begins.
     """
 
     def __init__(self, choice: MethodChoice, codecs: bool = False, whole: bool = False) -> None:
@@ -202,22 +182,14 @@ class StepTimer:
         return not self.over and self._trial.is_at_edge
 
     def begin_step(self) -> float | None:
-        """Begin a step.
-
-        Returns:
-            None, or seconds whose maximum over all ranks is passed to :meth:`end_block`.
-        """
+        """Begin a step. Return None, or seconds whose maximum is for :meth:`end_block`."""
         if self.over:
             return None
         began, self._began = self._began, time.perf_counter()
         return None if began is None else self._trial.add(self._began - began)
 
     def end_block(self, slowest: float) -> tuple[int, str]:
-        """Add the maximum over all ranks.
-
-        Returns:
-            Level and sentence for the log. The sentence is empty until the trial has ended.
-        """
+        """Add the maximum over ranks, and return a line for the log, empty until the trial ends."""
         self._trial.end_block(slowest)
         self._began = time.perf_counter()
         self.over = self._trial.over
@@ -230,7 +202,7 @@ class StepTimer:
             rows[i].step_ms = 1e3 * seconds
         choice.choose(self._trial.index)
         choice.explanation.predict()
-        tried = "; ".join(f"{r.way} {number(r.step_ms)} ms" for r in rows if r.step_ms)
+        tried = "; ".join(f"{r.method} {number(r.step_ms)} ms" for r in rows if r.step_ms)
         if self._trial.was_cut:
             tried += f"; there was not time for more in {TRIAL_SECONDS:g} s"
         if choice.method is before:

@@ -43,9 +43,6 @@ def split(text: str) -> tuple[str, int]:
 
     >>> split("[::1]:80"), split("node1:80")
     (('::1', 80), ('node1', 80))
-
-    Raises:
-        ValueError: if it has another form, or the port is not from 1 to 65535.
     """
     host, colon, port = text.rpartition(":")
     bare = without_brackets(host)
@@ -81,10 +78,7 @@ def towards(target: str) -> str:
 
 
 def resolve(host: str) -> str | None:
-    """Return the host's address, or None if this machine cannot resolve the name.
-
-    ssh may still resolve such a name from its own configuration.
-    """
+    """Return the host's address, or None if this machine, other than ssh, cannot resolve it."""
     try:
         found = socket.getaddrinfo(without_brackets(host), None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):  # such as two dots in a row
@@ -93,12 +87,7 @@ def resolve(host: str) -> str | None:
 
 
 def preferred(found: list[tuple[Any, ...]]) -> tuple[Any, ...]:
-    """Choose one result of ``getaddrinfo``.
-
-    Returns:
-        The first IPv4 address that has a route, otherwise the first IPv6 address that has one,
-        otherwise the first address.
-    """
+    """Choose the first IPv4, otherwise the first IPv6 result that has a route, or the first."""
     found = sorted(found, key=lambda entry: entry[0] != socket.AF_INET)
     if len(found) == 1:
         return found[0]
@@ -127,8 +116,7 @@ def is_loopback(address: str) -> bool:
 
 
 def is_link_local(address: str) -> bool:
-    """Return whether a text is a link-local IPv6 address, with or without a zone
-    (``fe80::1%eth0``)."""
+    """Return whether a text is a link-local IPv6 address, such as ``fe80::1%eth0``."""
     try:
         return ipaddress.IPv6Address(without_brackets(address).partition("%")[0]).is_link_local
     except ValueError:  # a name, or an IPv4 address
@@ -150,11 +138,7 @@ def behind_loopback(host: str, hosts: Iterable[str]) -> str | None:
 
 
 def is_unclear(host: str, hosts: Iterable[str]) -> bool:
-    """Return whether ``host`` is loopback here and other hosts' route to it is unknown.
-
-    That is the case if some hosts are other machines whose names cannot be resolved, or to which
-    there is no route.
-    """
+    """Return whether ``host`` is loopback here and other hosts' route to it is unknown."""
     address = resolve(host)
     if address is None or not is_loopback(address) or behind_loopback(host, hosts):
         return False
@@ -162,11 +146,7 @@ def is_unclear(host: str, hosts: Iterable[str]) -> bool:
 
 
 def of_this_machine() -> str:
-    """Return an address by which other machines may reach this one. Sends nothing.
-
-    It is the address on a default route, otherwise the first one of an interface, otherwise
-    loopback.
-    """
+    """Return the address on a default route, otherwise of an interface, otherwise loopback."""
     interfaces = _of_interfaces()
     v4 = [found[0] for found in interfaces.values() if ":" not in found[0]]
     v6 = [found[-1] for found in interfaces.values() if ":" in found[-1]]
@@ -175,14 +155,9 @@ def of_this_machine() -> str:
 
 
 def of_interface(name: str, family: int = socket.AF_INET) -> str:
-    """Return an address of a network interface. Link-local IPv6 addresses do not count.
+    """Return an address of a network interface such as ``eth0``, preferably of ``family``.
 
-    Args:
-        name: of the interface, for example ``eth0``.
-        family: ``AF_INET`` or ``AF_INET6``, preferred if the interface has both.
-
-    Raises:
-        ValueError: if it has none; the message lists the interfaces there are.
+    Link-local IPv6 addresses do not count.
     """
     found = _of_interfaces().get(name)
     if found is None:

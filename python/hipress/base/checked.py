@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 DAMAGED = (ValueError, OverflowError, KeyError, TypeError, AttributeError, IndexError)
 """Exceptions that reading a damaged object may raise."""
 
 
 def typed(value: object, kind: type, what: str) -> object:
-    """Return a value if it has the right type. Numbers must be finite; int is accepted for float.
-
-    Raises:
-        TypeError: If it has another type.
-    """
+    """Return a value of the right type. Numbers must be finite; int is accepted for float."""
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     wrong = not isinstance(value, kind) or (kind is int and isinstance(value, bool))
@@ -23,24 +19,8 @@ def typed(value: object, kind: type, what: str) -> object:
     return value
 
 
-def get(values: Mapping, name: str, kind: type, default: object = None) -> object:
-    """Return a value of the right type, or the default if it is missing.
-
-    Raises:
-        KeyError: If it is missing, and there is no default.
-        TypeError: If it has another type.
-    """
-    if name not in values and default is not None:
-        return default
-    return typed(values[name], kind, name)
-
-
 def texts(values: Iterable, what: str) -> list[str]:
-    """Return a list of texts.
-
-    Raises:
-        TypeError: If an element is no text.
-    """
+    """Return a list of texts."""
     return [typed(value, str, what) for value in values]
 
 

@@ -30,10 +30,6 @@ def anonymous(name: str, content: bytes) -> BinaryIO:
 
     It is in memory where Python has ``memfd_create``, and otherwise a temporary file on disk that
     is already unlinked. Other programs open it as ``/proc/PID/fd/DESCRIPTOR``.
-
-    Args:
-        name: of the file in ``/proc``.
-        content: of the file.
     """
     if hasattr(os, "memfd_create"):
         file: BinaryIO = os.fdopen(os.memfd_create(name), "w+b")
@@ -45,15 +41,7 @@ def anonymous(name: str, content: bytes) -> BinaryIO:
 
 
 def read(path: str | os.PathLike[str], what: str) -> str:
-    """Return the text of a file.
-
-    Args:
-        path: The file.
-        what: Kind of content for the error message: "plan", "algorithm".
-
-    Raises:
-        FileError: If the file does not exist, cannot be read, or is not UTF-8.
-    """
+    """Return the text of a file. ``what`` is the kind of content for errors: "plan"."""
     try:
         return Path(path).read_text(encoding="utf-8")
     except OSError as error:
@@ -63,16 +51,7 @@ def read(path: str | os.PathLike[str], what: str) -> str:
 
 
 def read_json(path: str | os.PathLike[str], what: str) -> dict:
-    """Return the JSON object in a file.
-
-    Args:
-        path: The file.
-        what: As in :func:`read`.
-
-    Raises:
-        FileError: As :func:`read`, or if the text is not JSON, nests too deeply for Python's
-            parser, or is not an object.
-    """
+    """Return the JSON object in a file. One that nests too deeply for Python is an error."""
     text = read(path, what)
     try:
         values = json.loads(text)
@@ -86,11 +65,7 @@ def read_json(path: str | os.PathLike[str], what: str) -> dict:
 
 
 def read_private(path: str | os.PathLike[str]) -> str:
-    """Return the text of a file in a folder that belongs to this user, and only they may change.
-
-    Raises:
-        OSError: The file cannot be read, or another user may have put it there.
-    """
+    """Return the text of a file in a folder that belongs to this user, and only they may change."""
     parent, name = os.path.split(path)
     folder = os.open(parent or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
@@ -104,11 +79,7 @@ def read_private(path: str | os.PathLike[str]) -> str:
 
 
 def write(path: str | os.PathLike[str], what: str, content: str | bytes) -> None:
-    """Replace a file's content, as :func:`replacing` does. Text is written as UTF-8.
-
-    Raises:
-        FileError: If it cannot be written.
-    """
+    """Replace a file's content, as :func:`replacing` does. Text is written as UTF-8."""
     data = content.encode() if isinstance(content, str) else content
     try:
         with replacing(path) as file:
@@ -118,12 +89,7 @@ def write(path: str | os.PathLike[str], what: str, content: str | bytes) -> None
 
 
 def warn_once(path: str | os.PathLike[str], error: Exception) -> None:
-    """Log that a file which training does not need cannot be written. Each file is reported once.
-
-    Args:
-        path: The file.
-        error: A :class:`FileError`, which names the file, or an OSError.
-    """
+    """Log once that a file which training does not need cannot be written."""
     if os.fspath(path) in _reported:
         return
     _reported.add(os.fspath(path))
@@ -139,9 +105,7 @@ class LineFile:
     A line that cannot be written, for example to a full disk, is lost. The first failure is a
     warning, and the next lines are written as soon as they can be.
 
-    Args:
-        path: The file. Lines are added to its end; missing folders are made.
-        what: What the file holds, for the warning: "journal".
+    ``what`` the file holds is for the warning: "journal". Missing folders are made.
     """
 
     def __init__(self, path: str | os.PathLike[str], what: str) -> None:
@@ -181,9 +145,6 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     A reader gets the complete old content or the complete new one, also after a crash or on a full
     disk: the new content is on the disk before it gets the name. The file's mode is kept. If the
     block raises, the new content is deleted.
-
-    Raises:
-        OSError: If it cannot be written.
     """
     # A link remains, and its target is replaced.
     target = Path(os.path.realpath(path))
@@ -191,7 +152,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         with open(target, "wb") as file:
             yield file
         return
-    partial, file = _new_beside(target)
+    partial, file = _new_sibling(target)
     try:
         with file:
             with contextlib.suppress(FileNotFoundError):
@@ -203,14 +164,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         raise
 
 
-def _new_beside(target: Path) -> tuple[Path, BinaryIO]:
-    """Return a new file in the same folder, which may contain leftovers of any name.
-
-    A killed process may have left them: in containers every run has the same process ids.
-
-    Raises:
-        OSError: If it cannot be made.
-    """
+def _new_sibling(target: Path) -> tuple[Path, BinaryIO]:
+    """Return a new file in the same folder, whatever name killed processes left."""
     while True:
         partial = target.with_name(f"{target.name}.{os.getpid()}.{next(_numbers)}.partial")
         with contextlib.suppress(FileExistsError):
@@ -218,11 +173,7 @@ def _new_beside(target: Path) -> tuple[Path, BinaryIO]:
 
 
 def replace(new: str | os.PathLike[str], target: str | os.PathLike[str]) -> None:
-    """Rename a file or folder to ``target`` so that it is complete even after a power cut.
-
-    Raises:
-        OSError: If it fails. Both are then unchanged.
-    """
+    """Rename a file or folder to ``target`` so that it is complete even after a power cut."""
     sync(new)
     os.replace(new, target)
     sync(Path(target).parent)

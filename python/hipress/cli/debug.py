@@ -28,14 +28,14 @@ def command(
     events: Annotated[int, Option("--events", min=0, help="last events of each node to list")] = 0,
 ) -> None:
     """Say who waits for whom in a job that hangs."""
-    from hipress.diagnostics import debug, debug_now
+    from hipress.diagnostics import debug
     from hipress.diagnostics.debug_report import show, show_elastic
     from hipress.diagnostics.elastic_job import gather
 
     try:
         answered: list = []
         if now:
-            answered, sentences = debug_now.ask()
+            answered, sentences = debug.ask()
             for sentence in sentences:
                 typer.echo(f"hipress: {sentence}", err=True)
             if not answered and not places:

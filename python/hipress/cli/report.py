@@ -54,7 +54,7 @@ def command(
 
 def _draw(measured: "Timeline", target: Path, other: "Optional[Timeline]") -> None:
     try:
-        from hipress.diagnostics.report_picture import draw
+        from hipress.diagnostics.report import draw
 
         draw(measured, target, other)
     except ImportError:

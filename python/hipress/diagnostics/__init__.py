@@ -8,9 +8,8 @@ writers, which are in the library (``src/common/debug_dumps.cc``, ``flight_recor
     hipress debug --> debug.py reads the dumps --> wait_graph.py: node A waits for node B, ...
                   --> debug_report.py: the sentence that names the node to look at
 
-:mod:`~hipress.diagnostics.debug_now` sends the signal. In elastic jobs, the dumps also have what
-each agent knows (:mod:`~hipress.diagnostics.agent_dump`,
-:mod:`~hipress.diagnostics.elastic_job`): an agent leaves its status with the library, so that a
+In elastic jobs, the dumps also have what each agent knows
+(:mod:`~hipress.diagnostics.elastic_job`): an agent leaves its status with the library, so that a
 dump has it even if Python hangs. :mod:`~hipress.diagnostics.report` reads timelines and prints
 where the time of a job went.
 """

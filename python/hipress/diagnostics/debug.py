@@ -1,25 +1,111 @@
-"""Reading of dumps in which the nodes of a hanging job describe themselves.
+"""Dumps in which the nodes of a hanging job, and the agents of elastic jobs, describe themselves.
 
 The native library writes one JSON file per node, on SIGUSR1 or when a wait for other nodes takes
 too long. :mod:`hipress.diagnostics.wait_graph` finds the waiting nodes and their causes in them.
+
+:func:`ask` requests dumps from the HiPress processes of this user and machine. A thread named
+``hipress-debug`` identifies them. Only processes that handle the signal receive it, because it
+would end other processes.
 """
 
+import contextlib
 import os
-from collections.abc import Iterable, Mapping
+import signal
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Union
+from typing import Annotated, Union
 
 import msgspec
 
 from hipress.base import files
 from hipress.base.checked import DAMAGED
-from hipress.diagnostics import agent_dump
-from hipress.diagnostics.agent_dump import AgentDump, Seconds
+
+Seconds = Annotated[float, msgspec.Meta(ge=-sys.float_info.max, le=sys.float_info.max)]  # finite
+
+
+class Seat(msgspec.Struct, frozen=True):
+    """Member of a view. The seats are ordered by rank."""
+
+    id: str
+    slot: int
+    address: str
+
+
+class Suspect(msgspec.Struct, frozen=True):
+    """Process that is suspected to have failed, because it is silent."""
+
+    id: str
+    slot: int
+    """Slot of the process, or -1 if unknown."""
+    silent: Seconds
+
+
+class AgentCall(msgspec.Struct, frozen=True):
+    """Call that waits for a text of a member, or for a view."""
+
+    about: str
+    epoch: int
+    rank: int
+    """Rank that the call waits for, or -1."""
+    seconds: Seconds
+
+
+class AgentDump(msgspec.Struct, frozen=True):
+    """Description that an agent writes of itself; see :mod:`hipress.elastic.membership.status`."""
+
+    path: str
+    host: str
+    pid: int
+    time: Seconds
+    process_nodes: int
+    age: Seconds
+    """Seconds since the agent wrote this. A large number shows that Python's lock was held."""
+    id: str
+    slot: int
+    agents: tuple[str, ...]
+    """Addresses of the job's agents, by slot, which identify the job."""
+    min_members: int
+    joining: bool
+    epoch: int
+    entered: int
+    boundary: int
+    """Step at which the newest view begins, or -1 if none is set."""
+    completed: int
+    members: tuple[Seat, ...]
+    joined: frozenset[str]
+    departed: dict[int, str]
+    """Reasons why members of the previous view are not in the newest one, by slot."""
+    dead: frozenset[str]
+    """Ids of processes that have certainly ended."""
+    joins: dict[str, int]
+    """Slots of processes that request to join, by id."""
+    suspects: tuple[Suspect, ...]
+    calls: tuple[AgentCall, ...]
+    waits_for: str
+
+    @property
+    def process(self) -> tuple[str, int]:
+        """Host and process id."""
+        return self.host, self.pid
+
+
+def _agent_dump(path: str, values: Mapping) -> AgentDump:
+    """Return a dump from the JSON object that an agent has written."""
+    status = dict(values["status"])
+    status["departed"] = {row["slot"]: row["why"] for row in status["departed"]}
+    status["joins"] = {row["id"]: row["slot"] for row in status["joins"]}
+    found = msgspec.convert({**status, **values, "path": path}, AgentDump)
+    if not 0 <= found.slot < len(found.agents):
+        raise ValueError(f"slot {found.slot} of {len(found.agents)}")
+    return found
+
 
 FORMAT, VERSION = "hipress debug", 1
 MAX_AGE_SECONDS = 180.0
-"""Seconds by which a dump may be older than the newest one. Older dumps are of another run on the
-same port."""
+"""Maximum age of a dump relative to the newest one. Older ones are of another run."""
 MAX_APART_SECONDS = 60.0
 """Seconds between dumps of several jobs that are analyzed together. A process may be in several."""
 
@@ -48,7 +134,7 @@ class Iteration(msgspec.Struct, frozen=True, kw_only=True, rename={"number": "it
     """Running and queued tasks of compute threads: "encode of partition 3"."""
 
 
-class Key(msgspec.Struct, frozen=True, kw_only=True, rename={"number": "key"}):
+class KeyDump(msgspec.Struct, frozen=True, kw_only=True, rename={"number": "key"}):
     """Key on one node."""
 
     number: int
@@ -63,7 +149,7 @@ class Key(msgspec.Struct, frozen=True, kw_only=True, rename={"number": "key"}):
     iterations: list[Iteration] = []
 
 
-class Call(msgspec.Struct, frozen=True, kw_only=True):
+class WaitingCall(msgspec.Struct, frozen=True, kw_only=True):
     """Call that waits for other nodes. Calls of one kind about the same thing belong together."""
 
     kind: str
@@ -121,10 +207,10 @@ class Dump(msgspec.Struct, frozen=True, kw_only=True):
     left: list[str] = []
     silent: dict[str, Seconds]
     """Seconds since the last sign of life, by connected node."""
-    calls: list[Call] = []
+    calls: list[WaitingCall] = []
     barriers: dict[str, list[str]]
     """Nodes missing at a barrier at which other nodes wait, by barrier, in a scheduler's dump."""
-    keys: list[Key] = []
+    keys: list[KeyDump] = []
     fetches: list[Fetch] = []
     events: list[Event] = []
 
@@ -150,11 +236,7 @@ def default_folder() -> Path:
 
 
 def load(path: Union[str, os.PathLike[str]]) -> Union[Dump, AgentDump]:
-    """Read a dump, of a node or of an elastic job's agent.
-
-    Raises:
-        DebugError: If the file is no dump.
-    """
+    """Read a dump, of a node or of an elastic job's agent."""
     try:
         values = files.read_json(path, "dump")
     except files.FileError as error:
@@ -165,32 +247,21 @@ def load(path: Union[str, os.PathLike[str]]) -> Union[Dump, AgentDump]:
         raise DebugError(f"{path} is a dump of another version of HiPress: {values.get('version')}")
     try:
         if "status" in values:
-            return agent_dump.parse(str(path), values)
+            return _agent_dump(str(path), values)
         return _dump(str(path), values)
     except (*DAMAGED, msgspec.MsgspecError) as error:
         raise DebugError(f"{path} is a damaged dump: {type(error).__name__}: {error}") from error
 
 
-def _counts(rows: Iterable[Mapping]) -> dict:
-    return {row["node"]: row["messages"] for row in rows}
-
-
 def _iteration(values: Mapping) -> dict:
     running = [f"{row['op']} of partition {row['partition']}" for row in values.get("running", [])]
     names = ("waits_for", "arriving_from", "sending_to")
-    return {**values, "running": running, **{n: _counts(values.get(n, [])) for n in names}}
-
-
-def _key(values: Mapping) -> dict:
-    return {**values, "iterations": [_iteration(row) for row in values.get("iterations", [])]}
+    counts = {n: {row["node"]: row["messages"] for row in values.get(n, [])} for n in names}
+    return {**values, "running": running, **counts}
 
 
 def _dump(path: str, values: Mapping) -> Dump:
-    """Return a dump from the JSON object that the native library has written.
-
-    Raises:
-        Exception: The object is damaged: one of hipress.base.checked.DAMAGED, or a MsgspecError.
-    """
+    """Return a dump from the JSON object that the native library has written."""
     scheduler = values.get("scheduler", {})
     ranks = values["ranks"]
     changed = {
@@ -200,17 +271,16 @@ def _dump(path: str, values: Mapping) -> Dump:
         "dead": {row["node"]: row["what"] for row in values.get("dead", [])},
         "silent": {row["node"]: row.get("silent", 0.0) for row in values["links"]},
         "barriers": {row["about"]: row["missing"] for row in scheduler.get("barriers", [])},
-        "keys": [_key(row) for row in values.get("keys", [])],
+        "keys": [
+            {**row, "iterations": list(map(_iteration, row.get("iterations", [])))}
+            for row in values.get("keys", [])
+        ],
     }
     return msgspec.convert({**values, **changed}, Dump)
 
 
 def load_all(places: Iterable[Union[str, os.PathLike[str]]]) -> list[Union[Dump, AgentDump]]:
-    """Read dumps from files, and from all files in folders.
-
-    Raises:
-        DebugError: If there is none, or a file is damaged.
-    """
+    """Read dumps from files, and from all files in folders."""
     found: list[Union[Dump, AgentDump]] = []
     places = [Path(place) for place in places]
     for place in places:
@@ -231,14 +301,7 @@ def load_all(places: Iterable[Union[str, os.PathLike[str]]]) -> list[Union[Dump,
 
 
 def latest_jobs(dumps: Iterable[Dump], newest: float) -> list[dict[str, Dump]]:
-    """Return the newest dumps, by job and node.
-
-    Jobs without a dump at about the time of the newest one are left out.
-
-    Args:
-        dumps: All dumps.
-        newest: Time of the newest dump, in seconds since 1970.
-    """
+    """Return the newest dumps by job and node, of jobs with a dump at about ``newest``."""
     jobs: dict[str, dict[str, Dump]] = {}
     for dump in sorted(dumps, key=lambda dump: dump.time):
         # Nodes have no ranks until the job has started.
@@ -251,3 +314,113 @@ def latest_jobs(dumps: Iterable[Dump], newest: float) -> list[dict[str, Dump]]:
         for job, nodes in jobs.items()
         if last[job] > newest - MAX_APART_SECONDS
     ]
+
+
+_PROC = Path("/proc")
+
+
+@dataclass(frozen=True)
+class DumpingProcess:
+    """Process with nodes of jobs, or an elastic job's agent."""
+
+    pid: int
+    signal: int
+    """Signal that requests dumps, or 0 if the process handles none."""
+    folder: Path
+    """Folder in which it writes them."""
+    stopped: bool
+    """Whether it is stopped by SIGSTOP or a debugger, and therefore cannot answer."""
+
+
+def processes() -> list[DumpingProcess]:
+    """Return the HiPress processes of this user."""
+    found = []
+    for entry in _PROC.iterdir():
+        if not entry.name.isdigit():
+            continue
+        with contextlib.suppress(OSError, ValueError):  # ended, or not this user's
+            if entry.stat().st_uid == os.geteuid() and "hipress-debug" in _threads(entry):
+                found.append(_process(entry))
+    return sorted(found, key=lambda process: process.pid)
+
+
+def _threads(entry: Path) -> Iterator[str]:
+    return ((thread / "comm").read_text().strip() for thread in (entry / "task").iterdir())
+
+
+def _process(entry: Path) -> DumpingProcess:
+    variables = dict(
+        row.decode(errors="replace").split("=", 1)
+        for row in (entry / "environ").read_bytes().split(b"\0")
+        if b"=" in row
+    )
+    folder = variables.get("HIPRESS_DEBUG_DIR") or (
+        f"{variables.get('TMPDIR') or '/tmp'}/hipress-debug-{os.geteuid()}"
+    )
+    status = dict(
+        row.split(":", 1) for row in (entry / "status").read_text().splitlines() if ":" in row
+    )
+    number = _number(variables.get("HIPRESS_DEBUG_SIGNAL", ""))
+    caught = int(status["SigCgt"], 16) >> (number - 1) & 1 if number else 0
+    path = Path(folder) if os.path.isabs(folder) else Path(os.readlink(entry / "cwd"), folder)
+    stopped = status["State"].split()[0] in ("T", "t")
+    return DumpingProcess(int(entry.name), number if caught else 0, path, stopped)
+
+
+def _number(text: str) -> int:
+    """Return the signal that HIPRESS_DEBUG_SIGNAL names."""
+    if text.isdigit():
+        return int(text)
+    if text == "none":
+        return 0
+    name = "SIG" + (text.removeprefix("SIG") if text else "USR1")
+    return int(getattr(signal, name, 0))
+
+
+def ask(timeout: float = 10.0) -> tuple[list[Union[Dump, AgentDump]], list[str]]:
+    """Request dumps from all processes; return them, and a message per process without a dump."""
+    found = processes()
+    if not found:
+        raise DebugError("no process of yours on this machine is a node of a HiPress job")
+    began = time.time()
+    sentences = []
+    waiting: dict[int, DumpingProcess] = {}
+    for process in found:
+        if process.signal == 0:
+            sentences.append(f"process {process.pid} handles no signal that asks it for a dump")
+            continue
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process.pid, process.signal)
+            waiting[process.pid] = process
+    dumps: list[Union[Dump, AgentDump]] = []
+    deadline = time.monotonic() + timeout
+    while waiting and time.monotonic() < deadline:
+        for pid, process in list(waiting.items()):
+            answer = _answer(process, began)
+            if answer:
+                dumps += answer
+                del waiting[pid]
+            elif process.stopped or not (_PROC / str(pid)).exists():
+                sentences.append(
+                    f"process {pid} is stopped, and answers nothing"
+                    if process.stopped
+                    else f"process {pid} has ended meanwhile"
+                )
+                del waiting[pid]
+        time.sleep(0.05)
+    sentences += [f"process {pid} has not answered in {timeout:g} s" for pid in waiting]
+    return dumps, sentences
+
+
+def _answer(process: DumpingProcess, began: float) -> list[Union[Dump, AgentDump]]:
+    """Return the dumps of a process when all of them exist."""
+    dumps = []
+    with contextlib.suppress(OSError):
+        for path in process.folder.glob(f"*.{process.pid}.*.json"):
+            if path.stat().st_mtime < began - 1:
+                continue
+            with contextlib.suppress(DebugError):  # of an older process with the same number
+                dump = load(path)
+                if dump.time >= began and dump.pid == process.pid:
+                    dumps.append(dump)
+    return dumps if dumps and len(dumps) >= dumps[0].process_nodes else []

@@ -29,14 +29,7 @@ def _console() -> Console:
 
 
 def show(nodes: Mapping[str, Dump], now: float, rows: int, events: int) -> None:
-    """Print the report of a job.
-
-    Args:
-        nodes: Dumps of the job.
-        now: Seconds since 1970.
-        rows: Number of waits to list.
-        events: Number of each node's last events to list.
-    """
+    """Print the report of a job: ``rows`` waits, and each node's last ``events`` events."""
     console = _console()
     graph = WaitGraph(nodes)
     for line in lines(graph, now):
@@ -87,8 +80,8 @@ def lines(graph: WaitGraph, now: float) -> list[str]:
     failures = sorted(why - {"", *deaths})
     found += [f"a node has died: {what}" for what in deaths]
     found += [f"the job has failed: {failure}" for failure in failures]
-    nobody = "nobody is late" if graph.waits else "nobody waits for another node"
-    found += graph.sentences() or [nobody]
+    nothing = "no node is late" if graph.waits else "no node waits for another node"
+    found += graph.sentences() or [nothing]
     if graph.absent:
         verb = "is" if len(graph.absent) == 1 else "are"
         found.append(f"of {graph.labels(graph.absent)} there {verb} no dump")
@@ -112,8 +105,7 @@ def _table(title: str, *columns: str) -> Table:
 
 
 def _waits(graph: WaitGraph, rows: int) -> tuple[Table, int]:
-    """Return a table of waits, one row per key and iteration or call, and the number of all
-    rows."""
+    """Return a table of waits, a row per iteration or call, and the number of all rows."""
     table = _table("waits", "in", "iteration", "seconds", "who for whom", "because")
     together: dict[tuple[str, int], list[Wait]] = {}
     for wait in graph.waits:

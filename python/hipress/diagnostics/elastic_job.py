@@ -11,8 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from hipress.diagnostics.agent_dump import AgentCall, AgentDump, Seat
-from hipress.diagnostics.debug import MAX_APART_SECONDS, Dump
+from hipress.diagnostics.debug import MAX_APART_SECONDS, AgentCall, AgentDump, Dump, Seat
 from hipress.diagnostics.wait_graph import listed
 
 STALE_SECONDS = 3.0
@@ -22,7 +21,7 @@ NOTABLE_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
-class Row:
+class WorkerRow:
     """Worker of the job, as a table shows it."""
 
     slot: int
@@ -37,12 +36,7 @@ class Row:
 
 
 class ElasticJob:
-    """One elastic job.
-
-    Args:
-        agents: Newest dumps of its processes, by slot.
-        nodes: Dumps of nodes of these processes. Those of older views are ignored.
-    """
+    """One elastic job, by the newest dumps of its agents, by slot, and dumps of its nodes."""
 
     def __init__(self, agents: dict[int, AgentDump], nodes: Iterable[Dump]) -> None:
         self.newest = max(agents.values(), key=lambda agent: (agent.epoch, agent.time))
@@ -73,25 +67,27 @@ class ElasticJob:
         agent = self.agents.get(seat.slot)
         return agent if agent is not None and agent.id == seat.id else None
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[WorkerRow]:
         """Return the members by rank, and then all other workers by slot."""
         found = []
         for rank, seat in enumerate(self.members):
             agent = self._agent_of(seat)
             if agent is None:
-                found.append(Row(seat.slot, rank, f"? ({seat.address})", 0, -1, "it has no dump"))
+                found.append(
+                    WorkerRow(seat.slot, rank, f"? ({seat.address})", 0, -1, "it has no dump")
+                )
             else:
                 found.append(self._row(agent, rank))
         ids = {seat.id for seat in self.members}
         return found + [self._row(a, -1) for a in self.agents.values() if a.id not in ids]
 
-    def _row(self, agent: AgentDump, rank: int) -> Row:
+    def _row(self, agent: AgentDump, rank: int) -> WorkerRow:
         waits = [_call(call) for call in agent.calls]
         if agent.waits_for:
             waits.append(agent.waits_for.removeprefix("it waits for "))
         process = f"{agent.pid} on {agent.host}"
         about = "\n".join(waits)
-        return Row(agent.slot, rank, process, agent.entered, agent.completed, about)
+        return WorkerRow(agent.slot, rank, process, agent.entered, agent.completed, about)
 
     # Sentences.
 
@@ -127,11 +123,9 @@ class ElasticJob:
             for each in agent.suspects:
                 by[each.id, each.slot].append((agent.slot, each.silent))
         return [
-            f"slot {slot} is suspected by {_slots(who for who, _ in rows)}: they have not heard it "
-            f"for {max(seconds for _, seconds in rows):.1f} s"
-            if len(rows) > 1
-            else f"slot {slot} is suspected by slot {rows[0][0]}, which has not heard it for "
-            f"{rows[0][1]:.1f} s"
+            f"slot {slot} is suspected by {_slots(who for who, _ in rows)}"
+            f"{': they have' if len(rows) > 1 else ', which has'} not heard it for "
+            f"{max(seconds for _, seconds in rows):.1f} s"
             for (_, slot), rows in sorted(by.items(), key=lambda item: item[0][1])
         ]
 
@@ -147,8 +141,9 @@ class ElasticJob:
             if agent.joining and agent.id not in inside:
                 asks[agent.slot] = agent.id
         if self.epoch:  # other workers describe their waits themselves
-            silent = [slot for slot in asks if not self._says(slot)]
-            found += [f"slot {slot} asks to join" for slot in sorted(silent)]
+            silent = {slot for slot, agent in self.agents.items() if not agent.waits_for}
+            silent |= asks.keys() - self.agents.keys()
+            found += [f"slot {slot} asks to join" for slot in sorted(silent & asks.keys())]
         if ahead:
             for seat in self.members:
                 if seat.id in self.newest.joined:
@@ -157,10 +152,6 @@ class ElasticJob:
                         f"boundary, and {max(agent.completed for agent in old)} is completed"
                     )
         return found
-
-    def _says(self, slot: int) -> str:
-        agent = self.agents.get(slot)
-        return "" if agent is None else agent.waits_for
 
     def _views(self) -> list[str]:
         """Yield sentences about members that are not yet in the newest view."""
@@ -173,10 +164,7 @@ class ElasticJob:
                 late[f"not heard of view {self.epoch}"].append(agent.slot)
             elif agent.entered < self.epoch and self.newest.boundary < 0:
                 late[f"not begun view {self.epoch}"].append(agent.slot)
-        return [
-            f"{_slots(who)} {'has' if len(who) == 1 else 'have'} {what}"
-            for what, who in late.items()
-        ]
+        return [f"{_slots(who, 'has', 'have')} {what}" for what, who in late.items()]
 
     def _calls(self) -> list[str]:
         """Yield sentences about the members that wait in an exchange."""
@@ -189,14 +177,12 @@ class ElasticJob:
         found = []
         for (epoch, rank, about), rows in by.items():
             waiting = [slot for slot, _ in rows]
-            verb = "waits" if len(waiting) == 1 else "wait"
             whom = f"rank {rank} of view {epoch}"
             if epoch == self.epoch and rank < len(self.members):
                 whom = f"slot {self.members[rank].slot}"
             seconds = max(seconds for _, seconds in rows)
-            found.append(
-                f"{_slots(waiting)} {verb} for {whom} to come to '{about}', for {seconds:.1f} s"
-            )
+            who = _slots(waiting, "waits", "wait")
+            found.append(f"{who} for {whom} to come to '{about}', for {seconds:.1f} s")
         return found
 
     def _waits(self) -> list[str]:
@@ -208,8 +194,7 @@ class ElasticJob:
         for what, who in by.items():
             prefix = "it waits for "
             if what.startswith(prefix):
-                verb = "waits" if len(who) == 1 else "wait"
-                found.append(f"{_slots(who)} {verb} for {what[len(prefix) :]}")
+                found.append(f"{_slots(who, 'waits', 'wait')} for {what[len(prefix) :]}")
             else:
                 found.append(f"{_slots(who)}: {what}")
         return found
@@ -228,9 +213,11 @@ class ElasticJob:
         return [f"of {_slots(absent)} there {verb} no dump"] if absent else []
 
 
-def _slots(slots: Iterable[int]) -> str:
-    found = sorted(slots)
-    return ("slot " if len(found) == 1 else "slots ") + listed([str(slot) for slot in found])
+def _slots(slots: Iterable[int], verb: str = "", verbs: str = "") -> str:
+    """Return "slot 1" or "slots 1 and 2", with the verb that fits."""
+    names = [str(slot) for slot in sorted(slots)]
+    noun, verb = ("slot", verb) if len(names) == 1 else ("slots", verbs)
+    return f"{noun} {listed(names)} {verb}".rstrip()
 
 
 def _call(call: AgentCall) -> str:
@@ -239,12 +226,7 @@ def _call(call: AgentCall) -> str:
 
 
 def gather(dumps: Iterable[Dump | AgentDump], newest: float) -> tuple[list[ElasticJob], list[Dump]]:
-    """Return the elastic jobs with recent dumps, and the nodes of all other jobs.
-
-    Args:
-        dumps: All dumps.
-        newest: Time of the newest dump, in seconds since 1970.
-    """
+    """Return the elastic jobs with recent dumps, and the nodes of all other jobs."""
     dumps = list(dumps)
     by_job: dict[tuple[str, ...], list[AgentDump]] = defaultdict(list)
     for dump in sorted(dumps, key=lambda dump: dump.time):

@@ -20,7 +20,7 @@ _FRAGMENT = "DiLoCo: "
 """Prefix of the name of the key that ends each fragment of a DiLoCo outer step."""
 COMPUTE = ("encode", "merge", "update", "decode")
 NETWORK = ("send", "receive")
-COLOURS = {
+COLORS = {
     "encode": "#4477aa",
     "merge": "#228833",
     "update": "#aa3377",
@@ -52,11 +52,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Timeline:
-    """All tasks of a job.
-
-    Attributes:
-        spans: Tasks of training.
-    """
+    """All tasks of a job."""
 
     path: str
     spans: list[Span]
@@ -78,11 +74,7 @@ class Timeline:
     """Tasks that measured the network, during training or before it."""
 
     def steps(self) -> dict[int, tuple[float, float]]:
-        """Return begin and end of each step: from the first push to the last result, over all
-        nodes.
-
-        A simulation is one step.
-        """
+        """Return each step's begin and end over all nodes. A simulation is one step."""
         ends: dict[int, list[float]] = {}
         for step, span in self._in_steps():
             begin, end = ends.get(step, (span.begin, span.end))
@@ -114,18 +106,14 @@ class Timeline:
         """Return the step of median duration. The first one is ignored if there are several."""
         steps = self.steps()
         if not steps:
-            raise ReportError(f"{self.path} holds no gradient that was synchronised")
+            raise ReportError(f"{self.path} holds no gradient that was synchronized")
         candidates = list(steps)[1:] or list(steps)
         candidates.sort(key=lambda i: steps[i][1] - steps[i][0])
         return candidates[(len(candidates) - 1) // 2]
 
 
 def load(path: str | os.PathLike[str]) -> Timeline:
-    """Read a timeline.
-
-    Raises:
-        ReportError: If the file is not a timeline of HiPress, or holds no task.
-    """
+    """Read a timeline."""
     timeline = _read(path)
     if not timeline.spans and not timeline.measuring:
         raise ReportError(f"{path} holds no task")
@@ -172,12 +160,10 @@ def load_all(place: str | os.PathLike[str]) -> list[Timeline]:
 
     A path names a file, or the value of HIPRESS_TIMELINE in an elastic job, whose views have files
     with longer names. Files of one job are merged.
-
-    Raises:
-        ReportError: If one of them is not a timeline of HiPress.
     """
     path = Path(place)
-    of_views = [] if path.exists() else sorted(path.parent.glob(_of_views(path)))
+    pattern = f"{glob.escape(path.stem)}-view[0-9]*{glob.escape(path.suffix)}"
+    of_views = [] if path.exists() else sorted(path.parent.glob(pattern))
     if not of_views:
         return [load(path)]
     by_job: dict[tuple[int, str], list[Timeline]] = defaultdict(list)
@@ -186,10 +172,6 @@ def load_all(place: str | os.PathLike[str]) -> list[Timeline]:
         by_job[timeline.view, timeline.job].append(timeline)
     whole = [_together(parts) for parts in by_job.values()]
     return sorted(whole, key=lambda timeline: (timeline.view, timeline.path))
-
-
-def _of_views(path: Path) -> str:
-    return f"{glob.escape(path.stem)}-view[0-9]*{glob.escape(path.suffix)}"
 
 
 def _together(parts: Sequence[Timeline]) -> Timeline:
@@ -267,7 +249,7 @@ def summary(timeline: Timeline) -> str:
     view = f"view {timeline.view}, " if timeline.view else ""
     lines = [
         f"{view}{timeline.path}{more}: {kind}, {len(nodes)} nodes, {len(timeline.spans)} tasks, "
-        f"{len(steps)} steps; a step's synchronisation takes "
+        f"{len(steps)} steps; a step's synchronization takes "
         f"{1e3 * statistics.median(lengths):.2f} ms (median), "
         f"{1e3 * min(lengths):.2f} to {1e3 * max(lengths):.2f} ms",
     ]
@@ -324,3 +306,119 @@ def totals(timeline: Timeline, step: int) -> dict[str, float]:
         if span.op in COMPUTE + NETWORK and begin <= span.begin < end:
             found[span.op] += span.end - span.begin
     return dict(found)
+
+
+MAX_NODES = 8
+"""Largest number of drawn nodes. More would not be legible."""
+
+
+def draw(
+    timeline: Timeline, path: str | os.PathLike[str], predicted: Timeline | None = None
+) -> None:
+    """Write the picture. The path's suffix selects PNG, SVG or PDF."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    pictures = [timeline] + ([predicted] if predicted else [])
+    heights = [3.2] * len(pictures) + [2.6]
+    figure, axes = plt.subplots(
+        len(pictures) + 1,
+        1,
+        figsize=(11, sum(heights) + 1),
+        height_ratios=heights,
+        layout="constrained",
+    )
+    span = max(_step_length(t) for t in pictures)
+    for axis, one in zip(axes, pictures):
+        _tasks(axis, one)
+        axis.set_xlim(0, 1e3 * span)
+    if predicted:
+        _compare(axes[-1], timeline, predicted)
+    else:
+        _nodes(axes[-1], timeline)
+    with files.replacing(path) as file:
+        figure.savefig(file, dpi=130, format=Path(path).suffix[1:] or None)
+    plt.close(figure)
+
+
+def _step_length(timeline: Timeline) -> float:
+    begin, end = timeline.steps()[timeline.middle_step()]
+    return end - begin
+
+
+def _tasks(axis, timeline: Timeline) -> None:
+    from matplotlib.patches import Patch
+
+    step = timeline.middle_step()
+    begin, end = timeline.steps()[step]
+    spans = [s for s in timeline.spans if s.op in COLORS and s.end > begin and s.begin < end]
+    nodes = sorted({s.node for s in spans})[:MAX_NODES]
+    ticks, names = [], []
+    for row, node in enumerate(reversed(nodes)):
+        # Codecs are drawn above sends and receives.
+        for op, y in (("compute", 0.68), ("receive", 0.36), ("send", 0.04)):
+            ops = (*COMPUTE, "backward") if op == "compute" else (op,)
+            for name in ops:
+                bars = [
+                    (1e3 * (s.begin - begin), 1e3 * max(s.end - s.begin, (end - begin) / 2000))
+                    for s in spans
+                    if s.node == node and s.op == name
+                ]
+                axis.broken_barh(bars, (row + y, 0.28), color=COLORS[name])
+        ticks.append(row + 0.5)
+        names.append(node)
+    axis.set_yticks(ticks, names)
+    axis.set_ylim(0, max(len(nodes), 1))
+    seen = {s.op for s in spans}
+    handles = [Patch(color=COLORS[op], label=op) for op in COLORS if op in seen]
+    axis.legend(handles=handles, loc="upper right", ncols=len(handles), fontsize=7, framealpha=0.8)
+    kind = "measured" if timeline.recorded else "predicted"
+    axis.set_title(
+        f"{kind}: step {step}, {1e3 * (end - begin):.2f} ms "
+        "(per node: codecs above, receives, sends below)",
+        fontsize=10,
+    )
+    axis.set_xlabel("ms")
+
+
+def _nodes(axis, timeline: Timeline) -> None:
+    found = shares(timeline, timeline.middle_step())
+    names = list(found)[:32]
+    left = [0.0] * len(names)
+    for label, field, color in (
+        ("codec", "compute", COLORS["encode"]),
+        ("network alone", "network", COLORS["send"]),
+        ("waiting", "waiting", COLORS["waiting"]),
+    ):
+        values = [1e3 * getattr(found[name], field) for name in names]
+        axis.barh(names, values, left=left, label=label, color=color)
+        left = [a + b for a, b in zip(left, values)]
+    axis.invert_yaxis()
+    axis.legend(fontsize=8)
+    axis.set_xlabel("ms of the step")
+    axis.set_title("where the time went", fontsize=10)
+
+
+def _compare(axis, measured: Timeline, predicted: Timeline) -> None:
+    rows = [("step", _step_length(measured), _step_length(predicted))]
+    found = [totals(t, t.middle_step()) for t in (measured, predicted)]
+    # A send ends when the transport releases the payload, which a simulation does not model.
+    for op in (*COMPUTE, *NETWORK):
+        if op in found[0] or op in found[1]:
+            rows.append((f"{op}, all nodes", found[0].get(op, 0.0), found[1].get(op, 0.0)))
+    names = [row[0] for row in rows]
+    for shift, column, label, color in (
+        (-0.2, 1, "measured", COLORS["encode"]),
+        (0.2, 2, "predicted", COLORS["receive"]),
+    ):
+        positions = [i + shift for i in range(len(rows))]
+        bars = axis.bar(
+            positions, [1e3 * row[column] for row in rows], 0.4, label=label, color=color
+        )
+        axis.bar_label(bars, fmt="%.1f", fontsize=7)
+    axis.set_xticks(range(len(rows)), names, fontsize=8)
+    axis.set_ylabel("ms")
+    axis.legend(fontsize=8)
+    axis.set_title("predicted beside measured", fontsize=10)

@@ -13,11 +13,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from hipress.diagnostics.debug import Call, Dump, Fetch, Iteration, Key
+from hipress.diagnostics.debug import Dump, Fetch, Iteration, KeyDump, WaitingCall
 
 _CALLS = {
     "barrier": "come to the barrier of {}",
-    "key": "begun to initialise key '{}'",
+    "key": "begun to initialize key '{}'",
     "command": "answered a command",
 }
 
@@ -95,7 +95,7 @@ class WaitGraph:
 
     # Waits.
 
-    def _add_iteration(self, node: str, key: Key, iteration: Iteration) -> None:
+    def _add_iteration(self, node: str, key: KeyDump, iteration: Iteration) -> None:
         begun = iteration.pushed or not key.pushes
         if not begun or not (iteration.waits_for or iteration.arriving_from):
             return
@@ -103,7 +103,7 @@ class WaitGraph:
         peers = sorted({*iteration.waits_for, *iteration.arriving_from}, key=order)
         self.waits.append(Wait(node, key.name, iteration.number, iteration.seconds, peers, causes))
 
-    def _causes(self, node: str, key: Key, iteration: Iteration, seen: set[str]) -> set[Cause]:
+    def _causes(self, node: str, key: KeyDump, iteration: Iteration, seen: set[str]) -> set[Cause]:
         """Return the ends of the chains of waits that begin at a node. Cycles have no end."""
         if node in seen:
             return set()
@@ -115,7 +115,9 @@ class WaitGraph:
             found |= self._causes_at(peer, node, key, iteration.number, seen)
         return found
 
-    def _causes_at(self, peer: str, node: str, key: Key, number: int, seen: set[str]) -> set[Cause]:
+    def _causes_at(
+        self, peer: str, node: str, key: KeyDump, number: int, seen: set[str]
+    ) -> set[Cause]:
         """Return the reasons why ``peer`` has not sent the messages that ``node`` waits for."""
         dump = self.nodes.get(peer)
         of = f"iteration {number} of"
@@ -152,22 +154,22 @@ class WaitGraph:
                 causes.add(Cause(server, "has no dump"))
                 continue
             theirs = self._key_at(server, fetch.key, order(node)[1])
-            under_way = (
+            earlier = (
                 [i for i in theirs.iterations if i.number <= fetch.iteration] if theirs else []
             )
-            if under_way:
-                causes |= self._causes(server, theirs, under_way[0], set())
+            if earlier:
+                causes |= self._causes(server, theirs, earlier[0], set())
             else:
                 causes.add(Cause(server, "has not answered a pull of", name))
         about = f"a pull of {name}"
         self.waits.append(Wait(node, about, 0, fetch.seconds, fetch.servers, frozenset(causes)))
 
-    def _key_at(self, node: str, number: int, channel: int) -> Key | None:
+    def _key_at(self, node: str, number: int, channel: int) -> KeyDump | None:
         """Return a node's part of a key. Servers of asynchronous jobs have one part per worker."""
         keys = self._keys[node]
         return keys.get((number, channel)) or keys.get((number, 0))
 
-    def _add_call(self, node: str, call: Call) -> None:
+    def _add_call(self, node: str, call: WaitingCall) -> None:
         if call.kind == "initial value":  # the first iteration of its key has more details
             return
         what = _CALLS.get(call.kind, call.kind).format(call.about)
@@ -185,7 +187,7 @@ class WaitGraph:
         about = f"{call.kind} {call.about}".rstrip()
         self.waits.append(Wait(node, about, 0, call.seconds, peers, frozenset(causes)))
 
-    def _unanswered(self, node: str, call: Call) -> set[Cause]:
+    def _unanswered(self, node: str, call: WaitingCall) -> set[Cause]:
         """Return the nodes that have to answer a call that all nodes have made."""
         if call.kind == "barrier":
             peers, what = ["the scheduler"], f"has not released the barrier of {call.about}"
@@ -199,7 +201,7 @@ class WaitGraph:
             if peer != node
         }
 
-    def _not_there(self, call: Call) -> list[str]:
+    def _not_there(self, call: WaitingCall) -> list[str]:
         """Return the nodes that have not made a call that other nodes have made."""
         scheduler = self.nodes.get("the scheduler")
         if scheduler and call.about in scheduler.barriers and call.kind == "barrier":
@@ -222,11 +224,7 @@ class WaitGraph:
     # Causes.
 
     def roots(self) -> list[set[str]]:
-        """Return the nodes that wait for no node, and for which all others wait, most waited for
-        first.
-
-        Each element is a set: one node, or several that wait for one another.
-        """
+        """Return the sets of nodes that wait for no others, most waited for first."""
         after: dict[str, set[str]] = defaultdict(set)
         for wait in self.waits:
             after[wait.node] |= {c.node for c in wait.causes} - {wait.node}
@@ -244,10 +242,9 @@ class WaitGraph:
         found: set[str] = set()
         todo = [node]
         while todo:
-            for following in after.get(todo.pop(), ()):
-                if following not in found:
-                    found.add(following)
-                    todo.append(following)
+            new = after.get(todo.pop(), set()) - found
+            found |= new
+            todo += new
         return found
 
     def circles(self) -> list[tuple[str, int, list[str]]]:
@@ -275,7 +272,7 @@ class WaitGraph:
         for key, iteration, nodes in self.circles():
             found.append(
                 f"{self.labels(nodes)} wait in a circle for messages of iteration {iteration} of "
-                f"'{key}', and nobody is late: this is a fault of HiPress"
+                f"'{key}', and no node is late: this is a fault of HiPress"
             )
         return found
 

@@ -24,11 +24,7 @@ class Curve:
     o: float
 
     def __post_init__(self) -> None:
-        """Check the values, which may come from a user's profile.
-
-        Raises:
-            TypeError: If one is not a finite number.
-        """
+        """Check the values, which may come from a user's profile."""
         for value in (self.w, self.b, self.o):
             if not isinstance(value, (int, float)) or not math.isfinite(value):
                 raise TypeError(f"a curve is made of finite numbers, not {value!r}")
@@ -65,9 +61,6 @@ def fit(sizes: Sequence[float], seconds: Sequence[float]) -> Fit:
     sizes count equally, with less weight for outliers (Huber's weights, with the scale from the
     median of the residuals). Its intercept may be negative: a small task may hit a cache that a
     large one does not.
-
-    Raises:
-        ValueError: For fewer than two sizes.
     """
     import numpy as np
 
@@ -96,9 +89,6 @@ def fit_link(sizes: Sequence[float], seconds: Sequence[float]) -> Fit:
     have at least a sixteenth of the largest size. An outlier, or a burst that a shaped link lets
     pass at once, therefore does not decide it. If fewer than three messages take so long, the
     larger half is used.
-
-    Raises:
-        ValueError: For fewer than two sizes.
     """
     import numpy as np
 
@@ -110,8 +100,8 @@ def fit_link(sizes: Sequence[float], seconds: Sequence[float]) -> Fit:
         long = x >= np.median(x)
     px, py = x[long], y[long]
     i, j = np.triu_indices(len(px), 1)
-    apart = px[j] > px[i]
-    slope = max(0.0, float(np.median((py[j] - py[i])[apart] / (px[j] - px[i])[apart])))
+    differ = px[j] > px[i]
+    slope = max(0.0, float(np.median((py[j] - py[i])[differ] / (px[j] - px[i])[differ])))
     curve = Curve(slope, float(np.median(py - slope * px)), floor)
     return _judge(curve, x, y)
 

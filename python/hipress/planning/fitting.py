@@ -14,8 +14,8 @@ from pathlib import Path
 
 from hipress.base import files
 from hipress.planning import profiles
+from hipress.planning.cluster import HEADER, SHARED_PAYLOAD
 from hipress.planning.curve import Curve, Fit, fit, fit_link
-from hipress.planning.sharing import HEADER, SHARED_PAYLOAD
 
 BURST_SIZE = SHARED_PAYLOAD // 4 + 16
 """Elements of a small gradient that is too large to share a message."""
@@ -54,12 +54,7 @@ class _Samples:
 
 
 def check_place(machines: int, workers: int) -> None:
-    """Refuse a cluster with hops both between machines and within one, which one curve cannot
-    describe.
-
-    Raises:
-        FittingError: If there are both.
-    """
+    """Refuse hops both between machines and within one, which one curve cannot describe."""
     if 1 < machines < workers:
         raise FittingError(
             f"{workers} workers on {machines} machines: what is measured would be neither the "
@@ -68,15 +63,7 @@ def check_place(machines: int, workers: int) -> None:
 
 
 def profile(trace: str | os.PathLike[str], types: Mapping[str, Mapping[str, object]]) -> dict:
-    """Return the profile, as its file holds it (:mod:`hipress.planning.profiles`).
-
-    Args:
-        trace: The timeline's file.
-        types: Parameters by compression type, as in the measurement.
-
-    Raises:
-        FittingError: If the timeline is not of a profiling job, or the job did not complete.
-    """
+    """Return the profile of a timeline with these parameters by compression type."""
     return _Trace(trace).profile(types)
 
 
@@ -194,10 +181,7 @@ class _Trace:
         return row, {op: [list(r) for r in s.rows()] for op, s in curves.items()}
 
     def _message(self, link: Curve) -> float:
-        """Return the seconds between consecutive small messages at a node.
-
-        The link's time for their bytes is not included.
-        """
+        """Return the seconds between small messages of a node, without the link's time."""
         arrivals: dict[tuple, list[float]] = defaultdict(list)
         start = f"ring/group/{BURST_SIZE}/{GROUPS[BURST_SIZE][-1]}/"
         for key, events in self._events.items():
@@ -217,14 +201,11 @@ class _Trace:
     def _one_more(
         self, elements: int, plain: Mapping[str, object], task: float = 0.0
     ) -> tuple[float, list[list[float]]]:
-        """Return the processor seconds of one more message, or part of a message, on both its nodes
-        together.
+        """Return the processor seconds of one more message on both its nodes, and the measurements.
 
-        Where small gradients share messages, it is a part. Also return the measurements: seconds by
-        number of gradients in one call.
-
-        Args:
-            task: Seconds of each task of a gradient, in addition to its codec.
+        Where small gradients share messages, it is a part of a message. A measurement has the
+        seconds by number of gradients in one call. ``task`` is the time of each task in addition to
+        its codec.
         """
         start = f"colocated/busy/{elements}/"
         names = [key[len(start) :].split("/") for key in self._events if key.startswith(start)]

@@ -13,7 +13,7 @@ messages and the codec time on the path and on the busiest node
 (:class:`hipress.topology.topology.Cost`).
 
 Small payloads share messages and small tasks share jobs, if the profile contains the cost of a part
-(see :mod:`hipress.planning.sharing`): gradients are pushed in groups. In a message with room for s
+(see :mod:`hipress.planning.cluster`): gradients are pushed in groups. In a message with room for s
 bytes, a payload of p takes p/s; in a job with room for e elements, a task of c takes c/e. Each
 arriving payload takes ``part`` of its node's threads, as a whole message takes ``handling`` if
 nodes share processors. If many gradients with different owners are sent at once, each owner has 1/N
@@ -28,8 +28,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hipress.planning import sharing
-from hipress.planning.cluster import Cluster, Codec, Costs
+from hipress.planning.cluster import (
+    JOB_ELEMENTS,
+    SHARED_BYTES,
+    Cluster,
+    Codec,
+    Costs,
+    is_small,
+    part_bytes,
+)
 from hipress.topology.topology import Prices, Topology
 
 
@@ -67,11 +74,11 @@ def needs(
     size = codec.payload(c)
     share, task = 1.0, cluster.task
     arrival = cluster.handling if cluster.shared_hosts and cluster.part is not None else 0.0
-    shared = cluster.part is not None and sharing.is_small(size)
+    shared = cluster.part is not None and is_small(size)
     if shared:
-        size = sharing.part_bytes(size)
-        share = size / sharing.SHARED_BYTES
-        task *= min(1.0, c / sharing.JOB_ELEMENTS)
+        size = part_bytes(size)
+        share = size / SHARED_BYTES
+        task *= min(1.0, c / JOB_ELEMENTS)
         arrival = share * arrival + cluster.part
 
     def priced(seconds: float) -> float:

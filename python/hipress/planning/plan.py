@@ -30,11 +30,7 @@ class Decision:
     """Elements of the planned gradient, if known."""
 
     def check(self, name: str, size: int) -> None:
-        """Check that this decision is about a gradient of so many elements.
-
-        Raises:
-            ValueError: If it is not.
-        """
+        """Check that this decision is about a gradient of so many elements."""
         if self.size not in (None, size):
             raise ValueError(
                 f"the plan is of another model: {name!r} has {self.size} elements there, and "
@@ -56,16 +52,7 @@ def some(names: Collection[str]) -> str:
 
 
 def check(decisions: Mapping[str, Decision], sizes: Mapping[str, int], what: str) -> None:
-    """Check that a plan belongs to a model.
-
-    Args:
-        decisions: The plan's decisions, by gradient name.
-        sizes: Elements of the model's gradients, by name.
-        what: Name of the model for messages.
-
-    Raises:
-        ValueError: If it is a plan of another model.
-    """
+    """Check that a plan belongs to a model with gradients of these sizes."""
     unknown = sorted(set(decisions) - set(sizes))
     if unknown:
         raise ValueError(
@@ -77,11 +64,7 @@ def check(decisions: Mapping[str, Decision], sizes: Mapping[str, int], what: str
 
 
 def load(path: str | os.PathLike[str]) -> dict[str, Decision]:
-    """Return the decisions of a plan file, by gradient name in the order of the file.
-
-    Raises:
-        PlanError: If the file is missing or not a plan. The message has the line's number.
-    """
+    """Return the decisions of a plan file, by gradient name in the order of the file."""
     plan: dict[str, Decision] = {}
     for where, fields in _rows(path, "plan"):
         if len(fields) not in (3, 4):
@@ -103,11 +86,7 @@ def load(path: str | os.PathLike[str]) -> dict[str, Decision]:
 
 
 def load_gradients(path: str | os.PathLike[str]) -> list[Gradient]:
-    """Return the gradients of an input file, lines of ``name,size``.
-
-    Raises:
-        PlanError: If the file is missing or not such a list. The message has the line's number.
-    """
+    """Return the gradients of an input file, lines of ``name,size``."""
     gradients: dict[str, Gradient] = {}
     for where, fields in _rows(path, "list of gradients"):
         if len(fields) != 2:

@@ -49,11 +49,7 @@ def plannable(published: bool = False) -> list[Topology]:
 
 
 def topology_named(name: str, published: bool = False) -> Topology:
-    """Return the topology ``name``, in any capitalization.
-
-    Raises:
-        ValueError: If no plan can be made for it.
-    """
+    """Return the topology ``name``, in any capitalization."""
     known = {topology.name: topology for topology in plannable(published)}
     if name.lower() not in known:
         allowed = topologies.either(map(str.upper, known))
@@ -72,13 +68,8 @@ def make(
 ) -> Plan:
     """Make a plan for ``nodes`` nodes with ``topology``.
 
-    Args:
-        codec: Codec of a measured profile; needed if it has several except "none".
-        ratio: Compressed over raw size, instead of the profile's.
-        changes: Changes of a measured profile's cluster, by field.
-
-    Raises:
-        ValueError: If an argument is invalid.
+    ``ratio`` is the compressed over the raw size, instead of the profile's. ``changes`` are fields
+    of a measured profile's cluster.
     """
     chosen = topology_named(topology, isinstance(profile, PublishedProfile))
     if nodes < 1:

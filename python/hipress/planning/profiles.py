@@ -29,8 +29,12 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Optional
+
+import msgspec
 
 from hipress.base import files
+from hipress.base.checked import DAMAGED
 from hipress.planning import sosp21
 from hipress.planning.cluster import Cluster, Codec, Costs
 from hipress.planning.curve import Curve
@@ -59,7 +63,7 @@ class MeasuredProfile:
     codecs: dict[str, Codec]
     task: float = 5e-6
     handling: float = 0.0
-    part: float | None = None
+    part: Optional[float] = None  # noqa: UP045 (Python 3.9)
     shared_host: bool = False
     node_threads: int = MAX_NODE_THREADS
     """Largest number of a shared machine's threads that one node uses."""
@@ -67,11 +71,7 @@ class MeasuredProfile:
     """Names of curves that fit badly."""
 
     def costs(self, codec: str) -> Costs:
-        """Return the costs of a job with this codec.
-
-        Raises:
-            ProfileError: If this codec was not measured.
-        """
+        """Return the costs of a job with this codec."""
         if codec not in self.codecs:
             known = ", ".join(sorted(self.codecs))
             raise ProfileError(f"profile {self.name} has no measurements of {codec!r}; has {known}")
@@ -98,11 +98,7 @@ class MeasuredProfile:
         return [name for name in self.codecs if name != "none"]
 
     def type_named(self, codec: str | None) -> str:
-        """Return the named codec or, without a name, the only one that compresses.
-
-        Raises:
-            ProfileError: If none is named and there is not exactly one.
-        """
+        """Return the named codec or, without a name, the only one that compresses."""
         types = self.compressed_types()
         if not codec and len(types) != 1:
             raise ProfileError(
@@ -113,11 +109,7 @@ class MeasuredProfile:
 
 
 def load(name: str | os.PathLike[str]) -> PublishedProfile | MeasuredProfile:
-    """Return the profile of a name (``sosp21``) or in a file.
-
-    Raises:
-        ProfileError: If there is none, or it is malformed.
-    """
+    """Return the profile of a name (``sosp21``) or in a file."""
     if str(name) == PUBLISHED:
         return sosp21.load()
     path = Path(name)
@@ -138,40 +130,15 @@ def load(name: str | os.PathLike[str]) -> PublishedProfile | MeasuredProfile:
         return _measured(values)
     except ProfileError:
         raise
-    except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
+    except (*DAMAGED, msgspec.ValidationError) as error:
         raise ProfileError(f"{path} lacks what a profile must hold: {error!r}") from error
 
 
 def _measured(values: dict) -> MeasuredProfile:
-    poor: list[str] = []
-
-    def curve(row: dict, name: str) -> Curve:
-        if row.get("poor"):
-            poor.append(name)
-        return Curve(row["w"], row["b"], row["o"])
-
-    codecs = {
-        name: Codec(
-            name,
-            float(row["bytes_per_element"]),
-            float(row["fixed_bytes"]),
-            **{
-                op: curve(row[op], f"{op} of {name}") for op in ("encode", "decode", "merge", "add")
-            },
-        )
-        for name, row in values["codecs"].items()
-    }
-    return MeasuredProfile(
-        name=str(values["name"]),
-        nodes=int(values["nodes"]),
-        threads=int(values["threads"]),
-        send=curve(values["network"]["send"], "send"),
-        message=float(values["network"]["message"]),
-        task=float(values["task"]),
-        handling=float(values["network"].get("handling", 0.0)),
-        part=None if values["network"].get("part") is None else float(values["network"]["part"]),
-        shared_host=bool(values["shared_host"]),
-        node_threads=int(values.get("node_threads", MAX_NODE_THREADS)),
-        codecs=codecs,
-        poor=poor,
-    )
+    curves = {"send": values["network"]["send"]}
+    for name, row in values["codecs"].items():
+        curves |= {f"{op} of {name}": row[op] for op in ("encode", "decode", "merge", "add")}
+    codecs = {name: {"name": name, **row} for name, row in values["codecs"].items()}
+    poor = [name for name, curve in curves.items() if curve.get("poor")]
+    given = {**values["network"], **values, "codecs": codecs, "poor": poor}
+    return msgspec.convert(given, MeasuredProfile)

@@ -27,6 +27,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+import msgspec
+
 from hipress.planning.cluster import Cluster, Codec, Costs
 from hipress.planning.curve import Curve
 from hipress.planning.model import Best, Needs
@@ -56,11 +58,7 @@ class PublishedProfile:
         return [""]
 
     def type_named(self, codec: str | None) -> str:
-        """Return the profile's one codec.
-
-        Raises:
-            ValueError: If another one is named.
-        """
+        """Return the profile's one codec."""
         if codec:
             raise ValueError(f"profile {self.name} has one codec, without a name, not {codec!r}")
         return ""
@@ -88,24 +86,8 @@ class PublishedProfile:
 
     @classmethod
     def from_json(cls, values: dict) -> PublishedProfile:
-        """Return a profile from the values of its file.
-
-        Raises:
-            KeyError: If a value is missing.
-            TypeError: If a value is no number.
-            ValueError: If a value is invalid.
-        """
-        single = ("encode", "decode", "merge", "ring_step")
-        return cls(
-            name=values["name"],
-            source=values["source"],
-            ratio=float(values["ratio"]),
-            **{name: Curve(**values[name]) for name in single},
-            **{
-                name: {int(n): Curve(**curve) for n, curve in values[name].items()}
-                for name in ("gather", "broadcast")
-            },
-        )
+        """Return a profile from the values of its file."""
+        return msgspec.convert(values, cls, str_keys=True)
 
 
 def load() -> PublishedProfile:

@@ -9,25 +9,13 @@ workers may push the same keys one by one, or in other groups.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from hipress.native.library import lib
 from hipress.runtime.operations import Pending, memory_of
-
-
-class Store(Protocol):
-    """Node that has the keys of a group."""
-
-    Error: type[Exception]
-
-    def before_push(self, keys: Sequence[int]) -> None: ...
-
-    def observe(self, keys: Sequence[int], gradients: Sequence[np.ndarray]) -> None: ...
-
-    def start(self, function: Callable[..., int], keeps: object, *what: int) -> Pending: ...
 
 
 class Group:
@@ -38,7 +26,7 @@ class Group:
 
     def __init__(
         self,
-        node: Store,
+        node: Any,
         keys: Sequence[int],
         gradients: Sequence[np.ndarray],
         outs: Sequence[np.ndarray] | None,

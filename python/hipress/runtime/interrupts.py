@@ -20,24 +20,18 @@ import threading
 import time
 import weakref
 from types import FrameType
-from typing import Protocol
+from typing import Any
 
 _SECONDS = 0.2
 """Time for the main thread to raise KeyboardInterrupt by itself: half a second is the limit."""
 
 
-class Interruptible(Protocol):
-    """A node whose operations can be ended."""
-
-    def interrupt(self) -> None: ...
-
-
-_nodes: weakref.WeakSet[Interruptible] = weakref.WeakSet()
+_nodes: weakref.WeakSet[Any] = weakref.WeakSet()
 _wakeup: socket.socket | None = None
 """Socket to which Python writes the numbers of signals."""
 
 
-def watch(node: Interruptible) -> None:
+def watch(node: Any) -> None:
     """Call ``node.interrupt()`` on Ctrl-C if the main thread stays in native code.
 
     Only a weak reference to the node is kept. This has no effect if the program itself uses

@@ -31,8 +31,7 @@ class KeyGraphs:
         self._plan: dict[str, plans.Decision] = {}
         self._warned = False  # warned of a key that is not in the plan
         self.partition_elements = _number("HIPRESS_PARTITION_ELEMENTS", PARTITION_ELEMENTS)
-        """Approximate largest number of elements of a partition, for keys without a planned
-        partition."""
+        """Approximate maximum elements of a partition, for keys without a plan."""
         self._next_home = 0
         self.in_use = False
         """Whether a key is initialized. The topology is then fixed."""
@@ -43,11 +42,7 @@ class KeyGraphs:
 
     @property
     def topology(self) -> str:
-        """Name of the topology in use, which is the same for all keys.
-
-        Raises:
-            ValueError: If this job cannot have the requested topology.
-        """
+        """Name of the topology in use, which is the same for all keys."""
         if self._requested.lower() == AUTO:
             return topologies.default(self._num_servers)
         name = topologies.named(self._requested)
@@ -78,7 +73,7 @@ class KeyGraphs:
         new._build(1, home=0, sync=self.sync)  # raises if the settings do not match
         if self.in_use and new.topology != self.topology:
             raise ValueError(
-                f"topology {new._requested} must be chosen before the first key is initialised; "
+                f"topology {new._requested} must be chosen before the first key is initialized; "
                 f"this job's keys use {self.topology}"
             )
         return new
@@ -89,9 +84,6 @@ class KeyGraphs:
         Gluon's Trainer numbers parameters. A numeric key that is not in the plan is therefore found
         by its index, or, because a Trainer sorts parameters, by its size: decisions depend on
         sizes.
-
-        Raises:
-            ValueError: If the plan belongs to a model in which that key has another size.
         """
         found = self._plan.get(name)
         if found is None and name.isdecimal():
@@ -104,16 +96,7 @@ class KeyGraphs:
         return found
 
     def next(self, n: int, name: str = "", compress: bool = True) -> tuple[Graph, str]:
-        """Return the graph for the next key, of ``n`` elements, and a text that describes it.
-
-        Args:
-            n: Elements of the key.
-            name: Name of the key.
-            compress: If False, the key is not compressed, whatever a plan says.
-
-        Raises:
-            ValueError: If the plan belongs to a model in which that key has another size.
-        """
+        """Return the graph for the next key, of ``n`` elements, and a text that describes it."""
         decision = self.decision(name, n)
         options: dict[str, object] = {"home": self._next_home, "sync": self.sync}
         if decision is not None:

@@ -136,10 +136,9 @@ class Member:
         return self._call(lib.HipressTimeout)
 
     def num_dead_node(self, node_id: int = 7) -> int:
-        """Return the number of dead nodes in a group: ``node_id`` adds 1 (scheduler), 2 (servers),
-        4 (workers).
+        """Return the number of dead nodes of a group: the scheduler (1), servers (2), workers (4).
 
-        A node that has left as a failure counts itself.
+        ``node_id`` is the sum of these numbers. A node that has left as a failure counts itself.
         """
         return self._call(lib.HipressNumDeadNode, node_id)
 
@@ -165,8 +164,7 @@ class Member:
         return str(self.job_error() or "")
 
     def job_error(self) -> HipressError | None:
-        """Return the error of every operation of this worker if the job has failed, otherwise
-        None."""
+        """Return the error of all operations if the job has failed, otherwise None."""
         return error_of(self._call(lib.HipressFailure))
 
     def stats(self) -> dict[str, int]:
@@ -210,8 +208,7 @@ class Member:
             self._call(lib.HipressWaitAll)
 
     def stop(self) -> None:
-        """Leave the job at once. In a forked child of the process that joined, this does
-        nothing."""
+        """Leave the job at once. In a forked child this does nothing."""
         if self._end.leave():
             try:
                 self.disconnect()

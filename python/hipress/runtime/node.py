@@ -47,8 +47,7 @@ _AUTO_IS_SYNC = (
 
 
 class Node(TunedNode, Member):
-    """Node of the job that the DMLC_* environment describes: a worker with its store, a server or a
-    scheduler.
+    """Node of a job in the DMLC_* environment: a worker with its store, a server or a scheduler.
 
     Raises:
         HipressError: If the environment is wrong or a node is missing.
@@ -95,12 +94,10 @@ class Node(TunedNode, Member):
     def init(
         self, key: int, name: str, data: int | None, n: int, dtype: int, compress: bool = True
     ) -> Graph:
-        """Initialize ``key`` on all workers together with rank 0's ``data``, and return its graph.
+        """Initialize ``key`` on all workers together with rank 0's value, and return its graph.
 
-        Args:
-            data: Address of ``n`` elements, which is read on rank 0 only.
-            dtype: Type flag (0 float32, 2 float16, 12 bfloat16).
-            compress: If False, gradients of the key are never compressed.
+        On rank 0 ``data`` is the address of ``n`` elements of type ``dtype`` (0 float32, 2 float16,
+        12 bfloat16). With ``compress=False`` gradients of the key are never compressed.
 
         Raises:
             HipressError: If the workers disagree; the same error on all workers.
@@ -243,16 +240,11 @@ class Node(TunedNode, Member):
         self._graphs.partition_elements = elements
 
     def before_push(self, keys: Sequence[int], settle: Callable[[], None] | None = None) -> None:
-        """Prepare a push through :attr:`handle`. Front ends call this before each push, in the same
-        order.
+        """Prepare a push of ``keys`` through :attr:`handle`, before each push, in the same order.
 
         With ``plan="auto"`` or type "auto", all workers check from time to time, at the same push,
-        whether the plan or the choice is still right.
-
-        Args:
-            keys: Keys of the push.
-            settle: Function that blocks until all pushes and pulls have completed; default
-                :meth:`wait_all`.
+        whether the plan or the choice is still right. ``settle`` blocks until all pushes and pulls
+        have completed; by default it is :meth:`wait_all`.
 
         Raises:
             HipressError: If a node fails meanwhile.
@@ -276,14 +268,10 @@ class Node(TunedNode, Member):
         return bytes_at(*self._call(lib.HipressCommand, server, head, body, len(body)))
 
     def save_states(self, server: int | None = None, first: int = 0, last: int = LAST_KEY) -> bytes:
-        """Return the states of encodes of keys: residuals, momentum, counters of random codecs.
+        """Return the states of encodes of keys ``first`` to ``last``, of a server or this worker.
 
-        Blocks until all pushes of this worker are encoded.
-
-        Args:
-            server: Rank of the server whose states are returned; None: those of this worker.
-            first: First key.
-            last: Last key, included.
+        States are residuals, momentum, and counters of random codecs. Blocks until all pushes of
+        this worker are encoded.
 
         Raises:
             HipressError: If a node fails meanwhile.
@@ -292,12 +280,7 @@ class Node(TunedNode, Member):
         return bytes_at(*self._call(lib.HipressSaveStates, rank, first, last))
 
     def norm_of_states(self, first: int = 0, last: int = LAST_KEY) -> float:
-        """Return the 2-norm of all vectors that :meth:`save_states` saves of this worker's keys.
-
-        Args:
-            first: First key.
-            last: Last key, included.
-        """
+        """Return the 2-norm of all vectors that :meth:`save_states` saves of this worker."""
         return self._call(lib.HipressNormOfStates, first, last)
 
     def load_states(
@@ -393,7 +376,6 @@ class Node(TunedNode, Member):
 
 
 def _sentence(error: BaseException) -> bytes:
-    """Return the message for users. HipressErrors are complete, and other errors need their
-    type."""
+    """Return the message for users, with the type of an error that is no HipressError."""
     own = isinstance(error, HipressError)
     return (str(error) if own else f"{type(error).__name__}: {error}").encode()

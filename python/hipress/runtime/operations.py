@@ -22,12 +22,7 @@ _waiting = threading.Lock()  # held by a thread that is about to wait
 
 
 class Pending:
-    """End of one push or pull.
-
-    Args:
-        error_class: Class of the exception that :meth:`wait` raises for a failed operation.
-        keeps: Object to keep alive until the end.
-    """
+    """End of one push or pull. ``keeps`` is kept alive until then."""
 
     __slots__ = ("_error", "_error_class", "_keeps", "_over", "_waiter")
 
@@ -75,7 +70,7 @@ class Operations:
     """Operations of one node."""
 
     def __init__(self) -> None:
-        self._under_way: dict[int, Pending] = {}
+        self._running: dict[int, Pending] = {}
         self._numbers = itertools.count(1)
         self.on_done = abi.HipressDone(self._ended)
         """HipressDone, which reports only failures if :attr:`on_done_together` is also set."""
@@ -85,20 +80,20 @@ class Operations:
     def add(self, pending: Pending) -> int:
         """Return the context of a new operation, which ends with ``pending``."""
         operation = next(self._numbers)
-        self._under_way[operation] = pending
+        self._running[operation] = pending
         return operation
 
     def forget(self, operation: int) -> None:
         """Remove an operation that could not be started."""
-        del self._under_way[operation]
+        del self._running[operation]
 
     def _ended(self, operation: int, error: ctypes._Pointer) -> None:
         _keep_thread_state()
-        self._under_way.pop(operation).done(error_of(error))
+        self._running.pop(operation).done(error_of(error))
 
     def _ended_well(self, operations, count: int) -> None:
         _keep_thread_state()
-        take = self._under_way.pop
+        take = self._running.pop
         for operation in operations[:count]:
             take(operation).done(None)
 
@@ -107,10 +102,7 @@ _thread = threading.local()
 
 
 def _keep_thread_state() -> None:
-    """Keep this native thread's Python state after the callback.
-
-    Otherwise each callback makes and frees a state, which takes longer than its other work.
-    """
+    """Keep this native thread's Python state: making it takes longer than the callback."""
     if not hasattr(_thread, "kept"):
         _thread.kept = ctypes.pythonapi.PyGILState_Ensure()
 
@@ -122,14 +114,11 @@ def memory_of(array: np.ndarray) -> tuple[int, int, int]:
         raise HipressError(f"a gradient must be {' or '.join(NUMPY)}, not {array.dtype}")
     if not array.flags.c_contiguous:
         raise HipressError("a gradient must be C-contiguous; pass np.ascontiguousarray(...)")
-    return _address(array), array.size, flag
-
-
-def _address(array: np.ndarray) -> int:
     try:
-        return ctypes.addressof(_byte_of(array))  # takes a quarter of the time of .ctypes.data
+        address = ctypes.addressof(_byte_of(array))  # takes a quarter of the time of .ctypes.data
     except (TypeError, ValueError):  # a read-only or empty array
-        return array.__array_interface__["data"][0]
+        address = array.__array_interface__["data"][0]
+    return address, array.size, flag
 
 
 _byte_of = ctypes.c_char.from_buffer

@@ -12,30 +12,18 @@ import logging
 import os
 import sys
 import traceback
-from typing import TYPE_CHECKING, Protocol
-
-if TYPE_CHECKING:
-    from types import TracebackType
-
-
-class Leaver(Protocol):
-    """Node that can leave a job, normally or as a failure."""
-
-    def leave(self) -> None: ...
-
-    def abort(self, status: int = 1) -> None: ...
+from types import TracebackType
+from typing import Any
 
 
 class ProcessEnd:
     """Exit handler of a process, active until its node has left the job.
 
-    Args:
-        node: Node whose ``leave`` or ``abort`` is called.
-        at_once: Whether a process whose node has failed skips the rest of its exit. It might never
-            end in a framework that waits for other processes.
+    With ``at_once`` a process whose node has failed skips the rest of its exit, which might never
+    end in a framework that waits for other processes.
     """
 
-    def __init__(self, node: Leaver, at_once: bool) -> None:
+    def __init__(self, node: Any, at_once: bool) -> None:
         self._node = node
         self._at_once = at_once
         self._pid = os.getpid()
@@ -47,26 +35,17 @@ class ProcessEnd:
         atexit.register(self._on_exit)
 
     def precede(self) -> None:
-        """Make this node leave before nodes that have joined since. Exit handlers run last to
-        first."""
+        """Make this node leave before nodes that have joined since."""
         atexit.unregister(self._on_exit)
         atexit.register(self._on_exit)
 
     @property
     def forked(self) -> bool:
-        """Whether this process is a forked child of the process that joined, and therefore no
-        node."""
+        """Whether this is a forked child of the process that joined, and therefore no node."""
         return os.getpid() != self._pid
 
     def leave(self, status: int | None = None) -> bool:
-        """Note that the node leaves now.
-
-        Args:
-            status: Exit status of the process after a failure.
-
-        Returns:
-            Whether the node was still in the job, and this is its process.
-        """
+        """Note that the node leaves now. Return whether it was still in the job."""
         if self.left or self.forked:
             return False
         self.left, self._status = True, status

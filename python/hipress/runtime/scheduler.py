@@ -22,14 +22,7 @@ timeline must be written."""
 
 
 class Scheduler:
-    """Scheduler of a job, in the background of this process.
-
-    Args:
-        options: Values by the environment's names.
-
-    Raises:
-        HipressError: If it cannot listen.
-    """
+    """Scheduler of a job, in the background of this process."""
 
     def __init__(self, options: Mapping[str, object]) -> None:
         pairs = string_pairs(dict(options))
@@ -71,22 +64,10 @@ def join(
 ) -> tuple[Member, Scheduler | None]:
     """Make this process a worker of a job whose members all call this together.
 
-    Args:
-        common: Options of all members, by the environment's names.
-        host: Function that finds the address by which other processes reach this one; called on
-            rank 0.
-        put: Function that publishes a text of rank 0.
-        get: Function that waits for that text.
-        timeline: File for the job's timeline; empty: none.
-        view: View of an elastic job. After a failure each survivor writes a part of its timeline.
-        identity: Identity of that view and this job. Only processes with the same identity can
-            join.
-
-    Returns:
-        The worker, and the job's scheduler if it is in this process.
-
-    Raises:
-        HipressError: If a rank is missing, or an option in the environment is wrong.
+    Rank 0 publishes the scheduler's address with ``put``, and all ranks wait for it with ``get``.
+    ``host`` finds the address by which other processes reach rank 0. Only processes with the same
+    ``identity`` can join. After a failure in an elastic job's ``view`` each survivor writes a part
+    of the ``timeline``. Return the worker, and the job's scheduler if it is in this process.
     """
     common, scheduler = {**common, "HIPRESS_VIEW": view}, None
     if rank == 0:
@@ -129,9 +110,6 @@ def derived_secret(secret: str, identity: str) -> str:
 
     The handshake proves that both sides have the job's secret. So a process of another view that
     connects to a reused port cannot join.
-
-    Args:
-        identity: Identity of the job. Empty: the job's secret is the common secret.
     """
     if not identity:
         return secret

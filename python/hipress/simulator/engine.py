@@ -11,7 +11,7 @@ it has arrived.
 If the cluster has the cost of one more ``part`` of a message, small sends to one peer that are
 ready at the same time are one message. Small computations that wait on one host are then one job of
 a thread, which starts once and whose results are all ready at its end, as in real jobs
-(:mod:`hipress.planning.sharing`). Otherwise each is a separate message or job.
+(:mod:`hipress.planning.cluster`). Otherwise each is a separate message or job.
 """
 
 from __future__ import annotations
@@ -20,31 +20,112 @@ import heapq
 import itertools
 from collections import deque
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from hipress.planning import sharing
-from hipress.planning.cluster import Cluster
-from hipress.simulator.tasks import COMPUTE, LOCAL, RECV, SEND, WAIT, Tasks
+from hipress.planning.cluster import (
+    HEADER,
+    JOB_ELEMENTS,
+    SHARED_BYTES,
+    Cluster,
+    is_small,
+    part_bytes,
+)
 
-_START, _COMPUTED, _SENT, _ARRIVED = range(4)
+COMPUTE, SEND, RECV, LOCAL, WAIT = range(5)
+"""Kinds of tasks. LOCAL is a message that stays on its host, WAIT is time without a resource."""
 
 
 @dataclass
-class Result:
-    """Outcome of a run."""
+class Tasks:
+    """Task lists in columns, filled by :meth:`compute`, :meth:`send` and :meth:`recv`."""
 
-    end: list[float]
-    """Seconds at which each task ended."""
-    compute_busy: list[float]
-    """Seconds of computation, by host."""
-    send_busy: list[float]
-    receive_busy: list[float]
-    bytes: float
-    messages: int
-    events: int
-    spans: list[tuple[int, str, float, float, int]]
-    """(host, lane, start, end, task), if a timeline was asked for."""
+    kind: list[int] = field(default_factory=list)
+    host: list[int] = field(default_factory=list)
+    cost: list[float] = field(default_factory=list)
+    """Seconds of a computation, or bytes of a message."""
+    priority: list[int] = field(default_factory=list)
+    """Priority. The lowest number is first; none is negative."""
+    missing: list[int] = field(default_factory=list)
+    consumers: list[list[int]] = field(default_factory=list)
+    target: list[int] = field(default_factory=list)
+    """Receive in which a send ends."""
+    copies: list[int] = field(default_factory=list)
+    """Number of messages or computations that a task represents."""
+    elements: list[int] = field(default_factory=list)
+    """Elements of a computation."""
+    peer: list[Hashable] = field(default_factory=list)
+    """Nodes between which a message is sent; None: it never shares a message."""
+    label: list[object] = field(default_factory=list)
+    """Label of the task in a timeline."""
+    starts: list[tuple[float, int]] = field(default_factory=list)
+    """(seconds, task): earliest starts of tasks, in addition to their inputs."""
+
+    def _add(self, kind, host, cost, priority, inputs, label, copies=1, elements=0, peer=None):
+        index = len(self.kind)
+        self.kind.append(kind)
+        self.host.append(host)
+        self.cost.append(cost)
+        self.priority.append(priority)
+        self.missing.append(len(inputs))
+        self.consumers.append([])
+        self.target.append(-1)
+        self.copies.append(copies)
+        self.elements.append(elements)
+        self.peer.append(peer)
+        self.label.append(label)
+        for i in inputs:
+            self.consumers[i].append(index)
+        return index
+
+    def compute(
+        self,
+        host: int,
+        seconds: float,
+        priority: int,
+        inputs: Sequence[int] = (),
+        label: object = None,
+        elements: int = JOB_ELEMENTS,
+    ) -> int:
+        """Add a computation and return it. 0 seconds need no thread. Small ones may share a job."""
+        return self._add(COMPUTE, host, seconds, priority, inputs, label, elements=elements)
+
+    def send(
+        self,
+        host: int,
+        size: float,
+        priority: int,
+        inputs: Sequence[int] = (),
+        label: object = None,
+        copies: int = 1,
+        peer: Hashable = None,
+    ) -> int:
+        """Add messages, which one of equal ``peer`` may share. :meth:`join` sets their receive."""
+        return self._add(SEND, host, size, priority, inputs, label, copies, peer=peer)
+
+    def wait(self, host: int, seconds: float, inputs=()) -> int:
+        """Add a time that uses no processor or link."""
+        return self._add(WAIT, host, seconds, 0, inputs, None)
+
+    def make_local(self, send: int) -> None:
+        """Keep the message of ``send`` on its host, between two nodes there."""
+        self.kind[send] = LOCAL
+
+    def recv(self, host: int, priority: int, label=None) -> int:
+        """Add the arrival of a message and return it."""
+        return self._add(RECV, host, 0.0, priority, (), label)
+
+    def join(self, send: int, recv: int) -> None:
+        """Make the message of ``send`` arrive at ``recv``."""
+        self.target[send] = recv
+
+    def start(self, seconds: float, task: int) -> None:
+        """Make ``task`` start at this time at the earliest."""
+        self.missing[task] += 1
+        self.starts.append((seconds, task))
+
+
+_START, _COMPUTED, _SENT, _ARRIVED = range(4)
 
 
 class _Link:
@@ -91,12 +172,12 @@ def _shared(sends: Sequence[int], tasks: Tasks) -> list[_Message]:
 
     def leave() -> None:
         if held:
-            whole = tasks.cost[held[0]] if len(held) == 1 else sharing.HEADER + size
+            whole = tasks.cost[held[0]] if len(held) == 1 else HEADER + size
             messages.append(_Message(tuple(held), tasks.copies[held[0]], whole))
 
     for send in sends:
-        part = sharing.part_bytes(tasks.cost[send])
-        if size + part > sharing.SHARED_BYTES:
+        part = part_bytes(tasks.cost[send])
+        if size + part > SHARED_BYTES:
             leave()
             held, size = [], 0.0
         held.append(send)
@@ -105,33 +186,26 @@ def _shared(sends: Sequence[int], tasks: Tasks) -> list[_Message]:
     return messages
 
 
-def run(
-    tasks: Tasks, cluster: Cluster, hosts: int, record: bool = False, dilation: float = 1.0
-) -> Result:
-    """Run all tasks to their end.
+class Run:
+    """A run of all tasks to their end, each job of a thread ``dilation`` times as long as alone.
 
-    Args:
-        hosts: Number of hosts.
-        record: Whether to record the times of tasks, for a timeline.
-        dilation: Factor by which each job of a thread takes longer than alone.
-
-    Raises:
-        Deadlock: If a task can never start.
+    With ``record`` the times of tasks are kept, for a timeline.
     """
-    return _Run(tasks, cluster, hosts, record, dilation).result()
-
-
-class _Run:
-    """State of a run between events."""
 
     def __init__(
-        self, tasks: Tasks, cluster: Cluster, hosts: int, record: bool, dilation: float
+        self,
+        tasks: Tasks,
+        cluster: Cluster,
+        hosts: int,
+        record: bool = False,
+        dilation: float = 1.0,
     ) -> None:
         self.tasks, self.cluster, self.record, self.dilation = tasks, cluster, record, dilation
         self.kind, self.host, self.cost = tasks.kind, tasks.host, tasks.cost
         self.missing = list(tasks.missing)
         self.end = [-1.0] * len(tasks.kind)
-        self.now = 0.0
+        """Seconds at which each task ended."""
+        self.now, self.events = 0.0, 0
         self.shares = cluster.part is not None
         """Whether small messages are sent together, and small tasks run together."""
         self.handling = cluster.handling if cluster.shared_hosts else 0.0
@@ -156,6 +230,7 @@ class _Run:
         self.idle: set[int] = set()
         """Pools that may start a job now."""
         self.compute_busy = [0.0] * hosts
+        """Seconds of computation, by host."""
         most = cluster.node_threads if cluster.shared_hosts else None
         self.most = most or cluster.threads
         self.running = [0] * hosts
@@ -176,11 +251,12 @@ class _Run:
         self.send_busy, self.receive_busy = [0.0] * hosts, [0.0] * hosts
         self.bytes, self.messages = 0.0, 0
         self.spans: list[tuple[int, str, float, float, int]] = []
+        """(host, lane, start, end, task), if a timeline was asked for."""
+        self._process()
 
-    def result(self) -> Result:
+    def _process(self) -> None:
         """Process event after event, all of one time together."""
         heap, pop = self.heap, heapq.heappop
-        events = 0
         while True:
             self._start_ready()
             # Collect all ready tasks before any of them starts.
@@ -195,21 +271,11 @@ class _Run:
             self.now = heap[0][0]
             while heap and heap[0][0] == self.now:
                 _, _, code, what = pop(heap)
-                events += 1
+                self.events += 1
                 self._happen(code, what)
-        stuck = sum(1 for t in self.end if t < 0)
-        if stuck:
-            raise Deadlock(f"{stuck} of {len(self.end)} tasks can never start")
-        return Result(
-            self.end,
-            self.compute_busy,
-            self.send_busy,
-            self.receive_busy,
-            self.bytes,
-            self.messages,
-            events,
-            self.spans,
-        )
+        waiting = sum(1 for t in self.end if t < 0)
+        if waiting:
+            raise Deadlock(f"{waiting} of {len(self.end)} tasks can never start")
 
     def _at(self, seconds: float, code: int, what: object) -> None:
         heapq.heappush(self.heap, (seconds, next(self.numbers), code, what))
@@ -238,7 +304,7 @@ class _Run:
             self._finish(what.sends)
         elif what[1] > 0:
             # Runs before jobs that wait for the codecs' threads, as a separate job.
-            self._wait(-1, sharing.JOB_ELEMENTS, what[1], what[0])
+            self._wait(-1, JOB_ELEMENTS, what[1], what[0])
         else:
             self._finish(what[0])
 
@@ -262,7 +328,7 @@ class _Run:
             elif kind[task] == SEND:
                 self.links.add(host[task])
                 peer, copies = tasks.peer[task], tasks.copies[task]
-                if self.shares and peer is not None and sharing.is_small(cost[task]):
+                if self.shares and peer is not None and is_small(cost[task]):
                     parts.setdefault((host[task], peer, copies), []).append(task)
                 else:
                     self._post(_Message((task,), copies, cost[task]))
@@ -307,7 +373,7 @@ class _Run:
             if not waits:
                 continue  # another task's job included it
             _, _, elements, seconds, job = pop(queue)
-            while self.shares and queue and elements + queue[0][2] <= sharing.JOB_ELEMENTS:
+            while self.shares and queue and elements + queue[0][2] <= JOB_ELEMENTS:
                 more = pop(queue)
                 elements += more[2]
                 seconds += more[3]

@@ -10,23 +10,13 @@ from hipress.autotune.measurement import STEP_TOLERANCE, least_lossy
 from hipress.planning.cluster import Cluster
 from hipress.simulator import setting
 from hipress.simulator.models import Model
-from hipress.simulator.setting import Setting
 from hipress.simulator.step import Options, simulate
 
 
 def explain(
     model: Model, profile: str, types: Sequence[str], options: Options, changes: Mapping[str, float]
 ) -> Explanation:
-    """Return the step time by each type of a profile, the one that pays, and advice.
-
-    Args:
-        profile: Name or file of the profile.
-        types: Types of the profile, from least to most lossy. Uncompressed is added before them.
-        changes: Changes of the profile's cluster, by field.
-
-    Raises:
-        ValueError: If an argument is invalid.
-    """
+    """Return the step time by each of ``types``, the least lossy first, and advice."""
     zeros = (0.0,) * len(model.layers)
     alone = replace(model, forward=zeros, backward=zeros)
     scenes = [
@@ -40,18 +30,17 @@ def explain(
 
     steps = seconds(model, cluster)
     chosen = least_lossy(steps, STEP_TOLERANCE)
+    names = ["uncompressed", *(scene.costs.compressed.name for scene in scenes[1:])]
     rows = [
-        Row(_name(scene), 1e3 * gradients, 1.0, chosen=i == chosen, predicted_ms=1e3 * step)
-        for i, (scene, gradients, step) in enumerate(zip(scenes, seconds(alone, cluster), steps))
+        Row(name, 1e3 * gradients, 1.0, chosen=i == chosen, predicted_ms=1e3 * step)
+        for i, (name, gradients, step) in enumerate(zip(names, seconds(alone, cluster), steps))
     ]
     computing = sum(model.forward) + sum(model.backward)
-    why = (
-        "no type would gain 3%"
-        if not chosen
-        else f"{steps[0] / steps[chosen]:.2f} times as fast as uncompressed"
-    )
+    why = "no type would gain 3%"
+    if chosen:
+        why = f"{steps[0] / steps[chosen]:.2f} times as fast as uncompressed"
     sentence = (
-        f"{model.name} on {options.nodes} hosts, {options.topology}: {rows[chosen].way}, for "
+        f"{model.name} on {options.nodes} hosts, {options.topology}: {rows[chosen].method}, for "
         f"{why}; computing takes {number(1e3 * computing)} of a step's "
         f"{number(1e3 * steps[chosen])} ms"
     )
@@ -65,11 +54,3 @@ def explain(
         1e3 * min(seconds(model.with_compute(2 * computing), cluster)) / 2 if computing else best,
     )
     return Explanation(sentence, rows, next_steps=next_steps)
-
-
-def _name(scene: Setting) -> str:
-    return (
-        "uncompressed"
-        if scene.costs.compressed is scene.costs.plain
-        else (scene.costs.compressed.name)
-    )

@@ -26,11 +26,7 @@ ROUNDS = 8
 
 @dataclass(frozen=True)
 class Rounds:
-    """Schedule of the synchronization of weights, as in :class:`hipress.torch.DiLoCo`.
-
-    Raises:
-        ValueError: If a number is invalid.
-    """
+    """Schedule of the synchronization of weights, as in :class:`hipress.torch.DiLoCo`."""
 
     sync_every: int
     """Inner steps between two synchronizations of the same weights."""
@@ -84,7 +80,7 @@ def mean_step(
         for part in cut(model, rounds.fragments)
     ]
     takes = tuple(part.seconds for part in fragments)
-    total = _play(compute, takes, replace(rounds, fragments=len(takes)))
+    total = _round_seconds(compute, takes, replace(rounds, fragments=len(takes)))
     return Mean(
         seconds=total / rounds.sync_every,
         computing=compute * rounds.sync_every / total if total > 0 else 1.0,
@@ -94,10 +90,7 @@ def mean_step(
 
 
 def cut(model: Model, fragments: int) -> list[Model]:
-    """Return neighboring layers in parts of about equal size, without computation.
-
-    DiLoCo partitions parameters in this way. There are fewer parts if layers are large.
-    """
+    """Return neighboring layers in parts of about equal size, as DiLoCo partitions them."""
     still = (0.0,) * len(model.layers)
     return [
         replace(
@@ -110,19 +103,19 @@ def cut(model: Model, fragments: int) -> list[Model]:
     ]
 
 
-def _play(compute: float, takes: tuple[float, ...], rounds: Rounds) -> float:
+def _round_seconds(compute: float, takes: tuple[float, ...], rounds: Rounds) -> float:
     """Return the seconds of a round."""
     now = free = half = 0.0
-    under_way: dict[int, tuple[int, float]] = {}  # by fragment: the step it is due after, its end
+    sending: dict[int, tuple[int, float]] = {}  # by fragment: the step it is due after, its end
     for step in range(1, ROUNDS * rounds.sync_every + 1):
         now += compute
         for fragment, seconds in enumerate(takes):
-            if fragment in under_way and under_way[fragment][0] == step:
-                now = max(now, under_way.pop(fragment)[1])
+            if fragment in sending and sending[fragment][0] == step:
+                now = max(now, sending.pop(fragment)[1])
             if step % rounds.sync_every == rounds.turn(fragment) % rounds.sync_every:
                 free = max(now, free) + seconds
                 if rounds.delay:
-                    under_way[fragment] = (step + rounds.delay, free)
+                    sending[fragment] = (step + rounds.delay, free)
                 else:
                     now = free
         if step == ROUNDS // 2 * rounds.sync_every:

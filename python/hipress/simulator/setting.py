@@ -34,13 +34,8 @@ def read(
 ) -> Setting:
     """Return the setting that a command line describes.
 
-    Args:
-        codec: Compression type, "none", or "" for the profile's only one.
-        plan: Plan file, "auto", or "" for none.
-        changes: Changes of the profile's cluster, by field.
-
-    Raises:
-        ValueError: If an argument is invalid.
+    ``codec`` is a compression type, "none", or "" for the profile's only one. ``plan`` is a file,
+    "auto", or "" for none. ``changes`` are fields of the profile's cluster.
     """
     loaded = profiles.load(profile)
     cluster = replace(loaded.cluster(), **(changes or {}))

@@ -11,13 +11,13 @@ import json
 import os
 
 from hipress.base import files
-from hipress.simulator.engine import Result
+from hipress.simulator.engine import Run
 from hipress.simulator.lower import Label, Lowered
 from hipress.simulator.models import Model
 
 
 def save(
-    path: str | os.PathLike[str], result: Result, lowered: Lowered, model: Model, note: dict
+    path: str | os.PathLike[str], result: Run, lowered: Lowered, model: Model, note: dict
 ) -> int:
     """Write the records of a simulation and return the number of events."""
     events: list[dict] = []

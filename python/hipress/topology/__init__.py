@@ -6,18 +6,17 @@ and frameworks. The graph knows none of them.
 There is one file for each topology. It fills a :class:`~hipress.topology.graph.Graph`, the only
 description of that topology. These parts use it::
 
-    ring.py, tree.py, ... --> Graph --+--> check.py      proves it: each gradient exactly once
-                                      +--> reference.py  computes it in NumPy
-                                      +--> program.py    one node's part, for the native engine
+    ring.py, tree.py, ... --> Graph --+--> program.py    one node's part, for the native engine
                                       +--> hipress.torch.executors.cuda   runs it on GPUs
                                       +--> hipress.simulator              times it
+                                      +--> tests         prove it, and compute it in NumPy
 
 Tests compare their results bit for bit. All workers end with the same bits: the node that merges
 sends what it encoded, and decodes that itself.
 
 :mod:`.topologies` lists all topologies, and :mod:`.topology` is what one of them can declare.
-:mod:`.origins` finds out whose gradients a task's result contains. Only :mod:`.reference` and
-:mod:`.program` import NumPy, so the launcher can list topologies without it.
+:mod:`.origins` finds out whose gradients a task's result contains. Only :mod:`.program` imports
+NumPy, so the launcher can list topologies without it.
 """
 
 from hipress.topology.graph import Graph, Node, Op, Partition, Role, Task

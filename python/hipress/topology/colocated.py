@@ -23,14 +23,11 @@ def fill(graph: Graph, request: GraphRequest) -> None:
 
 
 def exchange(graph: Graph, num_workers: int, owners: list[int], spread: bool = True) -> None:
-    """Add the tasks: every worker sends each partition to its owner, a worker, and receives the
-    sum.
+    """Add the tasks: workers send each partition to its owner, a worker, and receive the sum.
 
-    Args:
-        spread: Whether each worker begins with the owner to its right, and each owner answers the
-            worker to its right first, so that not all send to the same one at the same time.
-            ``python -m benchmarks collisions`` prints the gain, and that a coordinator could not
-            gain more.
+    With ``spread`` each worker begins with the owner to its right, and each owner answers the
+    worker to its right first, so that not all send to the same one at the same time. ``python -m
+    benchmarks collisions`` prints the gain, and that a coordinator could not gain more.
     """
     sent: dict[tuple[int, int], int] = {}
     for rank in range(num_workers):

@@ -144,10 +144,7 @@ class Graph:
         step: int = 0,
         num_summands: int = 1,
     ) -> int:
-        """Append a task to ``node``'s list and return its index there.
-
-        Add a SEND before its RECV, which gets its ``no_upstream`` from it.
-        """
+        """Append a task to ``node``'s list and return its index. Add a SEND before its RECV."""
         tasks = self.tasks.setdefault(node, [])
         own = self._own.setdefault(node, [])
         own.append(op != Op.RECV and all(i == GRADIENT or own[i] for i in inputs))
@@ -179,6 +176,5 @@ def cut(begin: int, end: int, size: int, granularity: int = 1) -> list[Partition
 
 
 def cut_into(n: int, pieces: int) -> list[Partition]:
-    """Partition ``n`` elements into ``pieces`` parts, or fewer if blocks of BLOCK do not
-    suffice."""
+    """Partition ``n`` elements into ``pieces`` parts, or fewer if there are fewer blocks."""
     return cut(0, n, -(-n // max(pieces, 1)), BLOCK)

@@ -29,10 +29,7 @@ def origins(graph: Graph) -> dict[tuple[Node, int], tuple[Node, int]]:
 
 
 def results(graph: Graph) -> set[tuple[Node, int]]:
-    """Return the ENCODEs whose payloads are decoded as results.
-
-    A reduce-scatter has none, because its results are local sums.
-    """
+    """Return the ENCODEs whose payloads are decoded as results. A reduce-scatter has none."""
     origin = origins(graph)
     return {
         origin[node, task.inputs[0]]
@@ -43,11 +40,7 @@ def results(graph: Graph) -> set[tuple[Node, int]]:
 
 
 def first_encoders(tasks: Iterable[Task]) -> dict[int, int]:
-    """Return the first task of each partition that encodes a value with this node's own gradient.
-
-    Args:
-        tasks: Tasks of one node.
-    """
+    """Return each partition's first task that encodes a value with the node's own gradient."""
     found: dict[int, int] = {}
     has_own: set[int] = {GRADIENT}
     for index, task in enumerate(tasks):

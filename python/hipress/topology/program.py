@@ -24,9 +24,8 @@ def flatten(
 ) -> np.ndarray:
     """Return ``node``'s program as a one-dimensional int64 array.
 
-    Args:
-        at: Function that returns the position of an element of the gradient in its memory, in
-            elements. Elements of one partition are adjacent.
+    ``at`` returns the position of an element of the gradient in its memory. Elements of one
+    partition are adjacent.
     """
     tasks = graph.tasks.get(node, [])
     head = [VERSION, int(graph.per_worker), len(graph.partitions), len(tasks)]

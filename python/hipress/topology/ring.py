@@ -44,8 +44,7 @@ def around(graph: Graph, p: int, ranks: list[int]) -> None:
 
 
 def cost(nodes: int, partitions: int, prices: Prices) -> Cost:
-    """Return the cost. Every hop of a sum adds and encodes; no hop of a result waits for a
-    codec."""
+    """Return the cost: every hop of a sum adds and encodes, but no hop of a result."""
     hop = prices.add(1) + prices.encode
     return Cost(
         codec=prices.encode + (nodes - 1) * hop + prices.decode,
@@ -64,7 +63,7 @@ def published(nodes: int, partitions: int) -> Terms:
 
 TOPOLOGY = Topology(
     "ring",
-    "a ring: 2(N-1) steps, one neighbour to send to",
+    "a ring: 2(N-1) steps, one neighbor to send to",
     fill,
     symmetry=Symmetry.RING,
     cost=cost,

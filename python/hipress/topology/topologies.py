@@ -6,31 +6,9 @@ import importlib
 from collections.abc import Iterable
 
 from hipress.topology.graph import Graph
-from hipress.topology.topology import MIN_PARTITION_ELEMENTS, GraphRequest, Topology
+from hipress.topology.topology import GraphRequest, Topology
 
-__all__ = [
-    "FILES",
-    "MIN_PARTITION_ELEMENTS",
-    "TOPOLOGIES",
-    "among_workers",
-    "build",
-    "default",
-    "either",
-    "named",
-    "names",
-    "register",
-    "that_encode_each",
-]
-
-FILES = (
-    "ps",
-    "colocated",
-    "ring",
-    "tree",
-    "butterfly",
-    "star",
-    "hierarchical",
-)
+FILES = ("ps", "colocated", "ring", "tree", "butterfly", "star", "hierarchical")
 """Modules of this package that define a topology. The default of a job is the first one that
 matches its use of servers."""
 
@@ -66,11 +44,7 @@ def either(choices: Iterable[str]) -> str:
 
 
 def named(topology: str) -> str:
-    """Return the registered name of ``topology`` in any capitalization (``PS``, ``Ring``).
-
-    Raises:
-        ValueError: If there is none. The message lists the existing names.
-    """
+    """Return the registered name of ``topology`` in any capitalization (``PS``, ``Ring``)."""
     name = str(topology).lower()
     if name not in TOPOLOGIES:
         raise ValueError(f"there is no topology {topology!r}; there are {', '.join(TOPOLOGIES)}")
@@ -83,11 +57,7 @@ def default(num_servers: int) -> str:
 
 
 def among_workers(topology: str) -> str:
-    """Return the name of ``topology`` in a job without servers, where "ps" is "colocated".
-
-    Raises:
-        ValueError: If there is none. The message lists the existing names.
-    """
+    """Return the name of ``topology`` in a job without servers, where "ps" is "colocated"."""
     name = named(topology)
     return TOPOLOGIES[name].among_workers or name
 
@@ -106,9 +76,8 @@ def build(
 ) -> Graph:
     """Return the graph of one gradient of ``n`` elements.
 
-    Args:
-        options: Other fields of a :class:`.GraphRequest`: ``home``, ``partition_elements``,
-            ``partitions``, ``bigarray_bound``, ``sync``, ``devices_per_host`` and ``compress``.
+    ``options`` are other fields of a :class:`.GraphRequest`: ``home``, ``partition_elements``,
+    ``partitions``, ``bigarray_bound``, ``sync``, ``devices_per_host`` and ``compress``.
 
     Raises:
         ValueError: If the request is invalid.

@@ -44,8 +44,7 @@ class GraphRequest:
 
 
 class Symmetry(enum.Enum):
-    """Patterns in which all hosts do the same at the same time, so that one is simulated for
-    all."""
+    """Patterns in which all hosts do the same at once, so that one is simulated for all."""
 
     RING = enum.auto()
     """Each part goes around, from every host to the next."""

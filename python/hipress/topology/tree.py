@@ -26,34 +26,29 @@ def fill(graph: Graph, request: GraphRequest) -> None:
     for p in range(len(graph.partitions)):
         shift = (request.home + p) % 2
         ranks = [(position - shift) % workers for position in range(workers)]
-        root, payload, _ = _up(graph, p, ranks)
-        _down(graph, p, ranks, root, payload)
+        _down(graph, p, ranks, *_up(graph, p, ranks))
 
 
 def _middle(size: int) -> int:
-    """Return the root among ``size`` positions.
-
-    Left of it is a perfect tree, whose leaves, like those of the whole tree, have even positions.
-    """
+    """Return the root's position, left of which is a perfect tree with leaves at even ones."""
     return (1 << size.bit_length() - 1) - 1
 
 
-def _up(graph: Graph, p: int, ranks: list[int]) -> tuple[int, int, int]:
-    """Add the sums of a subtree; return its root, the root's payload, and the number of
-    summands."""
+def _up(graph: Graph, p: int, ranks: list[int]) -> tuple[int, int]:
+    """Add the sums of a subtree; return its root and the root's payload."""
     middle = _middle(len(ranks))
     root = ranks[middle]
     here = worker(root)
     inputs: list[int] = []
     for side, part in enumerate((ranks[:middle], ranks[middle + 1 :])):
         if part:
-            child, payload, _ = _up(graph, p, part)
+            child, payload = _up(graph, p, part)
             graph.add(worker(child), Op.SEND, p, payload, peer=here, step=REDUCE)
             inputs.append(graph.add(here, Op.RECV, p, peer=worker(child), step=REDUCE))
         if side == 0:
             inputs.append(GRADIENT)
     value = GRADIENT if inputs == [GRADIENT] else graph.add(here, Op.MERGE, p, *inputs)
-    return root, graph.add(here, Op.ENCODE, p, value, num_summands=len(ranks)), len(ranks)
+    return root, graph.add(here, Op.ENCODE, p, value, num_summands=len(ranks))
 
 
 def _down(graph: Graph, p: int, ranks: list[int], root: int, payload: int) -> None:
@@ -70,8 +65,7 @@ def _down(graph: Graph, p: int, ranks: list[int], root: int, payload: int) -> No
 
 
 def cost(nodes: int, partitions: int, prices: Prices) -> Cost:
-    """Return the cost of floor(log2 N) levels up and down, where an inner node may wait for a
-    child."""
+    """Return the cost of floor(log2 N) levels each way. An inner node may wait for a child."""
     height = nodes.bit_length() - 1
     other = 1 if nodes > 2 else 0
     return Cost(
@@ -84,10 +78,7 @@ def cost(nodes: int, partitions: int, prices: Prices) -> Cost:
 
 
 def published(nodes: int, partitions: int) -> Terms:
-    """Return estimated terms, which are not published, of a pipelined reduction and broadcast.
-
-    It has L = ceil(log2 N) levels each, made of a ring's steps.
-    """
+    """Return estimated, not published terms of a pipelined reduction and broadcast."""
     levels = (nodes - 1).bit_length()
     return Terms(
         encode=levels + partitions,

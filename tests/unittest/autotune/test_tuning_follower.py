@@ -178,7 +178,7 @@ def test_lines_count_bytes_of_the_way_that_runs(monkeypatch, tmp_path):
     """Logged bytes are those of the running method."""
     ms = {"maxmin bits=5": 50.0, "uncompressed": 60.0}
     found = lines_of(monkeypatch, tmp_path, ms, lambda way: 500 * (way == "maxmin bits=5"))
-    assert {line["way"] for line in found} == {"maxmin bits=5"} and len(found) >= 15
+    assert {line["method"] for line in found} == {"maxmin bits=5"} and len(found) >= 15
     assert {line["bytes"] for line in found} <= {500, None} and found[-1]["ratio"] == 8.0
     assert [line["step"] for line in found] == [*range(20, 400, 20)]
 

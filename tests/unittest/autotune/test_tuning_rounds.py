@@ -12,8 +12,7 @@ import pytest
 
 from hipress.autotune.measurement import Measurement
 from hipress.autotune.methods import OUTER_METHODS
-from hipress.autotune.outer_schedule import first_steps, fragment_counts
-from hipress.autotune.outer_steps import OuterStepController
+from hipress.autotune.outer_steps import OuterStepController, first_steps, fragment_counts
 from hipress.elastic.training.outer_steps import ArrayOuterSteps
 from hipress.elastic.training.sums import buckets
 from hipress.local_sgd.arrays import ArrayWeights
@@ -30,7 +29,7 @@ class Front:
     def __init__(self, seconds):
         self.seconds, self.compared, self.reductions, self.used = seconds, 0, self, []
 
-    def measure(self, methods, compare):
+    def measure(self, methods):
         return [Measurement(seconds, 1000) for seconds in self.seconds]
 
     def time_fragments(self, method, count):

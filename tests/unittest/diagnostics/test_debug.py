@@ -156,7 +156,7 @@ CALLS = SCRIPTS / "debug" / "missing_call.py"
     ("call", "what"),
     [
         ("barrier", "has not come to the barrier of workers 1"),
-        ("init", "has not begun to initialise key 'second'"),
+        ("init", "has not begun to initialize key 'second'"),
     ],
 )
 @pytest.mark.parametrize("servers", [0, 1])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hipress.autotune.measurement import measure_each
-from hipress.autotune.outer_schedule import (
+from hipress.autotune.measurement import measure_alone
+from hipress.autotune.outer_steps import (
     choose_fragments,
     first_steps,
     fragment_counts,
@@ -69,8 +69,11 @@ def test_round_trips_are_counted_once():
     def measure(way, size):
         return (0.1, 0.3)[way] + size * (1e-8, 1e-6)[way], size
 
-    few, many = measure_each(measure, 2, 10_000_000, 1 << 23)
+    few, many = (
+        measure_alone(lambda size, way=way: measure(way, size), 10_000_000, 1 << 23)
+        for way in range(2)
+    )
     assert few.seconds == pytest.approx(0.2) and many.seconds == pytest.approx(10.3)
     assert few.elements == 1 << 23 and many.elements == 1 << 18  # who sends less gets more
-    slow, _ = measure_each(lambda way, size: (size * 1e-3, size), 2, 10_000_000, 1 << 23)
+    slow = measure_alone(lambda size: (size * 1e-3, size), 10_000_000, 1 << 23)
     assert slow.seconds == pytest.approx(10_000) and slow.elements == 1 << 18

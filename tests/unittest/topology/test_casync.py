@@ -6,11 +6,11 @@ import dataclasses
 import numpy as np
 import pytest
 
+from graph_checker import GraphError, check
+from graph_reference import Reference
 from hipress.topology import Op, build
-from hipress.topology.check import GraphError, check
 from hipress.topology.graph import BLOCK, cut, server, worker
 from hipress.topology.program import flatten
-from hipress.topology.reference import Reference
 
 
 @pytest.mark.parametrize("num_workers", range(1, 18))

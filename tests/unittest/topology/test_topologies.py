@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 import hipress
+from graph_checker import GraphError, check
+from graph_reference import Reference, compression
 from hipress.topology import TOPOLOGIES, Op, build, topologies
-from hipress.topology.check import GraphError, check
 from hipress.topology.graph import GRADIENT, PLAIN, Role, worker
-from hipress.topology.reference import Reference, compression
 
 SERVERLESS = topologies.names(servers=False)
 

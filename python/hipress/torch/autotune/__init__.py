@@ -6,6 +6,6 @@ chosen.
 :mod:`~hipress.torch.autotune.frontend` times and uses methods on a process group,
 :mod:`~hipress.torch.autotune.choice` chooses one before the first step, and
 :mod:`~hipress.torch.autotune.synchronizer` uses it in training. :mod:`.hooks` are PyTorch's own
-methods, :mod:`.optimizers` finds out whether an optimizer supports error feedback,
-:mod:`.reductions` compare numbers between ranks, and :mod:`.hosts` counts the ranks of each host.
+methods, :mod:`.optimizers` finds out whether an optimizer supports error feedback, and
+:mod:`.reductions` compare numbers between ranks.
 """

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Collection, Mapping
+import os
+import socket
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -22,6 +25,7 @@ from hipress.autotune.frontend import RankReductions
 from hipress.autotune.methods import BF16_HOOK, MAXMIN8, Method, candidates, vectors
 from hipress.autotune.threshold import NEVER, SIZES, least_size, measure_sizes, preview
 from hipress.config import AUTO
+from hipress.torch import exchange
 from hipress.torch.autotune.frontend import (
     GroupFrontend,
     Sample,
@@ -30,7 +34,6 @@ from hipress.torch.autotune.frontend import (
     sample_buckets,
 )
 from hipress.torch.autotune.hooks import MEANS, Hook
-from hipress.torch.autotune.hosts import ranks_per_host
 from hipress.torch.executors.engine import Engine
 from hipress.torch.settings import Settings
 
@@ -53,27 +56,12 @@ def choose_method(
     known: Mapping[str, Any] | None = None,
     later: Mapping[str, Shape] | None = None,
 ) -> GroupFrontend:
-    """Choose a method by the times of the model's gradients.
+    """Choose a method by the times of the model's gradients, and return the front end.
 
     If ranks share hosts and the settings do not name a topology, it is chosen first, for the whole
-    training.
-
-    Args:
-        settings: Settings of type "auto".
-        device: Device of the gradients.
-        shapes: Shapes of the model's gradients by name, in the model's order.
-        dtypes: Types of the gradients.
-        feedback: Whether the optimizer supports error feedback; None if it is not known yet.
-        hooks: PyTorch's own methods; :data:`~hooks.SCATTERS` measures reduce-scatters.
-        without: Methods that the caller does not have.
-        reductions: Compares numbers; by the group if it is None.
-        known: ``state_dict()`` of an earlier choice, equal on all ranks. It replaces the
-            measurement.
-        later: Shapes of gradients that may come later, such as those of frozen parameters. They are
-            not measured.
-
-    Returns:
-        The front end, with its choice.
+    training. ``known`` is the ``state_dict()`` of an earlier choice, equal on all ranks, which
+    replaces the measurement. ``later`` are shapes of gradients that may come later, such as those
+    of frozen parameters, and are not measured.
     """
     sizes = {name: math.prod(shape) for name, shape in shapes.items()}
     dtype = most_frequent_dtype(sizes, dtypes)
@@ -94,10 +82,7 @@ def choose_method(
 
 
 def _choose_topology(frontend: GroupFrontend) -> str:
-    """Set the fastest topology in the front end's settings, if several ranks share hosts.
-
-    Return the reason, or an empty string if no ranks share a host.
-    """
+    """Set the fastest topology if several ranks share hosts, and return the reason."""
     settings = frontend.auto_settings
     count = settings.devices_per_host
     if count == 1:
@@ -143,12 +128,6 @@ def choose_settings(
     compressed (:mod:`hipress.autotune.threshold`). Compression must save 3% of the time. Then they
     synchronize gradients of the model's sizes in turns, compressed as planned and uncompressed. If
     uncompressed gradients are faster, nothing is compressed. It takes seconds.
-
-    Args:
-        device: Device of the gradients.
-        shapes: Shapes of the parameters by name.
-        sizes: Elements of the gradients by name, in the model's order.
-        dtypes: Types of the gradients.
     """
     chooses_topology = settings.chooses_topology and settings.type != AUTO
     if not chooses_topology and settings.plan != AUTO:
@@ -182,3 +161,40 @@ def choose_settings(
             )
         least = NEVER if ratio > 1 else least
     return replace(settings, min_size=least)
+
+
+def this_host() -> str:
+    """Return a text that is equal in processes that share a kernel and its network interfaces.
+
+    These are the processes of one host, except containers with separate networks. If Linux does not
+    provide the text, each process has a different one.
+    """
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return f"{boot} {os.stat('/proc/self/ns/net').st_ino}"
+    except OSError:  # a sandbox may hide /proc
+        return f"{socket.gethostname()} {os.getpid()}"
+
+
+def ranks_per_host(group: dist.ProcessGroup) -> int:
+    """Return the number of consecutive ranks on each host.
+
+    It is 1 if there is one host, or if the ranks of a host are not consecutive. It is also 1 if
+    hosts have different numbers, except that the last one may have fewer. All ranks of the group
+    call this together.
+    """
+    return block_length(exchange.gather(group, this_host(), "host names", str))
+
+
+def block_length(hosts: Sequence[str]) -> int:
+    """See :func:`ranks_per_host`.
+
+    >>> block_length(["a", "a", "b", "b", "c"])
+    2
+    >>> block_length(["a", "b", "a", "b"])
+    1
+    """
+    length = next((i for i, host in enumerate(hosts) if host != hosts[0]), 0)
+    blocks = [hosts[i : i + length] for i in range(0, len(hosts), length)] if length else []
+    together = all(len(set(block)) == 1 for block in blocks)
+    return length if together and len({block[0] for block in blocks}) == len(blocks) > 1 else 1

@@ -72,15 +72,9 @@ class TensorStatistics(GradientStatistics):
 
 
 class GroupFrontend(StepFrontend, SizeFrontend):
-    """The gradients of a process group.
+    """The gradients of a process group, most of them of one ``dtype``.
 
-    Args:
-        settings: Settings of type "auto", or with ``plan="auto"``.
-        device: Device of the gradients.
-        dtype: Type of most elements.
-        shapes: Shapes of the model's gradients by name, in the model's order.
-        hooks: PyTorch's own methods by name; :data:`~hooks.SCATTERS` measures reduce-scatters.
-        reductions: Compares numbers; by the group if it is None.
+    ``hooks`` are PyTorch's own methods by name; :data:`~hooks.SCATTERS` measures reduce-scatters.
     """
 
     keeps_error_feedback = False  # PyTorch's own methods do not send residuals
@@ -197,16 +191,7 @@ class GroupFrontend(StepFrontend, SizeFrontend):
 
 
 class OuterGroupFrontend(GroupFrontend, OuterFrontend):
-    """The pseudo-gradients of a process group.
-
-    Args:
-        settings: Settings of type "auto".
-        synchronizer: Averages the weights.
-        named: The weights.
-        device: Device of the pseudo-gradients.
-        cut: Returns the weights of each fragment for a number of fragments.
-        reductions: Compares numbers; by the group if it is None.
-    """
+    """The pseudo-gradients of a process group, in fragments as ``cut`` returns them."""
 
     def __init__(
         self,
@@ -255,12 +240,7 @@ class OuterGroupFrontend(GroupFrontend, OuterFrontend):
 
 
 class Sample:
-    """Gradients of a step, which are synchronized repeatedly.
-
-    Args:
-        buckets: Shapes of the gradients in each bucket.
-        method: Method, for which :meth:`start` uses ``hook`` if there is one.
-    """
+    """Gradients of a step, which are synchronized repeatedly, by ``hook`` if given."""
 
     def __init__(
         self,
@@ -321,11 +301,7 @@ class Sample:
 
 
 def settings_for(method: Method, settings: Settings, shapes: Mapping[str, Shape]) -> Settings:
-    """Return the settings with which gradients of these shapes use one of HiPress's methods.
-
-    Args:
-        settings: Settings of type "auto".
-    """
+    """Return the settings with which gradients of these shapes use one of HiPress's methods."""
     uncompressed = {name: Decision(False, 1) for name in vectors(shapes)}
     topology = method.topology or settings.topology
     return replace(
@@ -353,13 +329,7 @@ def most_frequent_dtype(sizes: Mapping[str, int], dtypes: Mapping[str, torch.dty
 
 
 def sample_buckets(shapes: Mapping[str, Shape], most: int = MAX_ELEMENTS) -> list[list[Shape]]:
-    """Return the shapes of a model's gradients in buckets, from the last gradient on.
-
-    Of a large model only some gradients are included.
-
-    Args:
-        most: Approximate number of elements in all.
-    """
+    """Return the shapes of about ``most`` elements of a model's gradients, in buckets."""
     sizes = {name: math.prod(shape) for name, shape in shapes.items()}
     every = max(1, math.ceil(sum(sizes.values()) / most))
     some = set(sorted(sizes, key=lambda name: -sizes[name])[::every])

@@ -32,10 +32,7 @@ def sum_hook(group: dist.ProcessGroup, bucket: FlatBucket) -> torch.futures.Futu
 
 
 def mean_hook(group: dist.ProcessGroup, bucket: FlatBucket) -> torch.futures.Future:
-    """Average gradients, uncompressed, with the bits of PyTorch's allreduce_hook.
-
-    Only the wait at a process's end differs.
-    """
+    """Average gradients, with the bits of PyTorch's allreduce_hook."""
     bucket.buffer().div_(group.size())
     return sum_hook(group, bucket)
 

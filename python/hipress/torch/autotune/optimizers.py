@@ -38,15 +38,7 @@ def describe(optimizer: torch.optim.Optimizer | None) -> str:
 
 
 class TunedOptimizers:
-    """The optimizers of some parameters: the user's argument, and those that make a step.
-
-    Args:
-        parameters: Parameters whose gradients are compressed.
-        given: The user's argument. None if it is detected in its first step.
-
-    Raises:
-        TypeError: If the argument is not an optimizer.
-    """
+    """The optimizers of some parameters: the user's argument, and those that make a step."""
 
     def __init__(
         self, parameters: Iterable[torch.nn.Parameter], given: torch.optim.Optimizer | None = None
@@ -83,14 +75,7 @@ def tuned_optimizers(
     parameters: Iterable[tuple[str, torch.nn.Parameter]],
     given: torch.optim.Optimizer | None,
 ) -> TunedOptimizers | None:
-    """Return the optimizers of the compressed parameters with type "auto", and None with another.
-
-    Args:
-        given: The user's argument.
-
-    Raises:
-        ValueError: If there is an argument and another type, which does not use it.
-    """
+    """Return the optimizers of the compressed parameters with type "auto", otherwise None."""
     if settings.type == AUTO:
         large = [p for _, p in parameters if p.dim() > 1 and p.numel() >= settings.min_size]
         return TunedOptimizers(large, given)

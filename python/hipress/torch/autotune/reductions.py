@@ -30,11 +30,7 @@ def failing(engine: Engine) -> Iterator[None]:
 
 
 class GroupReductions(RankReductions):
-    """Reductions by the user's process group.
-
-    Args:
-        device: Device of the numbers.
-    """
+    """Reductions by the user's process group."""
 
     def __init__(self, engine: Engine, group: dist.ProcessGroup, device: torch.device) -> None:
         self._engine, self._group, self._device = engine, group, device

@@ -37,9 +37,7 @@ class TunedSynchronizer(Synchronizer):
     ) -> None:
         """Use the choice of a front end, and change it in training.
 
-        Args:
-            optimizers: Optimizers of the parameters that are compressed.
-            results: Whether this rank receives all of a gradient's results.
+        ``results`` is whether this rank receives all of a gradient's results.
         """
         self._explanation, self._optimizers = frontend.choice.explanation, optimizers
         if frontend.choice.is_measured:
@@ -108,11 +106,7 @@ class TunedSynchronizer(Synchronizer):
         return future.then(awaited(observed))
 
     def wait(self, future: torch.futures.Future) -> None:
-        """Wait for a bucket of :meth:`start_bucket`.
-
-        Raises:
-            HipressError: With the original message, also if a callback has wrapped the error.
-        """
+        """Wait for a bucket, and raise its original error also if a callback has wrapped it."""
         try:
             future.wait()
         except Exception:
@@ -122,11 +116,7 @@ class TunedSynchronizer(Synchronizer):
     def start_by_framework(
         self, bucket: Any, gradients: Sequence[Gradient], element_size: int
     ) -> torch.futures.Future:
-        """Start a bucket of this step with :attr:`framework_method`.
-
-        Args:
-            bucket: Its ``buffer()`` is the flat tensor.
-        """
+        """Start a bucket of this step with :attr:`framework_method`."""
         hook = self._hooks[self._controller.method.name]
         self.count_by_framework(gradients, element_size)
         return self._timed(hook(self.collective.group, bucket))
@@ -150,10 +140,7 @@ class TunedSynchronizer(Synchronizer):
     def _observe(
         self, flat: torch.Tensor, gradients: Sequence[Gradient]
     ) -> Callable[[torch.Tensor], None] | None:
-        """Observe a bucket of this step before compression.
-
-        Return a function that observes its results, or None if that is not needed.
-        """
+        """Observe a bucket before compression. Return a function for its results, or None."""
         observer = None if self._controller is None else self._controller.observer
         if observer is None:
             return None

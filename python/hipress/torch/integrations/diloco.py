@@ -16,8 +16,7 @@ import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.hooks import RemovableHandle
 
-from hipress.autotune.outer_schedule import OuterSchedule, fragment_counts
-from hipress.autotune.outer_steps import OuterStepController
+from hipress.autotune.outer_steps import OuterSchedule, OuterStepController, fragment_counts
 from hipress.base.checked import is_count
 from hipress.config import AUTO, CompressionConfig
 from hipress.local_sgd.fragment_scheduler import DiLoCoMethods, FragmentScheduler

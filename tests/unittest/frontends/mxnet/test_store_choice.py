@@ -42,7 +42,7 @@ def test_it_follows_the_network_and_loses_nothing(servers, tmp_path):
     assert json.loads((tmp_path / "job.json").read_text())["sentence"] in first["said"]
     told = [json.loads(line) for line in (tmp_path / "job.jsonl").read_text().splitlines()]
     assert [line["step"] for line in told] == [20, 40, 60, 80]
-    assert (told[0]["way"], told[2]["way"]) == ("uncompressed", "maxminef bits=2")
+    assert (told[0]["method"], told[2]["method"]) == ("uncompressed", "maxminef bits=2")
     # What is sent once to a server, or to the other worker, and a little more.
     assert 4 * 52_300 < told[0]["bytes"] < 4 * 56_000, told
     assert 0.9 < told[0]["ratio"] <= 1
@@ -75,7 +75,7 @@ def test_what_a_gentler_way_costs_in_training_is_tried(less_lossy, fast, faster_
     assert set(first["ways"]) == {less_lossy, fast}  # nothing else can be as fast
     assert set(first["ways"][-10:]) == {taken}
     said = " ".join(first["lines"])
-    assert f"about as fast as the fastest, {fast}, and gentler" in said
+    assert f"about as fast as the fastest, {fast}, and less lossy" in said
     assert f"{taken}, for in training it is as fast" in said if taken == fast else "stays" in said
 
 

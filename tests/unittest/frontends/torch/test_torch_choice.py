@@ -115,7 +115,7 @@ def test_a_slow_network_gets_a_codec_and_a_sentence():
     assert line == found["explained"].sentence
     assert line.startswith("auto: maxmin bits=8, the fastest: a step's gradients take 2 ms (")
     assert "uncompressed 8 ms; bf16 4 ms; DDP's bf16_compress_hook 4.2 ms; maxmin bits=6 8" in line
-    rows = {row.way: row for row in found["explained"].rows}
+    rows = {row.method: row for row in found["explained"].rows}
     assert (rows["bf16"].gradients_ms, rows["bf16"].sample) == (pytest.approx(4), 1)
     assert [name for name, row in rows.items() if row.chosen] == ["maxmin bits=8"]
     assert found["text"].splitlines()[0] == line and "> maxmin bits=8" in found["text"]
@@ -130,7 +130,7 @@ def test_a_fast_network_gets_ddps_own_all_reduce():
     assert found["weights"] == plain[0]
     found = both({**FAST, "maxmin bits=8": 0.95})
     assert found["type"] == "none"
-    assert "uncompressed, about as fast as the fastest, maxmin bits=8, and gentler" in str(
+    assert "uncompressed, about as fast as the fastest, maxmin bits=8, and less lossy" in str(
         found["lines"]
     )
 
@@ -162,7 +162,7 @@ def test_steps_of_training_may_confirm_it():
 
 def test_gradients_of_16_bits_are_not_made_narrower():
     found = both(SLOW, dtype="bfloat16")
-    assert [row.way for row in found["explained"].rows][:2] == ["uncompressed", "maxmin bits=8"]
+    assert [row.method for row in found["explained"].rows][:2] == ["uncompressed", "maxmin bits=8"]
 
 
 def alone_or_small(rank):

@@ -35,7 +35,7 @@ def test_sgd_that_is_given_gets_error_feedback_at_once():
 def test_adam_gets_none():
     found = both(POWERSGD, optimizer="Adam")
     assert found["type"] == "maxmin" and len(found["lines"]) == 1
-    assert any(row.way == "maxminef bits=2" for row in found["explained"].rows)
+    assert any(row.method == "maxminef bits=2" for row in found["explained"].rows)
     found = both(POWERSGD, optimizer="AdamW", given=True)
     assert found["type"] == "maxmin"
     rows = found["explained"].rows

@@ -27,7 +27,8 @@ def on_shared_hosts(rank, seconds, count=2, state=None, fastest="maxmin bits=5",
     from torch.nn.parallel import DistributedDataParallel
 
     import hipress.torch
-    from hipress.torch.autotune import frontend, hosts
+    from hipress.torch.autotune import choice as hosts
+    from hipress.torch.autotune import frontend
 
     hosts.this_host = lambda: f"host {rank // count}"
     lines, work = logged(), frontend.Sample.seconds
@@ -117,7 +118,8 @@ def named(rank, options, method):
 
     import hipress.torch
     from hipress.autotune import threshold
-    from hipress.torch.autotune import frontend, hosts
+    from hipress.torch.autotune import choice as hosts
+    from hipress.torch.autotune import frontend
 
     hosts.this_host = lambda: f"host {rank // 2}"
     lines, work = logged(), frontend.Sample.seconds
@@ -189,7 +191,7 @@ def test_topology_auto_is_refused_where_nobody_measures_it():
 
 
 def test_a_host_without_proc_is_this_processs_own(monkeypatch):
-    from hipress.torch.autotune import hosts
+    from hipress.torch.autotune import choice as hosts
 
     def missing(path, *args):
         raise FileNotFoundError(path)
@@ -199,7 +201,7 @@ def test_a_host_without_proc_is_this_processs_own(monkeypatch):
 
 
 def test_ranks_of_a_host_lie_together():
-    from hipress.torch.autotune.hosts import block_length
+    from hipress.torch.autotune.choice import block_length
 
     for hosts, length in (
         ("aabb", 2),

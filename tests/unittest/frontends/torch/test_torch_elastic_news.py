@@ -40,9 +40,7 @@ def test_a_view_in_words():
     assert journal.describe(view(3, "2"), None, 7, {}) == (
         "view 3: 1 worker goes on after step 7; this one has joined"
     )
-    assert journal.describe(four, two, 9, {}).endswith(
-        "; worker 2 has joined; worker 3 has joined"
-    )
+    assert journal.describe(four, two, 9, {}).endswith("; worker 2 has joined; worker 3 has joined")
     # One view between the two came to nothing, so not all reasons are known.
     left = view(4, "0", "1", departed=((four.members[3], "it left"),))
     assert journal.describe(left, four, 9, {"id 2": 0.5}) == (

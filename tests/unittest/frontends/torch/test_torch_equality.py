@@ -58,8 +58,8 @@ class Averaging:
 
 
 def reference(graph, codecs, world_size, name):
+    from graph_reference import Reference
     from hipress.topology.origins import results
-    from hipress.topology.reference import Reference
     from hipress.torch.state.error_feedback import random_stream
 
     final = results(graph)

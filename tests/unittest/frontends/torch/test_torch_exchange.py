@@ -27,7 +27,7 @@ def exchange_at(place, attacker):
     import torch.distributed as dist
 
     from hipress.torch import settings, start
-    from hipress.torch.autotune import hosts
+    from hipress.torch.autotune import choice as hosts
     from hipress.torch.executors import engine
     from hipress.torch.integrations import broadcast, outer
 

@@ -4,8 +4,8 @@ import pathlib
 import sys
 
 from hipress.cli import main
-from hipress.diagnostics import debug_now
+from hipress.diagnostics import debug
 
-all_processes, folder = debug_now.processes, pathlib.Path(sys.argv[1])
-debug_now.processes = lambda: [one for one in all_processes() if one.folder == folder]
+all_processes, folder = debug.processes, pathlib.Path(sys.argv[1])
+debug.processes = lambda: [one for one in all_processes() if one.folder == folder]
 sys.exit(main.main(["debug", "--now"]))

@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from graph_reference import Reference, compression
 from hipress.runtime.node import Node
 from hipress.topology.graph import worker
-from hipress.topology.reference import Reference, compression
 
 node = Node()
 if node.role != "worker":

@@ -6,8 +6,8 @@ import sys
 import numpy as np
 
 from common import finish, gradient, node, rank, workers
+from graph_reference import Reference, compression
 from hipress.topology.graph import worker
-from hipress.topology.reference import Reference, compression
 
 params = json.loads(sys.argv[1])
 

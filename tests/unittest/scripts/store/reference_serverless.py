@@ -3,8 +3,8 @@
 import numpy as np
 
 from common import gradients, leave, node, rank
+from graph_reference import Reference, compression
 from hipress.topology.graph import worker
-from hipress.topology.reference import Reference, compression
 
 node_keys = []
 
