@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
-#include <map>
+#include <cstring>
 #include <memory>
 #include <mutex>
-#include <vector>
 
+#include "common/json.h"
 #include "common/thread_object.h"
-#include "common/timeline_file.h"
 
 namespace hipress {
 
@@ -155,4 +155,168 @@ std::string Take(uint8_t node) {
 }
 
 }  // namespace timeline
+
+// ---- The file
+
+namespace {
+
+/// Largest time of a clock, and between clocks: 36 years in nanoseconds, so that no sum or difference
+/// overflows.
+constexpr int64_t kMaxTime = int64_t(1) << 60;
+
+/// Reads fields from a node's bytes; every slip is a ProtocolError.
+class Bytes {
+ public:
+  explicit Bytes(const std::string& text) : text_(text) {}
+  void Read(void* to, size_t size) {
+    if (size > left()) throw ProtocolError("a timeline that is cut short");
+    std::memcpy(to, text_.data() + at_, size);
+    at_ += size;
+  }
+  std::string Text(size_t size) {
+    if (size > left()) throw ProtocolError("a timeline that is cut short");
+    at_ += size;
+    return text_.substr(at_ - size, size);
+  }
+  size_t left() const { return text_.size() - at_; }
+
+ private:
+  const std::string& text_;
+  size_t at_ = 0;
+};
+
+std::string Microseconds(int64_t nanoseconds) {
+  char text[40];
+  std::snprintf(text, sizeof(text), "%.3f", double(nanoseconds) / 1e3);
+  return text;
+}
+
+/// Rows of a kind of event of one node: events of a row do not overlap, as viewers require.
+class Rows {
+ public:
+  int Place(int64_t begin, int64_t end) {
+    for (size_t i = 0; i < free_.size(); ++i) {
+      if (free_[i] > begin) continue;
+      free_[i] = end;
+      return int(i);
+    }
+    free_.push_back(end);
+    return int(free_.size()) - 1;
+  }
+
+ private:
+  std::vector<int64_t> free_;
+};
+
+/// Compute tasks have their threads' rows; other tasks get rows as they need them.
+bool IsCompute(uint8_t op) {
+  return op == uint8_t(TimelineOp::kEncode) || op == uint8_t(TimelineOp::kDecode) ||
+         op == uint8_t(TimelineOp::kMerge) || op == uint8_t(TimelineOp::kUpdate);
+}
+
+void Name(std::string* out, const char* what, uint32_t pid, int tid, const std::string& name) {
+  *out += "{\"ph\":\"M\",\"name\":\"" + std::string(what) + "\",\"pid\":" + std::to_string(pid) +
+          ",\"tid\":" + std::to_string(tid) + ",\"args\":{\"name\":" + Quoted(name) + "}},\n";
+}
+
+}  // namespace
+
+void TimelineFile::Add(NodeId node, const std::string& taken, ClockOffset clock) {
+  if (clock.offset < -kMaxTime || clock.offset > kMaxTime) {
+    throw ProtocolError("a timeline of a clock that cannot be");
+  }
+  Bytes in(taken);
+  TimelineHeader header;
+  in.Read(&header, sizeof(header));
+  for (uint32_t i = 0; i < header.names; ++i) {
+    uint64_t key = 0;
+    uint32_t size = 0;
+    in.Read(&key, sizeof(key));
+    in.Read(&size, sizeof(size));
+    names_[key] = in.Text(size);
+  }
+  if (in.left() / sizeof(TimelineEvent) != header.events ||
+      in.left() % sizeof(TimelineEvent) != 0) {
+    throw ProtocolError("a timeline whose number of events is wrong");
+  }
+  Part& part = parts_[node];
+  part.dropped += header.dropped;
+  part.clock = clock;
+  for (uint64_t i = 0; i < header.events; ++i) {
+    TimelineEvent event;
+    in.Read(&event, sizeof(event));
+    if (event.op >= kTimelineOps || event.begin < 0 || event.end < event.begin ||
+        event.end > kMaxTime) {
+      throw ProtocolError("a timeline with an event that cannot be");
+    }
+    event.begin += clock.offset;
+    event.end += clock.offset;
+    part.events.push_back(event);
+  }
+}
+
+size_t TimelineFile::num_events() const {
+  size_t count = 0;
+  for (const auto& [node, part] : parts_) count += part.events.size();
+  return count;
+}
+
+std::string TimelineFile::ToJson() const {
+  int64_t start = INT64_MAX;
+  for (const auto& [node, part] : parts_) {
+    for (const TimelineEvent& event : part.events) start = std::min(start, event.begin);
+  }
+  std::string out = "{\"displayTimeUnit\":\"ms\",\"otherData\":{\"recorded\":true";
+  if (about_.view > 0) out += ",\"view\":" + std::to_string(about_.view);
+  out += ",\"job\":" + Quoted(about_.job) +
+         ",\"begin_us\":" + Microseconds(start == INT64_MAX ? 0 : start) + ",\"clocks\":{";
+  bool first = true;
+  for (const auto& [node, part] : parts_) {
+    out += (first ? "" : ",") + Quoted(node.ToString()) +
+           ":{\"offset_us\":" + Microseconds(part.clock.offset) +
+           ",\"round_trip_us\":" + Microseconds(part.clock.round_trip) +
+           ",\"dropped\":" + std::to_string(part.dropped) + "}";
+    first = false;
+  }
+  out += "}},\n\"traceEvents\":[\n";
+  uint32_t pid = 0;
+  for (const auto& [node, part] : parts_) {
+    ++pid;
+    Name(&out, "process_name", pid, 0, node.ToString());
+    std::vector<TimelineEvent> events = part.events;
+    std::sort(events.begin(), events.end(), [](const TimelineEvent& a, const TimelineEvent& b) {
+      return a.begin != b.begin ? a.begin < b.begin : a.end < b.end;
+    });
+    Rows rows[kTimelineOps];
+    std::map<int, std::string> row_names;
+    for (const TimelineEvent& event : events) {
+      const char* name = NameOf(TimelineOp(event.op));
+      int tid = event.thread;
+      if (IsCompute(event.op)) {
+        row_names[tid] = "thread " + std::to_string(tid);
+      } else {
+        tid = 1000 * (event.op + 100) + rows[event.op].Place(event.begin, event.end);
+        row_names[tid] = name;
+      }
+      const auto key = names_.find(event.key);
+      out += "{\"ph\":\"X\",\"name\":\"" + std::string(name) + "\",\"pid\":" +
+             std::to_string(pid) + ",\"tid\":" + std::to_string(tid) +
+             ",\"ts\":" + Microseconds(event.begin - start) +
+             ",\"dur\":" + Microseconds(event.end - event.begin) + ",\"args\":{\"key\":" +
+             Quoted(key == names_.end() ? std::to_string(event.key) : key->second) +
+             ",\"partition\":" + std::to_string(event.partition) +
+             ",\"iteration\":" + std::to_string(event.iteration) +
+             ",\"bytes\":" + std::to_string(event.bytes) +
+             ",\"elements\":" + std::to_string(event.elements) + ",\"node\":" + Quoted(node.ToString());
+      if (event.peer != timeline::kNoPeer) {
+        out += ",\"peer\":" + Quoted(NodeId::Unpack(event.peer).ToString());
+      }
+      out += "}},\n";
+    }
+    for (const auto& [tid, name] : row_names) Name(&out, "thread_name", pid, tid, name);
+  }
+  if (!parts_.empty()) out.erase(out.size() - 2, 1);  // the last comma
+  return out + "]}\n";
+}
+
 }  // namespace hipress

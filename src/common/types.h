@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -14,6 +15,8 @@
 #include <vector>
 
 namespace hipress {
+
+using SteadyTime = std::chrono::steady_clock::time_point;
 
 /// Element type of a gradient. The values are MXNet's type flags, so that front ends need no table.
 enum class DType : uint8_t { kFloat32 = 0, kFloat16 = 2, kBFloat16 = 12 };

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "common/buffer.h"
+#include "common/buffer.h"
 #include "common/types.h"
 
 namespace hipress {
@@ -118,5 +119,45 @@ struct FusedPart {
 };
 static_assert(sizeof(FusedPart) == 40, "parts are 40 bytes on the wire");
 static_assert(std::is_trivially_copyable<FusedPart>::value, "sent as it lies in memory");
+
+// ---- Payloads in shared memory (shared_payload.h)
+
+/// Payload of kArenaOffer.
+struct ArenaOffer {
+  uint32_t pid;
+  int32_t fd;
+  uint64_t size;
+  uint64_t reader;  ///< the byte that the mapping process locks, for reading, while it reads
+  Arena::Nonce nonce;
+};
+
+/// Where in the sender's arena a payload lies; on the wire instead of the payload.
+struct SharedPayload {
+  uint64_t offset;
+};
+
+// ---- Sealing and checking
+
+/// Fills in magic, version, payload size and both checksums.
+/// \throw Error if header.payload_bytes contradicts the payload's size
+void Seal(Message* message);
+
+/// Makes a sealed message one whose payload is in shared memory.
+void SealShared(Message* message, const SharedPayload& shared);
+
+/// \throw ProtocolError that says which field is wrong
+void CheckHeader(const MessageHeader& header, uint64_t max_payload_bytes);
+
+/// \throw ProtocolError unless `actual` is what the header announced
+void CheckPayload(const MessageHeader& header, uint32_t actual);
+
+/// "kData", or "unknown kind 99".
+std::string NameOf(MessageKind kind);
+
+/// True for the kinds counted as gradient traffic.
+inline bool IsData(const MessageHeader& header) {
+  return header.kind == MessageKind::kData || header.kind == MessageKind::kFused ||
+         header.kind == MessageKind::kFetched;
+}
 
 }  // namespace hipress

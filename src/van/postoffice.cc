@@ -1,15 +1,206 @@
 #include "van/postoffice.h"
 
+#include <algorithm>
+#include <climits>
+
 #include "common/debug_dumps.h"
 #include "common/interrupt.h"
-#include "van/postoffice-inl.h"
+#include "common/lock_for.h"
+#include "common/log.h"
+#include "van/address.h"
 
 namespace hipress {
 
+using std::chrono::milliseconds;
 using std::chrono::seconds;
 using std::chrono::steady_clock;
 
-void Postoffice::Impl::Barrier(uint64_t kind, seconds timeout) {
+namespace {
+
+
+/// Failure reports overtake gradients.
+constexpr int kReportPriority = INT_MAX - 1;
+/// A node that ends waits for its failure reports to be sent, this long at most: on a slow network they
+/// wait behind what the kernel has.
+constexpr milliseconds kMaxReportTime{2000};
+/// A node that aborts waits so long for its peers to close. In an elastic job they wait for it in the
+/// next view, its membership has told them what happened, and who is silent does not close.
+constexpr milliseconds kElasticAbortLinger{50};
+
+void Names(const std::set<NodeId>& nodes, JsonWriter* json) {
+  json->Array();
+  for (const NodeId node : nodes) json->Text(node.ToString());
+  json->EndArray();
+}
+
+}  // namespace
+
+Postoffice::Postoffice(JobOptions options, std::shared_ptr<Van> van)
+    : options_(std::move(options)),
+      van_(van ? std::move(van) : MakeTcpVan(options_.van)),
+      self_(NodeId{options_.role, kUnnamedRank}.Packed()) {
+  if (options_.role != Role::kScheduler) return;
+  self_ = Scheduler().Packed();
+  state_ = std::make_unique<SchedulerState>(
+      options_, SchedulerState::Hooks{
+                    [this](NodeId to, Message m) { SendReport(to, std::move(m), 0); },
+                    [this](NodeId from, NodeId to) { van_->RenamePeer(from, to); },
+                    [this](NodeId node, const std::string& what) { Die(node, what); },
+                    [this](NodeId node) { left_.insert(node); events_.push_back({node, ""}); }});
+}
+
+Postoffice::~Postoffice() {
+  const interrupt::Suspended suspended;
+  Stop();
+}
+
+// ---- How a job forms
+
+void Postoffice::ThrowIfStartFailed() {
+  if (!start_failure_.empty()) throw Error(start_failure_);
+  ThrowIfDead();
+  if (stopping_) throw Error("this node is being stopped");
+}
+
+template <typename Predicate>
+void Postoffice::AwaitStart(std::unique_lock<std::mutex>* lock, SteadyTime deadline,
+                                  Predicate done) {
+  const BlockingCalls::Scope scope(&calls_, "start", "");
+  const auto over = [&] {
+    return done() || !start_failure_.empty() || !deaths_.empty() || stopping_;
+  };
+  if (!interrupt::WaitUntil(&changed_, lock, deadline, over)) {
+    SendBarrier(kReadyBarrier, 1, kQueryFlag);
+    changed_.wait_for(*lock, seconds(2), [&] { return over() || !barrier_missing_.empty(); });
+  }
+  if (done()) return;
+  ThrowIfStartFailed();
+  const std::string late = barrier_missing_.empty()
+                               ? options_.van.names(Scheduler()) + " at " + root_address_ + ", which does not answer"
+                               : barrier_missing_;
+  lock->unlock();
+  debug_dumps::GiveUp("waited " + std::to_string(options_.start_timeout.count()) + " s for " + late);
+}
+
+void Postoffice::Start(PostofficeReceiver* receiver) {
+  receiver_ = receiver;
+  const auto deadline = steady_clock::now() + options_.start_timeout;
+  try {
+    if (options_.role == Role::kScheduler) {
+      StartScheduler(deadline);
+    } else {
+      StartNode(deadline);
+    }
+  } catch (...) {
+    // The scheduler's last message must reach all nodes; a node's failure also concerns them.
+    Leave(options_.role == Role::kScheduler);
+    throw;
+  }
+}
+
+void Postoffice::StartScheduler(SteadyTime deadline) {
+  SetLogName("scheduler");
+  root_address_ = van_->Start(Scheduler(), options_.root_uri, options_.root_port, this);
+  if (options_.on_listen) options_.on_listen(root_address_);
+  std::unique_lock<std::mutex> lock(mutex_);
+  member_check_ = true;
+  const auto settled = [&] {
+    return state_->phase() == SchedulerState::Phase::kRunning ||
+           state_->phase() == SchedulerState::Phase::kFailed || stopping_;
+  };
+  if (!interrupt::WaitUntil(&changed_, &lock, deadline, settled)) {
+    const std::string why = "waited " + std::to_string(options_.start_timeout.count()) + " s for " +
+                            state_->Missing();
+    lock.unlock();
+    debug_dumps::Request(why);
+    lock.lock();
+    state_->GiveUp(why);
+  }
+  if (stopping_) throw Error("the scheduler is being stopped");
+  if (state_->phase() == SchedulerState::Phase::kFailed) throw Error(state_->failure());
+}
+
+/// In short tries, so that a failure report ends it.
+void Postoffice::ConnectInTries(NodeId peer, const std::string& address, SteadyTime deadline) {
+  constexpr milliseconds kOfItself{300};  // what ends so long before its time could not be mended by more of it
+  constexpr seconds kTry{4};  // as long as a handshake may take on a long link
+  while (true) {
+    const auto until = std::min(deadline, steady_clock::now() + kTry);
+    try {
+      return van_->Connect(peer, address, until);
+    } catch (const Error&) {
+      if (until == deadline || steady_clock::now() + kOfItself < until) throw;
+    }
+    std::lock_guard<std::mutex> lock(mutex_);
+    ThrowIfStartFailed();
+  }
+}
+
+void Postoffice::StartNode(SteadyTime deadline) {
+  SetLogName(NameOf(options_.role));
+  std::string host = options_.node_host;
+  if (host.empty()) {
+    host = options_.van.interface.empty()
+               ? AddressTowards(options_.root_uri)
+               : AddressOfInterface(options_.van.interface, Resolve(options_.root_uri, 0).family());
+  }
+  root_address_ = JoinAddress(options_.root_uri, options_.root_port);
+  Registration registration;
+  registration.address = van_->Start(self(), host, 0, this);
+  van_->Connect(Scheduler(), root_address_,
+                std::min(deadline, steady_clock::now() + options_.van.connect_timeout));
+  registration.role = options_.role;
+  registration.wanted_rank = options_.wanted_rank;
+  registration.num_workers = options_.num_workers;
+  registration.num_servers = options_.num_servers;
+  van_->Send(Scheduler(), Message(MessageKind::kRegister, registration.ToText()));
+
+  std::unique_lock<std::mutex> lock(mutex_);
+  // The scheduler, which times out first, has better knowledge of the missing nodes.
+  const auto patience = deadline + milliseconds(300);
+  AwaitStart(&lock, patience, [&] { return member_check_.load(); });
+  const NodeId me = self();
+  for (const auto& [peer, address] : roster_.addresses) {
+    if (me.role != Role::kWorker || peer.role != Role::kServer) continue;
+    lock.unlock();
+    ConnectInTries(peer, address, deadline);
+    lock.lock();
+  }
+  SendBarrier(kReadyBarrier, 1, kPlainFlag);
+  AwaitStart(&lock, patience, [&] { return released_[kReadyBarrier] >= 1; });
+  started_ = true;
+  timeline_.Begin();
+}
+
+void Postoffice::OnRoster(const Message& message) {
+  if (message.header.flags == kRefusalFlag) {
+    if (!started_) start_failure_ = PrintableTextIn(message);
+    return;
+  }
+  if (member_check_) throw ProtocolError("a second roster");
+  Roster roster = Roster::Parse(PrintableTextIn(message));
+  if (roster.self.role != options_.role) throw ProtocolError("the roster names another role");
+  // Layers above count on ranks below these numbers.
+  const auto count = size_t(options_.num_workers) + size_t(options_.num_servers);
+  const bool ranks = std::all_of(
+      roster.addresses.begin(), roster.addresses.end(), [this](const auto& entry) {
+        const NodeId id = entry.first;
+        return id.rank < (id.role == Role::kWorker ? options_.num_workers : options_.num_servers);
+      });
+  if (!ranks || roster.addresses.size() != count) {
+    throw ProtocolError("the roster is of a job of another size");
+  }
+  roster_ = std::move(roster);
+  self_ = roster_.self.Packed();
+  van_->Rename(roster_.self);
+  SetLogName(roster_.self.ToString());
+  member_check_.store(true, std::memory_order_release);
+}
+
+// ---- Barriers, links and messages
+
+void Postoffice::Barrier(bool with_servers, seconds timeout) {
+  const uint64_t kind = with_servers ? kAllBarrier : kWorkersBarrier;
   std::lock_guard<std::recursive_mutex> one_at_a_time(barrier_mutex_);
   std::unique_lock<std::mutex> lock(mutex_);
   const auto deadline = steady_clock::now() + timeout;
@@ -41,7 +232,7 @@ void Postoffice::Impl::Barrier(uint64_t kind, seconds timeout) {
   debug_dumps::GiveUp("waited " + std::to_string(timeout.count()) + " s at a barrier for " + late);
 }
 
-void Postoffice::Impl::Link(NodeId peer) {
+void Postoffice::Link(NodeId peer) {
   const auto deadline = steady_clock::now() + options_.van.connect_timeout;
   auto patience = seconds(1);
   while (true) {
@@ -69,7 +260,7 @@ void Postoffice::Impl::Link(NodeId peer) {
   }
 }
 
-void Postoffice::Impl::Send(NodeId to, Message message, int priority, Van::SendDone done) {
+void Postoffice::Send(NodeId to, Message message, int priority, Van::SendDone done) {
   if (any_dead_.load(std::memory_order_relaxed)) {
     std::lock_guard<std::mutex> lock(mutex_);
     // A name that no van knows gets done(false) in the usual way.
@@ -78,7 +269,7 @@ void Postoffice::Impl::Send(NodeId to, Message message, int priority, Van::SendD
   van_->Send(to, std::move(message), priority, std::move(done));
 }
 
-Buffer Postoffice::Impl::OnHeader(NodeId from, const MessageHeader& header) {
+Buffer Postoffice::OnHeader(NodeId from, const MessageHeader& header) {
   if (header.kind >= MessageKind::kCodecConfig) {
     CheckMember(from);
     return receiver_->OnHeader(from, header);
@@ -90,7 +281,7 @@ Buffer Postoffice::Impl::OnHeader(NodeId from, const MessageHeader& header) {
   return Buffer();
 }
 
-void Postoffice::Impl::OnMessage(NodeId from, Message message) {
+void Postoffice::OnMessage(NodeId from, Message message) {
   if (message.header.kind >= MessageKind::kCodecConfig) {
     return receiver_->OnMessage(from, std::move(message));
   }
@@ -106,12 +297,12 @@ void Postoffice::Impl::OnMessage(NodeId from, Message message) {
   NotifyReceiver();
 }
 
-void Postoffice::Impl::OnUp(NodeId peer) {
+void Postoffice::OnUp(NodeId peer) {
   std::lock_guard<std::mutex> lock(mutex_);
   up_.insert(peer);
 }
 
-void Postoffice::Impl::SendBarrier(uint64_t kind, uint64_t number, uint8_t flags) {
+void Postoffice::SendBarrier(uint64_t kind, uint64_t number, uint8_t flags) {
   timeline_.Again();
   Message message(MessageKind::kBarrier);
   message.header.key = kind;
@@ -120,14 +311,14 @@ void Postoffice::Impl::SendBarrier(uint64_t kind, uint64_t number, uint8_t flags
   van_->Send(Scheduler(), std::move(message));
 }
 
-void Postoffice::Impl::CheckMember(NodeId from) {
+void Postoffice::CheckMember(NodeId from) {
   const bool member = member_check_.load(std::memory_order_acquire) &&
                       (state_ ? from.rank < kFirstProvisionalRank
                               : from == Scheduler() || roster_.addresses.count(from) != 0);
   if (!member) throw ProtocolError("it comes from a node that is no member of the job");
 }
 
-void Postoffice::Impl::AtScheduler(NodeId from, const Message& message) {
+void Postoffice::AtScheduler(NodeId from, const Message& message) {
   switch (message.header.kind) {
     case MessageKind::kRegister: return state_->OnRegister(from, message);
     case MessageKind::kBarrier: return state_->OnBarrier(from, message);
@@ -140,7 +331,7 @@ void Postoffice::Impl::AtScheduler(NodeId from, const Message& message) {
   }
 }
 
-void Postoffice::Impl::AtNode(NodeId from, const Message& message) {
+void Postoffice::AtNode(NodeId from, const Message& message) {
   const MessageHeader& header = message.header;
   if (header.kind == MessageKind::kNodeDown) {
     if (!member_check_) return;  // of a peer that knew the roster first; the scheduler's follows
@@ -160,7 +351,7 @@ void Postoffice::Impl::AtNode(NodeId from, const Message& message) {
   }
 }
 
-void Postoffice::Impl::OnRelease(const Message& message) {
+void Postoffice::OnRelease(const Message& message) {
   const uint64_t kind = message.header.key;
   if (kind >= kBarrierKinds) throw ProtocolError("a release from a barrier of unknown kind");
   switch (message.header.flags) {
@@ -171,7 +362,7 @@ void Postoffice::Impl::OnRelease(const Message& message) {
   }
 }
 
-const std::pair<NodeId, std::string>* Postoffice::Impl::Obstacle(uint64_t kind) const {
+const std::pair<NodeId, std::string>* Postoffice::Obstacle(uint64_t kind) const {
   for (const auto& [node, _] : deaths_) {
     // The first death is behind the later ones: a scheduler ends when a server has died.
     if (node.role != Role::kServer || kind != kWorkersBarrier) return &deaths_.front();
@@ -179,11 +370,11 @@ const std::pair<NodeId, std::string>* Postoffice::Impl::Obstacle(uint64_t kind) 
   return nullptr;
 }
 
-void Postoffice::Impl::ThrowIfDead() const {
+void Postoffice::ThrowIfDead() const {
   if (!deaths_.empty()) throw Error(deaths_.front().second, Cause::kDied, deaths_.front().first);
 }
 
-void Postoffice::Impl::ThrowIfBroken(uint64_t kind) const {
+void Postoffice::ThrowIfBroken(uint64_t kind) const {
   if (const auto* death = Obstacle(kind)) {
     throw Error("a barrier cannot be completed: " + death->second, Cause::kDied, death->first);
   }
@@ -191,44 +382,294 @@ void Postoffice::Impl::ThrowIfBroken(uint64_t kind) const {
   if (stopping_) throw Error("a barrier was given up because this node is being stopped");
 }
 
-Postoffice::Postoffice(JobOptions options, std::unique_ptr<Van> van)
-    : impl_(std::make_unique<Impl>(std::move(options), std::move(van))) {}
+// ---- How nodes leave and die
 
-Postoffice::~Postoffice() {
-  // In a forked child nothing of this is alive, and nothing may be touched.
-  if (getpid() != impl_->creator_) {
-    static_cast<void>(impl_.release());
+void Postoffice::Leave(bool goodbye) {
+  if (getpid() != creator_) return;  // a forked child has neither the threads nor the connections
+  {
+    std::unique_lock<std::mutex> lock(mutex_);
+    if (!goodbye) AwaitReports(&lock);
+    if (!goodbye && options_.view > 0 && started_ && !stopping_) timeline_.WriteOwn(self());
+    if (goodbye && started_ && !stopping_) timeline_.Ship();
+    aborted_ = aborted_ || (!goodbye && !stopping_);
+    stopping_ = true;
+    // A failing node sends none, whatever is called during its end; the scheduler of a failed view also sends
+    // none.
+    goodbye = goodbye && !aborted_ && (options_.view == 0 || deaths_.empty());
+    changed_.notify_all();
+  }
+  if (goodbye) {
+    van_->Stop();
+  } else if (options_.view > 0) {
+    van_->Abort(kElasticAbortLinger);
+  } else {
+    van_->Abort();
+  }
+}
+
+std::string Postoffice::WaitForEnd() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  interrupt::WaitUntil(&changed_, &lock, SteadyTime::max(),
+                       [&] { return stopping_ || !deaths_.empty() || AllWorkersLeft(); });
+  if (state_) WriteTimeline(&lock);
+  if (AllWorkersLeft() || deaths_.empty()) return "";
+  AwaitReports(&lock);
+  return deaths_.front().second;
+}
+
+std::vector<NodeId> Postoffice::Dead() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  std::vector<NodeId> dead;
+  for (const auto& death : deaths_) dead.push_back(death.first);
+  if (aborted_ && !IsDead(self())) dead.push_back(self());  // as all others see it
+  return dead;
+}
+
+std::vector<NodeId> Postoffice::Left() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return {left_.begin(), left_.end()};
+}
+
+void Postoffice::OnDown(NodeId peer, bool graceful, const std::string& reason) {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    up_.erase(peer);
+    if (stopping_ || IsDead(self())) return;
+    const bool lost = !graceful && (state_ ? state_->Lives(peer) : Lives(peer));
+    const std::string held_up = lost && member_check_ ? van_->HeldUp() : "";
+    if (!held_up.empty()) {
+      // Others took this node for dead, and leave because of it: it must not blame them.
+      const std::string what = Describe(self()) + " died: it was held up for " + held_up;
+      Lose(self(), what);
+    } else if (!Settle(peer, graceful, reason)) {
+      state_ ? state_->OnDown(peer, graceful, reason) : LostPeer(peer, graceful, reason);
+    }
+    changed_.notify_all();
+  }
+  NotifyReceiver();
+}
+
+void Postoffice::OnTick() {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (suspicions_.empty() || stopping_) return;
+    JudgeSuspicions();
+    changed_.notify_all();
+  }
+  NotifyReceiver();
+}
+
+void Postoffice::Lose(NodeId node, const std::string& what) {
+  state_ ? state_->Die(node, what) : Die(node, what);
+}
+
+void Postoffice::OnFailureReport(NodeId node, NodeId from, const std::string& what) {
+  const bool own = node == from || node == self();  // the best source
+  if (!own && IsConsequence(node, from)) return;
+  if (own || IsDead(node) || !van_->Silence(node)) return Lose(node, what);
+  const bool known = std::any_of(suspicions_.begin(), suspicions_.end(), [&](const Suspicion& suspicion) {
+    return suspicion.node == node && suspicion.from == from;
+  });
+  if (!known) suspicions_.push_back({node, from, what, steady_clock::now(), ""});
+}
+
+bool Postoffice::IsConsequence(NodeId node, NodeId from) const {
+  return std::any_of(suspicions_.begin(), suspicions_.end(), [&](const Suspicion& suspicion) {
+    const bool went = suspicion.from == node && !suspicion.lost.empty();
+    // Only the one that it took for dead knows better.
+    return (went && suspicion.node != from) || (suspicion.from == from && suspicion.node != node);
+  });
+}
+
+bool Postoffice::Settle(NodeId peer, bool graceful, const std::string& reason) {
+  // The oldest one is the cause: of two nodes that have parted each reports the other.
+  const auto it = std::find_if(suspicions_.begin(), suspicions_.end(), [peer](const Suspicion& suspicion) {
+    return suspicion.node == peer || suspicion.from == peer;
+  });
+  if (it == suspicions_.end()) return false;
+  if (it->node == peer) {
+    const Suspicion suspicion = *it;
+    if (!graceful) Lose(peer, suspicion.what);
+    Drop(suspicion);
+    return !graceful;
+  }
+  if (graceful) return false;
+  it->lost = reason;  // its own report ended it, or it is cut off
+  return true;
+}
+
+void Postoffice::Drop(const Suspicion& suspicion) {
+  suspicions_.erase(std::remove_if(suspicions_.begin(), suspicions_.end(),
+                                [&](const Suspicion& other) {
+                                  return other.node == suspicion.node && other.from == suspicion.from;
+                                }),
+                 suspicions_.end());
+  if (suspicion.lost.empty() || IsDead(suspicion.from)) return;
+  if (Settle(suspicion.from, false, suspicion.lost)) return;
+  state_ ? state_->OnDown(suspicion.from, false, suspicion.lost)
+         : LostPeer(suspicion.from, false, suspicion.lost);
+}
+
+void Postoffice::JudgeSuspicions() {
+  const auto now = steady_clock::now();
+  for (const Suspicion& suspicion : std::vector<Suspicion>(suspicions_)) {
+    if (now - suspicion.since < options_.van.heartbeat_timeout) continue;
+    const auto silence = van_->Silence(suspicion.node);
+    if (silence && *silence > 2 * options_.van.heartbeat_interval) continue;  // soon it is given up
+    if (silence) {
+      Lose(suspicion.from, Describe(suspicion.from) + " died: it is cut off from " +
+                            options_.van.names(suspicion.node) + ", which is alive");
+    }
+    Drop(suspicion);
+  }
+}
+
+std::string Postoffice::Describe(NodeId node) const {
+  const auto it = roster_.addresses.find(node);
+  const std::string address = node == Scheduler()              ? root_address_
+                              : it == roster_.addresses.end() ? ""
+                                                              : it->second;
+  return options_.van.names(node) + (address.empty() ? "" : " (" + address + ")");
+}
+
+bool Postoffice::Lives(NodeId peer) const {
+  return (peer == Scheduler() || roster_.addresses.count(peer) != 0) && !IsDead(peer) &&
+         left_.count(peer) == 0;
+}
+
+void Postoffice::LostPeer(NodeId peer, bool graceful, const std::string& reason) {
+  if (!Lives(peer)) return;
+  // A worker leaves normally only after the start, even if this node has not been notified of the start's end.
+  // Workers alone need no scheduler once they have started.
+  const bool done = peer == Scheduler() && started_ && options_.num_servers == 0;
+  const bool needed =
+      peer.role != Role::kWorker && !done && (options_.role == Role::kWorker || !started_);
+  if (graceful && needed) {
+    return Die(peer,
+               Describe(peer) + " left the job before " + options_.van.names(self()) + " had finished");
+  }
+  if (graceful) {
+    left_.insert(peer);
+    events_.push_back({peer, ""});
     return;
   }
-  const interrupt::Suspended suspended;
-  Stop();
+  Die(peer, Describe(peer) + " died: it " + reason);
 }
 
-void Postoffice::Start(PostofficeReceiver* receiver) { impl_->Start(receiver); }
-void Postoffice::Stop() {
-  if (getpid() == impl_->creator_) impl_->Leave(true);
+void Postoffice::Die(NodeId node, const std::string& what) {
+  if (IsDead(node) || left_.count(node) != 0) return;
+  deaths_.emplace_back(node, what);
+  any_dead_ = true;
+  events_.push_back({node, what});
+  if (!state_) NotifyPeers(node, what);
 }
-void Postoffice::Abort() {
-  if (getpid() == impl_->creator_) impl_->Leave(false);
+
+void Postoffice::NotifyPeers(NodeId node, const std::string& what) {
+  for (const NodeId peer : up_) {
+    if (Lives(peer)) SendReport(peer, NodeDown(node, what), kReportPriority);
+  }
 }
-NodeId Postoffice::self() const { return impl_->self(); }
-int Postoffice::num_workers() const { return impl_->options().num_workers; }
-int Postoffice::num_servers() const { return impl_->options().num_servers; }
-const JobOptions& Postoffice::options() const { return impl_->options(); }
-void Postoffice::Barrier(bool with_servers, seconds timeout) {
-  impl_->Barrier(with_servers ? kAllBarrier : kWorkersBarrier, timeout);
+
+void Postoffice::SendReport(NodeId to, Message message, int priority) {
+  {
+    std::lock_guard<std::mutex> lock(reports_mutex_);
+    ++unsent_reports_;
+  }
+  van_->Send(to, std::move(message), priority, [this](bool) {
+    std::lock_guard<std::mutex> lock(reports_mutex_);
+    if (--unsent_reports_ == 0) reports_sent_.notify_all();
+  });
 }
-void Postoffice::Link(NodeId peer) { impl_->Link(peer); }
-void Postoffice::Send(NodeId to, Message message, int priority, Van::SendDone done) {
-  impl_->Send(to, std::move(message), priority, std::move(done));
+
+void Postoffice::AwaitReports(std::unique_lock<std::mutex>* lock) {
+  lock->unlock();
+  {
+    std::unique_lock<std::mutex> reports(reports_mutex_);
+    reports_sent_.wait_for(reports, kMaxReportTime, [this] { return unsent_reports_ == 0; });
+  }
+  lock->lock();
 }
-std::vector<NodeId> Postoffice::Dead() const { return impl_->Dead(); }
-std::vector<NodeId> Postoffice::Left() const { return impl_->Left(); }
-std::string Postoffice::WaitForEnd() { return impl_->WaitForEnd(); }
-const VanCounters& Postoffice::counters() const { return impl_->van().counters(); }
-void Postoffice::Describe(JsonWriter* json) { impl_->Describe(json); }
-BlockingCalls& Postoffice::calls() { return impl_->calls(); }
-std::string Postoffice::Name() const { return impl_->Name(); }
-uint8_t Postoffice::timeline_node() const { return impl_->timeline_node(); }
+
+bool Postoffice::IsDead(NodeId node) const {
+  return std::any_of(deaths_.begin(), deaths_.end(),
+                     [node](const auto& death) { return death.first == node; });
+}
+
+void Postoffice::NotifyReceiver() {
+  std::vector<Event> events;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    events.swap(events_);
+  }
+  for (const Event& event : events) {
+    if (event.death.empty()) {
+      receiver_->OnLeave(event.node);
+    } else {
+      receiver_->OnDeath(event.node, event.death);
+    }
+  }
+}
+
+void Postoffice::WriteTimeline(std::unique_lock<std::mutex>* lock) {
+  const int nodes = options_.num_workers + options_.num_servers;
+  interrupt::WaitUntil(&changed_, lock, steady_clock::now() + seconds(10), [&] {
+    return stopping_ || !deaths_.empty() || !timeline_.Lacks(nodes);
+  });
+  timeline_.Write();
+}
+
+bool Postoffice::AllWorkersLeft() const {
+  const auto workers = std::count_if(left_.begin(), left_.end(),
+                                     [](NodeId node) { return node.role == Role::kWorker; });
+  return workers >= options_.num_workers;
+}
+
+// ---- Debug dumps
+
+std::string Postoffice::Name() const {
+  const NodeId me = self();
+  return me.rank == kUnnamedRank ? std::string("a ") + NameOf(me.role) : me.ToString();
+}
+
+void Postoffice::Describe(JsonWriter* json) {
+  const std::string given = JoinAddress(options_.root_uri, options_.root_port);
+  json->Name("node").Text(Name());
+  json->Name("workers").Number(options_.num_workers).Name("servers").Number(options_.num_servers);
+  json->Name("ranks").Text(options_.ranks).Name("view").Number(options_.view);
+  json->Name("timeout").Number(options_.wait_timeout.count());
+  std::set<NodeId> up;
+  {
+    const auto lock = LockFor(&mutex_);
+    json->Name("locked").Bool(!lock);
+    if (lock) {
+      json->Name("job").Text(options_.root_port == 0 ? root_address_ : given);
+      json->Name("started").Bool(started_ || (state_ && state_->phase() == SchedulerState::Phase::kRunning));
+      json->Name("leaving").Bool(stopping_);
+      json->Name("left");
+      Names(left_, json);
+      json->Name("dead").Array();
+      for (const auto& [node, what] : deaths_) {
+        json->Object().Name("node").Text(node.ToString()).Name("what").Text(what).EndObject();
+      }
+      json->EndArray();
+      if (state_) {
+        json->Name("scheduler").Object();
+        state_->Describe(json);
+        json->EndObject();
+      }
+      up = state_ ? state_->Living() : up_;  // the scheduler's peers have got other names since
+    }
+  }
+  json->Name("calls");
+  calls_.Describe(json);
+  json->Name("links").Array();
+  for (const NodeId peer : up) {
+    const auto silence = van_->Silence(peer);
+    json->Object().Name("node").Text(peer.ToString());
+    if (silence) json->Name("silent").Seconds(std::chrono::duration<double>(*silence).count());
+    json->EndObject();
+  }
+  json->EndArray();
+}
 
 }  // namespace hipress

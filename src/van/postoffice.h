@@ -8,14 +8,23 @@
  */
 #pragma once
 
+#include <unistd.h>
+
+#include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/blocking_calls.h"
+#include "van/scheduler.h"
+#include "van/timeline_exchange.h"
 #include "van/van.h"
 
 namespace hipress {
@@ -66,26 +75,27 @@ class PostofficeReceiver {
   virtual void OnDeath(NodeId peer, const std::string& what) = 0;
 };
 
-class Postoffice {
+/// Public methods may be called from any thread.
+class Postoffice final : private VanReceiver {
  public:
   /// `van` null: the TCP van from the options.
-  explicit Postoffice(JobOptions options, std::unique_ptr<Van> van = nullptr);
-  ~Postoffice();
+  explicit Postoffice(JobOptions options, std::shared_ptr<Van> van = nullptr);
+  ~Postoffice() override;
 
   /// Joins the job; blocks until all nodes are present. The rank is known afterwards.
   /// \throw Error with the missing nodes ("waited 120 s for 2 of 4 workers and 1 of 2 servers ...").
   void Start(PostofficeReceiver* receiver);
   /// Leaves normally. Idempotent.
-  void Stop();
+  void Stop() { Leave(true); }
   /// Leaves without goodbye, so that other nodes see a failure (the process ends with an error).
-  void Abort();
+  void Abort() { Leave(false); }
 
-  NodeId self() const;
-  int num_workers() const;
-  int num_servers() const;
-  const JobOptions& options() const;
+  NodeId self() const { return NodeId::Unpack(self_); }
+  int num_workers() const { return options_.num_workers; }
+  int num_servers() const { return options_.num_servers; }
+  const JobOptions& options() const { return options_; }
   /// Bytes of a message's payload that other nodes accept.
-  uint64_t max_payload_bytes() const { return options().van.max_payload_bytes; }
+  uint64_t max_payload_bytes() const { return options_.van.max_payload_bytes; }
 
   /// Blocks until every worker (and server, if with_servers) has called it the same number of times.
   /// \throw Error with the dead node, or, after the timeout, the missing ones.
@@ -100,24 +110,135 @@ class Postoffice {
 
   /// Nodes known to be dead.
   std::vector<NodeId> Dead() const;
-  /// Nodes that were connected to this one and have left normally. Servers and the scheduler know of all
-  /// workers.
+  /// Nodes that were connected to this one and have left normally. Servers and the scheduler know
+  /// of all workers.
   std::vector<NodeId> Left() const;
-  /// Blocks until every worker has left normally or a node has died; for servers and the scheduler. \return
-  /// empty if all left normally, otherwise the sentence about the first death.
+  /// Blocks until every worker has left normally or a node has died; for servers and the scheduler.
+  /// \return empty if all left normally, otherwise the sentence about the first death.
   std::string WaitForEnd();
-  const VanCounters& counters() const;
+  const VanCounters& counters() const { return van_->counters(); }
   /// Adds its waits and its knowledge of other nodes to a JSON object (common/debug_dumps.h).
   void Describe(JsonWriter* json);
-  BlockingCalls& calls();
+  BlockingCalls& calls() { return calls_; }
   /// "worker 0", or "a worker" while it has no rank.
   std::string Name() const;
   /// Its number for timeline::Record.
-  uint8_t timeline_node() const;
+  uint8_t timeline_node() const { return timeline_.node(); }
 
  private:
-  class Impl;
-  std::unique_ptr<Impl> impl_;
+  void Leave(bool goodbye);
+
+  // VanReceiver
+  Buffer OnHeader(NodeId from, const MessageHeader& header) override;
+  void OnMessage(NodeId from, Message message) override;
+  void OnUp(NodeId peer) override;
+  void OnDown(NodeId peer, bool graceful, const std::string& reason) override;
+  void OnTick() override;
+
+  /// A peer's failure report about a node from which this node still receives data.
+  struct Suspicion {
+    NodeId node;
+    NodeId from;
+    std::string what;
+    SteadyTime since;
+    std::string lost;  ///< why the connection with `from` is down meanwhile; empty while it is not
+  };
+
+  /// A leave (empty text) or a death that the receiver has not been notified of yet.
+  struct Event {
+    NodeId node;
+    std::string death;
+  };
+
+  void StartScheduler(SteadyTime deadline);
+  void ConnectInTries(NodeId peer, const std::string& address, SteadyTime deadline);
+  void StartNode(SteadyTime deadline);
+  void ThrowIfStartFailed();
+  template <typename Predicate>
+  void AwaitStart(std::unique_lock<std::mutex>* lock, SteadyTime deadline, Predicate done);
+  void OnRoster(const Message& message);
+
+  void SendBarrier(uint64_t kind, uint64_t number, uint8_t flags);
+  void OnRelease(const Message& message);
+  /// The death because of which a barrier of this kind cannot be completed; empty if there is none.
+  /// The first death, if it keeps barriers of this kind from being completed, or null.
+  const std::pair<NodeId, std::string>* Obstacle(uint64_t kind) const;
+  void ThrowIfDead() const;
+  void ThrowIfBroken(uint64_t kind) const;
+  /// Gradients and commands come only from members of a formed job.
+  void CheckMember(NodeId from);
+  void AtScheduler(NodeId from, const Message& message);
+  void AtNode(NodeId from, const Message& message);
+
+  /// "worker 1 (10.0.0.2:4711)"
+  std::string Describe(NodeId node) const;
+  void LostPeer(NodeId peer, bool graceful, const std::string& reason);
+  /// Processes a failure report of `from` about `node`. It is accepted at once, unless this node still receives
+  /// data from `node`: then its own connection decides. If `node` is still alive when a silent one would have
+  /// timed out, `from` is cut off.
+  void OnFailureReport(NodeId node, NodeId from, const std::string& what);
+  /// Whether a death that `from` reports can be one more effect of a death that is still a suspicion: of
+  /// the node that reported it and went, or after one that `from` itself reported before. The cause is
+  /// judged first; this node's own connection decides about the rest.
+  bool IsConsequence(NodeId node, NodeId from) const;
+  /// A connection is down: judges suspicions by that. \return whether nothing else is to be done about it
+  bool Settle(NodeId peer, bool graceful, const std::string& reason);
+  /// Drops a suspicion, whether it was accepted or not, and checks the connection that was lost meanwhile.
+  void Drop(const Suspicion& suspicion);
+  void JudgeSuspicions();
+  /// Enters a death into the scheduler's books, or a node's own.
+  void Lose(NodeId node, const std::string& what);
+  void Die(NodeId node, const std::string& what);
+  /// This process will probably end because of the death. Its peers, and the scheduler, must receive the cause
+  /// before they see that, or they would name this node. (The scheduler's report may arrive later, and no other
+  /// node reports the scheduler's own death.)
+  void NotifyPeers(NodeId node, const std::string& what);
+  /// Sends a failure report, for which AwaitReports then waits.
+  void SendReport(NodeId to, Message message, int priority);
+  /// Waits, with mutex_ unlocked.
+  void AwaitReports(std::unique_lock<std::mutex>* lock);
+  bool IsDead(NodeId node) const;
+  /// Whether a node is a member of the job, as far as this node knows, and has neither died nor left.
+  bool Lives(NodeId node) const;
+  /// Passes events on to the receiver, without the lock.
+  void NotifyReceiver();
+  bool AllWorkersLeft() const;
+  /// Servers leave, and send what they recorded, after the workers.
+  void WriteTimeline(std::unique_lock<std::mutex>* lock);
+
+  const JobOptions options_;
+  const std::shared_ptr<Van> van_;
+  PostofficeReceiver* receiver_ = nullptr;
+  std::atomic<uint32_t> self_;
+  std::string root_address_;
+  std::atomic<bool> member_check_{false};  ///< roster_ is complete and constant
+  std::atomic<bool> any_dead_{false};
+  /// Guards unsent_reports_: a message that cannot be sent ends while mutex_ is held.
+  std::mutex reports_mutex_;
+  std::condition_variable reports_sent_;
+  int unsent_reports_ = 0;  ///< at the scheduler: all its messages
+  std::recursive_mutex barrier_mutex_;  ///< a signal handler may enter a barrier during another one
+  BlockingCalls calls_;
+
+  mutable std::mutex mutex_;  ///< guards all below (roster_ only until member_check_)
+  std::condition_variable changed_;
+  Roster roster_;
+  std::unique_ptr<SchedulerState> state_;  ///< only at the scheduler
+  bool started_ = false;
+  bool stopping_ = false;
+  bool aborted_ = false;
+  std::string start_failure_;
+  std::vector<std::pair<NodeId, std::string>> deaths_;
+  std::vector<Suspicion> suspicions_;
+  std::set<NodeId> up_;  ///< connected to this node
+  std::set<NodeId> left_;
+  std::vector<Event> events_;
+  uint64_t released_[kBarrierKinds] = {};
+  uint64_t begun_[kBarrierKinds] = {};  ///< the barrier that this node came to and has not passed; 0: none
+  std::string barrier_failure_, barrier_missing_;
+  TimelineExchange timeline_{[this](NodeId to, Message m) { van_->Send(to, std::move(m)); },
+                             options_.timeline, {options_.view, options_.job}};
+  const pid_t creator_ = getpid();
 };
 
 }  // namespace hipress

@@ -1,11 +1,67 @@
 #include "van/scheduler.h"
 
 #include <algorithm>
+#include <sstream>
 
 #include "common/log.h"
+#include "van/address.h"
+#include "van/postoffice.h"
 
 namespace hipress {
 namespace {
+
+constexpr char kRegisterWord[] = "hipress-register-1";
+constexpr char kRosterWord[] = "hipress-roster-1";
+
+/// Reads words and checks them; every slip is a ProtocolError.
+class Reader {
+ public:
+  explicit Reader(const std::string& text) : stream_(text) {}
+
+  std::string Word(const char* what) {
+    std::string word;
+    if (!(stream_ >> word) || word.size() > 300) Fail(what);
+    return word;
+  }
+  int Number(const char* what, int low, int high) {
+    const std::string word = Word(what);
+    size_t used = 0;
+    int value = 0;
+    try {
+      value = std::stoi(word, &used);
+    } catch (const std::exception&) {
+      Fail(what);
+    }
+    if (used != word.size() || value < low || value > high) Fail(what);
+    return value;
+  }
+  Role ReadRole() {
+    const std::string word = Word("role");
+    for (const Role role : {Role::kServer, Role::kWorker}) {
+      if (word == NameOf(role)) return role;
+    }
+    Fail("role");
+  }
+  std::string Address() {
+    const std::string word = Word("address");
+    try {
+      SplitAddress(word);
+    } catch (const Error& error) {
+      throw ProtocolError(error.what());
+    }
+    return word;
+  }
+  void End() {
+    std::string word;
+    if (stream_ >> word) Fail("end");
+  }
+  [[noreturn]] static void Fail(const char* what) {
+    throw ProtocolError(std::string("a membership message has no valid ") + what);
+  }
+
+ private:
+  std::istringstream stream_;
+};
 
 Message Refusal(const std::string& why) {
   Message message(MessageKind::kRoster, why);
@@ -25,6 +81,77 @@ std::string Plural(int count, Role role) {
 }
 
 }  // namespace
+
+std::string Registration::ToText() const {
+  std::ostringstream out;
+  out << kRegisterWord << ' ' << NameOf(role) << ' ' << wanted_rank << ' ' << address << ' '
+      << num_workers << ' ' << num_servers;
+  return out.str();
+}
+
+Registration Registration::Parse(const std::string& text) {
+  Reader in(text);
+  if (in.Word("format") != kRegisterWord) Reader::Fail("format");
+  Registration r;
+  r.role = in.ReadRole();
+  r.wanted_rank = in.Number("rank", -1, kFirstProvisionalRank - 1);
+  r.address = in.Address();
+  r.num_workers = in.Number("number of workers", 0, kFirstProvisionalRank);
+  r.num_servers = in.Number("number of servers", 0, kFirstProvisionalRank);
+  in.End();
+  return r;
+}
+
+std::string Roster::ToText() const {
+  std::ostringstream out;
+  out << kRosterWord << ' ' << NameOf(self.role) << ' ' << self.rank << ' ' << addresses.size() << '\n';
+  for (const auto& [id, address] : addresses) {
+    out << NameOf(id.role) << ' ' << id.rank << ' ' << address << '\n';
+  }
+  return out.str();
+}
+
+Roster Roster::Parse(const std::string& text) {
+  Reader in(text);
+  if (in.Word("format") != kRosterWord) Reader::Fail("format");
+  const auto read_id = [&in] {
+    const Role role = in.ReadRole();
+    return NodeId{role, static_cast<uint16_t>(in.Number("rank", 0, kFirstProvisionalRank - 1))};
+  };
+  Roster roster;
+  roster.self = read_id();
+  const int count = in.Number("number of nodes", 1, 2 * kFirstProvisionalRank);
+  for (int i = 0; i < count; ++i) {
+    const NodeId id = read_id();
+    if (!roster.addresses.emplace(id, in.Address()).second) Reader::Fail("list without repetitions");
+  }
+  in.End();
+  if (roster.addresses.count(roster.self) == 0) Reader::Fail("place for this node");
+  return roster;
+}
+
+Message NodeDown(NodeId node, const std::string& what) {
+  Message message(MessageKind::kNodeDown, what);
+  message.header.key = node.Packed();
+  return message;
+}
+
+std::string PrintableTextIn(const Message& message) {
+  std::string text = TextIn(message);
+  for (char& c : text) {
+    if ((c >= 0 && c < 32 && c != '\n') || c == 127) c = '?';
+  }
+  return text;
+}
+
+std::string JoinWords(const std::vector<std::string>& words) {
+  std::string text;
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (i > 0) text += i + 1 == words.size() ? " and " : ", ";
+    text += words[i];
+  }
+  return text;
+}
 
 SchedulerState::SchedulerState(const JobOptions& options, Hooks hooks)
     : options_(options), hooks_(std::move(hooks)) {}
@@ -254,6 +381,38 @@ std::string SchedulerState::NotArrived(uint64_t kind) const {
     names.push_back(options_.van.names(node));
   }
   return JoinWords(names);
+}
+
+std::string NameOfBarrier(uint64_t kind, uint64_t number) {
+  static const char* const kNames[kBarrierKinds] = {"workers", "all nodes", "start"};
+  return kNames[kind] + std::string(" ") + std::to_string(number);
+}
+
+std::set<NodeId> SchedulerState::Living() const {
+  std::set<NodeId> nodes;
+  for (const auto& entry : addresses_) {
+    if (Lives(entry.first)) nodes.insert(entry.first);
+  }
+  return nodes;
+}
+
+void SchedulerState::Describe(JsonWriter* json) const {
+  static const char* const kPhases[] = {"registering", "connecting", "running", "failed"};
+  json->Name("phase").Text(kPhases[int(phase_)]);
+  const bool starting = phase_ == Phase::kRegistering || phase_ == Phase::kConnecting;
+  if (starting) json->Name("missing").Text(Missing());
+  json->Name("barriers").Array();
+  for (uint64_t kind = 0; kind < kBarrierKinds; ++kind) {
+    const Barrier& barrier = barriers_[kind];
+    if (barrier.arrived.empty()) continue;
+    json->Object().Name("about").Text(NameOfBarrier(kind, barrier.completed + 1));
+    json->Name("missing").Array();
+    for (const NodeId node : Participants(kind)) {
+      if (barrier.arrived.count(node) == 0) json->Text(node.ToString());
+    }
+    json->EndArray().EndObject();
+  }
+  json->EndArray();
 }
 
 }  // namespace hipress

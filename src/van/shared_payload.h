@@ -17,25 +17,11 @@
 #include <unordered_map>
 #include <utility>
 
-#include "common/arena.h"
+#include "common/buffer.h"
 #include "van/socket.h"
 #include "van/van.h"
 
 namespace hipress {
-
-/// Payload of kArenaOffer.
-struct ArenaOffer {
-  uint32_t pid;
-  int32_t fd;
-  uint64_t size;
-  uint64_t reader;  ///< the byte that the mapping process locks, for reading, while it reads
-  Arena::Nonce nonce;
-};
-
-/// Where in the sender's arena a payload lies; on the wire instead of the payload.
-struct SharedPayload {
-  uint64_t offset;
-};
 
 /// The peer's arena, mapped for reading.
 class PeerArena {

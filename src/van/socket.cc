@@ -2,7 +2,7 @@
 
 #include <linux/errqueue.h>
 #include <linux/sockios.h>
-#include <linux/tcp.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sys/ioctl.h>
@@ -133,8 +133,8 @@ std::string SecondsText(std::chrono::steady_clock::duration time) {
 UniqueFd Listen(const SocketAddress& address) {
   UniqueFd fd = NewSocket(address.family());
   SetOption(fd.get(), SOL_SOCKET, SO_REUSEADDR, 1);
-  const SocketAddress::Native native = address.ToNative();
-  if (bind(fd.get(), native.get(), native.size()) != 0 || listen(fd.get(), 1024) != 0) {
+  const auto& endpoint = address.endpoint();
+  if (bind(fd.get(), endpoint.data(), socklen_t(endpoint.size())) != 0 || listen(fd.get(), 1024) != 0) {
     const int error = errno;
     const std::string host = address.HostText();
     if (error == EADDRINUSE) {
@@ -160,8 +160,8 @@ UniqueFd ConnectOnce(const SocketAddress& address, const Deadline& deadline, int
   const bool v6 = address.family() == AF_INET6;
   const int level = v6 ? IPPROTO_IPV6 : IPPROTO_IP, report_icmp = v6 ? IPV6_RECVERR : IP_RECVERR;
   SetOption(fd.get(), level, report_icmp, 1);
-  const SocketAddress::Native native = address.ToNative();
-  if (connect(fd.get(), native.get(), native.size()) != 0 && errno != EINPROGRESS && errno != EINTR) {
+  const auto& endpoint = address.endpoint();
+  if (connect(fd.get(), endpoint.data(), socklen_t(endpoint.size())) != 0 && errno != EINPROGRESS && errno != EINTR) {
     *error = errno;
     return UniqueFd();
   }
@@ -195,11 +195,18 @@ int StreamsFor(int fd) {
 
 void TuneUnsent(int fd) {
   constexpr double kSeconds = 0.03;  // of this thread's other work, and of its waits for a processor
-  tcp_info info{};
+  // The kernel's tcp_info as far as it is used here. Its own header, linux/tcp.h, cannot be included
+  // together with netinet/tcp.h, whose tcp_info has no rates.
+  struct {
+    char before[104];
+    uint64_t pacing_rate, max_pacing_rate, bytes_acked, bytes_received;
+    uint32_t segments_and_rtt[6];
+    uint64_t delivery_rate;
+  } info{};
   socklen_t size = sizeof(info);
   if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return;
   // Beyond the delivery rate: it is that of a sender which had nothing to send, too.
-  const auto rate = static_cast<double>(std::min(info.tcpi_pacing_rate, 4 * info.tcpi_delivery_rate));
+  const auto rate = static_cast<double>(std::min(info.pacing_rate, 4 * info.delivery_rate));
   const double bytes = std::clamp(rate * kSeconds, double(kUnsentBytes) / 8,
                                   double(kSocketBuffer));
   SetOption(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, static_cast<int>(bytes));

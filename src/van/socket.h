@@ -10,11 +10,10 @@
 #include <string>
 #include <utility>
 
+#include "common/types.h"
 #include "van/address.h"
 
 namespace hipress {
-
-using SteadyTime = std::chrono::steady_clock::time_point;
 
 /// Until when to wait; and, if `cancelled` is given, only until that becomes true.
 struct Deadline {

@@ -15,7 +15,7 @@
 #include <string>
 
 #include "common/timeline.h"
-#include "common/timeline_file.h"
+#include "common/timeline.h"
 #include "van/message.h"
 
 namespace hipress {

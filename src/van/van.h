@@ -117,6 +117,7 @@ class Van {
 };
 
 /// The default van: TCP, TLS where it is wanted. See docs/reference/transport.md for its handshake.
-std::unique_ptr<Van> MakeTcpVan(VanOptions options);
+/// Its last owner in a forked child leaves it alone, because the child has not its thread.
+std::shared_ptr<Van> MakeTcpVan(VanOptions options);
 
 }  // namespace hipress

@@ -1,4 +1,4 @@
-#include "van/framing.h"
+#include "van/message.h"
 
 #include <cstddef>
 #include <cstring>
