@@ -27,7 +27,7 @@ std::atomic<uint8_t*> mapped{nullptr};
 
 constexpr size_t kHugePageBytes = size_t(2) << 20;
 
-/// Allocates from the system; `bytes` is a multiple of the alignment, which for large blocks is a huge page.
+/// Allocates from the system. \param bytes a multiple of the alignment, or of a huge page
 void* Allocate(size_t bytes) {
   const bool large = bytes >= kHugePageBytes;
   void* block = std::aligned_alloc(large ? kHugePageBytes : kAlignment, bytes);
@@ -36,10 +36,10 @@ void* Allocate(size_t bytes) {
   return block;
 }
 
-/// The process's pool. A forked child has a new one: a thread that it does not have may hold the lock of its
-/// parent's, whose lists may be half changed. (To hold the lock while the process forks would not do: before
-/// it does, MXNet waits for operations that need the pool.) Never destroyed, as buffers may be released by
-/// threads that outlive static destructors.
+/// The process's pool. A forked child gets a new one, because another thread of the parent may hold
+/// the lock. (The parent cannot take the lock to fork: before it forks, MXNet waits for operations
+/// that need the pool.) Never destroyed, because threads that outlive static destructors may
+/// release buffers.
 template <typename AnyPool>
 AnyPool& TheOnly() {
   static std::atomic<AnyPool*> pool{nullptr};
@@ -204,8 +204,8 @@ Arena* Arena::Enable() {
 
 bool Arena::Owns(const void* p) {
   const uint8_t* base = mapped.load(std::memory_order_relaxed);
-  const auto* at = static_cast<const uint8_t*>(p);
-  return base != nullptr && at >= base && at < base + kArenaBytes;
+  const auto* byte = static_cast<const uint8_t*>(p);
+  return base != nullptr && byte >= base && byte < base + kArenaBytes;
 }
 
 void* Arena::Allocate(size_t bytes) {

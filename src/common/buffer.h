@@ -23,7 +23,7 @@ constexpr size_t kAlignment = 64;
 /// instead of being sent through a socket: below, a copy is cheaper than the bookkeeping.
 constexpr size_t kMinSharedBytes = size_t(64) << 10;
 
-/// Memory and the object that keeps it alive; `owner` may be null for memory that the caller guards.
+/// Memory and the object that keeps it alive, or null if the caller does.
 struct Buffer {
   uint8_t* data = nullptr;
   size_t size = 0;
@@ -43,8 +43,8 @@ struct Buffer {
 /// \throw std::bad_alloc
 Buffer AllocateBuffer(size_t bytes);
 
-/// Allocates memory that stays for long, such as residuals: of huge pages where the system has them,
-/// however small the pieces (4% of a compressed step), and never shared with other processes.
+/// Allocates memory that stays for long, such as residuals: of huge pages where the system has
+/// them, however small the pieces (4% of a compressed step), and never shared with other processes.
 Buffer AllocateState(size_t bytes);
 
 /// Memory that other processes of this user on this host can read.
@@ -71,8 +71,8 @@ class Arena {
   void Discard(void* p, size_t bytes);
 
   bool Contains(const void* p, size_t bytes) const {
-    const auto* at = static_cast<const uint8_t*>(p);
-    return at >= base_ && bytes <= size_ && size_t(at - base_) <= size_ - bytes;
+    const auto* byte = static_cast<const uint8_t*>(p);
+    return byte >= base_ && bytes <= size_ && size_t(byte - base_) <= size_ - bytes;
   }
   uint64_t OffsetOf(const void* p) const { return uint64_t(static_cast<const uint8_t*>(p) - base_); }
   int fd() const { return fd_; }

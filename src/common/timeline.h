@@ -2,9 +2,8 @@
  * \file timeline.h
  * \brief Records what every task of this process did and when, if HIPRESS_TIMELINE names a file.
  *
- * A thread writes to its own buffer, without locks. When the node leaves the job its events go to the scheduler
- * (van/timeline_exchange.h), which writes those of all nodes to the file. Without a file, the cost is one test
- * of a constant per task.
+ * When a node leaves the job, it sends its events to the scheduler (van/timeline_exchange.h), which
+ * writes the file for Perfetto and Chrome. Without a file, a task costs one test of a constant.
  */
 #pragma once
 
@@ -58,15 +57,13 @@ extern const bool kOn;
 int64_t Now();
 /// A number for a node of this process, which distinguishes its events from other nodes' events.
 uint8_t NewNode();
-/// Records an event of a node that ends now. Does nothing if this process does not record, or has recorded a
-/// million events already (they are counted then).
+/// Records an event that ends now, if this process records. Events after a million are counted.
 void Record(TimelineOp op, uint64_t key, uint32_t partition, uint32_t iteration, uint64_t bytes,
             uint64_t elements, int64_t begin, uint32_t peer = kNoPeer, uint8_t node = 0);
-/// Tells the name of a key.
+/// Sets the name of a key.
 void NameKey(uint64_t key, const std::string& name);
 
-/// Everything that a node has recorded so far, and all names, as one text of bytes that
-/// TimelineFile::Add reads; what has been taken is gone.
+/// Removes and returns a node's events, and all names, as bytes that TimelineFile::Add reads.
 std::string Take(uint8_t node = 0);
 
 }  // namespace timeline

@@ -102,18 +102,19 @@ SocketAddress Resolve(const std::string& host, int port) {
     throw Error("host '" + host + "' has no IPv4 or IPv6 address: " + gai_strerror(error));
   }
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(list, freeaddrinfo);
-  std::vector<SocketAddress> found;
+  std::vector<SocketAddress> candidates;
   for (const addrinfo* it = list; it != nullptr; it = it->ai_next) {
     const SocketAddress address(it->ai_addr);
-    if (!address.IsLinkLocal()) found.push_back(address);
+    if (!address.IsLinkLocal()) candidates.push_back(address);
   }
-  if (found.empty() || zone) {
+  if (candidates.empty() || zone) {
     throw Error("'" + host + "' is a link-local IPv6 address, which has a different meaning on each network "
                 "interface; use a global address, a unique local address (fd00::/8) or a host name");
   }
-  std::stable_partition(found.begin(), found.end(), [](const SocketAddress& a) { return a.family() == AF_INET; });
-  const auto routed = found.size() == 1 ? found.begin() : std::find_if(found.begin(), found.end(), HasRoute);
-  SocketAddress address = routed == found.end() ? found.front() : *routed;
+  const auto begin = candidates.begin(), end = candidates.end();
+  std::stable_partition(begin, end, [](const SocketAddress& a) { return a.family() == AF_INET; });
+  const auto routed = candidates.size() == 1 ? begin : std::find_if(begin, end, HasRoute);
+  SocketAddress address = routed == end ? candidates.front() : *routed;
   address.set_port(port);
   return address;
 }
@@ -128,10 +129,10 @@ std::string AddressOfInterface(const std::string& name, int family) {
     if (it->ifa_addr->sa_family != AF_INET && it->ifa_addr->sa_family != AF_INET6) continue;
     const SocketAddress address(it->ifa_addr);
     if (address.IsLinkLocal()) continue;
-    auto at = std::find_if(interfaces.begin(), interfaces.end(),
+    auto entry = std::find_if(interfaces.begin(), interfaces.end(),
                            [&](const auto& one) { return one.first == it->ifa_name; });
-    if (at == interfaces.end()) at = interfaces.insert(at, {it->ifa_name, {}});
-    at->second.push_back(address);
+    if (entry == interfaces.end()) entry = interfaces.insert(entry, {it->ifa_name, {}});
+    entry->second.push_back(address);
   }
   std::string others;
   for (const auto& [interface, addresses] : interfaces) {

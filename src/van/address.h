@@ -1,6 +1,6 @@
 /*!
  * \file address.h
- * \brief IPv4 and IPv6 addresses: as text, by host name, by network interface, by route. Opens no connection.
+ * \brief IPv4 and IPv6 addresses: as text, by host name, by network interface, by route.
  */
 #pragma once
 
@@ -17,8 +17,8 @@ namespace hipress {
 
 /// Address and port of a socket.
 ///
-/// An IPv4-mapped IPv6 address (::ffff:10.0.0.2), which a listener for both versions sees, is kept as
-/// the IPv4 address that it contains. So addresses of one host compare equal.
+/// An IPv4-mapped IPv6 address (::ffff:10.0.0.2), which a listener for both versions sees, is kept
+/// as the IPv4 address that it contains. So addresses of one host compare equal.
 class SocketAddress {
  public:
   /// An IPv6 address; an IPv4 address in its mapped form.

@@ -4,10 +4,7 @@
 
 #include <unistd.h>
 
-#include <algorithm>
-#include <climits>
 #include <cstring>
-#include <utility>
 
 #include "common/batch.h"
 #include "common/log.h"
@@ -19,8 +16,8 @@ using std::chrono::steady_clock;
 namespace {
 
 constexpr size_t kReadBufferBytes = 256 << 10;
-/// Size from which a payload has a separate read, straight to its destination. While such payloads arrive, no
-/// more than a header and a small message are read ahead of them.
+/// Size from which a payload has a separate read, straight to its destination. While such payloads
+/// arrive, no more than a header and a small message are read ahead of them.
 constexpr size_t kLargePayloadBytes = 16 << 10;
 constexpr size_t kReadAheadBytes = 4 << 10;
 /// One read of a large payload: small enough that its checksum finds the bytes in the cache.
@@ -62,7 +59,7 @@ constexpr int kGoodbyePriority = INT_MIN;
 /// Time for the peer's kernel to acknowledge more of what is sent to it before a goodbye.
 constexpr std::chrono::milliseconds kReconnectNowAfter{500};
 
-/// Silence after which a connection may have broken without a word: a router forgets one, for example.
+/// Silence after which a connection may have broken, for example because a router has forgotten it.
 steady_clock::duration SuspiciousSilence(const VanOptions& options) {
   return std::max<steady_clock::duration>(options.heartbeat_timeout / 3, 3 * options.heartbeat_interval);
 }
@@ -237,7 +234,7 @@ Buffer Connection::Destination() {
 }
 
 Buffer Connection::ReceiveShared(const SharedPayload& shared) {
-  uint8_t* const at = peer_arena_->At(shared, header_.payload_bytes);
+  uint8_t* const bytes_in_arena = peer_arena_->At(shared, header_.payload_bytes);
   const auto release = [shared](Connection* connection) {
     Message message(MessageKind::kArenaRelease);
     message.header.key = shared.offset;
@@ -245,13 +242,13 @@ Buffer Connection::ReceiveShared(const SharedPayload& shared) {
   };
   Buffer payload = Destination();
   if (payload) {
-    std::memcpy(payload.data, at, payload.size);
+    std::memcpy(payload.data, bytes_in_arena, payload.size);
     release(this);
     return payload;
   }
-  payload.data = at;
+  payload.data = bytes_in_arena;
   payload.owner = std::shared_ptr<void>(
-      at, [arena = peer_arena_, weak = weak_from_this(), release](void*) {
+      bytes_in_arena, [arena = peer_arena_, weak = weak_from_this(), release](void*) {
         if (const auto connection = weak.lock()) release(connection.get());
       });
   return payload;
@@ -277,7 +274,8 @@ bool Connection::TakeConnectionMessage() {
   switch (header_.kind) {
     case MessageKind::kHeartbeat: return true;
     case MessageKind::kGoodbye:
-      if (resumable_ != nullptr) resumable_->TryEnd();  // otherwise it would treat the end as a break
+      // Otherwise the peer would treat the end as a break.
+      if (resumable_ != nullptr) resumable_->TryEnd();
       Close(true, "left");
       return true;
     case MessageKind::kArenaOffer: {
@@ -552,14 +550,14 @@ void Connection::Tick(SteadyTime now, steady_clock::duration stalled) {
   }
   if (silence > SuspiciousSilence(options_) && resumable_ != nullptr && !leaving_) CallAgain();
   if (now - last_sent_ < options_.heartbeat_interval || leaving_) return;
-  bool under_way;
+  bool flushing;
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    under_way = flush_scheduled_;
+    flushing = flush_scheduled_;
   }
-  // Another heartbeat would only pile up. The reader of these bytes may be stalled, for example by a program's
-  // callback that waits for its interpreter.
-  if (under_way) return Flush();
+  // Another heartbeat would only pile up. The reader of these bytes may be stalled, for example by
+  // a program's callback that waits for its interpreter.
+  if (flushing) return Flush();
   Send(Message(MessageKind::kHeartbeat), kHeartbeatPriority, nullptr);
 }
 
@@ -675,12 +673,12 @@ void Connection::Leave() {
 }
 
 void Connection::ReconnectNow(SteadyTime now) {
-  if (!open_ || resumable_ == nullptr || !broken_.empty() || now - looked_ < kReconnectNowAfter) return;
+  if (!open_ || resumable_ == nullptr || !broken_.empty() || now - last_check_ < kReconnectNowAfter) return;
   int64_t bytes = 0;
   for (const std::shared_ptr<Socket>& one : sockets_) bytes += UnacknowledgedBytes(one->socket.native_handle());
-  if (bytes > 0 && bytes == unheard_) CallAgain();
-  looked_ = now;
-  unheard_ = bytes;
+  if (bytes > 0 && bytes == unacknowledged_) CallAgain();
+  last_check_ = now;
+  unacknowledged_ = bytes;
 }
 
 void Connection::HangUp() {

@@ -63,7 +63,7 @@ Opened OpenOthers(Lane first, const Call& call, const VanOptions& options, LaneI
   opened.id = id;
   opened.peer = call.remote;
   opened.lanes.push_back(std::move(first));
-  // All at the same time: each takes some round trips. The listener drops a group that is not complete soon.
+  // In parallel, because each takes some round trips, and the listener drops late groups.
   std::atomic<bool> cancelled{false};
   Deadline soon = deadline.AtMost(steady_clock::now() + kOpening);
   if (soon.cancelled == nullptr) soon.cancelled = &cancelled;
@@ -111,15 +111,14 @@ Opened ReopenLanes(const Call& call, const VanOptions& options, LaneId id, const
   return OpenOthers(std::move(first), call, options, id, deadline);
 }
 
-bool Probe(const Call& call, const VanOptions& options, LaneId id, const Deadline& deadline, int* error) {
+void Probe(const Call& call, const VanOptions& options, LaneId id, const Deadline& deadline, int* error) {
   const Lane lane = Dial(call, options, deadline, error);
   const int fd = lane.fd.get();
-  if (fd < 0) return false;
+  if (fd < 0) return;
   id.purpose = Purpose::kProbe;
   id.lanes = 1;
   const bool tls = WantsTls(options.tls, LocalAddress(fd), RemoteAddress(fd));
   CallerHandshake(fd, options.secret, call.self, call.peer, tls, deadline, id);
-  return true;
 }
 
 Redial::Redial(const Call& call, LaneId id, bool caller, bool same_host, const VanOptions& options, Hooks hooks)

@@ -24,7 +24,7 @@ constexpr uint32_t kMessageMagic = 0x53525048;  // "HPRS"
 constexpr uint16_t kMessageVersion = 4;
 
 enum class MessageKind : uint16_t {
-  // Membership (handled inside src/van)
+  // Membership (handled by the postoffice)
   kRegister = 1,   ///< node -> scheduler: role, wanted rank, address
   kRoster = 2,     ///< scheduler -> node: its rank, and the addresses of all nodes
   kBarrier = 3,    ///< node -> scheduler
@@ -32,7 +32,8 @@ enum class MessageKind : uint16_t {
   kHeartbeat = 5,
   kGoodbye = 6,    ///< normal end; what follows is no failure
   kNodeDown = 7,   ///< any node -> its peers: a node is dead; payload: its name and the reason
-  kTimeline = 11,  ///< node <-> scheduler: clock readings; what a node recorded (timeline_exchange.h)
+  /// Node <-> scheduler: clock readings; what a node recorded (timeline_exchange.h)
+  kTimeline = 11,
   // Shared-memory transport (handled in the van, see shared_payload.h)
   kArenaOffer = 8,   ///< here is memory that you may read; payload: ArenaOffer
   kArenaAccept = 9,  ///< I can read it
@@ -53,7 +54,8 @@ enum class MessageKind : uint16_t {
 /// Location of a payload.
 enum Placement : uint32_t {
   kInline = 0,  ///< it follows the header
-  kShared = 1,  ///< in its sender's arena; a SharedPayload follows, which payload_checksum then covers
+  /// In its sender's arena; a SharedPayload follows, which payload_checksum then covers.
+  kShared = 1,
 };
 
 /// Flag of kData messages: a gradient that went into this has a NaN or Inf. There is no payload.
@@ -69,7 +71,8 @@ struct MessageHeader {
   uint64_t payload_bytes = 0;    ///< bytes of the payload, wherever it is
   uint32_t iteration = 0;        ///< counted per key from 1
   uint32_t partition = 0;        ///< index in the key's program
-  uint16_t step = 0;             ///< distinguishes sends of one partition between the same two nodes
+  /// Distinguishes sends of one partition between the same two nodes.
+  uint16_t step = 0;
   uint8_t dtype = 0;             ///< DType on the wire
   uint8_t flags = 0;             ///< meaning depends on kind
   uint32_t payload_checksum = 0; ///< low 32 bits of XXH3-64 of the payload; filled in by the van

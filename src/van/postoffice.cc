@@ -17,14 +17,13 @@ using std::chrono::steady_clock;
 
 namespace {
 
-
 /// Failure reports overtake gradients.
 constexpr int kReportPriority = INT_MAX - 1;
-/// A node that ends waits for its failure reports to be sent, this long at most: on a slow network they
-/// wait behind what the kernel has.
+/// A node that ends waits for its failure reports to be sent, this long at most: on a slow network
+/// they wait behind what the kernel has.
 constexpr milliseconds kMaxReportTime{2000};
-/// A node that aborts waits so long for its peers to close. In an elastic job they wait for it in the
-/// next view, its membership has told them what happened, and who is silent does not close.
+/// A node that aborts waits so long for its peers to close. In an elastic job they wait for it in
+/// the next view, its membership has told them what happened, and who is silent does not close.
 constexpr milliseconds kElasticAbortLinger{50};
 
 void Names(const std::set<NodeId>& nodes, JsonWriter* json) {
@@ -42,11 +41,8 @@ Postoffice::Postoffice(JobOptions options, std::shared_ptr<Van> van)
   if (options_.role != Role::kScheduler) return;
   self_ = Scheduler().Packed();
   state_ = std::make_unique<SchedulerState>(
-      options_, SchedulerState::Hooks{
-                    [this](NodeId to, Message m) { SendReport(to, std::move(m), 0); },
-                    [this](NodeId from, NodeId to) { van_->RenamePeer(from, to); },
-                    [this](NodeId node, const std::string& what) { Die(node, what); },
-                    [this](NodeId node) { left_.insert(node); events_.push_back({node, ""}); }});
+      options_, &members_, [this](NodeId to, Message m) { SendReport(to, std::move(m), 0); },
+      [this](NodeId from, NodeId to) { van_->RenamePeer(from, to); });
 }
 
 Postoffice::~Postoffice() {
@@ -67,7 +63,7 @@ void Postoffice::AwaitStart(std::unique_lock<std::mutex>* lock, SteadyTime deadl
                                   Predicate done) {
   const BlockingCalls::Scope scope(&calls_, "start", "");
   const auto over = [&] {
-    return done() || !start_failure_.empty() || !deaths_.empty() || stopping_;
+    return done() || !start_failure_.empty() || !members_.deaths.empty() || stopping_;
   };
   if (!interrupt::WaitUntil(&changed_, lock, deadline, over)) {
     SendBarrier(kReadyBarrier, 1, kQueryFlag);
@@ -122,14 +118,15 @@ void Postoffice::StartScheduler(SteadyTime deadline) {
 
 /// In short tries, so that a failure report ends it.
 void Postoffice::ConnectInTries(NodeId peer, const std::string& address, SteadyTime deadline) {
-  constexpr milliseconds kOfItself{300};  // what ends so long before its time could not be mended by more of it
+  // A try that fails this long before its end would not succeed with more time.
+  constexpr milliseconds kEarlyFailure{300};
   constexpr seconds kTry{4};  // as long as a handshake may take on a long link
   while (true) {
     const auto until = std::min(deadline, steady_clock::now() + kTry);
     try {
       return van_->Connect(peer, address, until);
     } catch (const Error&) {
-      if (until == deadline || steady_clock::now() + kOfItself < until) throw;
+      if (until == deadline || steady_clock::now() + kEarlyFailure < until) throw;
     }
     std::lock_guard<std::mutex> lock(mutex_);
     ThrowIfStartFailed();
@@ -160,7 +157,7 @@ void Postoffice::StartNode(SteadyTime deadline) {
   const auto patience = deadline + milliseconds(300);
   AwaitStart(&lock, patience, [&] { return member_check_.load(); });
   const NodeId me = self();
-  for (const auto& [peer, address] : roster_.addresses) {
+  for (const auto& [peer, address] : members_.addresses) {
     if (me.role != Role::kWorker || peer.role != Role::kServer) continue;
     lock.unlock();
     ConnectInTries(peer, address, deadline);
@@ -190,10 +187,10 @@ void Postoffice::OnRoster(const Message& message) {
   if (!ranks || roster.addresses.size() != count) {
     throw ProtocolError("the roster is of a job of another size");
   }
-  roster_ = std::move(roster);
-  self_ = roster_.self.Packed();
-  van_->Rename(roster_.self);
-  SetLogName(roster_.self.ToString());
+  members_.addresses = std::move(roster.addresses);
+  self_ = roster.self.Packed();
+  van_->Rename(roster.self);
+  SetLogName(roster.self.ToString());
   member_check_.store(true, std::memory_order_release);
 }
 
@@ -204,7 +201,7 @@ void Postoffice::Barrier(bool with_servers, seconds timeout) {
   std::lock_guard<std::recursive_mutex> one_at_a_time(barrier_mutex_);
   std::unique_lock<std::mutex> lock(mutex_);
   const auto deadline = steady_clock::now() + timeout;
-  // A node that timed out at one enters the same one again, which may have been completed meanwhile.
+  // After a timeout, a node enters the same barrier again, which may be complete now.
   uint64_t& begun = begun_[kind];
   if (begun == 0) begun = released_[kind] + 1;
   const uint64_t number = begun;
@@ -241,15 +238,15 @@ void Postoffice::Link(NodeId peer) {
       std::lock_guard<std::mutex> lock(mutex_);
       if (up_.count(peer) != 0) return;
       ThrowIfDead();
-      if (left_.count(peer) != 0) {
+      if (members_.left.count(peer) != 0) {
         throw Error(options_.van.names(peer) + " has left the job", Cause::kLeft, peer);
       }
       if (stopping_) throw Error("this node is being stopped");
-      const auto it = roster_.addresses.find(peer);
-      if (it == roster_.addresses.end()) throw Error("there is no " + options_.van.names(peer));
+      const auto it = members_.addresses.find(peer);
+      if (it == members_.addresses.end()) throw Error("there is no " + options_.van.names(peer));
       address = it->second;
     }
-    // In short tries, so that a failure report ends it; in longer ones where a handshake takes so long.
+    // In short tries, so that a failure report ends it; longer ones for slow handshakes.
     const auto until = std::min(deadline, steady_clock::now() + patience);
     patience = std::min(2 * patience, seconds(4));
     try {
@@ -264,7 +261,7 @@ void Postoffice::Send(NodeId to, Message message, int priority, Van::SendDone do
   if (any_dead_.load(std::memory_order_relaxed)) {
     std::lock_guard<std::mutex> lock(mutex_);
     // A name that no van knows gets done(false) in the usual way.
-    if (IsDead(to)) to = NodeId{to.role, kUnnamedRank};
+    if (members_.IsDead(to)) to = NodeId{to.role, kUnnamedRank};
   }
   van_->Send(to, std::move(message), priority, std::move(done));
 }
@@ -314,7 +311,7 @@ void Postoffice::SendBarrier(uint64_t kind, uint64_t number, uint8_t flags) {
 void Postoffice::CheckMember(NodeId from) {
   const bool member = member_check_.load(std::memory_order_acquire) &&
                       (state_ ? from.rank < kFirstProvisionalRank
-                              : from == Scheduler() || roster_.addresses.count(from) != 0);
+                              : from == Scheduler() || members_.addresses.count(from) != 0);
   if (!member) throw ProtocolError("it comes from a node that is no member of the job");
 }
 
@@ -322,10 +319,18 @@ void Postoffice::AtScheduler(NodeId from, const Message& message) {
   switch (message.header.kind) {
     case MessageKind::kRegister: return state_->OnRegister(from, message);
     case MessageKind::kBarrier: return state_->OnBarrier(from, message);
-    case MessageKind::kNodeDown:
-      if (!state_->IsNewFailure(from, message)) return;
-      return OnFailureReport(NodeId::Unpack(static_cast<uint32_t>(message.header.key)), from,
-                    PrintableTextIn(message).substr(0, 500) + " (" + options_.van.names(from) + " says so)");
+    case MessageKind::kNodeDown: {
+      const NodeId node = NodeId::Unpack(static_cast<uint32_t>(message.header.key));
+      if (members_.addresses.count(from) == 0) {
+        throw ProtocolError("it reports a death but is no member of the job");
+      }
+      if (members_.addresses.count(node) == 0) {
+        throw ProtocolError("it reports the death of a node that does not exist");
+      }
+      if (!members_.Lives(node) || members_.IsDead(from)) return;
+      return OnFailureReport(node, from, PrintableTextIn(message).substr(0, 500) + " (" +
+                                             options_.van.names(from) + " says so)");
+    }
     case MessageKind::kTimeline: CheckMember(from); return timeline_.AtScheduler(from, message);
     default: throw ProtocolError("a scheduler takes no such membership message");
   }
@@ -337,7 +342,7 @@ void Postoffice::AtNode(NodeId from, const Message& message) {
     if (!member_check_) return;  // of a peer that knew the roster first; the scheduler's follows
     CheckMember(from);
     const NodeId node = NodeId::Unpack(static_cast<uint32_t>(header.key));
-    if (node != Scheduler() && roster_.addresses.count(node) == 0) {
+    if (node != Scheduler() && members_.addresses.count(node) == 0) {
       throw ProtocolError("a failure report about a node that does not exist");
     }
     return OnFailureReport(node, from, PrintableTextIn(message));
@@ -363,15 +368,17 @@ void Postoffice::OnRelease(const Message& message) {
 }
 
 const std::pair<NodeId, std::string>* Postoffice::Obstacle(uint64_t kind) const {
-  for (const auto& [node, _] : deaths_) {
+  for (const auto& [node, _] : members_.deaths) {
     // The first death is behind the later ones: a scheduler ends when a server has died.
-    if (node.role != Role::kServer || kind != kWorkersBarrier) return &deaths_.front();
+    if (node.role != Role::kServer || kind != kWorkersBarrier) return &members_.deaths.front();
   }
   return nullptr;
 }
 
 void Postoffice::ThrowIfDead() const {
-  if (!deaths_.empty()) throw Error(deaths_.front().second, Cause::kDied, deaths_.front().first);
+  if (members_.deaths.empty()) return;
+  const auto& [node, what] = members_.deaths.front();
+  throw Error(what, Cause::kDied, node);
 }
 
 void Postoffice::ThrowIfBroken(uint64_t kind) const {
@@ -393,9 +400,9 @@ void Postoffice::Leave(bool goodbye) {
     if (goodbye && started_ && !stopping_) timeline_.Ship();
     aborted_ = aborted_ || (!goodbye && !stopping_);
     stopping_ = true;
-    // A failing node sends none, whatever is called during its end; the scheduler of a failed view also sends
-    // none.
-    goodbye = goodbye && !aborted_ && (options_.view == 0 || deaths_.empty());
+    // A failing node sends none, whatever is called during its end; the scheduler of a failed view
+    // also sends none.
+    goodbye = goodbye && !aborted_ && (options_.view == 0 || members_.deaths.empty());
     changed_.notify_all();
   }
   if (goodbye) {
@@ -410,39 +417,45 @@ void Postoffice::Leave(bool goodbye) {
 std::string Postoffice::WaitForEnd() {
   std::unique_lock<std::mutex> lock(mutex_);
   interrupt::WaitUntil(&changed_, &lock, SteadyTime::max(),
-                       [&] { return stopping_ || !deaths_.empty() || AllWorkersLeft(); });
-  if (state_) WriteTimeline(&lock);
-  if (AllWorkersLeft() || deaths_.empty()) return "";
+                       [&] { return stopping_ || !members_.deaths.empty() || AllWorkersLeft(); });
+  if (state_) {  // servers leave, and send what they recorded, after the workers
+    interrupt::WaitUntil(&changed_, &lock, steady_clock::now() + seconds(10), [this] {
+      return stopping_ || !members_.deaths.empty() ||
+             !timeline_.Lacks(options_.num_workers + options_.num_servers);
+    });
+    timeline_.Write();
+  }
+  if (AllWorkersLeft() || members_.deaths.empty()) return "";
   AwaitReports(&lock);
-  return deaths_.front().second;
+  return members_.deaths.front().second;
 }
 
 std::vector<NodeId> Postoffice::Dead() const {
   std::lock_guard<std::mutex> lock(mutex_);
   std::vector<NodeId> dead;
-  for (const auto& death : deaths_) dead.push_back(death.first);
-  if (aborted_ && !IsDead(self())) dead.push_back(self());  // as all others see it
+  for (const auto& death : members_.deaths) dead.push_back(death.first);
+  if (aborted_ && !members_.IsDead(self())) dead.push_back(self());  // as all others see it
   return dead;
 }
 
 std::vector<NodeId> Postoffice::Left() const {
   std::lock_guard<std::mutex> lock(mutex_);
-  return {left_.begin(), left_.end()};
+  return {members_.left.begin(), members_.left.end()};
 }
 
 void Postoffice::OnDown(NodeId peer, bool graceful, const std::string& reason) {
   {
     std::lock_guard<std::mutex> lock(mutex_);
     up_.erase(peer);
-    if (stopping_ || IsDead(self())) return;
-    const bool lost = !graceful && (state_ ? state_->Lives(peer) : Lives(peer));
+    if (stopping_ || members_.IsDead(self())) return;
+    const bool lost = !graceful && members_.Lives(peer);
     const std::string held_up = lost && member_check_ ? van_->HeldUp() : "";
     if (!held_up.empty()) {
       // Others took this node for dead, and leave because of it: it must not blame them.
       const std::string what = Describe(self()) + " died: it was held up for " + held_up;
-      Lose(self(), what);
-    } else if (!Settle(peer, graceful, reason)) {
-      state_ ? state_->OnDown(peer, graceful, reason) : LostPeer(peer, graceful, reason);
+      Die(self(), what);
+    } else if (!JudgeByConnection(peer, graceful, reason)) {
+      LostPeer(peer, graceful, reason);
     }
     changed_.notify_all();
   }
@@ -459,14 +472,10 @@ void Postoffice::OnTick() {
   NotifyReceiver();
 }
 
-void Postoffice::Lose(NodeId node, const std::string& what) {
-  state_ ? state_->Die(node, what) : Die(node, what);
-}
-
 void Postoffice::OnFailureReport(NodeId node, NodeId from, const std::string& what) {
   const bool own = node == from || node == self();  // the best source
   if (!own && IsConsequence(node, from)) return;
-  if (own || IsDead(node) || !van_->Silence(node)) return Lose(node, what);
+  if (own || members_.IsDead(node) || !van_->Silence(node)) return Die(node, what);
   const bool known = std::any_of(suspicions_.begin(), suspicions_.end(), [&](const Suspicion& suspicion) {
     return suspicion.node == node && suspicion.from == from;
   });
@@ -481,7 +490,7 @@ bool Postoffice::IsConsequence(NodeId node, NodeId from) const {
   });
 }
 
-bool Postoffice::Settle(NodeId peer, bool graceful, const std::string& reason) {
+bool Postoffice::JudgeByConnection(NodeId peer, bool graceful, const std::string& reason) {
   // The oldest one is the cause: of two nodes that have parted each reports the other.
   const auto it = std::find_if(suspicions_.begin(), suspicions_.end(), [peer](const Suspicion& suspicion) {
     return suspicion.node == peer || suspicion.from == peer;
@@ -489,7 +498,7 @@ bool Postoffice::Settle(NodeId peer, bool graceful, const std::string& reason) {
   if (it == suspicions_.end()) return false;
   if (it->node == peer) {
     const Suspicion suspicion = *it;
-    if (!graceful) Lose(peer, suspicion.what);
+    if (!graceful) Die(peer, suspicion.what);
     Drop(suspicion);
     return !graceful;
   }
@@ -504,10 +513,8 @@ void Postoffice::Drop(const Suspicion& suspicion) {
                                   return other.node == suspicion.node && other.from == suspicion.from;
                                 }),
                  suspicions_.end());
-  if (suspicion.lost.empty() || IsDead(suspicion.from)) return;
-  if (Settle(suspicion.from, false, suspicion.lost)) return;
-  state_ ? state_->OnDown(suspicion.from, false, suspicion.lost)
-         : LostPeer(suspicion.from, false, suspicion.lost);
+  if (suspicion.lost.empty() || members_.IsDead(suspicion.from)) return;
+  if (!JudgeByConnection(suspicion.from, false, suspicion.lost)) LostPeer(suspicion.from, false, suspicion.lost);
 }
 
 void Postoffice::JudgeSuspicions() {
@@ -517,56 +524,50 @@ void Postoffice::JudgeSuspicions() {
     const auto silence = van_->Silence(suspicion.node);
     if (silence && *silence > 2 * options_.van.heartbeat_interval) continue;  // soon it is given up
     if (silence) {
-      Lose(suspicion.from, Describe(suspicion.from) + " died: it is cut off from " +
-                            options_.van.names(suspicion.node) + ", which is alive");
+      Die(suspicion.from, Describe(suspicion.from) + " died: it is cut off from " +
+                              options_.van.names(suspicion.node) + ", which is alive");
     }
     Drop(suspicion);
   }
 }
 
 std::string Postoffice::Describe(NodeId node) const {
-  const auto it = roster_.addresses.find(node);
+  const auto it = members_.addresses.find(node);
   const std::string address = node == Scheduler()              ? root_address_
-                              : it == roster_.addresses.end() ? ""
+                              : it == members_.addresses.end() ? ""
                                                               : it->second;
   return options_.van.names(node) + (address.empty() ? "" : " (" + address + ")");
 }
 
-bool Postoffice::Lives(NodeId peer) const {
-  return (peer == Scheduler() || roster_.addresses.count(peer) != 0) && !IsDead(peer) &&
-         left_.count(peer) == 0;
-}
-
 void Postoffice::LostPeer(NodeId peer, bool graceful, const std::string& reason) {
-  if (!Lives(peer)) return;
-  // A worker leaves normally only after the start, even if this node has not been notified of the start's end.
-  // Workers alone need no scheduler once they have started.
+  using Phase = SchedulerState::Phase;
+  if (state_ && state_->phase() == Phase::kRegistering) return state_->OnApplicantDown(peer, reason);
+  if (!members_.Lives(peer)) return;
+  if (!graceful || (state_ && state_->phase() == Phase::kConnecting)) {
+    return Die(peer, Describe(peer) + " died: it " + reason);
+  }
+  // A worker leaves normally only after the start, even if this node has not been notified of the
+  // start's end. Workers alone need no scheduler once they have started.
   const bool done = peer == Scheduler() && started_ && options_.num_servers == 0;
-  const bool needed =
-      peer.role != Role::kWorker && !done && (options_.role == Role::kWorker || !started_);
-  if (graceful && needed) {
+  const bool needed = !state_ && peer.role != Role::kWorker && !done &&
+                      (options_.role == Role::kWorker || !started_);
+  if (needed) {
     return Die(peer,
                Describe(peer) + " left the job before " + options_.van.names(self()) + " had finished");
   }
-  if (graceful) {
-    left_.insert(peer);
-    events_.push_back({peer, ""});
-    return;
-  }
-  Die(peer, Describe(peer) + " died: it " + reason);
+  members_.left.insert(peer);
+  events_.push_back({peer, ""});
+  if (state_) state_->OnLeave();
 }
 
 void Postoffice::Die(NodeId node, const std::string& what) {
-  if (IsDead(node) || left_.count(node) != 0) return;
-  deaths_.emplace_back(node, what);
+  if (members_.IsDead(node) || members_.left.count(node) != 0) return;
+  members_.deaths.emplace_back(node, what);
   any_dead_ = true;
   events_.push_back({node, what});
-  if (!state_) NotifyPeers(node, what);
-}
-
-void Postoffice::NotifyPeers(NodeId node, const std::string& what) {
+  if (state_) return state_->OnDeath(node, what);
   for (const NodeId peer : up_) {
-    if (Lives(peer)) SendReport(peer, NodeDown(node, what), kReportPriority);
+    if (members_.Lives(peer)) SendReport(peer, NodeDown(node, what), kReportPriority);
   }
 }
 
@@ -590,11 +591,6 @@ void Postoffice::AwaitReports(std::unique_lock<std::mutex>* lock) {
   lock->lock();
 }
 
-bool Postoffice::IsDead(NodeId node) const {
-  return std::any_of(deaths_.begin(), deaths_.end(),
-                     [node](const auto& death) { return death.first == node; });
-}
-
 void Postoffice::NotifyReceiver() {
   std::vector<Event> events;
   {
@@ -610,16 +606,8 @@ void Postoffice::NotifyReceiver() {
   }
 }
 
-void Postoffice::WriteTimeline(std::unique_lock<std::mutex>* lock) {
-  const int nodes = options_.num_workers + options_.num_servers;
-  interrupt::WaitUntil(&changed_, lock, steady_clock::now() + seconds(10), [&] {
-    return stopping_ || !deaths_.empty() || !timeline_.Lacks(nodes);
-  });
-  timeline_.Write();
-}
-
 bool Postoffice::AllWorkersLeft() const {
-  const auto workers = std::count_if(left_.begin(), left_.end(),
+  const auto workers = std::count_if(members_.left.begin(), members_.left.end(),
                                      [](NodeId node) { return node.role == Role::kWorker; });
   return workers >= options_.num_workers;
 }
@@ -646,9 +634,9 @@ void Postoffice::Describe(JsonWriter* json) {
       json->Name("started").Bool(started_ || (state_ && state_->phase() == SchedulerState::Phase::kRunning));
       json->Name("leaving").Bool(stopping_);
       json->Name("left");
-      Names(left_, json);
+      Names(members_.left, json);
       json->Name("dead").Array();
-      for (const auto& [node, what] : deaths_) {
+      for (const auto& [node, what] : members_.deaths) {
         json->Object().Name("node").Text(node.ToString()).Name("what").Text(what).EndObject();
       }
       json->EndArray();
@@ -657,7 +645,13 @@ void Postoffice::Describe(JsonWriter* json) {
         state_->Describe(json);
         json->EndObject();
       }
-      up = state_ ? state_->Living() : up_;  // the scheduler's peers have got other names since
+      up = up_;
+      if (state_) {  // its peers have got other names since
+        up.clear();
+        for (const auto& [node, _] : members_.addresses) {
+          if (members_.Lives(node)) up.insert(node);
+        }
+      }
     }
   }
   json->Name("calls");

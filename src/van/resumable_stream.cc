@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <utility>
 
 namespace hipress {
 namespace {
@@ -21,10 +20,10 @@ constexpr uint64_t kEnd = ~uint64_t(0);
 void ReplayBuffer::Append(const void* data, size_t size) {
   const auto* from = static_cast<const uint8_t*>(data);
   while (size > 0) {
-    const size_t at = static_cast<size_t>(end_ - first_);
-    if (at == blocks_.size() * kBlockBytes) blocks_.push_back(AllocateBuffer(kBlockBytes));
-    const size_t take = std::min(size, kBlockBytes - at % kBlockBytes);
-    std::memcpy(blocks_[at / kBlockBytes].data + at % kBlockBytes, from, take);
+    const size_t position = static_cast<size_t>(end_ - first_);
+    if (position == blocks_.size() * kBlockBytes) blocks_.push_back(AllocateBuffer(kBlockBytes));
+    const size_t take = std::min(size, kBlockBytes - position % kBlockBytes);
+    std::memcpy(blocks_[position / kBlockBytes].data + position % kBlockBytes, from, take);
     end_ += take;
     from += take;
     size -= take;
@@ -39,12 +38,12 @@ void ReplayBuffer::DropBefore(uint64_t offset) {
   }
 }
 
-int ReplayBuffer::Find(uint64_t from, uint64_t to, iovec* pieces, int most) const {
+int ReplayBuffer::Find(uint64_t from, uint64_t to, iovec* pieces, int max_pieces) const {
   int count = 0;
-  while (from < to && count < most) {
-    const size_t at = static_cast<size_t>(from - first_);
-    const size_t take = std::min<size_t>(to - from, kBlockBytes - at % kBlockBytes);
-    pieces[count++] = {blocks_[at / kBlockBytes].data + at % kBlockBytes, take};
+  while (from < to && count < max_pieces) {
+    const size_t position = static_cast<size_t>(from - first_);
+    const size_t take = std::min<size_t>(to - from, kBlockBytes - position % kBlockBytes);
+    pieces[count++] = {blocks_[position / kBlockBytes].data + position % kBlockBytes, take};
     from += take;
   }
   return count;
@@ -75,8 +74,8 @@ bool ResumableStream::TakeAcknowledgement(uint64_t offset) {
   if (offset > sent_bytes_.end()) return false;
   // One may overtake another that goes over another lane.
   if (offset < sent_bytes_.begin()) return position_known_;
-  // Over lanes that are new the first one says from where on bytes are missing. Later ones can only be
-  // about what these lanes have brought.
+  // Over lanes that are new the first one says from where on bytes are missing. Later ones can only
+  // be about what these lanes have brought.
   if (!position_known_) next_ = offset;
   const bool of_sent = std::all_of(lanes_.begin(), lanes_.end(), [offset](const Lane& l) {
     return l.from == l.to || offset <= l.from;
@@ -166,7 +165,7 @@ ssize_t ResumableStream::Read(const iovec* pieces, int count) {
       });
       ssize_t n = lane == lanes_.end() ? ReadFrames()
                                        : ReadStripe(&*lane, {data + got, pieces[i].iov_len - got});
-      // While this lane's stripe is late, others may bring acknowledgements, and must not stay readable.
+      // While this lane's stripe is late, other lanes may have acknowledgements to read.
       if (n == kWouldBlock && lane != lanes_.end() && total == 0) n = std::min<ssize_t>(ReadFrames(), kWouldBlock);
       // What failed will fail again at the next call, once these bytes are used.
       if (n <= 0) return total > 0 ? total : n;

@@ -1,13 +1,21 @@
 /*!
  * \file resumable_stream.h
- * \brief One byte stream over one or several sockets (lanes), which outlives them.
+ * \brief One byte stream over one or several sockets (lanes), which continues over new sockets.
  *
- * The bytes are cut into stripes, each of which goes, behind its place in the stream, over whichever
- * lane has room. A receiver reads the lane that has the next stripe; what others bring meanwhile waits
- * in their sockets. So what is under way is not limited by one socket's buffers.
+ * The sender cuts the bytes into stripes and writes each, after a frame with its offset, to a lane
+ * that has room. The receiver reads the lane that has the next stripe; other stripes wait in their
+ * sockets. So the buffers of all sockets together limit the bytes in transit.
  *
- * The sender keeps what it sent until the receiver says that it has read it. When a lane breaks, all
- * are given up; over new ones each end first says how far it has read, and the other goes on from there.
+ *     stream    [0, 64K) [64K, 128K) [128K, 192K) ...
+ *     lane 0    frame(0)   stripe    frame(128K) stripe ...
+ *     lane 1    frame(64K) stripe ...
+ *
+ * The sender keeps bytes until the receiver acknowledges them. If a lane breaks, both ends drop all
+ * lanes. Over new lanes each end first sends how far it has read, and the other continues there:
+ *
+ *     receiver has read 100K              sender keeps [0, 300K)
+ *          ---- acknowledgement(100K) ---->  drops [0, 100K)
+ *          <--- frame(100K) stripe --------  sends [100K, ...) again
  */
 #pragma once
 
@@ -39,8 +47,8 @@ class ReplayBuffer {
   void Append(const void* data, size_t size);
   /// Forgets what is before `offset`, which lies between begin() and end().
   void DropBefore(uint64_t offset);
-  /// The pieces of memory with bytes `from` to `to`, at most as many as `pieces` takes. \return how many
-  int Find(uint64_t from, uint64_t to, iovec* pieces, int most) const;
+  /// Finds up to `most` pieces of memory with bytes `from` to `to`. \return their number
+  int Find(uint64_t from, uint64_t to, iovec* pieces, int max_pieces) const;
 
  private:
   std::deque<Buffer> blocks_;
@@ -60,15 +68,15 @@ class ResumableStream final : public Stream {
   bool ShortReadMeansNothing() const override { return true; }
   bool AwaitsRead(size_t lane) const override;
   bool AwaitsWrite(size_t lane) const override { return lanes_[lane].Unsent(); }
-  /// Whether what was read since the last call lets Write go on, or gives it something to say.
+  /// Whether bytes read since the last call let Write continue, or an acknowledgement is due.
   bool ReadMadeWork() { return std::exchange(read_made_work_, false); }
-  /// Nothing more will be written. The other end is notified, and can distinguish it from a broken lane.
+  /// Notifies the other end, in time, that nothing more will be written.
   void End() { ending_ = true; }
-  /// Whether the other end has said so, and all that it wrote is read.
+  /// Whether the other end has ended the stream, and all its bytes are read.
   bool AtEnd() const { return end_known_ && read_ == end_; }
-  /// Tells the other end that nothing more will be written, where that can be done at once.
+  /// Ends the stream, and notifies the other end if the lanes have room.
   void TryEnd();
-  /// Its lanes have broken. Nothing else than Resume may follow.
+  /// Drops broken lanes. Only Resume may follow.
   void DropLanes() { lanes_.clear(); }
   void Resume(Lanes lanes);
 
@@ -76,7 +84,7 @@ class ResumableStream final : public Stream {
   size_t kept() const { return sent_bytes_.size(); }
 
  private:
-  /// Before each stripe, and alone: what the other end has to know.
+  /// Header of a stripe, or a message of its own.
   struct Frame {
     uint64_t offset;  ///< of a stripe's first byte in the stream; else the number of bytes
     uint64_t size;    ///< of a stripe, or kAcknowledgement or kEnd
@@ -124,7 +132,8 @@ class ResumableStream final : public Stream {
   // Sending
   ReplayBuffer sent_bytes_;
   uint64_t next_ = 0;            ///< first byte that no present lane has been given
-  bool position_known_ = true;   ///< false from Resume until the other end has said how far it has read
+  /// False from Resume until the other end has said how far it has read.
+  bool position_known_ = true;
   bool starved_ = false;         ///< Write took nothing because too much is kept
   bool ending_ = false;
   size_t turn_ = 0;              ///< the lane that the next stripe goes to if it has room

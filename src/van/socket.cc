@@ -9,8 +9,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -18,7 +16,6 @@
 #include <system_error>
 
 #include "common/interrupt.h"
-#include "common/types.h"
 
 namespace hipress {
 namespace {
@@ -33,8 +30,8 @@ void SetOption(int fd, int level, int name, int value) {
   setsockopt(fd, level, name, &value, sizeof(value));
 }
 
-/// Whether an ICMP message has ended a socket's connect, which another machine than the called one may have
-/// sent. Before Linux 5.19 this is unknown, and the result is false.
+/// Whether an ICMP message has ended a socket's connect, which another machine than the called one
+/// may have sent. Before Linux 5.19 this is unknown, and the result is false.
 bool EndedByIcmp(int fd) {
   alignas(cmsghdr) char control[512];
   msghdr message{};
@@ -54,7 +51,7 @@ bool EndedByIcmp(int fd) {
 
 constexpr int kSocketBuffer = 4 << 20;
 constexpr int kLongLinkWindow = 8 << 20;
-/// For 1 Gbit/s and 100 ms of round trip, 12.5 MB, and as much again behind each packet that is lost.
+/// At 1 Gbit/s and 100 ms of round trip 12.5 MB, and as much again behind a lost packet.
 constexpr int64_t kUnderWayBytes = 32 << 20;
 /// Urgent data wait for at most this much data that are not yet in transit.
 constexpr int kUnsentBytes = 1 << 20;
@@ -63,13 +60,14 @@ constexpr int kUnsentBytes = 1 << 20;
 struct BufferLimits {
   explicit BufferLimits(const std::string& kind) {
     std::ifstream limit("/proc/sys/net/core/" + kind + "_max"), own("/proc/sys/net/ipv4/tcp_" + kind);
-    int64_t most = 0, least = 0, usual = 0, largest = 0;
-    if (!(limit >> most && own >> least >> usual >> largest)) return;
-    asked = 2 * std::min<int64_t>(most, kSocketBuffer);
+    int64_t limit_bytes = 0, least = 0, usual = 0, largest = 0;
+    if (!(limit >> limit_bytes && own >> least >> usual >> largest)) return;
+    asked = 2 * std::min<int64_t>(limit_bytes, kSocketBuffer);
     grown = largest;
   }
   int64_t asked = 0;  ///< what it makes of kSocketBuffer: cuts it down to a limit, and doubles it
-  int64_t grown = kSocketBuffer;  ///< size that the kernel chooses for a buffer without a requested size
+  /// Size that the kernel chooses for a buffer without a requested size.
+  int64_t grown = kSocketBuffer;
 };
 
 /// \return whether the kernel allows it
@@ -77,9 +75,9 @@ bool SetCongestionControl(int fd, const std::string& name) {
   return setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name.data(), static_cast<socklen_t>(name.size())) == 0;
 }
 
-/// Has the kernel use CUBIC where it would use BBR; or Reno, which needs no permission. BBR gives the
-/// connections of one node unequal parts of its link for hundreds of milliseconds, so that others wait for
-/// the slowest of them and have nothing to send meanwhile.
+/// Has the kernel use CUBIC where it would use BBR; or Reno, which needs no permission. BBR gives
+/// the connections of one node unequal parts of its link for hundreds of milliseconds, so that
+/// others wait for the slowest of them and have nothing to send meanwhile.
 void AvoidBbr(int fd) {
   char used[16] = "";  // TCP_CA_NAME_MAX
   socklen_t size = sizeof(used);
@@ -88,7 +86,7 @@ void AvoidBbr(int fd) {
   if (!SetCongestionControl(fd, "cubic")) SetCongestionControl(fd, "reno");
 }
 
-/// Descriptors + 1, 0 where free. Plain memory, since a forked child may run little code before exec.
+/// Descriptors + 1, 0 where free. Plain memory, since a forked child may run little code.
 constexpr size_t kMaxGuarded = 8192;
 std::atomic<int> guarded_fds[kMaxGuarded];
 
@@ -173,7 +171,8 @@ UniqueFd ConnectOnce(const SocketAddress& address, const Deadline& deadline, int
   getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, error, &size);
   // A firewall's "port unreachable" is the same errno as a refusal by the machine itself.
   if (*error == ECONNREFUSED && EndedByIcmp(fd.get())) *error = EHOSTUNREACH;
-  SetOption(fd.get(), level, report_icmp, 0);  // on an open connection it would make passing errors final
+  // On an open connection it would make passing errors final.
+  SetOption(fd.get(), level, report_icmp, 0);
   // Without a listener on an ephemeral port the kernel may connect a socket to itself.
   if (*error == 0 && LocalAddress(fd.get()).ToText() == address.ToText()) *error = ECONNREFUSED;
   return *error == 0 ? std::move(fd) : UniqueFd();
@@ -194,9 +193,10 @@ int StreamsFor(int fd) {
 }
 
 void TuneUnsent(int fd) {
-  constexpr double kSeconds = 0.03;  // of this thread's other work, and of its waits for a processor
-  // The kernel's tcp_info as far as it is used here. Its own header, linux/tcp.h, cannot be included
-  // together with netinet/tcp.h, whose tcp_info has no rates.
+  // This thread's other work, and its waits for a processor.
+  constexpr double kSeconds = 0.03;
+  // The kernel's tcp_info as far as it is used here. Its own header, linux/tcp.h, cannot be
+  // included together with netinet/tcp.h, whose tcp_info has no rates.
   struct {
     char before[104];
     uint64_t pacing_rate, max_pacing_rate, bytes_acked, bytes_received;
@@ -236,8 +236,8 @@ void Tune(int fd, std::chrono::milliseconds unacknowledged_limit, const std::str
     AvoidBbr(fd);
   }
   if (long_link) {
-    // Makes the kernel open the window as far as it may at once, and leaves the buffer's size to it: as
-    // it grows by itself, a sender that finds a window full takes the link to be no faster.
+    // Makes the kernel open the window as far as it may at once, and leaves the buffer's size to
+    // it: as it grows by itself, a sender that finds a window full takes the link to be no faster.
     SetOption(fd, SOL_SOCKET, SO_RCVLOWAT, kLongLinkWindow);
     SetOption(fd, SOL_SOCKET, SO_RCVLOWAT, 1);
   }

@@ -27,8 +27,8 @@ using ConnectionPtr = std::shared_ptr<Connection>;
 
 /// Additional time for which a stopping van waits for bytes in transit to live peers.
 constexpr milliseconds kMaxDelivery{3000};
-/// Between looks at connections that are to deliver a goodbye.
-constexpr milliseconds kLook{250};
+/// Between checks of connections that are to deliver a goodbye.
+constexpr milliseconds kCheckInterval{250};
 
 /// How long a van's thread did not run: the process was stopped, or starved. On the van's thread.
 class Pauses {
@@ -38,8 +38,9 @@ class Pauses {
   explicit Pauses(const VanOptions& options) : options_(options) {}
   void Start() { last_tick_ = steady_clock::now(); }
 
-  /// Notes a tick, which was due `interval` after the last one. \return how long this thread was stalled before
-  /// it: the peers' silence of that time does not count, because their messages are still to be read
+  /// Notes a tick, which was due `interval` after the last one. \return how long this thread was
+  /// stalled before it: the peers' silence of that time does not count, because their messages are
+  /// still to be read
   Duration Tick(SteadyTime now, Duration interval) {
     auto stalled = now - last_tick_ - interval;
     if (stalled < options_.heartbeat_timeout / 4) stalled = stalled.zero();
@@ -137,7 +138,7 @@ class TcpVan final : public Van, public ConnectionOwner {
                             " at " + address + ": " + why);
     };
     const auto begin = steady_clock::now();
-    bool told = false;
+    bool warned = false;
     milliseconds pause{10};
     for (;;) {
       std::string why;
@@ -153,9 +154,9 @@ class TcpVan final : public Van, public ConnectionOwner {
       if (now + pause >= deadline) {
         fail(why + " (tried for " + SecondsText(now - begin) + ")");
       }
-      if (!told && now >= begin + std::chrono::seconds(5)) {
+      if (!warned && now >= begin + std::chrono::seconds(5)) {
         LogWarning("still tries to connect to " + peer.ToString() + " at " + address + ": " + why);
-        told = true;
+        warned = true;
       }
       std::this_thread::sleep_for(pause);
       interrupt::Check();
@@ -217,8 +218,8 @@ class TcpVan final : public Van, public ConnectionOwner {
     if (last && stopping_ && !finished_) Finish();
   }
 
-  /// Runs a handler of the event loop. An exception, which would end the process, is logged and ends all
-  /// connections, because it is unknown which work was left undone.
+  /// Runs a handler of the event loop. An exception, which would end the process, is logged and
+  /// ends all connections, because it is unknown which work was left undone.
   template <typename Work>
   void Guarded(const Work& work) noexcept {
     try {
@@ -395,7 +396,7 @@ class TcpVan final : public Van, public ConnectionOwner {
   /// Finishes at `from`, or, while what was sent is still on its way, later: until then, and, if it
   /// is `patient`, as long as bytes leave. \param undelivered so far; -1: not known
   void Linger(SteadyTime from, SteadyTime until, bool patient, int64_t undelivered = -1) {
-    timer_.expires_at(std::min(from, steady_clock::now() + kLook));
+    timer_.expires_at(std::min(from, steady_clock::now() + kCheckInterval));
     timer_.async_wait([this, from, until, patient, undelivered](const asio::error_code& error) {
       if (error) return;
       const auto now = steady_clock::now();
@@ -407,7 +408,7 @@ class TcpVan final : public Van, public ConnectionOwner {
         });
       }
       if (now < from) return Linger(from, until, patient);
-      // The kernel's queue is full, or shrinks, as long as there is more; its size changes with each packet.
+      // The size of the kernel's queue changes with each packet, as long as bytes leave.
       const bool moves = patient && bytes != undelivered;
       if (bytes == 0 || (now >= until && !moves)) return Finish();
       Linger(now + milliseconds(20), moves ? std::max(until, now + kMaxDelivery) : until, patient, bytes);

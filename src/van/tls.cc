@@ -15,7 +15,7 @@ namespace hipress {
 namespace {
 
 constexpr size_t kInBytes = 256 << 10;
-/// Encrypted at most before the socket is tried: 15 full records, which stay in the second-level cache.
+/// Bytes encrypted before the socket is tried: 15 full records, which fit the second-level cache.
 constexpr size_t kPlainPerFlush = 15 << 14;
 /// AES-GCM wears out after 2^24.5 records of one key (RFC 8446, 5.5); we change it long before.
 constexpr uint64_t kBytesPerKey = uint64_t(64) << 30;
