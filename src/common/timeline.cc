@@ -46,14 +46,12 @@ void Append(std::string* out, const void* data, size_t size) {
   out->append(static_cast<const char*>(data), size);
 }
 
-bool Wanted() {
-  const char* file = std::getenv("HIPRESS_TIMELINE");
-  return file != nullptr && file[0] != '\0';
-}
-
 }  // namespace
 
-const bool kOn = Wanted();
+const bool kOn = [] {
+  const char* file = std::getenv("HIPRESS_TIMELINE");
+  return file != nullptr && file[0] != '\0';
+}();
 
 int64_t Now() {
   if (!kOn) return 0;
@@ -153,22 +151,15 @@ std::string Microseconds(int64_t nanoseconds) {
   return text;
 }
 
-/// Rows of a kind of event of one node: events of a row do not overlap, as viewers require.
-class Rows {
- public:
-  int Place(int64_t begin, int64_t end) {
-    for (size_t i = 0; i < free_.size(); ++i) {
-      if (free_[i] > begin) continue;
-      free_[i] = end;
-      return int(i);
-    }
-    free_.push_back(end);
-    return int(free_.size()) - 1;
-  }
-
- private:
-  std::vector<int64_t> free_;
-};
+/// Finds the first row that is free, since viewers require that events of a row do not overlap.
+/// \param free_from times from which rows are free
+int RowOf(const TimelineEvent& event, std::vector<int64_t>* free_from) {
+  auto row = std::find_if(free_from->begin(), free_from->end(),
+                          [&](int64_t time) { return time <= event.begin; });
+  if (row == free_from->end()) row = free_from->insert(row, 0);
+  *row = event.end;
+  return int(row - free_from->begin());
+}
 
 /// Compute tasks have their threads' rows; other tasks get rows as they need them.
 bool IsCompute(uint8_t op) {
@@ -249,7 +240,7 @@ std::string TimelineFile::ToJson() const {
     std::sort(events.begin(), events.end(), [](const TimelineEvent& a, const TimelineEvent& b) {
       return a.begin != b.begin ? a.begin < b.begin : a.end < b.end;
     });
-    Rows rows[kTimelineOps];
+    std::vector<int64_t> rows[kTimelineOps];
     std::map<int, std::string> row_names;
     for (const TimelineEvent& event : events) {
       const char* name = NameOf(TimelineOp(event.op));
@@ -257,7 +248,7 @@ std::string TimelineFile::ToJson() const {
       if (IsCompute(event.op)) {
         row_names[tid] = "thread " + std::to_string(tid);
       } else {
-        tid = 1000 * (event.op + 100) + rows[event.op].Place(event.begin, event.end);
+        tid = 1000 * (event.op + 100) + RowOf(event, &rows[event.op]);
         row_names[tid] = name;
       }
       const auto key = names_.find(event.key);

@@ -144,7 +144,11 @@ void Connection::OnReadable() {
     const ssize_t n = stream_->Read(pieces, count);
     if (resumable_ != nullptr && resumable_->ReadMadeWork()) ScheduleFlush();
     if (n == Stream::kWouldBlock) return WaitReadable();
-    if (n <= 0) return ReadFailed(n);
+    if (n <= 0) {
+      const std::string reason =
+          write_failure_.empty() ? ReasonOf(n, in_message_ || end_ > begin_) : write_failure_;
+      return n == -EPROTO ? Close(false, reason) : Lost(leaving_ && n == Stream::kEof, reason);
+    }
     last_received_ = steady_clock::now();
     Accept(static_cast<size_t>(n));
     if (!open_) return;
@@ -293,14 +297,6 @@ bool Connection::TakeConnectionMessage() {
     case MessageKind::kArenaRelease: shared_payloads_.Release({header_.key}); return true;
     default: return false;
   }
-}
-
-void Connection::ReadFailed(ssize_t result) {
-  const std::string reason = write_failure_.empty()
-                                 ? ReasonOf(result, in_message_ || end_ > begin_)
-                                 : write_failure_;
-  if (result == -EPROTO) return Close(false, reason);
-  Lost(leaving_ && result == Stream::kEof, reason);
 }
 
 void Connection::WriteFailed(ssize_t result) {

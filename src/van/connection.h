@@ -150,7 +150,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// Logs an error of this process, and closes the connection because of it.
   void Failed(const std::string& why) noexcept;
 
-  /// Whether these lanes belong to this connection, for which this node (`caller`) or its peer called.
+  /// Whether these lanes belong to this connection. \param caller whether this node called for it
   bool Is(const LaneId& id, bool caller) const;
   /// Whether `generation` is a later try to open its lanes than the one they are from.
   bool IsNewer(uint16_t generation) const {
@@ -163,7 +163,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   /// Time since the last byte from the peer.
   std::chrono::steady_clock::duration Silence(SteadyTime now) const { return now - last_received_.load(); }
-  /// Sent bytes that the peer's kernel has not acknowledged; 0 if no acknowledgement can arrive. At
+  /// Sent bytes that the peer's kernel has not acknowledged; 0 if no acknowledgment can arrive. At
   /// least 1 while a leaving node may have to resume the connection.
   int64_t UndeliveredBytes(SteadyTime now);
   bool CanBeResumed() const { return resumable_ != nullptr; }
@@ -180,7 +180,6 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void Parse();
   void BeginMessage();
   void FinishMessage(uint32_t checksum);
-  void ReadFailed(ssize_t result);
   /// The lanes are of no use any more: they have broken, or the peer has ended.
   void Lost(bool graceful, const std::string& reason);
   void Break(const std::string& reason);

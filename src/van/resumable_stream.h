@@ -14,7 +14,7 @@
  * lanes. Over new lanes each end first sends how far it has read, and the other continues there:
  *
  *     receiver has read 100K              sender keeps [0, 300K)
- *          ---- acknowledgement(100K) ---->  drops [0, 100K)
+ *          ---- acknowledgment(100K) ---->  drops [0, 100K)
  *          <--- frame(100K) stripe --------  sends [100K, ...) again
  */
 #pragma once
@@ -68,7 +68,7 @@ class ResumableStream final : public Stream {
   bool ShortReadMeansNothing() const override { return true; }
   bool AwaitsRead(size_t lane) const override;
   bool AwaitsWrite(size_t lane) const override { return lanes_[lane].Unsent(); }
-  /// Whether bytes read since the last call let Write continue, or an acknowledgement is due.
+  /// Whether bytes read since the last call let Write continue, or an acknowledgment is due.
   bool ReadMadeWork() { return std::exchange(read_made_work_, false); }
   /// Notifies the other end, in time, that nothing more will be written.
   void End() { ending_ = true; }
@@ -87,7 +87,7 @@ class ResumableStream final : public Stream {
   /// Header of a stripe, or a message of its own.
   struct Frame {
     uint64_t offset;  ///< of a stripe's first byte in the stream; else the number of bytes
-    uint64_t size;    ///< of a stripe, or kAcknowledgement or kEnd
+    uint64_t size;    ///< of a stripe, or kAcknowledgment or kEnd
   };
   struct Lane {
     std::unique_ptr<Stream> stream;
@@ -111,14 +111,14 @@ class ResumableStream final : public Stream {
   ssize_t ReadStripe(Lane* lane, iovec to);
   /// Looks at a frame that is complete. \return false if it makes no sense
   bool TakeFrame(Lane* lane);
-  bool TakeAcknowledgement(uint64_t offset);
+  bool TakeAcknowledgment(uint64_t offset);
   void CountRead(size_t n);
 
   /// Gives an idle lane something to send. \return false if there is nothing for it
   bool Fill(Lane* lane, const iovec* pieces, int count, size_t* taken);
   /// \return 1 when the lane has sent what it had, else as Stream
   ssize_t Push(Lane* lane);
-  bool AcknowledgementDue() const { return read_ >= acknowledge_at_; }
+  bool AcknowledgmentDue() const { return read_ >= acknowledge_at_; }
   size_t MaxStripe() const;
 
   std::vector<Lane> lanes_;

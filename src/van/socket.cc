@@ -49,6 +49,14 @@ bool EndedByIcmp(int fd) {
   return false;
 }
 
+template <typename SystemCall>
+SocketAddress AddressBy(SystemCall call, int fd) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof(address);
+  call(fd, reinterpret_cast<sockaddr*>(&address), &size);
+  return SocketAddress(reinterpret_cast<const sockaddr*>(&address));
+}
+
 constexpr int kSocketBuffer = 4 << 20;
 constexpr int kLongLinkWindow = 8 << 20;
 /// At 1 Gbit/s and 100 ms of round trip 12.5 MB, and as much again behind a lost packet.
@@ -274,18 +282,7 @@ int64_t UnacknowledgedBytes(int fd) {
 
 bool IsSameHost(int fd) { return LocalAddress(fd).IsSameHost(RemoteAddress(fd)); }
 
-SocketAddress LocalAddress(int fd) {
-  sockaddr_storage address{};
-  socklen_t size = sizeof(address);
-  getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size);
-  return SocketAddress(reinterpret_cast<const sockaddr*>(&address));
-}
-
-SocketAddress RemoteAddress(int fd) {
-  sockaddr_storage address{};
-  socklen_t size = sizeof(address);
-  getpeername(fd, reinterpret_cast<sockaddr*>(&address), &size);
-  return SocketAddress(reinterpret_cast<const sockaddr*>(&address));
-}
+SocketAddress LocalAddress(int fd) { return AddressBy(getsockname, fd); }
+SocketAddress RemoteAddress(int fd) { return AddressBy(getpeername, fd); }
 
 }  // namespace hipress

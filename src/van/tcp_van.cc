@@ -320,7 +320,11 @@ class TcpVan final : public Van, public ConnectionOwner {
       const bool can_be = connection && connection->IsNewer(lane.generation);
       return can_be ? VerdictCode::kAccepted : VerdictCode::kGone;
     }
-    return Admits(NodeId::Unpack(caller.from)) ? VerdictCode::kAccepted : VerdictCode::kTaken;
+    const NodeId peer = NodeId::Unpack(caller.from);
+    if (peer.rank == kUnnamedRank) return VerdictCode::kAccepted;
+    std::lock_guard<std::mutex> lock(mutex_);
+    const bool taken = peer.rank >= kFirstProvisionalRank || peers_.count(peer) != 0;
+    return taken ? VerdictCode::kTaken : VerdictCode::kAccepted;
   }
 
   void Accepted(const Transcript& transcript, Lane lane) {
@@ -333,13 +337,6 @@ class TcpVan final : public Van, public ConnectionOwner {
     NodeId peer = NodeId::Unpack(transcript.caller.from);
     if (peer.rank == kUnnamedRank) peer.rank = NextProvisional(peer.role);
     Add(peer, std::move(opened));
-  }
-
-  bool Admits(NodeId peer) {
-    if (peer.rank == kUnnamedRank) return true;
-    if (peer.rank >= kFirstProvisionalRank) return false;
-    std::lock_guard<std::mutex> lock(mutex_);
-    return peers_.count(peer) == 0;
   }
 
   uint16_t NextProvisional(Role role) {

@@ -97,8 +97,8 @@ class Van {
   /// \throw Error with the node that could not be reached, where, and why; interrupt::Interrupted
   virtual void Connect(NodeId peer, const std::string& address,
                        std::chrono::steady_clock::time_point deadline) = 0;
-  /// Never blocks. `done` runs on the van's thread when the payload may be released, with sent=false
-  /// if the peer is unknown or went down first. \throw Error if the payload is too large
+  /// Never blocks. `done` runs on the van's thread when the payload may be released, with
+  /// sent=false if the peer is unknown or went down first. \throw Error if the payload is too large
   virtual void Send(NodeId to, Message message, int priority = 0, SendDone done = nullptr) = 0;
   /// How long ("4.1 s") the van's thread has just not run, if peers may have taken this node for
   /// dead; otherwise empty. On the van's thread.
