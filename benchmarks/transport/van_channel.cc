@@ -155,7 +155,7 @@ class VanChannel final : public Channel {
   pid_t child_ = 0;
   clockid_t clock_{};
   Sender sender_;
-  std::unique_ptr<Van> van_;
+  std::shared_ptr<Van> van_;
   size_t asked_ = 0;
 };
 

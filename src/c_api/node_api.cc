@@ -20,7 +20,7 @@
 #include "common/thread_name.h"
 #include "common/thread_object.h"
 #include "hipress/c_api.h"
-#include "van/certificate.h"
+#include "van/tls.h"
 
 using hipress::Error;
 using hipress::NodeId;

@@ -13,7 +13,7 @@ namespace {
 
 struct State {
   int depth = 0;
-  bool ends = false;  ///< the actions of a batch are being done
+  bool ending = false;  ///< the actions of a batch are being done
   std::vector<std::function<void()>> actions, last;
 };
 
@@ -37,14 +37,14 @@ Batch::Batch() { ++Mine().depth; }
 Batch::~Batch() {
   State& state = Mine();
   if (--state.depth > 0) return;
-  const bool outermost = !std::exchange(state.ends, true);
+  const bool outermost = !std::exchange(state.ending, true);
   // By index: an action may, outside any batch now, open another batch.
   std::vector<std::function<void()>> actions = std::exchange(state.actions, {});
   DoAll(actions);
   actions.clear();
   if (state.actions.empty()) state.actions = std::move(actions);  // keeps the memory
   if (!outermost) return;  // what is to come last comes after the other actions of that one
-  state.ends = false;
+  state.ending = false;
   actions = std::exchange(state.last, {});
   DoAll(actions);
   actions.clear();
@@ -59,7 +59,7 @@ void Batch::AtEnd(std::function<void()> action) {
 
 void Batch::AfterAll(std::function<void()> action) {
   State& state = Mine();
-  if (state.depth == 0 && !state.ends) return action();
+  if (state.depth == 0 && !state.ending) return action();
   state.last.push_back(std::move(action));
 }
 

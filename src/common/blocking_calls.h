@@ -1,7 +1,6 @@
 /*!
  * \file blocking_calls.h
- * \brief Lists the calls that wait for other nodes just now, for debug dumps: where a node hangs that
- *        waits for no gradient.
+ * \brief Calls that wait for other nodes, for debug dumps of nodes that wait for no gradient.
  */
 #pragma once
 

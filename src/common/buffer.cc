@@ -1,25 +1,33 @@
 #include "common/buffer.h"
 
+#include <fcntl.h>
+#include <linux/falloc.h>
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/random.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstdlib>
+#include <cstring>
 #include <mutex>
 #include <new>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "common/arena.h"
-
 namespace hipress {
 namespace {
 
+/// Address space of an arena; memory is taken as it is used.
+constexpr size_t kArenaBytes = size_t(64) << 30;
+constexpr size_t kPageBytes = 4096;
+
+std::atomic<uint8_t*> mapped{nullptr};
+
 constexpr size_t kHugePageBytes = size_t(2) << 20;
 
-/// Allocates from the system; `bytes` is a multiple of the alignment, which for large blocks is a huge page.
+/// Allocates from the system. \param bytes a multiple of the alignment, or of a huge page
 void* Allocate(size_t bytes) {
   const bool large = bytes >= kHugePageBytes;
   void* block = std::aligned_alloc(large ? kHugePageBytes : kAlignment, bytes);
@@ -28,10 +36,10 @@ void* Allocate(size_t bytes) {
   return block;
 }
 
-/// The process's pool. A forked child has a new one: a thread that it does not have may hold the lock of its
-/// parent's, whose lists may be half changed. (To hold the lock while the process forks would not do: before
-/// it does, MXNet waits for operations that need the pool.) Never destroyed, as buffers may be released by
-/// threads that outlive static destructors.
+/// The process's pool. A forked child gets a new one, because another thread of the parent may hold
+/// the lock. (The parent cannot take the lock to fork: before it forks, MXNet waits for operations
+/// that need the pool.) Never destroyed, because threads that outlive static destructors may
+/// release buffers.
 template <typename AnyPool>
 AnyPool& TheOnly() {
   static std::atomic<AnyPool*> pool{nullptr};
@@ -158,5 +166,60 @@ Buffer AllocateFrom(size_t bytes) {
 
 Buffer AllocateState(size_t bytes) { return AllocateFrom<StatePool>(bytes); }
 Buffer AllocateBuffer(size_t bytes) { return AllocateFrom<Pool>(bytes); }
+
+std::atomic<Arena*> Arena::arena_{nullptr};
+
+Arena::Arena(int fd, uint8_t* base, size_t size, const Nonce& nonce)
+    : fd_(fd), base_(base), size_(size), nonce_(nonce), used_(kPageBytes) {
+  std::memcpy(base, nonce.data(), nonce.size());
+}
+
+Arena* Arena::Enable() {
+  static std::mutex mutex;
+  static bool tried = false;
+  std::lock_guard<std::mutex> lock(mutex);
+  if (tried) return Get();
+  tried = true;
+  Nonce nonce;
+  if (getrandom(nonce.data(), nonce.size(), 0) != ssize_t(nonce.size())) return nullptr;
+  const int fd = memfd_create("hipress", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (fd < 0) return nullptr;
+  // Sealed, so that no reader can meet an end of the file where it expects data.
+  if (ftruncate(fd, kArenaBytes) != 0 ||
+      fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
+    close(fd);
+    return nullptr;
+  }
+  void* base = mmap(nullptr, kArenaBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+  if (base == MAP_FAILED) {
+    close(fd);
+    return nullptr;
+  }
+  madvise(base, kArenaBytes, MADV_DONTDUMP);
+  mapped = static_cast<uint8_t*>(base);
+  pthread_atfork(nullptr, nullptr, [] { arena_.store(nullptr); });
+  arena_.store(new Arena(fd, static_cast<uint8_t*>(base), kArenaBytes, nonce));
+  return Get();
+}
+
+bool Arena::Owns(const void* p) {
+  const uint8_t* base = mapped.load(std::memory_order_relaxed);
+  const auto* byte = static_cast<const uint8_t*>(p);
+  return base != nullptr && byte >= base && byte < base + kArenaBytes;
+}
+
+void* Arena::Allocate(size_t bytes) {
+  bytes = (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+  const size_t offset = used_.fetch_add(bytes);
+  if (offset > size_ || bytes > size_ - offset) {
+    used_.fetch_sub(bytes);
+    return nullptr;
+  }
+  return base_ + offset;
+}
+
+void Arena::Discard(void* p, size_t bytes) {
+  fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, off_t(OffsetOf(p)), off_t(bytes));
+}
 
 }  // namespace hipress

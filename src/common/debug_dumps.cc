@@ -67,14 +67,14 @@ std::string Folder(bool* named) {
 /// Makes the folder, or finds it as it should be. \return "", or why it cannot be used
 std::string Prepare(const std::string& folder, bool named) {
   if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return std::strerror(errno);
-  struct stat found;
-  // Anybody may set a link in /tmp; one that the user names is the user's business.
-  if ((named ? ::stat : ::lstat)(folder.c_str(), &found) != 0) return std::strerror(errno);
-  if (!S_ISDIR(found.st_mode)) return "it is no folder";
-  if (found.st_uid != ::geteuid() && found.st_uid != 0) {
-    return "it belongs to user " + std::to_string(found.st_uid);
+  struct stat status;
+  // Any user may create a link in /tmp; a folder that the user names may be a link.
+  if ((named ? ::stat : ::lstat)(folder.c_str(), &status) != 0) return std::strerror(errno);
+  if (!S_ISDIR(status.st_mode)) return "it is no folder";
+  if (status.st_uid != ::geteuid() && status.st_uid != 0) {
+    return "it belongs to user " + std::to_string(status.st_uid);
   }
-  if (found.st_mode & (S_IWGRP | S_IWOTH)) return "it can be written by other users";
+  if (status.st_mode & (S_IWGRP | S_IWOTH)) return "it can be written by other users";
   return "";
 }
 
@@ -95,11 +95,11 @@ std::string Plain(std::string text) {
 class Dumper {
  public:
   Dumper() : host_(HostName()) {
-    int ends[2];
-    if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return;
-    ::fcntl(ends[0], F_SETFL, 0);  // the thread waits for bytes, a handler never
-    read_ = ends[0];
-    write_ = ends[1];
+    int pipe_ends[2];
+    if (::pipe2(pipe_ends, O_CLOEXEC | O_NONBLOCK) != 0) return;
+    ::fcntl(pipe_ends[0], F_SETFL, 0);  // the thread waits for bytes, a handler never
+    read_ = pipe_ends[0];
+    write_ = pipe_ends[1];
     // Signals are for the program's own threads.
     sigset_t all, mask;
     sigfillset(&all);
@@ -149,14 +149,14 @@ class Dumper {
     std::lock_guard<std::mutex> lock(mutex_);
     wake = write_;
     owner = ::getpid();
-    struct sigaction found;
-    if (write_ < 0 || ::sigaction(signal, nullptr, &found) != 0) return;
-    if ((found.sa_flags & SA_SIGINFO) && found.sa_sigaction == OnSignal) return;
-    if (!(found.sa_flags & SA_SIGINFO) && found.sa_handler == SIG_IGN) {
+    struct sigaction present;
+    if (write_ < 0 || ::sigaction(signal, nullptr, &present) != 0) return;
+    if ((present.sa_flags & SA_SIGINFO) && present.sa_sigaction == OnSignal) return;
+    if (!(present.sa_flags & SA_SIGINFO) && present.sa_handler == SIG_IGN) {
       return LogInfo("signal " + std::to_string(signal) + " is ignored in this program, so it dumps "
                      "nothing on it; HIPRESS_DEBUG_SIGNAL chooses another one");
     }
-    before[signal] = found;
+    before[signal] = present;
     struct sigaction ours;
     std::memset(&ours, 0, sizeof(ours));
     ours.sa_sigaction = OnSignal;
@@ -254,8 +254,8 @@ Dumper* Make() {
   return current;
 }
 
-/// The last word of a part that is no node. Its lock is held for a copy only: who sets it must not wait for a
-/// dump of nodes, one of which may be stuck.
+/// Status of a part that is no node. Its lock is held only for a copy, so that a hanging dump of
+/// nodes does not block the part that sets its status.
 struct Status {
   int number = 0;  ///< of Add; under the lock of all
 

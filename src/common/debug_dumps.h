@@ -2,11 +2,9 @@
  * \file debug_dumps.h
  * \brief Writes files about what the nodes of this process are doing, for `hipress debug`.
  *
- * They are written when a wait for other nodes takes too long, and on a signal (SIGUSR1). One thread of
- * the process, hipress-debug, writes them. A program's own handler of the signal is called as before; a
- * forked child writes nothing.
- *
- * A file is a JSON object of what Begin writes and what the node itself adds (docs/guides/debug-a-hang.md).
+ * A thread, hipress-debug, writes them when a wait for other nodes takes too long, and on a signal
+ * (SIGUSR1). The program's own handler of the signal still runs. A forked child writes nothing. A
+ * file is a JSON object of what Begin writes and what the node adds (docs/guides/debug-a-hang.md).
  */
 #pragma once
 
@@ -17,7 +15,7 @@
 
 namespace hipress::debug_dumps {
 
-/// A node, while it can be asked.
+/// A node that dumps describe.
 struct Node {
   std::function<std::string()> name;            ///< "worker 0"
   std::function<void(JsonWriter* json)> describe;  ///< adds its part to an object
@@ -33,9 +31,9 @@ int Add(Node node, int signal);
 /// Waits until what has been asked for is written. Not under a lock that `describe` takes.
 void Remove(int number);
 
-/// Sets what the dump of a part of this process says that is no node and cannot be asked when it is needed,
-/// such as one in Python, whose interpreter may be held: its last word, and how old that is.
-/// \param name "agent 2"; it is dumped from the first time on, also on the signal if that is not 0
+/// Sets the status of a part of this process that cannot be asked in a hang, such as a Python
+/// agent. Dumps contain its last status and how old it is.
+/// \param name "agent 2"; it is dumped from the first call on, also on the signal if that is not 0
 /// \param json a JSON object; empty: the part is gone
 void SetStatus(const std::string& name, const std::string& json, int signal);
 

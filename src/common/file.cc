@@ -50,17 +50,17 @@ int SyncFolder(const std::string& path) {
 }  // namespace
 
 std::string ReplaceFile(const std::string& path, const std::string& content) {
-  struct stat found;
-  const bool exists = ::stat(path.c_str(), &found) == 0;
+  struct stat status;
+  const bool exists = ::stat(path.c_str(), &status) == 0;
   int why = 0;
-  if (exists && !S_ISREG(found.st_mode)) {
+  if (exists && !S_ISREG(status.st_mode)) {
     why = WriteNew(path, content, 0, nullptr);
   } else {
     // A link stays a link, and what it names is replaced.
     std::error_code error;
     std::filesystem::path target = std::filesystem::weakly_canonical(path, error);
     if (error) target = path;
-    const mode_t mode = exists ? found.st_mode & 07777 : 0;
+    const mode_t mode = exists ? status.st_mode & 07777 : 0;
     // A process that was killed may have left a partial file of any name: in containers every run
     // has the same process ids.
     std::string partial;

@@ -8,10 +8,9 @@
 
 namespace hipress {
 
-/// Replaces a file's content at once: after a crash or on a full disk the old one is still whole. The
-/// file's mode stays, and a link stays a link. What is no regular file (a device, a pipe) is written
-/// to as it is.
-/// \return "", or the system's reason why it could not be done
+/// Replaces a file's content atomically: after a crash or on a full disk the old file is complete.
+/// The file's mode stays, and a link stays a link. A device or a pipe is written to.
+/// \return "", or the system's error message
 std::string ReplaceFile(const std::string& path, const std::string& content);
 
 }  // namespace hipress

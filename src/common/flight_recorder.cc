@@ -13,7 +13,7 @@ double SecondsOf() {
   return std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
 }
 
-/// A mask for that many slots; 0: off. One slot would have the mask of none, so there are two at least.
+/// A mask for at least two slots; 0: off.
 uint64_t MaskFor(size_t entries) {
   if (entries == 0) return 0;
   uint64_t slots = 2;
@@ -58,16 +58,16 @@ __thread FlightRecorder::Last FlightRecorder::last_ = {0, nullptr};
 
 FlightRecorder::Ring& FlightRecorder::OtherRing() {
   MyRings& mine = ThreadObject<MyRings>();
-  auto found = std::find_if(mine.all.begin(), mine.all.end(),
+  auto entry = std::find_if(mine.all.begin(), mine.all.end(),
                             [this](const auto& each) { return each.first == number_; });
-  if (found == mine.all.end()) {
+  if (entry == mine.all.end()) {
     // Those of recorders that are no more go at last.
     mine.all.erase(std::remove_if(mine.all.begin(), mine.all.end(),
                                   [](const auto& each) { return each.second.use_count() == 1; }),
                    mine.all.end());
-    found = mine.all.insert(mine.all.end(), {number_, NewRing()});
+    entry = mine.all.insert(mine.all.end(), {number_, NewRing()});
   }
-  last_ = {number_, found->second.get()};
+  last_ = {number_, entry->second.get()};
   return *last_.ring;
 }
 
@@ -101,10 +101,10 @@ void FlightRecorder::Ring::Read(uint64_t mask, std::vector<Words>* out) const {
   std::atomic_thread_fence(std::memory_order_acquire);
   // The thread may be overwriting the oldest event that was not yet read.
   const uint64_t now = next_.load(std::memory_order_relaxed);
-  const uint64_t whole = now > mask ? now - mask : 0;
-  if (whole <= first) return;
-  const auto at = out->begin() + std::ptrdiff_t(begin);
-  out->erase(at, at + std::ptrdiff_t(std::min(whole, next) - first));
+  const uint64_t first_intact = now > mask ? now - mask : 0;
+  if (first_intact <= first) return;
+  const auto oldest = out->begin() + std::ptrdiff_t(begin);
+  out->erase(oldest, oldest + std::ptrdiff_t(std::min(first_intact, next) - first));
 }
 
 double FlightRecorder::Since(uint64_t ticks) const { return Since(ticks, Ticks()); }
@@ -116,18 +116,18 @@ double FlightRecorder::Since(uint64_t ticks, uint64_t now) const {
 }
 
 std::vector<FlightEvent> FlightRecorder::Events() const {
-  std::vector<Words> found;
+  std::vector<Words> recorded;
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    for (const auto& ring : rings_) ring->Read(mask_, &found);
+    for (const auto& ring : rings_) ring->Read(mask_, &recorded);
   }
-  std::stable_sort(found.begin(), found.end(),
+  std::stable_sort(recorded.begin(), recorded.end(),
                    [](const Words& a, const Words& b) { return a.ticks < b.ticks; });
   const double now = SecondsOf<std::chrono::system_clock>();
   const uint64_t now_ticks = Ticks();
   std::vector<FlightEvent> events;
-  events.reserve(found.size());
-  for (const Words& words : found) {
+  events.reserve(recorded.size());
+  for (const Words& words : recorded) {
     events.push_back({now - Since(words.ticks, now_ticks), words.key, uint32_t(words.where >> 32),
                       uint32_t(words.where), uint32_t(words.what >> 32),
                       TimelineOp(words.what >> 8 & 0xff), FlightState(words.what & 0xff)});

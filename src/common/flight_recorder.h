@@ -2,9 +2,8 @@
  * \file flight_recorder.h
  * \brief Keeps the last events of a node's gradients in a ring, for debug dumps.
  *
- * It is always on, so an event must cost next to nothing. Each thread has its own ring, because memory that
- * several cores write to would cost most. An event is then a reading of the processor's clock and five stores.
- * A reader may read at any time, and skips events that are being written.
+ * It is always on, so an event must be cheap: each thread has its own ring, and an event is a read
+ * of the processor's clock and five stores. A reader skips events that are being overwritten.
  */
 #pragma once
 
@@ -109,8 +108,8 @@ class FlightRecorder {
   Ring& OtherRing();
   std::shared_ptr<Ring> NewRing();
 
-  /// The recorder that this thread has written to last, and its ring. (No thread_local: that asks each
-  /// time whether it is to be initialized.)
+  /// The recorder that this thread has written to last, and its ring. (No thread_local: that asks
+  /// each time whether it is to be initialized.)
   struct Last {
     uint64_t number;
     Ring* ring;

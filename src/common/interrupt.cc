@@ -24,7 +24,7 @@ std::atomic<const HipressInterpreter*> the_interpreter{nullptr};
 }  // namespace
 
 void SetInterpreter(const HipressInterpreter* interpreter) {
-  // Never freed: another thread may be using the old one. A process sets it once, a forked child once more.
+  // Never freed, because another thread may use the old one. A process sets it once.
   the_interpreter = interpreter == nullptr ? nullptr : new HipressInterpreter(*interpreter);
 }
 

@@ -2,10 +2,10 @@
  * \file interrupt.h
  * \brief Runs an interpreter's signal handlers while its main thread waits in this library.
  *
- * CPython runs signal handlers on its main thread, between two bytecodes. A call of this library that
- * waits for other nodes would delay them, and so Ctrl-C, until it returns. Such waits therefore use the
- * functions below: on the main thread they call PyErr_CheckSignals every kInterval, and throw Interrupted
- * if a handler has raised an exception. On any other thread, and without an interpreter, they only wait.
+ * CPython runs signal handlers on its main thread, between two bytecodes. Calls of this library
+ * that wait for other nodes would delay them, and so Ctrl-C. On the main thread the functions below
+ * therefore call PyErr_CheckSignals every kInterval, and throw Interrupted if a handler has raised
+ * an exception. On other threads, and without an interpreter, they only wait.
  */
 #pragma once
 
@@ -22,7 +22,7 @@ namespace hipress::interrupt {
 /// Time between two checks for signals.
 constexpr std::chrono::milliseconds kInterval{100};
 
-/// A signal handler has raised an exception. Not an Error, so that no code handles it as a failed wait.
+/// A signal handler has raised an exception. Not an Error: no code may handle it as a failed wait.
 struct Interrupted {};
 
 /// Sets the interpreter of this process; null: none.
@@ -30,7 +30,7 @@ void SetInterpreter(const HipressInterpreter* interpreter);
 
 /// Whether this thread is the interpreter's main thread, and checks are not suspended.
 bool Needed();
-/// Runs pending signal handlers if Needed(). Must not be called under a lock that a handler may need.
+/// Runs pending signal handlers if Needed(). The caller holds no lock that a handler may need.
 /// \throw Interrupted
 void Check();
 /// Returns the exception of the last Interrupted on this thread as PyErr_Fetch does, once.
@@ -59,8 +59,8 @@ class PolledCheck {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
-/// Waits as `changed.wait_until(*lock, deadline, done)` does. The lock is released during handlers, and
-/// held when this returns or throws. \throw Interrupted
+/// Waits as `changed.wait_until(*lock, deadline, done)` does. The lock is released during handlers,
+/// and held when this returns or throws. \throw Interrupted
 template <typename Predicate>
 bool WaitUntil(std::condition_variable* changed, std::unique_lock<std::mutex>* lock,
                std::chrono::steady_clock::time_point deadline, Predicate done) {

@@ -9,7 +9,7 @@
 
 namespace hipress {
 
-/// A string in JSON: what is not plain ASCII is escaped byte by byte, as if it were Latin-1.
+/// A JSON string in which bytes other than printable ASCII are escaped as if they were Latin-1.
 std::string Quoted(const std::string& text);
 
 /// Builds a JSON text from its parts in their order, and sets the commas.

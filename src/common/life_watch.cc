@@ -18,7 +18,7 @@ namespace hipress::life_watch {
 namespace {
 
 /// For the last words: what they are written to may be what hangs.
-constexpr std::chrono::seconds kLastWords{2};
+constexpr std::chrono::seconds kMaxWriteTime{2};
 
 class Watch {
  public:
@@ -62,18 +62,18 @@ class Watch {
       if (::poll(&out, 1, 0) == 1 && ::write(STDERR_FILENO, words.data(), words.size()) > 0 && signal != 0) {
         pthread_kill(pthread_self(), signal);
       }
-      std::lock_guard<std::mutex> lock(Get().told_mutex_);
-      Get().told_ = true;
-      Get().has_told_.notify_all();
+      std::lock_guard<std::mutex> lock(Get().written_mutex_);
+      Get().written_ = true;
+      Get().words_written_.notify_all();
     }).detach();
-    std::unique_lock<std::mutex> lock(told_mutex_);
-    has_told_.wait_for(lock, kLastWords, [this] { return told_; });
+    std::unique_lock<std::mutex> lock(written_mutex_);
+    words_written_.wait_for(lock, kMaxWriteTime, [this] { return written_; });
     ::_exit(status_);
   }
 
-  std::mutex mutex_, told_mutex_;
-  std::condition_variable changed_, has_told_;
-  bool runs_ = false, watches_ = false, told_ = false;
+  std::mutex mutex_, written_mutex_;
+  std::condition_variable changed_, words_written_;
+  bool runs_ = false, watches_ = false, written_ = false;
   double left_ = 0;
   int signal_ = 0, status_ = 1;
   std::string words_;

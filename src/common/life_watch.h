@@ -2,9 +2,9 @@
  * \file life_watch.h
  * \brief Ends a process whose interpreter has stopped, so that its launcher can start it again.
  *
- * Where a thread holds Python's global lock, no other thread of Python can do anything about it. A native
- * thread, hipress-life, can: it ends the process when Renew has not been called for too long. Only time in
- * which that thread itself ran counts, so a process that was stopped (SIGSTOP) or debugged goes on.
+ * If a thread holds Python's global lock, no other Python thread can run. A native thread,
+ * hipress-life, ends the process when Renew has not been called for too long. Only time in which
+ * that thread ran counts, so stopping (SIGSTOP) or debugging a process does not end it.
  */
 #pragma once
 

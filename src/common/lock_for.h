@@ -1,6 +1,6 @@
 /*!
  * \file lock_for.h
- * \brief Locks a mutex within a time limit, for debug dumps: they must not hang with what they describe.
+ * \brief Locks a mutex within a time limit, for debug dumps of nodes that hang.
  */
 #pragma once
 

@@ -9,8 +9,7 @@
 namespace hipress {
 
 /*!
- * \brief Runs task(context, i) for each i < count, on this thread and others, and returns when all
- *        are done.
+ * \brief Runs task(context, i) for each i < count, on this thread and others, until all are done.
  *
  * Threads that have just worked look out for more for some microseconds before they sleep, so that
  * tasks of ten microseconds pay. While another thread uses the pool, or in a child of fork(), all

@@ -9,8 +9,8 @@
 
 namespace hipress {
 
-/// An array for one call, on the stack if it is as short as nearly always: small gradients feel what
-/// an allocation takes.
+/// An array for one call, on the stack if it is as short as nearly always: small gradients feel
+/// what an allocation takes.
 template <typename T>
 class Scratch {
  public:

@@ -1,6 +1,6 @@
 /*!
  * \file simd.h
- * \brief The choice of an instruction set, which every function that is compiled for several follows.
+ * \brief The choice of an instruction set, for all functions that are compiled for several.
  */
 #pragma once
 
@@ -8,8 +8,8 @@
 
 namespace hipress {
 
-/// Return whether this build has codecs for an instruction set, and this processor and operating system
-/// support it.
+/// Return whether this build has codecs for an instruction set, and this processor and operating
+/// system support it.
 /// \param name as in HIPRESS_SIMD: "baseline", "avx2" or "avx512"
 bool SupportsSimd(const char* name);
 

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -14,6 +15,8 @@
 #include <vector>
 
 namespace hipress {
+
+using SteadyTime = std::chrono::steady_clock::time_point;
 
 /// Element type of a gradient. The values are MXNet's type flags, so that front ends need no table.
 enum class DType : uint8_t { kFloat32 = 0, kFloat16 = 2, kBFloat16 = 12 };
@@ -52,7 +55,7 @@ class NodeNames {
   NodeNames() = default;
   /// \param ranks what users call workers 0, 1, ...: "1,3". Empty: the names of NodeId::ToString.
   explicit NodeNames(const std::string& ranks);
-  /// "rank 3", or without ranks "worker 3". The scheduler of a job with ranks is a thread of worker 0's process.
+  /// "rank 3", or without ranks "worker 3". With ranks, worker 0's process runs the scheduler.
   std::string operator()(NodeId node) const;
   /// What users call a worker: 3.
   std::string RankOf(int worker) const;
@@ -64,7 +67,7 @@ class NodeNames {
 /// What happened to the node that is at fault: HipressCause in c_api.h has the same values.
 enum class Cause { kNone = 0, kDied = 1, kLeft = 2, kTimedOut = 3, kReported = 4, kNotComputed = 5 };
 
-/// The root of every error this library throws: one clear sentence for the user, and what programs decide by.
+/// The base of this library's errors: a sentence for the user, and the cause for programs.
 struct Error : std::runtime_error {
   explicit Error(const std::string& sentence, Cause cause = Cause::kNone,
                  std::optional<NodeId> node = std::nullopt)

@@ -103,7 +103,8 @@ class PendingHandshake : public std::enable_shared_from_this<PendingHandshake> {
       const size_t want = Want();
       const ssize_t n = recv(fd_, input_ + got_, want - got_, MSG_DONTWAIT);
       if (n < 0 && (errno == EAGAIN || errno == EINTR)) return Wait(true);
-      if (n <= 0 && state_ == State::kConfirmation) return Finish();  // it had given up, and calls again
+      // A caller that closes here has timed out, and calls again.
+      if (n <= 0 && state_ == State::kConfirmation) return Finish();
       if (n <= 0) return Refuse("closed the connection during the handshake");
       got_ += static_cast<size_t>(n);
       if (state_ == State::kHello && !LooksRight()) return Refuse("does not speak HiPress");
@@ -147,8 +148,8 @@ class PendingHandshake : public std::enable_shared_from_this<PendingHandshake> {
     const bool unnamed = self.rank == kUnnamedRank && wanted.role == self.role;
     const bool tls = WantsTls(acceptor_->options_.tls, LocalAddress(fd_), remote_);
     LaneId lane = caller.lane;
-    const int most = acceptor_->options_.streams > 0 ? acceptor_->options_.streams : kMaxStreams;
-    lane.lanes = std::min(lane.lanes, static_cast<uint8_t>(most));
+    const int max_lanes = acceptor_->options_.streams > 0 ? acceptor_->options_.streams : kMaxStreams;
+    lane.lanes = std::min(lane.lanes, static_cast<uint8_t>(max_lanes));
     transcript_.listener = MakeHello(unnamed ? wanted : self, NodeId::Unpack(caller.from), tls, lane);
     if (!SendNow(&transcript_.listener, sizeof(Hello))) return;
     if (!wrong.empty()) return Refuse(wrong);
@@ -176,8 +177,7 @@ class PendingHandshake : public std::enable_shared_from_this<PendingHandshake> {
     if (verdict == VerdictCode::kTaken) {
       return Reject(verdict, "calls itself " + peer.ToString() + ", which is already connected");
     }
-    if (verdict == VerdictCode::kGone) {  // a former peer: for example, it did not learn that its goodbye has
-                                          // arrived
+    if (verdict == VerdictCode::kGone) {  // a former peer, whose goodbye was not acknowledged
       LogInfo(peer.ToString() + " (" + remote_.ToText() + ") asks for a connection that is gone");
       if (SendVerdict(verdict)) Finish();
       return;
@@ -187,7 +187,7 @@ class PendingHandshake : public std::enable_shared_from_this<PendingHandshake> {
       acceptor_->hooks_.probed(lane);
       return Finish();
     }
-    // It may be late, but it knows the secret: if it were dropped now, it would take this node for dead.
+    // It knows the secret, but may be late: dropped now, it would take this node for dead.
     deadline_.cancel();
     knows_secret_ = true;
     if (transcript_.listener.tls == 0) {

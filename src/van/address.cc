@@ -1,6 +1,5 @@
 #include "van/address.h"
 
-#include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <netdb.h>
 
@@ -16,20 +15,12 @@
 namespace hipress {
 namespace {
 
-constexpr SocketAddress::HostBytes kLoopback6 = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
-
-SocketAddress::HostBytes Mapped(const in_addr& address) {
-  SocketAddress::HostBytes host = SocketAddress().host();
-  std::memcpy(&host[12], &address, sizeof(address));
-  return host;
-}
-
 /// Finds the local address of the route to `target`. \return the errno, 0 if there is a route
 int Route(const SocketAddress& target, SocketAddress* from) {
   // Connecting a datagram socket sends nothing; it only makes the kernel choose the route.
   const UniqueFd fd(socket(target.family(), SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  const SocketAddress::Native native = target.ToNative();
-  if (fd.get() < 0 || connect(fd.get(), native.get(), native.size()) != 0) return errno;
+  const auto& to = target.endpoint();
+  if (fd.get() < 0 || connect(fd.get(), to.data(), socklen_t(to.size())) != 0) return errno;
   *from = LocalAddress(fd.get());
   return 0;
 }
@@ -43,55 +34,36 @@ bool HasRoute(SocketAddress target) {
 
 }  // namespace
 
+SocketAddress::SocketAddress(const HostBytes& host, int port) {
+  const asio::ip::address_v6 v6(host);
+  asio::ip::address address = v6;
+  if (v6.is_v4_mapped()) address = asio::ip::make_address_v4(asio::ip::v4_mapped, v6);
+  endpoint_ = {address, static_cast<uint16_t>(port)};
+}
+
 SocketAddress::SocketAddress(const sockaddr* address) {
   if (address->sa_family == AF_INET) {
-    sockaddr_in in;
-    std::memcpy(&in, address, sizeof(in));
-    host_ = Mapped(in.sin_addr);
-    port_ = ntohs(in.sin_port);
+    std::memcpy(endpoint_.data(), address, sizeof(sockaddr_in));
   } else if (address->sa_family == AF_INET6) {
     sockaddr_in6 in;
     std::memcpy(&in, address, sizeof(in));
-    std::memcpy(host_.data(), &in.sin6_addr, host_.size());
-    port_ = ntohs(in.sin6_port);
+    HostBytes host;
+    std::memcpy(host.data(), &in.sin6_addr, host.size());
+    *this = SocketAddress(host, ntohs(in.sin6_port));
   }
 }
 
-SocketAddress::Native::Native(const SocketAddress& address) {
-  if (address.family() == AF_INET) {
-    sockaddr_in in{};
-    in.sin_family = AF_INET;
-    in.sin_port = htons(address.port_);
-    std::memcpy(&in.sin_addr, &address.host_[12], sizeof(in.sin_addr));
-    std::memcpy(&storage_, &in, size_ = sizeof(in));
-  } else {
-    sockaddr_in6 in{};
-    in.sin6_family = AF_INET6;
-    in.sin6_port = htons(address.port_);
-    std::memcpy(&in.sin6_addr, address.host_.data(), sizeof(in.sin6_addr));
-    std::memcpy(&storage_, &in, size_ = sizeof(in));
-  }
+SocketAddress::HostBytes SocketAddress::host() const {
+  const asio::ip::address address = endpoint_.address();
+  if (address.is_v6()) return address.to_v6().to_bytes();
+  return asio::ip::make_address_v6(asio::ip::v4_mapped, address.to_v4()).to_bytes();
 }
 
-int SocketAddress::family() const {
-  const HostBytes mapped = SocketAddress().host_;
-  return std::equal(host_.begin(), host_.begin() + 12, mapped.begin()) ? AF_INET : AF_INET6;
+bool SocketAddress::IsLinkLocal() const {
+  return family() == AF_INET6 && endpoint_.address().to_v6().is_link_local();
 }
 
-bool SocketAddress::IsLoopback() const {
-  return family() == AF_INET ? host_[12] == 127 : host_ == kLoopback6;
-}
-
-bool SocketAddress::IsLinkLocal() const { return host_[0] == 0xfe && (host_[1] & 0xc0) == 0x80; }
-
-std::string SocketAddress::HostText() const {
-  char text[INET6_ADDRSTRLEN] = "";
-  const bool v4 = family() == AF_INET;
-  inet_ntop(family(), v4 ? &host_[12] : host_.data(), text, sizeof(text));
-  return text;
-}
-
-std::string SocketAddress::ToText() const { return JoinAddress(HostText(), port_); }
+std::string SocketAddress::ToText() const { return JoinAddress(HostText(), port()); }
 
 std::string JoinAddress(const std::string& host, int port) {
   const bool bare_v6 = host.find(':') != std::string::npos && host.front() != '[';
@@ -130,18 +102,19 @@ SocketAddress Resolve(const std::string& host, int port) {
     throw Error("host '" + host + "' has no IPv4 or IPv6 address: " + gai_strerror(error));
   }
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(list, freeaddrinfo);
-  std::vector<SocketAddress> found;
+  std::vector<SocketAddress> candidates;
   for (const addrinfo* it = list; it != nullptr; it = it->ai_next) {
     const SocketAddress address(it->ai_addr);
-    if (!address.IsLinkLocal()) found.push_back(address);
+    if (!address.IsLinkLocal()) candidates.push_back(address);
   }
-  if (found.empty() || zone) {
+  if (candidates.empty() || zone) {
     throw Error("'" + host + "' is a link-local IPv6 address, which has a different meaning on each network "
                 "interface; use a global address, a unique local address (fd00::/8) or a host name");
   }
-  std::stable_partition(found.begin(), found.end(), [](const SocketAddress& a) { return a.family() == AF_INET; });
-  const auto routed = found.size() == 1 ? found.begin() : std::find_if(found.begin(), found.end(), HasRoute);
-  SocketAddress address = routed == found.end() ? found.front() : *routed;
+  const auto begin = candidates.begin(), end = candidates.end();
+  std::stable_partition(begin, end, [](const SocketAddress& a) { return a.family() == AF_INET; });
+  const auto routed = candidates.size() == 1 ? begin : std::find_if(begin, end, HasRoute);
+  SocketAddress address = routed == end ? candidates.front() : *routed;
   address.set_port(port);
   return address;
 }
@@ -156,10 +129,10 @@ std::string AddressOfInterface(const std::string& name, int family) {
     if (it->ifa_addr->sa_family != AF_INET && it->ifa_addr->sa_family != AF_INET6) continue;
     const SocketAddress address(it->ifa_addr);
     if (address.IsLinkLocal()) continue;
-    auto at = std::find_if(interfaces.begin(), interfaces.end(),
+    auto entry = std::find_if(interfaces.begin(), interfaces.end(),
                            [&](const auto& one) { return one.first == it->ifa_name; });
-    if (at == interfaces.end()) at = interfaces.insert(at, {it->ifa_name, {}});
-    at->second.push_back(address);
+    if (entry == interfaces.end()) entry = interfaces.insert(entry, {it->ifa_name, {}});
+    entry->second.push_back(address);
   }
   std::string others;
   for (const auto& [interface, addresses] : interfaces) {

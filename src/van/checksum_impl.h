@@ -3,7 +3,8 @@
  * \brief Included once per instruction set, with HIPRESS_CHECKSUM_KERNEL naming the result.
  */
 #ifndef XXH_INLINE_ALL
-#define XXH_INLINE_ALL  // static functions: copies for different instruction sets must not be merged
+// static functions: copies for different instruction sets must not be merged
+#define XXH_INLINE_ALL
 #endif
 #include <xxhash.h>
 

@@ -1,26 +1,26 @@
 /*!
  * \file connection.h
- * \brief One authenticated connection: frames messages, queues sends, detects silence, and goes on over
- *        other sockets when those between machines break.
+ * \brief One authenticated connection: frames messages, queues sends, detects silence, and
+ *        continues over new sockets if those between machines break.
  */
 #pragma once
 
 #include <asio/io_context.hpp>
 #include <asio/ip/tcp.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <climits>
 #include <exception>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "van/checksum.h"
 #include "van/lanes.h"
-#include "van/redial.h"
 #include "van/resumable_stream.h"
-#include "van/send_queue.h"
 #include "van/shared_payload.h"
 #include "van/socket.h"
 #include "van/stream.h"
@@ -36,6 +36,71 @@ constexpr size_t kTurnBytes = 4 << 20;
 constexpr size_t kStagingBytes = 64 << 10;
 /// Priority of messages of the connection itself: they go before everything but heartbeats.
 constexpr int kConnectionPriority = INT_MAX - 1;
+
+/// A message on its way out.
+struct SendItem {
+  size_t end = 0;  ///< offset behind its last byte in the batch in which it is sent
+  Message message;
+  Van::SendDone done;
+  bool share = false;  ///< to go by shared memory, if possible when it leaves
+  bool copied = false;  ///< what is shared is a copy: the sender is done as soon as it has left
+  SharedPayload shared{};  ///< of a payload that does
+};
+
+/// Messages waiting for one peer: highest priority first, first come first served among equals. Not
+/// thread-safe. Owns what is in it, and items kept for reuse.
+class SendQueue {
+ public:
+  SendQueue() = default;
+  SendQueue(const SendQueue&) = delete;
+  SendQueue& operator=(const SendQueue&) = delete;
+  ~SendQueue() {
+    while (SendItem* item = Pop()) delete item;
+  }
+
+  /// A new or recycled item.
+  SendItem* Make() {
+    if (free_.empty()) return new SendItem();
+    SendItem* item = free_.back().release();
+    free_.pop_back();
+    return item;
+  }
+  /// Takes back an item whose payload and callback have been cleared.
+  void Recycle(SendItem* item) {
+    constexpr size_t kMaxFree = 1024;
+    if (free_.size() < kMaxFree) {
+      free_.emplace_back(item);
+    } else {
+      delete item;
+    }
+  }
+
+  void Push(SendItem* item, int priority) {
+    heap_.push_back({priority, sequence_++, item});
+    std::push_heap(heap_.begin(), heap_.end());
+  }
+  /// The next in order, or null.
+  SendItem* Pop() {
+    if (heap_.empty()) return nullptr;
+    std::pop_heap(heap_.begin(), heap_.end());
+    SendItem* item = heap_.back().item;
+    heap_.pop_back();
+    return item;
+  }
+
+ private:
+  struct Entry {
+    int priority;
+    uint64_t sequence;
+    SendItem* item;
+    bool operator<(const Entry& other) const {
+      return priority != other.priority ? priority < other.priority : sequence > other.sequence;
+    }
+  };
+  std::vector<Entry> heap_;
+  uint64_t sequence_ = 0;
+  std::vector<std::unique_ptr<SendItem>> free_;
+};
 
 /// Upcalls of a connection to its van; on the van's thread.
 class ConnectionOwner {
@@ -63,18 +128,17 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void Send(Message message, int priority, Van::SendDone done);
   /// Sends heartbeats, detects silence. `stalled`: how long this process itself was stalled.
   void Tick(SteadyTime now, std::chrono::steady_clock::duration stalled);
-  /// Sends goodbye after everything that is queued, then closes the sending direction. One that can be resumed
-  /// still is, until the peer has said that it has read all of it.
+  /// Sends goodbye after everything that is queued, then closes the sending direction. It is still
+  /// resumed until the peer has acknowledged all bytes.
   void Leave();
   /// After Leave: calls the peer again, in parallel to the old sockets, if it stops acknowledging.
   void ReconnectNow(SteadyTime now);
-  /// Leaves without goodbye: fails what is queued, closes the sending direction after what is being
-  /// sent, and takes in nothing more. Closed once the peer has read all of it and closes, too.
+  /// Leaves without goodbye: fails what is queued, closes the sending direction after the current
+  /// batch, and ignores what arrives until the peer also closes.
   void HangUp();
   /// Idempotent; fails what is queued.
   void Close(bool graceful, const std::string& reason);
-  /// Runs work of this connection in a handler of the event loop, where an exception would end the process:
-  /// it is logged instead, and ends the connection.
+  /// Runs work in a handler of the event loop: an exception ends this connection, not the process.
   template <typename Work>
   void Guarded(const Work& work) noexcept {
     try {
@@ -86,7 +150,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// Logs an error of this process, and closes the connection because of it.
   void Failed(const std::string& why) noexcept;
 
-  /// Whether lanes with this number belong to this connection, which this node called for, or its peer.
+  /// Whether these lanes belong to this connection. \param caller whether this node called for it
   bool Is(const LaneId& id, bool caller) const;
   /// Whether `generation` is a later try to open its lanes than the one they are from.
   bool IsNewer(uint16_t generation) const {
@@ -99,8 +163,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   /// Time since the last byte from the peer.
   std::chrono::steady_clock::duration Silence(SteadyTime now) const { return now - last_received_.load(); }
-  /// Bytes that were sent and that the peer's kernel has not acknowledged; 0 if no acknowledgement can arrive.
-  /// At least 1 while a node that leaves may have to resume the connection, or calls the peer again.
+  /// Sent bytes that the peer's kernel has not acknowledged; 0 if no acknowledgment can arrive. At
+  /// least 1 while a leaving node may have to resume the connection.
   int64_t UndeliveredBytes(SteadyTime now);
   bool CanBeResumed() const { return resumable_ != nullptr; }
 
@@ -116,19 +180,18 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void Parse();
   void BeginMessage();
   void FinishMessage(uint32_t checksum);
-  void ReadFailed(ssize_t result);
   /// The lanes are of no use any more: they have broken, or the peer has ended.
   void Lost(bool graceful, const std::string& reason);
   void Break(const std::string& reason);
-  /// Calls the peer again, in a thread.
+  /// Calls the peer again from a thread.
   void CallAgain();
   /// The peer's address refuses connections.
   void Refused();
   void TakeOver(std::vector<Lane> lanes, std::vector<std::unique_ptr<Stream>>* streams);
   void CloseSockets();
   void WriteFailed(ssize_t result);
-  /// After HangUp. A close over unread bytes would be a reset, for which the kernel drops what it has
-  /// still to send.
+  /// Reads and drops bytes after HangUp: closing with unread bytes would reset the connection, and
+  /// the kernel would drop what it has not sent.
   void Discard();
   void Refuse(const std::string& why);
   /// Memory that the owner wants the payload in; empty if it does not care.
@@ -148,7 +211,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void ScheduleFlush();
   void OfferArena();
 
-  /// One of those that stream_ goes over. Waits for it may end after the connection has given it up.
+  /// A socket under stream_. A wait for it may end after the connection has dropped it.
   struct Socket {
     explicit Socket(asio::io_context& io) : socket(io) {}
     asio::ip::tcp::socket socket;
@@ -175,8 +238,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool open_ = true;
   bool leaving_ = false;
   bool goodbye_sent_ = false;
-  SteadyTime looked_;     ///< time of the last call of that function
-  int64_t unheard_ = 0;   ///< bytes that the peer's kernel had not acknowledged then
+  SteadyTime last_check_;     ///< time of the last call of that function
+  int64_t unacknowledged_ = 0;   ///< bytes that the peer's kernel had not acknowledged then
   bool hung_up_ = false;
   std::string write_failure_;  ///< why; after it only what the peer had sent before is read
 

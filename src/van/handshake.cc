@@ -12,7 +12,7 @@
 namespace hipress {
 namespace {
 
-/// To be increased together with kMessageVersion. A mismatch here becomes an error message on both sides.
+/// To be increased together with kMessageVersion. Both sides report a mismatch as an error.
 constexpr uint16_t kVersion = 7;
 
 /// HMAC-SHA256 over a label that separates the roles, the transcript and one more byte.

@@ -6,9 +6,9 @@
  *   caller -> listener  Hello      who calls whom, TLS or not, a fresh nonce
  *   listener -> caller  Hello      the same from the other end
  *   caller -> listener  Proof      HMAC(secret, "caller", both hellos)
- *   listener -> caller  Verdict    accepted or why not, and HMAC(secret, "listener", both, verdict)
- * Then, if both hellos say so, TLS 1.3 keyed from the secret and both nonces; else one byte more, without
- * which the listener would take a caller for its peer that had given up before it read the verdict:
+ * listener -> caller  Verdict    accepted or why not, and HMAC(secret, "listener", both, verdict)
+ * Then, if both hellos say so, TLS 1.3 keyed from the secret and both nonces. Otherwise one more
+ * byte, so that a caller that gave up before it read the verdict is not taken for a peer:
  *   caller -> listener  kConfirmation
  */
 #pragma once
@@ -35,13 +35,15 @@ enum class Purpose : uint8_t {
 /// Which of its connection's sockets a socket is.
 struct LaneId {
   uint32_t connection = 0;  ///< the caller's random number for it; the same when it is resumed
-  uint8_t lanes = 1;       ///< sockets: as many as the caller wants, then as many as the listener allows
+  /// Sockets: as many as the caller wants, then as many as the listener allows.
+  uint8_t lanes = 1;
   uint8_t lane = 0;        ///< from 0
   Purpose purpose = Purpose::kPlain;
   uint8_t reserved = 0;    ///< 0
   SocketAddress::HostBytes address{};  ///< where the connection's caller listens
   uint16_t port = 0;                   ///< in network byte order; 0: nowhere
-  uint16_t generation = 0;  ///< counts tries to resume the connection; of a probe: the one that broke
+  /// Counts tries to resume the connection; of a probe: the one that broke.
+  uint16_t generation = 0;
 };
 static_assert(sizeof(LaneId) == 28, "has no padding");
 

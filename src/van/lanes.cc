@@ -1,18 +1,35 @@
 #include "van/lanes.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <future>
+#include <optional>
 #include <utility>
 
 #include "common/interrupt.h"
+#include "common/log.h"
+#include "common/thread_name.h"
 #include "van/tls.h"
 
 namespace hipress {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
 namespace {
 
 /// For a socket's handshake, and for all sockets of a connection to be there.
 constexpr std::chrono::seconds kOpening{5};
+
+// Of a Redial
+constexpr milliseconds kFirstPause{10};
+constexpr milliseconds kLongestPause{250};
+/// For one try; doubled, because over a long link a handshake takes several round trips.
+constexpr milliseconds kFirstPatience{1000};
+constexpr milliseconds kLongestPatience{4000};
+/// For which another machine must refuse all calls until it is believed.
+constexpr milliseconds kRefusals{500};
 
 /// \return without a stream if the peer does not answer, with *error the errno
 Lane Dial(const Call& call, const VanOptions& options, const Deadline& deadline, int* error) {
@@ -26,7 +43,7 @@ Lane Dial(const Call& call, const VanOptions& options, const Deadline& deadline,
 Transcript Join(Lane* lane, const Call& call, const VanOptions& options, LaneId id,
                 const Deadline& deadline) {
   const int fd = lane->fd.get();
-  const Deadline soon = deadline.AtMost(std::chrono::steady_clock::now() + kOpening);
+  const Deadline soon = deadline.AtMost(steady_clock::now() + kOpening);
   const bool tls = WantsTls(options.tls, LocalAddress(fd), RemoteAddress(fd));
   const Transcript transcript =
       CallerHandshake(fd, options.secret, call.self, call.peer, tls, soon, id);
@@ -46,9 +63,9 @@ Opened OpenOthers(Lane first, const Call& call, const VanOptions& options, LaneI
   opened.id = id;
   opened.peer = call.remote;
   opened.lanes.push_back(std::move(first));
-  // All at the same time: each takes some round trips. The listener drops a group that is not complete soon.
+  // In parallel, because each takes some round trips, and the listener drops late groups.
   std::atomic<bool> cancelled{false};
-  Deadline soon = deadline.AtMost(std::chrono::steady_clock::now() + kOpening);
+  Deadline soon = deadline.AtMost(steady_clock::now() + kOpening);
   if (soon.cancelled == nullptr) soon.cancelled = &cancelled;
   std::vector<std::future<Lane>> others;
   for (uint8_t i = 1; i < id.lanes; ++i) {
@@ -76,7 +93,7 @@ Opened OpenOthers(Lane first, const Call& call, const VanOptions& options, LaneI
 Opened OpenLanes(const Call& call, const VanOptions& options, const SocketAddress& listens,
                  const Deadline& deadline, int* error) {
   // A packet that nothing answers is sent for minutes: the caller may say so, and tries again.
-  const Deadline soon = deadline.AtMost(std::chrono::steady_clock::now() + kOpening);
+  const Deadline soon = deadline.AtMost(steady_clock::now() + kOpening);
   Lane first = Dial(call, options, soon, error);
   const int fd = first.fd.get();
   if (fd < 0) return {};
@@ -94,15 +111,74 @@ Opened ReopenLanes(const Call& call, const VanOptions& options, LaneId id, const
   return OpenOthers(std::move(first), call, options, id, deadline);
 }
 
-bool Probe(const Call& call, const VanOptions& options, LaneId id, const Deadline& deadline, int* error) {
+void Probe(const Call& call, const VanOptions& options, LaneId id, const Deadline& deadline, int* error) {
   const Lane lane = Dial(call, options, deadline, error);
   const int fd = lane.fd.get();
-  if (fd < 0) return false;
+  if (fd < 0) return;
   id.purpose = Purpose::kProbe;
   id.lanes = 1;
   const bool tls = WantsTls(options.tls, LocalAddress(fd), RemoteAddress(fd));
   CallerHandshake(fd, options.secret, call.self, call.peer, tls, deadline, id);
-  return true;
+}
+
+Redial::Redial(const Call& call, LaneId id, bool caller, bool same_host, const VanOptions& options, Hooks hooks)
+    : call_(call), id_(id), caller_(caller), same_host_(same_host), options_(options), hooks_(std::move(hooks)) {
+  thread_ = std::thread([this] {
+    NameThisThread("hipress-redial");
+    try {
+      Run();
+    } catch (const std::exception& error) {  // the connection is closed after its time limit
+      LogWarning("no longer calls " + call_.peer.ToString() + ": " + error.what());
+    }
+  });
+}
+
+Redial::~Redial() {
+  cancelled_ = true;
+  thread_.join();
+}
+
+void Redial::Run() {
+  milliseconds pause = kFirstPause, patience = kFirstPatience;
+  std::optional<SteadyTime> refused_since;
+  while (!cancelled_) {
+    const Answer answer = Try({steady_clock::now() + patience, &cancelled_});
+    if (answer == Answer::kOpened) return;
+    const auto now = steady_clock::now();
+    if (answer != Answer::kRefused) {
+      refused_since.reset();
+    } else if (!refused_since) {
+      refused_since = now;
+    }
+    const bool refused = refused_since && (same_host_ || now - *refused_since >= kRefusals);
+    if (refused || answer == Answer::kGone) return hooks_.refused();
+    while (!cancelled_ && steady_clock::now() < now + pause) std::this_thread::sleep_for(kFirstPause);
+    pause = std::min(2 * pause, kLongestPause);
+    patience = std::min(2 * patience, kLongestPatience);
+  }
+}
+
+Redial::Answer Redial::Try(const Deadline& deadline) {
+  int error = 0;
+  try {
+    if (caller_) {
+      ++id_.generation;
+      Opened opened = ReopenLanes(call_, options_, id_, deadline, &error);
+      if (!opened.lanes.empty()) {
+        hooks_.opened(std::move(opened));
+        return Answer::kOpened;
+      }
+    } else {
+      Probe(call_, options_, id_, deadline, &error);
+    }
+  } catch (const HandshakeBroken&) {
+    return Answer::kNone;
+  } catch (const Error&) {  // another process listens there, or one that has given this one up
+    return Answer::kGone;
+  } catch (const std::exception&) {  // there is no thread or memory for it just now
+    return Answer::kNone;
+  }
+  return error == ECONNREFUSED ? Answer::kRefused : Answer::kNone;
 }
 
 Opened Gathering::Add(const Transcript& transcript, Lane lane, SteadyTime now) {

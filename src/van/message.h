@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "common/buffer.h"
+#include "common/buffer.h"
 #include "common/types.h"
 
 namespace hipress {
@@ -23,7 +24,7 @@ constexpr uint32_t kMessageMagic = 0x53525048;  // "HPRS"
 constexpr uint16_t kMessageVersion = 4;
 
 enum class MessageKind : uint16_t {
-  // Membership (handled inside src/van)
+  // Membership (handled by the postoffice)
   kRegister = 1,   ///< node -> scheduler: role, wanted rank, address
   kRoster = 2,     ///< scheduler -> node: its rank, and the addresses of all nodes
   kBarrier = 3,    ///< node -> scheduler
@@ -31,7 +32,8 @@ enum class MessageKind : uint16_t {
   kHeartbeat = 5,
   kGoodbye = 6,    ///< normal end; what follows is no failure
   kNodeDown = 7,   ///< any node -> its peers: a node is dead; payload: its name and the reason
-  kTimeline = 11,  ///< node <-> scheduler: clock readings; what a node recorded (timeline_exchange.h)
+  /// Node <-> scheduler: clock readings; what a node recorded (timeline_exchange.h)
+  kTimeline = 11,
   // Shared-memory transport (handled in the van, see shared_payload.h)
   kArenaOffer = 8,   ///< here is memory that you may read; payload: ArenaOffer
   kArenaAccept = 9,  ///< I can read it
@@ -52,7 +54,8 @@ enum class MessageKind : uint16_t {
 /// Location of a payload.
 enum Placement : uint32_t {
   kInline = 0,  ///< it follows the header
-  kShared = 1,  ///< in its sender's arena; a SharedPayload follows, which payload_checksum then covers
+  /// In its sender's arena; a SharedPayload follows, which payload_checksum then covers.
+  kShared = 1,
 };
 
 /// Flag of kData messages: a gradient that went into this has a NaN or Inf. There is no payload.
@@ -68,7 +71,8 @@ struct MessageHeader {
   uint64_t payload_bytes = 0;    ///< bytes of the payload, wherever it is
   uint32_t iteration = 0;        ///< counted per key from 1
   uint32_t partition = 0;        ///< index in the key's program
-  uint16_t step = 0;             ///< distinguishes sends of one partition between the same two nodes
+  /// Distinguishes sends of one partition between the same two nodes.
+  uint16_t step = 0;
   uint8_t dtype = 0;             ///< DType on the wire
   uint8_t flags = 0;             ///< meaning depends on kind
   uint32_t payload_checksum = 0; ///< low 32 bits of XXH3-64 of the payload; filled in by the van
@@ -118,5 +122,45 @@ struct FusedPart {
 };
 static_assert(sizeof(FusedPart) == 40, "parts are 40 bytes on the wire");
 static_assert(std::is_trivially_copyable<FusedPart>::value, "sent as it lies in memory");
+
+// ---- Payloads in shared memory (shared_payload.h)
+
+/// Payload of kArenaOffer.
+struct ArenaOffer {
+  uint32_t pid;
+  int32_t fd;
+  uint64_t size;
+  uint64_t reader;  ///< the byte that the mapping process locks, for reading, while it reads
+  Arena::Nonce nonce;
+};
+
+/// Where in the sender's arena a payload lies; on the wire instead of the payload.
+struct SharedPayload {
+  uint64_t offset;
+};
+
+// ---- Sealing and checking
+
+/// Fills in magic, version, payload size and both checksums.
+/// \throw Error if header.payload_bytes contradicts the payload's size
+void Seal(Message* message);
+
+/// Makes a sealed message one whose payload is in shared memory.
+void SealShared(Message* message, const SharedPayload& shared);
+
+/// \throw ProtocolError that says which field is wrong
+void CheckHeader(const MessageHeader& header, uint64_t max_payload_bytes);
+
+/// \throw ProtocolError unless `actual` is what the header announced
+void CheckPayload(const MessageHeader& header, uint32_t actual);
+
+/// "kData", or "unknown kind 99".
+std::string NameOf(MessageKind kind);
+
+/// True for the kinds counted as gradient traffic.
+inline bool IsData(const MessageHeader& header) {
+  return header.kind == MessageKind::kData || header.kind == MessageKind::kFused ||
+         header.kind == MessageKind::kFetched;
+}
 
 }  // namespace hipress

@@ -1,7 +1,7 @@
 #include "van/resumable_stream.h"
 
 #include <algorithm>
-#include <utility>
+#include <cstring>
 
 namespace hipress {
 namespace {
@@ -9,13 +9,45 @@ namespace {
 /// Small enough that lanes share a large message, large enough that frames cost nothing.
 constexpr size_t kStripeBytes = 64 << 10;
 constexpr size_t kOnlyLaneStripeBytes = 256 << 10;
-/// Bytes read until the other end gets an acknowledgement.
+/// Bytes read until the other end gets an acknowledgment.
 constexpr uint64_t kAcknowledgeBytes = 256 << 10;
 // Frames that are no stripes: sizes that none has.
-constexpr uint64_t kAcknowledgement = 0;
+constexpr uint64_t kAcknowledgment = 0;
 constexpr uint64_t kEnd = ~uint64_t(0);
 
 }  // namespace
+
+void ReplayBuffer::Append(const void* data, size_t size) {
+  const auto* from = static_cast<const uint8_t*>(data);
+  while (size > 0) {
+    const size_t position = static_cast<size_t>(end_ - first_);
+    if (position == blocks_.size() * kBlockBytes) blocks_.push_back(AllocateBuffer(kBlockBytes));
+    const size_t take = std::min(size, kBlockBytes - position % kBlockBytes);
+    std::memcpy(blocks_[position / kBlockBytes].data + position % kBlockBytes, from, take);
+    end_ += take;
+    from += take;
+    size -= take;
+  }
+}
+
+void ReplayBuffer::DropBefore(uint64_t offset) {
+  begin_ = offset;
+  while (!blocks_.empty() && first_ + kBlockBytes <= begin_) {
+    blocks_.pop_front();
+    first_ += kBlockBytes;
+  }
+}
+
+int ReplayBuffer::Find(uint64_t from, uint64_t to, iovec* pieces, int max_pieces) const {
+  int count = 0;
+  while (from < to && count < max_pieces) {
+    const size_t position = static_cast<size_t>(from - first_);
+    const size_t take = std::min<size_t>(to - from, kBlockBytes - position % kBlockBytes);
+    pieces[count++] = {blocks_[position / kBlockBytes].data + position % kBlockBytes, take};
+    from += take;
+  }
+  return count;
+}
 
 ResumableStream::ResumableStream(Lanes lanes)
     : lanes_(lanes.size()), acknowledge_at_(kAcknowledgeBytes) {
@@ -38,12 +70,12 @@ bool ResumableStream::AwaitsRead(size_t lane) const {
   return !l.ended && !l.lost && (!l.HasStripe() || l.frame.offset == read_);
 }
 
-bool ResumableStream::TakeAcknowledgement(uint64_t offset) {
+bool ResumableStream::TakeAcknowledgment(uint64_t offset) {
   if (offset > sent_bytes_.end()) return false;
   // One may overtake another that goes over another lane.
   if (offset < sent_bytes_.begin()) return position_known_;
-  // Over lanes that are new the first one says from where on bytes are missing. Later ones can only be
-  // about what these lanes have brought.
+  // Over lanes that are new the first one says from where on bytes are missing. Later ones can only
+  // be about what these lanes have brought.
   if (!position_known_) next_ = offset;
   const bool of_sent = std::all_of(lanes_.begin(), lanes_.end(), [offset](const Lane& l) {
     return l.from == l.to || offset <= l.from;
@@ -59,9 +91,9 @@ bool ResumableStream::TakeAcknowledgement(uint64_t offset) {
 bool ResumableStream::TakeFrame(Lane* lane) {
   const Frame frame = lane->frame;
   if (lane->end_read) return false;
-  if (frame.size == kAcknowledgement) {
+  if (frame.size == kAcknowledgment) {
     lane->frame_bytes = 0;
-    return TakeAcknowledgement(frame.offset);
+    return TakeAcknowledgment(frame.offset);
   }
   if (frame.size == kEnd) {
     lane->frame_bytes = 0;
@@ -98,9 +130,9 @@ ssize_t ResumableStream::ReadFrames() {
 }
 
 void ResumableStream::CountRead(size_t n) {
-  const bool was_due = AcknowledgementDue();
+  const bool was_due = AcknowledgmentDue();
   read_ += n;
-  read_made_work_ |= !was_due && AcknowledgementDue();
+  read_made_work_ |= !was_due && AcknowledgmentDue();
 }
 
 ssize_t ResumableStream::ReadStripe(Lane* lane, iovec to) {
@@ -133,7 +165,7 @@ ssize_t ResumableStream::Read(const iovec* pieces, int count) {
       });
       ssize_t n = lane == lanes_.end() ? ReadFrames()
                                        : ReadStripe(&*lane, {data + got, pieces[i].iov_len - got});
-      // While this lane's stripe is late, others may bring acknowledgements, and must not stay readable.
+      // While this lane's stripe is late, other lanes may have acknowledgments to read.
       if (n == kWouldBlock && lane != lanes_.end() && total == 0) n = std::min<ssize_t>(ReadFrames(), kWouldBlock);
       // What failed will fail again at the next call, once these bytes are used.
       if (n <= 0) return total > 0 ? total : n;
@@ -154,7 +186,7 @@ size_t ResumableStream::MaxStripe() const {
 bool ResumableStream::HasUnsent() const {
   // A lane that has ended takes nothing any more.
   return next_ < sent_bytes_.end() || std::any_of(lanes_.begin(), lanes_.end(), [this](const Lane& l) {
-           return l.Unsent() || (!l.end_sent && (ending_ || AcknowledgementDue()));
+           return l.Unsent() || (!l.end_sent && (ending_ || AcknowledgmentDue()));
          });
 }
 
@@ -174,8 +206,8 @@ ssize_t ResumableStream::Push(Lane* lane) {
 }
 
 bool ResumableStream::Fill(Lane* lane, const iovec* pieces, int count, size_t* taken) {
-  if (AcknowledgementDue() && !lane->end_sent) {
-    lane->out = {read_, kAcknowledgement};
+  if (AcknowledgmentDue() && !lane->end_sent) {
+    lane->out = {read_, kAcknowledgment};
     acknowledge_at_ = read_ + kAcknowledgeBytes;
   } else if (!position_known_) {
     return false;

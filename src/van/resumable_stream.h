@@ -1,25 +1,60 @@
 /*!
  * \file resumable_stream.h
- * \brief One byte stream over one or several sockets (lanes), which outlives them.
+ * \brief One byte stream over one or several sockets (lanes), which continues over new sockets.
  *
- * The bytes are cut into stripes, each of which goes, behind its place in the stream, over whichever
- * lane has room. A receiver reads the lane that has the next stripe; what others bring meanwhile waits
- * in their sockets. So what is under way is not limited by one socket's buffers.
+ * The sender cuts the bytes into stripes and writes each, after a frame with its offset, to a lane
+ * that has room. The receiver reads the lane that has the next stripe; other stripes wait in their
+ * sockets. So the buffers of all sockets together limit the bytes in transit.
  *
- * The sender keeps what it sent until the receiver says that it has read it. When a lane breaks, all
- * are given up; over new ones each end first says how far it has read, and the other goes on from there.
+ *     stream    [0, 64K) [64K, 128K) [128K, 192K) ...
+ *     lane 0    frame(0)   stripe    frame(128K) stripe ...
+ *     lane 1    frame(64K) stripe ...
+ *
+ * The sender keeps bytes until the receiver acknowledges them. If a lane breaks, both ends drop all
+ * lanes. Over new lanes each end first sends how far it has read, and the other continues there:
+ *
+ *     receiver has read 100K              sender keeps [0, 300K)
+ *          ---- acknowledgment(100K) ---->  drops [0, 100K)
+ *          <--- frame(100K) stripe --------  sends [100K, ...) again
  */
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <utility>
 #include <vector>
 
-#include "van/replay_buffer.h"
+#include "common/buffer.h"
 #include "van/stream.h"
 
 namespace hipress {
+
+/// The bytes of a stream from the first that may have to be sent again to the last, in blocks of
+/// the pool of buffers.
+class ReplayBuffer {
+ public:
+  static constexpr size_t kBlockBytes = 256 << 10;
+  /// More than a link has under way (socket.cc), with what waits in both sockets.
+  static constexpr size_t kMaxBytes = 64 << 20;
+
+  uint64_t begin() const { return begin_; }
+  uint64_t end() const { return end_; }
+  size_t size() const { return static_cast<size_t>(end_ - begin_); }
+  size_t Room() const { return kMaxBytes - size(); }
+
+  /// Copies `size` bytes, for which there must be room, behind the last one.
+  void Append(const void* data, size_t size);
+  /// Forgets what is before `offset`, which lies between begin() and end().
+  void DropBefore(uint64_t offset);
+  /// Finds up to `most` pieces of memory with bytes `from` to `to`. \return their number
+  int Find(uint64_t from, uint64_t to, iovec* pieces, int max_pieces) const;
+
+ private:
+  std::deque<Buffer> blocks_;
+  uint64_t first_ = 0;  ///< of the first block's first byte
+  uint64_t begin_ = 0, end_ = 0;
+};
 
 class ResumableStream final : public Stream {
  public:
@@ -33,15 +68,15 @@ class ResumableStream final : public Stream {
   bool ShortReadMeansNothing() const override { return true; }
   bool AwaitsRead(size_t lane) const override;
   bool AwaitsWrite(size_t lane) const override { return lanes_[lane].Unsent(); }
-  /// Whether what was read since the last call lets Write go on, or gives it something to say.
+  /// Whether bytes read since the last call let Write continue, or an acknowledgment is due.
   bool ReadMadeWork() { return std::exchange(read_made_work_, false); }
-  /// Nothing more will be written. The other end is notified, and can distinguish it from a broken lane.
+  /// Notifies the other end, in time, that nothing more will be written.
   void End() { ending_ = true; }
-  /// Whether the other end has said so, and all that it wrote is read.
+  /// Whether the other end has ended the stream, and all its bytes are read.
   bool AtEnd() const { return end_known_ && read_ == end_; }
-  /// Tells the other end that nothing more will be written, where that can be done at once.
+  /// Ends the stream, and notifies the other end if the lanes have room.
   void TryEnd();
-  /// Its lanes have broken. Nothing else than Resume may follow.
+  /// Drops broken lanes. Only Resume may follow.
   void DropLanes() { lanes_.clear(); }
   void Resume(Lanes lanes);
 
@@ -49,10 +84,10 @@ class ResumableStream final : public Stream {
   size_t kept() const { return sent_bytes_.size(); }
 
  private:
-  /// Before each stripe, and alone: what the other end has to know.
+  /// Header of a stripe, or a message of its own.
   struct Frame {
     uint64_t offset;  ///< of a stripe's first byte in the stream; else the number of bytes
-    uint64_t size;    ///< of a stripe, or kAcknowledgement or kEnd
+    uint64_t size;    ///< of a stripe, or kAcknowledgment or kEnd
   };
   struct Lane {
     std::unique_ptr<Stream> stream;
@@ -76,14 +111,14 @@ class ResumableStream final : public Stream {
   ssize_t ReadStripe(Lane* lane, iovec to);
   /// Looks at a frame that is complete. \return false if it makes no sense
   bool TakeFrame(Lane* lane);
-  bool TakeAcknowledgement(uint64_t offset);
+  bool TakeAcknowledgment(uint64_t offset);
   void CountRead(size_t n);
 
   /// Gives an idle lane something to send. \return false if there is nothing for it
   bool Fill(Lane* lane, const iovec* pieces, int count, size_t* taken);
   /// \return 1 when the lane has sent what it had, else as Stream
   ssize_t Push(Lane* lane);
-  bool AcknowledgementDue() const { return read_ >= acknowledge_at_; }
+  bool AcknowledgmentDue() const { return read_ >= acknowledge_at_; }
   size_t MaxStripe() const;
 
   std::vector<Lane> lanes_;
@@ -97,7 +132,8 @@ class ResumableStream final : public Stream {
   // Sending
   ReplayBuffer sent_bytes_;
   uint64_t next_ = 0;            ///< first byte that no present lane has been given
-  bool position_known_ = true;   ///< false from Resume until the other end has said how far it has read
+  /// False from Resume until the other end has said how far it has read.
+  bool position_known_ = true;
   bool starved_ = false;         ///< Write took nothing because too much is kept
   bool ending_ = false;
   size_t turn_ = 0;              ///< the lane that the next stripe goes to if it has room

@@ -1,11 +1,67 @@
 #include "van/scheduler.h"
 
 #include <algorithm>
+#include <sstream>
 
 #include "common/log.h"
+#include "van/address.h"
+#include "van/postoffice.h"
 
 namespace hipress {
 namespace {
+
+constexpr char kRegisterWord[] = "hipress-register-1";
+constexpr char kRosterWord[] = "hipress-roster-1";
+
+/// Reads words and checks them; every slip is a ProtocolError.
+class Reader {
+ public:
+  explicit Reader(const std::string& text) : stream_(text) {}
+
+  std::string Word(const char* what) {
+    std::string word;
+    if (!(stream_ >> word) || word.size() > 300) Fail(what);
+    return word;
+  }
+  int Number(const char* what, int low, int high) {
+    const std::string word = Word(what);
+    size_t used = 0;
+    int value = 0;
+    try {
+      value = std::stoi(word, &used);
+    } catch (const std::exception&) {
+      Fail(what);
+    }
+    if (used != word.size() || value < low || value > high) Fail(what);
+    return value;
+  }
+  Role ReadRole() {
+    const std::string word = Word("role");
+    for (const Role role : {Role::kServer, Role::kWorker}) {
+      if (word == NameOf(role)) return role;
+    }
+    Fail("role");
+  }
+  std::string Address() {
+    const std::string word = Word("address");
+    try {
+      SplitAddress(word);
+    } catch (const Error& error) {
+      throw ProtocolError(error.what());
+    }
+    return word;
+  }
+  void End() {
+    std::string word;
+    if (stream_ >> word) Fail("end");
+  }
+  [[noreturn]] static void Fail(const char* what) {
+    throw ProtocolError(std::string("a membership message has no valid ") + what);
+  }
+
+ private:
+  std::istringstream stream_;
+};
 
 Message Refusal(const std::string& why) {
   Message message(MessageKind::kRoster, why);
@@ -26,8 +82,84 @@ std::string Plural(int count, Role role) {
 
 }  // namespace
 
-SchedulerState::SchedulerState(const JobOptions& options, Hooks hooks)
-    : options_(options), hooks_(std::move(hooks)) {}
+std::string Registration::ToText() const {
+  std::ostringstream out;
+  out << kRegisterWord << ' ' << NameOf(role) << ' ' << wanted_rank << ' ' << address << ' '
+      << num_workers << ' ' << num_servers;
+  return out.str();
+}
+
+Registration Registration::Parse(const std::string& text) {
+  Reader in(text);
+  if (in.Word("format") != kRegisterWord) Reader::Fail("format");
+  Registration r;
+  r.role = in.ReadRole();
+  r.wanted_rank = in.Number("rank", -1, kFirstProvisionalRank - 1);
+  r.address = in.Address();
+  r.num_workers = in.Number("number of workers", 0, kFirstProvisionalRank);
+  r.num_servers = in.Number("number of servers", 0, kFirstProvisionalRank);
+  in.End();
+  return r;
+}
+
+std::string Roster::ToText() const {
+  std::ostringstream out;
+  out << kRosterWord << ' ' << NameOf(self.role) << ' ' << self.rank << ' ' << addresses.size() << '\n';
+  for (const auto& [id, address] : addresses) {
+    out << NameOf(id.role) << ' ' << id.rank << ' ' << address << '\n';
+  }
+  return out.str();
+}
+
+Roster Roster::Parse(const std::string& text) {
+  Reader in(text);
+  if (in.Word("format") != kRosterWord) Reader::Fail("format");
+  const auto read_id = [&in] {
+    const Role role = in.ReadRole();
+    return NodeId{role, static_cast<uint16_t>(in.Number("rank", 0, kFirstProvisionalRank - 1))};
+  };
+  Roster roster;
+  roster.self = read_id();
+  const int count = in.Number("number of nodes", 1, 2 * kFirstProvisionalRank);
+  for (int i = 0; i < count; ++i) {
+    const NodeId id = read_id();
+    if (!roster.addresses.emplace(id, in.Address()).second) Reader::Fail("list without repetitions");
+  }
+  in.End();
+  if (roster.addresses.count(roster.self) == 0) Reader::Fail("place for this node");
+  return roster;
+}
+
+Message NodeDown(NodeId node, const std::string& what) {
+  Message message(MessageKind::kNodeDown, what);
+  message.header.key = node.Packed();
+  return message;
+}
+
+std::string PrintableTextIn(const Message& message) {
+  std::string text = TextIn(message);
+  for (char& c : text) {
+    if ((c >= 0 && c < 32 && c != '\n') || c == 127) c = '?';
+  }
+  return text;
+}
+
+std::string JoinWords(const std::vector<std::string>& words) {
+  std::string text;
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (i > 0) text += i + 1 == words.size() ? " and " : ", ";
+    text += words[i];
+  }
+  return text;
+}
+
+bool Members::IsDead(NodeId node) const {
+  return std::any_of(deaths.begin(), deaths.end(), [node](const auto& death) { return death.first == node; });
+}
+
+bool Members::Lives(NodeId node) const {
+  return (node == Scheduler() || addresses.count(node) != 0) && !IsDead(node) && left.count(node) == 0;
+}
 
 int SchedulerState::Wanted(Role role) const {
   return role == Role::kWorker ? options_.num_workers : options_.num_servers;
@@ -65,12 +197,12 @@ void SchedulerState::OnRegister(NodeId from, const Message& message) {
   for (const Applicant& a : applicants_) {
     if (a.provisional == from) throw ProtocolError("it registers twice");
   }
-  if (Knows(from)) throw ProtocolError("it registers again");
+  if (members_.addresses.count(from) != 0) throw ProtocolError("it registers again");
   const std::string objection = Objection(registration);
   if (!objection.empty()) {
     LogWarning("did not let a " + std::string(NameOf(from.role)) + " at " + registration.address +
                " join: " + objection);
-    return hooks_.send(from, Refusal(objection));
+    return send_(from, Refusal(objection));
   }
   applicants_.push_back({from, registration});
   LogInfo(std::string(NameOf(from.role)) + " at " + registration.address + " registered");
@@ -89,25 +221,25 @@ void SchedulerState::Form() {
       if (named[i] || (wanting && r.wanted_rank < 0)) continue;
       int rank = wanting ? r.wanted_rank : 0;
       const auto id = [&] { return NodeId{r.role, static_cast<uint16_t>(rank)}; };
-      while (!wanting && Knows(id())) ++rank;
-      if (!addresses_.emplace(id(), r.address).second) continue;
+      while (!wanting && members_.addresses.count(id()) != 0) ++rank;
+      if (!members_.addresses.emplace(id(), r.address).second) continue;
       ids[i] = id();
       named[i] = true;
     }
   }
-  for (size_t i = 0; i < ids.size(); ++i) hooks_.rename(applicants_[i].provisional, ids[i]);
+  for (size_t i = 0; i < ids.size(); ++i) rename_(applicants_[i].provisional, ids[i]);
   phase_ = Phase::kConnecting;
   Roster roster;
-  roster.addresses = addresses_;
+  roster.addresses = members_.addresses;
   for (const NodeId id : ids) {
     roster.self = id;
-    hooks_.send(id, Message(MessageKind::kRoster, roster.ToText()));
+    send_(id, Message(MessageKind::kRoster, roster.ToText()));
   }
   if (ids.empty()) phase_ = Phase::kRunning;
 }
 
 std::string SchedulerState::Missing() const {
-  if (phase_ == Phase::kConnecting) return NotArrived(kReadyBarrier) + " to connect";
+  if (phase_ == Phase::kConnecting) return NamesOfMissing(kReadyBarrier) + " to connect";
   std::vector<std::string> parts;
   for (const Role role : {Role::kWorker, Role::kServer}) {
     const int wanted = Wanted(role);
@@ -138,66 +270,45 @@ void SchedulerState::GiveUp(const std::string& why) {
   phase_ = Phase::kFailed;
   failure_ = why;
   if (formed) {
-    for (const auto& entry : addresses_) hooks_.send(entry.first, Refusal(why));
+    for (const auto& entry : members_.addresses) send_(entry.first, Refusal(why));
   } else {
-    for (const Applicant& a : applicants_) hooks_.send(a.provisional, Refusal(why));
+    for (const Applicant& a : applicants_) send_(a.provisional, Refusal(why));
   }
 }
 
-std::string SchedulerState::Describe(NodeId node) const {
-  const auto it = addresses_.find(node);
-  return options_.van.names(node) + (it == addresses_.end() ? "" : " (" + it->second + ")");
+void SchedulerState::OnApplicantDown(NodeId peer, const std::string& reason) {
+  const auto it = std::find_if(applicants_.begin(), applicants_.end(),
+                               [&](const Applicant& a) { return a.provisional == peer; });
+  if (it == applicants_.end()) return;
+  const Registration& r = it->registration;
+  const std::string role = NameOf(r.role);
+  const std::string name =
+      r.wanted_rank < 0 ? "a " + role : options_.van.names({r.role, static_cast<uint16_t>(r.wanted_rank)});
+  const std::string missing = impatient_.count(peer) != 0 ? Missing() : "";
+  GiveUp(name + " (" + r.address + ") " +
+         (missing.empty() ? "went away while the job was starting: it " + reason
+                          : "gave up waiting for " + missing));
 }
 
-void SchedulerState::OnDown(NodeId peer, bool graceful, const std::string& reason) {
-  if (phase_ == Phase::kRegistering) {
-    const auto it = std::find_if(applicants_.begin(), applicants_.end(),
-                                 [&](const Applicant& a) { return a.provisional == peer; });
-    if (it == applicants_.end()) return;
-    const Registration& r = it->registration;
-    const std::string role = NameOf(r.role);
-    const std::string name =
-        r.wanted_rank < 0 ? "a " + role : options_.van.names({r.role, static_cast<uint16_t>(r.wanted_rank)});
-    const std::string missing = impatient_.count(peer) != 0 ? Missing() : "";
-    return GiveUp(name + " (" + r.address + ") " +
-                  (missing.empty() ? "went away while the job was starting: it " + reason
-                                   : "gave up waiting for " + missing));
-  }
-  if (!Lives(peer)) return;
-  if (!graceful || phase_ == Phase::kConnecting) {
-    return Die(peer, Describe(peer) + " died: it " + reason);
-  }
-  left_.insert(peer);
-  hooks_.on_leave(peer);
+void SchedulerState::OnLeave() {
   for (uint64_t kind = 0; kind < kBarrierKinds; ++kind) CheckBarrier(kind);
 }
 
-bool SchedulerState::IsNewFailure(NodeId from, const Message& message) const {
-  const NodeId node = NodeId::Unpack(static_cast<uint32_t>(message.header.key));
-  if (!Knows(from)) throw ProtocolError("it reports a death but is no member of the job");
-  if (!Knows(node)) throw ProtocolError("it reports the death of a node that does not exist");
-  return Lives(node) && dead_.count(from) == 0;
-}
-
-void SchedulerState::Die(NodeId node, const std::string& what) {
-  if (dead_.count(node) != 0) return;
-  dead_.insert(node);
+void SchedulerState::OnDeath(NodeId node, const std::string& what) {
   if (options_.view > 0) {
     LogInfo(what);  // the next view follows
   } else {
     LogWarning(what);
   }
   GiveUp(what);
-  const Message message = NodeDown(node, what);
-  for (const auto& entry : addresses_) {
-    if (Lives(entry.first)) hooks_.send(entry.first, message);
+  for (const auto& [member, _] : members_.addresses) {
+    if (members_.Lives(member)) send_(member, NodeDown(node, what));
   }
-  hooks_.on_death(node, what);
 }
 
 std::vector<NodeId> SchedulerState::Participants(uint64_t kind) const {
   std::vector<NodeId> nodes;
-  for (const auto& entry : addresses_) {
+  for (const auto& entry : members_.addresses) {
     if (kind != kWorkersBarrier || entry.first.role == Role::kWorker) nodes.push_back(entry.first);
   }
   return nodes;
@@ -209,7 +320,7 @@ void SchedulerState::OnBarrier(NodeId from, const Message& message) {
   if (message.header.flags == kQueryFlag) {
     const bool forming = kind == kReadyBarrier;
     if (forming) impatient_.insert(from);
-    return hooks_.send(from, Release(kind, kQueryFlag, forming ? Missing() : NotArrived(kind)));
+    return send_(from, Release(kind, kQueryFlag, forming ? Missing() : NamesOfMissing(kind)));
   }
   const std::vector<NodeId> participants = Participants(kind);
   if (std::find(participants.begin(), participants.end(), from) == participants.end()) {
@@ -231,29 +342,57 @@ void SchedulerState::CheckBarrier(uint64_t kind) {
   if (barrier.arrived.empty()) return;
   const std::vector<NodeId> participants = Participants(kind);
   for (const NodeId node : participants) {
-    if (left_.count(node) == 0 || barrier.arrived.count(node) != 0) continue;
+    if (members_.left.count(node) == 0 || barrier.arrived.count(node) != 0) continue;
     const std::string why = options_.van.names(node) + " has left the job and will not come to the barrier";
-    for (const NodeId waiting : barrier.arrived) hooks_.send(waiting, Release(kind, kFailureFlag, why));
+    for (const NodeId waiting : barrier.arrived) send_(waiting, Release(kind, kFailureFlag, why));
     return;
   }
   if (barrier.arrived.size() < participants.size()) return;
   ++barrier.completed;
   barrier.arrived.clear();
   if (kind == kReadyBarrier && phase_ == Phase::kConnecting) phase_ = Phase::kRunning;
-  for (const NodeId node : participants) hooks_.send(node, Release(kind, kPlainFlag, ""));
+  for (const NodeId node : participants) send_(node, Release(kind, kPlainFlag, ""));
 }
 
-std::string SchedulerState::NotArrived(uint64_t kind) const {
+std::vector<NodeId> SchedulerState::NotArrived(uint64_t kind) const {
+  std::vector<NodeId> nodes = Participants(kind);
+  const std::set<NodeId>& arrived = barriers_[kind].arrived;
+  nodes.erase(std::remove_if(nodes.begin(), nodes.end(), [&](NodeId node) { return arrived.count(node) != 0; }),
+              nodes.end());
+  return nodes;
+}
+
+std::string SchedulerState::NamesOfMissing(uint64_t kind) const {
+  constexpr size_t kMaxNames = 20;
+  const std::vector<NodeId> missing = NotArrived(kind);
   std::vector<std::string> names;
-  for (const NodeId node : Participants(kind)) {
-    if (barriers_[kind].arrived.count(node) != 0) continue;
-    if (names.size() == 20) {
-      names.push_back("others");
-      break;
-    }
-    names.push_back(options_.van.names(node));
+  for (size_t i = 0; i < std::min(missing.size(), kMaxNames); ++i) {
+    names.push_back(options_.van.names(missing[i]));
   }
+  if (missing.size() > kMaxNames) names.push_back("others");
   return JoinWords(names);
+}
+
+std::string NameOfBarrier(uint64_t kind, uint64_t number) {
+  static const char* const kNames[kBarrierKinds] = {"workers", "all nodes", "start"};
+  return kNames[kind] + std::string(" ") + std::to_string(number);
+}
+
+void SchedulerState::Describe(JsonWriter* json) const {
+  static const char* const kPhases[] = {"registering", "connecting", "running", "failed"};
+  json->Name("phase").Text(kPhases[int(phase_)]);
+  const bool starting = phase_ == Phase::kRegistering || phase_ == Phase::kConnecting;
+  if (starting) json->Name("missing").Text(Missing());
+  json->Name("barriers").Array();
+  for (uint64_t kind = 0; kind < kBarrierKinds; ++kind) {
+    const Barrier& barrier = barriers_[kind];
+    if (barrier.arrived.empty()) continue;
+    json->Object().Name("about").Text(NameOfBarrier(kind, barrier.completed + 1));
+    json->Name("missing").Array();
+    for (const NodeId node : NotArrived(kind)) json->Text(node.ToString());
+    json->EndArray().EndObject();
+  }
+  json->EndArray();
 }
 
 }  // namespace hipress

@@ -18,7 +18,7 @@ namespace {
 /// Bounds the memory that copies of users' arrays take.
 constexpr uint64_t kMaxSharedBytes = uint64_t(256) << 20;
 
-/// Of a byte. The lock is that of an open file, not of a process (fcntl(2), "open file description locks").
+/// Lock of a byte, as fcntl's "open file description locks" need it.
 struct flock LockOf(short type, uint64_t byte) {
   struct flock lock{};
   lock.l_type = type;

@@ -1,15 +1,14 @@
 /*!
  * \file shared_payload.h
- * \brief The shared-memory transport: large payloads between processes of one host stay where they are.
+ * \brief The shared-memory transport of large payloads between processes of one host.
  *
- * The two ends of a connection whose addresses are the same exchange the place of their arena (common/arena.h):
- * process id, descriptor, and the random bytes at its start. An end that can open the other's maps it for
- * reading and reports that. Large payloads then stay in the sender's arena. The message carries their offset,
- * and the receiver releases the payload when it has read it. If the arena cannot be opened (another user or pid
- * namespace), everything goes through the socket.
+ * Two ends with one address exchange the place of their arenas (common/buffer.h). An end that can
+ * open the other's arena maps it for reading. Messages then carry offsets, and the receiver
+ * releases each payload. If an arena cannot be opened (another user or pid namespace), the socket
+ * carries all bytes.
  *
- * A connection may end while its peer still reads. Only the kernel can then tell when it has finished: a
- * process that maps an arena for a connection locks a byte of it, and the sender tests that lock.
+ * A connection may end while its peer still reads. A process that maps an arena locks a byte of it
+ * for each connection, so the sender can test whether the peer still has the mapping.
  */
 #pragma once
 
@@ -17,25 +16,11 @@
 #include <unordered_map>
 #include <utility>
 
-#include "common/arena.h"
+#include "common/buffer.h"
 #include "van/socket.h"
 #include "van/van.h"
 
 namespace hipress {
-
-/// Payload of kArenaOffer.
-struct ArenaOffer {
-  uint32_t pid;
-  int32_t fd;
-  uint64_t size;
-  uint64_t reader;  ///< the byte that the mapping process locks, for reading, while it reads
-  Arena::Nonce nonce;
-};
-
-/// Where in the sender's arena a payload lies; on the wire instead of the payload.
-struct SharedPayload {
-  uint64_t offset;
-};
 
 /// The peer's arena, mapped for reading.
 class PeerArena {
@@ -64,16 +49,15 @@ class SharedPayloads {
   uint64_t reader() const { return reader_; }
 
   enum class Answer { kNotShared, kInPlace, kCopied };
-  /// Makes sure that the payload lies in the arena, copying it there if need be.
-  /// \return kNotShared if it is to be sent after all: too much is shared already, or the arena is full.
-  ///         (Waiting instead could be for ever: a receiver may need another message first.)
+  /// Copies the payload into the arena unless it is there. Does not wait for room, because the peer
+  /// may need another message first: then it returns kNotShared.
   Answer Prepare(Buffer* payload, SharedPayload* shared);
   /// Keeps a payload, and its sender's callback, until the peer releases it.
   void Add(Buffer payload, Van::SendDone done);
   /// \throw ProtocolError if nothing is shared there
   void Release(const SharedPayload& shared);
-  /// The connection is gone, and the peer may still be reading: this memory is not used before it has
-  /// stopped, or ended. `graceful`: the peer has it all.
+  /// Ends the connection's use. Memory that the peer still reads is freed later. \param graceful
+  /// whether the peer has read all
   void Abandon(bool graceful);
   /// Frees abandoned payloads that are not read any more. To be called regularly.
   static void FreeAbandoned();

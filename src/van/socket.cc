@@ -2,15 +2,13 @@
 
 #include <linux/errqueue.h>
 #include <linux/sockios.h>
-#include <linux/tcp.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -18,7 +16,6 @@
 #include <system_error>
 
 #include "common/interrupt.h"
-#include "common/types.h"
 
 namespace hipress {
 namespace {
@@ -33,8 +30,8 @@ void SetOption(int fd, int level, int name, int value) {
   setsockopt(fd, level, name, &value, sizeof(value));
 }
 
-/// Whether an ICMP message has ended a socket's connect, which another machine than the called one may have
-/// sent. Before Linux 5.19 this is unknown, and the result is false.
+/// Whether an ICMP message has ended a socket's connect, which another machine than the called one
+/// may have sent. Before Linux 5.19 this is unknown, and the result is false.
 bool EndedByIcmp(int fd) {
   alignas(cmsghdr) char control[512];
   msghdr message{};
@@ -52,9 +49,17 @@ bool EndedByIcmp(int fd) {
   return false;
 }
 
+template <typename SystemCall>
+SocketAddress AddressBy(SystemCall call, int fd) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof(address);
+  call(fd, reinterpret_cast<sockaddr*>(&address), &size);
+  return SocketAddress(reinterpret_cast<const sockaddr*>(&address));
+}
+
 constexpr int kSocketBuffer = 4 << 20;
 constexpr int kLongLinkWindow = 8 << 20;
-/// For 1 Gbit/s and 100 ms of round trip, 12.5 MB, and as much again behind each packet that is lost.
+/// At 1 Gbit/s and 100 ms of round trip 12.5 MB, and as much again behind a lost packet.
 constexpr int64_t kUnderWayBytes = 32 << 20;
 /// Urgent data wait for at most this much data that are not yet in transit.
 constexpr int kUnsentBytes = 1 << 20;
@@ -63,13 +68,14 @@ constexpr int kUnsentBytes = 1 << 20;
 struct BufferLimits {
   explicit BufferLimits(const std::string& kind) {
     std::ifstream limit("/proc/sys/net/core/" + kind + "_max"), own("/proc/sys/net/ipv4/tcp_" + kind);
-    int64_t most = 0, least = 0, usual = 0, largest = 0;
-    if (!(limit >> most && own >> least >> usual >> largest)) return;
-    asked = 2 * std::min<int64_t>(most, kSocketBuffer);
+    int64_t limit_bytes = 0, least = 0, usual = 0, largest = 0;
+    if (!(limit >> limit_bytes && own >> least >> usual >> largest)) return;
+    asked = 2 * std::min<int64_t>(limit_bytes, kSocketBuffer);
     grown = largest;
   }
   int64_t asked = 0;  ///< what it makes of kSocketBuffer: cuts it down to a limit, and doubles it
-  int64_t grown = kSocketBuffer;  ///< size that the kernel chooses for a buffer without a requested size
+  /// Size that the kernel chooses for a buffer without a requested size.
+  int64_t grown = kSocketBuffer;
 };
 
 /// \return whether the kernel allows it
@@ -77,9 +83,9 @@ bool SetCongestionControl(int fd, const std::string& name) {
   return setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name.data(), static_cast<socklen_t>(name.size())) == 0;
 }
 
-/// Has the kernel use CUBIC where it would use BBR; or Reno, which needs no permission. BBR gives the
-/// connections of one node unequal parts of its link for hundreds of milliseconds, so that others wait for
-/// the slowest of them and have nothing to send meanwhile.
+/// Has the kernel use CUBIC where it would use BBR; or Reno, which needs no permission. BBR gives
+/// the connections of one node unequal parts of its link for hundreds of milliseconds, so that
+/// others wait for the slowest of them and have nothing to send meanwhile.
 void AvoidBbr(int fd) {
   char used[16] = "";  // TCP_CA_NAME_MAX
   socklen_t size = sizeof(used);
@@ -88,7 +94,7 @@ void AvoidBbr(int fd) {
   if (!SetCongestionControl(fd, "cubic")) SetCongestionControl(fd, "reno");
 }
 
-/// Descriptors + 1, 0 where free. Plain memory, since a forked child may run little code before exec.
+/// Descriptors + 1, 0 where free. Plain memory, since a forked child may run little code.
 constexpr size_t kMaxGuarded = 8192;
 std::atomic<int> guarded_fds[kMaxGuarded];
 
@@ -133,8 +139,8 @@ std::string SecondsText(std::chrono::steady_clock::duration time) {
 UniqueFd Listen(const SocketAddress& address) {
   UniqueFd fd = NewSocket(address.family());
   SetOption(fd.get(), SOL_SOCKET, SO_REUSEADDR, 1);
-  const SocketAddress::Native native = address.ToNative();
-  if (bind(fd.get(), native.get(), native.size()) != 0 || listen(fd.get(), 1024) != 0) {
+  const auto& endpoint = address.endpoint();
+  if (bind(fd.get(), endpoint.data(), socklen_t(endpoint.size())) != 0 || listen(fd.get(), 1024) != 0) {
     const int error = errno;
     const std::string host = address.HostText();
     if (error == EADDRINUSE) {
@@ -160,8 +166,8 @@ UniqueFd ConnectOnce(const SocketAddress& address, const Deadline& deadline, int
   const bool v6 = address.family() == AF_INET6;
   const int level = v6 ? IPPROTO_IPV6 : IPPROTO_IP, report_icmp = v6 ? IPV6_RECVERR : IP_RECVERR;
   SetOption(fd.get(), level, report_icmp, 1);
-  const SocketAddress::Native native = address.ToNative();
-  if (connect(fd.get(), native.get(), native.size()) != 0 && errno != EINPROGRESS && errno != EINTR) {
+  const auto& endpoint = address.endpoint();
+  if (connect(fd.get(), endpoint.data(), socklen_t(endpoint.size())) != 0 && errno != EINPROGRESS && errno != EINTR) {
     *error = errno;
     return UniqueFd();
   }
@@ -173,7 +179,8 @@ UniqueFd ConnectOnce(const SocketAddress& address, const Deadline& deadline, int
   getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, error, &size);
   // A firewall's "port unreachable" is the same errno as a refusal by the machine itself.
   if (*error == ECONNREFUSED && EndedByIcmp(fd.get())) *error = EHOSTUNREACH;
-  SetOption(fd.get(), level, report_icmp, 0);  // on an open connection it would make passing errors final
+  // On an open connection it would make passing errors final.
+  SetOption(fd.get(), level, report_icmp, 0);
   // Without a listener on an ephemeral port the kernel may connect a socket to itself.
   if (*error == 0 && LocalAddress(fd.get()).ToText() == address.ToText()) *error = ECONNREFUSED;
   return *error == 0 ? std::move(fd) : UniqueFd();
@@ -194,12 +201,20 @@ int StreamsFor(int fd) {
 }
 
 void TuneUnsent(int fd) {
-  constexpr double kSeconds = 0.03;  // of this thread's other work, and of its waits for a processor
-  tcp_info info{};
+  // This thread's other work, and its waits for a processor.
+  constexpr double kSeconds = 0.03;
+  // The kernel's tcp_info as far as it is used here. Its own header, linux/tcp.h, cannot be
+  // included together with netinet/tcp.h, whose tcp_info has no rates.
+  struct {
+    char before[104];
+    uint64_t pacing_rate, max_pacing_rate, bytes_acked, bytes_received;
+    uint32_t segments_and_rtt[6];
+    uint64_t delivery_rate;
+  } info{};
   socklen_t size = sizeof(info);
   if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return;
   // Beyond the delivery rate: it is that of a sender which had nothing to send, too.
-  const auto rate = static_cast<double>(std::min(info.tcpi_pacing_rate, 4 * info.tcpi_delivery_rate));
+  const auto rate = static_cast<double>(std::min(info.pacing_rate, 4 * info.delivery_rate));
   const double bytes = std::clamp(rate * kSeconds, double(kUnsentBytes) / 8,
                                   double(kSocketBuffer));
   SetOption(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, static_cast<int>(bytes));
@@ -229,8 +244,8 @@ void Tune(int fd, std::chrono::milliseconds unacknowledged_limit, const std::str
     AvoidBbr(fd);
   }
   if (long_link) {
-    // Makes the kernel open the window as far as it may at once, and leaves the buffer's size to it: as
-    // it grows by itself, a sender that finds a window full takes the link to be no faster.
+    // Makes the kernel open the window as far as it may at once, and leaves the buffer's size to
+    // it: as it grows by itself, a sender that finds a window full takes the link to be no faster.
     SetOption(fd, SOL_SOCKET, SO_RCVLOWAT, kLongLinkWindow);
     SetOption(fd, SOL_SOCKET, SO_RCVLOWAT, 1);
   }
@@ -267,18 +282,7 @@ int64_t UnacknowledgedBytes(int fd) {
 
 bool IsSameHost(int fd) { return LocalAddress(fd).IsSameHost(RemoteAddress(fd)); }
 
-SocketAddress LocalAddress(int fd) {
-  sockaddr_storage address{};
-  socklen_t size = sizeof(address);
-  getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size);
-  return SocketAddress(reinterpret_cast<const sockaddr*>(&address));
-}
-
-SocketAddress RemoteAddress(int fd) {
-  sockaddr_storage address{};
-  socklen_t size = sizeof(address);
-  getpeername(fd, reinterpret_cast<sockaddr*>(&address), &size);
-  return SocketAddress(reinterpret_cast<const sockaddr*>(&address));
-}
+SocketAddress LocalAddress(int fd) { return AddressBy(getsockname, fd); }
+SocketAddress RemoteAddress(int fd) { return AddressBy(getpeername, fd); }
 
 }  // namespace hipress

@@ -10,11 +10,10 @@
 #include <string>
 #include <utility>
 
+#include "common/types.h"
 #include "van/address.h"
 
 namespace hipress {
-
-using SteadyTime = std::chrono::steady_clock::time_point;
 
 /// Until when to wait; and, if `cancelled` is given, only until that becomes true.
 struct Deadline {
@@ -53,38 +52,36 @@ std::string SecondsText(std::chrono::steady_clock::duration time);
 /// \throw Error that says what is in the way (port in use, address of another machine)
 UniqueFd Listen(const SocketAddress& address);
 
-/// Connects within the deadline. \return an open non-blocking socket; on failure an empty one with *error the
-/// errno: ECONNREFUSED only if the machine itself refuses, EHOSTUNREACH if a firewall or router (ICMP) does
+/// Connects within the deadline. \return a non-blocking socket; or an empty one, with *error
+/// ECONNREFUSED if the machine itself refuses, EHOSTUNREACH if a firewall does, or another errno
 UniqueFd ConnectOnce(const SocketAddress& address, const Deadline& deadline, int* error);
 
-/// Whether a round trip to the other end takes so long that what may be under way limits the speed.
+/// Whether the round-trip time is so long that socket buffers limit the speed.
 bool IsLongLink(int fd);
-/// How many sockets let enough be under way to the other end of this one: 1, unless it is a long link
-/// and the kernel limits buffers to little.
+/// Sockets that a connection needs to fill this socket's link: 1, unless the link is long and the
+/// kernel limits buffers.
 int StreamsFor(int fd);
 
-/// Options of an established connection: no delay, buffers, a limit for unacknowledged data, and how the kernel
-/// controls congestion. `congestion_control`: its name for that; empty: the usual one, but BBR on long links, and not on
-/// short ones.
+/// Sets options of a connected socket. \param congestion_control the kernel's name for it; empty:
+/// BBR on long links, otherwise the usual one, but not BBR
 void Tune(int fd, std::chrono::milliseconds unacknowledged_limit, const std::string& congestion_control = "");
-/// \throw Error unless the kernel has a congestion control of this name, and allows it; or the name is empty
+/// \throw Error unless the kernel allows a congestion control of this name, or the name is empty
 void CheckCongestionControl(const std::string& name);
 
-/// Of a long link, to be called now and then: how much waits in the socket follows the rate at which it
-/// goes, so that a fast one is never empty, and what is urgent overtakes what is left of a slow one.
+/// Adapts a long link's queue of unsent bytes to its rate, so that a fast link is never idle and
+/// urgent messages do not wait long on a slow one. To be called regularly.
 void TuneUnsent(int fd);
 
-/// Waits until `fd` is readable (or writable). \return false when the deadline has passed, or was cancelled
+/// Waits until `fd` is readable (or writable). \return false after the deadline or a cancellation
 /// \throw interrupt::Interrupted
 bool WaitFor(int fd, bool readable, const Deadline& deadline);
 
-/// A forked child (of a data loader, say) closes its copy of `fd` at once: otherwise the child's copy
-/// would keep the connection open, and hide this process's death from its peers.
+/// Forked children close their copies of `fd`, which would hide this process's death from peers.
 void CloseInForkedChildren(int fd);
-/// To be called before `fd` is closed, and so may come to mean something else.
+/// Ends that; to be called before `fd` is closed.
 void ForgetInForkedChildren(int fd);
 
-/// What was sent and the other end's kernel has not yet acknowledged.
+/// Sent bytes that the other end's kernel has not acknowledged.
 int64_t UnacknowledgedBytes(int fd);
 /// Whether both ends of a connection are on this host.
 bool IsSameHost(int fd);

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include <sys/socket.h>
 #include <sys/uio.h>
 
 #include <cerrno>
@@ -35,8 +36,25 @@ class Stream {
 class PlainStream final : public Stream {
  public:
   explicit PlainStream(int fd) : fd_(fd) {}
-  ssize_t Read(const iovec* pieces, int count) override;
-  ssize_t Write(const iovec* pieces, int count) override;
+  ssize_t Read(const iovec* pieces, int count) override {
+    for (;;) {
+      const ssize_t n = count == 1 ? recv(fd_, pieces->iov_base, pieces->iov_len, MSG_DONTWAIT)
+                                   : readv(fd_, pieces, count);
+      if (n >= 0) return n;
+      if (errno != EINTR) return -errno;
+    }
+  }
+  ssize_t Write(const iovec* pieces, int count) override {
+    if (count == 0) return kWouldBlock;
+    msghdr message{};
+    message.msg_iov = const_cast<iovec*>(pieces);
+    message.msg_iovlen = static_cast<size_t>(count);
+    for (;;) {
+      const ssize_t n = sendmsg(fd_, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+      if (n >= 0) return n;
+      if (errno != EINTR) return -errno;
+    }
+  }
 
  private:
   int fd_;

@@ -16,7 +16,6 @@
 #include "van/acceptor.h"
 #include "van/connection.h"
 #include "van/lanes.h"
-#include "van/pauses.h"
 #include "van/van.h"
 
 namespace hipress {
@@ -28,17 +27,61 @@ using ConnectionPtr = std::shared_ptr<Connection>;
 
 /// Additional time for which a stopping van waits for bytes in transit to live peers.
 constexpr milliseconds kMaxDelivery{3000};
-/// Between looks at connections that are to deliver a goodbye.
-constexpr milliseconds kLook{250};
+/// Between checks of connections that are to deliver a goodbye.
+constexpr milliseconds kCheckInterval{250};
 
-/// Everything of a TCP van; see TcpVan for why it is apart.
-class TcpCore final : public ConnectionOwner {
+/// How long a van's thread did not run: the process was stopped, or starved. On the van's thread.
+class Pauses {
  public:
-  explicit TcpCore(VanOptions options) : options_(std::move(options)), pauses_(options_), timer_(io_) {
-    CheckTlsMode(options_.tls);
+  using Duration = steady_clock::duration;
+
+  explicit Pauses(const VanOptions& options) : options_(options) {}
+  void Start() { last_tick_ = steady_clock::now(); }
+
+  /// Notes a tick, which was due `interval` after the last one. \return how long this thread was
+  /// stalled before it: the peers' silence of that time does not count, because their messages are
+  /// still to be read
+  Duration Tick(SteadyTime now, Duration interval) {
+    auto stalled = now - last_tick_ - interval;
+    if (stalled < options_.heartbeat_timeout / 4) stalled = stalled.zero();
+    last_tick_ = now;
+    // A short pause does not hide the long one that was just before it.
+    const bool over = now - held_up_until_ >= options_.heartbeat_timeout;
+    if (stalled > (over ? stalled.zero() : held_up_)) {
+      held_up_ = stalled;
+      held_up_until_ = now;
+    }
+    return stalled;
   }
 
-  std::string Start(NodeId self, const std::string& host, int port, VanReceiver* receiver) {
+  /// As Van::HeldUp.
+  std::string Text() const {
+    // Shorter than this, a pause and the heartbeat that was due make no silence that is death.
+    const auto limit = options_.heartbeat_timeout - options_.heartbeat_interval;
+    const auto now = steady_clock::now();
+    if (now - last_tick_ > limit) return SecondsText(now - last_tick_);
+    const bool recent = now - held_up_until_ < options_.heartbeat_timeout;
+    return recent && held_up_ > limit ? SecondsText(held_up_) : "";
+  }
+
+ private:
+  const VanOptions& options_;
+  SteadyTime last_tick_;
+  SteadyTime held_up_until_;  ///< the end of the last pause
+  Duration held_up_{0};
+};
+
+class TcpVan final : public Van, public ConnectionOwner {
+ public:
+  explicit TcpVan(VanOptions options) : options_(std::move(options)), pauses_(options_), timer_(io_) {
+    CheckTlsMode(options_.tls);
+  }
+  ~TcpVan() override {
+    const interrupt::Suspended suspended;
+    End(milliseconds(2000), true);
+  }
+
+  std::string Start(NodeId self, const std::string& host, int port, VanReceiver* receiver) override {
     const std::string from = host.empty() ? AddressOfInterface(
         options_.interface.empty() ? "lo" : options_.interface) : host;
     const SocketAddress address = Resolve(from, port);
@@ -75,9 +118,9 @@ class TcpCore final : public ConnectionOwner {
     return listens_.ToText();
   }
 
-  void Rename(NodeId self) { self_ = self.Packed(); }
+  void Rename(NodeId self) override { self_ = self.Packed(); }
 
-  void RenamePeer(NodeId from, NodeId to) {
+  void RenamePeer(NodeId from, NodeId to) override {
     std::lock_guard<std::mutex> lock(mutex_);
     const auto it = peers_.find(from);
     if (it == peers_.end() || peers_.count(to) != 0) return;
@@ -87,7 +130,7 @@ class TcpCore final : public ConnectionOwner {
     connection->set_peer(to);
   }
 
-  void Connect(NodeId peer, const std::string& address, SteadyTime deadline) {
+  void Connect(NodeId peer, const std::string& address, SteadyTime deadline) override {
     const auto fail = [&](const std::string& why) {
       throw Error(self().rank == kUnnamedRank
                       ? "cannot connect to " + options_.names(peer) + " at " + address + ": " + why
@@ -95,7 +138,7 @@ class TcpCore final : public ConnectionOwner {
                             " at " + address + ": " + why);
     };
     const auto begin = steady_clock::now();
-    bool told = false;
+    bool warned = false;
     milliseconds pause{10};
     for (;;) {
       std::string why;
@@ -111,9 +154,9 @@ class TcpCore final : public ConnectionOwner {
       if (now + pause >= deadline) {
         fail(why + " (tried for " + SecondsText(now - begin) + ")");
       }
-      if (!told && now >= begin + std::chrono::seconds(5)) {
+      if (!warned && now >= begin + std::chrono::seconds(5)) {
         LogWarning("still tries to connect to " + peer.ToString() + " at " + address + ": " + why);
-        told = true;
+        warned = true;
       }
       std::this_thread::sleep_for(pause);
       interrupt::Check();
@@ -121,7 +164,7 @@ class TcpCore final : public ConnectionOwner {
     }
   }
 
-  void Send(NodeId to, Message message, int priority, Van::SendDone done) {
+  void Send(NodeId to, Message message, int priority, SendDone done) override {
     if (message.payload.size > options_.max_payload_bytes) {
       throw Error("a message of " + std::to_string(message.payload.size) + " bytes to " + to.ToString() +
                   " cannot be sent: the limit is " + std::to_string(options_.max_payload_bytes) + " bytes");
@@ -140,37 +183,20 @@ class TcpCore final : public ConnectionOwner {
     }
   }
 
-  void Stop(milliseconds linger, bool goodbye) {
-    if (stopping_.exchange(true)) return;
-    if (!thread_.joinable()) return;
-    asio::post(io_, [this, linger, goodbye] {
-      try {
-        Leave(linger, goodbye);
-      } catch (const std::exception& error) {
-        LogWarning(std::string("leaves its peers at once because of an error: ") + error.what());
-        Finish();
-      }
-    });
-    try {
-      interrupt::WaitUntil(loop_ended_, SteadyTime::max());
-    } catch (const interrupt::Interrupted&) {
-      asio::post(io_, [this] { Finish(); });
-      Join();
-      throw;
-    }
-    Join();
-  }
+  std::string HeldUp() const override { return pauses_.Text(); }
 
-  std::string HeldUp() const { return pauses_.Text(); }
-
-  std::optional<steady_clock::duration> Silence(NodeId peer) {
+  std::optional<steady_clock::duration> Silence(NodeId peer) const override {
     std::lock_guard<std::mutex> lock(mutex_);
     const auto it = peers_.find(peer);
     if (it == peers_.end()) return {};
     return it->second->Silence(steady_clock::now());
   }
 
-  const VanCounters& counters() const { return counters_; }
+  const VanCounters& counters() const override { return counters_; }
+  void Stop(milliseconds linger) override { End(linger, true); }
+  void Abort(milliseconds linger) override { End(linger, false); }
+
+ private:
 
   // ConnectionOwner
   NodeId self() const override { return NodeId::Unpack(self_); }
@@ -192,9 +218,8 @@ class TcpCore final : public ConnectionOwner {
     if (last && stopping_ && !finished_) Finish();
   }
 
- private:
-  /// Runs a handler of the event loop. An exception, which would end the process, is logged and ends all
-  /// connections, because it is unknown which work was left undone.
+  /// Runs a handler of the event loop. An exception, which would end the process, is logged and
+  /// ends all connections, because it is unknown which work was left undone.
   template <typename Work>
   void Guarded(const Work& work) noexcept {
     try {
@@ -203,6 +228,27 @@ class TcpCore final : public ConnectionOwner {
       const std::string why = error.what();
       for (const ConnectionPtr& connection : Snapshot()) connection->Failed(why);
     }
+  }
+
+  void End(milliseconds linger, bool goodbye) {
+    // A forked child has no thread, and must not write to its parent's sockets.
+    if (getpid() != creator_ || stopping_.exchange(true) || !thread_.joinable()) return;
+    asio::post(io_, [this, linger, goodbye] {
+      try {
+        Leave(linger, goodbye);
+      } catch (const std::exception& error) {
+        LogWarning(std::string("leaves its peers at once because of an error: ") + error.what());
+        Finish();
+      }
+    });
+    try {
+      interrupt::WaitUntil(loop_ended_, SteadyTime::max());
+    } catch (const interrupt::Interrupted&) {
+      asio::post(io_, [this] { Finish(); });
+      Join();
+      throw;
+    }
+    Join();
   }
 
   void Leave(milliseconds linger, bool goodbye) {
@@ -274,7 +320,11 @@ class TcpCore final : public ConnectionOwner {
       const bool can_be = connection && connection->IsNewer(lane.generation);
       return can_be ? VerdictCode::kAccepted : VerdictCode::kGone;
     }
-    return Admits(NodeId::Unpack(caller.from)) ? VerdictCode::kAccepted : VerdictCode::kTaken;
+    const NodeId peer = NodeId::Unpack(caller.from);
+    if (peer.rank == kUnnamedRank) return VerdictCode::kAccepted;
+    std::lock_guard<std::mutex> lock(mutex_);
+    const bool taken = peer.rank >= kFirstProvisionalRank || peers_.count(peer) != 0;
+    return taken ? VerdictCode::kTaken : VerdictCode::kAccepted;
   }
 
   void Accepted(const Transcript& transcript, Lane lane) {
@@ -287,13 +337,6 @@ class TcpCore final : public ConnectionOwner {
     NodeId peer = NodeId::Unpack(transcript.caller.from);
     if (peer.rank == kUnnamedRank) peer.rank = NextProvisional(peer.role);
     Add(peer, std::move(opened));
-  }
-
-  bool Admits(NodeId peer) {
-    if (peer.rank == kUnnamedRank) return true;
-    if (peer.rank >= kFirstProvisionalRank) return false;
-    std::lock_guard<std::mutex> lock(mutex_);
-    return peers_.count(peer) == 0;
   }
 
   uint16_t NextProvisional(Role role) {
@@ -350,7 +393,7 @@ class TcpCore final : public ConnectionOwner {
   /// Finishes at `from`, or, while what was sent is still on its way, later: until then, and, if it
   /// is `patient`, as long as bytes leave. \param undelivered so far; -1: not known
   void Linger(SteadyTime from, SteadyTime until, bool patient, int64_t undelivered = -1) {
-    timer_.expires_at(std::min(from, steady_clock::now() + kLook));
+    timer_.expires_at(std::min(from, steady_clock::now() + kCheckInterval));
     timer_.async_wait([this, from, until, patient, undelivered](const asio::error_code& error) {
       if (error) return;
       const auto now = steady_clock::now();
@@ -362,7 +405,7 @@ class TcpCore final : public ConnectionOwner {
         });
       }
       if (now < from) return Linger(from, until, patient);
-      // The kernel's queue is full, or shrinks, as long as there is more; its size changes with each packet.
+      // The size of the kernel's queue changes with each packet, as long as bytes leave.
       const bool moves = patient && bytes != undelivered;
       if (bytes == 0 || (now >= until && !moves)) return Finish();
       Linger(now + milliseconds(20), moves ? std::max(until, now + kMaxDelivery) : until, patient, bytes);
@@ -379,6 +422,7 @@ class TcpCore final : public ConnectionOwner {
     io_.stop();
   }
 
+  const pid_t creator_ = getpid();
   const VanOptions options_;
   VanCounters counters_;
   VanReceiver* receiver_ = nullptr;
@@ -395,55 +439,18 @@ class TcpCore final : public ConnectionOwner {
   SocketAddress listens_;
   std::unique_ptr<Acceptor> acceptor_;
   Gathering gathering_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::unordered_map<NodeId, ConnectionPtr> peers_;  ///< guarded by mutex_
   std::thread thread_;
   std::future<void> loop_ended_;
 };
 
-/// A forked child (of a data loader, say) inherits the object but neither its thread nor the right
-/// to speak on its sockets: there, stopping and destroying it must do nothing.
-class TcpVan final : public Van {
- public:
-  explicit TcpVan(VanOptions options) : core_(new TcpCore(std::move(options))) {}
-  ~TcpVan() override {
-    if (getpid() != creator_) return;
-    const interrupt::Suspended suspended;
-    core_->Stop(milliseconds(2000), true);
-    delete core_;
-  }
-  std::string Start(NodeId self, const std::string& host, int port, VanReceiver* receiver) override {
-    return core_->Start(self, host, port, receiver);
-  }
-  void Rename(NodeId self) override { core_->Rename(self); }
-  void RenamePeer(NodeId from, NodeId to) override { core_->RenamePeer(from, to); }
-  void Connect(NodeId peer, const std::string& address, SteadyTime deadline) override {
-    core_->Connect(peer, address, deadline);
-  }
-  void Send(NodeId to, Message message, int priority, SendDone done) override {
-    core_->Send(to, std::move(message), priority, std::move(done));
-  }
-  std::string HeldUp() const override { return core_->HeldUp(); }
-  std::optional<steady_clock::duration> Silence(NodeId peer) const override {
-    return core_->Silence(peer);
-  }
-  const VanCounters& counters() const override { return core_->counters(); }
-  void Stop(milliseconds linger) override {
-    if (getpid() == creator_) core_->Stop(linger, true);
-  }
-  void Abort(milliseconds linger) override {
-    if (getpid() == creator_) core_->Stop(linger, false);
-  }
-
- private:
-  TcpCore* const core_;
-  const pid_t creator_ = getpid();
-};
-
 }  // namespace
 
-std::unique_ptr<Van> MakeTcpVan(VanOptions options) {
-  return std::make_unique<TcpVan>(std::move(options));
+std::shared_ptr<Van> MakeTcpVan(VanOptions options) {
+  return {new TcpVan(std::move(options)), [creator = getpid()](Van* van) {
+            if (getpid() == creator) delete van;
+          }};
 }
 
 }  // namespace hipress

@@ -5,7 +5,6 @@
 
 #include "common/file.h"
 #include "common/log.h"
-#include "common/timeline.h"
 
 namespace hipress {
 namespace {
@@ -63,9 +62,9 @@ void TimelineExchange::Ship() {
   // Without an answer no node is there to write it.
   if (!timeline::kOn || clock_.round_trip == INT64_MAX) return;
   const std::string all = timeline::Take(node_);
-  for (size_t at = 0; at < all.size(); at += kPieceBytes) {
-    const size_t size = std::min(kPieceBytes, all.size() - at);
-    Message piece = Make(at + size == all.size() ? kLastPiece : kPiece, all.data() + at, size);
+  for (size_t begin = 0; begin < all.size(); begin += kPieceBytes) {
+    const size_t size = std::min(kPieceBytes, all.size() - begin);
+    Message piece = Make(begin + size == all.size() ? kLastPiece : kPiece, all.data() + begin, size);
     piece.header.key = uint64_t(clock_.offset);
     piece.header.elements = uint64_t(clock_.round_trip);
     send_(Scheduler(), std::move(piece));

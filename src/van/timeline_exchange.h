@@ -2,10 +2,10 @@
  * \file timeline_exchange.h
  * \brief Collects the nodes' timelines at the scheduler, on its clock.
  *
- * A node that records asks the scheduler for the time, a few times; the fastest answer tells the
- * offset of the clocks to within half of its round trip (Cristian 1989). When the node leaves, it
- * sends what it has recorded; the scheduler writes the file that its own HIPRESS_TIMELINE names. Where a
- * failure is no end, in a view of an elastic job, each survivor writes a part by itself.
+ * A node requests the scheduler's time some times; the fastest answer gives the offset of the
+ * clocks to within half of its round trip (Cristian 1989). When the node leaves, it sends its
+ * events, and the scheduler writes the file that HIPRESS_TIMELINE names. In a failed view of an
+ * elastic job, each surviving worker writes a part of the timeline itself.
  */
 #pragma once
 
@@ -15,7 +15,7 @@
 #include <string>
 
 #include "common/timeline.h"
-#include "common/timeline_file.h"
+#include "common/timeline.h"
 #include "van/message.h"
 
 namespace hipress {

@@ -59,4 +59,10 @@ class TlsStream final : public Stream {
 /// Finishes the caller's TLS handshake, waiting with poll. \throw HandshakeBroken
 std::unique_ptr<TlsStream> CallerTls(int fd, const Mac& key, const Deadline& deadline);
 
+/// Makes a new key pair (P-256) and a certificate that is signed with it, for a TLS server in
+/// Python, whose ssl module cannot make one.
+/// \return the certificate and the private key, as PEM
+/// \throw Error if OpenSSL cannot
+std::string MakeCertificate();
+
 }  // namespace hipress

@@ -20,8 +20,8 @@
 
 namespace hipress {
 
-/// Rank of a node that the scheduler has not named yet. Several may connect to one listener; it calls
-/// them {role, kFirstProvisionalRank + k} until Van::RenamePeer. Ranks in a job are smaller.
+/// Rank of a node that the scheduler has not named yet. Several may connect to one listener; it
+/// calls them {role, kFirstProvisionalRank + k} until Van::RenamePeer. Ranks in a job are smaller.
 constexpr uint16_t kUnnamedRank = 0xFFFF;
 constexpr uint16_t kFirstProvisionalRank = 0x8000;
 
@@ -48,15 +48,15 @@ class VanReceiver {
 
 /// Monotonic counters, readable from any thread.
 struct VanCounters {
-  std::atomic<uint64_t> bytes_sent{0};      ///< headers and payloads, before encryption, shared ones included
+  std::atomic<uint64_t> bytes_sent{0};      ///< headers and payloads before encryption
   std::atomic<uint64_t> bytes_received{0};
   std::atomic<uint64_t> data_bytes_sent{0};      ///< of these, kData, kFused, kFetched messages
   std::atomic<uint64_t> data_bytes_received{0};
   std::atomic<uint64_t> messages_sent{0};
   std::atomic<uint64_t> messages_received{0};
   std::atomic<uint64_t> writes{0};  ///< to the kernel; one carries all messages that are ready
-  std::atomic<uint64_t> shared_memory_bytes{0};  ///< of bytes_sent: read by a peer in shared memory, not sent
-  std::atomic<uint64_t> resumed_connections{0};  ///< that had broken, or been silent, while both ends lived
+  std::atomic<uint64_t> shared_memory_bytes{0};  ///< part of bytes_sent that peers read in place
+  std::atomic<uint64_t> resumed_connections{0};  ///< after a break or silence
   std::atomic<uint64_t> refused_connections{0};  ///< strangers, wrong secrets, garbage
   std::atomic<uint64_t> refused_messages{0};     ///< corrupt, malformed or out of place
 };
@@ -65,16 +65,17 @@ struct VanCounters {
 struct VanOptions {
   NodeNames names;          ///< of nodes in sentences (HIPRESS_RANKS)
   std::string secret;       ///< the job secret; every connection proves knowledge of it, both ways
-  std::string interface;    ///< network interface to listen on (DMLC_INTERFACE); empty: choose by route
+  /// Network interface to listen on (DMLC_INTERFACE); empty: choose by route.
+  std::string interface;
   /// TLS 1.3 keyed from the secret: "auto" (on unless both ends are on one host), "on", "off".
   std::string tls = "auto";
   int streams = 0;  ///< sockets of a connection, 1 to 16; 0: 1, or several if it is a long link
-  /// By which TCP shares the links; empty: the kernel's usual one, but BBR on long links and not on short ones.
+  /// TCP's congestion control; empty: BBR on long links, otherwise the kernel's, but not BBR.
   std::string congestion_control;
   bool shared_memory = true;     ///< for large payloads to peers on this host (shared_payload.h)
   std::chrono::milliseconds heartbeat_interval{1000};
-  /// Silence after which a peer is down. TCP sends again at 0.2, 0.6, 1.4, 3.0, 6.2 s and so on: after a
-  /// cut of t seconds it takes up to another t until the first byte is through.
+  /// Silence after which a peer is down. TCP sends again after 0.2, 0.6, 1.4, 3.0, 6.2 s and so on,
+  /// so after an outage of t seconds, up to another t pass before the first byte arrives.
   std::chrono::milliseconds heartbeat_timeout{12000};
   std::chrono::milliseconds connect_timeout{60000};    ///< retried until then (peers start late)
   uint64_t max_payload_bytes = uint64_t(1) << 32;      ///< a larger one is refused unread
@@ -96,27 +97,26 @@ class Van {
   /// \throw Error with the node that could not be reached, where, and why; interrupt::Interrupted
   virtual void Connect(NodeId peer, const std::string& address,
                        std::chrono::steady_clock::time_point deadline) = 0;
-  /// Never blocks. `done` runs on the van's thread when the payload may be released; sent=false if the peer
-  /// went down first. To an unknown or dead peer: done(false) soon. \throw Error for a payload that is larger
-  /// than VanOptions::max_payload_bytes, which peers refuse
+  /// Never blocks. `done` runs on the van's thread when the payload may be released, with
+  /// sent=false if the peer is unknown or went down first. \throw Error if the payload is too large
   virtual void Send(NodeId to, Message message, int priority = 0, SendDone done = nullptr) = 0;
-  /// For how long ("4.1 s") the van's thread did not run, until just now or a moment ago; empty
-  /// unless that was so long that peers may have taken this node for dead. On the van's thread.
+  /// How long ("4.1 s") the van's thread has just not run, if peers may have taken this node for
+  /// dead; otherwise empty. On the van's thread.
   virtual std::string HeldUp() const { return ""; }
-  /// Seconds since a connected peer's last byte was read. A peer sends at least once in a heartbeat interval.
-  /// Nothing if it is not connected, or this van keeps no time.
+  /// Time since a connected peer's last byte was read; nothing if it is not connected.
   virtual std::optional<std::chrono::steady_clock::duration> Silence(NodeId peer) const { return {}; }
   virtual const VanCounters& counters() const = 0;
-  /// Says goodbye, flushes what is queued (for `linger`, and longer while bytes leave for peers that can be
-  /// reached), closes, joins the thread. Idempotent. \throw interrupt::Interrupted after it has closed
+  /// Says goodbye, sends what is queued (for `linger`, and longer while bytes leave), closes, joins
+  /// the thread. Idempotent. \throw interrupt::Interrupted after it has closed
   virtual void Stop(std::chrono::milliseconds linger = std::chrono::milliseconds(2000)) = 0;
-  /// Closes without goodbye, so that the peers see a failure; joins the thread. Idempotent. Queued messages are
-  /// dropped, but sent ones (done(true)) arrive: waits, at most `linger`, until the peers have read them and
-  /// also close; and longer while unacknowledged bytes are in transit to live peers.
+  /// Closes without goodbye, so that the peers see a failure; joins the thread. Idempotent. Drops
+  /// queued messages, and waits until the peers have read sent ones (done(true)) and closed: for
+  /// `linger`, and longer while unacknowledged bytes are in transit to live peers.
   virtual void Abort(std::chrono::milliseconds linger = std::chrono::milliseconds(500)) = 0;
 };
 
 /// The default van: TCP, TLS where it is wanted. See docs/reference/transport.md for its handshake.
-std::unique_ptr<Van> MakeTcpVan(VanOptions options);
+/// Its last owner in a forked child leaves it alone, because the child has not its thread.
+std::shared_ptr<Van> MakeTcpVan(VanOptions options);
 
 }  // namespace hipress

@@ -6,7 +6,7 @@
 #include <future>
 
 #include "raw_client.h"
-#include "van/framing.h"
+#include "van/message.h"
 #include "van_testing.h"
 
 namespace hipress::testing {
@@ -16,7 +16,7 @@ namespace {
 class AbortDeliveryTest : public ::testing::Test {
  protected:
   Recorder receiver_;
-  std::unique_ptr<Van> van_;
+  std::shared_ptr<Van> van_;
 };
 
 std::string Sealed(Message message) {

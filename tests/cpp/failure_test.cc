@@ -12,7 +12,7 @@
 #include <future>
 
 #include "raw_client.h"
-#include "van/framing.h"
+#include "van/message.h"
 #include "van_testing.h"
 
 namespace hipress::testing {
@@ -95,7 +95,7 @@ class FailureTest : public ::testing::Test {
   }
 
   Recorder receiver_;
-  std::unique_ptr<Van> van_;
+  std::shared_ptr<Van> van_;
 };
 
 TEST_F(FailureTest, KilledProcessIsNoticedAtOnce) {

@@ -9,7 +9,7 @@
 #include <random>
 
 #include "van/checksum.h"
-#include "van/framing.h"
+#include "van/message.h"
 #include "van/handshake.h"
 #include "van/tls.h"
 #include "raw_client.h"
@@ -51,7 +51,7 @@ class HandshakeTest : public ::testing::Test {
   }
 
   Recorder at_worker_, at_server_;
-  std::unique_ptr<Van> worker_, server_;
+  std::shared_ptr<Van> worker_, server_;
   std::string address_;
 };
 

@@ -19,7 +19,7 @@ namespace hipress::testing {
 /// One node with its receiver; Start and everything after it may run on a separate thread.
 class Node : public PostofficeReceiver, public Waitable {
  public:
-  explicit Node(JobOptions options, std::unique_ptr<Van> van = nullptr)
+  explicit Node(JobOptions options, std::shared_ptr<Van> van = nullptr)
       : office(std::move(options), std::move(van)) {}
 
   Buffer OnHeader(NodeId, const MessageHeader&) override { return Buffer(); }
@@ -67,7 +67,7 @@ class Job {
     options.van = TestVanOptions();
     return options;
   }
-  Node& Add(JobOptions options, std::unique_ptr<Van> van = nullptr) {
+  Node& Add(JobOptions options, std::shared_ptr<Van> van = nullptr) {
     nodes_.push_back(std::make_unique<Node>(std::move(options), std::move(van)));
     return *nodes_.back();
   }

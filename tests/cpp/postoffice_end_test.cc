@@ -6,7 +6,7 @@
 #include <set>
 
 #include "job_of_nodes.h"
-#include "van/roster.h"
+#include "van/scheduler.h"
 
 namespace hipress::testing {
 namespace {
@@ -40,7 +40,7 @@ TEST(Postoffice, DeathIsReportedToEveryoneOnce) {
 /// Another van, with a difference.
 class OtherVan : public Van {
  public:
-  explicit OtherVan(std::unique_ptr<Van> van) : van_(std::move(van)) {}
+  explicit OtherVan(std::shared_ptr<Van> van) : van_(std::move(van)) {}
   std::string Start(NodeId self, const std::string& host, int port, VanReceiver* receiver) override {
     return van_->Start(self, host, port, receiver);
   }
@@ -57,13 +57,13 @@ class OtherVan : public Van {
   void Abort(milliseconds linger) override { van_->Abort(linger); }
 
  private:
-  std::unique_ptr<Van> van_;
+  std::shared_ptr<Van> van_;
 };
 
 /// A van whose failure reports are slow to leave.
 class SlowReportsVan : public OtherVan {
  public:
-  SlowReportsVan(std::unique_ptr<Van> van, std::atomic<int>* left)
+  SlowReportsVan(std::shared_ptr<Van> van, std::atomic<int>* left)
       : OtherVan(std::move(van)), left_(left) {}
   ~SlowReportsVan() override {
     for (auto& thread : threads_) thread.join();

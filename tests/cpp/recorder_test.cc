@@ -10,7 +10,6 @@
 #include <string>
 
 #include "common/timeline.h"
-#include "common/timeline_file.h"
 
 namespace hipress {
 namespace {

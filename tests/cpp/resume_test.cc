@@ -163,7 +163,7 @@ class ResumeTest : public ::testing::TestWithParam<Kind> {
 
   VanOptions options_ = TestVanOptions();
   Recorder at_worker_, at_server_;
-  std::unique_ptr<Van> worker_, server_;
+  std::shared_ptr<Van> worker_, server_;
   std::unique_ptr<Router> router_;
 };
 

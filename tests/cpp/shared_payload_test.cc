@@ -5,10 +5,10 @@
 
 #include <cstring>
 
-#include "common/arena.h"
+#include "common/buffer.h"
 #include "raw_client.h"
 #include "van/checksum.h"
-#include "van/framing.h"
+#include "van/message.h"
 #include "van/shared_payload.h"
 #include "van_testing.h"
 
@@ -60,7 +60,7 @@ class SharedPayloadTest : public ::testing::Test {
   }
 
   Recorder at_worker_, at_server_;
-  std::unique_ptr<Van> worker_, server_;
+  std::shared_ptr<Van> worker_, server_;
   std::string address_;
 };
 

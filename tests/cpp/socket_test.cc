@@ -74,8 +74,8 @@ void RejectNextCall6(int raw_tcp, in_port_t port) {
     ip[7] = 64;
     ip[23] = ip[39] = 1;  // from ::1 to ::1
     std::memcpy(answer + 8 + 40, packet, 20);
-    const SocketAddress::Native target = Resolve("::1", 0).ToNative();
-    ASSERT_EQ(sendto(icmp.get(), answer, sizeof(answer), 0, target.get(), target.size()),
+    const auto target = Resolve("::1", 0).endpoint();
+    ASSERT_EQ(sendto(icmp.get(), answer, sizeof(answer), 0, target.data(), target.size()),
               static_cast<ssize_t>(sizeof(answer)));
     return;
   }
@@ -102,8 +102,8 @@ void RejectNextCall(int raw_tcp, in_port_t port) {
     const auto check = static_cast<uint16_t>(~(sum + (sum >> 16)));
     answer[2] = static_cast<uint8_t>(check >> 8);
     answer[3] = static_cast<uint8_t>(check);
-    const SocketAddress::Native target = Resolve("127.0.0.1", 0).ToNative();
-    ASSERT_EQ(sendto(icmp.get(), answer, sizeof(answer), 0, target.get(), target.size()),
+    const auto target = Resolve("127.0.0.1", 0).endpoint();
+    ASSERT_EQ(sendto(icmp.get(), answer, sizeof(answer), 0, target.data(), target.size()),
               static_cast<ssize_t>(sizeof(answer)));
     return;
   }
@@ -125,8 +125,8 @@ TEST_P(Connect, AFirewallsRefusalIsNotTheMachinesOwn) {
   if (IsOlderThan(5, 19)) GTEST_SKIP() << "this kernel does not tell";
   // A listener whose backlog is full answers no call.
   UniqueFd listener(socket(host.family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const SocketAddress::Native any_port = host.ToNative();
-  if (bind(listener.get(), any_port.get(), any_port.size()) != 0) GTEST_SKIP() << "this machine has no IPv6";
+  const auto any_port = host.endpoint();
+  if (bind(listener.get(), any_port.data(), any_port.size()) != 0) GTEST_SKIP() << "this machine has no IPv6";
   ASSERT_EQ(listen(listener.get(), 0), 0);
   const SocketAddress address = LocalAddress(listener.get());
   int error = 0;

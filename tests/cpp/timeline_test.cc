@@ -9,7 +9,6 @@
 #include <thread>
 
 #include "common/timeline.h"
-#include "common/timeline_file.h"
 
 namespace hipress {
 namespace {

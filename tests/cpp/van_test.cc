@@ -18,7 +18,7 @@ const char* NameOf(Kind kind) {
 
 class VanTest : public ::testing::TestWithParam<Kind> {
  protected:
-  std::unique_ptr<Van> Make(VanOptions options = TestVanOptions()) {
+  std::shared_ptr<Van> Make(VanOptions options = TestVanOptions()) {
     // Silence is failure_test.cc's matter; here it would be a sanitizer's on a busy machine.
     options.heartbeat_timeout = seconds(20);
     const bool striped = GetParam() == Kind::kStriped || GetParam() == Kind::kStripedTls;
@@ -45,7 +45,7 @@ class VanTest : public ::testing::TestWithParam<Kind> {
   }
 
   Recorder at_worker_, at_server_;
-  std::unique_ptr<Van> worker_, server_;
+  std::shared_ptr<Van> worker_, server_;
   std::string address_;
 };
 
@@ -281,7 +281,7 @@ TEST_P(VanTest, UnnamedNodesGetNamesLater) {
   server_ = Make();
   address_ = server_->Start(Scheduler(), "127.0.0.1", 0, &at_server_);
   Recorder receivers[3];
-  std::vector<std::unique_ptr<Van>> nodes;
+  std::vector<std::shared_ptr<Van>> nodes;
   for (auto& receiver : receivers) {
     nodes.push_back(Make());
     nodes.back()->Start({Role::kWorker, kUnnamedRank}, "127.0.0.1", 0, &receiver);

@@ -1,6 +1,6 @@
 // Texts of nodes that join: registrations and rosters.
 #include "fuzz.h"
-#include "van/roster.h"
+#include "van/scheduler.h"
 
 using namespace hipress;
 

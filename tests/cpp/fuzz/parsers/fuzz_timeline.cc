@@ -2,7 +2,6 @@
 #include <cstdlib>
 
 #include "common/timeline.h"
-#include "common/timeline_file.h"
 #include "fuzz.h"
 #include "van/timeline_exchange.h"
 

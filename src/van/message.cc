@@ -1,38 +1,23 @@
-#include "van/framing.h"
+#include "van/message.h"
 
-#include <cstddef>
 #include <cstring>
+#include <iterator>
 
 #include "van/checksum.h"
 
 namespace hipress {
 namespace {
 
+/// Names of MessageKind's values; null where there is none.
+constexpr const char* kKindNames[] = {
+    nullptr, "kRegister", "kRoster", "kBarrier", "kRelease", "kHeartbeat", "kGoodbye", "kNodeDown",
+    "kArenaOffer", "kArenaAccept", "kArenaRelease", "kTimeline", nullptr, nullptr, nullptr, nullptr,
+    "kCodecConfig", "kInitKey", "kInitData", "kData", "kFetch", "kFetched", "kCommand", "kReply",
+    "kFailure", "kFused"};
+static_assert(std::size(kKindNames) == size_t(MessageKind::kFused) + 1);
+
 const char* KnownKind(MessageKind kind) {
-  switch (kind) {
-    case MessageKind::kRegister: return "kRegister";
-    case MessageKind::kRoster: return "kRoster";
-    case MessageKind::kBarrier: return "kBarrier";
-    case MessageKind::kRelease: return "kRelease";
-    case MessageKind::kHeartbeat: return "kHeartbeat";
-    case MessageKind::kGoodbye: return "kGoodbye";
-    case MessageKind::kNodeDown: return "kNodeDown";
-    case MessageKind::kArenaOffer: return "kArenaOffer";
-    case MessageKind::kArenaAccept: return "kArenaAccept";
-    case MessageKind::kArenaRelease: return "kArenaRelease";
-    case MessageKind::kTimeline: return "kTimeline";
-    case MessageKind::kCodecConfig: return "kCodecConfig";
-    case MessageKind::kInitKey: return "kInitKey";
-    case MessageKind::kInitData: return "kInitData";
-    case MessageKind::kData: return "kData";
-    case MessageKind::kFetch: return "kFetch";
-    case MessageKind::kFetched: return "kFetched";
-    case MessageKind::kCommand: return "kCommand";
-    case MessageKind::kReply: return "kReply";
-    case MessageKind::kFailure: return "kFailure";
-    case MessageKind::kFused: return "kFused";
-  }
-  return nullptr;
+  return size_t(kind) < std::size(kKindNames) ? kKindNames[size_t(kind)] : nullptr;
 }
 
 uint32_t HeaderChecksum(const MessageHeader& header) {
