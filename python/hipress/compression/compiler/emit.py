@@ -13,7 +13,7 @@ from string import Template
 from hipress.compression.compiler.backends import operators
 from hipress.compression.compiler.backends.cpp import program as cpp
 from hipress.compression.compiler.backends.cuda import program as cuda
-from hipress.compression.compiler.backends.numpy import module
+from hipress.compression.compiler.backends.numpy.interpreter import generate_module
 from hipress.compression.compiler.ir.ir import Program
 from hipress.compression.compiler.runtime.native import COMMON_FLAGS, include_directory
 
@@ -27,7 +27,7 @@ def body(program: Program, target: str) -> dict[str, str]:
     name, generate = {
         "cpu": ("{}.cc", cpp.generate),
         "cuda": ("{}.cu", cuda.generate),
-        "numpy": ("{}_numpy.py", module.generate),
+        "numpy": ("{}_numpy.py", generate_module),
     }[target]
     return {name.format(program.identifier): generate(program)}
 

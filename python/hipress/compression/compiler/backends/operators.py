@@ -44,7 +44,7 @@ class _Operators:
             schemas,
             name=program.name,
             tag=self.tag,
-            file=program.path.rsplit("/", 1)[-1],
+            file=program.file,
             space=f"codec_{self.tag}",  # a C++ namespace
             camel=_camel(self.tag),
             signature="\n".join(f"//   {line}" for line in self.signature(framework)),

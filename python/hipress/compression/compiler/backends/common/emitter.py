@@ -4,13 +4,13 @@ CStyleEmitter writes one encode or decode, CStyleLoop one fused loop of it. Thei
 dialects: cpp/ computes with vectors of lanes (lanes.h), cuda/ with one element for each thread
 (scalar.cuh). A dialect says what values are declared as, how memory is loaded and stored, where the
 elements of a loop come from, and how reductions are joined. The expressions of both are in
-expressions.py, and a file's frame in source.py.
+expressions.py, and a file's frame in source.py. Generated text is lists of lines.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Iterable
 
 from hipress.compression.compiler.backends.common.expressions import (
     Scalars,
@@ -25,9 +25,32 @@ from hipress.compression.compiler.ir.ir import (
     Instr,
     Loop,
     Program,
-    node_writes,
 )
-from hipress.compression.compiler.passes.vector_uses import scatters_output, unproven_indices
+from hipress.compression.compiler.passes.analyses import scatters_output, unproven_indices
+
+
+def flat(parts: Iterable) -> list[str]:
+    """Return the lines of strings and of lists of lines, however nested."""
+    found = []
+    for part in parts:
+        found += [part] if isinstance(part, str) else flat(part)
+    return found
+
+
+def indent(lines: Iterable[str], levels: int = 1) -> list[str]:
+    """Return indented lines, where those of the preprocessor are unchanged."""
+    return [line if line.startswith("#") else "  " * levels + line for line in lines]
+
+
+def block(head: str, *parts: object, end: str = "}") -> list[str]:
+    """Return ``head {``, the parts (lines, or lists of them) indented, and ``end``."""
+    return [f"{head} {{".lstrip(), *indent(flat(parts)), end]
+
+
+def quoted(text: str) -> str:
+    """Return a string literal of C++."""
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+
 
 FIELD = {"u8": "uint8_t", "u16": "uint16_t", "u32": "uint32_t", "f32": "float"}
 COUNTS = {
@@ -38,33 +61,16 @@ COUNTS = {
 """Values of operations on whole vectors that follow from sizes; see CStyleEmitter.fill()."""
 
 
-class _Texts:
-    """Values of the fields of a template; see CStyleEmitter.fill()."""
-
-    def __init__(self, names: CStyleEmitter, instr: Instr, more: dict[str, str]) -> None:
-        self.names, self.instr, self.more = names, instr, more
-
-    def __getitem__(self, key: str) -> str:
-        if key in self.more:
-            return self.more[key]
-        if key == "value":
-            return self.names.value(self.instr)
-        kind, number = key[0], int(key[1:])
-        if kind == "a":
-            return self.names.value(self.instr.args[number])
-        return self.names.vector_texts[kind](self.instr.vec[number])
-
-
 class CStyleEmitter:
     """Writer of one encode or decode function.
 
-    A dialect adds scalar() and loop(), which write a number and a loop; check_indices(), which
+    A dialect adds scalar() and loop(), which write a number and a loop; write_topk() and so on, for
+    operations on whole vectors and payload fields; check_indices(), which
     refuses a payload whose indices do not ascend or are not below n; memory(), the text of a
     vector's memory; and is_known(), whether a number is computed by now.
 
     Attributes:
         dialect: The expressions of its scalars.
-        operations: Functions that write operations on whole vectors and payload fields.
         fields: The fields of the payload that it writes: (kind, name or number) as in `emit`.
         placed: Vectors whose memory is in the payload.
         unproven: Vectors of indices that scatter uses and that have to be checked.
@@ -72,13 +78,12 @@ class CStyleEmitter:
     """
 
     dialect: Scalars = scalars
-    operations: dict[str, Callable] = {}
 
     def __init__(self, program: Program, function: Function) -> None:
         self.program, self.function = program, function
         self.is_decode = function.kind == "decode"
         self.numbers: dict[int, int] = {}
-        emits = [n for n in function.body if isinstance(n, Instr) and n.op == "emit"]
+        emits = function.operations("emit")
         self.fields = emits[0].attrs["fields"] if emits else []
         self.placed: set[str] = set()
         self.unproven = unproven_indices(function)
@@ -98,7 +103,7 @@ class CStyleEmitter:
         while position < len(body):
             end = position + self.node(position)
             for node in body[position:end]:
-                made = [name for name in self.unproven if name in node_writes(node)]
+                made = [name for name in self.unproven if name in node.writes]
                 made = [name for name in made if not self.is_field(name)]
                 if made and self.is_decode:
                     self.check_indices(made)
@@ -115,10 +120,7 @@ class CStyleEmitter:
 
     def instr(self, instr: Instr) -> None:
         """Write an instruction outside of loops."""
-        if instr.op in self.operations:
-            self.operations[instr.op](self, instr)
-        else:
-            self.scalar(instr)
+        getattr(self, f"write_{instr.op}", self.scalar)(instr)
 
     # Names ----------------------------------------------------------------------
 
@@ -128,7 +130,19 @@ class CStyleEmitter:
         Its fields are {a0} for the first operand, {m0}, {n0}, {b0} and {v0} for the first vector's
         memory, elements, bytes, and memory and elements, {value}, and those of `more`.
         """
-        return template.format_map(_Texts(self, instr, more))
+
+        def text(field: re.Match) -> str:
+            key = field[1]
+            if key in more:
+                return more[key]
+            if key == "value":
+                return self.value(instr)
+            kind, number = key[0], int(key[1:])
+            if kind == "a":
+                return self.value(instr.args[number])
+            return self.vector_texts[kind](instr.vec[number])
+
+        return re.sub(r"\{(\w+)\}", text, template)
 
     def number(self, instr: Instr) -> int:
         return self.numbers.setdefault(instr.id, len(self.numbers))
@@ -173,7 +187,7 @@ class CStyleEmitter:
         return self.function.vectors[name].kind == "field"
 
     def is_output(self, name: str) -> bool:
-        return self.function.kind == "decode" and name == self.function.output
+        return self.is_decode and name == self.function.output
 
     def field_offset(self, name: str, zero: str) -> str | None:
         """Return a field's offset in the payload if the sizes of all fields before it are known."""
@@ -205,6 +219,8 @@ class CStyleLoop:
     dialect: Scalars
     special = ("load", "load_at", "bucket_load", "random", "random16", "index")
     """Operations that are not expressions."""
+    least: dict[str, str]
+    """What a maximum and a minimum start with."""
 
     def __init__(self, owner: CStyleEmitter, loop: Loop) -> None:
         self.owner, self.loop = owner, loop
@@ -237,11 +253,11 @@ class CStyleLoop:
         """Return the expression of a value that is made before the loop."""
         return self.owner.value(instr)
 
-    def start(self, instr: Instr) -> str | None:
-        """Return the value that a reduction starts with; None for a maximum or minimum."""
+    def start(self, instr: Instr) -> str:
+        """Return the value that a reduction starts with."""
         function = instr.attrs["fn"]
         if not isinstance(function, Block):
-            return "0" if function == "sum" else None
+            return "0" if function == "sum" else self.least[function]
         start = instr.args[1]
         if start.id in self.inside:
             return literal(start.attrs["value"], start.type)

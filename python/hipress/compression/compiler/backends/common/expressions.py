@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from hipress.compression.compiler.ir.ir import COMPARE, Block, Instr
+from hipress.compression.compiler.ir.ir import COMPARE, OPS, Block, Instr
 
 SCALAR = {
     "f32": "float",
@@ -14,37 +14,10 @@ SCALAR = {
     "i64": "int64_t",
     "bool": "bool",
 }
-_OPERATORS = {
-    "add": "+",
-    "sub": "-",
-    "mul": "*",
-    "and": "&",
-    "or": "|",
-    "xor": "^",
-    "lt": "<",
-    "le": "<=",
-    "gt": ">",
-    "ge": ">=",
-    "eq": "==",
-    "ne": "!=",
-}
-_CALLS = {
-    "div": "Div",
-    "mod": "Mod",
-    "shl": "Shl",
-    "shr": "Shr",
-    "not": "Not",
-    "floor": "Floor",
-    "ceil": "Ceil",
-    "abs": "Abs",
-    "sqrt": "Sqrt",
-    "isfinite": "IsFinite",
-    "isnan": "IsNan",
-    "select": "Select",
-    "ascending_bytes": "AscendingBytes",
-    "gaps_most": "GapsMost",
-    "floats_bytes": "FloatsBytes",
-}
+_CALLED = ("div", "mod", "shl", "shr")
+"""Operators that are calls in C, as C does not define all of their results."""
+_NAMES = {"isfinite": "IsFinite", "isnan": "IsNan"}
+ELEMENT = {"f32": "float", "i32": "int32_t", "u32": "uint32_t"}
 
 
 def literal(value: float | int | bool, type_: str) -> str:
@@ -85,13 +58,14 @@ class Scalars:
         special = getattr(self, f"{instr.op}_", None)
         if special is not None:
             return special(instr, *args)
-        if instr.op in _CALLS:
-            return f"{_CALLS[instr.op]}({', '.join(args)})"
-        return self.operator(instr, *args)
+        if OPS[instr.op].symbol and instr.op not in _CALLED:
+            return self.operator(instr, *args)
+        name = _NAMES.get(instr.op) or instr.op.title().replace("_", "")
+        return f"{name}({', '.join(args)})"
 
     def operator(self, instr: Instr, left: str, right: str) -> str:
         logical = instr.type == "bool" and instr.op in ("and", "or")
-        return f"({left} {_OPERATORS[instr.op] * (2 if logical else 1)} {right})"
+        return f"({left} {OPS[instr.op].symbol * (2 if logical else 1)} {right})"
 
     def width(self, bits: int | str) -> str:
         """Return the C++ of a code's bits: a number, or a template argument."""
@@ -125,11 +99,8 @@ class Scalars:
         return f"({condition} ? {c_type}({yes}) : {c_type}({no}))"
 
     def join_body(self, function: object, declared: str = "") -> str:
-        """Return the body of a function of `a` and `b` that joins two values of a reduction.
-
-        :param function: "sum", "max", "min" or a Block
-        :param declared: type of declared values; empty: their own types
-        """
+        """Return the body of a function of `a` and `b` that joins two values of a reduction: "sum",
+        "max", "min" or a Block. `declared` is the type of declared values, if not their own."""
         if not isinstance(function, Block):
             joined = {"sum": "a + b", "max": "Larger(a, b)", "min": "Smaller(a, b)"}
             return f"return {joined[function]};"
@@ -184,4 +155,34 @@ class _Joined(Lanes):
         return super().cast_(instr, value)
 
 
-scalars, lanes, joined = Scalars(), Lanes(), _Joined()
+_WRAPPING = {"add": "WrapAdd", "sub": "WrapSub", "mul": "WrapMul"}
+
+
+class CudaScalars(Scalars):
+    """The dialect of CUDA's scalars: a thread has one element (scalar.cuh).
+
+    C++ in which signed integers do not wrap around by themselves, and no templates of widths."""
+
+    def __call__(self, instr: Instr, args: list[str]) -> str:
+        if instr.type in ("i32", "i64") and instr.op in _WRAPPING:
+            return f"{_WRAPPING[instr.op]}<{SCALAR[instr.type]}>({args[0]}, {args[1]})"
+        return super().__call__(instr, args)
+
+    def width(self, bits: int | str) -> str:
+        return str(bits) if isinstance(bits, int) else f"static_cast<int>(p_{bits})"
+
+    def neg_(self, instr: Instr, value: str) -> str:
+        if instr.type in ("i32", "i64"):
+            return f"WrapSub<{SCALAR[instr.type]}>(0, {value})"
+        return super().neg_(instr, value)
+
+    def wrap_(self, instr: Instr, value: str) -> str:
+        one = f"{SCALAR[instr.type]}(1)"
+        return f"({value} & (({one} << {self.width(instr.attrs['bits'])}) - 1))"
+
+    def bitcast_(self, instr: Instr, value: str) -> str:
+        text = super().bitcast_(instr, value)
+        return f"static_cast<int32_t>({text})" if instr.type == "i32" else text
+
+
+scalars, lanes, joined, cuda_scalars = Scalars(), Lanes(), _Joined(), CudaScalars()

@@ -7,44 +7,22 @@ registers, in their order, and written once. See passes/merge.py for what the su
 
 from __future__ import annotations
 
+from hipress.compression.compiler.backends.common.emitter import block, indent
 from hipress.compression.compiler.backends.common.expressions import SCALAR, lanes
-from hipress.compression.compiler.backends.common.text import block, indent
-from hipress.compression.compiler.backends.cpp import statements
 from hipress.compression.compiler.backends.cpp.context import CppContext
-from hipress.compression.compiler.backends.cpp.loop import CppLoop
-from hipress.compression.compiler.backends.cpp.loop_context import INLINE, UNROLL
-from hipress.compression.compiler.ir.ir import Function, Instr, Loop, Program
-from hipress.compression.compiler.ir.slices import backward
-from hipress.compression.compiler.passes.merge import integer_levels
-from hipress.compression.compiler.passes.vector_uses import spread_bits
-
-
-def _count_where(context: DenseContext, instr: Instr) -> None:
-    (mask,) = instr.vec
-    before, count = f"before{context.number(instr)}", context.size(mask)
-    context.lines.append(
-        f"int64_t* const {before} = arena.Get<int64_t>(({count} + kBlock - 1) / kBlock);"
-    )
-    context.define(instr, f"CountBlocks({context.memory(mask)}, {count}, {before})")
-
-
-def _unpack_where(context: DenseContext, instr: Instr) -> None:
-    """Do nothing: the loop itself unpacks the bits, because it has the mask's words."""
+from hipress.compression.compiler.backends.cpp.loop import INLINE, UNROLL, CppLoop
+from hipress.compression.compiler.ir.ir import Function, Instr, Program, backward
+from hipress.compression.compiler.passes.analyses import integer_levels, spread_bits
 
 
 class DenseContext(CppContext):
     """Names in the two parts of a dense decoder: the parsing of one payload, and the loop.
 
-    :ivar members: what the loop needs of each payload: C++ types by name, members of Fields
-    :ivar parsing: which of the parts is written
-    :ivar table: the type of a payload's table of values, if they are looked up by the code
+    Attributes:
+        members: What the loop needs of each payload: C++ types by name, members of Fields.
+        parsing: Which of the parts is written.
+        table: Type of a payload's table of values, if they are looked up by the code.
     """
-
-    operations = {
-        **statements.STATEMENTS,
-        "count_where": _count_where,
-        "unpack_where": _unpack_where,
-    }
 
     def __init__(self, program: Program, function: Function) -> None:
         super().__init__(program, function)
@@ -52,6 +30,16 @@ class DenseContext(CppContext):
         self.parsing = True
         self.spread = spread_bits(function)
         self.table = ""
+
+    def write_count_where(self, instr: Instr) -> None:
+        (mask,) = instr.vec
+        before, count = f"before{self.number(instr)}", self.size(mask)
+        blocks = f"({count} + kBlock - 1) / kBlock"
+        self.lines.append(f"int64_t* const {before} = arena.Get<int64_t>({blocks});")
+        self.define(instr, f"CountBlocks({self.memory(mask)}, {count}, {before})")
+
+    def write_unpack_where(self, instr: Instr) -> None:
+        """Do nothing: the loop itself unpacks the bits, because it has the mask's words."""
 
     def value(self, instr: Instr) -> str:
         name = super().value(instr)
@@ -80,7 +68,7 @@ class DenseLoop(CppLoop):
     owner: DenseContext
 
     def write_body(self) -> None:
-        store = next(instr for instr in self.loop.body if instr.op == "store")
+        (store,) = self.loop.ops("store")
         self.levels = integer_levels(self.owner.function)
         self.result = store.args[0] if self.levels is None else self.levels.level
         self.lane = lanes.types[self.result.type]
@@ -294,12 +282,10 @@ def write_dense(program: Program, function: Function) -> tuple[list[str], list[s
     """Return (the struct Fields, the parsing of a payload into it, the pass over all tiles)."""
     context = DenseContext(program, function)
     context.parsing = False
-    loop = next(node for node in function.body if isinstance(node, Loop))
-    lines = DenseLoop(context, loop, 0).lines()
+    lines = DenseLoop(context, function.loops[0], 0).lines()
     context.parsing = True
-    for node in function.body:
-        if isinstance(node, Instr):
-            context.instr(node)
+    for instr in function.scalars:
+        context.instr(instr)
     parse = [*context.lines, *(f"fields->{name} = {name};" for name in context.members)]
     members = [f"{c_type} {name};" for name, c_type in context.members.items()]
     members += [f"{context.table} table;"] if context.table else []

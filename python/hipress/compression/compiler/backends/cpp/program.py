@@ -2,35 +2,148 @@
 
 from __future__ import annotations
 
-from hipress.compression.compiler.backends.common import cosines
+from hipress.compression.compiler.backends.common.emitter import block, indent, quoted
 from hipress.compression.compiler.backends.common.expressions import known, literal
 from hipress.compression.compiler.backends.common.source import (
+    cosine_table,
     is_fixed,
     max_bytes,
     param_lines,
     scalar_lines,
     source_file,
+    transforms,
 )
-from hipress.compression.compiler.backends.common.text import block, indent, quoted
-from hipress.compression.compiler.backends.cpp import lazy
+from hipress.compression.compiler.backends.cpp.context import CppContext
 from hipress.compression.compiler.backends.cpp.dense import write_dense
-from hipress.compression.compiler.backends.cpp.function import CppFunction
-from hipress.compression.compiler.ir.ir import Block, Function, Instr, Param, Program
-from hipress.compression.compiler.ir.slices import backward
-from hipress.compression.compiler.passes.buckets import is_dense
-from hipress.compression.compiler.passes.lazy import lazy_state
-from hipress.compression.compiler.passes.vector_uses import operations
+from hipress.compression.compiler.backends.cpp.loop import (
+    BucketLoop,
+    CandidatesLoop,
+    CppLoop,
+    blocks,
+    lazy_variants,
+    settle_function,
+    unless_all,
+    write_floor,
+)
+from hipress.compression.compiler.ir.ir import (
+    Block,
+    Function,
+    Instr,
+    Loop,
+    Param,
+    Program,
+    backward,
+)
+from hipress.compression.compiler.passes.analyses import (
+    bucket_group,
+    bucket_of,
+    is_dense,
+    lazy_state,
+)
 
 ENTRY = "hipress_compll_algorithm"
 
 
 def generate(program: Program, entry: str = ENTRY) -> str:
-    """Return the source file of an optimized program.
+    """Return the source file of an optimized program, whose one exported function is `entry`.
 
-    :param entry: the name of its one exported function
-    :raises CompileError: if a payload's size has no bound that follows from n and the parameters
+    Raises:
+        CompileError: If a payload's size has no bound that follows from n and the parameters.
     """
     return _ProgramWriter(program).text(entry)
+
+
+class CppFunction(CppContext):
+    """Writer of the body of one encode or decode; see CppContext for the arguments."""
+
+    loops = 0
+    """Number of the loops so far."""
+
+    def text(self) -> list[str]:
+        """Return the lines of the function's body."""
+        if self.is_decode:
+            self.pointers[self.function.output] = "part.out"
+        else:
+            for position, name in enumerate(self.program.states):
+                self.state(name, position)
+        self.write()
+        return self.lines
+
+    def state(self, name: str, position: int) -> None:
+        """Declare where a state is read and written."""
+        target = f"state_{name}"
+        self.lines.append(f"float* const {target} = call.states[{position}];")
+        before = f"call.before[{position}]"
+        if self.renewals[name] is None:
+            self.pointers[name] = target
+            copy = f"std::memcpy({target}, {before}, static_cast<size_t>(n) * sizeof(float));"
+            self.lines.append(f"if ({target} != {before}) {copy}")
+            return
+        pointer = self.pointers[name] = f"before_{name}"
+        self.lines.append(f"const float* const {pointer} = {before};")
+        if name in self.final:
+            self.lines.append(f"const bool apart_{name} = IsApart({pointer}, {target}, n);")
+        if self.has(name):
+            self.lines.append(f"(void){target}, (void){pointer};")
+
+    def node(self, position: int) -> int:
+        node = self.function.body[position]
+        group = bucket_group(self.function, position) if isinstance(node, Loop) else None
+        if group is None:
+            return super().node(position)
+        self.buckets(group)
+        return len(group)
+
+    def allocate_written(self, loop: Loop) -> None:
+        """Allocate the results of a loop, except those that only a filter or topk reads."""
+        for name in sorted(loop.writes):
+            if name in self.ranked:
+                write_floor(self, self.ranked[name], self.loops)
+            elif name not in self.pointers and name not in self.filters:
+                self.allocate(name)
+
+    def buckets(self, group: list) -> None:
+        """Write a group of nodes as one pass over buckets."""
+        loops = [node for node in group if isinstance(node, Loop)]
+        for node in group:
+            if isinstance(node, Instr):
+                self.instr(node)
+        for loop in loops:
+            for name in sorted(loop.writes):
+                if name not in self.pointers:
+                    self.allocate(name)
+        *others, final = loops
+        writers = []
+        for number, loop in enumerate(others):
+            kind = CppLoop if loop.domain is final.domain else BucketLoop
+            writers.append(kind(self, loop, self.loops + number))
+            self.pointers = self.after(loop)
+        next_block = f"group{self.loops} * {self.value(bucket_of(final))}"
+        writers.append(CppLoop(self, final, self.loops + len(others), next_block))
+        self.pointers = self.after(final)
+        self.loops += len(loops)
+        self.lines += blocks(writers, writers[0].domain)
+
+    def loop(self, loop: Loop) -> None:
+        deferred = self.lazy
+        if deferred is not None and loop is deferred.last:
+            for number, instr in enumerate(deferred.uniforms):
+                self.lines.append(f"call.lazy_values[{number}] = {self.value(instr)};")
+            self.lines.append("call.lazy = 1;")
+            return
+        self.allocate_written(loop)
+        ranked = [self.ranked[name] for name in sorted(loop.writes & set(self.ranked))]
+        writer = (CandidatesLoop if ranked else CppLoop)(self, loop, self.loops)
+        lines = writer.lines()
+        self.pointers = self.after(loop)
+        self.loops += 2 if ranked else 1
+        self.known |= {instr.id for instr in loop.results}
+        for one in ranked:
+            lines = unless_all(self, one, lines)
+        if self.is_decode and self.function.output in loop.writes:
+            skip = "call.check_only" + (" || part.add" if self.sparse_output else "")
+            lines = block(f"if (!({skip}))", lines)
+        self.lines += lines
 
 
 class _ProgramWriter:
@@ -50,7 +163,7 @@ class _ProgramWriter:
     def text(self, entry: str) -> str:
         program = self.program
         parts = [
-            cosines.table(program, "const float"),
+            cosine_table(program, "const float"),
             max_bytes(program),
             self.granularity(),
             self.used_states(),
@@ -58,20 +171,15 @@ class _ProgramWriter:
         if program.encode is not None:
             parts.append(self.encode(program.encode))
         if self.lazy is not None:
-            parts.append(lazy.settle_function(self.lazy))
+            parts.append(settle_function(self.lazy))
         if program.decode is not None:
             decode = self.dense_decode if self.dense else self.decode
             parts += [decode(program.decode), self.decode_entry()]
         parts += [self.for_sum(), self.table()]
-        coded = {"pack_gaps", "unpack_gaps"} & {
-            node.op
-            for function in program.functions
-            for node in function.body
-            if isinstance(node, Instr)
-        }
+        coded = program.operations("pack_gaps", "unpack_gaps")
         includes = ["gaps.h" if coded else "ascending.h"]
         includes += ["floats_sum.h"] if self.exact else []
-        includes += ["cosines.h"] if cosines.transforms(program) else []
+        includes += ["cosines.h"] if transforms(program) else []
         return source_file(program, includes, parts, "CompllAlgorithm", entry)
 
     # Functions ----------------------------------------------------------------------
@@ -126,7 +234,7 @@ class _ProgramWriter:
 
     def variants(self) -> list[tuple[str, str]] | None:
         """Return conditions on an encode, with template arguments. The first that holds counts."""
-        found = lazy.variants(self.lazy) if self.lazy is not None else [("", "")]
+        found = lazy_variants(self.lazy) if self.lazy is not None else [("", "")]
         for name in reversed(self.optional):
             used = f"(used >> {self.program.states.index(name)} & 1) != 0"
             found = [
@@ -141,9 +249,8 @@ class _ProgramWriter:
         allocated."""
         lines = [f"int64_t used = {(1 << len(self.program.states)) - 1};"]
         for name, needs in self.optional.items():
-            scalars = [n for n in self.program.encode.body if isinstance(n, Instr)]
             bit = 1 << self.program.states.index(name)
-            result = scalar_lines(backward(needs, scalars), needs)
+            result = scalar_lines(backward(needs, self.program.encode.scalars), needs)
             lines += block("if (![&]", result, end=f"}}()) used &= ~int64_t({bit});")
         return self.of_params("int64_t UsedStates(const double* params)", lines, "return used;")
 
@@ -246,11 +353,7 @@ class _ProgramWriter:
             for param in self.program.params
             if param.multiple % 64 == 0 and param.multiple > 1
         ]
-        grains += [
-            known(instr.args[0])
-            for function in self.program.functions
-            for instr in operations(function, "dct", "idct")
-        ]
+        grains += [known(instr.args[0]) for instr in self.program.operations("dct", "idct")]
         lines = [f"grain = std::max<int64_t>(grain, {grain});" for grain in grains]
         head = "int64_t Granularity(const double* params)"
         return self.of_params(head, "int64_t grain = 1;", lines, "return grain;")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from hipress.compression.compiler.backends.common.emitter import CStyleLoop
-from hipress.compression.compiler.backends.common.expressions import SCALAR, literal
-from hipress.compression.compiler.backends.common.text import block, indent
+from hipress.compression.compiler.backends.common.emitter import CStyleLoop, block, indent
+from hipress.compression.compiler.backends.common.expressions import (
+    SCALAR,
+    cuda_scalars,
+    literal,
+)
 from hipress.compression.compiler.backends.cuda.context import CudaContext
-from hipress.compression.compiler.backends.cuda.expressions import combiner, cuda_scalars
 from hipress.compression.compiler.ir.ir import Block, Instr, Loop
-from hipress.compression.compiler.passes.merge import Levels
+from hipress.compression.compiler.passes.analyses import Levels
 
 _UNROLL = "COMPLL_UNROLL"
 _MARGIN = f"#{_UNROLL}"  # the same at the margin of the loop's lines, as directives stand
@@ -33,6 +35,7 @@ class CudaLoop(CStyleLoop):
 
     owner: CudaContext
     dialect = cuda_scalars
+    least = {"max": "Larger::Start()", "min": "Smaller::Start()"}
 
     def __init__(self, owner: CudaContext, loop: Loop) -> None:
         super().__init__(owner, loop)
@@ -49,12 +52,9 @@ class CudaLoop(CStyleLoop):
     def lines(self) -> list[str]:
         """Return the step's parallel part."""
         owner = self.owner
-        buckets = [instr for instr in self.loop.body if instr.op == "bucket_reduce"]
-        size = (
-            owner.value(buckets[0].args[0])
-            if buckets
-            else ("kBlock" if self.loop.results else "1024")
-        )
+        buckets = self.loop.ops("bucket_reduce")
+        size = "kBlock" if self.loop.results else "1024"
+        size = owner.value(buckets[0].args[0]) if buckets else size
         for instr in self.loop.body:
             self.instr(instr)
         lines = block(
@@ -187,7 +187,7 @@ class CudaLoop(CStyleLoop):
         counted = function == "sum" and instr.type == "i64"
         c_type = "int64_t" if counted else SCALAR[element.type]
         start, combine, sums = self.start(instr), f"combine{number}", f"acc{number}"
-        define = combiner(function, c_type, combine)
+        define = _combiner(function, c_type, combine)
         self.unit += [define, f"{c_type} {sums} = {start};"]
         value = self.value(element)
         value = f"static_cast<int64_t>({value})" if counted else value
@@ -211,10 +211,8 @@ class CudaLoop(CStyleLoop):
         self.written.append((instr, text))
 
     def start(self, instr: Instr) -> str:
-        function, text = instr.attrs["fn"], super().start(instr)
-        if text is None:
-            return f"{'Larger' if function == 'max' else 'Smaller'}::Start()"
-        if isinstance(function, Block) and instr.args[1].id not in self.inside:
+        text = super().start(instr)
+        if isinstance(instr.attrs["fn"], Block) and instr.args[1].id not in self.inside:
             return f"{SCALAR[instr.args[1].type]}({text})"
         return text
 
@@ -289,3 +287,11 @@ class SumLoop(CudaLoop):
 
 def _marked(lines: list[str]) -> list[str]:
     return [_UNROLL if line == _MARGIN else line for line in lines]
+
+
+def _combiner(function: object, c_type: str, name: str) -> str:
+    """Return the definition of `name`, a function object that joins two values of a reduction."""
+    if function in ("max", "min"):
+        return f"const {'Larger' if function == 'max' else 'Smaller'} {name};"
+    body = cuda_scalars.join_body(function)
+    return f"const auto {name} = []({c_type} a, {c_type} b) -> {c_type} {{ {body} }};"

@@ -21,11 +21,6 @@ def most_bytes(count: int, n: int) -> int:
     return _choice_bytes(count) + -(-bits // 8) + 1  # two parts are rounded up
 
 
-def gaps_bytes(index: np.ndarray, n: int) -> int:
-    """Return the bytes of ascending indices below ``n``, packed."""
-    return len(pack_gaps(index, n))
-
-
 def pack_gaps(index: np.ndarray, n: int) -> bytes:
     """Return the bytes of ascending indices below ``n``."""
     count = index.size

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from string import Template
 
 import numpy as np
 
@@ -16,11 +17,10 @@ from hipress.compression.compiler.ir.ir import (
     Function,
     Instr,
     Loop,
-    Param,
     Program,
 )
-from hipress.compression.compiler.passes.merge import integer_levels
-from hipress.compression.compiler.passes.pipeline import optimize
+from hipress.compression.compiler.passes import optimize
+from hipress.compression.compiler.passes.analyses import integer_levels
 
 _SCALAR = {"u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "f32": np.float32}
 BLOCK = 4096
@@ -39,31 +39,29 @@ def fill_states(
 def check_params(program: Program, given: dict[str, float | int]) -> dict[str, float | int]:
     """Return all parameters, with defaults.
 
-    :raises ValueError: for an unknown name, a missing one, or a value that is not allowed
+    Raises:
+        ValueError: For an unknown name, a missing one, or a value that is not allowed.
     """
     names = [param.name for param in program.params]
     for name in given:
         if name not in names:
             known = ", ".join(names) or "none"
             raise ValueError(f'{program.name} has no parameter "{name}"; its parameters: {known}')
-    return {param.name: _checked(program, param, given) for param in program.params}
-
-
-def _checked(program: Program, param: Param, given: dict) -> float | int:
-    value = given.get(param.name, param.default)
-    if value is None:
-        raise ValueError(f"{program.name} needs the parameter {param.name}: {param.allowed()}")
-    if not isinstance(value, (int, float)) or not param.allows(value):
-        raise ValueError(f"{param.name} of {program.name} must be {param.allowed()}, not {value!r}")
-    return int(value) if param.integer else float(np.float32(value))
+    values: dict[str, float | int] = {}
+    for param in program.params:
+        name, allowed = param.name, param.allowed()
+        value = given.get(name, param.default)
+        if value is None:
+            raise ValueError(f"{program.name} needs the parameter {name}: {allowed}")
+        if not isinstance(value, (int, float)) or not param.allows(value):
+            raise ValueError(f"{name} of {program.name} must be {allowed}, not {value!r}")
+        values[name] = int(value) if param.integer else float(np.float32(value))
+    return values
 
 
 class Interpreter:
-    """An algorithm, run with NumPy.
-
-    :param program: as read_program() or optimize() gives it
-    :param params: values of its parameters
-    """
+    """An algorithm, run with NumPy: a program of read_program() or optimize(), and values of its
+    parameters."""
 
     def __init__(self, program: Program, **params: float | int) -> None:
         self.program = program
@@ -136,22 +134,18 @@ class _Run:
     def execute(self) -> None:
         with np.errstate(all="ignore"):
             for node in self.function.body:
+                index = None
                 if isinstance(node, Loop):
-                    self.loop(node)
-                else:
-                    self.values[node.id] = self.instr(node)
+                    index = np.arange(self.values[node.domain.id], dtype=np.int64)
+                for instr in node.body:
+                    value = self.instr(instr) if index is None else self.lane(instr, index)
+                    self.values[instr.id] = value
 
     def bits(self, name: str) -> int:
         bits = self.function.vectors[name].bits
         return bits if isinstance(bits, int) else self.params[bits]
 
     # Loops ----------------------------------------------------------------------
-
-    def loop(self, loop: Loop) -> None:
-        count = self.values[loop.domain.id]
-        index = np.arange(count, dtype=np.int64)
-        for instr in loop.body:
-            self.values[instr.id] = self.lane(instr, index)
 
     def lane(self, instr: Instr, index: np.ndarray) -> object:
         """Return an array with the values of all elements, or for a reduce its scalar."""
@@ -180,7 +174,7 @@ class _Run:
             values = ops.spread(args[1], count, "f32")
             self.memory[instr.vec[0]] = ops.fold_blocks(values, args[0], start, function)
             return None
-        return ops.compute(instr, args, self.params, lane=True)
+        return ops.compute(instr, args, self.params)
 
     def draw(self, draw: Callable, count: int, site: int) -> np.ndarray:
         return draw(count, site, self.params.get("seed", 0), self.step, self.stream)
@@ -226,7 +220,7 @@ class _Run:
             known = {block.params[0].id: a, block.params[1].id: b}
             for instr in block.body:
                 args = [known[arg.id] for arg in instr.args]
-                known[instr.id] = ops.compute(instr, args, self.params, lane=True)
+                known[instr.id] = ops.compute(instr, args, self.params)
             return known[block.result.id]
 
         return combine
@@ -243,7 +237,7 @@ class _Run:
         if instr.op == "param":
             value = self.params[instr.attrs["name"]]
             return np.float32(value) if instr.type == "f32" else value
-        return ops.compute(instr, args, self.params, lane=False)
+        return ops.compute(instr, args, self.params)
 
     def do_element(self, instr: Instr, args: list) -> object:
         value = ops.take(self.memory[instr.vec[0]], np.array([args[0]]), 1)[0]
@@ -317,27 +311,24 @@ class _Run:
 
     def do_pack_ascending(self, instr: Instr, args: list) -> int:
         target, index = instr.vec
-        return self.keep_bytes(target, packing.pack_ascending(self.memory[index], self.n))
+        pack = packing.pack_ascending if instr.op == "pack_ascending" else gaps.pack_gaps
+        return self.keep_bytes(target, pack(self.memory[index], self.n))
+
+    do_pack_gaps = do_pack_ascending
 
     def do_unpack_ascending(self, instr: Instr, args: list) -> None:
-        self.unpack_indices(instr, args[0], packing.unpack_ascending)
-
-    def unpack_indices(self, instr: Instr, count: int, unpack: Callable) -> None:
         target, source = instr.vec
         data = self.memory[source].astype(np.uint8).tobytes()
-        index = unpack(data, count, self.n)
+        unpack = packing.unpack_ascending if instr.op == "unpack_ascending" else gaps.unpack_gaps
+        index = unpack(data, args[0], self.n)
         if index is None:
             raise self.bad_indices()
         self.memory[target] = index
 
+    do_unpack_gaps = do_unpack_ascending
+
     def do_gaps_bytes(self, instr: Instr, args: list) -> int:
-        return gaps.gaps_bytes(self.memory[instr.vec[0]], self.n)
-
-    def do_pack_gaps(self, instr: Instr, args: list) -> None:
-        self.keep_bytes(instr.vec[0], gaps.pack_gaps(self.memory[instr.vec[1]], self.n))
-
-    def do_unpack_gaps(self, instr: Instr, args: list) -> None:
-        self.unpack_indices(instr, args[0], gaps.unpack_gaps)
+        return len(gaps.pack_gaps(self.memory[instr.vec[0]], self.n))
 
     def do_pack_where(self, instr: Instr, args: list) -> int:
         target, bits, mask = instr.vec
@@ -411,3 +402,24 @@ class _Run:
     def do_require(self, instr: Instr, args: list) -> None:
         if not args[0]:
             raise PayloadError(instr.attrs["message"])
+
+
+_MODULE = Template('''"""$name on NumPy, by CompLL's interpreter.
+
+Generated by CompLL from $file; do not edit.
+"""
+
+from hipress.compression import compiler as compll
+
+SOURCE = $source
+
+
+def coder(**params):
+    """encode(gradient, states, step) -> bytes, decode(payload, n) -> float32[n]."""
+    return compll.Interpreter(compll.optimize(compll.read_program(SOURCE, "$name")), **params)
+''')
+
+
+def generate_module(program: Program) -> str:
+    """Return the text of a Python module that runs an algorithm with the interpreter."""
+    return _MODULE.substitute(name=program.name, file=program.file, source=repr(program.source))
