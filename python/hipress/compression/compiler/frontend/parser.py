@@ -95,30 +95,9 @@ def _pos(item: lark.Token | lark.tree.Meta) -> Pos:
     return Pos(item.line, item.column)
 
 
-_NODES = {
-    "assign": ast.Assign,
-    "binary": ast.Binary,
-    "call": ast.Call,
-    "cast": ast.Cast,
-    "decl": ast.Declare,
-    "formal": ast.Formal,
-    "function": ast.Function,
-    "index": ast.Index,
-    "lambda_": ast.Lambda,
-    "lambda_def": ast.LambdaDef,
-    "member": ast.Member,
-    "name": ast.Name,
-    "param": ast.Param,
-    "random": ast.Random,
-    "return_": ast.Return,
-    "string": ast.String,
-    "ternary": ast.Ternary,
-    "unary": ast.Unary,
-}
-
-
 class _Builder(lark.Transformer):
-    """Transformer of lark's tree into syntax nodes. Rules without a method are in _NODES."""
+    """Transformer of lark's tree into syntax nodes. A rule without a method has the
+    name of its node."""
 
     def STRING(self, token):
         return str(token)[1:-1]
@@ -138,7 +117,7 @@ class _Builder(lark.Transformer):
         names = [] if data == "member" else names
         place = children[1] if data == "binary" else next(iter(names), meta)
         values = [str(c) if isinstance(c, lark.Token) else c for c in children]
-        return _NODES[data](_pos(place), *values)
+        return getattr(ast, data.title().replace("_", ""))(_pos(place), *values)
 
     def start(self, items):
         name, summary = next((i for i in reversed(items) if isinstance(i, list)), (None, None))

@@ -10,6 +10,7 @@ expressions.py, and a file's frame in source.py. Generated text is lists of line
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Iterable
 
 from hipress.compression.compiler.backends.common.expressions import (
@@ -45,6 +46,27 @@ def indent(lines: Iterable[str], levels: int = 1) -> list[str]:
 def block(head: str, *parts: object, end: str = "}") -> list[str]:
     """Return ``head {``, the parts (lines, or lists of them) indented, and ``end``."""
     return [f"{head} {{".lstrip(), *indent(flat(parts)), end]
+
+
+def code(template: str, owner: object = None, /, **parts: object) -> list[str]:
+    """Return the lines of a template of C++, whose first and last line are empty.
+
+    `$name` is a text, one of `parts` or an attribute of `owner` (or what that method returns).
+    Alone on a line, it is any lines (strings, or lists of them), indented.
+    """
+
+    def part(name: str) -> object:
+        value = parts[name] if name in parts else getattr(owner, name)
+        return value() if callable(value) else value
+
+    lines = []
+    for line in textwrap.dedent(template).split("\n")[1:-1]:
+        alone = re.fullmatch(r"( *)\$(\w+)", line)
+        if alone:
+            lines += indent(flat([part(alone[2])]), len(alone[1]) // 2)
+        else:
+            lines.append(re.sub(r"\$(\w+)", lambda field: str(part(field[1])), line))
+    return lines
 
 
 def quoted(text: str) -> str:

@@ -43,6 +43,13 @@ def param_lines(program: Program, values: str = "params", static: bool = False) 
     return lines
 
 
+def philox_key(program: Program) -> str:
+    """Return the key of an encode's random numbers."""
+    seeded = any(param.name == "seed" for param in program.params)
+    seed = f"static_cast<uint32_t>({'p_seed' if seeded else '0'})"
+    return f"{{{seed}, static_cast<uint32_t>(call.step), call.stream}}"
+
+
 def scalar_lines(body: list[Instr], result: Instr) -> list[str]:
     """Return the lines that compute numbers of n and the parameters, and return one."""
     names: dict[int, str] = {}

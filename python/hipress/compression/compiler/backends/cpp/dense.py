@@ -7,10 +7,10 @@ registers, in their order, and written once. See passes/merge.py for what the su
 
 from __future__ import annotations
 
-from hipress.compression.compiler.backends.common.emitter import block, indent
+from hipress.compression.compiler.backends.common.emitter import block, code, indent
 from hipress.compression.compiler.backends.common.expressions import SCALAR, lanes
 from hipress.compression.compiler.backends.cpp.context import CppContext
-from hipress.compression.compiler.backends.cpp.loop import INLINE, UNROLL, CppLoop
+from hipress.compression.compiler.backends.cpp.loop import INLINE, CppLoop
 from hipress.compression.compiler.ir.ir import Function, Instr, Program, backward
 from hipress.compression.compiler.passes.analyses import integer_levels, spread_bits
 
@@ -178,75 +178,86 @@ class DenseLoop(CppLoop):
     def section(self) -> list[str]:
         """Return the section with separate code for its most frequent case: one payload into
         float32."""
-        total = "total" if self.levels is None else "sum"
-        add_part = "add_part(tail, std::{}_type(), {}, i, rem, total);".format
-
-        def each(text: str) -> list[str]:
-            return [UNROLL, f"for (int v = 0; v < kVectors; ++v) {text}"]
-
+        start, finish = ["add_part(tail, std::true_type(), parts[0], i, rem, total);"], []
         load = "Load<kTail>(out, i + v * kLanes, rem - v * kLanes)"
-        start, finish = [add_part("true", "parts[0]")], []
-        adds = "if (!kAlone && add)"
         if self.levels is None:
-            start = [
-                *block(
-                    adds, each(f"total[v] = {load};"), add_part("false", "parts[0]"), end="} else {"
-                ),
-                *indent(start),
-                "}",
-            ]
+            start = code(
+                """
+                if (!kAlone && add) {
+                  COMPLL_UNROLL
+                  for (int v = 0; v < kVectors; ++v) total[v] = $load;
+                  add_part(tail, std::false_type(), parts[0], i, rem, total);
+                } else {
+                  $start
+                }
+                """,
+                load=load,
+                start=start,
+            )
         else:
             unit = self.owner.value(self.levels.unit).replace("fields.", "parts[0].")
-            finish = [
-                "F sum[kVectors];",
-                *each(f"sum[v] = Set({unit}) * ToF32(total[v]);"),
-                *block(adds, each(f"sum[v] = {load} + sum[v];")),
-            ]
-        rest = block("for (int64_t k = 1; k < count; ++k)", add_part("false", "parts[k]"))
-        return [
-            *self.byte_table(),
-            *block(
-                "auto add_part = [&](auto tail, auto first, const Fields& fields, int64_t i, "
-                f"int rem, {self.lane}* total) {INLINE}",
-                "constexpr bool kTail = decltype(tail)::value, kFirst = decltype(first)::value;",
-                self.prologue,
-                self.before,
-                self.vectors(),
-                "(void)fields;",
-                end="};",
-            ),
-            *block(
-                f"auto tiles = [&](auto alone) {INLINE}",
-                "constexpr bool kAlone = decltype(alone)::value;",
-                "// Copies: stores might change what lies in memory.",
-                "float* const out = static_cast<float*>(call.out);",
-                "const bool add = call.add != 0;",
-                "const int64_t count = kAlone ? 1 : call.count;",
-                "const Fields one = all[0];",
-                "const Fields* const parts = kAlone ? &one : all;",
-                "(void)add;",
-                block(
-                    f"auto tile = [&](auto tail, int64_t i, int rem) {INLINE}",
-                    "constexpr bool kTail = decltype(tail)::value;",
-                    f"{self.lane} total[kVectors] = {{}};",
-                    self.by_bytes([*start, *rest]),
-                    finish,
-                    "if constexpr (kAlone) {",
-                    f"  StoreFloats<kTail>(out, i, rem, {total});",
-                    "} else {",
-                    f"  StoreOut<kTail>(call, i, rem, {total});",
-                    "}",
-                    end="};",
-                ),
-                "COMPLL_TILES(tile, begin, end);",
-                end="};",
-            ),
-            "if (call.count == 1 && call.add == 0 && call.out_type == COMPLL_FLOAT32) {",
-            "  tiles(std::true_type());",
-            "} else {",
-            "  tiles(std::false_type());",
-            "}",
-        ]
+            finish = code(
+                """
+                F sum[kVectors];
+                COMPLL_UNROLL
+                for (int v = 0; v < kVectors; ++v) sum[v] = Set($unit) * ToF32(total[v]);
+                if (!kAlone && add) {
+                  COMPLL_UNROLL
+                  for (int v = 0; v < kVectors; ++v) sum[v] = $load + sum[v];
+                }
+                """,
+                unit=unit,
+                load=load,
+            )
+        rest = block(
+            "for (int64_t k = 1; k < count; ++k)",
+            "add_part(tail, std::false_type(), parts[k], i, rem, total);",
+        )
+        return code(
+            """
+            $byte_table
+            auto add_part = [&](auto tail, auto first, $part, $lane* total) $inline {
+              constexpr bool kTail = decltype(tail)::value, kFirst = decltype(first)::value;
+              $prologue
+              $before
+              $vectors
+              (void)fields;
+            };
+            auto tiles = [&](auto alone) $inline {
+              constexpr bool kAlone = decltype(alone)::value;
+              // Copies: stores might change what lies in memory.
+              float* const out = static_cast<float*>(call.out);
+              const bool add = call.add != 0;
+              const int64_t count = kAlone ? 1 : call.count;
+              const Fields one = all[0];
+              const Fields* const parts = kAlone ? &one : all;
+              (void)add;
+              auto tile = [&](auto tail, int64_t i, int rem) $inline {
+                constexpr bool kTail = decltype(tail)::value;
+                $lane total[kVectors] = {};
+                $total
+                $finish
+                if constexpr (kAlone) {
+                  StoreFloats<kTail>(out, i, rem, $sum);
+                } else {
+                  StoreOut<kTail>(call, i, rem, $sum);
+                }
+              };
+              COMPLL_TILES(tile, begin, end);
+            };
+            if (call.count == 1 && call.add == 0 && call.out_type == COMPLL_FLOAT32) {
+              tiles(std::true_type());
+            } else {
+              tiles(std::false_type());
+            }
+            """,
+            self,
+            inline=INLINE,
+            part="const Fields& fields, int64_t i, int rem",
+            total=self.by_bytes([*start, *rest]),
+            finish=finish,
+            sum="total" if self.levels is None else "sum",
+        )
 
     def byte_table(self) -> list[str]:
         """Return the lines that prepare summing levels as bytes, if that is possible."""

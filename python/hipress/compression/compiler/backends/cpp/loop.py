@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from hipress.compression.compiler.backends.common.emitter import CStyleLoop, block, indent
+from hipress.compression.compiler.backends.common.emitter import CStyleLoop, block, code, indent
 from hipress.compression.compiler.backends.common.expressions import (
     SCALAR,
     joined,
@@ -116,22 +116,28 @@ class CppLoop(CStyleLoop):
 
     def vectors(self) -> list[str]:
         """Return `body` for each vector of a tile. Unrolled, arrays of vectors become registers."""
-        head = [
-            "const int left = rem - v * kLanes;",
-            "const int64_t at = i + v * kLanes;",
-            "(void)left, (void)at;",
-        ]
+        tail = ["for (int v = 0; v * kLanes < rem; ++v) vector(v);"]
         if self.loop.ops("reduce", "bucket_reduce"):
             # The sums live on: an index that is not constant would keep them in memory.
             tail = [UNROLL, "for (int v = 0; v < kVectors; ++v) if (v * kLanes < rem) vector(v);"]
-        else:
-            tail = ["for (int v = 0; v * kLanes < rem; ++v) vector(v);"]
-        return [
-            *block(f"auto vector = [&](int v) {INLINE}", head, self.body, end="};"),
-            *block("if constexpr (kTail)", tail, end="} else {"),
-            *indent([UNROLL, "for (int v = 0; v < kVectors; ++v) vector(v);"]),
-            "}",
-        ]
+        return code(
+            """
+            auto vector = [&](int v) __attribute__((always_inline)) {
+              const int left = rem - v * kLanes;
+              const int64_t at = i + v * kLanes;
+              (void)left, (void)at;
+              $body
+            };
+            if constexpr (kTail) {
+              $tail
+            } else {
+              COMPLL_UNROLL
+              for (int v = 0; v < kVectors; ++v) vector(v);
+            }
+            """,
+            self,
+            tail=tail,
+        )
 
     def write_body(self) -> None:
         for instr in self.loop.body:
@@ -149,22 +155,26 @@ class CppLoop(CStyleLoop):
 
     def section(self) -> list[str]:
         tile, usual = f"tile{self.number}", " && ".join(dict.fromkeys(self.usual.values()))
-        kind = "auto usual, " if usual else ""
         tiles = f"COMPLL_USUAL_TILES({tile}, {usual}, " if usual else f"COMPLL_TILES({tile}, "
-        return [
-            *self.prologue,
-            *block(
-                f"auto {tile} = [&](auto tail, {kind}int64_t i, int rem) {INLINE}",
-                "constexpr bool kTail = decltype(tail)::value;",
-                ["constexpr bool kUsual = decltype(usual)::value;"] if usual else [],
-                self.before,
-                self.vectors(),
-                self.after,
-                end="};",
-            ),
-            f"{tiles}{self.range});",
-            *self.finish,
-        ]
+        return code(
+            """
+            $prologue
+            auto $tile = [&](auto tail, $kind) __attribute__((always_inline)) {
+              constexpr bool kTail = decltype(tail)::value;
+              $usual
+              $before
+              $vectors
+              $after
+            };
+            $tiles$range);
+            $finish
+            """,
+            self,
+            tile=tile,
+            kind="auto usual, int64_t i, int rem" if usual else "int64_t i, int rem",
+            usual=["constexpr bool kUsual = decltype(usual)::value;"] if usual else [],
+            tiles=tiles,
+        )
 
     def text(self, instr: Instr) -> str:
         """Return the C++ of a value for one vector of lanes."""
@@ -530,24 +540,24 @@ def lazy_variants(lazy: LazyState) -> list[tuple[str, str]]:
 
 def settle_function(lazy: LazyState) -> list[str]:
     """Return the function that makes a lazy state plain."""
-    return [
-        *block(
-            "void Settle(const CompllSettleCall* given)",
-            "const CompllSettleCall& call = *given;",
-            f"float* const state = call.states[{lazy.position}];",
-            block(
-                "ForBlocks(call, call.n, kBlock, [&](int64_t, int64_t begin, int64_t end, int)",
-                settle_lambda(lazy),
-                block(
-                    "for (int64_t i = begin; i < end; i += kLanes)",
-                    "const int left = static_cast<int>(std::min<int64_t>(end - i, kLanes));",
-                    "Store<true>(state, i, left, settle(Load<true>(state, i, left)));",
-                ),
-                end="});",
-            ),
-        ),
-        "",
-    ]
+    return code(
+        """
+        void Settle(const CompllSettleCall* given) {
+          const CompllSettleCall& call = *given;
+          float* const state = call.states[$position];
+          ForBlocks(call, call.n, kBlock, [&](int64_t, int64_t begin, int64_t end, int) {
+            $settle
+            for (int64_t i = begin; i < end; i += kLanes) {
+              const int left = static_cast<int>(std::min<int64_t>(end - i, kLanes));
+              Store<true>(state, i, left, settle(Load<true>(state, i, left)));
+            }
+          });
+        }
+
+        """,
+        position=lazy.position,
+        settle=settle_lambda(lazy),
+    )
 
 
 # `topk` in the pass that makes its values ---------------------------------------------
@@ -563,20 +573,23 @@ class SampleLoop(CppLoop):
         self.body.append(f"PutKeys(sample + line * kLine + v * kLanes, {value});")
 
     def lines(self) -> list[str]:
-        return block(
-            "for (int64_t line = 0; line < lines; ++line)",
-            "constexpr bool kTail = false;",
-            "constexpr int rem = kTile;",
-            f"const int64_t i = LineStart(line, lines, {self.domain});",
-            self.prologue,
-            self.before,
-            block(
-                "for (int v = 0; v < kLine / kLanes; ++v)",
-                "const int left = kLanes;",
-                "const int64_t at = i + v * kLanes;",
-                "(void)left, (void)at, (void)rem, (void)kTail;",
-                self.body,
-            ),
+        return code(
+            """
+            for (int64_t line = 0; line < lines; ++line) {
+              constexpr bool kTail = false;
+              constexpr int rem = kTile;
+              const int64_t i = LineStart(line, lines, $domain);
+              $prologue
+              $before
+              for (int v = 0; v < kLine / kLanes; ++v) {
+                const int left = kLanes;
+                const int64_t at = i + v * kLanes;
+                (void)left, (void)at, (void)rem, (void)kTail;
+                $body
+              }
+            }
+            """,
+            self,
         )
 
 
@@ -616,28 +629,27 @@ class CandidatesLoop(CppLoop):
     def choose(self, ranking: Ranking, candidates: str) -> list[str]:
         """Return the k largest of the candidates, or of all values if the sample misled."""
         owner, topk = self.owner, ranking.topk
-        domain, count = owner.value(ranking.loop.domain), owner.value(topk)
-        target = owner.memory(topk.vec[0])
+        count, target = owner.value(topk), owner.memory(topk.vec[0])
         before = owner.pointers
         owner.pointers = {**owner.after(self.loop), topk.vec[1]: "values"}
         again = CppLoop(owner, ranking.again, self.number + 1).lines()
         owner.pointers = before
-        return [
-            *block(
-                f"if (const int64_t found = {candidates}.Join(); found >= {count})",
-                f"SelectTop({candidates}.index(), {candidates}.keys(), found, {count}, &arena, "
-                f"{target});",
-                end="} else {",
-            ),
-            *indent(
-                [
-                    f"float* const values = arena.Get<float>({domain});",
-                    *again,
-                    f"TopK(values, {domain}, {count}, &arena, {target});",
-                ]
-            ),
-            "}",
-        ]
+        return code(
+            """
+            if (const int64_t found = $all.Join(); found >= $count) {
+              SelectTop($all.index(), $all.keys(), found, $count, &arena, $target);
+            } else {
+              float* const values = arena.Get<float>($domain);
+              $again
+              TopK(values, $domain, $count, &arena, $target);
+            }
+            """,
+            self,
+            all=candidates,
+            count=count,
+            target=target,
+            again=again,
+        )
 
 
 def write_floor(context: CppContext, ranking: Ranking, number: int) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from hipress.compression.compiler.backends.common.emitter import block, indent, quoted
+from hipress.compression.compiler.backends.common.emitter import block, code, indent, quoted
 from hipress.compression.compiler.backends.common.expressions import known, literal
 from hipress.compression.compiler.backends.common.source import (
     cosine_table,
     is_fixed,
     max_bytes,
     param_lines,
+    philox_key,
     scalar_lines,
     source_file,
     transforms,
@@ -173,8 +174,10 @@ class _ProgramWriter:
         if self.lazy is not None:
             parts.append(settle_function(self.lazy))
         if program.decode is not None:
-            decode = self.dense_decode if self.dense else self.decode
-            parts += [decode(program.decode), self.decode_entry()]
+            bad = 'return Fail(*call, "has a parameter that is not allowed");'
+            entry_body = self.dispatch("DecodeImpl", bad)
+            head = "int Decode(const CompllDecodeCall* call)"
+            parts += [self.decode(program.decode), block(head, entry_body), ""]
         parts += [self.for_sum(), self.table()]
         coded = program.operations("pack_gaps", "unpack_gaps")
         includes = ["gaps.h" if coded else "ascending.h"]
@@ -184,12 +187,10 @@ class _ProgramWriter:
 
     # Functions ----------------------------------------------------------------------
 
-    def function(self, head: str, *body: object, more: tuple[str, ...] = ()) -> list[str]:
-        """Return a function, and if there are static parameters or `more` arguments a template of
-        it."""
-        arguments = [f"int {param.name}" for param in self.statics] + list(more)
-        template = [f"template <{', '.join(arguments)}>"] if arguments else []
-        return [*template, *block(head, *body), ""]
+    def template(self, *more: str) -> list[str]:
+        """Return the head of a template of the static parameters and `more`, if there are any."""
+        arguments = [*(f"int {param.name}" for param in self.statics), *more]
+        return [f"template <{', '.join(arguments)}>"] if arguments else []
 
     def of_params(self, head: str, *body: object) -> list[str]:
         """Return a function of the parameters alone, as they are given."""
@@ -209,28 +210,33 @@ class _ProgramWriter:
         ]
 
     def encode(self, function: Function) -> list[str]:
-        seed = "p_seed" if any(param.name == "seed" for param in self.program.params) else "0"
-        lines = [
-            "Arena arena;",
-            *self.start(),
-            f"const PhiloxKey key = {{static_cast<uint32_t>({seed}), "
-            "static_cast<uint32_t>(call.step), call.stream};",
-            "(void)key;",
-            *CppFunction(self.program, function, self.lazy).text(),
-            "return offset;",
-        ]
-        more = [f"bool kHas_{name}" for name in self.optional]
-        more += ["int kLazy"] if self.lazy is not None else []
-        used = "const int64_t used = UsedStates(call->params);"
-        return [
-            *self.function("int64_t EncodeImpl(CompllEncodeCall& call)", lines, more=tuple(more)),
-            *block(
-                "int64_t Encode(CompllEncodeCall* call)",
-                [used] if self.optional else [],
-                self.dispatch("EncodeImpl", "return -1;", self.variants()),
-            ),
-            "",
-        ]
+        has = [f"bool kHas_{name}" for name in self.optional]
+        lazy = ["int kLazy"] if self.lazy is not None else []
+        return code(
+            """
+            $template
+            int64_t EncodeImpl(CompllEncodeCall& call) {
+              Arena arena;
+              $start
+              const PhiloxKey key = $key;
+              (void)key;
+              $body
+              return offset;
+            }
+
+            int64_t Encode(CompllEncodeCall* call) {
+              $used
+              $dispatch
+            }
+
+            """,
+            self,
+            template=self.template(*has, *lazy),
+            key=philox_key(self.program),
+            body=CppFunction(self.program, function, self.lazy).text(),
+            used=["const int64_t used = UsedStates(call->params);"] if self.optional else [],
+            dispatch=self.dispatch("EncodeImpl", "return -1;", self.variants()),
+        )
 
     def variants(self) -> list[tuple[str, str]] | None:
         """Return conditions on an encode, with template arguments. The first that holds counts."""
@@ -256,63 +262,79 @@ class _ProgramWriter:
 
     def decode(self, function: Function) -> list[str]:
         """Return a decoder that adds one payload after the other."""
-        return [
-            *self.function(
-                "int DecodeOne(const CompllDecodeCall& call, const DecodePart& part)",
-                "Arena arena;",
-                self.start(),
-                "int64_t offset = 0;",
-                CppFunction(self.program, function).text(),
-                "return 0;",
-            ),
-            *self.function(
-                "int DecodeImpl(const CompllDecodeCall& call)",
-                block(
-                    "for (int64_t k = 0; k < call.count; ++k)",
-                    f"if (DecodeOne{self.chosen()}(call, PartOf(call, k)) != 0) return -1;",
-                ),
-                "return 0;",
-            ),
-        ]
+        if self.exact:
+            return code(
+                """
+                $template
+                int DecodeImpl(const CompllDecodeCall& call) {
+                  return UnpackFloats(call);
+                }
+
+                """,
+                self,
+            )
+        if self.dense:
+            return self.dense_decode(function)
+        return code(
+            """
+            $template
+            int DecodeOne(const CompllDecodeCall& call, const DecodePart& part) {
+              Arena arena;
+              $start
+              int64_t offset = 0;
+              $body
+              return 0;
+            }
+
+            $template
+            int DecodeImpl(const CompllDecodeCall& call) {
+              for (int64_t k = 0; k < call.count; ++k) {
+                if (DecodeOne$chosen(call, PartOf(call, k)) != 0) return -1;
+              }
+              return 0;
+            }
+
+            """,
+            self,
+            body=CppFunction(self.program, function).text(),
+        )
 
     def dense_decode(self, function: Function) -> list[str]:
         """Return a decoder that adds all payloads in one pass."""
-        if self.exact:
-            head = "int DecodeImpl(const CompllDecodeCall& call)"
-            return self.function(head, "return UnpackFloats(call);")
         struct, parse, loop = write_dense(self.program, function)
-        parsed = f"Parse{self.chosen()}(call, PartOf(call, k), arena, all + k)"
-        return [
-            *struct,
-            *self.function(
-                "int Parse(const CompllDecodeCall& call, const DecodePart& part, Arena& arena, "
-                "Fields* fields)",
-                self.start(),
-                "int64_t offset = 0;",
-                parse,
-                "(void)arena, (void)fields;",
-                "return 0;",
-            ),
-            *self.function(
-                "int DecodeImpl(const CompllDecodeCall& call)",
-                "Arena arena;",
-                self.start(),
-                "Fields few[8];",
-                "Fields* const all = call.count <= 8 ? few : arena.Get<Fields>(call.count);",
-                block(
-                    "for (int64_t k = 0; k < call.count; ++k)",
-                    f"if ({parsed} != 0) return -1;",
-                ),
-                "if (call.check_only) return 0;",
-                loop,
-                "return 0;",
-            ),
-        ]
+        return code(
+            """
+            $struct
+            $template
+            int Parse(const CompllDecodeCall& call, const DecodePart& part, $arena) {
+              $start
+              int64_t offset = 0;
+              $parse
+              (void)arena, (void)fields;
+              return 0;
+            }
 
-    def decode_entry(self) -> list[str]:
-        bad = 'return Fail(*call, "has a parameter that is not allowed");'
-        head = "int Decode(const CompllDecodeCall* call)"
-        return [*block(head, self.dispatch("DecodeImpl", bad)), ""]
+            $template
+            int DecodeImpl(const CompllDecodeCall& call) {
+              Arena arena;
+              $start
+              Fields few[8];
+              Fields* const all = call.count <= 8 ? few : arena.Get<Fields>(call.count);
+              for (int64_t k = 0; k < call.count; ++k) {
+                if (Parse$chosen(call, PartOf(call, k), arena, all + k) != 0) return -1;
+              }
+              if (call.check_only) return 0;
+              $loop
+              return 0;
+            }
+
+            """,
+            self,
+            struct=struct,
+            arena="Arena& arena, Fields* fields",
+            parse=parse,
+            loop=loop,
+        )
 
     def dispatch(
         self,
@@ -366,15 +388,9 @@ class _ProgramWriter:
                 lines += block(f"out[{position}] = [&]", body, end="}();")
             else:
                 lines.append(f"out[{position}] = params[{position}];")
-        return [
-            *block(
-                "void ForSum(const double* params, int64_t p_count, double* out)",
-                "(void)params, (void)p_count, (void)out;",
-                param_lines(self.program),
-                lines,
-            ),
-            "",
-        ]
+        head = "void ForSum(const double* params, int64_t p_count, double* out)"
+        unused = "(void)params, (void)p_count, (void)out;"
+        return [*block(head, unused, param_lines(self.program), lines), ""]
 
     # The table ----------------------------------------------------------------------
 
