@@ -29,25 +29,16 @@ from hipress.compression.compiler.ir.ir import (
 
 @dataclass(frozen=True)
 class Signature:
-    """Signature of a function.
-
-    Attributes:
-        kind: "encode" or "decode".
-        input: Name of the vector that it reads.
-        output: Name of the one that it assigns.
-        params: Types of the algorithm's parameters by name.
-        states: The conditions of its states by name, None for those that are always kept.
-        bucketable: Names of the parameters that may be a bucket's size.
-        blocks: Names of those that may be the size of a transform's blocks.
-    """
+    """Kind of a function ("encode" or "decode"), names of the vectors that it reads and assigns, and
+    the algorithm's parameters and states."""
 
     kind: str
     input: str
     output: str
     params: dict[str, ast.TypeName]
-    states: dict[str, ast.Node | None]
-    bucketable: set[str]
-    blocks: set[str]
+    states: dict[str, ast.Node | None]  # their conditions; None for those that are always kept
+    bucketable: set[str]  # parameters that may be a bucket's size
+    blocks: set[str]  # parameters that may be the size of a transform's blocks
 
 
 @dataclass(frozen=True)

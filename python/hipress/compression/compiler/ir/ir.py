@@ -17,7 +17,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import count
-from typing import NamedTuple, Union
+from typing import NamedTuple
 
 
 class Op(NamedTuple):
@@ -28,11 +28,11 @@ class Op(NamedTuple):
     python: Callable | None = None
     """The operation on integers of Python and on arrays of NumPy."""
     place: str = ""
-    """Where it may be: "loop", "function" (outside of loops), or anywhere."""
+    """Place where it may be: "loop", "function" (outside of loops), or anywhere."""
     pure: bool = False
     """Whether its value follows from its operands alone."""
-    reads: str = ""
-    """Vectors whose content it reads: "all" of `vec`, or all but the "target", its first one."""
+    reads: int | None = None
+    """Position in `vec` of the first vector whose content it reads; all later ones follow."""
     writes: bool = False
     """Whether it changes the first vector of `vec`."""
     effect: bool = False
@@ -44,11 +44,11 @@ def _operator(symbol: str, python: Callable) -> Op:
 
 
 _SCALAR = Op(pure=True)
-_LOAD = Op(place="loop", reads="all")
+_LOAD = Op(place="loop", reads=0)
 _DRAW = Op(place="loop")
-_COUNT = Op(place="function", reads="all")
-_MAKE = Op(place="function", reads="target", writes=True)
-_UNPACK = Op(place="function", reads="target", writes=True, effect=True)
+_COUNT = Op(place="function", reads=0)
+_MAKE = Op(place="function", reads=1, writes=True)
+_UNPACK = Op(place="function", reads=1, writes=True, effect=True)
 _CHECK = Op(place="function", effect=True)
 
 OPS = {
@@ -105,7 +105,7 @@ OPS = {
     "topk": _MAKE,
     "compact": _MAKE,  # indices where a mask is 1
     "random_indices": Op(place="function", writes=True),  # in runs of neighbors: 1 or RUN
-    "scatter": Op(place="function", reads="all", writes=True),  # what it does not write stays
+    "scatter": Op(place="function", reads=0, writes=True),  # what it does not write stays
     "dct": _MAKE,  # of vector 1, in blocks of args[0] elements
     "idct": _MAKE,
     # Of payloads.
@@ -123,7 +123,7 @@ OPS = {
     "field_vector": Op(place="function", writes=True, effect=True),
     "end_of_payload": _CHECK,
     "require": _CHECK,
-    "emit": Op(place="function", reads="all", effect=True),
+    "emit": Op(place="function", reads=0, effect=True),
 }
 BINARY = {name for name, op in OPS.items() if op.symbol}
 COMPARE = {"lt", "le", "gt", "ge", "eq", "ne"}
@@ -140,8 +140,46 @@ STORAGE_BITS = {"f32": 32, "i32": 32, "u32": 32, "f16": 16, "bf16": 16, "u16": 1
 _ids = count()
 
 
+def _read(instr: Instr) -> list[str]:
+    first = OPS[instr.op].reads
+    return [] if first is None else instr.vec[first:]
+
+
+class Node:
+    """An instruction, or a loop with several."""
+
+    body: list[Instr]
+    """Its instructions; of an instruction itself."""
+
+    @property
+    def reads(self) -> set[str]:
+        """Vectors whose content it reads."""
+        return {name for instr in self.body for name in _read(instr)}
+
+    @property
+    def writes(self) -> set[str]:
+        """Vectors that it changes."""
+        return {instr.vec[0] for instr in self.body if OPS[instr.op].writes}
+
+    @property
+    def uses(self) -> set[int]:
+        """Ids of the values that it needs and does not make itself."""
+        used = {arg.id for instr in self.body for arg in instr.args}
+        return used - {instr.id for instr in self.body}
+
+    @property
+    def defines(self) -> set[int]:
+        """Ids of the values that it makes for later nodes."""
+        return {instr.id for instr in self.body}
+
+    @property
+    def effect(self) -> bool:
+        """Whether it must stay even if its value is unused."""
+        return any(OPS[instr.op].effect for instr in self.body)
+
+
 @dataclass(eq=False)
-class Instr:
+class Instr(Node):
     """One operation and the value it makes; `vec` names the vectors that it reads or writes."""
 
     op: str
@@ -150,6 +188,10 @@ class Instr:
     vec: list[str] = field(default_factory=list)
     attrs: dict = field(default_factory=dict)
     id: int = field(default_factory=lambda: next(_ids))
+
+    @property
+    def body(self) -> list[Instr]:
+        return [self]
 
     def key(self) -> tuple:
         """Return a key that is equal for instructions with the same value from the same
@@ -160,37 +202,6 @@ class Instr:
     def copy(self, args: list[Instr]) -> Instr:
         """Return the same operation on other operands."""
         return Instr(self.op, args, self.type, list(self.vec), dict(self.attrs))
-
-    @property
-    def body(self) -> list[Instr]:
-        """The instruction itself, as a loop's body is its instructions."""
-        return [self]
-
-    @property
-    def reads(self) -> set[str]:
-        """Vectors whose content it reads."""
-        which = OPS[self.op].reads
-        return set(self.vec[1:] if which == "target" else self.vec if which else ())
-
-    @property
-    def writes(self) -> set[str]:
-        """Vectors that it changes."""
-        return set(self.vec[:1]) if OPS[self.op].writes else set()
-
-    @property
-    def uses(self) -> set[int]:
-        """Ids of the values that it needs."""
-        return {arg.id for arg in self.args}
-
-    @property
-    def defines(self) -> set[int]:
-        """Ids of the values that it makes for later nodes."""
-        return {self.id}
-
-    @property
-    def effect(self) -> bool:
-        """Whether it must stay even if its value is unused."""
-        return OPS[self.op].effect
 
 
 @dataclass(eq=False)
@@ -203,7 +214,7 @@ class Block:
 
 
 @dataclass(eq=False)
-class Loop:
+class Loop(Node):
     """Loop that executes its body for every i in [0, domain).
 
     Where `guard`, a bool made before the loop, is false, nothing uses the loop's results, and a
@@ -213,32 +224,18 @@ class Loop:
     domain: Instr
     body: list[Instr] = field(default_factory=list)
     guard: Instr | None = None
-    effect = False
 
     @property
     def results(self) -> list[Instr]:
-        return [instr for instr in self.body if instr.op == "reduce"]
-
-    @property
-    def reads(self) -> set[str]:
-        """Vectors whose content it reads."""
-        return {name for instr in self.body for name in instr.reads}
-
-    @property
-    def writes(self) -> set[str]:
-        """Vectors that it changes."""
-        return {name for instr in self.body for name in instr.writes}
+        return self.ops("reduce")
 
     @property
     def uses(self) -> set[int]:
-        """Ids of the values that it needs and does not make itself."""
-        used = {arg.id for instr in self.body for arg in instr.args} | {self.domain.id}
-        used |= {self.guard.id} if self.guard is not None else set()
-        return used - {instr.id for instr in self.body}
+        guard = {self.guard.id} if self.guard is not None else set()
+        return super().uses | {self.domain.id} | guard
 
     @property
     def defines(self) -> set[int]:
-        """Ids of the values that it makes for later nodes."""
         return {instr.id for instr in self.results}
 
     def ops(self, *ops: str) -> list[Instr]:
@@ -248,9 +245,6 @@ class Loop:
     def stored(self, name: str) -> Instr | None:
         """Return the value that it stores to a vector first, or None."""
         return next((i.args[0] for i in self.body if i.op == "store" and i.vec == [name]), None)
-
-
-Node = Union[Instr, Loop]
 
 
 @dataclass(eq=False)

@@ -1,5 +1,4 @@
-"""What backends can do with parts of a program: uses of vectors, buckets, merges, rankings, and
-states that the next encode makes."""
+"""Analyses for the backends: uses of vectors, buckets, merges, lazy states, rankings."""
 
 from __future__ import annotations
 

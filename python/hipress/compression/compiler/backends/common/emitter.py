@@ -242,12 +242,16 @@ class CStyleLoop:
     special = ("load", "load_at", "bucket_load", "random", "random16", "index")
     """Operations that are not expressions."""
     least: dict[str, str]
-    """What a maximum and a minimum start with."""
+    """Start values of a maximum and of a minimum."""
 
     def __init__(self, owner: CStyleEmitter, loop: Loop) -> None:
         self.owner, self.loop = owner, loop
         self.inside = {instr.id for instr in loop.body}
         self.body: list[str] = []
+
+    def write_body(self) -> None:
+        for instr in self.loop.body:
+            self.instr(instr)
 
     def instr(self, instr: Instr) -> None:
         """Write an instruction of the body."""

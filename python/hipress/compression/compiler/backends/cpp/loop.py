@@ -146,8 +146,7 @@ class CppLoop(CStyleLoop):
                 text = self.block_constant(instr.args[0])
                 if text is not None:
                     self.usual[instr.args[0].id] = text
-        for instr in self.loop.body:
-            self.instr(instr)
+        super().write_body()
 
     def lines(self) -> list[str]:
         """Return the C++ of the loop, results declared in the function's scope."""

@@ -25,7 +25,7 @@ _ACCESS = {
     "bf16": "AsHalf<BFloat16>",
 }
 _SIZES = ("step", "field", "topk", "random_indices", "pack_ascending")
-"""Operations, beside pure ones, whose value every thread can compute."""
+"""Operations that are not pure, but whose value every thread can compute."""
 _ALIGNED = (
     "compact",
     "topk",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hipress.compression.compiler.backends.common.emitter import CStyleLoop, block, indent
+from hipress.compression.compiler.backends.common.emitter import CStyleLoop, block, code
 from hipress.compression.compiler.backends.common.expressions import (
     SCALAR,
     cuda_scalars,
@@ -12,14 +12,15 @@ from hipress.compression.compiler.backends.cuda.context import CudaContext
 from hipress.compression.compiler.ir.ir import Block, Instr, Loop
 from hipress.compression.compiler.passes.analyses import Levels
 
-_UNROLL = "COMPLL_UNROLL"
-_MARGIN = f"#{_UNROLL}"  # the same at the margin of the loop's lines, as directives stand
-_ROWS = "for (int r = 0; r < kRows; ++r)"
 # Indices are relative to the tile, in 32 bits: a GPU computes with 64 at half the speed.
 _AT = "const int at = 32 * r + lane;"
 # Loads have no branches, so that they are issued at once: beyond the end they see the last one.
 _FROM = f"{_AT} const int from = at < left ? at : left - 1; (void)from;"
-_LEFT = "const int left = static_cast<int>(Least(end - first, kTile));"
+
+
+def _rows(*lines: object) -> list[str]:
+    """Return an unrolled loop over the rows of a tile."""
+    return ["COMPLL_UNROLL", *block("for (int r = 0; r < kRows; ++r)", *lines)]
 
 
 class CudaLoop(CStyleLoop):
@@ -55,33 +56,32 @@ class CudaLoop(CStyleLoop):
         buckets = self.loop.ops("bucket_reduce")
         size = "kBlock" if self.loop.results else "1024"
         size = owner.value(buckets[0].args[0]) if buckets else size
-        for instr in self.loop.body:
-            self.instr(instr)
-        lines = block(
-            f"ForUnits(team, {owner.value(self.loop.domain)}, {size}, "
-            "[&](int64_t unit, int64_t begin, int64_t end)",
-            "const int lane = Lane();",
-            self.unit,
-            block(
-                "for (int64_t first = begin; first < end; first += kTile)",
-                _LEFT,
-                self.tile,
-                self.load_rows(),
-                self.compute_rows(),
-                self.packs,
-            ),
-            self.folds,
-            "(void)unit;",
-            end="});",
+        self.write_body()
+        return code(
+            """
+            ForUnits(team, $domain, $size, [&](int64_t unit, int64_t begin, int64_t end) {
+              const int lane = Lane();
+              $unit
+              for (int64_t first = begin; first < end; first += kTile) {
+                const int left = static_cast<int>(Least(end - first, kTile));
+                $tile
+                $rows
+                $packs
+              }
+              $folds
+              (void)unit;
+            });
+            """,
+            self,
+            domain=owner.value(self.loop.domain),
+            size=size,
         )
-        return _marked(lines)
 
-    def load_rows(self) -> list[str]:
-        return [_UNROLL, *block(_ROWS, _FROM, self.loads)] if self.loads else []
-
-    def compute_rows(self) -> list[str]:
-        rows = [self.body, self.row_end, "(void)in;"]
-        return [_MARGIN, *block(_ROWS, _AT, "const bool in = at < left;", rows)]
+    def rows(self) -> list[str]:
+        """Return the loads of a tile, and the computations."""
+        in_ = "const bool in = at < left;"
+        loads = _rows(_FROM, self.loads) if self.loads else []
+        return [*loads, *_rows(_AT, in_, self.body, self.row_end, "(void)in;")]
 
     def index(self, instr: Instr) -> str:
         return "static_cast<int32_t>(first) + at"
@@ -164,13 +164,7 @@ class CudaLoop(CStyleLoop):
             return
         if vector.kind == "output":
             old = f"{_FROM} old[r] = {self.element(name, 'from')};"
-            self.tile += [
-                "float old[kRows] = {};",
-                "if (add) {",
-                _UNROLL,
-                *indent(block(_ROWS, old)),
-                "}",
-            ]
+            self.tile += ["float old[kRows] = {};", *block("if (add)", _rows(old))]
             value = f"add ? old[r] + {value} : {value}"
         there = " && ".join(filter(None, ("in", owner.kept(name))))
         if owner.aligned(name):
@@ -218,13 +212,8 @@ class CudaLoop(CStyleLoop):
 
 
 class SumLoop(CudaLoop):
-    """The loop of a decoder over many payloads, which stores their sum.
-
-    Args:
-        owner: The function around it.
-        loop: The loop.
-        levels: The integers that are summed instead of the stored values, if any.
-    """
+    """The loop of a decoder over many payloads, which stores their sum, or if there are integer
+    `levels` sums those."""
 
     def __init__(self, owner: CudaContext, loop: Loop, levels: Levels | None) -> None:
         super().__init__(owner, loop)
@@ -246,10 +235,8 @@ class SumLoop(CudaLoop):
             total = f"WrapAdd(sum[r], {value})"
         self.body.append(f"sum[r] = p == 0 && !job.add ? {value} : {total};")
 
-    def sum_lines(self, prologue: str) -> list[str]:
-        """Return one pass over the output; `prologue` is where each payload is read."""
-        for instr in self.loop.body:
-            self.instr(instr)
+    def sum_lines(self, prologue: list[str]) -> list[str]:
+        """Return one pass over the output, after write_body(); `prologue` reads each payload."""
         c_type, unit, old, result = "float", [], "sums[from]", "sum[r]"
         if self.levels is not None:
             c_type, unit = "int32_t", ["float unit = 0;"]
@@ -258,35 +245,36 @@ class SumLoop(CudaLoop):
                 "job.more ? FromBits(static_cast<uint32_t>(sum[r])) : "
                 "unit * static_cast<float>(sum[r])"
             )
-        lines = block(
-            "ForUnits(team, n, 1024, [&](int64_t, int64_t begin, int64_t end)",
-            "const int lane = Lane();",
-            block(
-                "for (int64_t first = begin; first < end; first += kTile)",
-                _LEFT,
-                "float* const sums = out + first;",
-                f"{c_type} sum[kRows] = {{}};",
-                unit,
-                block("if (job.add)", _MARGIN, block(_ROWS, _FROM, f"sum[r] = {old};")),
-                block(
-                    "for (int p = 0; p < job.count; ++p)",
-                    "const Call& call = job.calls[p];",
-                    "Reader reader(call);",
-                    prologue,
-                    self.tile,
-                    self.load_rows(),
-                    self.compute_rows(),
-                ),
-                _MARGIN,
-                block(_ROWS, _AT, f"if (at < left) sums[at] = {result};"),
-            ),
-            end="});",
+        return code(
+            """
+            ForUnits(team, n, 1024, [&](int64_t, int64_t begin, int64_t end) {
+              const int lane = Lane();
+              for (int64_t first = begin; first < end; first += kTile) {
+                const int left = static_cast<int>(Least(end - first, kTile));
+                float* const sums = out + first;
+                $c_type sum[kRows] = {};
+                $unit
+                if (job.add) {
+                  $begin
+                }
+                for (int p = 0; p < job.count; ++p) {
+                  const Call& call = job.calls[p];
+                  Reader reader(call);
+                  $prologue
+                  $tile
+                  $rows
+                }
+                $end
+              }
+            });
+            """,
+            self,
+            c_type=c_type,
+            unit=unit,
+            begin=_rows(_FROM, f"sum[r] = {old};"),
+            prologue=prologue,
+            end=_rows(_AT, f"if (at < left) sums[at] = {result};"),
         )
-        return _marked(lines)
-
-
-def _marked(lines: list[str]) -> list[str]:
-    return [_UNROLL if line == _MARGIN else line for line in lines]
 
 
 def _combiner(function: object, c_type: str, name: str) -> str:

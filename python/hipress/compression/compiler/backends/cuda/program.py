@@ -6,13 +6,14 @@ execution model (tests/cuda_emulation), to run it without a GPU.
 
 from __future__ import annotations
 
-from hipress.compression.compiler.backends.common.emitter import block, indent, quoted
+from hipress.compression.compiler.backends.common.emitter import block, code, indent, quoted
 from hipress.compression.compiler.backends.common.expressions import SCALAR
 from hipress.compression.compiler.backends.common.source import (
     cosine_table,
     is_fixed,
     max_bytes,
     param_lines,
+    philox_key,
     source_file,
     transforms,
 )
@@ -135,10 +136,7 @@ class CudaFunction(CudaOperations):
             *self.params,
         ]
         if step.key:
-            seeded = any(param.name == "seed" for param in self.program.params)
-            seed = f"static_cast<uint32_t>({'p_seed' if seeded else '0'})"
-            rest = "static_cast<uint32_t>(call.step), call.stream"
-            lines.append(f"const PhiloxKey key = {{{seed}, {rest}}};")
+            lines.append(f"const PhiloxKey key = {philox_key(self.program)};")
         if self.is_decode:
             lines += ["const bool add = job.add; (void)add;", "Reader reader(call);"]
         prologue, late = self.prologue(step)
@@ -177,30 +175,32 @@ class CudaFunction(CudaOperations):
             return "kOneByOne", []
         levels = integer_levels(self.function)
         step = self.current = Step()
-        lines = SumLoop(self, loop, levels).sum_lines("%prologue%")
+        writer = SumLoop(self, loop, levels)
+        writer.write_body()
         prologue, _ = self.prologue(step)
-        at = next(k for k, line in enumerate(lines) if "%prologue%" in line)
-        lines[at : at + 1] = indent(prologue, 3)
-        return ("kLevels" if levels else "kFloats"), [
-            "template <class Team>",
-            *block(
-                "static COMPLL_DEVICE void Sum(const Team& team, const SumJob& job)",
-                "const int64_t n = job.calls[0].n;",
-                "float* const out = job.calls[0].out;",
-                self.params,
-                "bool good = true;",
-                block(
-                    "for (int p = 0; p < job.count; ++p)",
-                    "const Call& call = job.calls[p];",
-                    "Reader reader(call);",
-                    prologue,
-                    f"if ({_FIRST_THREAD}) reader.Report(call.status);",
-                    "good = good && reader.Good();",
-                ),
-                "if (!good) return;",
-                lines,
-            ),
-        ]
+        return ("kLevels" if levels else "kFloats"), code(
+            """
+            template <class Team>
+            static COMPLL_DEVICE void Sum(const Team& team, const SumJob& job) {
+              const int64_t n = job.calls[0].n;
+              float* const out = job.calls[0].out;
+              $params
+              bool good = true;
+              for (int p = 0; p < job.count; ++p) {
+                const Call& call = job.calls[p];
+                Reader reader(call);
+                $prologue
+                if (team.Block() == 0 && threadIdx.x == 0) reader.Report(call.status);
+                good = good && reader.Good();
+              }
+              if (!good) return;
+              $lines
+            }
+            """,
+            self,
+            prologue=prologue,
+            lines=writer.sum_lines(prologue),
+        )
 
     def memory_text(self) -> list[str]:
         """Return the struct of the workspace's parts; it is the same on host and device."""
@@ -218,24 +218,31 @@ class CudaFunction(CudaOperations):
                 text = self.dialect(instr, [self.bound_name(arg) for arg in instr.args])
                 name = f"b{self.number(instr)}"
                 numbers.append(f"const {SCALAR[instr.type]} {name} = {text};")
-        return block(
-            "struct Memory",
-            [f"{c_type}* {name};" for name, c_type, _ in self.workspace],
-            "int64_t bytes;",
-            f"int64_t blocks[{len(self.steps)}];",
-            block(
-                "COMPLL_BOTH explicit Memory(const Job& job)",
-                "const int64_t n = job.call.n; (void)n;",
-                self.params,
-                numbers,
-                "uint8_t* at = static_cast<uint8_t*>(job.call.workspace);",
-                "const uint8_t* const begin = at;",
-                "at += RoundUp(sizeof(Control));",
-                parts,
-                "bytes = at - begin;",
-                [f"blocks[{k}] = {text};" for k, text in enumerate(blocks)],
-            ),
-            end="};",
+        return code(
+            """
+            struct Memory {
+              $members
+              int64_t bytes;
+              int64_t blocks[$count];
+              COMPLL_BOTH explicit Memory(const Job& job) {
+                const int64_t n = job.call.n; (void)n;
+                $params
+                $numbers
+                uint8_t* at = static_cast<uint8_t*>(job.call.workspace);
+                const uint8_t* const begin = at;
+                at += RoundUp(sizeof(Control));
+                $parts
+                bytes = at - begin;
+                $blocks
+              }
+            };
+            """,
+            self,
+            members=[f"{c_type}* {name};" for name, c_type, _ in self.workspace],
+            count=len(blocks),
+            numbers=numbers,
+            parts=parts,
+            blocks=[f"blocks[{k}] = {text};" for k, text in enumerate(blocks)],
         )
 
 
@@ -289,24 +296,40 @@ def _coder(program: Program, function: Function) -> list[str]:
         f"if constexpr (kStep == {k}) return Step{k}(team, shared, job);"
         for k in range(len(writer.steps))
     ]
-    coder = block(
-        f"struct {'Decoder' if decode else 'Encoder'}",
-        f"using Call = CompllCuda{'Decode' if decode else 'Encode'};",
-        f"static constexpr int kSteps = {len(writer.steps)};",
-        f"static constexpr bool kControl = {'true' if writer.stateful else 'false'};",
-        block("struct Job", "Call call;", "Values params;", "bool add;", end="};"),
-        "/// What begins the workspace; zero at first.",
-        block("struct Control", control, end="};"),
-        writer.memory_text(),
-        steps,
-        "",
-        sums,
-        "template <int kStep, class Team>",
-        block(
-            "static COMPLL_DEVICE void Step(const Team& team, Shared& shared, const Job& job)",
-            cases,
-        ),
-        end="};",
+    coder = code(
+        """
+        struct $coder {
+          using Call = CompllCuda$kind;
+          static constexpr int kSteps = $count;
+          static constexpr bool kControl = $stateful;
+          struct Job {
+            Call call;
+            Values params;
+            bool add;
+          };
+          /// What begins the workspace; zero at first.
+          struct Control {
+            $control
+          };
+          $memory_text
+          $steps
+
+          $sums
+          template <int kStep, class Team>
+          static COMPLL_DEVICE void Step(const Team& team, Shared& shared, const Job& job) {
+            $cases
+          }
+        };
+        """,
+        writer,
+        coder="Decoder" if decode else "Encoder",
+        kind="Decode" if decode else "Encode",
+        count=len(writer.steps),
+        stateful="true" if writer.stateful else "false",
+        control=control,
+        steps=steps,
+        sums=sums,
+        cases=cases,
     )
     return [*coder, "", *_calls(program, decode)]
 

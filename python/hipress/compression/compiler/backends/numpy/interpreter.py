@@ -24,6 +24,7 @@ from hipress.compression.compiler.passes.analyses import integer_levels
 
 _SCALAR = {"u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "f32": np.float32}
 BLOCK = 4096
+EXTREME_STARTS = {"max": np.float32(-np.inf), "min": np.float32(np.inf)}
 
 
 def fill_states(
@@ -134,12 +135,17 @@ class _Run:
     def execute(self) -> None:
         with np.errstate(all="ignore"):
             for node in self.function.body:
-                index = None
-                if isinstance(node, Loop):
-                    index = np.arange(self.values[node.domain.id], dtype=np.int64)
+                # A value of a loop is an array with that of each element, or a reduction's.
+                count = self.values[node.domain.id] if isinstance(node, Loop) else 0
+                self.index = np.arange(count, dtype=np.int64)
                 for instr in node.body:
-                    value = self.instr(instr) if index is None else self.lane(instr, index)
-                    self.values[instr.id] = value
+                    args = [self.values[arg.id] for arg in instr.args]
+                    special = getattr(self, f"do_{instr.op}", None)
+                    self.values[instr.id] = (
+                        ops.compute(instr, args, self.params)
+                        if special is None
+                        else special(instr, args)
+                    )
 
     def bits(self, name: str) -> int:
         bits = self.function.vectors[name].bits
@@ -147,34 +153,31 @@ class _Run:
 
     # Loops ----------------------------------------------------------------------
 
-    def lane(self, instr: Instr, index: np.ndarray) -> object:
-        """Return an array with the values of all elements, or for a reduce its scalar."""
-        op, count = instr.op, index.size
-        args = [self.values[arg.id] for arg in instr.args]
-        if op == "index":
-            return index.astype(np.int32)
-        if op in ("random", "random16"):
-            draw = philox.words if op == "random" else philox.halves
-            return self.draw(draw, count, instr.attrs["site"])
-        if op == "load":
-            return self.vector(instr.vec[0])
-        if op == "load_at":
-            return ops.take(self.vector(instr.vec[0]), args[0], count)
-        if op == "bucket_load":
-            return self.memory[instr.vec[0]][index // args[0]]
-        if op == "store":
-            self.store(instr.vec[0], ops.spread(args[0], count, instr.args[0].type))
-            return None
-        if op == "reduce":
-            values = ops.spread(args[0], count, instr.args[0].type)
-            return self.reduce(instr, values, args[1] if len(args) > 1 else None)
-        if op == "bucket_reduce":
-            start = np.float32(-np.inf if instr.attrs["fn"] == "max" else np.inf)
-            function = ops.EXTREMES[instr.attrs["fn"]]
-            values = ops.spread(args[1], count, "f32")
-            self.memory[instr.vec[0]] = ops.fold_blocks(values, args[0], start, function)
-            return None
-        return ops.compute(instr, args, self.params)
+    def do_index(self, instr: Instr, args: list) -> np.ndarray:
+        return self.index.astype(np.int32)
+
+    def do_random(self, instr: Instr, args: list) -> np.ndarray:
+        draw = philox.words if instr.op == "random" else philox.halves
+        return self.draw(draw, self.index.size, instr.attrs["site"])
+
+    do_random16 = do_random
+
+    def do_load(self, instr: Instr, args: list) -> np.ndarray:
+        return self.vector(instr.vec[0])
+
+    def do_load_at(self, instr: Instr, args: list) -> np.ndarray:
+        return ops.take(self.vector(instr.vec[0]), args[0], self.index.size)
+
+    def do_bucket_load(self, instr: Instr, args: list) -> np.ndarray:
+        return self.memory[instr.vec[0]][self.index // args[0]]
+
+    def do_store(self, instr: Instr, args: list) -> None:
+        self.store(instr.vec[0], ops.spread(args[0], self.index.size, instr.args[0].type))
+
+    def do_bucket_reduce(self, instr: Instr, args: list) -> None:
+        start, function = EXTREME_STARTS[instr.attrs["fn"]], ops.EXTREMES[instr.attrs["fn"]]
+        values = ops.spread(args[1], self.index.size, "f32")
+        self.memory[instr.vec[0]] = ops.fold_blocks(values, args[0], start, function)
 
     def draw(self, draw: Callable, count: int, site: int) -> np.ndarray:
         return draw(count, site, self.params.get("seed", 0), self.step, self.stream)
@@ -198,18 +201,18 @@ class _Run:
             values = packing.from_storage(raw, vector.elem)
         self.memory[name] = values
 
-    def reduce(self, instr: Instr, values: np.ndarray, start: object) -> object:
+    def do_reduce(self, instr: Instr, args: list) -> object:
         function = instr.attrs["fn"]
+        values = ops.spread(args[0], self.index.size, instr.args[0].type)
         if function == "sum":
             if instr.type == "i64":
                 return int(values.astype(np.int64).sum())
             blocks = ops.fold_blocks(values, BLOCK, np.float32(0), np.add).astype(np.float64)
             return np.cumsum(blocks)[-1] if blocks.size else np.float64(0)
         if isinstance(function, Block):
-            combine = self.combiner(function)
+            combine, start = self.combiner(function), args[1]
         else:
-            combine = ops.EXTREMES[function]
-            start = np.float32(-np.inf if function == "max" else np.inf)
+            combine, start = ops.EXTREMES[function], EXTREME_STARTS[function]
         total = values.dtype.type(start)
         for block in ops.fold_blocks(values, BLOCK, total, combine):
             total = combine(total, block)
@@ -227,17 +230,15 @@ class _Run:
 
     # Scalars and whole vectors -------------------------------------------------------------------
 
-    def instr(self, instr: Instr) -> object:
-        args = [self.values[arg.id] for arg in instr.args]
-        special = getattr(self, f"do_{instr.op}", None)
-        if special is not None:
-            return special(instr, args)
-        if instr.op in ("n", "step"):
-            return getattr(self, instr.op)
-        if instr.op == "param":
-            value = self.params[instr.attrs["name"]]
-            return np.float32(value) if instr.type == "f32" else value
-        return ops.compute(instr, args, self.params)
+    def do_n(self, instr: Instr, args: list) -> int:
+        return self.n
+
+    def do_step(self, instr: Instr, args: list) -> int:
+        return self.step
+
+    def do_param(self, instr: Instr, args: list) -> object:
+        value = self.params[instr.attrs["name"]]
+        return np.float32(value) if instr.type == "f32" else value
 
     def do_element(self, instr: Instr, args: list) -> object:
         value = ops.take(self.memory[instr.vec[0]], np.array([args[0]]), 1)[0]
