@@ -29,7 +29,7 @@ from hipress.compression.compiler.ir.ir import (
 
 @dataclass(frozen=True)
 class Signature:
-    """Kind of a function ("encode" or "decode"), names of the vectors that it reads and assigns, and
+    """Kind of a function (encode or decode), names of the vectors that it reads and assigns, and
     the algorithm's parameters and states."""
 
     kind: str
