@@ -64,8 +64,7 @@ def _fail(message: object) -> None:
 
 
 def _read_pair(source: Path) -> Program:
-    """Return the program of a file or, if that has only an encoder or a decoder, of it and its
-    partner.
+    """Return the program of a file and, if it has only one function, of its partner.
 
     HiPress's compiler took one function a file: the partner of TernGradEncode.pse is
     TernGradDecode.pse in the same folder, and both are the algorithm TernGrad.
@@ -160,8 +159,7 @@ def _inputs(n: int) -> dict[str, np.ndarray]:
 
 
 def _same(one: Compiled, two: Interpreter, x: np.ndarray) -> bool:
-    """Return whether two coders of an algorithm agree in every bit, also of states after several
-    steps."""
+    """Return whether two coders agree in every bit, also of states after several steps."""
     states: tuple[dict, dict] = ({}, {})
     for step in range(_STEPS):
         given = np.roll(x, step)  # NaN and Inf are at other places

@@ -204,8 +204,7 @@ class Algorithm:
         self.library.check(error, f"decoding with {self.program.name}")
 
     def encode_batch(self, calls: int, count: int, step: int = 0, stream: int = 0) -> None:
-        """Enqueue in one launch the encodes of `count` calls that lie in device memory; `step` is
-        added to each call's own."""
+        """Enqueue `count` encodes of calls in device memory; `step` is added to each one's."""
         error = self.table.encode_batch(calls, count, self.values, step, stream or None)
         self.library.check(error, f"encoding a batch with {self.program.name}")
 
@@ -253,8 +252,7 @@ def built_in_library() -> Path:
 
 
 def built_in(program: Program, library: Path) -> str | None:
-    """Return the entry, for Algorithm(), of just this program in libhipress_cuda.so; None without
-    one, or if the library cannot be loaded."""
+    """Return the entry of just this program, for Algorithm(), or None without one."""
     try:
         find = ctypes.CDLL(str(library)).hipress_cuda_algorithm
     except (OSError, AttributeError):

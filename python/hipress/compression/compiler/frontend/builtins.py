@@ -72,6 +72,7 @@ def call(x: Expressions, node: ast.Call, hint: str, elem_type: ast.TypeName | No
 
 
 def expect_args(node: ast.Call, count: int) -> None:
+    """Check the number of arguments."""
     usage = _USAGE.get(node.name, f"{count} argument{'s' if count > 1 else ''}")
     text = f"{node.name} takes {usage}, not {len(node.args)}"
     expect(len(node.args) == count, text, node.pos)
@@ -225,8 +226,7 @@ def _is_of_payload(value: Instr) -> bool:
 
 
 def _in_memory(x: Expressions, node: ast.Node) -> Vec:
-    """Return a vector of float that is used as a whole: of a gradient of any type, or of what lies
-    at any address in a payload, a copy."""
+    """Return a vector of float in memory: a copy of a gradient or of a payload's field."""
     value = x.floats(node)
     if x.vectors[value.name].kind not in ("input", "field"):
         return value
@@ -316,7 +316,7 @@ def _scatter(x: Expressions, node: ast.Call, hint: str) -> Vec:
 
 
 def scatter(x: Expressions, node: ast.Call, target: str) -> None:
-    """Emit target = scatter(target, indices, values), or scatter(size, indices, values)."""
+    """Assign a vector: itself, or zeros, with values at indices."""
     expect_args(node, 3)
     base = node.args[0]
     in_place = isinstance(base, ast.Name) and base.name == target and target in x.signature.states

@@ -29,8 +29,7 @@ from hipress.compression.compiler.ir.ir import (
 
 @dataclass(frozen=True)
 class Signature:
-    """Kind of a function (encode or decode), names of the vectors that it reads and assigns, and
-    the algorithm's parameters and states."""
+    """Kind of a function, its vectors, and the algorithm's parameters and states."""
 
     kind: str
     input: str
@@ -101,14 +100,17 @@ class Names:
         return name in self._variables
 
     def get(self, name: str) -> Any:
+        """Return the value of a name, or None."""
         variable = self._variables.get(name)
         return None if variable is None else variable.value
 
     def declare(self, name: str, value: object) -> None:
+        """Declare a name in this block."""
         self._variables[name] = _Variable(value)
         self._own.add(name)
 
     def assign(self, name: str, value: object) -> None:
+        """Assign the variable of a name."""
         self._variables[name].value = value
 
     def declared_here(self, name: str) -> bool:
@@ -125,6 +127,7 @@ class Names:
         return sorted(name for name, value in self.values().items() if value is not None)
 
     def values(self) -> dict[str, Any]:
+        """Return the values of all names."""
         return {name: variable.value for name, variable in self._variables.items()}
 
     def state(self) -> dict[_Variable, object]:
@@ -133,6 +136,7 @@ class Names:
 
 
 def restore(state: dict[_Variable, object]) -> None:
+    """Restore the values of state()."""
     for variable, value in state.items():
         variable.value = value
 
@@ -168,8 +172,7 @@ def storage(type_: ast.TypeName) -> str:
 
 
 def _whole(value: float | int, type_: str) -> int:
-    """Return a constant in an integer type: an integer wraps around, a float saturates, NaN is
-    0."""
+    """Return a constant as an integer: integers wrap around, floats saturate, NaN is 0."""
     least = 0 if type_ == "u32" else -(2 ** (_BITS[type_] - 1))
     if isinstance(value, int):
         return (value - least) % 2 ** _BITS[type_] + least
@@ -212,6 +215,7 @@ class Emitter:
     def emit(
         self, op: str, args: list[Instr], type_: str = "none", vec: list[str] | None = None, **attrs
     ) -> Instr:
+        """Emit an instruction, or return the equal number that exists."""
         instr = Instr(op, args, type_, vec or [], attrs)
         if self.lanes is not None:
             self.lanes.append(instr)
@@ -225,6 +229,7 @@ class Emitter:
         return instr
 
     def const(self, value: float | int | bool, type_: str) -> Instr:
+        """Emit a constant, converted to a type."""
         if type_ in _BITS and not isinstance(value, bool):
             value = _whole(value, type_)
         return self.emit("const", [], type_, value=value)
@@ -242,6 +247,7 @@ class Emitter:
         return result
 
     def cast(self, value: Instr, type_: str) -> Instr:
+        """Emit a conversion, if there is one."""
         value = self.uniform(value)
         if value.type == type_:
             return value
@@ -251,6 +257,7 @@ class Emitter:
         return self.emit("cast", [value], type_)
 
     def truth(self, value: Instr) -> Instr:
+        """Emit value != 0, unless it is a bool."""
         if value.type == "bool":
             return value
         return self.emit("ne", [value, self.const(0, value.type)], "bool")
@@ -297,6 +304,7 @@ class Emitter:
             self.limited.add(size.id)
 
     def new_vector(self, hint: str, elem: str, size: Instr, kind: str = "temp") -> str:
+        """Return the name of a new vector."""
         name, number = hint, 1
         while name in self.vectors:
             name, number = f"{hint}_{number}", number + 1
@@ -310,8 +318,9 @@ _BINARY = {op.symbol: name for name, op in OPS.items() if op.symbol}
 
 
 class Expressions(Emitter):
-    """Evaluates expressions into a function's IR. A subclass adds call(), for the built-in
-    functions, and statement(), for those of lambdas.
+    """Evaluates expressions into a function's IR.
+
+    A subclass adds call(), for the built-in functions, and statement(), for those of lambdas.
 
     Attributes:
         env: Values of names.
@@ -324,9 +333,11 @@ class Expressions(Emitter):
         self.inside: Names | None = None
 
     def call(self, node: ast.Call, hint: str, elem_type: ast.TypeName | None) -> Value:
+        """Evaluate a call of a built-in function or a lambda."""
         raise NotImplementedError
 
     def statement(self, node: ast.Node) -> None:
+        """Execute a statement."""
         raise NotImplementedError
 
     def expr(self, node: ast.Node, hint: str = "t", elem_type: ast.TypeName | None = None) -> Value:
@@ -345,15 +356,15 @@ class Expressions(Emitter):
         if isinstance(node, ast.Call):
             return self.call(node, hint, elem_type)
         for kind, evaluate in (
-            (ast.Name, self.name),
-            (ast.Member, self.member),
-            (ast.Index, self.index),
-            (ast.Random, self.random),
+            (ast.Name, self._name),
+            (ast.Member, self._member),
+            (ast.Index, self._index),
+            (ast.Random, self._random),
         ):
             if isinstance(node, kind):
                 return evaluate(node)
         if isinstance(node, ast.Unary):
-            operands, function = [node.value], lambda x: self.unary(node.op, x)
+            operands, function = [node.value], lambda x: self._unary(node.op, x)
         elif isinstance(node, ast.Binary):
             operands = [node.left, node.right]
             function = lambda x, y: self.binary(node.op, x, y, node.pos)  # noqa: E731
@@ -368,7 +379,7 @@ class Expressions(Emitter):
         values = [self.expr(operand) for operand in operands]
         return self.apply(values, function, node.pos, hint, elem_type)
 
-    def name(self, node: ast.Name) -> Value:
+    def _name(self, node: ast.Name) -> Value:
         name = node.name
         if name not in self.env:
             if name in ("inf", "nan"):
@@ -383,7 +394,7 @@ class Expressions(Emitter):
             return Scalar(self.uniform(value.value), value.type)
         return value
 
-    def member(self, node: ast.Member) -> Scalar:
+    def _member(self, node: ast.Member) -> Scalar:
         expect(node.name == "size", f"a vector has .size, not .{node.name}", node.pos)
         if isinstance(node.base, ast.Name) and self.env.get(node.base.name) is OUTPUT:
             return Scalar(self.uniform(self.n))
@@ -391,7 +402,7 @@ class Expressions(Emitter):
         expect(isinstance(base, (Vec, Range)), "only vectors have .size", node.pos)
         return Scalar(self.uniform(self.size_of(base)))
 
-    def index(self, node: ast.Index) -> Scalar:
+    def _index(self, node: ast.Index) -> Scalar:
         base = self.expr(node.base)
         expect(isinstance(base, Vec), "only vectors can be indexed", node.pos)
         vector, vec = self.vectors[base.name], [base.name]
@@ -442,15 +453,14 @@ class Expressions(Emitter):
         )
 
     def bucket_of(self, at: Instr) -> Instr | None:
-        """Return the parameter b of an index i / b whose values are multiples of 64, otherwise
-        None."""
+        """Return the parameter b of an index i / b with multiples of 64 as values, or None."""
         if at.op != "div" or at.args[0].op != "index" or at.args[1].op != "cast":
             return None
         param = at.args[1].args[0]
         bucketable = param.op == "param" and param.attrs["name"] in self.signature.bucketable
         return param if bucketable else None
 
-    def random(self, node: ast.Random) -> Scalar:
+    def _random(self, node: ast.Random) -> Scalar:
         base = node.type.base
         expect(
             (base, len(node.args)) in (("float", 2), ("uint16", 0)),
@@ -473,7 +483,7 @@ class Expressions(Emitter):
         scaled = self.emit("mul", [span, unit], "f32")
         return Scalar(self.emit("add", [low, scaled], "f32"))
 
-    def unary(self, op: str, value: Instr) -> Instr:
+    def _unary(self, op: str, value: Instr) -> Instr:
         if op == "+":
             return value
         if op == "!":
@@ -483,6 +493,7 @@ class Expressions(Emitter):
         return self.emit("neg", [value], value.type)
 
     def binary(self, op: str, left: Instr, right: Instr, pos: Pos) -> Instr:
+        """Emit a binary operator, with its operands converted to one type."""
         left, right = self.uniform(left), self.uniform(right)
         if op in ("&&", "||"):
             return self.emit(_BINARY[op[0]], [self.truth(left), self.truth(right)], "bool")
@@ -497,6 +508,7 @@ class Expressions(Emitter):
         return self.emit(_BINARY[op], [left, right], "bool" if compare else type_)
 
     def select(self, condition: Instr, yes: Instr, no: Instr) -> Instr:
+        """Emit condition ? yes : no."""
         yes, no = self.uniform(yes), self.uniform(no)
         type_ = max(yes.type, no.type, key=RANK.index)
         return self.emit("select", [condition, self.cast(yes, type_), self.cast(no, type_)], type_)
@@ -546,9 +558,11 @@ class Expressions(Emitter):
         return self.loop(domain, body)
 
     def size_of(self, value: Vec | Range) -> Instr:
+        """Return the number of elements."""
         return value.size if isinstance(value, Range) else self.vectors[value.name].size
 
     def check_size(self, value: Vec | Range, domain: Instr, pos: Pos) -> None:
+        """Check that a vector has a size."""
         same = self.size_of(value) is domain
         expect(same, "these vectors are not known to have the same size", pos)
 
@@ -630,27 +644,33 @@ class Expressions(Emitter):
         return value
 
     def scalar(self, node: ast.Node) -> Instr:
+        """Return an expression that must be a number."""
         return self.uniform(self.of_kind(node, Scalar, "a number").value)
 
     def boolean(self, node: ast.Node) -> Instr:
+        """Return an expression that must be a number, as a condition."""
         return self.truth(self.scalar(node))
 
     def whole(self, node: ast.Node) -> Instr:
+        """Return an expression that must be an integer."""
         value = self.scalar(node)
         is_int = value.type not in ("f32", "f64", "bool")
         expect(is_int, "expected an int, but this is a float", node.pos)
         return self.cast(value, "i64")
 
     def vector(self, node: ast.Node, ranges: bool = False) -> Any:
+        """Return an expression that must be a vector (or, if `ranges`, may be a range)."""
         return self.of_kind(node, (Vec, Range) if ranges else Vec, "a vector")
 
     def floats(self, node: ast.Node) -> Vec:
+        """Return an expression that must be a vector of float."""
         value = self.vector(node)
         is_float = self.vectors[value.name].elem == "f32"
         expect(is_float, "expected a vector of float", node.pos)
         return value
 
     def function(self, node: ast.Node) -> Closure:
+        """Return an expression that must be a lambda."""
         return self.of_kind(node, Closure, "a function")
 
 

@@ -96,8 +96,7 @@ def _pos(item: lark.Token | lark.tree.Meta) -> Pos:
 
 
 class _Builder(lark.Transformer):
-    """Transformer of lark's tree into syntax nodes. A rule without a method has the
-    name of its node."""
+    """Transformer of lark's tree into nodes, by the name of a rule without a method."""
 
     def STRING(self, token):
         return str(token)[1:-1]

@@ -79,8 +79,7 @@ def _pack_indices(x: Expressions, node: ast.Call) -> tuple[Instr | None, str]:
 
 
 def _pack_where(x: Expressions, node: ast.Call, before: list[str], plain: set[str]) -> str:
-    """Return uint<1>: the bits under a mask, which is one of the fields before. Adds the name of
-    the vector with the bits to `plain`."""
+    """Return the bits under a mask among the fields `before`; note their vector in `plain`."""
     expect_args(node, 2)
     bits, mask = (x.vector(arg).name for arg in node.args)
     expect(_is_plane(x, bits), f"pack_where takes {_PLANE}", node.args[0].pos)
@@ -92,8 +91,7 @@ def _pack_where(x: Expressions, node: ast.Call, before: list[str], plain: set[st
 def _pack_floats(
     x: Expressions, args: tuple[ast.Node, ...], wanted: str, refused: str
 ) -> ast.Call | None:
-    """Return the call of pack_floats among fields, if there is one, which must be the only field,
-    of `wanted`."""
+    """Return the call of pack_floats, which must be the only field, of `wanted`, or None."""
     node = next((arg for arg in args if _form(arg) == "pack_floats"), None)
     if node is not None:
         busy = any(isinstance(item, Loop) or item.op not in _NUMBERS for item in x.body)
@@ -244,8 +242,7 @@ def _field_size(x: Expressions, declaration: ast.Declare) -> Instr:
 def _extract_indices(
     x: Expressions, form: str, node: ast.Name
 ) -> tuple[str, list[Instr], list[str]]:
-    """Take the bytes of ascending indices from the payload. Return the operation that unpacks
-    them: how many indices they are, for pack_gaps how many bytes, and its vectors."""
+    """Take the bytes of indices from the payload; return the operation that unpacks them."""
     name, declaration = node.name, x.env.get(node.name)
     type_ = declaration.type
     good = declaration.vector and storage(type_) == "i32"
@@ -267,8 +264,7 @@ def _extract_indices(
 def _extract_where(
     x: Expressions, node: ast.Name, mask: ast.Node
 ) -> tuple[str, list[Instr], list[str]]:
-    """Take the bits under a mask from the payload. Return the operation that puts them where they
-    were."""
+    """Take bits under a mask from the payload; return the operation that spreads them."""
     name, declaration = node.name, x.env.get(node.name)
     type_ = declaration.type
     good = declaration.vector and declaration.size is None and storage(type_) == "u<1>"

@@ -191,11 +191,11 @@ class Instr(Node):
 
     @property
     def body(self) -> list[Instr]:
+        """List of the instruction itself."""
         return [self]
 
     def key(self) -> tuple:
-        """Return a key that is equal for instructions with the same value from the same
-        operands."""
+        """Return a key that instructions with the same value of the same operands share."""
         args = tuple(arg.id for arg in self.args)
         return (self.op, args, self.type, tuple(self.vec), repr(sorted(self.attrs.items())))
 
@@ -227,15 +227,18 @@ class Loop(Node):
 
     @property
     def results(self) -> list[Instr]:
+        """Reductions, whose values are scalars outside of the loop."""
         return self.ops("reduce")
 
     @property
     def uses(self) -> set[int]:
+        """Ids of the values that it needs and does not make itself."""
         guard = {self.guard.id} if self.guard is not None else set()
         return super().uses | {self.domain.id} | guard
 
     @property
     def defines(self) -> set[int]:
+        """Ids of its results."""
         return {instr.id for instr in self.results}
 
     def ops(self, *ops: str) -> list[Instr]:
@@ -270,6 +273,7 @@ class Vector:
 
     @property
     def packed(self) -> bool:
+        """Whether elements are codes of `bits` bits."""
         return self.elem.startswith("u<")
 
     @property
@@ -307,6 +311,7 @@ class Param:
 
     @property
     def integer(self) -> bool:
+        """Whether values are integers."""
         return self.type != "float"
 
     def allows(self, value: float | int) -> bool:
@@ -355,6 +360,7 @@ class Function:
 
     @property
     def loops(self) -> list[Loop]:
+        """Loops of the function."""
         return [node for node in self.body if isinstance(node, Loop)]
 
     @property
@@ -403,6 +409,7 @@ class Program:
 
     @property
     def functions(self) -> list[Function]:
+        """Encoder and decoder, those that there are."""
         return [function for function in (self.encode, self.decode) if function is not None]
 
     def operations(self, *ops: str) -> list[Instr]:
@@ -416,8 +423,7 @@ class Program:
 
     @property
     def uses_step(self) -> bool:
-        """Whether a payload depends on states, or, as random numbers do, on the number of
-        encodes."""
+        """Whether a payload depends on states, or on the number of encodes, as draws do."""
         if self.encode is None:
             return False
         steps = {instr.id for instr in self.encode.operations("step")}
@@ -442,8 +448,7 @@ def backward(value: Instr, body: list[Instr]) -> list[Instr]:
 
 
 def clone(instrs: list[Instr], mapping: dict[int, Instr]) -> list[Instr]:
-    """Return the copies of instructions, whose operands are replaced as `mapping` says; extends
-    mapping."""
+    """Return copies of instructions on the operands of `mapping`, which gets the copies."""
     copies = []
     for instr in instrs:
         mapping[instr.id] = instr.copy([mapping.get(arg.id, arg) for arg in instr.args])

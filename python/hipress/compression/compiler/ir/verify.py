@@ -70,8 +70,7 @@ class _Verifier:
             self.written |= node.writes
 
     def sizes(self, loop: Loop) -> None:
-        """Check that vectors without size checks in a loop have an element for each of the
-        loop's."""
+        """Check that vectors accessed without a size check have the loop's size."""
         for instr in loop.ops("load", "store", "bucket_load", "bucket_reduce"):
             if instr.vec[0] not in self.vectors:
                 continue  # reported later

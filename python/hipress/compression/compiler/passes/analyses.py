@@ -40,8 +40,7 @@ def single_elements(function: Function) -> dict[str, str]:
 
 
 def only_elements(function: Function, sort: Instr) -> bool:
-    """Return whether only single elements of a sorted vector are read while its source is
-    unchanged."""
+    """Return whether only single elements are read, while the source is unchanged."""
     target, source = sort.vec
     after = function.body[function.body.index(sort) + 1 :]
     users = [node for node in function.body if target in node.reads]
@@ -74,9 +73,10 @@ def spread_bits(function: Function) -> dict[str, Instr]:
 
 
 def renewal(function: Function, state: str) -> Loop | None:
-    """Return the first node that writes a state, if it is a loop that writes all of it, and
-    reads it, if it does, before it writes: until then the old one can lie in other memory than
-    the new."""
+    """Return the loop that writes all of a state first, and reads it only before, or None.
+
+    Until that loop the old state can lie in other memory than the new one.
+    """
     first = next(iter(function.writers(state)), None)
     if not isinstance(first, Loop) or first.domain.op != "n" or first.guard is not None:
         return None
@@ -86,8 +86,7 @@ def renewal(function: Function, state: str) -> Loop | None:
 
 
 def used_after(function: Function, name: str, node: Loop, skipped: Loop | None) -> bool:
-    """Return whether a node after this one reads or writes a vector, but for one that is
-    skipped."""
+    """Return whether a node after this one uses a vector, but for one that is skipped."""
     later = function.body[function.body.index(node) + 1 :]
     return any(name in each.reads | each.writes for each in later if each is not skipped)
 
@@ -96,16 +95,14 @@ def used_after(function: Function, name: str, node: Loop, skipped: Loop | None) 
 
 
 def bucket_of(loop: Loop) -> Instr | None:
-    """Return the parameter that says the loop's blocks, if all its buckets are the same and allow
-    it."""
+    """Return the parameter with the size of the loop's buckets, if all are the same."""
     bucketed = [instr.args[0] for instr in loop.ops("bucket_reduce", "bucket_load")]
     one = len({size.id for size in bucketed}) == 1
     return bucketed[0] if one and not loop.results else None
 
 
 def bucket_group(function: Function, position: int) -> list[Node] | None:
-    """Return a pass that reduces buckets, what is made of them, and a pass that reads that: or
-    None."""
+    """Return a pass that reduces buckets and what follows up to a pass that reads them."""
     body = function.body
     first = body[position]
     made = {instr.vec[0] for instr in first.ops("bucket_reduce")}
@@ -132,8 +129,7 @@ def bucket_group(function: Function, position: int) -> list[Node] | None:
 
 
 def _needs_whole_tiles(function: Function, loop: Loop) -> bool:
-    """Return whether its tiles must begin at multiples of their length: of packed codes, of
-    draws."""
+    """Return whether a loop has packed codes or draws, whose tiles have fixed places."""
     return any(
         instr.op in _DRAWS or any(function.vectors[name].packed for name in instr.vec)
         for instr in loop.body

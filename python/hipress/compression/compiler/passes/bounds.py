@@ -46,8 +46,7 @@ def upper(value: Instr, params: dict[str, Param]) -> float:
 
 
 def fits(value: Instr, bits: int | str, params: dict[str, Param]) -> bool:
-    """Return whether a float never exceeds the largest code of `bits` bits, an int or a
-    parameter."""
+    """Return whether a float never exceeds the largest code of `bits` bits."""
     if isinstance(bits, int):
         return upper(value, params) < 2**bits
     return all(
@@ -90,8 +89,7 @@ def _passed_on(user: Instr, position: int, body: list[Instr], params: dict[str, 
 
 
 def _possible(value: Instr, params: dict[str, Param]) -> set[int] | None:
-    """Return the whole numbers that a value may be, of which there are few; None if that is not
-    known."""
+    """Return the whole numbers that a value may be, or None if these are not few."""
     if value.op == "const":
         found = {value.attrs["value"]}
     elif value.op == "param":
@@ -126,6 +124,7 @@ class _Bounds:
         self.fixed = True
 
     def emit(self, op: str, *args: Instr, type_: str = "i64", **attrs: object) -> Instr:
+        """Emit an instruction."""
         instr = Instr(op, list(args), type_, attrs=attrs)
         self.body.append(instr)
         return instr
@@ -173,8 +172,7 @@ class _Bounds:
         return mapping[size.id]
 
     def most(self, wanted: Instr) -> Instr | None:
-        """Return an upper bound of a number: itself if it is pure, or the pure side of min(a,
-        b)."""
+        """Return the bound of a number: itself if pure, or the pure side of min(a, b)."""
         if _is_pure(wanted):
             return self.bound(wanted)
         if wanted.op == "select" and wanted.args[0].op == "lt":
@@ -194,6 +192,7 @@ class SizeBounds(_Bounds):
         self.known: dict[int, Instr] = {}
 
     def bound(self, size: Instr) -> Instr:
+        """Return an upper bound of a size, computed once."""
         if size.id not in self.known:
             # A decoder requires that a number in the payload is at most n.
             of_payload = self.function.kind == "decode" and not _is_pure(size)
@@ -214,6 +213,7 @@ class PayloadSize(_Bounds):
             self.result = self.emit("add", self.result, size)
 
     def vector_bytes(self, name: str) -> Instr:
+        """Return the bound of a field's bytes."""
         vector = self.function.vectors[name]
         count, bits = self.bound(vector.size), vector.bits
         if not vector.packed:

@@ -43,8 +43,7 @@ def forward(function: Function) -> None:
 
 
 def _producer(function: Function, position: int, name: str) -> tuple[Loop, Instr, set[str]] | None:
-    """Return the loop before a position that makes a temp, the value that it stores, and what is
-    written from that loop on; None if there is none."""
+    """Return the loop that makes a temp, its value, and what is written from there on."""
     if function.vectors[name].kind != "temp":
         return None
     written: set[str] = set()

@@ -103,8 +103,7 @@ def _chosen(value: Instr, constant: int) -> Instr | None:
 
 
 def _decided(outer: Instr, uses: Counter) -> None:
-    """Simplify c ? x : (code == 2) ? y : z, with code = c ? 3 : other, which need not test c
-    again."""
+    """Simplify c ? x : (code == 2) ? y : z where code = c ? 3 : other tests c again."""
     condition, _, inner = outer.args
     if inner.op != "select" or uses[inner.id] != 1 or inner.args[0].op != "eq":
         return
@@ -210,8 +209,7 @@ def dce(function: Function) -> None:
 
 
 def guard(function: Function) -> None:
-    """Set the guards of loops: a reduction whose result only one side of a `?:` uses need not run
-    for the other side.
+    """Set the guards of reductions whose result only one side of a `?:` uses.
 
     `clip > 0 ? clip / sqrt(sum(gradient * gradient)) : 1` computes both sides by definition. Where
     the condition is known before the loop, the loop gets it as its guard.
@@ -231,8 +229,7 @@ def guard(function: Function) -> None:
 
 
 def _only_under(function: Function, loop: Loop, condition: Instr) -> bool:
-    """Return whether all uses of a loop's results end in the first branch of selects by
-    `condition`."""
+    """Return whether results are used only in the first branch of selects by `condition`."""
     tainted = loop.defines
     if any(vector.size.id in tainted for vector in function.vectors.values()):
         return False

@@ -50,8 +50,9 @@ def library(
     flags: Sequence[str] = (),
     depends: Sequence[Path] = (),
 ) -> Path:
-    """Return a shared library, from the cache if it was compiled before. If the cache's disk is
-    full, the library is compiled in a temporary folder of this process.
+    """Return a shared library, from the cache if it was compiled before.
+
+    If the cache's disk is full, it is compiled in a temporary folder of this process.
 
     Args:
         name: Prefix of its file's name.
@@ -93,8 +94,7 @@ def library(
 
 
 def _outside_the_cache(name: str, compile_to: Callable[[Path], None], full: OSError) -> Path:
-    """Compile in a temporary folder of this process, in TMPDIR or in memory. The folder is removed
-    when the process ends."""
+    """Compile in a temporary folder in TMPDIR or memory, which ends with this process."""
     tried = []
     for place in (None, "/dev/shm"):
         try:
@@ -112,8 +112,7 @@ def _outside_the_cache(name: str, compile_to: Callable[[Path], None], full: OSEr
 
 @functools.cache
 def _temporary_folder(place: str | None) -> str:
-    """Make a folder in `place`, by default the system's folder for temporary files, that only this
-    user can open, and that is removed when the process ends."""
+    """Make a folder that only this user can open, and that ends with this process."""
     folder = tempfile.mkdtemp(prefix="hipress-", dir=place)
     pid = os.getpid()
     atexit.register(lambda: os.getpid() == pid and shutil.rmtree(folder, ignore_errors=True))
@@ -121,8 +120,7 @@ def _temporary_folder(place: str | None) -> str:
 
 
 def check_private(path: Path) -> None:
-    """Raise BuildError for a file or folder that another user could have put there or could
-    change."""
+    """Raise BuildError for a file or folder that another user could have changed."""
     # A link is judged by its target: the folder's mode decides which users may set links here.
     found = os.stat(path)
     if found.st_uid not in (os.geteuid(), 0):
@@ -141,8 +139,7 @@ def check_private(path: Path) -> None:
 def _compile(
     target: Path, source_name: str, source: str, command: Sequence[str], flags: Sequence[str]
 ) -> None:
-    """Compile a library; OSError if the folder cannot be written to, or ENOSPC if the compiler
-    could not."""
+    """Compile a library. OSError, or ENOSPC of the compiler, if the folder takes none."""
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:
         text, built = Path(folder, source_name), Path(folder, "generated.so")
         text.write_text(source)

@@ -79,8 +79,7 @@ def build(program: Program, isa: str | None = None) -> Path:
 
 
 def compile_cached(name: str, source: str, flags: list[str], depends: Sequence[Path] = ()) -> Path:
-    """Return a shared library of C++ source, from the cache if it was compiled before; see
-    library(). `flags` follow those that all generated code has."""
+    """Return a shared library of C++ source, from the cache if possible; see library()."""
     return library(name, "generated.cc", source, [*cxx(), *COMMON_FLAGS], flags, depends)
 
 
@@ -96,8 +95,7 @@ _TYPES = {"float32": 0, "float16": 1, "uint16": 2}
 
 
 class Compiled:
-    """A compiled algorithm with the interface of the interpreter. Results do not depend on the
-    number of threads that share the work."""
+    """A compiled algorithm with the interface of the interpreter."""
 
     def __init__(
         self, program: Program, isa: str | None = None, threads: int = 1, **params: float | int
@@ -118,6 +116,7 @@ class Compiled:
 
     @property
     def fixed_size(self) -> bool:
+        """Whether every payload of n elements has max_bytes(n) bytes."""
         return bool(self.algorithm.fixed_size)
 
     def encode(
@@ -128,8 +127,7 @@ class Compiled:
         stream: int = 0,
         apart: bool = False,
     ) -> bytes:
-        """Encode as Interpreter.encode does; if `apart`, new states are in new arrays, and the old
-        ones are unchanged."""
+        """Encode as the interpreter does, if `apart` with new states in new arrays."""
         type_ = _TYPES.get(gradient.dtype.name, 0) if self.algorithm.exact else 0
         gradient = np.ascontiguousarray(gradient, gradient.dtype if type_ else np.float32)
         states = fill_states(self.program, states, gradient.size)
@@ -173,7 +171,7 @@ class Compiled:
         return (c_void_p * max(len(addresses), 1))(*addresses)
 
     def decode(self, payload: bytes, n: int) -> np.ndarray:
-        """Return float32[n]. :raises PayloadError: for a malformed payload"""
+        """Return float32[n]; PayloadError for a malformed payload."""
         return self.decode_sum([payload], n)
 
     def decode_sum(self, payloads: list[bytes], n: int) -> np.ndarray:

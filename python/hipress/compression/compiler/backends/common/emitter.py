@@ -86,10 +86,10 @@ COUNTS = {
 class CStyleEmitter:
     """Writer of one encode or decode function.
 
-    A dialect adds scalar() and loop(), which write a number and a loop; write_topk() and so on, for
-    operations on whole vectors and payload fields; check_indices(), which
-    refuses a payload whose indices do not ascend or are not below n; memory(), the text of a
-    vector's memory; and is_known(), whether a number is computed by now.
+    A dialect adds scalar() and loop(), which write a number and a loop; _write_topk() and so on,
+    for operations on whole vectors and payload fields; check_indices(), which refuses a payload
+    whose indices do not ascend or are not below n; memory(), the text of a vector's memory; and
+    is_known(), whether a number is computed by now.
 
     Attributes:
         dialect: The expressions of its scalars.
@@ -142,7 +142,7 @@ class CStyleEmitter:
 
     def instr(self, instr: Instr) -> None:
         """Write an instruction outside of loops."""
-        getattr(self, f"write_{instr.op}", self.scalar)(instr)
+        getattr(self, f"_write_{instr.op}", self.scalar)(instr)
 
     # Names ----------------------------------------------------------------------
 
@@ -167,6 +167,7 @@ class CStyleEmitter:
         return re.sub(r"\{(\w+)\}", text, template)
 
     def number(self, instr: Instr) -> int:
+        """Return the number in the name of an instruction's value."""
         return self.numbers.setdefault(instr.id, len(self.numbers))
 
     def value(self, instr: Instr) -> str:
@@ -198,6 +199,7 @@ class CStyleEmitter:
         return self.dialect.width(self.function.vectors[name].bits)
 
     def packed_bytes(self, name: str, count: str) -> str:
+        """Return the C++ of the bytes of `count` codes of a packed vector."""
         return f"PackedBytes({count}, {self.width(name)}, {self.function.vectors[name].multiple})"
 
     def bytes_of(self, name: str, count: str = "") -> str:
@@ -206,9 +208,11 @@ class CStyleEmitter:
         return self.packed_bytes(name, count) if vector.packed else f"{count} * {vector.bits // 8}"
 
     def is_field(self, name: str) -> bool:
+        """Return whether a vector is a field of the payload."""
         return self.function.vectors[name].kind == "field"
 
     def is_output(self, name: str) -> bool:
+        """Return whether a vector is a decoder's result."""
         return self.is_decode and name == self.function.output
 
     def field_offset(self, name: str, zero: str) -> str | None:
@@ -229,7 +233,7 @@ class CStyleEmitter:
 class CStyleLoop:
     """Writer of one fused loop. A value of its body is a variable, declared as the dialect's type.
 
-    A dialect adds a method for each operation in `special`, store(), and reduce(), which writes a
+    A dialect adds a method for each operation in `special`, _store(), and _reduce(), which writes a
     reduction over all elements or over buckets.
 
     Attributes:
@@ -250,15 +254,16 @@ class CStyleLoop:
         self.body: list[str] = []
 
     def write_body(self) -> None:
+        """Write all instructions of the loop."""
         for instr in self.loop.body:
             self.instr(instr)
 
     def instr(self, instr: Instr) -> None:
         """Write an instruction of the body."""
         if instr.op == "store":
-            self.store(instr)
+            self._store(instr)
         elif instr.op in ("reduce", "bucket_reduce"):
-            self.reduce(instr)
+            self._reduce(instr)
         else:
             name, text = f"t{self.owner.number(instr)}", self.text(instr)
             self.body.append(f"const {self.dialect.types[instr.type]} {name} = {text};")
@@ -266,7 +271,7 @@ class CStyleLoop:
     def text(self, instr: Instr) -> str:
         """Return the expression of a value of the body."""
         if instr.op in self.special:
-            return getattr(self, instr.op)(instr)
+            return getattr(self, f"_{instr.op}")(instr)
         return self.dialect(instr, [self.value(arg) for arg in instr.args])
 
     def value(self, instr: Instr) -> str:

@@ -32,8 +32,7 @@ def source_file(program: Program, includes: list[str], body: list, table: str, e
 
 
 def param_lines(program: Program, values: str = "params", static: bool = False) -> list[str]:
-    """Return the declarations of the parameters, from the array `values`, or if `static` from
-    template arguments of their names."""
+    """Return the declarations of the parameters, or if `static` of the template arguments."""
     lines = []
     for position, param in enumerate(program.params):
         c_type = "int64_t" if param.integer else "float"
@@ -90,8 +89,7 @@ def transforms(program: Program) -> bool:
 
 
 def cosine_table(program: Program, declaration: str) -> list[str]:
-    """Return the table of cosines that generated code looks up: size s begins at s - 2. Empty if
-    nothing needs it."""
+    """Return the table of cosines, where size s begins at s - 2, if a program needs it."""
     if not transforms(program):
         return []
     sizes = [2**k for k in range(1, TRANSFORMS[-1].bit_length() - 1)]

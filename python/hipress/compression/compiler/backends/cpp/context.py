@@ -108,6 +108,7 @@ class CppContext(CStyleEmitter):
         self.sampled = {node.vec[0] for node in drawn if node.attrs["run"] > 1}
 
     def instr(self, instr: Instr) -> None:
+        """Write an instruction, unless it was written or is not needed."""
         if instr.op == "sort" and instr.vec[0] in self.selected:
             return  # only one element of the sorted vector is wanted
         if instr.op == "compact" and instr.vec[1] in self.filters:
@@ -117,6 +118,7 @@ class CppContext(CStyleEmitter):
             self.known.add(instr.id)
 
     def scalar(self, instr: Instr) -> None:
+        """Write a number of the function."""
         if instr.op in _CALLS:
             self.call(instr)
         elif instr.op in _VALUES:
@@ -125,6 +127,7 @@ class CppContext(CStyleEmitter):
             self.define(instr, self.expression(instr))
 
     def check_indices(self, names: list[str]) -> None:
+        """Refuse a payload whose indices do not ascend or are not below n."""
         for name in names:
             valid = f"ValidIndices({self.memory(name)}, {self.size(name)}, n)"
             self.lines.append(f"if (!{valid}) {_BAD_INDICES}")
@@ -132,6 +135,7 @@ class CppContext(CStyleEmitter):
     # Memory -----------------------------------------------------------------------------
 
     def memory(self, name: str) -> str:
+        """Return the C++ of the memory where a vector is read."""
         return self.pointers[name]
 
     def target(self, name: str) -> str:
@@ -149,16 +153,20 @@ class CppContext(CStyleEmitter):
         return f"kHas_{name}" if self.function.vectors[name].needs is not None else ""
 
     def packed_size(self, name: str) -> str:
+        """Return the C++ of a packed vector's bytes."""
         return self.packed_bytes(name, self.size(name))
 
     def c_type(self, name: str) -> str:
+        """Return the C++ type of a vector's memory."""
         vector = self.function.vectors[name]
         return "uint8_t" if vector.packed else _STORAGE[vector.elem]
 
     def is_known(self, value: Instr) -> bool:
+        """Return whether a number is computed by now."""
         return value.id in self.known or value.op in ("n", "const", "param")
 
     def define(self, instr: Instr, text: str) -> None:
+        """Define the value of an instruction."""
         self.lines.append(f"const {SCALAR[instr.type]} {self.value(instr)} = {text};")
 
     def allocate_counted(self, instr: Instr, count: str) -> None:
@@ -168,8 +176,7 @@ class CppContext(CStyleEmitter):
         self.allocate(instr.vec[0])
 
     def allocate(self, name: str) -> None:
-        """Allocate a temp: at its offset in the payload if that is known, otherwise in scratch
-        memory."""
+        """Allocate a temp: at its offset in the payload if that is known, else in the arena."""
         pointer, c_type = f"m_{self.plain(name)}", self.c_type(name)
         self.pointers[name] = pointer
         offset = self.field_offset(name, "int64_t(0)")
@@ -185,6 +192,7 @@ class CppContext(CStyleEmitter):
     # Whole vectors ----------------------------------------------------------------------
 
     def call(self, instr: Instr) -> None:
+        """Write an operation of _CALLS."""
         value, call = _CALLS[instr.op]
         if value:
             self.allocate_counted(instr, self.fill(value, instr))
@@ -195,14 +203,14 @@ class CppContext(CStyleEmitter):
         site = str(instr.attrs.get("site"))
         self.lines.append(self.fill(call, instr, draw=draw, arena=arena, site=site))
 
-    def write_element(self, instr: Instr) -> None:
+    def _write_element(self, instr: Instr) -> None:
         text = "Element({v0}, {a0})"
         if instr.vec[0] in self.selected:
             source = self.vector_texts["v"](self.selected[instr.vec[0]])
             text = f"NthElement({source}, {{a0}}, &arena)"
         self.define(instr, self.fill(text, instr))
 
-    def write_dct(self, instr: Instr) -> None:
+    def _write_dct(self, instr: Instr) -> None:
         """Write a transform, which a check of a payload skips unless it uses the result."""
         self.allocate(instr.vec[0])
         inverse = "true" if instr.op == "idct" else "false"
@@ -212,9 +220,9 @@ class CppContext(CStyleEmitter):
         skipped = self.is_decode and not used
         self.lines.append(f"if (!call.check_only) {line}" if skipped else line)
 
-    write_idct = write_dct
+    _write_idct = _write_dct
 
-    def write_scatter(self, instr: Instr) -> None:
+    def _write_scatter(self, instr: Instr) -> None:
         target, index = instr.vec[:2]
         field = "ReadField<{}>(reinterpret_cast<const uint8_t*>({} + j))".format
         count, at = self.size(index), field(self.c_type(index), self.memory(index))
@@ -235,7 +243,7 @@ class CppContext(CStyleEmitter):
 
     # Payloads ---------------------------------------------------------------------------
 
-    def write_emit(self, instr: Instr) -> None:
+    def _write_emit(self, instr: Instr) -> None:
         lines = self.lines
         lines.append("int64_t offset = 0;")
         for kind, what in instr.attrs["fields"]:
@@ -257,13 +265,13 @@ class CppContext(CStyleEmitter):
         fail = refuse("must have at least %lld bytes", at_least)
         self.lines.append(f"if (!Have(part.bytes, offset, {size})) {fail}")
 
-    def write_field(self, instr: Instr) -> None:
+    def _write_field(self, instr: Instr) -> None:
         elem = instr.attrs["elem"]
         self.need(FIELD_BYTES[elem])
         self.define(instr, f"ReadField<{FIELD[elem]}>({self.payload} + offset)")
         self.lines.append(f"offset += {FIELD_BYTES[elem]};")
 
-    def write_field_vector(self, instr: Instr) -> None:
+    def _write_field_vector(self, instr: Instr) -> None:
         name = instr.vec[0]
         c_type, size = f"const {self.c_type(name)}*", self.bytes_of(name)
         pointer = self.pointers[name] = f"m_{name}"
@@ -278,10 +286,10 @@ class CppContext(CStyleEmitter):
         if self.is_decode and name in self.unproven:
             self.check_indices([name])
 
-    def write_end_of_payload(self, instr: Instr) -> None:
+    def _write_end_of_payload(self, instr: Instr) -> None:
         fail = refuse("must have %lld bytes", "static_cast<long long>(offset)")
         self.lines.append(f"if (offset != part.bytes) {fail}")
 
-    def write_require(self, instr: Instr) -> None:
+    def _write_require(self, instr: Instr) -> None:
         fail = refuse("%s", quoted(instr.attrs["message"]))
         self.lines.append(f"if (!{self.value(instr.args[0])}) {fail}")

@@ -31,28 +31,31 @@ class DenseContext(CppContext):
         self.spread = spread_bits(function)
         self.table = ""
 
-    def write_count_where(self, instr: Instr) -> None:
+    def _write_count_where(self, instr: Instr) -> None:
         (mask,) = instr.vec
         before, count = f"before{self.number(instr)}", self.size(mask)
         blocks = f"({count} + kBlock - 1) / kBlock"
         self.lines.append(f"int64_t* const {before} = arena.Get<int64_t>({blocks});")
         self.define(instr, f"CountBlocks({self.memory(mask)}, {count}, {before})")
 
-    def write_unpack_where(self, instr: Instr) -> None:
+    def _write_unpack_where(self, instr: Instr) -> None:
         """Do nothing: the loop itself unpacks the bits, because it has the mask's words."""
 
     def value(self, instr: Instr) -> str:
+        """Return a number, which is a member of Fields in the loop."""
         name = super().value(instr)
         if self.parsing or instr.op in ("const", "n", "param"):
             return name
         return self.member(name, SCALAR[instr.type])
 
     def memory(self, name: str) -> str:
+        """Return the memory of a vector, which is a member of Fields in the loop."""
         if self.parsing:
             return super().memory(name)
         return self.member(f"m_{name}", f"const {self.c_type(name)}*")
 
     def member(self, name: str, c_type: str) -> str:
+        """Return a member of Fields, which it gets."""
         self.members[name] = c_type
         return f"fields.{name}"
 
@@ -68,6 +71,7 @@ class DenseLoop(CppLoop):
     owner: DenseContext
 
     def write_body(self) -> None:
+        """Write the sum over payloads of what the loop stores."""
         (store,) = self.loop.ops("store")
         self.levels = integer_levels(self.owner.function)
         self.result = store.args[0] if self.levels is None else self.levels.level
@@ -84,8 +88,7 @@ class DenseLoop(CppLoop):
         self.body.append(f"total[v] = kFirst ? {value} : total[v] + {value};")
 
     def code_loads(self, part: list[Instr]) -> list[Instr]:
-        """Return the load of the codes that alone decide an element's value, if they are of few
-        bits; or the two loads, of one bit each."""
+        """Return the loads of few bits that alone decide an element: one, or two of one bit."""
         elements = ("load", "load_at", "bucket_load", "index", "random", "random16")
         found = [instr for instr in part if instr.op in elements]
         if any(instr.op != "load" or instr is part[-1] for instr in found):
@@ -97,6 +100,7 @@ class DenseLoop(CppLoop):
         return found if few and (pair or alone) else []
 
     def bit_word(self, name: str) -> str:
+        """Return the 64 bits of a tile, which may be bits under a mask."""
         owner = self.owner
         if name not in owner.spread:
             return super().bit_word(name)
@@ -176,8 +180,7 @@ class DenseLoop(CppLoop):
         return "value"
 
     def section(self) -> list[str]:
-        """Return the section with separate code for its most frequent case: one payload into
-        float32."""
+        """Return the section, with separate code for one payload into float32, the usual case."""
         start, finish = ["add_part(tail, std::true_type(), parts[0], i, rem, total);"], []
         load = "Load<kTail>(out, i + v * kLanes, rem - v * kLanes)"
         if self.levels is None:

@@ -91,6 +91,7 @@ class CppLoop(CStyleLoop):
             self.before += lines
 
     def is_bit(self, value: Instr) -> bool:
+        """Return whether a value is a code of one bit that the loop loads."""
         if value.op != "load" or value.id not in self.inside or self.in_table:
             return False
         vector = self.owner.function.vectors[value.vec[0]]
@@ -140,6 +141,7 @@ class CppLoop(CStyleLoop):
         )
 
     def write_body(self) -> None:
+        """Find conditions of whole blocks, then write all instructions."""
         for instr in self.loop.body:
             if self.asks and instr.op == "select" and instr.args[0].op != "const":
                 # The conditions are the same for all elements of a block or bucket.
@@ -153,6 +155,7 @@ class CppLoop(CStyleLoop):
         return blocks([self], self.guarded_domain)
 
     def section(self) -> list[str]:
+        """Return the code for one block, or one bucket."""
         tile, usual = f"tile{self.number}", " && ".join(dict.fromkeys(self.usual.values()))
         tiles = f"COMPLL_USUAL_TILES({tile}, {usual}, " if usual else f"COMPLL_TILES({tile}, "
         return code(
@@ -188,10 +191,10 @@ class CppLoop(CStyleLoop):
                 return f"{'ToI32Low' if low else 'ToI32Below'}({self.value(instr.args[0])})"
         return super().text(instr)
 
-    def index(self, instr: Instr) -> str:
+    def _index(self, instr: Instr) -> str:
         return "Lanes(at)"
 
-    def select(self, instr: Instr) -> str:
+    def _select(self, instr: Instr) -> str:
         condition, *values = instr.args
         yes, no = (self.value(value) for value in values)
         if condition.id in self.usual:
@@ -202,7 +205,7 @@ class CppLoop(CStyleLoop):
             return f"NanTo({no}, {yes})"
         return lanes(instr, [self.value(condition), yes, no])
 
-    def random(self, instr: Instr) -> str:
+    def _random(self, instr: Instr) -> str:
         site, half = instr.attrs["site"], instr.op == "random16"
         # Each loop of a pass has its own source, which goes through the tiles in order.
         first = self.owner.drawn_in.setdefault(site, self.number)
@@ -215,11 +218,10 @@ class CppLoop(CStyleLoop):
         self.before.append(f"const uint32_t* const words{site} = {words};")
         return f"{'RandomHalves' if half else 'RandomWords'}(words{site}, v)"
 
-    random16 = random
+    _random16 = _random
 
     def drawn_if(self, instr: Instr) -> str | None:
-        """Return the C++ of the condition of a number's only user if it is constant in a block, or
-        None."""
+        """Return the condition of a number's only user if it is constant in a block, or None."""
         users = [other for other in self.loop.body if instr in other.args]
         if len(users) != 1 or users[0].op != "select" or users[0].args[2] is instr:
             return None
@@ -228,8 +230,7 @@ class CppLoop(CStyleLoop):
     # Values of a whole block or bucket ----------------------------------------------------
 
     def block_constant(self, instr: Instr) -> str | None:
-        """Return the C++ of a bool, or of its operand, if it is the same for a whole block or
-        bucket."""
+        """Return the C++ of a bool, or of its operand, that is the same for a block or bucket."""
         if instr.op == "const":
             return literal(instr.attrs["value"], instr.type)
         if instr.id not in self.inside:
@@ -248,7 +249,7 @@ class CppLoop(CStyleLoop):
 
     # Memory -----------------------------------------------------------------------------
 
-    def load(self, instr: Instr) -> str:
+    def _load(self, instr: Instr) -> str:
         name, owner = instr.vec[0], self.owner
         vector = owner.function.vectors[name]
         if vector.kind == "input":
@@ -273,7 +274,7 @@ class CppLoop(CStyleLoop):
             self.once_before(f"if ({has}) {prefetch}" if has else prefetch)
         return f"{has} ? {text} : F{{}}" if has else text
 
-    def load_at(self, instr: Instr) -> str:
+    def _load_at(self, instr: Instr) -> str:
         name, where, owner = instr.vec[0], instr.args[0], self.owner
         index = self.value(where)
         runs = where.op == "load" and where.vec[0] in owner.sampled
@@ -286,7 +287,7 @@ class CppLoop(CStyleLoop):
         gather = "GatherRuns<kTail, " if runs else "Gather<"
         return f"{gather}{lanes.types[instr.type]}>({memory}, {size}, {index})"
 
-    def bucket_load(self, instr: Instr) -> str:
+    def _bucket_load(self, instr: Instr) -> str:
         if self.bucket is None:
             return f"Set({self.bucket_value(instr, f'i / {self.owner.value(instr.args[0])}')})"
         name = f"bucket{self.owner.number(instr)}"
@@ -294,7 +295,7 @@ class CppLoop(CStyleLoop):
         self.prologue.append(f"const {lanes.types[instr.type]} {name} = {value};")
         return name
 
-    def store(self, instr: Instr) -> None:
+    def _store(self, instr: Instr) -> None:
         name, owner = instr.vec[0], self.owner
         vector = owner.function.vectors[name]
         if name in owner.filters:
@@ -366,7 +367,7 @@ class CppLoop(CStyleLoop):
         part = f"part{self.owner.number(instr)}"
         self.setup.append(f"{c_type}* {part} = arena.Get<{c_type}>({count});")
 
-    def reduce(self, instr: Instr) -> None:
+    def _reduce(self, instr: Instr) -> None:
         number, function = self.owner.number(instr), instr.attrs["fn"]
         element = instr.args[1] if instr.op == "bucket_reduce" else instr.args[0]
         if function == "sum" and (masks := self.counted(element)):
@@ -394,8 +395,7 @@ class CppLoop(CStyleLoop):
             self.join(instr, function)
 
     def counted(self, element: Instr) -> str | None:
-        """Return the masks of a tile if they are collected for a store and `element` is 1 or 0 by
-        them."""
+        """Return the masks of a tile that are stored and that make `element` 1 or 0, or None."""
         if element.op != "cast" or element.args[0].type != "bool":
             return None
         for store in self.loop.ops("store"):
@@ -504,8 +504,7 @@ def blocks(loops: list[CppLoop], domain: str) -> list[str]:
 
 
 def settle_lambda(lazy: LazyState, usual: str = "false") -> list[str]:
-    """Return `settle`, a C++ lambda that computes the state from its content and saved numbers.
-    `usual` is a C++ constant: if it is true, so are the numbers that are bools."""
+    """Return `settle`, a lambda of the state; in `usual` code the saved bools are true."""
     known = {instr.id: f"l{number}" for number, instr in enumerate(lazy.uniforms)}
     known[lazy.x.id] = "x"
     saved = []
@@ -526,8 +525,7 @@ def settle_lambda(lazy: LazyState, usual: str = "false") -> list[str]:
 
 
 def lazy_variants(lazy: LazyState) -> list[tuple[str, str]]:
-    """Return conditions on a call, each with its template argument kLazy. The first that holds
-    counts."""
+    """Return conditions on a call with their argument kLazy. The first that holds counts."""
     bools = [
         f"call->lazy_values[{number}] != 0"
         for number, instr in enumerate(lazy.uniforms)
@@ -567,11 +565,12 @@ class SampleLoop(CppLoop):
 
     asks = False
 
-    def store(self, instr: Instr) -> None:
+    def _store(self, instr: Instr) -> None:
         value = self.value(instr.args[0])
         self.body.append(f"PutKeys(sample + line * kLine + v * kLanes, {value});")
 
     def lines(self) -> list[str]:
+        """Return the loop over the lines of the sample."""
         return code(
             """
             for (int64_t line = 0; line < lines; ++line) {
@@ -595,10 +594,10 @@ class SampleLoop(CppLoop):
 class CandidatesLoop(CppLoop):
     """Loop that collects candidates instead of storing all values."""
 
-    def store(self, instr: Instr) -> None:
+    def _store(self, instr: Instr) -> None:
         ranking = self.owner.ranked.get(instr.vec[0])
         if ranking is None or ranking.loop is not self.loop:
-            super().store(instr)
+            super()._store(instr)
             return
         number, value = self.number, self.value(instr.args[0])
         candidates, keys, large = f"candidates{number}", f"keys{number}", f"large{number}"

@@ -88,6 +88,7 @@ class CppFunction(CppContext):
             self.lines.append(f"(void){target}, (void){pointer};")
 
     def node(self, position: int) -> int:
+        """Write the node at a position, or a group of passes over buckets."""
         node = self.function.body[position]
         group = bucket_group(self.function, position) if isinstance(node, Loop) else None
         if group is None:
@@ -126,6 +127,7 @@ class CppFunction(CppContext):
         self.lines += blocks(writers, writers[0].domain)
 
     def loop(self, loop: Loop) -> None:
+        """Write a loop."""
         deferred = self.lazy
         if deferred is not None and loop is deferred.last:
             for number, instr in enumerate(deferred.uniforms):
@@ -251,8 +253,7 @@ class _ProgramWriter:
         return None if found == [("", "")] else found
 
     def used_states(self) -> list[str]:
-        """Return a C++ function for the states that parameters need, as bits. Others are not
-        allocated."""
+        """Return a function for the states that parameters need, as bits, which are allocated."""
         lines = [f"int64_t used = {(1 << len(self.program.states)) - 1};"]
         for name, needs in self.optional.items():
             bit = 1 << self.program.states.index(name)

@@ -115,14 +115,14 @@ class CudaContext(CStyleEmitter):
             raise CompileError(f"an algorithm for CUDA can have {MAX_STATES} states at most")
 
     def scalar(self, instr: Instr) -> None:
+        """Write a number of the function."""
         if not self.everywhere(instr):
             self.define(instr, self.expression(instr))
 
     # Numbers ----------------------------------------------------------------------
 
     def value(self, instr: Instr) -> str:
-        """Return the CUDA of a number of the function, which is then defined in the current
-        step."""
+        """Return the CUDA of a number of the function, which the current step then needs."""
         if known(instr) is None:
             self.current.needs.add(instr.id)
         return super().value(instr)
@@ -138,6 +138,7 @@ class CudaContext(CStyleEmitter):
         return self.free[instr.id]
 
     def is_known(self, value: Instr) -> bool:
+        """Return whether a number is computed by now."""
         return self.everywhere(value) or value.id in self.values
 
     def define(self, instr: Instr, text: str, joined: bool = False) -> None:
@@ -175,6 +176,7 @@ class CudaContext(CStyleEmitter):
         return step
 
     def check_indices(self, names: list[str]) -> None:
+        """Refuse a payload whose indices do not ascend or are not below n."""
         step = self.new_step(self.count(names[0]))
         for name in names:
             elem = self.function.vectors[name].elem
@@ -213,6 +215,7 @@ class CudaContext(CStyleEmitter):
         return f"memory.m_{self.plain(name)}"
 
     def as_elements(self, name: str, pointer: str, const: str) -> str:
+        """Return a pointer with the type of a vector's elements, if they are aligned."""
         if not self.aligned(name):
             return pointer
         return f"reinterpret_cast<{const}{ELEMENT[self.function.vectors[name].elem]}*>({pointer})"
@@ -245,6 +248,7 @@ class CudaContext(CStyleEmitter):
         return found
 
     def get(self, name: str, at: str) -> str:
+        """Return the CUDA of an element."""
         vector = self.function.vectors[name]
         if vector.packed:
             return f"UnpackOne<{self.msb(name)}>({self.width(name)}, {self.memory(name)}, {at})"
@@ -253,14 +257,14 @@ class CudaContext(CStyleEmitter):
         return f"{_ACCESS[vector.elem]}::Get({self.memory(name)}, {at})"
 
     def put(self, name: str, at: str, value: str) -> str:
+        """Return the CUDA that assigns an element."""
         if self.aligned(name):
             return f"{self.memory(name)}[{at}] = {value}"
         access = _ACCESS[self.function.vectors[name].elem]
         return f"{access}::Put({self.memory(name)}, {at}, {value})"
 
     def allocate(self, name: str) -> None:
-        """Allocate a temp: at its offset in the payload if that is known, otherwise in the
-        workspace."""
+        """Allocate a temp: at its offset in the payload if known, else in the workspace."""
         vector = self.function.vectors[name]
         in_payload = self.field_offset(name, "0") is not None
         if vector.kind != "temp" or name in self.placed or name in self.allocated:
@@ -282,6 +286,7 @@ class CudaContext(CStyleEmitter):
         return self.bound_name(self.sizes.bound(size))
 
     def bound_name(self, instr: Instr) -> str:
+        """Return the name of a bound in the constructor of Memory."""
         if instr.op == "const":
             return literal(instr.attrs["value"], instr.type)
         return known(instr) or f"b{self.number(instr)}"

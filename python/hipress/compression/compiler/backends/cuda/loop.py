@@ -83,20 +83,20 @@ class CudaLoop(CStyleLoop):
         loads = _rows(_FROM, self.loads) if self.loads else []
         return [*loads, *_rows(_AT, in_, self.body, self.row_end, "(void)in;")]
 
-    def index(self, instr: Instr) -> str:
+    def _index(self, instr: Instr) -> str:
         return "static_cast<int32_t>(first) + at"
 
-    def random(self, instr: Instr, c_type: str = "uint32_t", draw: str = "RandomRows") -> str:
+    def _random(self, instr: Instr, c_type: str = "uint32_t", draw: str = "RandomRows") -> str:
         site = instr.attrs["site"]
         self.owner.current.key = True
         words = f"words{site}"
         self.tile += [f"{c_type} {words}[kRows];", f"{draw}<kRows>(key, {site}, first, {words});"]
         return f"{words}[r]"
 
-    def random16(self, instr: Instr) -> str:
-        return self.random(instr, "int32_t", "RandomRows16")
+    def _random16(self, instr: Instr) -> str:
+        return self._random(instr, "int32_t", "RandomRows16")
 
-    def load(self, instr: Instr) -> str:
+    def _load(self, instr: Instr) -> str:
         name, zero, owner = instr.vec[0], literal(0, instr.type), self.owner
         if name in self.stored:  # the rounded value that this thread has just written
             text = self.element(name, "at")
@@ -135,21 +135,21 @@ class CudaLoop(CStyleLoop):
         self.tile.append(line)
         return True
 
-    def load_at(self, instr: Instr) -> str:
+    def _load_at(self, instr: Instr) -> str:
         name, at = instr.vec[0], self.value(instr.args[0])
         size = self.owner.size(name)
         inner = self.owner.get(name, f"ClampIndex({at}, {size})")
         there = " && ".join(filter(None, (self.owner.kept(name), f"{size} > 0")))
         return f"{there} ? {inner} : {literal(0, instr.type)}"
 
-    def bucket_load(self, instr: Instr) -> str:
+    def _bucket_load(self, instr: Instr) -> str:
         bucket = self.owner.value(instr.args[0])
         at = f"bucket_{self.owner.number(instr.args[0])}"
         if self.once_in_tile(f"Bucket {at}(first, {bucket});"):
             self.row_end.append(f"{at}.NextRow(32 * (r + 1) < left);")
         return self.owner.get(instr.vec[0], f"{at}.index")
 
-    def store(self, instr: Instr) -> None:
+    def _store(self, instr: Instr) -> None:
         owner, name, value = self.owner, instr.vec[0], self.value(instr.args[0])
         vector = owner.function.vectors[name]
         self.stored.add(name)
@@ -174,7 +174,7 @@ class CudaLoop(CStyleLoop):
 
     # Reductions ----------------------------------------------------------------------
 
-    def reduce(self, instr: Instr) -> None:
+    def _reduce(self, instr: Instr) -> None:
         owner, function = self.owner, instr.attrs["fn"]
         number = owner.number(instr)
         element = instr.args[1] if instr.op == "bucket_reduce" else instr.args[0]
@@ -205,6 +205,7 @@ class CudaLoop(CStyleLoop):
         self.written.append((instr, text))
 
     def start(self, instr: Instr) -> str:
+        """Return the value that a reduction starts with, in its type."""
         text = super().start(instr)
         if isinstance(instr.attrs["fn"], Block) and instr.args[1].id not in self.inside:
             return f"{SCALAR[instr.args[1].type]}({text})"
@@ -212,19 +213,19 @@ class CudaLoop(CStyleLoop):
 
 
 class SumLoop(CudaLoop):
-    """The loop of a decoder over many payloads, which stores their sum, or if there are integer
-    `levels` sums those."""
+    """Loop of a decoder over many payloads, which stores their sum, or that of `levels`."""
 
     def __init__(self, owner: CudaContext, loop: Loop, levels: Levels | None) -> None:
         super().__init__(owner, loop)
         self.levels = levels
 
     def instr(self, instr: Instr) -> None:
+        """Write an instruction, whose value may be unused."""
         super().instr(instr)
         if instr.op != "store":
             self.body[-1] += f" (void){self.value(instr)};"
 
-    def store(self, instr: Instr) -> None:
+    def _store(self, instr: Instr) -> None:
         """Store an element of the output, which is all that the loop writes."""
         value = self.value(instr.args[0])
         if self.levels is None:

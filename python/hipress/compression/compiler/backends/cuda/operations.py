@@ -26,8 +26,7 @@ class CudaOperations(CudaContext):
     # Numbers and payload fields -----------------------------------------------------------
 
     def number_text(self, instr: Instr) -> str:
-        """Return the CUDA of a number that every thread computes, or a statement that reads the
-        payload."""
+        """Return the number that every thread computes, or the statement that reads a field."""
         op = instr.op
         if op in _NUMBERS:
             return self.fill(_NUMBERS[op], instr)
@@ -43,22 +42,22 @@ class CudaOperations(CudaContext):
             return f"reader.Require({self.value(instr.args[0])}, {number});"
         return self.expression(instr)
 
-    def write_field(self, instr: Instr) -> None:
+    def _write_field(self, instr: Instr) -> None:
         """Do nothing here: every step reads it; see number_text()."""
 
-    write_field_vector = write_field
+    _write_field_vector = _write_field
 
-    def write_end_of_payload(self, instr: Instr) -> None:
+    def _write_end_of_payload(self, instr: Instr) -> None:
         """Check all indices of the payload, if the decoder scatters, before it writes."""
         fields = [name for name in self.unproven if self.is_field(name)]
         if fields:
             self.check_indices(fields)
 
-    def write_require(self, instr: Instr) -> None:
+    def _write_require(self, instr: Instr) -> None:
         if not self.everywhere(instr.args[0]):
             raise CompileError("for CUDA, require can only look at numbers of the payload")
 
-    def write_emit(self, instr: Instr) -> None:
+    def _write_emit(self, instr: Instr) -> None:
         if not self.steps:
             self.new_step()
         fields = instr.attrs["fields"]
@@ -97,8 +96,7 @@ class CudaOperations(CudaContext):
     # Elements -----------------------------------------------------------------------------
 
     def select(self, instr: Instr, source: str, rank: str) -> str:
-        """Write three steps that find the largest value of a vector except `rank` - 1; return the
-        state's name."""
+        """Write three steps that find the `rank`-th largest value; return the state's name."""
         state, size = f"control.selection{self.selections}", self.count(source)
         self.selections += 1
         for digit in range(3):
@@ -108,7 +106,7 @@ class CudaOperations(CudaContext):
             step.joins.append(f"PickDigit<{digit}>(shared, {self.fill(rank, instr)}, &{state});")
         return state
 
-    def write_topk(self, instr: Instr) -> None:
+    def _write_topk(self, instr: Instr) -> None:
         size, count = self.count(instr.vec[1]), self.fill(COUNTS["topk"], instr)
         if not self.everywhere(instr):
             self.define(instr, count)
@@ -117,7 +115,7 @@ class CudaOperations(CudaContext):
         step.joins.append(f"ScanChosen(team, shared, &{state});")
         self.add_step(instr, size, f"WriteChosen(team, shared, {{v1}}, &{state}, {{m0}})", True)
 
-    def write_sort(self, instr: Instr) -> None:
+    def _write_sort(self, instr: Instr) -> None:
         target, source = instr.vec
         if only_elements(self.function, instr):
             self.unsorted[target] = source
@@ -145,7 +143,7 @@ class CudaOperations(CudaContext):
             count.most_blocks = move.most_blocks = "kSortBlocks"
         each(lambda: self.put(target, "i", f"FromOrdered({keys[0]}[i])"), allocate=True)
 
-    def write_element(self, instr: Instr) -> None:
+    def _write_element(self, instr: Instr) -> None:
         source = self.unsorted.get(instr.vec[0])
         text = self.fill("Element({v0}, {a0})", instr)
         if source is not None:
@@ -154,14 +152,14 @@ class CudaOperations(CudaContext):
             text = f"{{n0}} > 0 ? FromOrdered({chosen}.prefix) : 0.0f"
         self.define(instr, self.fill(text, instr))
 
-    def write_dct(self, instr: Instr) -> None:
+    def _write_dct(self, instr: Instr) -> None:
         inverse = "true" if instr.op == "idct" else "false"
         text = f"Cosines<{inverse}>(team, shared, {{v1}}, {{a0}}, kCosines, {{m0}})"
         self.add_step(instr, self.count(instr.vec[1]), text, True)
 
-    write_idct = write_dct
+    _write_idct = _write_dct
 
-    def write_random_indices(self, instr: Instr) -> None:
+    def _write_random_indices(self, instr: Instr) -> None:
         run, site = instr.attrs["run"], instr.attrs["site"]
         step = self.new_step(instr)
         step.key = True
@@ -171,7 +169,7 @@ class CudaOperations(CudaContext):
         call = self.fill(f"{strata}(team, Clip({{a0}}, n), {{value}}, key, {site}, ", instr)
         step.body.append(f"{call}[&](int64_t j, int64_t index) {{ {put}; }});")
 
-    def write_scatter(self, instr: Instr) -> None:
+    def _write_scatter(self, instr: Instr) -> None:
         target, index = instr.vec[:2]
         step = self.current
         if step.scatters != index:  # otherwise one pass over the indices for all states
@@ -195,18 +193,18 @@ class CudaOperations(CudaContext):
     # Bits under masks -----------------------------------------------------------------------
 
     def counts_array(self, instr: Instr) -> str:
+        """Return new memory for a number of each block."""
         return self.scratch(f"counts{self.number(instr)}", "uint32_t", "kMaxBlocks * 4")
 
     def count_bits(self, instr: Instr, mask: int, words: str) -> str:
-        """Write a step whose number is how many bits of an instruction's vector `mask` are set.
-        Return the array with what lies before each block's part."""
+        """Write a count of bits of vector `mask`. Return the array of what precedes each block."""
         counts = self.counts_array(instr)
         text = f"CountBits(team, shared, {words}, {{n{mask}}}, {counts})"
         self.add_step(instr, self.count(instr.vec[mask]), text, each=_BITS_EACH)
         self.define(instr, f"ScanArray(shared, {counts}, team.Blocks())", joined=True)
         return counts
 
-    def write_compact(self, instr: Instr) -> None:
+    def _write_compact(self, instr: Instr) -> None:
         counts = self.count_bits(instr, 1, "MaskWords{{v1}}")
         text = (
             f"WriteBits(team, shared, MaskWords{{{{v1}}}}, {{size}}, {counts}, "
@@ -214,7 +212,7 @@ class CudaOperations(CudaContext):
         )
         self.add_step(instr, self.count(instr.vec[1]), text, True, _BITS_EACH)
 
-    def write_pack_where(self, instr: Instr) -> None:
+    def _write_pack_where(self, instr: Instr) -> None:
         counts = self.count_bits(instr, 2, "MaskWords{{v2}}")
         self.allocate(instr.vec[0])
         self.current.body.append(self.clear_words(instr, "Blocks({n2}, 32)"))
@@ -222,23 +220,24 @@ class CudaOperations(CudaContext):
         text = f"PackWhere(team, shared, {words}, {{size}}, {counts}, {{m0}})"
         self.add_step(instr, self.count(instr.vec[2]), text, each=_BITS_EACH)
 
-    def write_count_where(self, instr: Instr) -> None:
+    def _write_count_where(self, instr: Instr) -> None:
         self.counts[instr.id] = self.count_bits(instr, 0, "PayloadWords{{m0}, {b0}}")
         self.current.counts = True
 
-    def write_unpack_where(self, instr: Instr) -> None:
+    def _write_unpack_where(self, instr: Instr) -> None:
         counts = self.counts[self.count(instr.vec[1]).id]
         words = "PayloadWords{{m1}, {b1}}, PayloadWords{{m2}, {b2}}"
         text = f"UnpackWhere(team, shared, {words}, {{n2}}, {counts}, {{m0}})"
         self.add_step(instr, self.count(instr.vec[2]), text, True, _BITS_EACH)
 
     def clear_words(self, instr: Instr, count: str) -> str:
+        """Return a statement that clears words of vector 0."""
         write = "reinterpret_cast<uint32_t*>({m0})[w] = 0;"
         return self.fill(for_each(count, "w", write), instr)
 
     # Packed indices -------------------------------------------------------------------------
 
-    def write_pack_ascending(self, instr: Instr) -> None:
+    def _write_pack_ascending(self, instr: Instr) -> None:
         if not self.everywhere(instr):
             self.define(instr, self.fill(COUNTS["pack_ascending"], instr))
         self.pack_indices(instr, "{value}", "PackAscending(team, {v1}, n, {m0})")
@@ -251,7 +250,7 @@ class CudaOperations(CudaContext):
         step.body.append(self.clear_words(instr, f"Blocks({size}, 4)"))
         self.add_step(instr, count, text)
 
-    def write_unpack_ascending(self, instr: Instr) -> None:
+    def _write_unpack_ascending(self, instr: Instr) -> None:
         target, size = instr.vec[0], self.count(instr.vec[0])
         counts = self.counts_array(instr)
         arguments = f"team, shared, {{m1}}, {{size}}, n, {counts}"
@@ -266,9 +265,8 @@ class CudaOperations(CudaContext):
         bytes_ = f"GapBlocks({self.bound(self.count(index))}) * sizeof({elem})"
         return self.scratch(f"{what}{self.number(instr)}", elem, bytes_)
 
-    def write_gaps_bytes(self, instr: Instr) -> None:
-        """Write the number of bytes of gaps. Also store each block's choice and the sum before
-        it."""
+    def _write_gaps_bytes(self, instr: Instr) -> None:
+        """Write the number of bytes of gaps, and each block's choice and the sum before it."""
         index = instr.vec[0]
         lows, zeros = (self.gap_array(n, instr, index, "uint32_t") for n in ("lows", "zeros"))
         choices = self.gap_array("choices", instr, index, "uint8_t")
@@ -277,11 +275,11 @@ class CudaOperations(CudaContext):
         text = f"GapsBytes(shared, {{n0}}, {lows}, {zeros})"
         self.define(instr, self.fill(text, instr), joined=True)
 
-    def write_pack_gaps(self, instr: Instr) -> None:
+    def _write_pack_gaps(self, instr: Instr) -> None:
         arrays = self.gaps[instr.args[0].id]
         self.pack_indices(instr, "{a0}", f"PackGaps(team, {{v1}}, n, {arrays}, {{m0}})")
 
-    def write_unpack_gaps(self, instr: Instr) -> None:
+    def _write_unpack_gaps(self, instr: Instr) -> None:
         target, size, number = instr.vec[0], self.count(instr.vec[0]), self.number(instr)
         lows = self.gap_array("lows", instr, target, "uint32_t")
         counts = self.counts_array(instr)
@@ -315,7 +313,7 @@ class CudaOperations(CudaContext):
 
     # Floats with all their bits ---------------------------------------------------------------
 
-    def write_pack_floats(self, instr: Instr) -> None:
+    def _write_pack_floats(self, instr: Instr) -> None:
         size = self.count(instr.vec[1])
         number, blocks = self.number(instr), "FloatBlocks(n)"
         kept = self.scratch(f"kept{number}", "uint32_t", "n * 4")
@@ -326,7 +324,7 @@ class CudaOperations(CudaContext):
         self.add_step(instr, size, f"WriteFloats(team, call, {kept}, {sizes})")
         self.placed.add(instr.vec[0])
 
-    def write_unpack_floats(self, instr: Instr) -> None:
+    def _write_unpack_floats(self, instr: Instr) -> None:
         size, blocks = self.count(instr.vec[0]), "FloatBlocks(n)"
         sizes = self.scratch(f"sizes{self.number(instr)}", "int64_t", f"{blocks} * 8")
         arguments = f"team, call, {sizes}, &control.disorder"

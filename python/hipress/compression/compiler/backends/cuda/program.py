@@ -50,6 +50,7 @@ class CudaFunction(CudaOperations):
         self.stateful = any(step.joins or step.serial for step in self.steps)
 
     def loop(self, loop: Loop) -> None:
+        """Write a loop."""
         written = loop.writes
         step = self.new_step(loop.domain)
         for name in sorted(written):
@@ -70,8 +71,7 @@ class CudaFunction(CudaOperations):
     # Numbers of a step ----------------------------------------------------------------
 
     def closure(self, step: Step) -> list[Instr]:
-        """Return the numbers that a step needs, in order, with the values they are computed
-        from."""
+        """Return the numbers that a step needs, and what they are computed from, in order."""
         wanted: set[int] = set()
         todo = [self.instrs[id_] for id_ in step.needs if id_ in self.instrs]
         if self.is_decode:
@@ -88,8 +88,7 @@ class CudaFunction(CudaOperations):
         return [instr for instr in self.instrs.values() if instr.id in wanted]
 
     def readable(self, step: Step) -> list[Instr]:
-        """Return the fields of the payload that a step can read: all up to the next uncounted
-        mask."""
+        """Return the fields that a step can read: all up to the next mask not yet counted."""
         steps = self.steps[: self.steps.index(step) + 1] if step in self.steps else self.steps
         counted = {id_ for one in steps for id_ in one.defines}
         found = []
@@ -127,6 +126,7 @@ class CudaFunction(CudaOperations):
     # Text ----------------------------------------------------------------------
 
     def step_text(self, position: int) -> list[str]:
+        """Return the function of a step."""
         step = self.steps[position]
         lines = [
             "const Call& call = job.call;",
@@ -165,8 +165,7 @@ class CudaFunction(CudaOperations):
         ]
 
     def sums(self) -> tuple[str, list[str]]:
-        """Return (how payloads are merged, the text of it if that is one pass); see
-        passes/analyses.py."""
+        """Return how payloads are merged, and the text of it if that is one pass."""
         loops = self.function.loops
         if len(self.steps) != 1 or len(loops) != 1 or self.stateful:
             return "kOneByOne", []
@@ -272,8 +271,7 @@ def generate(program: Program, entry: str = ENTRY, standalone: bool = True) -> s
 
 
 def _coder(program: Program, function: Function) -> list[str]:
-    """Return a struct with the steps, the workspace and the numbers that lie in it; and its
-    calls."""
+    """Return a struct with the steps, the workspace and its numbers, and its calls."""
     writer = CudaFunction(program, function)
     decode = writer.is_decode
     steps = [line for k in range(len(writer.steps)) for line in ["", *writer.step_text(k)]]

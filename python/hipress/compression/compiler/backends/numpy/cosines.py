@@ -23,8 +23,7 @@ _R = np.float32(math.sqrt(0.5))
 
 
 def cosines(size: int) -> np.ndarray:
-    """Return float32[size]: cos(pi (2 j + 1) / (4 size)) for each j; the sines from the last one
-    on.
+    """Return float32[size]: cos(pi (2 j + 1) / (4 size)); backwards, these are the sines.
 
     Computed as doubles and rounded. No value is so close to the middle of two floats that libraries
     of mathematics could round it differently, so the table is the same on every machine.

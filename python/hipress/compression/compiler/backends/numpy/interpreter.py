@@ -61,8 +61,7 @@ def check_params(program: Program, given: dict[str, float | int]) -> dict[str, f
 
 
 class Interpreter:
-    """An algorithm, run with NumPy: a program of read_program() or optimize(), and values of its
-    parameters."""
+    """An algorithm, optimized or not, with values of its parameters, run with NumPy."""
 
     def __init__(self, program: Program, **params: float | int) -> None:
         self.program = program
@@ -75,8 +74,7 @@ class Interpreter:
         step: int = 0,
         stream: int = 0,
     ) -> bytes:
-        """Return the payload of a gradient, float32 or (of an exact program) 16 bits; updates
-        `states`."""
+        """Return a gradient's payload, and update `states`. Exact programs also take 16 bits."""
         states = fill_states(self.program, states, gradient.size)
         run = _Run(self.program.encode, self.params, gradient.size, step, stream)
         dtype = None if self.program.exact else np.float32
@@ -87,12 +85,11 @@ class Interpreter:
         return run.payload
 
     def decode(self, payload: bytes, n: int) -> np.ndarray:
-        """Return float32[n]. :raises PayloadError: for a malformed payload"""
+        """Return float32[n]; PayloadError for a malformed payload."""
         return self._run(payload, n).memory[self.program.decode.output]
 
     def decode_add(self, payload: bytes, total: np.ndarray) -> None:
-        """Add the decoded payload to total. A sparse payload changes only the elements it
-        contains."""
+        """Add the decoded payload to total. A sparse one changes only elements that it has."""
         total[:] = self._run(payload, total.size, total).memory[self.program.decode.output]
 
     def decode_sum(self, payloads: list[bytes], n: int) -> np.ndarray:

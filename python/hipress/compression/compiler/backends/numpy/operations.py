@@ -135,8 +135,7 @@ def _divide(op: str, a: object, b: object) -> object:
 
 
 def _shift(op: str, value: object, by: object, type_: str) -> object:
-    """Shift by the low five (i64: six) bits of `by`; to the right arithmetically for signed
-    types."""
+    """Shift by the low five (i64: six) bits of `by`; signed types arithmetically."""
     by = np.asarray(by, np.int64) & (63 if type_ == "i64" else 31)
     value = np.asarray(value, np.int64)
     return value << by if op == "shl" else value >> by
