@@ -19,24 +19,9 @@ _DRAWS = ("random", "random16")
 # Vectors ------------------------------------------------------------------------------
 
 
-def _num_readers(function: Function, name: str) -> int:
+def num_readers(function: Function, name: str) -> int:
+    """Return how many instructions read a vector."""
     return sum(name in instr.reads for instr in function.instrs())
-
-
-def filter_masks(function: Function) -> dict[str, Instr]:
-    """Return the masks that only a filter reads, with that filter."""
-    filters = function.operations("compact")
-    return {node.vec[1]: node for node in filters if _num_readers(function, node.vec[1]) == 1}
-
-
-def single_elements(function: Function) -> dict[str, str]:
-    """Return sorted vectors of which only one element is read, with their sources."""
-    elements = {instr.vec[0] for instr in function.operations("element")}
-    return {
-        node.vec[0]: node.vec[1]
-        for node in function.operations("sort")
-        if node.vec[0] in elements and _num_readers(function, node.vec[0]) == 1
-    }
 
 
 def only_elements(function: Function, sort: Instr) -> bool:
@@ -60,11 +45,6 @@ def unproven_indices(function: Function) -> list[str]:
     return sorted(
         name for name, size in sizes.items() if not ascend(name, size, function.body, vectors)
     )
-
-
-def scatters_output(function: Function) -> bool:
-    """Return whether a payload may contain only some elements of the gradient."""
-    return any(node.vec[0] == function.output for node in function.operations("scatter"))
 
 
 def spread_bits(function: Function) -> dict[str, Instr]:
@@ -281,7 +261,7 @@ def rankings(function: Function, lazy: LazyState | None) -> dict[str, Ranking]:
     for topk in function.operations("topk"):
         source, position = topk.vec[1], function.body.index(topk)
         vector = function.vectors[source]
-        if _num_readers(function, source) != 1 or (vector.elem, vector.kind) != ("f32", "temp"):
+        if num_readers(function, source) != 1 or (vector.elem, vector.kind) != ("f32", "temp"):
             continue
         writers = [loop for loop in function.loops if any(source in i.vec for i in loop.body)]
         if len(writers) != 1 or function.body.index(writers[0]) > position:

@@ -125,15 +125,15 @@ class Compiled:
         states: dict[str, np.ndarray] | None = None,
         step: int = 0,
         stream: int = 0,
-        apart: bool = False,
+        new_states: bool = False,
     ) -> bytes:
-        """Encode as the interpreter does, if `apart` with new states in new arrays."""
+        """Encode as the interpreter does, if `new_states` with these in new arrays."""
         type_ = _TYPES.get(gradient.dtype.name, 0) if self.algorithm.exact else 0
         gradient = np.ascontiguousarray(gradient, gradient.dtype if type_ else np.float32)
         states = fill_states(self.program, states, gradient.size)
         old = dict(states)  # this keeps the arrays
         before = self._pointers(old)
-        if apart:
+        if new_states:
             used = self.algorithm.used_states(self._values)
             for place, name in enumerate(self.program.states):
                 if used >> place & 1:

@@ -27,7 +27,7 @@ from hipress.compression.compiler.ir.ir import (
     Loop,
     Program,
 )
-from hipress.compression.compiler.passes.analyses import scatters_output, unproven_indices
+from hipress.compression.compiler.passes.analyses import unproven_indices
 
 
 def flat(parts: Iterable) -> list[str]:
@@ -109,7 +109,8 @@ class CStyleEmitter:
         self.fields = emits[0].attrs["fields"] if emits else []
         self.placed: set[str] = set()
         self.unproven = unproven_indices(function)
-        self.sparse_output = scatters_output(function)
+        targets = [instr.vec[0] for instr in function.operations("scatter")]
+        self.sparse_output = function.output in targets
         self.vector_texts = {
             "m": self.memory,
             "n": self.size,

@@ -12,10 +12,9 @@ from hipress.compression.compiler.backends.common.expressions import SCALAR
 from hipress.compression.compiler.ir.ir import FIELD_BYTES, Function, Instr, Loop, Program
 from hipress.compression.compiler.passes.analyses import (
     LazyState,
-    filter_masks,
+    num_readers,
     rankings,
     renewal,
-    single_elements,
     used_after,
 )
 
@@ -81,6 +80,8 @@ class CppContext(CStyleEmitter):
         renewals: For each state the first loop that writes it, if that writes all of it. Up to then
             the state is read where it was before the encode.
         final: States of which that loop is also the last that reads or writes them.
+        filters: Masks that only a filter reads, with that filter.
+        selected: Sorted vectors of which one element is read, with what they are sorted from.
         drawn_in: For each site of random numbers the number of the first loop that draws them.
         sampled: Vectors of indices that are runs of neighbors.
     """
@@ -101,8 +102,17 @@ class CppContext(CStyleEmitter):
         }
         self.drawn_in: dict[int, int] = {}
         self.payload = "part.payload" if self.is_decode else "call.payload"
-        self.filters = filter_masks(function)
-        self.selected = single_elements(function)
+        self.filters = {
+            node.vec[1]: node
+            for node in function.operations("compact")
+            if num_readers(function, node.vec[1]) == 1
+        }
+        elements = {instr.vec[0] for instr in function.operations("element")}
+        self.selected = {
+            node.vec[0]: node.vec[1]
+            for node in function.operations("sort")
+            if node.vec[0] in elements and num_readers(function, node.vec[0]) == 1
+        }
         self.ranked = rankings(function, lazy)
         drawn = function.operations("random_indices")
         self.sampled = {node.vec[0] for node in drawn if node.attrs["run"] > 1}

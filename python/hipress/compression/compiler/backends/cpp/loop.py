@@ -45,7 +45,7 @@ class CppLoop(CStyleLoop):
     least = {"max": literal(-math.inf, "f32"), "min": literal(math.inf, "f32")}
     range = "begin, end"
     """C++ of the begin and the end of a section's tiles."""
-    asks = True
+    has_usual_tiles = True
     """Whether a section can have tiles of the kind kUsual."""
 
     def __init__(self, owner: CppContext, loop: Loop, number: int, next_block: str = "") -> None:
@@ -143,7 +143,7 @@ class CppLoop(CStyleLoop):
     def write_body(self) -> None:
         """Find conditions of whole blocks, then write all instructions."""
         for instr in self.loop.body:
-            if self.asks and instr.op == "select" and instr.args[0].op != "const":
+            if self.has_usual_tiles and instr.op == "select" and instr.args[0].op != "const":
                 # The conditions are the same for all elements of a block or bucket.
                 text = self.block_constant(instr.args[0])
                 if text is not None:
@@ -306,11 +306,11 @@ class CppLoop(CStyleLoop):
             value = self.value(instr.args[0])
             if vector.kind == "output":
                 value = f"part.add ? Load<kTail>({memory}, at, left) + {value} : {value}"
-            apart = ""
+            streamed = ""
             if name in owner.final:
                 self.shared.append(f"const StoresApart stores_{name} = {{apart_{name}}};")
-                apart = f", apart_{name}"
-            has, line = owner.has(name), f"Store<kTail>({memory}, at, left, {value}{apart});"
+                streamed = f", apart_{name}"
+            has, line = owner.has(name), f"Store<kTail>({memory}, at, left, {value}{streamed});"
             self.body.append(f"if ({has}) {line}" if has else line)
             return
         size, codes, msb = owner.packed_size(name), f"out_{name}", owner.msb(name)
@@ -449,7 +449,7 @@ class BucketLoop(CppLoop):
     """A loop over buckets that is done between two passes over them."""
 
     range = "block_begin, block_end"
-    asks = False
+    has_usual_tiles = False
 
 
 def _is_zero(value: Instr) -> bool:
@@ -563,7 +563,7 @@ def settle_function(lazy: LazyState) -> list[str]:
 class SampleLoop(CppLoop):
     """The keys of a sample of the loop's values."""
 
-    asks = False
+    has_usual_tiles = False
 
     def _store(self, instr: Instr) -> None:
         value = self.value(instr.args[0])

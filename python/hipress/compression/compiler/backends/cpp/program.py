@@ -152,7 +152,7 @@ class CppFunction(CppContext):
 class _ProgramWriter:
     def __init__(self, program: Program) -> None:
         self.program = program
-        self.statics = [param for param in program.params if param.static]
+        self.static_params = [param for param in program.params if param.static]
         self.lazy = lazy_state(program)
         self.exact = program.exact
         self.dense = program.decode is not None and is_dense(program.decode)
@@ -191,7 +191,7 @@ class _ProgramWriter:
 
     def template(self, *more: str) -> list[str]:
         """Return the head of a template of the static parameters and `more`, if there are any."""
-        arguments = [*(f"int {param.name}" for param in self.statics), *more]
+        arguments = [*(f"int {param.name}" for param in self.static_params), *more]
         return [f"template <{', '.join(arguments)}>"] if arguments else []
 
     def of_params(self, head: str, *body: object) -> list[str]:
@@ -200,7 +200,7 @@ class _ProgramWriter:
 
     def chosen(self) -> str:
         """Return the template arguments inside of a template."""
-        names = ", ".join(param.name for param in self.statics)
+        names = ", ".join(param.name for param in self.static_params)
         return f"<{names}>" if names else ""
 
     def start(self) -> list[str]:
@@ -346,7 +346,7 @@ class _ProgramWriter:
         chosen: tuple[str, ...] = (),
     ) -> list[str]:
         """Call the instantiation for the static parameters' values, and for a variant."""
-        left = self.statics if left is None else left
+        left = self.static_params if left is None else left
         if left:
             position = self.program.params.index(left[0])
             cases = [

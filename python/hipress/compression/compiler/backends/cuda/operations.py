@@ -283,7 +283,7 @@ class CudaOperations(CudaContext):
         target, size, number = instr.vec[0], self.count(instr.vec[0]), self.number(instr)
         lows = self.gap_array("lows", instr, target, "uint32_t")
         counts = self.counts_array(instr)
-        ends = self.scratch(f"ends{number}", "uint32_t", f"{self.bound(size)} * 4")
+        stops = self.scratch(f"ends{number}", "uint32_t", f"{self.bound(size)} * 4")
         sums = self.scratch(f"sums{number}", "int64_t", "kMaxBlocks * 8")
         bits = self.scratch(f"bits{number}", "int64_t", "8")
         about = "{m1}, {b1}, {size}, n"
@@ -305,8 +305,8 @@ class CudaOperations(CudaContext):
             f"ScanArray(shared, {counts}, team.Blocks())",
             "found == {n0}",
         )
-        self.add_step(instr, size, f"FindGaps(team, shared, {about}, {counts}, {ends})")
-        about += f", {lows}, {ends}, {sums}"
+        self.add_step(instr, size, f"FindGaps(team, shared, {about}, {counts}, {stops})")
+        about += f", {lows}, {stops}, {sums}"
         scan = f"ScanArray(shared, {sums}, team.Blocks())"
         step(f"SumGaps(team, shared, {about})", scan, "found <= n")
         self.add_step(instr, size, f"UnpackGaps(team, shared, {about}, {{m0}})", True)
