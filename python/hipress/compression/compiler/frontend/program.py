@@ -143,9 +143,7 @@ class _Reader:
             if opening == "{":
                 param.choices = tuple(numbers)
             else:
-                low, high = numbers
-                param.low = None if low == -math.inf else low
-                param.high = None if high == math.inf else high
+                param.low, param.high = numbers
                 param.low_open, param.high_open = opening == "(", closing == ")"
         if node.multiple is not None:
             param.multiple = int(_constant(node.multiple, param))
@@ -160,8 +158,7 @@ class _Reader:
         """Make a parameter in uint<param> static: it has few values, each compiled separately."""
         expect(param.integer, f"uint<{param.name}> needs an integer parameter", use.pos)
         if param.choices is None:
-            low = max(1, param.low or 0)
-            high = 8 if param.high is None else min(8, param.high)
+            low, high = max(1, param.low), min(8, param.high)
             param.choices = tuple(range(int(low), int(high) + 1))
         few = all(1 <= choice <= 8 for choice in param.choices)
         expect(few, f"uint<{param.name}> needs 1 to 8 bits", use.pos)
@@ -204,8 +201,8 @@ def _is_bucket(param: Param) -> bool:
         return False
     if param.choices is not None:
         return all(choice > 0 and choice % 64 == 0 for choice in param.choices)
-    low = -math.inf if param.low is None else param.low
-    return param.multiple % 64 == 0 and (low > 0 or low == 0 and param.low_open)
+    positive = param.low > 0 or param.low == 0 and param.low_open
+    return param.multiple % 64 == 0 and positive
 
 
 def _is_block(param: Param) -> bool:

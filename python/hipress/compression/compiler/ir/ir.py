@@ -301,8 +301,8 @@ class Param:
     default: float | int | None
     doc: str
     choices: tuple | None = None
-    low: float | None = None
-    high: float | None = None
+    low: float = -math.inf
+    high: float = math.inf
     low_open: bool = False
     high_open: bool = False
     multiple: int = 1
@@ -321,10 +321,8 @@ class Param:
                 return False
         if self.choices is not None:
             return value in self.choices
-        low = -math.inf if self.low is None else self.low
-        high = math.inf if self.high is None else self.high
-        above = value > low if self.low_open else value >= low
-        below = value < high if self.high_open else value <= high
+        above = value > self.low if self.low_open else value >= self.low
+        below = value < self.high if self.high_open else value <= self.high
         return above and below and (self.multiple == 1 or value % self.multiple == 0)
 
     def allowed(self) -> str:
@@ -334,9 +332,9 @@ class Param:
         if self.choices:
             return "one of " + ", ".join(show(value) for value in self.choices)
         words = []
-        if self.low is not None:
+        if self.low > -math.inf:
             words.append(f"{'>' if self.low_open else '>='} {show(self.low)}")
-        if self.high is not None:
+        if self.high < math.inf:
             words.append(f"{'<' if self.high_open else '<='} {show(self.high)}")
         text = " ".join([kind, " and ".join(words)]).strip()
         return text + (f", a multiple of {self.multiple}" if self.multiple > 1 else "")

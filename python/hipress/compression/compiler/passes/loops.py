@@ -42,16 +42,27 @@ def forward(function: Function) -> None:
         loop.body = body
 
 
-def _producer(function: Function, position: int, name: str) -> tuple[Loop, Instr, set[str]] | None:
-    """Return the loop that makes a temp, its value, and what is written from there on."""
-    if function.vectors[name].kind != "temp":
+def _producer(
+    function: Function, position: int, name: str
+) -> tuple[Loop, Instr, list[Instr], set[str]] | None:
+    """Return the loop that makes a temp, its value, the part that computes it, and what that reads.
+
+    None if the loop is not simple to repeat at this position.
+    """
+    vector = function.vectors[name]
+    if vector.kind != "temp" or vector.elem not in _PLAIN and not vector.packed:
         return None
     written: set[str] = set()
     for earlier in reversed(function.body[:position]):
+        written |= earlier.writes
         if name in earlier.writes:
             value = earlier.stored(name) if isinstance(earlier, Loop) else None
-            return None if value is None else (earlier, value, written | earlier.writes)
-        written |= earlier.writes
+            if value is None:
+                return None
+            part = backward(value, earlier.body)
+            needed = {vec for instr in part for vec in instr.reads}
+            simple = len(part) <= _REPEATABLE and not needed & written
+            return (earlier, value, part, needed) if simple else None
     return None
 
 
@@ -60,13 +71,9 @@ def _repeated(
 ) -> tuple[list[Instr], Instr] | None:
     """Return (instructions, value) that compute element i of a temp at this position, or None."""
     found = _producer(function, position, name)
-    if found is None or function.vectors[name].elem in ("f16", "bf16", "u16"):
+    if found is None or found[0].domain is not loop.domain:
         return None
-    earlier, value, written = found
-    part = backward(value, earlier.body)
-    needed = {vec for instr in part for vec in instr.reads}
-    if earlier.domain is not loop.domain or needed & written or len(part) > _REPEATABLE:
-        return None
+    _, value, part, needed = found
     elsewhere = {vec for instr in part if instr.op != "load" for vec in instr.reads}
     if elsewhere & loop.writes:
         return None  # its other elements may be written before they are read
@@ -85,15 +92,12 @@ def _gathered(function: Function, position: int, gather: Instr) -> tuple[list[In
     name, at = gather.vec[0], gather.args[0]
     vectors = function.vectors
     found = _producer(function, position, name)
-    if found is None or vectors[name].elem not in _PLAIN:
+    if found is None or vectors[name].packed:
         return None
     if at.op != "load" or not _indexes(function, at.vec[0], vectors[name].size):
         return None
-    earlier, value, written = found
-    part = backward(value, earlier.body)
-    needed = {vec for instr in part for vec in instr.reads}
-    plain = all(vectors[vec].elem in _PLAIN for vec in needed)
-    if not part or not plain or needed & written or len(part) > _REPEATABLE:
+    _, value, part, needed = found
+    if not part or any(vectors[vec].elem not in _PLAIN for vec in needed):
         return None
     if any(instr.op in (*_DRAWS, "bucket_load") for instr in part):
         return None

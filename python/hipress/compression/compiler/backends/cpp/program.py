@@ -397,8 +397,6 @@ class _ProgramWriter:
 
     def param_row(self, param: Param) -> str:
         """Return a parameter's row of the table."""
-        low = float("-inf") if param.low is None else float(param.low)
-        high = float("inf") if param.high is None else float(param.high)
         default = 0.0 if param.default is None else float(param.default)
         fields = [
             *map(quoted, (param.name, param.type, param.doc, param.allowed())),
@@ -406,8 +404,8 @@ class _ProgramWriter:
             literal(default, "f64"),
             len(param.choices or ()),
             f"kChoices_{param.name}" if param.choices else "nullptr",
-            literal(low, "f64"),
-            literal(high, "f64"),
+            literal(float(param.low), "f64"),
+            literal(float(param.high), "f64"),
             int(param.low_open),
             int(param.high_open),
             param.multiple,
