@@ -126,16 +126,14 @@ class Compressor:
         return scaled
 
     def max_bytes(self, n: int, dtype: str = "float32") -> int:
-        """Return an upper bound of the bytes of n elements' payload, exact for fixed-size
-        codecs."""
+        """Return a bound of n elements' payload in bytes, exact for fixed-size codecs."""
         size = ctypes.c_int64()
         code = library.lib.HipressCodecMaxBytes(self._handle, n, _flag(dtype), ctypes.byref(size))
         library.check_call(code)
         return size.value
 
     def encode(self, gradient: Any, dtype: str | None = None, *, out: Any = None) -> Any:
-        """Encode gradient + residual, and keep the part that is not in the payload as the new
-        residual.
+        """Encode gradient + residual, and keep what is not in the payload as the residual.
 
         Args:
             gradient: Array of any shape.
@@ -218,6 +216,7 @@ class Compressor:
 
         Args:
             payloads: One payload or more.
+            shape: Shape of the sum; optional if `out` is given.
             dtype: Type of the encoded gradients; used by "none" and "lossless" only.
             out: Writable contiguous float32 array for the sum.
 
@@ -247,14 +246,12 @@ class Compressor:
 
     @property
     def step(self) -> int:
-        """Number of encodes so far. With the seed and the stream it is the key of random
-        numbers."""
+        """Number of encodes so far; with seed and stream the key of random numbers."""
         return self._steps()[0]
 
     @property
     def stream(self) -> int:
-        """Number that distinguishes places with the same seed (ranks, gradients): 0 to 2^32 - 1,
-        initially 0."""
+        """Number, 0 to 2^32 - 1, that distinguishes ranks or gradients with the same seed."""
         return self._steps()[1]
 
     @stream.setter

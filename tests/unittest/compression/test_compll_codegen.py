@@ -113,7 +113,7 @@ def test_new_states_in_other_memory_have_the_same_bits(name, params):
             x, old = gradient(n, step), dict(apart)
             had = {name: values.copy() for name, values in old.items()}
             payload = coder.encode(x, in_place, step)
-            assert coder.encode(x, apart, step, apart=True) == payload
+            assert coder.encode(x, apart, step, new_states=True) == payload
             assert all(same_bits(apart[name], values) for name, values in in_place.items())
             assert all(same_bits(old[name], values) for name, values in had.items())
 

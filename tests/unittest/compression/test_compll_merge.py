@@ -7,7 +7,7 @@ import pytest
 
 from compll_helpers import ISAS, from_text, gradient, program, same_bits
 from hipress.compression import compiler
-from hipress.compression.compiler.passes.merge import integer_levels
+from hipress.compression.compiler.passes.analyses import integer_levels
 from host_coder import HostCoder
 
 

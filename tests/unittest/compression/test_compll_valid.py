@@ -154,7 +154,7 @@ def test_random_encoders_compile(seed):
     for step in range(3):
         x = gradient(4500, step)
         payload = one.encode(x, states[0], step)
-        assert two.encode(x, states[1], step, apart=bool(seed % 2)) == payload
+        assert two.encode(x, states[1], step, new_states=bool(seed % 2)) == payload
         assert all(np.array_equal(states[1][k], v, equal_nan=True) for k, v in states[0].items())
 
 

@@ -1,4 +1,4 @@
-"""Generator of the built-in algorithms' code. Run by CMake:
+"""Generator of the built-in algorithms' code, which CMake runs.
 
     python -m hipress.compression.compiler.build_builtins cpp FOLDER ISA,ISA... SPEC.cll ...
     python -m hipress.compression.compiler.build_builtins cuda FOLDER SPEC.cll ...
@@ -56,6 +56,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def write_cpp(folder: Path, isas: list[str], specs: list[Path]) -> None:
+    """Write the C++ of specs for instruction sets, and their registration."""
     declarations, registrations = [], []
     for spec in specs:
         program = compile_file(spec)
@@ -73,6 +74,7 @@ def write_cpp(folder: Path, isas: list[str], specs: list[Path]) -> None:
 
 
 def write_cuda(folder: Path, specs: list[Path]) -> None:
+    """Write the CUDA of specs, and their list."""
     entries = []
     for spec in specs:
         program = compile_file(spec)
@@ -84,6 +86,7 @@ def write_cuda(folder: Path, specs: list[Path]) -> None:
 
 
 def main(arguments: list[str]) -> int:
+    """Run the generator. Return the process's exit code."""
     target, folder, *rest = arguments
     Path(folder).mkdir(parents=True, exist_ok=True)
     try:

@@ -7,8 +7,8 @@ compll check my_algorithm.cll                         compiled code against the 
 
 import re
 import sys
-import time
-from collections.abc import Sequence
+import timeit
+from collections.abc import Callable, Sequence
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Optional
@@ -64,8 +64,7 @@ def _fail(message: object) -> None:
 
 
 def _read_pair(source: Path) -> Program:
-    """Return the program of a file or, if that has only an encoder or a decoder, of it and its
-    partner.
+    """Return the program of a file and, if it has only one function, of its partner.
 
     HiPress's compiler took one function a file: the partner of TernGradEncode.pse is
     TernGradDecode.pse in the same folder, and both are the algorithm TernGrad.
@@ -160,8 +159,7 @@ def _inputs(n: int) -> dict[str, np.ndarray]:
 
 
 def _same(one: Compiled, two: Interpreter, x: np.ndarray) -> bool:
-    """Return whether two coders of an algorithm agree in every bit, of states after several steps,
-    too."""
+    """Return whether two coders agree in every bit, also of states after several steps."""
     states: tuple[dict, dict] = ({}, {})
     for step in range(_STEPS):
         given = np.roll(x, step)  # NaN and Inf are at other places
@@ -183,16 +181,9 @@ def _same_but_nan(one: np.ndarray, two: np.ndarray) -> bool:
     return np.array_equal(one.view(np.uint32)[~nan], two.view(np.uint32)[~nan])
 
 
-def _speed(work: object, n: int) -> float:
+def _speed(work: Callable, n: int) -> float:
     """Return GB/s of float32 gradient, the best of five."""
-    best = min(_seconds(work) for _ in range(5))
-    return 4e-9 * n / best
-
-
-def _seconds(work: object) -> float:
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
+    return 4e-9 * n / min(timeit.repeat(work, number=1))
 
 
 @checker.command()

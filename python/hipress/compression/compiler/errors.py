@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True)
-class Pos:
+class Pos(NamedTuple):
     """A place in a source text; both counted from 1."""
 
     line: int
@@ -16,31 +15,35 @@ class Pos:
 class CompileError(ValueError):
     """Error in a source text, with its line, a caret under the column and the expected text.
 
-    :param message: one clear sentence, without the place
-    :param pos: where; None if the error belongs to the whole file
-    :param source: the text, for the line that is shown
-    :param path: the file's name as it is to be printed
+    Args:
+        message: One clear sentence, without the place.
+        pos: Its place; None if the error belongs to the whole file.
+        source: The text, for the line that is shown.
+        path: The file's name as it is to be printed.
     """
 
     def __init__(
         self, message: str, pos: Pos | None = None, source: str = "", path: str = "<text>"
     ) -> None:
-        self.message, self.pos, self.source, self.path = message, pos, source, path
-        super().__init__(self._text())
-
-    def _text(self) -> str:
-        if self.pos is None:
-            return f"{self.path}: error: {self.message}"
-        head = f"{self.path}:{self.pos.line}:{self.pos.column}: error: {self.message}"
-        lines = self.source.splitlines()
-        if not 1 <= self.pos.line <= len(lines):
-            return head
-        line = lines[self.pos.line - 1].replace("\t", " ")
-        return f"{head}\n    {line}\n    {' ' * (self.pos.column - 1)}^"
+        self.message, self.pos = message, pos
+        text = f"{path}: error: {message}"
+        if pos is not None:
+            text = f"{path}:{pos.line}:{pos.column}: error: {message}"
+            lines = source.splitlines()
+            if 1 <= pos.line <= len(lines):
+                line = lines[pos.line - 1].replace("\t", " ")
+                text += f"\n    {line}\n    {' ' * (pos.column - 1)}^"
+        super().__init__(text)
 
     def located(self, source: str, path: str) -> CompileError:
         """Return the same error with the text and the file it belongs to."""
         return CompileError(self.message, self.pos, source, path)
+
+
+def expect(condition: object, message: str, pos: Pos | None = None) -> None:
+    """Raise a CompileError unless a condition holds."""
+    if not condition:
+        raise CompileError(message, pos)
 
 
 class BuildError(RuntimeError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, make_dataclass
 
 from hipress.compression.compiler.errors import Pos
 
@@ -12,160 +12,53 @@ class TypeName:
     """A written type: `base` and, for uint<b>, the bits (a number or a parameter's name)."""
 
     base: str
-    bits: int | str | None
-    pos: Pos | None
+    bits: int | str | None = None
+    pos: Pos | None = None
+
+    def __str__(self) -> str:
+        return f"uint<{self.bits}>" if self.base == "uint" else self.base
 
 
 @dataclass(frozen=True)
 class Node:
+    """A node at a place of the text. The list below has all kinds of nodes, and their fields."""
+
     pos: Pos
 
 
-@dataclass(frozen=True)
-class Number(Node):
-    value: int | float
+def _node(name: str, *fields: str | tuple) -> type[Node]:
+    return make_dataclass(name, fields, bases=(Node,), frozen=True)
 
 
-@dataclass(frozen=True)
-class String(Node):
-    value: str
-
-
-@dataclass(frozen=True)
-class Name(Node):
-    name: str
-
-
-@dataclass(frozen=True)
-class Unary(Node):
-    op: str
-    value: Node
-
-
-@dataclass(frozen=True)
-class Binary(Node):
-    op: str
-    left: Node
-    right: Node
-
-
-@dataclass(frozen=True)
-class Ternary(Node):
-    condition: Node
-    yes: Node
-    no: Node
-
-
-@dataclass(frozen=True)
-class Index(Node):
-    base: Node
-    index: Node
-
-
-@dataclass(frozen=True)
-class Member(Node):
-    base: Node
-    name: str
-
-
-@dataclass(frozen=True)
-class Call(Node):
-    name: str
-    args: tuple[Node, ...] = ()
-
-
-@dataclass(frozen=True)
-class Random(Node):
-    type: TypeName
-    args: tuple[Node, ...] = ()
-
-
-@dataclass(frozen=True)
-class Cast(Node):
-    type: TypeName
-    value: Node
-
-
-@dataclass(frozen=True)
-class Formal(Node):
-    type: TypeName
-    vector: bool
-    name: str
-
-
-@dataclass(frozen=True)
-class Lambda(Node):
-    formals: tuple[Formal, ...]
-    result: TypeName
-    body: tuple[Node, ...]
-
-
-@dataclass(frozen=True)
-class Declare(Node):
-    """`type name = value;`, `type* name;` or `type name[size];`."""
-
-    type: TypeName
-    vector: bool
-    name: str
-    value: Node | None
-    size: Node | None = None
-
-
-@dataclass(frozen=True)
-class LambdaDef(Node):
-    name: str
-    value: Lambda
-
-
-@dataclass(frozen=True)
-class Assign(Node):
-    name: str
-    value: Node
-
-
-@dataclass(frozen=True)
-class If(Node):
-    condition: Node
-    yes: tuple[Node, ...]
-    no: tuple[Node, ...]
-
-
-@dataclass(frozen=True)
-class Return(Node):
-    value: Node
-
-
-@dataclass(frozen=True)
-class Param(Node):
-    """A parameter: bounds are ("{", values) or ("[" or "(", (low, high), "]" or ")") or None."""
-
-    type: TypeName
-    name: str
-    default: Node | None
-    bounds: tuple | None
-    multiple: Node | None
-    for_sum: Node | None
-    doc: str
-
-
-@dataclass(frozen=True)
-class State(Node):
-    """:param condition: on parameters; where it is false, the state is not kept. None: it is"""
-
-    name: str
-    doc: str
-    condition: Node | None = None
-
-
-@dataclass(frozen=True)
-class Function(Node):
-    name: str
-    formals: tuple[Formal, ...]
-    body: tuple[Node, ...]
+Number = _node("Number", "value")
+String = _node("String", "value")
+Name = _node("Name", "name")
+Unary = _node("Unary", "op", "value")
+Binary = _node("Binary", "left", "op", "right")
+Ternary = _node("Ternary", "condition", "yes", "no")
+Index = _node("Index", "base", "index")
+Member = _node("Member", "base", "name")
+Call = _node("Call", "name", "args")
+Random = _node("Random", "type", "args")
+Cast = _node("Cast", "type", "value")
+Lambda = _node("Lambda", "formals", "result", "body")
+Formal = _node("Formal", "type", "vector", "name")
+Declare = _node("Declare", "type", "vector", "name", "value", ("size", object, None))
+LambdaDef = _node("LambdaDef", "name", "value")
+Assign = _node("Assign", "name", "value")
+If = _node("If", "condition", "yes", "no")
+Return = _node("Return", "value")
+# Bounds are ("{", values) or ("[" or "(", (low, high), "]" or ")") or None.
+Param = _node("Param", "type", "name", "default", "bounds", "multiple", "for_sum", "doc")
+# A state is not kept where its condition on parameters is false.
+State = _node("State", "name", "condition", "doc")
+Function = _node("Function", "name", "formals", "body")
 
 
 @dataclass(frozen=True)
 class File:
+    """A whole text."""
+
     name: str | None
     summary: str
     params: tuple[Param, ...]

@@ -5,26 +5,8 @@ Programs of the same text mean the same, so it contains all inputs of an instruc
 
 from __future__ import annotations
 
-from hipress.compression.compiler.ir.ir import Block, Function, Instr, Loop, Program
+from hipress.compression.compiler.ir.ir import OPS, Block, Function, Instr, Loop, Program
 
-_SYMBOLS = {
-    "add": "+",
-    "sub": "-",
-    "mul": "*",
-    "div": "/",
-    "mod": "%",
-    "and": "&",
-    "or": "|",
-    "xor": "^",
-    "shl": "<<",
-    "shr": ">>",
-    "lt": "<",
-    "le": "<=",
-    "gt": ">",
-    "ge": ">=",
-    "eq": "==",
-    "ne": "!=",
-}
 _STATEMENTS = {
     "store": "{v[0]}[i] = {a[0]}",
     "require": 'require {a[0]} else "{message}"',
@@ -119,8 +101,8 @@ def _line(instr: Instr, names: _Names) -> str:
         fields = instr.attrs["fields"]
         parts = [what if kind == "vector" else f"{kind} {args[what]}" for kind, what in fields]
         return "emit " + ", ".join(parts)
-    if op in _SYMBOLS:
-        right = f"{args[0]} {_SYMBOLS[op]} {args[1]}"
+    if OPS[op].symbol:
+        right = f"{args[0]} {OPS[op].symbol} {args[1]}"
     elif op in _VALUES:
         right = _VALUES[op].format(a=args, v=vec, **instr.attrs)
     elif op == "reduce":

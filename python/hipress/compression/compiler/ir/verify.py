@@ -2,46 +2,16 @@
 
 from __future__ import annotations
 
-from hipress.compression.compiler.ir.indices import counts_buckets
 from hipress.compression.compiler.ir.ir import (
     BINARY,
     COMPARE,
+    OPS,
     Function,
     Instr,
     Loop,
     Program,
-    node_writes,
-    reads,
-    writes,
+    counts_buckets,
 )
-
-_ONLY_IN_LOOPS = {"index", "load", "load_at", "bucket_load", "store", "reduce", "bucket_reduce"}
-_ONLY_OUTSIDE = {
-    "compact",
-    "topk",
-    "sort",
-    "scatter",
-    "emit",
-    "field",
-    "field_vector",
-    "end_of_payload",
-    "require",
-    "n",
-    "step",
-    "param",
-    "pack_ascending",
-    "unpack_ascending",
-    "pack_gaps",
-    "unpack_gaps",
-    "gaps_bytes",
-    "pack_where",
-    "count_where",
-    "unpack_where",
-    "pack_floats",
-    "unpack_floats",
-    "dct",
-    "idct",
-}
 
 
 class IRError(AssertionError):
@@ -49,11 +19,11 @@ class IRError(AssertionError):
 
 
 def verify(program: Program, after: str = "lowering") -> None:
-    """Check every function of a program.
+    """Check every function of a program; `after` names the pass that made this IR.
 
-    :param after: the pass that made this IR, for the message
-    :raises IRError: if a value is used before it is made, a type is wrong, a vector is unknown or
-        read before it is written
+    Raises:
+        IRError: If a value is used before it is made, a type is wrong, a vector is unknown or read
+            before it is written.
     """
     for function in program.functions:
         try:
@@ -62,106 +32,89 @@ def verify(program: Program, after: str = "lowering") -> None:
             raise IRError(f"after {after}, in {function.name}: {error}") from None
 
 
+def _expect(condition: bool, message: str) -> None:
+    if not condition:
+        raise IRError(message)
+
+
 class _Verifier:
     def __init__(self, function: Function) -> None:
-        self.function = function
+        self.function, self.vectors = function, function.vectors
         self.known: set[int] = set()
-        self.written = {
+        # Later loads of a loop see what it stores.
+        self.written = {name for loop in function.loops for name in loop.writes}
+        self.written |= {
             name
             for name, vector in function.vectors.items()
             if vector.kind in ("input", "state", "output")
         }
 
     def run(self) -> None:
-        for vector in self.function.vectors.values():
-            if vector.needs is not None and (vector.kind != "state" or vector.needs.type != "bool"):
-                raise IRError(f"{vector.name} depends on {vector.needs.op}")
+        for vector in self.vectors.values():
+            good = vector.needs is None or vector.kind == "state" and vector.needs.type == "bool"
+            _expect(good, f"{vector.name} depends on {vector.needs and vector.needs.op}")
         for node in self.function.body:
             if isinstance(node, Loop):
-                self._need(node.domain, "a loop's domain")
+                self.need(node.domain, "a loop's domain")
                 if node.guard is not None:
-                    self._need(node.guard, "a loop's guard")
-                outside = set(self.known)
-                self._order(node)
-                self._sizes(node)
-                for instr in node.body:
-                    self._instr(instr, inside=True)
-                self.known = outside | {instr.id for instr in node.results}
-                for instr in node.body:
-                    self.written.update(writes(instr))
-            else:
-                self._instr(node, inside=False)
-                self.written.update(writes(node))
+                    self.need(node.guard, "a loop's guard")
+                # The elements of a loop have no order.
+                elsewhere = {i.vec[0] for i in node.ops("load_at", "bucket_load")}
+                for name in sorted(elsewhere & node.writes):
+                    raise IRError(f"a loop writes {name} and reads other elements of it")
+                self.sizes(node)
+            outside = set(self.known)
+            for instr in node.body:
+                self.instr(instr, inside=isinstance(node, Loop))
+            self.known = outside | node.defines
+            self.written |= node.writes
 
-    def _order(self, loop: Loop) -> None:
-        """Check that a loop does not write vectors that it reads at other elements.
-
-        The elements of a loop have no order.
-        """
-        elsewhere = {i.vec[0] for i in loop.body if i.op in ("load_at", "bucket_load")}
-        for name in sorted(elsewhere & node_writes(loop)):
-            raise IRError(f"a loop writes {name} and reads other elements of it")
-
-    def _sizes(self, loop: Loop) -> None:
-        """Check that vectors without size checks in a loop have an element for each of the
-        loop's."""
-        for instr in loop.body:
-            if instr.op not in ("load", "store", "bucket_load", "bucket_reduce"):
-                continue
-            vector = self.function.vectors.get(instr.vec[0])
-            size = None if vector is None else vector.size  # an unknown one is reported later
+    def sizes(self, loop: Loop) -> None:
+        """Check that vectors accessed without a size check have the loop's size."""
+        for instr in loop.ops("load", "store", "bucket_load", "bucket_reduce"):
+            if instr.vec[0] not in self.vectors:
+                continue  # reported later
+            size = self.vectors[instr.vec[0]].size
             if instr.op in ("load", "store"):
                 fits = size is loop.domain
             else:
-                fits = size is not None and counts_buckets(size, loop.domain, instr.args[0])
-            if vector is not None and not fits:
-                raise IRError(f"{instr.op} of {instr.vec[0]} in a loop of another size")
+                fits = counts_buckets(size, loop.domain, instr.args[0])
+            _expect(fits, f"{instr.op} of {instr.vec[0]} in a loop of another size")
 
-    def _need(self, value: Instr, what: str) -> None:
-        if value.id not in self.known:
-            raise IRError(f"{what} uses %{value.id} ({value.op}) before it is made")
+    def need(self, value: Instr, what: str) -> None:
+        _expect(value.id in self.known, f"{what} uses %{value.id} ({value.op}) before it is made")
 
-    def _instr(self, instr: Instr, inside: bool) -> None:
-        if instr.id in self.known:
-            raise IRError(f"%{instr.id} ({instr.op}) is made twice")
-        if instr.op in (_ONLY_OUTSIDE if inside else _ONLY_IN_LOOPS):
-            raise IRError(f"{instr.op} must not be {'in' if inside else 'outside'} a loop")
+    def instr(self, instr: Instr, inside: bool) -> None:
+        op = instr.op
+        _expect(instr.id not in self.known, f"%{instr.id} ({op}) is made twice")
+        here, there = ("in", "function") if inside else ("outside", "loop")
+        _expect(op not in OPS or OPS[op].place != there, f"{op} must not be {here} a loop")
         for arg in instr.args:
-            self._need(arg, instr.op)
-        if inside and instr.type in ("i64", "f64") and instr.op != "reduce":
-            raise IRError(f"{instr.op} of type {instr.type} in a loop")
-        for name in reads(instr) + writes(instr):
-            if name not in self.function.vectors:
-                raise IRError(f"{instr.op} of the unknown vector {name}")
-        local = set(writes(instr)) if instr.op == "scatter" else set()
-        for name in reads(instr):
-            if name not in self.written | local and not self._stored_in_loop(name):
-                raise IRError(f"{instr.op} reads {name} before it is written")
-        self._types(instr)
+            self.need(arg, op)
+        narrow = not inside or instr.type not in ("i64", "f64") or op == "reduce"
+        _expect(narrow, f"{op} of type {instr.type} in a loop")
+        for name in sorted(instr.reads | instr.writes):
+            _expect(name in self.vectors, f"{op} of the unknown vector {name}")
+        ready = self.written | (instr.writes if op == "scatter" else set())
+        for name in sorted(instr.reads):
+            _expect(name in ready, f"{op} reads {name} before it is written")
+        self.types(instr)
         self.known.add(instr.id)
 
-    def _stored_in_loop(self, name: str) -> bool:
-        """Return whether a loop of the function stores to a vector. Later loads of that loop see
-        it."""
-        return any(
-            isinstance(node, Loop) and any(name in writes(instr) for instr in node.body)
-            for node in self.function.body
-        )
-
-    def _types(self, instr: Instr) -> None:
-        types = [arg.type for arg in instr.args]
-        if instr.op in BINARY:
-            if types[0] != types[1] and instr.op not in ("shl", "shr"):
-                raise IRError(f"{instr.op} of {types[0]} and {types[1]}")
-            expected = "bool" if instr.op in COMPARE else types[0]
-            if instr.type != expected:
-                raise IRError(f"{instr.op} of {types[0]} gives {expected}, not {instr.type}")
-        elif instr.op == "select":
-            if types[0] != "bool" or types[1] != types[2] or instr.type != types[1]:
-                raise IRError(f"select of {types}")
-        elif instr.op == "load":
-            if instr.type != self.function.vectors[instr.vec[0]].value_type:
-                raise IRError(f"load of {instr.vec[0]} gives {instr.type}")
-        elif instr.op == "store":
-            if types[0] != self.function.vectors[instr.vec[0]].value_type:
-                raise IRError(f"store of {types[0]} to {instr.vec[0]}")
+    def types(self, instr: Instr) -> None:
+        types, op = [arg.type for arg in instr.args], instr.op
+        if op in BINARY:
+            same = types[0] == types[1] or op in ("shl", "shr")
+            _expect(same, f"{op} of {types[0]} and {types[1]}")
+            expected = "bool" if op in COMPARE else types[0]
+            gives = f"{op} of {types[0]} gives {expected}, not {instr.type}"
+            _expect(instr.type == expected, gives)
+        elif op == "select":
+            same = types == ["bool", types[1], types[1]] and instr.type == types[1]
+            _expect(same, f"select of {types}")
+        elif op == "load":
+            value_type = self.vectors[instr.vec[0]].value_type
+            _expect(instr.type == value_type, f"load of {instr.vec[0]} gives {instr.type}")
+        elif op == "store":
+            value_type = self.vectors[instr.vec[0]].value_type
+            _expect(types[0] == value_type, f"store of {types[0]} to {instr.vec[0]}")

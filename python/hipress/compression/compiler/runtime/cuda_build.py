@@ -37,15 +37,12 @@ def nvcc() -> str | None:
 
 
 def build(program: Program, arch: str | None = None) -> Path:
-    """Compile an optimized program, unless the cache has it.
+    """Compile an optimized program, unless the cache has it, and return the shared library.
 
     Args:
         program: The program.
         arch: An architecture such as sm_90 or native, to compile for that GPU only. By default the
             library runs on all of ARCHITECTURES and on later ones.
-
-    Returns:
-        The path of the shared library.
 
     Raises:
         BuildError: If the compiler is missing or fails.
@@ -64,19 +61,9 @@ def build(program: Program, arch: str | None = None) -> Path:
 def compile_cached(
     name: str, source: str, command: Sequence[str], depends: Sequence[Path] = ()
 ) -> Path:
-    """Compile CUDA source, unless the cache has its library.
+    """Return a shared library of CUDA source, compiled unless the cache has it; see library().
 
-    Args:
-        name: The beginning of the library's file name.
-        source: The source, whose headers are in include_directory().
-        command: The compiler and its options.
-        depends: Other headers whose content makes a difference.
-
-    Returns:
-        The path of the shared library.
-
-    Raises:
-        BuildError: If the compiler fails.
+    The source's headers are in include_directory(); `depends` are others that make a difference.
     """
     include = include_directory()
     folder = include / "operator/contrib/compll/cuda"

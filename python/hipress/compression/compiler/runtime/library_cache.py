@@ -15,7 +15,8 @@ import shutil
 import stat
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from hipress.base import files
@@ -34,10 +35,7 @@ def cache_directory() -> Path:
 
 
 def cxx() -> list[str]:
-    """Return the C++ compiler's command: CXX, or g++.
-
-    :raises BuildError: if there is none
-    """
+    """Return the C++ compiler's command, CXX or g++, if that exists."""
     compiler = os.environ.get("CXX") or "g++"
     if shutil.which(compiler.split()[0]) is None:
         raise BuildError(f"there is no C++ compiler {compiler}; install g++ or set CXX")
@@ -52,16 +50,20 @@ def library(
     flags: Sequence[str] = (),
     depends: Sequence[Path] = (),
 ) -> Path:
-    """Return a shared library, from the cache if it was compiled before. If the cache's disk is
-    full, the library is compiled in a temporary folder of this process.
+    """Return a shared library, from the cache if it was compiled before.
 
-    :param name: prefix of its file's name
-    :param source_name: name of the source for the compiler, such as ``generated.cc``
-    :param source: the program
-    :param command: the compiler, which can be run, and its options
-    :param flags: options after the source: libraries must come after their users
-    :param depends: headers whose content affects the result
-    :raises BuildError: if the compiler fails, or the cache cannot be written or is not safe
+    If the cache's disk is full, it is compiled in a temporary folder of this process.
+
+    Args:
+        name: Prefix of its file's name.
+        source_name: Name of the source for the compiler, such as ``generated.cc``.
+        source: The program.
+        command: The compiler, which can be run, and its options.
+        flags: Options after the source: libraries must come after their users.
+        depends: Headers whose content affects the result.
+
+    Raises:
+        BuildError: If the compiler fails, or the cache cannot be written or is not safe.
     """
     digest = hashlib.sha256(" ".join([*command, *flags]).encode())
     stamp = os.stat(os.path.realpath(shutil.which(command[0])))
@@ -69,13 +71,16 @@ def library(
     for part in (source.encode(), *(header.read_bytes() for header in depends)):
         digest.update(part)
     target = cache_directory().absolute() / f"{name}-{digest.hexdigest()[:24]}.so"
+    compile_to = partial(
+        _compile, source_name=source_name, source=source, command=command, flags=flags
+    )
     try:
         # Parents as the user's umask has them: they may be shared, like /tmp.
         target.parent.parent.mkdir(parents=True, exist_ok=True)
         target.parent.mkdir(mode=0o700, exist_ok=True)
         check_private(target.parent)
         if not os.path.lexists(target):
-            _compile(target, source_name, source, command, flags)
+            compile_to(target)
         check_private(target)
     except OSError as error:
         if error.errno not in _FULL:
@@ -84,29 +89,18 @@ def library(
                 "HIPRESS_CACHE names another folder"
             ) from error
         files.warn_once(target.parent, error)
-        return _outside_the_cache(target.name, source_name, source, command, flags, error)
+        return _outside_the_cache(target.name, compile_to, error)
     return target
 
 
-def _outside_the_cache(
-    name: str,
-    source_name: str,
-    source: str,
-    command: Sequence[str],
-    flags: Sequence[str],
-    full: OSError,
-) -> Path:
-    """Compile in a temporary folder of this process, in TMPDIR or in memory. The folder is removed
-    when the process ends.
-
-    :raises BuildError: if the compiler fails, or TMPDIR and the memory are also full
-    """
+def _outside_the_cache(name: str, compile_to: Callable[[Path], None], full: OSError) -> Path:
+    """Compile in a temporary folder in TMPDIR or memory, which ends with this process."""
     tried = []
     for place in (None, "/dev/shm"):
         try:
             target = Path(_temporary_folder(place), name)
             if not target.exists():
-                _compile(target, source_name, source, command, flags)
+                compile_to(target)
             return target
         except OSError as error:
             tried.append(f"{place or 'the temporary folder'}: {error.strerror}")
@@ -118,11 +112,7 @@ def _outside_the_cache(
 
 @functools.cache
 def _temporary_folder(place: str | None) -> str:
-    """Make a folder that only this user can open, and that is removed when the process ends.
-
-    :param place: the parent folder; None: the system's folder for temporary files
-    :raises OSError: if it cannot be made
-    """
+    """Make a folder that only this user can open, and that ends with this process."""
     folder = tempfile.mkdtemp(prefix="hipress-", dir=place)
     pid = os.getpid()
     atexit.register(lambda: os.getpid() == pid and shutil.rmtree(folder, ignore_errors=True))
@@ -130,11 +120,7 @@ def _temporary_folder(place: str | None) -> str:
 
 
 def check_private(path: Path) -> None:
-    """Refuse a file or folder that another user could have put there or could change.
-
-    :raises BuildError: with its owner, or how to make it private
-    :raises OSError: if it is not there
-    """
+    """Raise BuildError for a file or folder that another user could have changed."""
     # A link is judged by its target: the folder's mode decides which users may set links here.
     found = os.stat(path)
     if found.st_uid not in (os.geteuid(), 0):
@@ -153,11 +139,7 @@ def check_private(path: Path) -> None:
 def _compile(
     target: Path, source_name: str, source: str, command: Sequence[str], flags: Sequence[str]
 ) -> None:
-    """Compile a library.
-
-    :raises BuildError: if the compiler fails
-    :raises OSError: if the folder cannot be written to; with ENOSPC if the compiler could not
-    """
+    """Compile a library. OSError, or ENOSPC of the compiler, if the folder takes none."""
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:
         text, built = Path(folder, source_name), Path(folder, "generated.so")
         text.write_text(source)

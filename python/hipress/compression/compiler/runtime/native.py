@@ -19,18 +19,11 @@ from hipress.compression.compiler.ir.ir import Program
 from hipress.compression.compiler.runtime.library_cache import cxx, library
 from hipress.native.declarations import Declarations
 
+_EVERY = ("-mf16c", "-mbmi2", "-mpopcnt")
 FLAGS = {
     "baseline": [],
-    "avx2": ["-mavx2", "-mf16c", "-mbmi2", "-mpopcnt"],
-    "avx512": [
-        "-mavx512f",
-        "-mavx512bw",
-        "-mavx512dq",
-        "-mavx512vl",
-        "-mf16c",
-        "-mbmi2",
-        "-mpopcnt",
-    ],
+    "avx2": ["-mavx2", *_EVERY],
+    "avx512": [*(f"-mavx512{part}" for part in ("f", "bw", "dq", "vl")), *_EVERY],
 }
 # Contracted multiply-adds would change bits from one machine to the next; ints wrap around.
 COMMON_FLAGS = [
@@ -73,9 +66,7 @@ def available_isas() -> list[str]:
 def build(program: Program, isa: str | None = None) -> Path:
     """Compile an optimized program for one instruction set, unless the cache has it.
 
-    :param isa: baseline, avx2 or avx512; None: HIPRESS_SIMD, or the best of this CPU
-    :returns: path of the shared library
-    :raises BuildError: if there is no C++ compiler, or it fails
+    `isa` is baseline, avx2 or avx512; by default HIPRESS_SIMD, or the best of this CPU.
     """
     isa = isa or os.environ.get("HIPRESS_SIMD") or available_isas()[0]
     if isa not in FLAGS:
@@ -88,13 +79,7 @@ def build(program: Program, isa: str | None = None) -> Path:
 
 
 def compile_cached(name: str, source: str, flags: list[str], depends: Sequence[Path] = ()) -> Path:
-    """Return a shared library of C++ source, from the cache if it was compiled before.
-
-    :param name: prefix of its file's name
-    :param flags: options after those that all generated code has
-    :param depends: headers whose content affects the result
-    :raises BuildError: if there is no C++ compiler, or it fails, or the cache cannot be used
-    """
+    """Return a shared library of C++ source, from the cache if possible; see library()."""
     return library(name, "generated.cc", source, [*cxx(), *COMMON_FLAGS], flags, depends)
 
 
@@ -110,11 +95,7 @@ _TYPES = {"float32": 0, "float16": 1, "uint16": 2}
 
 
 class Compiled:
-    """A compiled algorithm with the interface of the interpreter.
-
-    :param isa: as for build()
-    :param threads: how many share the work; results do not depend on it
-    """
+    """A compiled algorithm with the interface of the interpreter."""
 
     def __init__(
         self, program: Program, isa: str | None = None, threads: int = 1, **params: float | int
@@ -135,6 +116,7 @@ class Compiled:
 
     @property
     def fixed_size(self) -> bool:
+        """Whether every payload of n elements has max_bytes(n) bytes."""
         return bool(self.algorithm.fixed_size)
 
     def encode(
@@ -143,19 +125,15 @@ class Compiled:
         states: dict[str, np.ndarray] | None = None,
         step: int = 0,
         stream: int = 0,
-        apart: bool = False,
+        new_states: bool = False,
     ) -> bytes:
-        """Encode as Interpreter.encode does.
-
-        Args:
-            apart: Whether new states are in new arrays, and the old ones are unchanged.
-        """
+        """Encode as the interpreter does, if `new_states` with these in new arrays."""
         type_ = _TYPES.get(gradient.dtype.name, 0) if self.algorithm.exact else 0
         gradient = np.ascontiguousarray(gradient, gradient.dtype if type_ else np.float32)
         states = fill_states(self.program, states, gradient.size)
         old = dict(states)  # this keeps the arrays
         before = self._pointers(old)
-        if apart:
+        if new_states:
             used = self.algorithm.used_states(self._values)
             for place, name in enumerate(self.program.states):
                 if used >> place & 1:
@@ -193,7 +171,7 @@ class Compiled:
         return (c_void_p * max(len(addresses), 1))(*addresses)
 
     def decode(self, payload: bytes, n: int) -> np.ndarray:
-        """Return float32[n]. :raises PayloadError: for a malformed payload"""
+        """Return float32[n]; PayloadError for a malformed payload."""
         return self.decode_sum([payload], n)
 
     def decode_sum(self, payloads: list[bytes], n: int) -> np.ndarray:

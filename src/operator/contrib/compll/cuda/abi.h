@@ -67,7 +67,7 @@ struct CompllCudaAlgorithm {
                       void* stream);
   int (*decode_batch)(const CompllCudaDecode* calls, int count, const double* params, int add,
                       void* stream);
-  /// The sum of `count` payloads, as CompLL defines their merge (passes/merge.py): the calls lie in
+  /// The sum of `count` payloads, as CompLL defines their merge (passes/analyses.py): the calls lie in
   /// *host* memory and have the same n and out. If any status is not 0, out holds no sum. A decoder
   /// of one dense pass reads kMany payloads in a launch, and writes the sum once.
   int (*decode_sum)(const CompllCudaDecode* calls, int count, const double* params, int shape,

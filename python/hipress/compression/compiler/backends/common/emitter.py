@@ -4,13 +4,14 @@ CStyleEmitter writes one encode or decode, CStyleLoop one fused loop of it. Thei
 dialects: cpp/ computes with vectors of lanes (lanes.h), cuda/ with one element for each thread
 (scalar.cuh). A dialect says what values are declared as, how memory is loaded and stored, where the
 elements of a loop come from, and how reductions are joined. The expressions of both are in
-expressions.py, and a file's frame in source.py.
+expressions.py, and a file's frame in source.py. Generated text is lists of lines.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+import textwrap
+from collections.abc import Iterable
 
 from hipress.compression.compiler.backends.common.expressions import (
     Scalars,
@@ -25,9 +26,53 @@ from hipress.compression.compiler.ir.ir import (
     Instr,
     Loop,
     Program,
-    node_writes,
 )
-from hipress.compression.compiler.passes.vector_uses import scatters_output, unproven_indices
+from hipress.compression.compiler.passes.analyses import unproven_indices
+
+
+def flat(parts: Iterable) -> list[str]:
+    """Return the lines of strings and of lists of lines, however nested."""
+    found = []
+    for part in parts:
+        found += [part] if isinstance(part, str) else flat(part)
+    return found
+
+
+def indent(lines: Iterable[str], levels: int = 1) -> list[str]:
+    """Return indented lines, where those of the preprocessor are unchanged."""
+    return [line if line.startswith("#") else "  " * levels + line for line in lines]
+
+
+def block(head: str, *parts: object, end: str = "}") -> list[str]:
+    """Return ``head {``, the parts (lines, or lists of them) indented, and ``end``."""
+    return [f"{head} {{".lstrip(), *indent(flat(parts)), end]
+
+
+def code(template: str, owner: object = None, /, **parts: object) -> list[str]:
+    """Return the lines of a template of C++, whose first and last line are empty.
+
+    `$name` is a text, one of `parts` or an attribute of `owner` (or what that method returns).
+    Alone on a line, it is any lines (strings, or lists of them), indented.
+    """
+
+    def part(name: str) -> object:
+        value = parts[name] if name in parts else getattr(owner, name)
+        return value() if callable(value) else value
+
+    lines = []
+    for line in textwrap.dedent(template).split("\n")[1:-1]:
+        alone = re.fullmatch(r"( *)\$(\w+)", line)
+        if alone:
+            lines += indent(flat([part(alone[2])]), len(alone[1]) // 2)
+        else:
+            lines.append(re.sub(r"\$(\w+)", lambda field: str(part(field[1])), line))
+    return lines
+
+
+def quoted(text: str) -> str:
+    """Return a string literal of C++."""
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+
 
 FIELD = {"u8": "uint8_t", "u16": "uint16_t", "u32": "uint32_t", "f32": "float"}
 COUNTS = {
@@ -38,33 +83,16 @@ COUNTS = {
 """Values of operations on whole vectors that follow from sizes; see CStyleEmitter.fill()."""
 
 
-class _Texts:
-    """Values of the fields of a template; see CStyleEmitter.fill()."""
-
-    def __init__(self, names: CStyleEmitter, instr: Instr, more: dict[str, str]) -> None:
-        self.names, self.instr, self.more = names, instr, more
-
-    def __getitem__(self, key: str) -> str:
-        if key in self.more:
-            return self.more[key]
-        if key == "value":
-            return self.names.value(self.instr)
-        kind, number = key[0], int(key[1:])
-        if kind == "a":
-            return self.names.value(self.instr.args[number])
-        return self.names.vector_texts[kind](self.instr.vec[number])
-
-
 class CStyleEmitter:
     """Writer of one encode or decode function.
 
-    A dialect adds scalar() and loop(), which write a number and a loop; check_indices(), which
-    refuses a payload whose indices do not ascend or are not below n; memory(), the text of a
-    vector's memory; and is_known(), whether a number is computed by now.
+    A dialect adds scalar() and loop(), which write a number and a loop; _write_topk() and so on,
+    for operations on whole vectors and payload fields; check_indices(), which refuses a payload
+    whose indices do not ascend or are not below n; memory(), the text of a vector's memory; and
+    is_known(), whether a number is computed by now.
 
     Attributes:
         dialect: The expressions of its scalars.
-        operations: Functions that write operations on whole vectors and payload fields.
         fields: The fields of the payload that it writes: (kind, name or number) as in `emit`.
         placed: Vectors whose memory is in the payload.
         unproven: Vectors of indices that scatter uses and that have to be checked.
@@ -72,17 +100,17 @@ class CStyleEmitter:
     """
 
     dialect: Scalars = scalars
-    operations: dict[str, Callable] = {}
 
     def __init__(self, program: Program, function: Function) -> None:
         self.program, self.function = program, function
         self.is_decode = function.kind == "decode"
         self.numbers: dict[int, int] = {}
-        emits = [n for n in function.body if isinstance(n, Instr) and n.op == "emit"]
+        emits = function.operations("emit")
         self.fields = emits[0].attrs["fields"] if emits else []
         self.placed: set[str] = set()
         self.unproven = unproven_indices(function)
-        self.sparse_output = scatters_output(function)
+        targets = [instr.vec[0] for instr in function.operations("scatter")]
+        self.sparse_output = function.output in targets
         self.vector_texts = {
             "m": self.memory,
             "n": self.size,
@@ -98,7 +126,7 @@ class CStyleEmitter:
         while position < len(body):
             end = position + self.node(position)
             for node in body[position:end]:
-                made = [name for name in self.unproven if name in node_writes(node)]
+                made = [name for name in self.unproven if name in node.writes]
                 made = [name for name in made if not self.is_field(name)]
                 if made and self.is_decode:
                     self.check_indices(made)
@@ -115,10 +143,7 @@ class CStyleEmitter:
 
     def instr(self, instr: Instr) -> None:
         """Write an instruction outside of loops."""
-        if instr.op in self.operations:
-            self.operations[instr.op](self, instr)
-        else:
-            self.scalar(instr)
+        getattr(self, f"_write_{instr.op}", self.scalar)(instr)
 
     # Names ----------------------------------------------------------------------
 
@@ -128,9 +153,22 @@ class CStyleEmitter:
         Its fields are {a0} for the first operand, {m0}, {n0}, {b0} and {v0} for the first vector's
         memory, elements, bytes, and memory and elements, {value}, and those of `more`.
         """
-        return template.format_map(_Texts(self, instr, more))
+
+        def text(field: re.Match) -> str:
+            key = field[1]
+            if key in more:
+                return more[key]
+            if key == "value":
+                return self.value(instr)
+            kind, number = key[0], int(key[1:])
+            if kind == "a":
+                return self.value(instr.args[number])
+            return self.vector_texts[kind](instr.vec[number])
+
+        return re.sub(r"\{(\w+)\}", text, template)
 
     def number(self, instr: Instr) -> int:
+        """Return the number in the name of an instruction's value."""
         return self.numbers.setdefault(instr.id, len(self.numbers))
 
     def value(self, instr: Instr) -> str:
@@ -162,6 +200,7 @@ class CStyleEmitter:
         return self.dialect.width(self.function.vectors[name].bits)
 
     def packed_bytes(self, name: str, count: str) -> str:
+        """Return the C++ of the bytes of `count` codes of a packed vector."""
         return f"PackedBytes({count}, {self.width(name)}, {self.function.vectors[name].multiple})"
 
     def bytes_of(self, name: str, count: str = "") -> str:
@@ -170,10 +209,12 @@ class CStyleEmitter:
         return self.packed_bytes(name, count) if vector.packed else f"{count} * {vector.bits // 8}"
 
     def is_field(self, name: str) -> bool:
+        """Return whether a vector is a field of the payload."""
         return self.function.vectors[name].kind == "field"
 
     def is_output(self, name: str) -> bool:
-        return self.function.kind == "decode" and name == self.function.output
+        """Return whether a vector is a decoder's result."""
+        return self.is_decode and name == self.function.output
 
     def field_offset(self, name: str, zero: str) -> str | None:
         """Return a field's offset in the payload if the sizes of all fields before it are known."""
@@ -193,7 +234,7 @@ class CStyleEmitter:
 class CStyleLoop:
     """Writer of one fused loop. A value of its body is a variable, declared as the dialect's type.
 
-    A dialect adds a method for each operation in `special`, store(), and reduce(), which writes a
+    A dialect adds a method for each operation in `special`, _store(), and _reduce(), which writes a
     reduction over all elements or over buckets.
 
     Attributes:
@@ -205,18 +246,25 @@ class CStyleLoop:
     dialect: Scalars
     special = ("load", "load_at", "bucket_load", "random", "random16", "index")
     """Operations that are not expressions."""
+    least: dict[str, str]
+    """Start values of a maximum and of a minimum."""
 
     def __init__(self, owner: CStyleEmitter, loop: Loop) -> None:
         self.owner, self.loop = owner, loop
         self.inside = {instr.id for instr in loop.body}
         self.body: list[str] = []
 
+    def write_body(self) -> None:
+        """Write all instructions of the loop."""
+        for instr in self.loop.body:
+            self.instr(instr)
+
     def instr(self, instr: Instr) -> None:
         """Write an instruction of the body."""
         if instr.op == "store":
-            self.store(instr)
+            self._store(instr)
         elif instr.op in ("reduce", "bucket_reduce"):
-            self.reduce(instr)
+            self._reduce(instr)
         else:
             name, text = f"t{self.owner.number(instr)}", self.text(instr)
             self.body.append(f"const {self.dialect.types[instr.type]} {name} = {text};")
@@ -224,7 +272,7 @@ class CStyleLoop:
     def text(self, instr: Instr) -> str:
         """Return the expression of a value of the body."""
         if instr.op in self.special:
-            return getattr(self, instr.op)(instr)
+            return getattr(self, f"_{instr.op}")(instr)
         return self.dialect(instr, [self.value(arg) for arg in instr.args])
 
     def value(self, instr: Instr) -> str:
@@ -237,11 +285,11 @@ class CStyleLoop:
         """Return the expression of a value that is made before the loop."""
         return self.owner.value(instr)
 
-    def start(self, instr: Instr) -> str | None:
-        """Return the value that a reduction starts with; None for a maximum or minimum."""
+    def start(self, instr: Instr) -> str:
+        """Return the value that a reduction starts with."""
         function = instr.attrs["fn"]
         if not isinstance(function, Block):
-            return "0" if function == "sum" else None
+            return "0" if function == "sum" else self.least[function]
         start = instr.args[1]
         if start.id in self.inside:
             return literal(start.attrs["value"], start.type)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from hipress.compression.compiler.ir.ir import COMPARE, Block, Instr
+from hipress.compression.compiler.ir.ir import COMPARE, OPS, Block, Instr
 
 SCALAR = {
     "f32": "float",
@@ -14,37 +14,10 @@ SCALAR = {
     "i64": "int64_t",
     "bool": "bool",
 }
-_OPERATORS = {
-    "add": "+",
-    "sub": "-",
-    "mul": "*",
-    "and": "&",
-    "or": "|",
-    "xor": "^",
-    "lt": "<",
-    "le": "<=",
-    "gt": ">",
-    "ge": ">=",
-    "eq": "==",
-    "ne": "!=",
-}
-_CALLS = {
-    "div": "Div",
-    "mod": "Mod",
-    "shl": "Shl",
-    "shr": "Shr",
-    "not": "Not",
-    "floor": "Floor",
-    "ceil": "Ceil",
-    "abs": "Abs",
-    "sqrt": "Sqrt",
-    "isfinite": "IsFinite",
-    "isnan": "IsNan",
-    "select": "Select",
-    "ascending_bytes": "AscendingBytes",
-    "gaps_most": "GapsMost",
-    "floats_bytes": "FloatsBytes",
-}
+_CALLED = ("div", "mod", "shl", "shr")
+"""Operators that are calls in C, as C does not define all of their results."""
+_NAMES = {"isfinite": "IsFinite", "isnan": "IsNan"}
+ELEMENT = {"f32": "float", "i32": "int32_t", "u32": "uint32_t"}
 
 
 def literal(value: float | int | bool, type_: str) -> str:
@@ -75,32 +48,33 @@ def known(instr: Instr) -> str | None:
 class Scalars:
     """Dialect of C++ scalars, and base of the other dialects.
 
-    A method named after an operation, with an underscore, writes it from its operands' text.
+    A method named after an operation, after an underscore, writes it from its operands' text.
     """
 
     types = SCALAR
 
     def __call__(self, instr: Instr, args: list[str]) -> str:
         """Return the expression of an operation on operands whose C++ is `args`."""
-        special = getattr(self, f"{instr.op}_", None)
+        special = getattr(self, f"_{instr.op}", None)
         if special is not None:
             return special(instr, *args)
-        if instr.op in _CALLS:
-            return f"{_CALLS[instr.op]}({', '.join(args)})"
-        return self.operator(instr, *args)
+        if OPS[instr.op].symbol and instr.op not in _CALLED:
+            return self._infix(instr, *args)
+        name = _NAMES.get(instr.op) or instr.op.title().replace("_", "")
+        return f"{name}({', '.join(args)})"
 
-    def operator(self, instr: Instr, left: str, right: str) -> str:
+    def _infix(self, instr: Instr, left: str, right: str) -> str:
         logical = instr.type == "bool" and instr.op in ("and", "or")
-        return f"({left} {_OPERATORS[instr.op] * (2 if logical else 1)} {right})"
+        return f"({left} {OPS[instr.op].symbol * (2 if logical else 1)} {right})"
 
     def width(self, bits: int | str) -> str:
         """Return the C++ of a code's bits: a number, or a template argument."""
         return str(bits)
 
-    def const_(self, instr: Instr) -> str:
+    def _const(self, instr: Instr) -> str:
         return literal(instr.attrs["value"], instr.type)
 
-    def cast_(self, instr: Instr, value: str) -> str:
+    def _cast(self, instr: Instr, value: str) -> str:
         source, target = instr.args[0].type, instr.type
         if target == "bool":
             return f"({value} != 0)"
@@ -108,28 +82,24 @@ class Scalars:
             return f"To{target.upper()}({value})"
         return f"static_cast<{SCALAR[target]}>({value})"
 
-    def saturate_(self, instr: Instr, value: str) -> str:
+    def _saturate(self, instr: Instr, value: str) -> str:
         return f"Saturate({value}, {self.width(instr.attrs['bits'])})"
 
-    def wrap_(self, instr: Instr, value: str) -> str:
+    def _wrap(self, instr: Instr, value: str) -> str:
         return f"({value} & ((int64_t(1) << {instr.attrs['bits']}) - 1))"
 
-    def bitcast_(self, instr: Instr, value: str) -> str:
+    def _bitcast(self, instr: Instr, value: str) -> str:
         return f"{'FromBits' if instr.type == 'f32' else 'BitsU'}({value})"
 
-    def neg_(self, instr: Instr, value: str) -> str:
+    def _neg(self, instr: Instr, value: str) -> str:
         return f"(-{value})"
 
-    def select_(self, instr: Instr, condition: str, yes: str, no: str) -> str:
+    def _select(self, instr: Instr, condition: str, yes: str, no: str) -> str:
         c_type = SCALAR[instr.type]
         return f"({condition} ? {c_type}({yes}) : {c_type}({no}))"
 
     def join_body(self, function: object, declared: str = "") -> str:
-        """Return the body of a function of `a` and `b` that joins two values of a reduction.
-
-        :param function: "sum", "max", "min" or a Block
-        :param declared: type of declared values; empty: their own types
-        """
+        """Return the body of a function of `a` and `b` that joins values of a reduction."""
         if not isinstance(function, Block):
             joined = {"sum": "a + b", "max": "Larger(a, b)", "min": "Smaller(a, b)"}
             return f"return {joined[function]};"
@@ -147,15 +117,15 @@ class Lanes(Scalars):
 
     types = {"f32": "F", "i32": "I", "u32": "U", "bool": "M"}
 
-    def operator(self, instr: Instr, left: str, right: str) -> str:
+    def _infix(self, instr: Instr, left: str, right: str) -> str:
         if instr.op in COMPARE or instr.type == "bool" and instr.op in ("and", "or"):
             return f"{instr.op.capitalize()}({left}, {right})"
-        return super().operator(instr, left, right)
+        return super()._infix(instr, left, right)
 
-    def const_(self, instr: Instr) -> str:
-        return f"Set({super().const_(instr)})"
+    def _const(self, instr: Instr) -> str:
+        return f"Set({super()._const(instr)})"
 
-    def cast_(self, instr: Instr, value: str) -> str:
+    def _cast(self, instr: Instr, value: str) -> str:
         source, target = instr.args[0].type, instr.type
         if source == "bool":
             value, source = f"Ones({value})", "i32"
@@ -165,23 +135,56 @@ class Lanes(Scalars):
             return f"To{target.upper()}({value})"
         return f"reinterpret_cast<{self.types[target]}>({value})"
 
-    def wrap_(self, instr: Instr, value: str) -> str:
+    def _wrap(self, instr: Instr, value: str) -> str:
         return f"({value} & int32_t(((int64_t(1) << {instr.attrs['bits']}) - 1)))"
 
-    def select_(self, instr: Instr, *args: str) -> str:
+    def _select(self, instr: Instr, *args: str) -> str:
         return f"Select({', '.join(args)})"
 
 
 class _Joined(Lanes):
     """Lanes or scalars, whichever `a` is."""
 
-    def const_(self, instr: Instr) -> str:
+    def _const(self, instr: Instr) -> str:
         return f"Like(a, {literal(instr.attrs['value'], instr.type)})"
 
-    def cast_(self, instr: Instr, value: str) -> str:
+    def _cast(self, instr: Instr, value: str) -> str:
         if {instr.args[0].type, instr.type} == {"i32", "u32"}:
             return f"As{instr.type.upper()}({value})"
-        return super().cast_(instr, value)
+        return super()._cast(instr, value)
 
 
-scalars, lanes, joined = Scalars(), Lanes(), _Joined()
+_WRAPPING = {"add": "WrapAdd", "sub": "WrapSub", "mul": "WrapMul"}
+
+
+class CudaScalars(Scalars):
+    """The dialect of CUDA's scalars: a thread has one element (scalar.cuh).
+
+    C++ in which signed integers do not wrap around by themselves, and no templates of widths.
+    """
+
+    def __call__(self, instr: Instr, args: list[str]) -> str:
+        """Return the expression of an operation; integers wrap around."""
+        if instr.type in ("i32", "i64") and instr.op in _WRAPPING:
+            return f"{_WRAPPING[instr.op]}<{SCALAR[instr.type]}>({args[0]}, {args[1]})"
+        return super().__call__(instr, args)
+
+    def width(self, bits: int | str) -> str:
+        """Return the C++ of a code's bits: a number, or a parameter."""
+        return str(bits) if isinstance(bits, int) else f"static_cast<int>(p_{bits})"
+
+    def _neg(self, instr: Instr, value: str) -> str:
+        if instr.type in ("i32", "i64"):
+            return f"WrapSub<{SCALAR[instr.type]}>(0, {value})"
+        return super()._neg(instr, value)
+
+    def _wrap(self, instr: Instr, value: str) -> str:
+        one = f"{SCALAR[instr.type]}(1)"
+        return f"({value} & (({one} << {self.width(instr.attrs['bits'])}) - 1))"
+
+    def _bitcast(self, instr: Instr, value: str) -> str:
+        text = super()._bitcast(instr, value)
+        return f"static_cast<int32_t>({text})" if instr.type == "i32" else text
+
+
+scalars, lanes, joined, cuda_scalars = Scalars(), Lanes(), _Joined(), CudaScalars()

@@ -7,44 +7,22 @@ registers, in their order, and written once. See passes/merge.py for what the su
 
 from __future__ import annotations
 
+from hipress.compression.compiler.backends.common.emitter import block, code, indent
 from hipress.compression.compiler.backends.common.expressions import SCALAR, lanes
-from hipress.compression.compiler.backends.common.text import block, indent
-from hipress.compression.compiler.backends.cpp import statements
 from hipress.compression.compiler.backends.cpp.context import CppContext
-from hipress.compression.compiler.backends.cpp.loop import CppLoop
-from hipress.compression.compiler.backends.cpp.loop_context import INLINE, UNROLL
-from hipress.compression.compiler.ir.ir import Function, Instr, Loop, Program
-from hipress.compression.compiler.ir.slices import backward
-from hipress.compression.compiler.passes.merge import integer_levels
-from hipress.compression.compiler.passes.vector_uses import spread_bits
-
-
-def _count_where(context: DenseContext, instr: Instr) -> None:
-    (mask,) = instr.vec
-    before, count = f"before{context.number(instr)}", context.size(mask)
-    context.lines.append(
-        f"int64_t* const {before} = arena.Get<int64_t>(({count} + kBlock - 1) / kBlock);"
-    )
-    context.define(instr, f"CountBlocks({context.memory(mask)}, {count}, {before})")
-
-
-def _unpack_where(context: DenseContext, instr: Instr) -> None:
-    """Do nothing: the loop itself unpacks the bits, because it has the mask's words."""
+from hipress.compression.compiler.backends.cpp.loop import INLINE, CppLoop
+from hipress.compression.compiler.ir.ir import Function, Instr, Program, backward
+from hipress.compression.compiler.passes.analyses import integer_levels, spread_bits
 
 
 class DenseContext(CppContext):
     """Names in the two parts of a dense decoder: the parsing of one payload, and the loop.
 
-    :ivar members: what the loop needs of each payload: C++ types by name, members of Fields
-    :ivar parsing: which of the parts is written
-    :ivar table: the type of a payload's table of values, if they are looked up by the code
+    Attributes:
+        members: What the loop needs of each payload: C++ types by name, members of Fields.
+        parsing: Which of the parts is written.
+        table: Type of a payload's table of values, if they are looked up by the code.
     """
-
-    operations = {
-        **statements.STATEMENTS,
-        "count_where": _count_where,
-        "unpack_where": _unpack_where,
-    }
 
     def __init__(self, program: Program, function: Function) -> None:
         super().__init__(program, function)
@@ -53,18 +31,31 @@ class DenseContext(CppContext):
         self.spread = spread_bits(function)
         self.table = ""
 
+    def _write_count_where(self, instr: Instr) -> None:
+        (mask,) = instr.vec
+        before, count = f"before{self.number(instr)}", self.size(mask)
+        blocks = f"({count} + kBlock - 1) / kBlock"
+        self.lines.append(f"int64_t* const {before} = arena.Get<int64_t>({blocks});")
+        self.define(instr, f"CountBlocks({self.memory(mask)}, {count}, {before})")
+
+    def _write_unpack_where(self, instr: Instr) -> None:
+        """Do nothing: the loop itself unpacks the bits, because it has the mask's words."""
+
     def value(self, instr: Instr) -> str:
+        """Return a number, which is a member of Fields in the loop."""
         name = super().value(instr)
         if self.parsing or instr.op in ("const", "n", "param"):
             return name
         return self.member(name, SCALAR[instr.type])
 
     def memory(self, name: str) -> str:
+        """Return the memory of a vector, which is a member of Fields in the loop."""
         if self.parsing:
             return super().memory(name)
         return self.member(f"m_{name}", f"const {self.c_type(name)}*")
 
     def member(self, name: str, c_type: str) -> str:
+        """Return a member of Fields, which it gets."""
         self.members[name] = c_type
         return f"fields.{name}"
 
@@ -80,7 +71,8 @@ class DenseLoop(CppLoop):
     owner: DenseContext
 
     def write_body(self) -> None:
-        store = next(instr for instr in self.loop.body if instr.op == "store")
+        """Write the sum over payloads of what the loop stores."""
+        (store,) = self.loop.ops("store")
         self.levels = integer_levels(self.owner.function)
         self.result = store.args[0] if self.levels is None else self.levels.level
         self.lane = lanes.types[self.result.type]
@@ -96,8 +88,7 @@ class DenseLoop(CppLoop):
         self.body.append(f"total[v] = kFirst ? {value} : total[v] + {value};")
 
     def code_loads(self, part: list[Instr]) -> list[Instr]:
-        """Return the load of the codes that alone decide an element's value, if they are of few
-        bits; or the two loads, of one bit each."""
+        """Return the loads of few bits that alone decide an element: one, or two of one bit."""
         elements = ("load", "load_at", "bucket_load", "index", "random", "random16")
         found = [instr for instr in part if instr.op in elements]
         if any(instr.op != "load" or instr is part[-1] for instr in found):
@@ -109,6 +100,7 @@ class DenseLoop(CppLoop):
         return found if few and (pair or alone) else []
 
     def bit_word(self, name: str) -> str:
+        """Return the 64 bits of a tile, which may be bits under a mask."""
         owner = self.owner
         if name not in owner.spread:
             return super().bit_word(name)
@@ -188,77 +180,87 @@ class DenseLoop(CppLoop):
         return "value"
 
     def section(self) -> list[str]:
-        """Return the section with separate code for its most frequent case: one payload into
-        float32."""
-        total = "total" if self.levels is None else "sum"
-        add_part = "add_part(tail, std::{}_type(), {}, i, rem, total);".format
-
-        def each(text: str) -> list[str]:
-            return [UNROLL, f"for (int v = 0; v < kVectors; ++v) {text}"]
-
+        """Return the section, with separate code for one payload into float32, the usual case."""
+        start, finish = ["add_part(tail, std::true_type(), parts[0], i, rem, total);"], []
         load = "Load<kTail>(out, i + v * kLanes, rem - v * kLanes)"
-        start, finish = [add_part("true", "parts[0]")], []
-        adds = "if (!kAlone && add)"
         if self.levels is None:
-            start = [
-                *block(
-                    adds, each(f"total[v] = {load};"), add_part("false", "parts[0]"), end="} else {"
-                ),
-                *indent(start),
-                "}",
-            ]
+            start = code(
+                """
+                if (!kAlone && add) {
+                  COMPLL_UNROLL
+                  for (int v = 0; v < kVectors; ++v) total[v] = $load;
+                  add_part(tail, std::false_type(), parts[0], i, rem, total);
+                } else {
+                  $start
+                }
+                """,
+                load=load,
+                start=start,
+            )
         else:
             unit = self.owner.value(self.levels.unit).replace("fields.", "parts[0].")
-            finish = [
-                "F sum[kVectors];",
-                *each(f"sum[v] = Set({unit}) * ToF32(total[v]);"),
-                *block(adds, each(f"sum[v] = {load} + sum[v];")),
-            ]
-        rest = block("for (int64_t k = 1; k < count; ++k)", add_part("false", "parts[k]"))
-        return [
-            *self.byte_table(),
-            *block(
-                "auto add_part = [&](auto tail, auto first, const Fields& fields, int64_t i, "
-                f"int rem, {self.lane}* total) {INLINE}",
-                "constexpr bool kTail = decltype(tail)::value, kFirst = decltype(first)::value;",
-                self.prologue,
-                self.before,
-                self.vectors(),
-                "(void)fields;",
-                end="};",
-            ),
-            *block(
-                f"auto tiles = [&](auto alone) {INLINE}",
-                "constexpr bool kAlone = decltype(alone)::value;",
-                "// Copies: stores might change what lies in memory.",
-                "float* const out = static_cast<float*>(call.out);",
-                "const bool add = call.add != 0;",
-                "const int64_t count = kAlone ? 1 : call.count;",
-                "const Fields one = all[0];",
-                "const Fields* const parts = kAlone ? &one : all;",
-                "(void)add;",
-                block(
-                    f"auto tile = [&](auto tail, int64_t i, int rem) {INLINE}",
-                    "constexpr bool kTail = decltype(tail)::value;",
-                    f"{self.lane} total[kVectors] = {{}};",
-                    self.by_bytes([*start, *rest]),
-                    finish,
-                    "if constexpr (kAlone) {",
-                    f"  StoreFloats<kTail>(out, i, rem, {total});",
-                    "} else {",
-                    f"  StoreOut<kTail>(call, i, rem, {total});",
-                    "}",
-                    end="};",
-                ),
-                "COMPLL_TILES(tile, begin, end);",
-                end="};",
-            ),
-            "if (call.count == 1 && call.add == 0 && call.out_type == COMPLL_FLOAT32) {",
-            "  tiles(std::true_type());",
-            "} else {",
-            "  tiles(std::false_type());",
-            "}",
-        ]
+            finish = code(
+                """
+                F sum[kVectors];
+                COMPLL_UNROLL
+                for (int v = 0; v < kVectors; ++v) sum[v] = Set($unit) * ToF32(total[v]);
+                if (!kAlone && add) {
+                  COMPLL_UNROLL
+                  for (int v = 0; v < kVectors; ++v) sum[v] = $load + sum[v];
+                }
+                """,
+                unit=unit,
+                load=load,
+            )
+        rest = block(
+            "for (int64_t k = 1; k < count; ++k)",
+            "add_part(tail, std::false_type(), parts[k], i, rem, total);",
+        )
+        return code(
+            """
+            $byte_table
+            auto add_part = [&](auto tail, auto first, $part, $lane* total) $inline {
+              constexpr bool kTail = decltype(tail)::value, kFirst = decltype(first)::value;
+              $prologue
+              $before
+              $vectors
+              (void)fields;
+            };
+            auto tiles = [&](auto alone) $inline {
+              constexpr bool kAlone = decltype(alone)::value;
+              // Copies: stores might change what lies in memory.
+              float* const out = static_cast<float*>(call.out);
+              const bool add = call.add != 0;
+              const int64_t count = kAlone ? 1 : call.count;
+              const Fields one = all[0];
+              const Fields* const parts = kAlone ? &one : all;
+              (void)add;
+              auto tile = [&](auto tail, int64_t i, int rem) $inline {
+                constexpr bool kTail = decltype(tail)::value;
+                $lane total[kVectors] = {};
+                $total
+                $finish
+                if constexpr (kAlone) {
+                  StoreFloats<kTail>(out, i, rem, $sum);
+                } else {
+                  StoreOut<kTail>(call, i, rem, $sum);
+                }
+              };
+              COMPLL_TILES(tile, begin, end);
+            };
+            if (call.count == 1 && call.add == 0 && call.out_type == COMPLL_FLOAT32) {
+              tiles(std::true_type());
+            } else {
+              tiles(std::false_type());
+            }
+            """,
+            self,
+            inline=INLINE,
+            part="const Fields& fields, int64_t i, int rem",
+            total=self.by_bytes([*start, *rest]),
+            finish=finish,
+            sum="total" if self.levels is None else "sum",
+        )
 
     def byte_table(self) -> list[str]:
         """Return the lines that prepare summing levels as bytes, if that is possible."""
@@ -294,12 +296,10 @@ def write_dense(program: Program, function: Function) -> tuple[list[str], list[s
     """Return (the struct Fields, the parsing of a payload into it, the pass over all tiles)."""
     context = DenseContext(program, function)
     context.parsing = False
-    loop = next(node for node in function.body if isinstance(node, Loop))
-    lines = DenseLoop(context, loop, 0).lines()
+    lines = DenseLoop(context, function.loops[0], 0).lines()
     context.parsing = True
-    for node in function.body:
-        if isinstance(node, Instr):
-            context.instr(node)
+    for instr in function.scalars:
+        context.instr(instr)
     parse = [*context.lines, *(f"fields->{name} = {name};" for name in context.members)]
     members = [f"{c_type} {name};" for name, c_type in context.members.items()]
     members += [f"{context.table} table;"] if context.table else []

@@ -2,41 +2,157 @@
 
 from __future__ import annotations
 
-from hipress.compression.compiler.backends.common import cosines
+from hipress.compression.compiler.backends.common.emitter import block, code, indent, quoted
 from hipress.compression.compiler.backends.common.expressions import known, literal
 from hipress.compression.compiler.backends.common.source import (
+    cosine_table,
     is_fixed,
     max_bytes,
     param_lines,
+    philox_key,
     scalar_lines,
     source_file,
+    transforms,
 )
-from hipress.compression.compiler.backends.common.text import block, indent, quoted
-from hipress.compression.compiler.backends.cpp import lazy
+from hipress.compression.compiler.backends.cpp.context import CppContext
 from hipress.compression.compiler.backends.cpp.dense import write_dense
-from hipress.compression.compiler.backends.cpp.function import CppFunction
-from hipress.compression.compiler.ir.ir import Block, Function, Instr, Param, Program
-from hipress.compression.compiler.ir.slices import backward
-from hipress.compression.compiler.passes.buckets import is_dense
-from hipress.compression.compiler.passes.lazy import lazy_state
-from hipress.compression.compiler.passes.vector_uses import operations
+from hipress.compression.compiler.backends.cpp.loop import (
+    BucketLoop,
+    CandidatesLoop,
+    CppLoop,
+    blocks,
+    lazy_variants,
+    settle_function,
+    unless_all,
+    write_floor,
+)
+from hipress.compression.compiler.ir.ir import (
+    Block,
+    Function,
+    Instr,
+    Loop,
+    Param,
+    Program,
+    backward,
+)
+from hipress.compression.compiler.passes.analyses import (
+    bucket_group,
+    bucket_of,
+    is_dense,
+    lazy_state,
+)
 
 ENTRY = "hipress_compll_algorithm"
 
 
 def generate(program: Program, entry: str = ENTRY) -> str:
-    """Return the source file of an optimized program.
+    """Return the source file of an optimized program, whose one exported function is `entry`.
 
-    :param entry: the name of its one exported function
-    :raises CompileError: if a payload's size has no bound that follows from n and the parameters
+    Raises:
+        CompileError: If a payload's size has no bound that follows from n and the parameters.
     """
     return _ProgramWriter(program).text(entry)
+
+
+class CppFunction(CppContext):
+    """Writer of the body of one encode or decode; see CppContext for the arguments."""
+
+    loops = 0
+    """Number of the loops so far."""
+
+    def text(self) -> list[str]:
+        """Return the lines of the function's body."""
+        if self.is_decode:
+            self.pointers[self.function.output] = "part.out"
+        else:
+            for position, name in enumerate(self.program.states):
+                self.state(name, position)
+        self.write()
+        return self.lines
+
+    def state(self, name: str, position: int) -> None:
+        """Declare where a state is read and written."""
+        target = f"state_{name}"
+        self.lines.append(f"float* const {target} = call.states[{position}];")
+        before = f"call.before[{position}]"
+        if self.renewals[name] is None:
+            self.pointers[name] = target
+            copy = f"std::memcpy({target}, {before}, static_cast<size_t>(n) * sizeof(float));"
+            self.lines.append(f"if ({target} != {before}) {copy}")
+            return
+        pointer = self.pointers[name] = f"before_{name}"
+        self.lines.append(f"const float* const {pointer} = {before};")
+        if name in self.final:
+            self.lines.append(f"const bool apart_{name} = IsApart({pointer}, {target}, n);")
+        if self.has(name):
+            self.lines.append(f"(void){target}, (void){pointer};")
+
+    def node(self, position: int) -> int:
+        """Write the node at a position, or a group of passes over buckets."""
+        node = self.function.body[position]
+        group = bucket_group(self.function, position) if isinstance(node, Loop) else None
+        if group is None:
+            return super().node(position)
+        self.buckets(group)
+        return len(group)
+
+    def allocate_written(self, loop: Loop) -> None:
+        """Allocate the results of a loop, except those that only a filter or topk reads."""
+        for name in sorted(loop.writes):
+            if name in self.ranked:
+                write_floor(self, self.ranked[name], self.loops)
+            elif name not in self.pointers and name not in self.filters:
+                self.allocate(name)
+
+    def buckets(self, group: list) -> None:
+        """Write a group of nodes as one pass over buckets."""
+        loops = [node for node in group if isinstance(node, Loop)]
+        for node in group:
+            if isinstance(node, Instr):
+                self.instr(node)
+        for loop in loops:
+            for name in sorted(loop.writes):
+                if name not in self.pointers:
+                    self.allocate(name)
+        *others, final = loops
+        writers = []
+        for number, loop in enumerate(others):
+            kind = CppLoop if loop.domain is final.domain else BucketLoop
+            writers.append(kind(self, loop, self.loops + number))
+            self.pointers = self.after(loop)
+        next_block = f"group{self.loops} * {self.value(bucket_of(final))}"
+        writers.append(CppLoop(self, final, self.loops + len(others), next_block))
+        self.pointers = self.after(final)
+        self.loops += len(loops)
+        self.lines += blocks(writers, writers[0].domain)
+
+    def loop(self, loop: Loop) -> None:
+        """Write a loop."""
+        deferred = self.lazy
+        if deferred is not None and loop is deferred.last:
+            for number, instr in enumerate(deferred.uniforms):
+                self.lines.append(f"call.lazy_values[{number}] = {self.value(instr)};")
+            self.lines.append("call.lazy = 1;")
+            return
+        self.allocate_written(loop)
+        ranked = [self.ranked[name] for name in sorted(loop.writes & set(self.ranked))]
+        writer = (CandidatesLoop if ranked else CppLoop)(self, loop, self.loops)
+        lines = writer.lines()
+        self.pointers = self.after(loop)
+        self.loops += 2 if ranked else 1
+        self.known |= {instr.id for instr in loop.results}
+        for one in ranked:
+            lines = unless_all(self, one, lines)
+        if self.is_decode and self.function.output in loop.writes:
+            skip = "call.check_only" + (" || part.add" if self.sparse_output else "")
+            lines = block(f"if (!({skip}))", lines)
+        self.lines += lines
 
 
 class _ProgramWriter:
     def __init__(self, program: Program) -> None:
         self.program = program
-        self.statics = [param for param in program.params if param.static]
+        self.static_params = [param for param in program.params if param.static]
         self.lazy = lazy_state(program)
         self.exact = program.exact
         self.dense = program.decode is not None and is_dense(program.decode)
@@ -50,7 +166,7 @@ class _ProgramWriter:
     def text(self, entry: str) -> str:
         program = self.program
         parts = [
-            cosines.table(program, "const float"),
+            cosine_table(program, "const float"),
             max_bytes(program),
             self.granularity(),
             self.used_states(),
@@ -58,30 +174,25 @@ class _ProgramWriter:
         if program.encode is not None:
             parts.append(self.encode(program.encode))
         if self.lazy is not None:
-            parts.append(lazy.settle_function(self.lazy))
+            parts.append(settle_function(self.lazy))
         if program.decode is not None:
-            decode = self.dense_decode if self.dense else self.decode
-            parts += [decode(program.decode), self.decode_entry()]
+            bad = 'return Fail(*call, "has a parameter that is not allowed");'
+            entry_body = self.dispatch("DecodeImpl", bad)
+            head = "int Decode(const CompllDecodeCall* call)"
+            parts += [self.decode(program.decode), block(head, entry_body), ""]
         parts += [self.for_sum(), self.table()]
-        coded = {"pack_gaps", "unpack_gaps"} & {
-            node.op
-            for function in program.functions
-            for node in function.body
-            if isinstance(node, Instr)
-        }
+        coded = program.operations("pack_gaps", "unpack_gaps")
         includes = ["gaps.h" if coded else "ascending.h"]
         includes += ["floats_sum.h"] if self.exact else []
-        includes += ["cosines.h"] if cosines.transforms(program) else []
+        includes += ["cosines.h"] if transforms(program) else []
         return source_file(program, includes, parts, "CompllAlgorithm", entry)
 
     # Functions ----------------------------------------------------------------------
 
-    def function(self, head: str, *body: object, more: tuple[str, ...] = ()) -> list[str]:
-        """Return a function, and if there are static parameters or `more` arguments a template of
-        it."""
-        arguments = [f"int {param.name}" for param in self.statics] + list(more)
-        template = [f"template <{', '.join(arguments)}>"] if arguments else []
-        return [*template, *block(head, *body), ""]
+    def template(self, *more: str) -> list[str]:
+        """Return the head of a template of the static parameters and `more`, if there are any."""
+        arguments = [*(f"int {param.name}" for param in self.static_params), *more]
+        return [f"template <{', '.join(arguments)}>"] if arguments else []
 
     def of_params(self, head: str, *body: object) -> list[str]:
         """Return a function of the parameters alone, as they are given."""
@@ -89,7 +200,7 @@ class _ProgramWriter:
 
     def chosen(self) -> str:
         """Return the template arguments inside of a template."""
-        names = ", ".join(param.name for param in self.statics)
+        names = ", ".join(param.name for param in self.static_params)
         return f"<{names}>" if names else ""
 
     def start(self) -> list[str]:
@@ -101,32 +212,37 @@ class _ProgramWriter:
         ]
 
     def encode(self, function: Function) -> list[str]:
-        seed = "p_seed" if any(param.name == "seed" for param in self.program.params) else "0"
-        lines = [
-            "Arena arena;",
-            *self.start(),
-            f"const PhiloxKey key = {{static_cast<uint32_t>({seed}), "
-            "static_cast<uint32_t>(call.step), call.stream};",
-            "(void)key;",
-            *CppFunction(self.program, function, self.lazy).text(),
-            "return offset;",
-        ]
-        more = [f"bool kHas_{name}" for name in self.optional]
-        more += ["int kLazy"] if self.lazy is not None else []
-        used = "const int64_t used = UsedStates(call->params);"
-        return [
-            *self.function("int64_t EncodeImpl(CompllEncodeCall& call)", lines, more=tuple(more)),
-            *block(
-                "int64_t Encode(CompllEncodeCall* call)",
-                [used] if self.optional else [],
-                self.dispatch("EncodeImpl", "return -1;", self.variants()),
-            ),
-            "",
-        ]
+        has = [f"bool kHas_{name}" for name in self.optional]
+        lazy = ["int kLazy"] if self.lazy is not None else []
+        return code(
+            """
+            $template
+            int64_t EncodeImpl(CompllEncodeCall& call) {
+              Arena arena;
+              $start
+              const PhiloxKey key = $key;
+              (void)key;
+              $body
+              return offset;
+            }
+
+            int64_t Encode(CompllEncodeCall* call) {
+              $used
+              $dispatch
+            }
+
+            """,
+            self,
+            template=self.template(*has, *lazy),
+            key=philox_key(self.program),
+            body=CppFunction(self.program, function, self.lazy).text(),
+            used=["const int64_t used = UsedStates(call->params);"] if self.optional else [],
+            dispatch=self.dispatch("EncodeImpl", "return -1;", self.variants()),
+        )
 
     def variants(self) -> list[tuple[str, str]] | None:
         """Return conditions on an encode, with template arguments. The first that holds counts."""
-        found = lazy.variants(self.lazy) if self.lazy is not None else [("", "")]
+        found = lazy_variants(self.lazy) if self.lazy is not None else [("", "")]
         for name in reversed(self.optional):
             used = f"(used >> {self.program.states.index(name)} & 1) != 0"
             found = [
@@ -137,75 +253,89 @@ class _ProgramWriter:
         return None if found == [("", "")] else found
 
     def used_states(self) -> list[str]:
-        """Return a C++ function for the states that parameters need, as bits. Others are not
-        allocated."""
+        """Return a function for the states that parameters need, as bits, which are allocated."""
         lines = [f"int64_t used = {(1 << len(self.program.states)) - 1};"]
         for name, needs in self.optional.items():
-            scalars = [n for n in self.program.encode.body if isinstance(n, Instr)]
             bit = 1 << self.program.states.index(name)
-            result = scalar_lines(backward(needs, scalars), needs)
+            result = scalar_lines(backward(needs, self.program.encode.scalars), needs)
             lines += block("if (![&]", result, end=f"}}()) used &= ~int64_t({bit});")
         return self.of_params("int64_t UsedStates(const double* params)", lines, "return used;")
 
     def decode(self, function: Function) -> list[str]:
         """Return a decoder that adds one payload after the other."""
-        return [
-            *self.function(
-                "int DecodeOne(const CompllDecodeCall& call, const DecodePart& part)",
-                "Arena arena;",
-                self.start(),
-                "int64_t offset = 0;",
-                CppFunction(self.program, function).text(),
-                "return 0;",
-            ),
-            *self.function(
-                "int DecodeImpl(const CompllDecodeCall& call)",
-                block(
-                    "for (int64_t k = 0; k < call.count; ++k)",
-                    f"if (DecodeOne{self.chosen()}(call, PartOf(call, k)) != 0) return -1;",
-                ),
-                "return 0;",
-            ),
-        ]
+        if self.exact:
+            return code(
+                """
+                $template
+                int DecodeImpl(const CompllDecodeCall& call) {
+                  return UnpackFloats(call);
+                }
+
+                """,
+                self,
+            )
+        if self.dense:
+            return self.dense_decode(function)
+        return code(
+            """
+            $template
+            int DecodeOne(const CompllDecodeCall& call, const DecodePart& part) {
+              Arena arena;
+              $start
+              int64_t offset = 0;
+              $body
+              return 0;
+            }
+
+            $template
+            int DecodeImpl(const CompllDecodeCall& call) {
+              for (int64_t k = 0; k < call.count; ++k) {
+                if (DecodeOne$chosen(call, PartOf(call, k)) != 0) return -1;
+              }
+              return 0;
+            }
+
+            """,
+            self,
+            body=CppFunction(self.program, function).text(),
+        )
 
     def dense_decode(self, function: Function) -> list[str]:
         """Return a decoder that adds all payloads in one pass."""
-        if self.exact:
-            head = "int DecodeImpl(const CompllDecodeCall& call)"
-            return self.function(head, "return UnpackFloats(call);")
         struct, parse, loop = write_dense(self.program, function)
-        parsed = f"Parse{self.chosen()}(call, PartOf(call, k), arena, all + k)"
-        return [
-            *struct,
-            *self.function(
-                "int Parse(const CompllDecodeCall& call, const DecodePart& part, Arena& arena, "
-                "Fields* fields)",
-                self.start(),
-                "int64_t offset = 0;",
-                parse,
-                "(void)arena, (void)fields;",
-                "return 0;",
-            ),
-            *self.function(
-                "int DecodeImpl(const CompllDecodeCall& call)",
-                "Arena arena;",
-                self.start(),
-                "Fields few[8];",
-                "Fields* const all = call.count <= 8 ? few : arena.Get<Fields>(call.count);",
-                block(
-                    "for (int64_t k = 0; k < call.count; ++k)",
-                    f"if ({parsed} != 0) return -1;",
-                ),
-                "if (call.check_only) return 0;",
-                loop,
-                "return 0;",
-            ),
-        ]
+        return code(
+            """
+            $struct
+            $template
+            int Parse(const CompllDecodeCall& call, const DecodePart& part, $arena) {
+              $start
+              int64_t offset = 0;
+              $parse
+              (void)arena, (void)fields;
+              return 0;
+            }
 
-    def decode_entry(self) -> list[str]:
-        bad = 'return Fail(*call, "has a parameter that is not allowed");'
-        head = "int Decode(const CompllDecodeCall* call)"
-        return [*block(head, self.dispatch("DecodeImpl", bad)), ""]
+            $template
+            int DecodeImpl(const CompllDecodeCall& call) {
+              Arena arena;
+              $start
+              Fields few[8];
+              Fields* const all = call.count <= 8 ? few : arena.Get<Fields>(call.count);
+              for (int64_t k = 0; k < call.count; ++k) {
+                if (Parse$chosen(call, PartOf(call, k), arena, all + k) != 0) return -1;
+              }
+              if (call.check_only) return 0;
+              $loop
+              return 0;
+            }
+
+            """,
+            self,
+            struct=struct,
+            arena="Arena& arena, Fields* fields",
+            parse=parse,
+            loop=loop,
+        )
 
     def dispatch(
         self,
@@ -216,7 +346,7 @@ class _ProgramWriter:
         chosen: tuple[str, ...] = (),
     ) -> list[str]:
         """Call the instantiation for the static parameters' values, and for a variant."""
-        left = self.statics if left is None else left
+        left = self.static_params if left is None else left
         if left:
             position = self.program.params.index(left[0])
             cases = [
@@ -246,11 +376,7 @@ class _ProgramWriter:
             for param in self.program.params
             if param.multiple % 64 == 0 and param.multiple > 1
         ]
-        grains += [
-            known(instr.args[0])
-            for function in self.program.functions
-            for instr in operations(function, "dct", "idct")
-        ]
+        grains += [known(instr.args[0]) for instr in self.program.operations("dct", "idct")]
         lines = [f"grain = std::max<int64_t>(grain, {grain});" for grain in grains]
         head = "int64_t Granularity(const double* params)"
         return self.of_params(head, "int64_t grain = 1;", lines, "return grain;")
@@ -263,22 +389,14 @@ class _ProgramWriter:
                 lines += block(f"out[{position}] = [&]", body, end="}();")
             else:
                 lines.append(f"out[{position}] = params[{position}];")
-        return [
-            *block(
-                "void ForSum(const double* params, int64_t p_count, double* out)",
-                "(void)params, (void)p_count, (void)out;",
-                param_lines(self.program),
-                lines,
-            ),
-            "",
-        ]
+        head = "void ForSum(const double* params, int64_t p_count, double* out)"
+        unused = "(void)params, (void)p_count, (void)out;"
+        return [*block(head, unused, param_lines(self.program), lines), ""]
 
     # The table ----------------------------------------------------------------------
 
     def param_row(self, param: Param) -> str:
         """Return a parameter's row of the table."""
-        low = float("-inf") if param.low is None else float(param.low)
-        high = float("inf") if param.high is None else float(param.high)
         default = 0.0 if param.default is None else float(param.default)
         fields = [
             *map(quoted, (param.name, param.type, param.doc, param.allowed())),
@@ -286,8 +404,8 @@ class _ProgramWriter:
             literal(default, "f64"),
             len(param.choices or ()),
             f"kChoices_{param.name}" if param.choices else "nullptr",
-            literal(low, "f64"),
-            literal(high, "f64"),
+            literal(float(param.low), "f64"),
+            literal(float(param.high), "f64"),
             int(param.low_open),
             int(param.high_open),
             param.multiple,

@@ -5,12 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from hipress.compression.compiler.backends.common.emitter import CStyleEmitter
-from hipress.compression.compiler.backends.common.expressions import SCALAR, known, literal
-from hipress.compression.compiler.backends.cuda.expressions import ELEMENT, cuda_scalars
+from hipress.compression.compiler.backends.common.expressions import (
+    ELEMENT,
+    SCALAR,
+    cuda_scalars,
+    known,
+    literal,
+)
 from hipress.compression.compiler.errors import CompileError
-from hipress.compression.compiler.ir.ir import FIELD_BYTES, Function, Instr, Loop, Program
-from hipress.compression.compiler.passes.payload_size import SizeBounds
-from hipress.compression.compiler.passes.vector_uses import operations
+from hipress.compression.compiler.ir.ir import FIELD_BYTES, OPS, Function, Instr, Program
+from hipress.compression.compiler.passes.bounds import SizeBounds
 
 _ACCESS = {
     "f32": "AsFloat",
@@ -20,28 +24,8 @@ _ACCESS = {
     "f16": "AsHalf<Float16>",
     "bf16": "AsHalf<BFloat16>",
 }
-_NOT_NUMBERS = {
-    "reduce",
-    "compact",
-    "element",
-    "require",
-    "field_vector",
-    "end_of_payload",
-    "emit",
-    "scatter",
-    "sort",
-    "unpack_ascending",
-    "pack_where",
-    "count_where",
-    "unpack_where",
-    "gaps_bytes",
-    "pack_gaps",
-    "unpack_gaps",
-    "pack_floats",
-    "unpack_floats",
-    "dct",
-    "idct",
-}
+_SIZES = ("step", "field", "topk", "random_indices", "pack_ascending")
+"""Operations that are not pure, but whose value every thread can compute."""
 _ALIGNED = (
     "compact",
     "topk",
@@ -60,31 +44,34 @@ MAX_STATES = 4
 
 @dataclass
 class Step:
-    """Work of all blocks in parallel, and of the last block afterwards.
-
-    :ivar domain: number of elements, which limits the number of useful blocks
-    :ivar each: elements of a block's share
-    :ivar joins: of all threads of the last block
-    :ivar serial: of its first thread
-    :ivar first: of the first block's first thread
-    :ivar needs: ids of the numbers that it uses
-    :ivar defines: ids of the numbers that it leaves in the workspace
-    :ivar scatters: the vector of the indices that it scatters by
-    :ivar counts: it counts bits of a payload's mask, which determine a later field's size
-    """
+    """Work of all blocks in parallel, and of the last block afterwards."""
 
     domain: Instr | None = None
+    """Number of elements, which limits the number of useful blocks."""
     each: int = 8192
+    """Elements of a block's share."""
     most_blocks: str = ""
     body: list[str] = field(default_factory=list)
     joins: list[str] = field(default_factory=list)
+    """Lines of all threads of the last block."""
     serial: list[str] = field(default_factory=list)
+    """Lines of its first thread."""
     first: list[str] = field(default_factory=list)
+    """Lines of the first block's first thread."""
     needs: set[int] = field(default_factory=set)
+    """Ids of the numbers that it uses."""
     defines: set[int] = field(default_factory=set)
+    """Ids of the numbers that it leaves in the workspace."""
     key: bool = False
     scatters: str = ""
+    """Vector of the indices that it scatters by."""
     counts: bool = False
+    """Whether it counts bits of a payload's mask, which determine a later field's size."""
+
+
+def for_each(count: str, index: str, statement: str) -> str:
+    """Return a loop of all threads over `count` numbers."""
+    return f"ForEach(team, {count}, [&](int64_t {index}) {{ {statement} }});"
 
 
 class CudaContext(CStyleEmitter):
@@ -104,10 +91,8 @@ class CudaContext(CStyleEmitter):
     def __init__(self, program: Program, function: Function) -> None:
         super().__init__(program, function)
         self.steps: list[Step] = []
-        loops = [node for node in function.body if isinstance(node, Loop)]
-        scalars = [node for node in function.body if isinstance(node, Instr)]
-        results = [instr for loop in loops for instr in loop.results]
-        self.instrs = {instr.id: instr for instr in [*scalars, *results]}
+        results = [instr for loop in function.loops for instr in loop.results]
+        self.instrs = {instr.id: instr for instr in [*function.scalars, *results]}
         self.sizes = SizeBounds(function)
         self.workspace: list[tuple[str, str, str]] = []
         self.values: dict[int, str] = {}
@@ -120,24 +105,24 @@ class CudaContext(CStyleEmitter):
         self.gaps: dict[int, str] = {}
         self.checks = self.is_decode and bool(
             self.unproven
-            or operations(
-                function, "unpack_ascending", "unpack_gaps", "count_where", "unpack_floats"
+            or function.operations(
+                "unpack_ascending", "unpack_gaps", "count_where", "unpack_floats"
             )
         )
-        self.aligned_temps = {name for n in operations(function, *_ALIGNED) for name in n.vec}
+        self.aligned_temps = {name for n in function.operations(*_ALIGNED) for name in n.vec}
         self.word_fields = self.find_word_fields()
         if len(program.states) > MAX_STATES:
             raise CompileError(f"an algorithm for CUDA can have {MAX_STATES} states at most")
 
     def scalar(self, instr: Instr) -> None:
+        """Write a number of the function."""
         if not self.everywhere(instr):
             self.define(instr, self.expression(instr))
 
     # Numbers ----------------------------------------------------------------------
 
     def value(self, instr: Instr) -> str:
-        """Return the CUDA of a number of the function, which is then defined in the current
-        step."""
+        """Return the CUDA of a number of the function, which the current step then needs."""
         if known(instr) is None:
             self.current.needs.add(instr.id)
         return super().value(instr)
@@ -148,10 +133,12 @@ class CudaContext(CStyleEmitter):
             needed = list(instr.args)
             if instr.op in ("topk", "pack_ascending"):
                 needed.append(self.count(instr.vec[1]))
-            self.free[instr.id] = instr.op not in _NOT_NUMBERS and all(map(self.everywhere, needed))
+            number = OPS[instr.op].pure or instr.op in _SIZES
+            self.free[instr.id] = number and all(map(self.everywhere, needed))
         return self.free[instr.id]
 
     def is_known(self, value: Instr) -> bool:
+        """Return whether a number is computed by now."""
         return self.everywhere(value) or value.id in self.values
 
     def define(self, instr: Instr, text: str, joined: bool = False) -> None:
@@ -170,13 +157,7 @@ class CudaContext(CStyleEmitter):
         return self.current
 
     def add_step(
-        self,
-        instr: Instr,
-        size: Instr,
-        text: str,
-        allocate: bool = False,
-        each: int = 8192,
-        **more: str,
+        self, instr: Instr, size: Instr, text: str, allocate: bool = False, each: int = 8192
     ) -> Step:
         """Add a step that is one statement.
 
@@ -187,15 +168,15 @@ class CudaContext(CStyleEmitter):
             text: The statement's template; see CStyleEmitter.fill().
             allocate: Whether vector 0 is made here.
             each: Elements of a block's share.
-            more: Other fields of the template.
         """
         step = self.new_step(size, each)
         if allocate:
             self.allocate(instr.vec[0])
-        step.body.append(self.fill(f"{text};", instr, size=self.value(size), **more))
+        step.body.append(self.fill(f"{text};", instr, size=self.value(size)))
         return step
 
     def check_indices(self, names: list[str]) -> None:
+        """Refuse a payload whose indices do not ascend or are not below n."""
         step = self.new_step(self.count(names[0]))
         for name in names:
             elem = self.function.vectors[name].elem
@@ -234,6 +215,7 @@ class CudaContext(CStyleEmitter):
         return f"memory.m_{self.plain(name)}"
 
     def as_elements(self, name: str, pointer: str, const: str) -> str:
+        """Return a pointer with the type of a vector's elements, if they are aligned."""
         if not self.aligned(name):
             return pointer
         return f"reinterpret_cast<{const}{ELEMENT[self.function.vectors[name].elem]}*>({pointer})"
@@ -251,7 +233,7 @@ class CudaContext(CStyleEmitter):
         if self.function.kind == "decode":
             fields = [
                 ("vector", i.vec[0]) if i.op == "field_vector" else (i.attrs["elem"], None)
-                for i in operations(self.function, "field", "field_vector")
+                for i in self.function.operations("field", "field_vector")
             ]
         found: set[str] = set()
         for kind, what in fields:
@@ -266,6 +248,7 @@ class CudaContext(CStyleEmitter):
         return found
 
     def get(self, name: str, at: str) -> str:
+        """Return the CUDA of an element."""
         vector = self.function.vectors[name]
         if vector.packed:
             return f"UnpackOne<{self.msb(name)}>({self.width(name)}, {self.memory(name)}, {at})"
@@ -274,14 +257,14 @@ class CudaContext(CStyleEmitter):
         return f"{_ACCESS[vector.elem]}::Get({self.memory(name)}, {at})"
 
     def put(self, name: str, at: str, value: str) -> str:
+        """Return the CUDA that assigns an element."""
         if self.aligned(name):
             return f"{self.memory(name)}[{at}] = {value}"
         access = _ACCESS[self.function.vectors[name].elem]
         return f"{access}::Put({self.memory(name)}, {at}, {value})"
 
     def allocate(self, name: str) -> None:
-        """Allocate a temp: at its offset in the payload if that is known, otherwise in the
-        workspace."""
+        """Allocate a temp: at its offset in the payload if known, else in the workspace."""
         vector = self.function.vectors[name]
         in_payload = self.field_offset(name, "0") is not None
         if vector.kind != "temp" or name in self.placed or name in self.allocated:
@@ -303,6 +286,7 @@ class CudaContext(CStyleEmitter):
         return self.bound_name(self.sizes.bound(size))
 
     def bound_name(self, instr: Instr) -> str:
+        """Return the name of a bound in the constructor of Memory."""
         if instr.op == "const":
             return literal(instr.attrs["value"], instr.type)
         return known(instr) or f"b{self.number(instr)}"

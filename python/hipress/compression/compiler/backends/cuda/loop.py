@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from hipress.compression.compiler.backends.common.emitter import CStyleLoop
-from hipress.compression.compiler.backends.common.expressions import SCALAR, literal
-from hipress.compression.compiler.backends.common.text import block, indent
+from hipress.compression.compiler.backends.common.emitter import CStyleLoop, block, code
+from hipress.compression.compiler.backends.common.expressions import (
+    SCALAR,
+    cuda_scalars,
+    literal,
+)
 from hipress.compression.compiler.backends.cuda.context import CudaContext
-from hipress.compression.compiler.backends.cuda.expressions import combiner, cuda_scalars
 from hipress.compression.compiler.ir.ir import Block, Instr, Loop
-from hipress.compression.compiler.passes.merge import Levels
+from hipress.compression.compiler.passes.analyses import Levels
 
-_UNROLL = "COMPLL_UNROLL"
-_MARGIN = f"#{_UNROLL}"  # the same at the margin of the loop's lines, as directives stand
-_ROWS = "for (int r = 0; r < kRows; ++r)"
 # Indices are relative to the tile, in 32 bits: a GPU computes with 64 at half the speed.
 _AT = "const int at = 32 * r + lane;"
 # Loads have no branches, so that they are issued at once: beyond the end they see the last one.
 _FROM = f"{_AT} const int from = at < left ? at : left - 1; (void)from;"
-_LEFT = "const int left = static_cast<int>(Least(end - first, kTile));"
+
+
+def _rows(*lines: object) -> list[str]:
+    """Return an unrolled loop over the rows of a tile."""
+    return ["COMPLL_UNROLL", *block("for (int r = 0; r < kRows; ++r)", *lines)]
 
 
 class CudaLoop(CStyleLoop):
@@ -33,6 +36,7 @@ class CudaLoop(CStyleLoop):
 
     owner: CudaContext
     dialect = cuda_scalars
+    least = {"max": "Larger::Start()", "min": "Smaller::Start()"}
 
     def __init__(self, owner: CudaContext, loop: Loop) -> None:
         super().__init__(owner, loop)
@@ -49,54 +53,50 @@ class CudaLoop(CStyleLoop):
     def lines(self) -> list[str]:
         """Return the step's parallel part."""
         owner = self.owner
-        buckets = [instr for instr in self.loop.body if instr.op == "bucket_reduce"]
-        size = (
-            owner.value(buckets[0].args[0])
-            if buckets
-            else ("kBlock" if self.loop.results else "1024")
+        buckets = self.loop.ops("bucket_reduce")
+        size = "kBlock" if self.loop.results else "1024"
+        size = owner.value(buckets[0].args[0]) if buckets else size
+        self.write_body()
+        return code(
+            """
+            ForUnits(team, $domain, $size, [&](int64_t unit, int64_t begin, int64_t end) {
+              const int lane = Lane();
+              $unit
+              for (int64_t first = begin; first < end; first += kTile) {
+                const int left = static_cast<int>(Least(end - first, kTile));
+                $tile
+                $rows
+                $packs
+              }
+              $folds
+              (void)unit;
+            });
+            """,
+            self,
+            domain=owner.value(self.loop.domain),
+            size=size,
         )
-        for instr in self.loop.body:
-            self.instr(instr)
-        lines = block(
-            f"ForUnits(team, {owner.value(self.loop.domain)}, {size}, "
-            "[&](int64_t unit, int64_t begin, int64_t end)",
-            "const int lane = Lane();",
-            self.unit,
-            block(
-                "for (int64_t first = begin; first < end; first += kTile)",
-                _LEFT,
-                self.tile,
-                self.load_rows(),
-                self.compute_rows(),
-                self.packs,
-            ),
-            self.folds,
-            "(void)unit;",
-            end="});",
-        )
-        return _marked(lines)
 
-    def load_rows(self) -> list[str]:
-        return [_UNROLL, *block(_ROWS, _FROM, self.loads)] if self.loads else []
+    def rows(self) -> list[str]:
+        """Return the loads of a tile, and the computations."""
+        in_ = "const bool in = at < left;"
+        loads = _rows(_FROM, self.loads) if self.loads else []
+        return [*loads, *_rows(_AT, in_, self.body, self.row_end, "(void)in;")]
 
-    def compute_rows(self) -> list[str]:
-        rows = [self.body, self.row_end, "(void)in;"]
-        return [_MARGIN, *block(_ROWS, _AT, "const bool in = at < left;", rows)]
-
-    def index(self, instr: Instr) -> str:
+    def _index(self, instr: Instr) -> str:
         return "static_cast<int32_t>(first) + at"
 
-    def random(self, instr: Instr, c_type: str = "uint32_t", draw: str = "RandomRows") -> str:
+    def _random(self, instr: Instr, c_type: str = "uint32_t", draw: str = "RandomRows") -> str:
         site = instr.attrs["site"]
         self.owner.current.key = True
         words = f"words{site}"
         self.tile += [f"{c_type} {words}[kRows];", f"{draw}<kRows>(key, {site}, first, {words});"]
         return f"{words}[r]"
 
-    def random16(self, instr: Instr) -> str:
-        return self.random(instr, "int32_t", "RandomRows16")
+    def _random16(self, instr: Instr) -> str:
+        return self._random(instr, "int32_t", "RandomRows16")
 
-    def load(self, instr: Instr) -> str:
+    def _load(self, instr: Instr) -> str:
         name, zero, owner = instr.vec[0], literal(0, instr.type), self.owner
         if name in self.stored:  # the rounded value that this thread has just written
             text = self.element(name, "at")
@@ -135,21 +135,21 @@ class CudaLoop(CStyleLoop):
         self.tile.append(line)
         return True
 
-    def load_at(self, instr: Instr) -> str:
+    def _load_at(self, instr: Instr) -> str:
         name, at = instr.vec[0], self.value(instr.args[0])
         size = self.owner.size(name)
         inner = self.owner.get(name, f"ClampIndex({at}, {size})")
         there = " && ".join(filter(None, (self.owner.kept(name), f"{size} > 0")))
         return f"{there} ? {inner} : {literal(0, instr.type)}"
 
-    def bucket_load(self, instr: Instr) -> str:
+    def _bucket_load(self, instr: Instr) -> str:
         bucket = self.owner.value(instr.args[0])
         at = f"bucket_{self.owner.number(instr.args[0])}"
         if self.once_in_tile(f"Bucket {at}(first, {bucket});"):
             self.row_end.append(f"{at}.NextRow(32 * (r + 1) < left);")
         return self.owner.get(instr.vec[0], f"{at}.index")
 
-    def store(self, instr: Instr) -> None:
+    def _store(self, instr: Instr) -> None:
         owner, name, value = self.owner, instr.vec[0], self.value(instr.args[0])
         vector = owner.function.vectors[name]
         self.stored.add(name)
@@ -164,13 +164,7 @@ class CudaLoop(CStyleLoop):
             return
         if vector.kind == "output":
             old = f"{_FROM} old[r] = {self.element(name, 'from')};"
-            self.tile += [
-                "float old[kRows] = {};",
-                "if (add) {",
-                _UNROLL,
-                *indent(block(_ROWS, old)),
-                "}",
-            ]
+            self.tile += ["float old[kRows] = {};", *block("if (add)", _rows(old))]
             value = f"add ? old[r] + {value} : {value}"
         there = " && ".join(filter(None, ("in", owner.kept(name))))
         if owner.aligned(name):
@@ -180,14 +174,14 @@ class CudaLoop(CStyleLoop):
 
     # Reductions ----------------------------------------------------------------------
 
-    def reduce(self, instr: Instr) -> None:
+    def _reduce(self, instr: Instr) -> None:
         owner, function = self.owner, instr.attrs["fn"]
         number = owner.number(instr)
         element = instr.args[1] if instr.op == "bucket_reduce" else instr.args[0]
         counted = function == "sum" and instr.type == "i64"
         c_type = "int64_t" if counted else SCALAR[element.type]
         start, combine, sums = self.start(instr), f"combine{number}", f"acc{number}"
-        define = combiner(function, c_type, combine)
+        define = _combiner(function, c_type, combine)
         self.unit += [define, f"{c_type} {sums} = {start};"]
         value = self.value(element)
         value = f"static_cast<int64_t>({value})" if counted else value
@@ -211,33 +205,27 @@ class CudaLoop(CStyleLoop):
         self.written.append((instr, text))
 
     def start(self, instr: Instr) -> str:
-        function, text = instr.attrs["fn"], super().start(instr)
-        if text is None:
-            return f"{'Larger' if function == 'max' else 'Smaller'}::Start()"
-        if isinstance(function, Block) and instr.args[1].id not in self.inside:
+        """Return the value that a reduction starts with, in its type."""
+        text = super().start(instr)
+        if isinstance(instr.attrs["fn"], Block) and instr.args[1].id not in self.inside:
             return f"{SCALAR[instr.args[1].type]}({text})"
         return text
 
 
 class SumLoop(CudaLoop):
-    """The loop of a decoder over many payloads, which stores their sum.
-
-    Args:
-        owner: The function around it.
-        loop: The loop.
-        levels: The integers that are summed instead of the stored values, if any.
-    """
+    """Loop of a decoder over many payloads, which stores their sum, or that of `levels`."""
 
     def __init__(self, owner: CudaContext, loop: Loop, levels: Levels | None) -> None:
         super().__init__(owner, loop)
         self.levels = levels
 
     def instr(self, instr: Instr) -> None:
+        """Write an instruction, whose value may be unused."""
         super().instr(instr)
         if instr.op != "store":
             self.body[-1] += f" (void){self.value(instr)};"
 
-    def store(self, instr: Instr) -> None:
+    def _store(self, instr: Instr) -> None:
         """Store an element of the output, which is all that the loop writes."""
         value = self.value(instr.args[0])
         if self.levels is None:
@@ -248,10 +236,8 @@ class SumLoop(CudaLoop):
             total = f"WrapAdd(sum[r], {value})"
         self.body.append(f"sum[r] = p == 0 && !job.add ? {value} : {total};")
 
-    def sum_lines(self, prologue: str) -> list[str]:
-        """Return one pass over the output; `prologue` is where each payload is read."""
-        for instr in self.loop.body:
-            self.instr(instr)
+    def sum_lines(self, prologue: list[str]) -> list[str]:
+        """Return one pass over the output, after write_body(); `prologue` reads each payload."""
         c_type, unit, old, result = "float", [], "sums[from]", "sum[r]"
         if self.levels is not None:
             c_type, unit = "int32_t", ["float unit = 0;"]
@@ -260,32 +246,41 @@ class SumLoop(CudaLoop):
                 "job.more ? FromBits(static_cast<uint32_t>(sum[r])) : "
                 "unit * static_cast<float>(sum[r])"
             )
-        lines = block(
-            "ForUnits(team, n, 1024, [&](int64_t, int64_t begin, int64_t end)",
-            "const int lane = Lane();",
-            block(
-                "for (int64_t first = begin; first < end; first += kTile)",
-                _LEFT,
-                "float* const sums = out + first;",
-                f"{c_type} sum[kRows] = {{}};",
-                unit,
-                block("if (job.add)", _MARGIN, block(_ROWS, _FROM, f"sum[r] = {old};")),
-                block(
-                    "for (int p = 0; p < job.count; ++p)",
-                    "const Call& call = job.calls[p];",
-                    "Reader reader(call);",
-                    prologue,
-                    self.tile,
-                    self.load_rows(),
-                    self.compute_rows(),
-                ),
-                _MARGIN,
-                block(_ROWS, _AT, f"if (at < left) sums[at] = {result};"),
-            ),
-            end="});",
+        return code(
+            """
+            ForUnits(team, n, 1024, [&](int64_t, int64_t begin, int64_t end) {
+              const int lane = Lane();
+              for (int64_t first = begin; first < end; first += kTile) {
+                const int left = static_cast<int>(Least(end - first, kTile));
+                float* const sums = out + first;
+                $c_type sum[kRows] = {};
+                $unit
+                if (job.add) {
+                  $begin
+                }
+                for (int p = 0; p < job.count; ++p) {
+                  const Call& call = job.calls[p];
+                  Reader reader(call);
+                  $prologue
+                  $tile
+                  $rows
+                }
+                $end
+              }
+            });
+            """,
+            self,
+            c_type=c_type,
+            unit=unit,
+            begin=_rows(_FROM, f"sum[r] = {old};"),
+            prologue=prologue,
+            end=_rows(_AT, f"if (at < left) sums[at] = {result};"),
         )
-        return _marked(lines)
 
 
-def _marked(lines: list[str]) -> list[str]:
-    return [_UNROLL if line == _MARGIN else line for line in lines]
+def _combiner(function: object, c_type: str, name: str) -> str:
+    """Return the definition of `name`, a function object that joins two values of a reduction."""
+    if function in ("max", "min"):
+        return f"const {'Larger' if function == 'max' else 'Smaller'} {name};"
+    body = cuda_scalars.join_body(function)
+    return f"const auto {name} = []({c_type} a, {c_type} b) -> {c_type} {{ {body} }};"

@@ -1,6 +1,10 @@
 """The discrete cosine transform of blocks, and its inverse: the order of every operation.
 
-In float32, without contracted multiply-adds. With r = sqrt(1/2) a DCT-II of n = 2 h elements is one
+The transforms are those of Plonka and Tasche, "Fast and numerically stable algorithms for discrete
+cosine transforms", Linear Algebra and its Applications 394, 2005: orthogonal at each step, so
+errors do not grow. In float32, without contracted multiply-adds.
+
+With r = sqrt(1/2) a DCT-II of n = 2 h elements is one
 of the sums of elements j and n - 1 - j, times r, and a DCT-IV of their differences, times r: its
 even and its odd coefficients. A DCT-IV is a rotation of elements j and n - 1 - j by the angle
 pi (2 j + 1) / (4 n), a DCT-II of each half, and sums and differences of those, times r. The inverse
@@ -10,13 +14,22 @@ end is the same NaN, as the sign and the bits of one depend on the processor.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
 
-from hipress.compression.compiler.backends.common.cosines import HALF, cosines
+_R = np.float32(math.sqrt(0.5))
 
-_R = np.float32(HALF)
+
+def cosines(size: int) -> np.ndarray:
+    """Return float32[size]: cos(pi (2 j + 1) / (4 size)); backwards, these are the sines.
+
+    Computed as doubles and rounded. No value is so close to the middle of two floats that libraries
+    of mathematics could round it differently, so the table is the same on every machine.
+    """
+    angles = [math.pi * (2 * j + 1) / (4 * size) for j in range(size)]
+    return np.array([math.cos(angle) for angle in angles], np.float32)
 
 
 def dct(values: np.ndarray, block: int) -> np.ndarray:

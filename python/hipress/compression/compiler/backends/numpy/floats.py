@@ -211,10 +211,10 @@ def unpack_elements(payload: bytes, n: int) -> tuple[np.ndarray, int]:
     if type_ >= len(_FORMATS):
         raise PayloadError("the payload must be of float32, float16 or bfloat16")
     blocks = [_Block(number, min(n - k * BLOCK, BLOCK), type_) for k, number in enumerate(numbers)]
-    ends = begin + np.cumsum([0, *(sum(block.sizes()) for block in blocks)])
-    if ends[-1] != len(payload):
-        raise PayloadError(f"the payload must have {ends[-1]} bytes, not {len(payload)}")
-    parts = [block.unpack(payload[a:b]) for block, a, b in zip(blocks, ends, ends[1:])]
+    offsets = begin + np.cumsum([0, *(sum(block.sizes()) for block in blocks)])
+    if offsets[-1] != len(payload):
+        raise PayloadError(f"the payload must have {offsets[-1]} bytes, not {len(payload)}")
+    parts = [block.unpack(payload[a:b]) for block, a, b in zip(blocks, offsets, offsets[1:])]
     return np.concatenate([np.zeros(0, _FORMATS[type_].element), *parts]), type_
 
 

@@ -21,11 +21,6 @@ def most_bytes(count: int, n: int) -> int:
     return _choice_bytes(count) + -(-bits // 8) + 1  # two parts are rounded up
 
 
-def gaps_bytes(index: np.ndarray, n: int) -> int:
-    """Return the bytes of ascending indices below ``n``, packed."""
-    return len(pack_gaps(index, n))
-
-
 def pack_gaps(index: np.ndarray, n: int) -> bytes:
     """Return the bytes of ascending indices below ``n``."""
     count = index.size
@@ -34,9 +29,9 @@ def pack_gaps(index: np.ndarray, n: int) -> bytes:
     gaps, most = np.diff(index.astype(np.int64), prepend=-1) - 1, _most_low(count, n)
     choices = _choose(gaps, most)
     low = most - np.repeat(choices, BLOCK)[:count]
-    ends = np.cumsum((gaps >> low) + 1)
-    unary = np.zeros(ends[-1], np.uint8)
-    unary[ends - 1] = 1
+    stops = np.cumsum((gaps >> low) + 1)
+    unary = np.zeros(stops[-1], np.uint8)
+    unary[stops - 1] = 1
     place = np.arange(low.max())
     lowest = (gaps[:, None] >> place & 1)[place < low[:, None]]
     return pack(choices, 2, "lsb", 1) + _bits(lowest) + _bits(unary)

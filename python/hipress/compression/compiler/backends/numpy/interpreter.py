@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from string import Template
 
 import numpy as np
 
@@ -16,14 +17,14 @@ from hipress.compression.compiler.ir.ir import (
     Function,
     Instr,
     Loop,
-    Param,
     Program,
 )
-from hipress.compression.compiler.passes.merge import integer_levels
-from hipress.compression.compiler.passes.pipeline import optimize
+from hipress.compression.compiler.passes import optimize
+from hipress.compression.compiler.passes.analyses import integer_levels
 
 _SCALAR = {"u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "f32": np.float32}
 BLOCK = 4096
+EXTREME_STARTS = {"max": np.float32(-np.inf), "min": np.float32(np.inf)}
 
 
 def fill_states(
@@ -39,31 +40,28 @@ def fill_states(
 def check_params(program: Program, given: dict[str, float | int]) -> dict[str, float | int]:
     """Return all parameters, with defaults.
 
-    :raises ValueError: for an unknown name, a missing one, or a value that is not allowed
+    Raises:
+        ValueError: For an unknown name, a missing one, or a value that is not allowed.
     """
     names = [param.name for param in program.params]
     for name in given:
         if name not in names:
             known = ", ".join(names) or "none"
             raise ValueError(f'{program.name} has no parameter "{name}"; its parameters: {known}')
-    return {param.name: _checked(program, param, given) for param in program.params}
-
-
-def _checked(program: Program, param: Param, given: dict) -> float | int:
-    value = given.get(param.name, param.default)
-    if value is None:
-        raise ValueError(f"{program.name} needs the parameter {param.name}: {param.allowed()}")
-    if not isinstance(value, (int, float)) or not param.allows(value):
-        raise ValueError(f"{param.name} of {program.name} must be {param.allowed()}, not {value!r}")
-    return int(value) if param.integer else float(np.float32(value))
+    values: dict[str, float | int] = {}
+    for param in program.params:
+        name, allowed = param.name, param.allowed()
+        value = given.get(name, param.default)
+        if value is None:
+            raise ValueError(f"{program.name} needs the parameter {name}: {allowed}")
+        if not isinstance(value, (int, float)) or not param.allows(value):
+            raise ValueError(f"{name} of {program.name} must be {allowed}, not {value!r}")
+        values[name] = int(value) if param.integer else float(np.float32(value))
+    return values
 
 
 class Interpreter:
-    """An algorithm, run with NumPy.
-
-    :param program: as read_program() or optimize() gives it
-    :param params: values of its parameters
-    """
+    """An algorithm, optimized or not, with values of its parameters, run with NumPy."""
 
     def __init__(self, program: Program, **params: float | int) -> None:
         self.program = program
@@ -76,8 +74,7 @@ class Interpreter:
         step: int = 0,
         stream: int = 0,
     ) -> bytes:
-        """Return the payload of a gradient, float32 or (of an exact program) 16 bits; updates
-        `states`."""
+        """Return a gradient's payload, and update `states`. Exact programs also take 16 bits."""
         states = fill_states(self.program, states, gradient.size)
         run = _Run(self.program.encode, self.params, gradient.size, step, stream)
         dtype = None if self.program.exact else np.float32
@@ -88,12 +85,11 @@ class Interpreter:
         return run.payload
 
     def decode(self, payload: bytes, n: int) -> np.ndarray:
-        """Return float32[n]. :raises PayloadError: for a malformed payload"""
+        """Return float32[n]; PayloadError for a malformed payload."""
         return self._run(payload, n).memory[self.program.decode.output]
 
     def decode_add(self, payload: bytes, total: np.ndarray) -> None:
-        """Add the decoded payload to total. A sparse payload changes only the elements it
-        contains."""
+        """Add the decoded payload to total. A sparse one changes only elements that it has."""
         total[:] = self._run(payload, total.size, total).memory[self.program.decode.output]
 
     def decode_sum(self, payloads: list[bytes], n: int) -> np.ndarray:
@@ -136,10 +132,17 @@ class _Run:
     def execute(self) -> None:
         with np.errstate(all="ignore"):
             for node in self.function.body:
-                if isinstance(node, Loop):
-                    self.loop(node)
-                else:
-                    self.values[node.id] = self.instr(node)
+                # A value of a loop is an array with that of each element, or a reduction's.
+                count = self.values[node.domain.id] if isinstance(node, Loop) else 0
+                self.index = np.arange(count, dtype=np.int64)
+                for instr in node.body:
+                    args = [self.values[arg.id] for arg in instr.args]
+                    special = getattr(self, f"do_{instr.op}", None)
+                    self.values[instr.id] = (
+                        ops.compute(instr, args, self.params)
+                        if special is None
+                        else special(instr, args)
+                    )
 
     def bits(self, name: str) -> int:
         bits = self.function.vectors[name].bits
@@ -147,40 +150,31 @@ class _Run:
 
     # Loops ----------------------------------------------------------------------
 
-    def loop(self, loop: Loop) -> None:
-        count = self.values[loop.domain.id]
-        index = np.arange(count, dtype=np.int64)
-        for instr in loop.body:
-            self.values[instr.id] = self.lane(instr, index)
+    def do_index(self, instr: Instr, args: list) -> np.ndarray:
+        return self.index.astype(np.int32)
 
-    def lane(self, instr: Instr, index: np.ndarray) -> object:
-        """Return an array with the values of all elements, or for a reduce its scalar."""
-        op, count = instr.op, index.size
-        args = [self.values[arg.id] for arg in instr.args]
-        if op == "index":
-            return index.astype(np.int32)
-        if op in ("random", "random16"):
-            draw = philox.words if op == "random" else philox.halves
-            return self.draw(draw, count, instr.attrs["site"])
-        if op == "load":
-            return self.vector(instr.vec[0])
-        if op == "load_at":
-            return ops.take(self.vector(instr.vec[0]), args[0], count)
-        if op == "bucket_load":
-            return self.memory[instr.vec[0]][index // args[0]]
-        if op == "store":
-            self.store(instr.vec[0], ops.spread(args[0], count, instr.args[0].type))
-            return None
-        if op == "reduce":
-            values = ops.spread(args[0], count, instr.args[0].type)
-            return self.reduce(instr, values, args[1] if len(args) > 1 else None)
-        if op == "bucket_reduce":
-            start = np.float32(-np.inf if instr.attrs["fn"] == "max" else np.inf)
-            function = ops.EXTREMES[instr.attrs["fn"]]
-            values = ops.spread(args[1], count, "f32")
-            self.memory[instr.vec[0]] = ops.fold_blocks(values, args[0], start, function)
-            return None
-        return ops.compute(instr, args, self.params, lane=True)
+    def do_random(self, instr: Instr, args: list) -> np.ndarray:
+        draw = philox.words if instr.op == "random" else philox.halves
+        return self.draw(draw, self.index.size, instr.attrs["site"])
+
+    do_random16 = do_random
+
+    def do_load(self, instr: Instr, args: list) -> np.ndarray:
+        return self.vector(instr.vec[0])
+
+    def do_load_at(self, instr: Instr, args: list) -> np.ndarray:
+        return ops.take(self.vector(instr.vec[0]), args[0], self.index.size)
+
+    def do_bucket_load(self, instr: Instr, args: list) -> np.ndarray:
+        return self.memory[instr.vec[0]][self.index // args[0]]
+
+    def do_store(self, instr: Instr, args: list) -> None:
+        self.store(instr.vec[0], ops.spread(args[0], self.index.size, instr.args[0].type))
+
+    def do_bucket_reduce(self, instr: Instr, args: list) -> None:
+        start, function = EXTREME_STARTS[instr.attrs["fn"]], ops.EXTREMES[instr.attrs["fn"]]
+        values = ops.spread(args[1], self.index.size, "f32")
+        self.memory[instr.vec[0]] = ops.fold_blocks(values, args[0], start, function)
 
     def draw(self, draw: Callable, count: int, site: int) -> np.ndarray:
         return draw(count, site, self.params.get("seed", 0), self.step, self.stream)
@@ -204,18 +198,18 @@ class _Run:
             values = packing.from_storage(raw, vector.elem)
         self.memory[name] = values
 
-    def reduce(self, instr: Instr, values: np.ndarray, start: object) -> object:
+    def do_reduce(self, instr: Instr, args: list) -> object:
         function = instr.attrs["fn"]
+        values = ops.spread(args[0], self.index.size, instr.args[0].type)
         if function == "sum":
             if instr.type == "i64":
                 return int(values.astype(np.int64).sum())
             blocks = ops.fold_blocks(values, BLOCK, np.float32(0), np.add).astype(np.float64)
             return np.cumsum(blocks)[-1] if blocks.size else np.float64(0)
         if isinstance(function, Block):
-            combine = self.combiner(function)
+            combine, start = self.combiner(function), args[1]
         else:
-            combine = ops.EXTREMES[function]
-            start = np.float32(-np.inf if function == "max" else np.inf)
+            combine, start = ops.EXTREMES[function], EXTREME_STARTS[function]
         total = values.dtype.type(start)
         for block in ops.fold_blocks(values, BLOCK, total, combine):
             total = combine(total, block)
@@ -226,24 +220,22 @@ class _Run:
             known = {block.params[0].id: a, block.params[1].id: b}
             for instr in block.body:
                 args = [known[arg.id] for arg in instr.args]
-                known[instr.id] = ops.compute(instr, args, self.params, lane=True)
+                known[instr.id] = ops.compute(instr, args, self.params)
             return known[block.result.id]
 
         return combine
 
     # Scalars and whole vectors -------------------------------------------------------------------
 
-    def instr(self, instr: Instr) -> object:
-        args = [self.values[arg.id] for arg in instr.args]
-        special = getattr(self, f"do_{instr.op}", None)
-        if special is not None:
-            return special(instr, args)
-        if instr.op in ("n", "step"):
-            return getattr(self, instr.op)
-        if instr.op == "param":
-            value = self.params[instr.attrs["name"]]
-            return np.float32(value) if instr.type == "f32" else value
-        return ops.compute(instr, args, self.params, lane=False)
+    def do_n(self, instr: Instr, args: list) -> int:
+        return self.n
+
+    def do_step(self, instr: Instr, args: list) -> int:
+        return self.step
+
+    def do_param(self, instr: Instr, args: list) -> object:
+        value = self.params[instr.attrs["name"]]
+        return np.float32(value) if instr.type == "f32" else value
 
     def do_element(self, instr: Instr, args: list) -> object:
         value = ops.take(self.memory[instr.vec[0]], np.array([args[0]]), 1)[0]
@@ -317,27 +309,24 @@ class _Run:
 
     def do_pack_ascending(self, instr: Instr, args: list) -> int:
         target, index = instr.vec
-        return self.keep_bytes(target, packing.pack_ascending(self.memory[index], self.n))
+        pack = packing.pack_ascending if instr.op == "pack_ascending" else gaps.pack_gaps
+        return self.keep_bytes(target, pack(self.memory[index], self.n))
+
+    do_pack_gaps = do_pack_ascending
 
     def do_unpack_ascending(self, instr: Instr, args: list) -> None:
-        self.unpack_indices(instr, args[0], packing.unpack_ascending)
-
-    def unpack_indices(self, instr: Instr, count: int, unpack: Callable) -> None:
         target, source = instr.vec
         data = self.memory[source].astype(np.uint8).tobytes()
-        index = unpack(data, count, self.n)
+        unpack = packing.unpack_ascending if instr.op == "unpack_ascending" else gaps.unpack_gaps
+        index = unpack(data, args[0], self.n)
         if index is None:
             raise self.bad_indices()
         self.memory[target] = index
 
+    do_unpack_gaps = do_unpack_ascending
+
     def do_gaps_bytes(self, instr: Instr, args: list) -> int:
-        return gaps.gaps_bytes(self.memory[instr.vec[0]], self.n)
-
-    def do_pack_gaps(self, instr: Instr, args: list) -> None:
-        self.keep_bytes(instr.vec[0], gaps.pack_gaps(self.memory[instr.vec[1]], self.n))
-
-    def do_unpack_gaps(self, instr: Instr, args: list) -> None:
-        self.unpack_indices(instr, args[0], gaps.unpack_gaps)
+        return len(gaps.pack_gaps(self.memory[instr.vec[0]], self.n))
 
     def do_pack_where(self, instr: Instr, args: list) -> int:
         target, bits, mask = instr.vec
@@ -411,3 +400,24 @@ class _Run:
     def do_require(self, instr: Instr, args: list) -> None:
         if not args[0]:
             raise PayloadError(instr.attrs["message"])
+
+
+_MODULE = Template('''"""$name on NumPy, by CompLL's interpreter.
+
+Generated by CompLL from $file; do not edit.
+"""
+
+from hipress.compression import compiler as compll
+
+SOURCE = $source
+
+
+def coder(**params):
+    """encode(gradient, states, step) -> bytes, decode(payload, n) -> float32[n]."""
+    return compll.Interpreter(compll.optimize(compll.read_program(SOURCE, "$name")), **params)
+''')
+
+
+def generate_module(program: Program) -> str:
+    """Return the text of a Python module that runs an algorithm with the interpreter."""
+    return _MODULE.substitute(name=program.name, file=program.file, source=repr(program.source))

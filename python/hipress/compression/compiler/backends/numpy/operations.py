@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from hipress.compression.compiler.backends.numpy import floats, gaps, packing
-from hipress.compression.compiler.ir.ir import Instr
+from hipress.compression.compiler.ir.ir import OPS, Instr
 
 _TYPES = {
     "f32": np.float32,
@@ -68,7 +68,7 @@ def fold_blocks(values: np.ndarray, block: int, start: object, combine: object) 
     return lanes[:, 0] if count else np.zeros(0, values.dtype)
 
 
-def compute(instr: Instr, args: list, params: dict, lane: bool) -> object:
+def compute(instr: Instr, args: list, params: dict) -> object:
     """Return the value of an operation on scalars or on arrays of elements."""
     op = instr.op
     if op == "const":
@@ -98,9 +98,10 @@ def compute(instr: Instr, args: list, params: dict, lane: bool) -> object:
         return gaps.most_bytes(*args)
     if op == "floats_bytes":
         return floats.most_bytes(*args)
-    if instr.type == "i64" and op in _INTEGER:
-        return _INTEGER[op](*(int(arg) for arg in args))
-    return _finish(_FUNCTIONS[op](*args), instr.type)
+    if instr.type == "i64":
+        return OPS[op].python(*map(int, args))
+    function = OPS[op].python or getattr(np, {"not": "logical_not"}.get(op, op))
+    return _finish(function(*args), instr.type)
 
 
 def _finish(value: object, type_: str) -> object:
@@ -134,43 +135,7 @@ def _divide(op: str, a: object, b: object) -> object:
 
 
 def _shift(op: str, value: object, by: object, type_: str) -> object:
-    """Shift by the low five (i64: six) bits of `by`; to the right arithmetically for signed
-    types."""
+    """Shift by the low five (i64: six) bits of `by`; signed types arithmetically."""
     by = np.asarray(by, np.int64) & (63 if type_ == "i64" else 31)
     value = np.asarray(value, np.int64)
     return value << by if op == "shl" else value >> by
-
-
-_INTEGER = {
-    "add": lambda a, b: a + b,
-    "sub": lambda a, b: a - b,
-    "mul": lambda a, b: a * b,
-    "and": lambda a, b: a & b,
-    "or": lambda a, b: a | b,
-    "xor": lambda a, b: a ^ b,
-    "neg": lambda a: -a,
-    "abs": abs,
-}
-_FUNCTIONS = {
-    "add": np.add,
-    "sub": np.subtract,
-    "mul": np.multiply,
-    "div": np.divide,
-    "and": np.bitwise_and,
-    "or": np.bitwise_or,
-    "xor": np.bitwise_xor,
-    "lt": np.less,
-    "le": np.less_equal,
-    "gt": np.greater,
-    "ge": np.greater_equal,
-    "eq": np.equal,
-    "ne": np.not_equal,
-    "neg": np.negative,
-    "not": np.logical_not,
-    "floor": np.floor,
-    "ceil": np.ceil,
-    "abs": np.abs,
-    "sqrt": np.sqrt,
-    "isfinite": np.isfinite,
-    "isnan": np.isnan,
-}

@@ -55,8 +55,7 @@ def ascending_bytes(count: int, n: int) -> int:
 
 
 def pack_ascending(index: np.ndarray, n: int) -> bytes:
-    """Return the bytes of ascending indices below ``n``: a mask, or unary parts and then lowest
-    bits."""
+    """Return the bytes of ascending indices: a mask, or unary parts and then lowest bits."""
     count = index.size
     if count == 0:
         return b""
@@ -97,6 +96,7 @@ def to_float16(values: np.ndarray) -> np.ndarray:
 
 
 def from_float16(halves: np.ndarray) -> np.ndarray:
+    """Return float32 of float16 bits. NaNs become quiet."""
     wide = halves.view(np.float16).astype(np.float32)
     quiet = (wide.view(np.uint32) | 0x400000).view(np.float32)
     return np.where(np.isnan(wide), quiet, wide)
@@ -111,6 +111,7 @@ def to_bfloat16(values: np.ndarray) -> np.ndarray:
 
 
 def from_bfloat16(halves: np.ndarray) -> np.ndarray:
+    """Return float32 of bfloat16 bits."""
     return (halves.astype(np.uint32) << 16).view(np.float32)
 
 
