@@ -1,7 +1,7 @@
 """Calls of the native engine for a bucket of gradients in host memory.
 
 The work of a key on this rank is its graph's program. Codec, state and scale of each encode are
-bound to it here (``src/casync/binding.h``).
+bound to it here (``src/casync/flow.h``).
 """
 
 from __future__ import annotations
