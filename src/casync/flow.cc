@@ -336,7 +336,7 @@ void Flow::TryStart(const InstancePtr& instance, int t, Effects* effects) {
   if (task.op == Op::kRecv || instance->dead) return;
   if (instance->states[t] != Instance::kWaiting || instance->missing_inputs[t] > 0) return;
   if (last_done_[t] + 1 != instance->iteration) return;
-  // Only a push says which transaction an encode is part of.
+  // Only a push has the transaction that an encode is part of.
   if (task.op == Op::kEncode && !instance->pushed && bound()) return;
   if (task.op == Op::kDecode && !instance->output && !instance->output_dropped) return;
   // A gradient outside the window is tried again when an older iteration retires.
@@ -1048,7 +1048,7 @@ void Flow::Note(FlightState state, const Task& task, uint64_t iteration) const {
   if (!recorder_) return;
   const bool travels = task.op == Op::kSend || task.op == Op::kRecv;
   // Where all takes microseconds, only messages are worth what their events cost. If something
-  // hangs, Describe says so.
+  // hangs, Describe shows it.
   if (!travels && WorkOf(task) <= kTrivialElements) return;
   recorder_->Record(state, TimelineOp(task.op), key_, uint32_t(iteration), uint32_t(task.partition),
                     travels ? task.peer.Packed() : timeline::kNoPeer);

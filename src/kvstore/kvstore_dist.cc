@@ -400,7 +400,8 @@ void KVStoreDist::Init(uint64_t key, const std::string& name, const void* data, 
   for (const auto& [node, flat] : programs) {
     if (node.role != Role::kServer) continue;
     all.append(reinterpret_cast<const char*>(flat.data()), flat.size() * sizeof(int64_t));
-    if (!Program::Parse(flat.data(), int64_t(flat.size()), n)->tasks().empty()) owners.push_back(node);
+    const auto parsed = Program::Parse(flat.data(), int64_t(flat.size()), n);
+    if (!parsed->tasks().empty()) owners.push_back(node);
   }
   Initialize(flow, owners, [&] {
     if (owners.empty()) {
@@ -580,7 +581,9 @@ void KVStoreDist::LinkPeers(std::set<NodeId> peers) {
 }
 
 void KVStoreDist::OnInitRequest(InitRequest request, uint64_t key) {
-  if (postoffice_.self() != Worker(0)) throw ProtocolError("only worker 0 hears of new keys");
+  if (postoffice_.self() != Worker(0)) {
+    throw ProtocolError("a request to initialize a key, which only worker 0 takes");
+  }
   std::vector<InitRequest> requests;
   std::string error;
   {

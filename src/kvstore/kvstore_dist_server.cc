@@ -54,7 +54,7 @@ void KVStoreDistServer::SetUpdater(std::shared_ptr<const UpdateFn> updater) {
 std::shared_ptr<ServerKey> KVStoreDistServer::Find(uint64_t key) {
   std::lock_guard<std::mutex> lock(mutex_);
   auto it = keys_.find(key);
-  if (it == keys_.end()) throw ProtocolError("a message about a key that nobody initialized");
+  if (it == keys_.end()) throw ProtocolError("a message about a key that is not initialized");
   return it->second;
 }
 
