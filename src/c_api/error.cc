@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "common/thread_object.h"
-#include "hipress/c_api.h"
 
 namespace hipress {
 namespace {
@@ -63,18 +62,16 @@ const char* KeepString(std::string text) {
 
 }  // namespace hipress
 
-const HipressError* HipressGetLastError() { return &hipress::ThreadObject<hipress::Kept>().last_error.about; }
+using namespace hipress;
+
+const HipressError* HipressGetLastError() { return &ThreadObject<Kept>().last_error.about; }
 
 const char* HipressVersion() { return HIPRESS_VERSION; }
 
 int HipressSetInterpreter(const HipressInterpreter* interpreter) {
-  API_BEGIN();
-  hipress::interrupt::SetInterpreter(interpreter);
-  API_END();
+  return Guarded([&] { interrupt::SetInterpreter(interpreter); });
 }
 
 int HipressTakeException(void** type, void** value, void** traceback) {
-  API_BEGIN();
-  hipress::interrupt::Take(type, value, traceback);
-  API_END();
+  return Guarded([&] { interrupt::Take(type, value, traceback); });
 }

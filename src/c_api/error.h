@@ -1,20 +1,13 @@
 /*!
  * \file error.h
- * \brief Reports errors of C functions: -1, and a HipressError kept per thread; or HIPRESS_INTERRUPTED.
- *
- * Every C function wraps its body so that no exception crosses the ABI:
- * \code
- *   int HipressDoIt(...) {
- *     API_BEGIN();
- *     ...;            // may throw
- *     API_END();
- *   }
- * \endcode
+ * \brief Errors of C functions, and texts that they return: kept for each thread until its next
+ * call.
  */
 #pragma once
 
 #include <exception>
 #include <string>
+#include <type_traits>
 
 #include "common/interrupt.h"
 #include "common/types.h"
@@ -24,22 +17,30 @@ namespace hipress {
 
 /// The struct of c_api.h. It points into `error`.
 HipressError ToStruct(const Error& error);
-/// Keeps a copy of `error` until this thread's next call, for functions that return a `const HipressError*`.
+/// Keeps a copy of `error`, for functions that return a `const HipressError*`.
 const HipressError* KeepError(const Error& error);
 /// Sets the last error from the exception being handled; call it in a catch block only. Returns -1.
 int HandleException() noexcept;
-/// Keeps a copy of `text` until this thread's next call, for functions that return a `const char*`.
+/// Keeps `text`, for functions that return a `const char*`, or bytes.
 const char* KeepString(std::string text);
 
-}  // namespace hipress
+/// Runs the body of a C function, so that no exception crosses the ABI.
+/// \return the body's int, or 0 if it returns nothing; after an exception -1, or
+/// HIPRESS_INTERRUPTED
+template <typename Body>
+int Guarded(const Body& body) noexcept {
+  try {
+    if constexpr (std::is_void_v<decltype(body())>) {
+      body();
+      return 0;
+    } else {
+      return body();
+    }
+  } catch (const interrupt::Interrupted&) {
+    return HIPRESS_INTERRUPTED;
+  } catch (...) {
+    return HandleException();
+  }
+}
 
-#define API_BEGIN() try {
-#define API_END()                       \
-  }                                     \
-  catch (const ::hipress::interrupt::Interrupted&) { \
-    return HIPRESS_INTERRUPTED;         \
-  }                                     \
-  catch (...) {                         \
-    return ::hipress::HandleException(); \
-  }                                     \
-  return 0
+}  // namespace hipress

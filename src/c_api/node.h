@@ -53,11 +53,10 @@ struct HipressNode {
   const pid_t creator = getpid();
   std::shared_ptr<hipress::KVStoreDist> worker;  ///< its buckets also hold it
   std::unique_ptr<hipress::KVStoreDistServer> server;
-  std::unique_ptr<hipress::PostofficeReceiver> receiver;
   std::unique_ptr<hipress::Postoffice> scheduler;
   std::thread background;    ///< serves a scheduler of HipressStartScheduler
   std::future<void> served;  ///< its end
-  HipressDoneTogether together = nullptr;  ///< reports successes of operations with this `done`:
-  HipressDone reported_together = nullptr;
-  int dumped = 0;  ///< number among this process's nodes, of debug_dumps; 0: forgotten
+  HipressDone reported_together = nullptr;  ///< `together` reports successes of such operations
+  HipressDoneTogether together = nullptr;
+  int dumped = 0;  ///< number of debug_dumps::Add; 0: forgotten
 };

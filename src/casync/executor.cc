@@ -34,7 +34,7 @@ Executor::Executor(int threads, std::function<void(const std::string&)> on_error
 Executor::~Executor() { Stop(); }
 
 void Executor::Stop() {
-  std::vector<Item> dropped;  // what their ends lead to may need the lock
+  std::vector<Item> dropped;  // their destructors may need the lock
   {
     std::lock_guard<std::mutex> lock(mutex_);
     stop_ = true;
@@ -107,7 +107,7 @@ void Executor::Run(Item* item) noexcept {
     const std::string sentence = std::string("a task failed: ") + error.what();
     on_error_ ? on_error_(sentence) : LogWarning(sentence);
   }
-  item->work = nullptr;  // frees what the work holds now, not when the next item comes
+  item->work = nullptr;  // frees its memory now, not when the next item comes
 }
 
 void Executor::Loop() {

@@ -3,7 +3,7 @@
  * \brief The compute threads of a node: a ready queue ordered by priority.
  *
  * Small tasks that are ready together are one job of a thread: it takes several from the queue at
- * once, runs them in their order and then sets off in one go what they lead to (common/batch.h).
+ * once, runs them in order, and then starts their consumers in one batch (common/batch.h).
  */
 #pragma once
 
@@ -20,26 +20,26 @@ namespace hipress {
 
 class Executor {
  public:
-  /// Elements that one job goes through at most, unless it is one task: a partition of a large
-  /// gradient (PARTITION_ELEMENTS in python/hipress/topology/graph.py), so that an urgent task waits no
-  /// longer for small ones than for a large one.
+  /// Most elements that one job processes, unless it is one task: a partition of a large gradient
+  /// (PARTITION_ELEMENTS in python/hipress/topology/graph.py). An urgent task then waits as long
+  /// for small ones as for a large one.
   static constexpr int64_t kJobElements = 256 << 10;
 
   /// \param threads 0: the number of cores, at most 4
-  /// \param on_error called with a sentence if work throws an exception; empty: the sentence is logged
+  /// \param on_error called with a sentence if work throws an exception; empty: it is logged
   explicit Executor(int threads, std::function<void(const std::string& sentence)> on_error = nullptr);
   ~Executor();
 
   /// Whether this is one of its threads.
   bool OnMyThread() const;
 
-  /// Drops work that has not started, now and later, and waits for work that has (unless that calls
-  /// this itself). Whatever held on to the work has let go when this returns.
+  /// Drops work that has not started, now and later, and waits for running work (unless that calls
+  /// this). All work has been destroyed when this returns.
   void Stop();
 
   /// Runs `work` on some thread; higher priority first, in order of submission among equals.
-  /// \param elements that it goes through: how long it takes. Such of unknown length run alone
-  /// \param next before its equals: what it reads has just been written, and the link waits for it
+  /// \param elements that it processes, as a measure of its time. The default runs alone
+  /// \param next before its equals: its input is still in the cache, and the link waits for it
   void Submit(int priority, std::function<void()> work, int64_t elements = kJobElements,
               bool next = false);
 
@@ -65,11 +65,11 @@ class Executor {
   /// Runs an item, and catches its exceptions, which would end the process.
   void Run(Item* item) noexcept;
   // Under the lock.
-  /// Does nothing if there is no thread to run it: its end may need locks.
+  /// Does nothing after Stop: the destructor of the work may need locks.
   void Add(Item* item);
   /// Takes the next job's items off the queue.
   void TakeJob(std::vector<Item>* job);
-  /// Wakes as many threads as there are jobs, not counting those that are on their way.
+  /// Wakes as many threads as there are jobs, without those that have been notified.
   void Wake();
 
   const std::function<void(const std::string& sentence)> on_error_;

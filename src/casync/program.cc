@@ -20,8 +20,8 @@ constexpr int64_t kMaxPartitionElements = int64_t(1) << 30;
   throw Error("malformed task program: " + what);
 }
 
-/// Whether an operation can read what `from` makes (null: the gradient). Others find no codec there,
-/// or fewer bytes than they read.
+/// Whether an operation can read what `from` makes (null: the gradient). Others find no codec
+/// there, or fewer bytes than they read.
 bool CanRead(Op op, const Op* from) {
   const bool payload = from != nullptr && (*from == Op::kEncode || *from == Op::kRecv);
   const bool sum = from != nullptr && (*from == Op::kMerge || *from == Op::kUpdate);

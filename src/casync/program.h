@@ -3,8 +3,9 @@
  * \brief One node's part of the task graph of one key, as Python built it.
  *
  * A program is a list of tasks in an order in which each task comes after its inputs. A task's
- * result is known by the task's index, so `inputs` name tasks; kGradient names what the user pushed.
- * python/hipress/topology/program.py writes the flat form that Parse reads and documents its layout.
+ * result is known by the task's index, so `inputs` name tasks; kGradient names what the user
+ * pushed. python/hipress/topology/program.py writes the flat form that Parse reads and documents
+ * its layout.
  */
 #pragma once
 
@@ -32,8 +33,8 @@ struct Task {
   int32_t partition;
   int32_t step;              ///< distinguishes sends of one partition between the same two nodes
   NodeId peer;               ///< of kSend and kRecv
-  /// Of kEncode: gradients summed in its input; kPlain: never compressed. Of kRecv: kNoUpstream if the
-  /// peer needs no other node to send it.
+  /// Of kEncode: gradients summed in its input; kPlain: never compressed. Of kRecv: kNoUpstream if
+  /// the peer needs no other node to send it.
   int32_t num_summands = 1;
   std::vector<int32_t> inputs;     ///< task indices, or kGradient
   std::vector<int32_t> consumers;  ///< tasks that have this one as input (derived)
@@ -61,14 +62,16 @@ class Program {
 
   const std::vector<Partition>& partitions() const { return partitions_; }
   const std::vector<Task>& tasks() const { return tasks_; }
-  /// True if a separate copy runs for the pushes of each worker, independent of other workers' pushes.
+  /// True if a separate copy runs for the pushes of each worker, independent of other workers'
+  /// pushes.
   bool per_worker() const { return per_worker_; }
   /// Partitions that some task of this node touches, ascending.
   const std::vector<int32_t>& local_partitions() const { return local_partitions_; }
   /// The range of elements that they cover.
   Partition shard() const { return shard_; }
   int num_updates() const { return num_updates_; }
-  /// Per task, at the beginning of an iteration: inputs that other tasks make, and tasks that read it.
+  /// Per task, at the beginning of an iteration: inputs that other tasks make, and tasks that read
+  /// it.
   const std::vector<int32_t>& missing_inputs() const { return missing_inputs_; }
   const std::vector<int32_t>& readers() const { return readers_; }
   /// Inputs that are the gradient, and tasks that write the output.

@@ -12,9 +12,24 @@ namespace {
 /// The fusion buffer goes first: it takes little time, and the optimizer waits for all.
 constexpr int kFusionPriority = 1;
 
-/// Elements of a bucket that is checked as a whole, at most: 4 MiB of float32, which takes a fraction of a
-/// millisecond.
+/// Largest bucket that is checked as a whole, in elements: 4 MiB of float32, which takes a fraction
+/// of a millisecond.
 constexpr int64_t kWholeCheckElements = 1 << 20;
+
+LowRankShape ShapeOf(const HipressLowRank& matrix) {
+  return {matrix.rows, matrix.cols, matrix.rank};
+}
+
+const LowRankKernels& Passes() { return ActiveKernels().low_rank; }
+
+/// Calls `add` with the first and the number of rows, or columns, of each part of about
+/// kJobElements.
+template <typename Function>
+void EachPart(int64_t length, int64_t width, int64_t granularity, const Function& add) {
+  const int64_t each = std::max<int64_t>(1, Executor::kJobElements / std::max<int64_t>(1, width));
+  const int64_t step = (each + granularity - 1) / granularity * granularity;
+  for (int64_t begin = 0; begin < length; begin += step) add(begin, std::min(step, length - begin));
+}
 
 }  // namespace
 
@@ -125,7 +140,7 @@ class Bucket::Step : public std::enable_shared_from_this<Step> {
     try {
       work();
     } catch (const std::exception& error) {
-      bucket_->store_->FailJob(error.what());  // which is what this step then ends with
+      bucket_->store_->FailJob(error.what());  // this step then ends with that error
     }
   }
 
@@ -141,8 +156,8 @@ class Bucket::Step : public std::enable_shared_from_this<Step> {
     std::vector<KVStoreDist::Transfer> transfers;
     const Fusion& fusion = bucket_->fusion_;
     if (fusion.flow) {
-      // Never in the arena: what is shared with a peer is let go of when that releases it, and this step
-      // must end if it dies before.
+      // Never in the arena: memory that is shared with a peer is freed when the peer releases it,
+      // and this step must end if the peer dies before.
       packed_ = AllocateState(size_t(fusion.flow->elements()) * SizeOf(fusion.flow->wire()));
       bucket_->Pack(flat_, packed_.data);
       transfers.push_back({fusion.flow, packed_.data, packed_.data, kFusionPriority});
@@ -162,7 +177,7 @@ class Bucket::Step : public std::enable_shared_from_this<Step> {
     }
   }
 
-  /// `next` when all is there; nothing if the job has failed.
+  /// `next` when all results are here; nothing if the job has failed.
   void Transfer(const std::vector<KVStoreDist::Transfer>& transfers, const PushMode& mode,
                 void (Step::*next)()) {
     bucket_->store_->PushPull(transfers, mode, [self = shared_from_this(), next](const char* error) {
@@ -191,13 +206,48 @@ class Bucket::Step : public std::enable_shared_from_this<Step> {
     }
   }
 
-  // ---- Low rank ----
+  // ---- Low rank: project, sum P, orthonormalize P, make Q, sum Q, expand, keep ----
+
+  using Matrix = HipressLowRank;
+
+  /// Jobs of a pass: `add` adds those of one matrix. Then `next`.
+  template <typename Function>
+  void EachMatrix(const Function& add, void (Step::*next)()) {
+    Jobs jobs;
+    for (Matrix* matrix : bucket_->low_rank_.matrices) add(matrix, &jobs);
+    InParallel(std::move(jobs), next);
+  }
+
+  /// A matrix's gradient from this row on.
+  uint8_t* RowOf(const Matrix& matrix, int64_t row) const {
+    return static_cast<uint8_t*>(matrix.gradient) +
+           row * matrix.cols * int64_t(SizeOf(bucket_->dtype_));
+  }
 
   void BeginLowRank() {
     const LowRank& low_rank = bucket_->low_rank_;
-    low_rank.bind(flat_, bucket_->p_.as<float>(), bucket_->q_.as<float>());
+    float* p = bucket_->p_.as<float>();
+    float* q = bucket_->q_.as<float>();
+    for (size_t i = 0; i < low_rank.matrices.size(); ++i) {
+      Matrix& matrix = *low_rank.matrices[i];
+      matrix.gradient = At(low_rank.offsets[i]);
+      matrix.dtype = static_cast<int64_t>(bucket_->dtype_);
+      matrix.p = p;
+      matrix.q = q;
+      p += matrix.rank * ShapeOf(matrix).row_pad();
+      q += matrix.rank * ShapeOf(matrix).col_pad();
+    }
     if (bucket_->fusion_.flow) bucket_->Pack(flat_, FusedGradients());
-    InParallel(low_rank.project, &Step::SendP);
+    EachMatrix([this](Matrix* m, Jobs* jobs) {
+      const LowRankShape shape = ShapeOf(*m);
+      EachPart(m->rows, shape.col_pad(), 2, [&](int64_t row, int64_t count) {
+        jobs->push_back([this, m, shape, row, count] {
+          const int64_t first = row * shape.col_pad();
+          Passes().project(shape.Rows(count), RowOf(*m, row), bucket_->dtype_, m->last + first,
+                           m->last_p + row, m->last_q, m->start_q, m->next + first, m->p + row);
+        });
+      });
+    }, &Step::SendP);
   }
 
   void SendP() {
@@ -208,14 +258,32 @@ class Bucket::Step : public std::enable_shared_from_this<Step> {
   }
 
   void AfterP() {
-    // What is looked at has the same bits on all workers.
+    // The checked values have the same bits on all workers.
     if (!IsFinite(bucket_->low_rank_.p, bucket_->p_)) return EndNonFinite();
     for (const Key& key : bucket_->keys_) Check(key.offset, key.flow->elements());
     if (*non_finite_) return EndNonFinite();
-    InParallel(bucket_->low_rank_.orthonormalize, &Step::MakeQ);
+    EachMatrix([](Matrix* m, Jobs* jobs) {
+      jobs->push_back([m] {
+        Passes().orthonormalize(m->p, m->rows, ShapeOf(*m).row_pad(), m->rank, false);
+      });
+    }, &Step::MakeQ);
   }
 
-  void MakeQ() { InParallel(bucket_->low_rank_.back, &Step::SendQ); }
+  void MakeQ() {
+    EachMatrix([](Matrix* m, Jobs* jobs) {
+      const LowRankShape shape = ShapeOf(*m);
+      EachPart(m->cols, m->rows, LowRankShape::kPad, [&](int64_t column, int64_t count) {
+        jobs->push_back([m, shape, column, count] {
+          Passes().back(shape.Columns(count), m->next + column, m->p, m->own_q + column);
+          const int64_t padded = LowRankShape::Padded(count);
+          for (int64_t k = 0; k < m->rank; ++k) {
+            const float* from = m->own_q + k * shape.col_pad() + column;
+            std::copy(from, from + padded, m->q + k * shape.col_pad() + column);
+          }
+        });
+      });
+    }, &Step::SendQ);
+  }
 
   void SendQ() {
     Transfer({WithFactor(bucket_->low_rank_.q, bucket_->q_)}, WithoutCheck(), &Step::AfterQ);
@@ -224,16 +292,33 @@ class Bucket::Step : public std::enable_shared_from_this<Step> {
   void AfterQ() {
     if (!IsFinite(bucket_->low_rank_.q, bucket_->q_)) return EndNonFinite();
     if (bucket_->fusion_.flow) bucket_->Unpack(FusedGradients(), flat_);
-    InParallel(bucket_->low_rank_.expand, &Step::Keep);
+    EachMatrix([this](Matrix* m, Jobs* jobs) {
+      const LowRankShape shape = ShapeOf(*m);
+      EachPart(m->rows, shape.col_pad(), 1, [&](int64_t row, int64_t count) {
+        jobs->push_back([this, m, shape, row, count] {
+          Passes().expand(shape.Rows(count), m->p + row, m->q, RowOf(*m, row), bucket_->dtype_);
+        });
+      });
+    }, &Step::Keep);
   }
 
+  /// The residual is the part that this rank's own Q lacks. The next step begins with the summed Q.
   void Keep() {
-    // A gradient and a residual that fit can make a result that does not.
+    // A finite gradient and a finite residual can make a result that is not finite.
     if (bucket_->dtype_ == DType::kFloat16) {
       for (const Span& span : bucket_->all_) Check(span.offset, span.count);
       if (*non_finite_) return EndNonFinite();
     }
-    InParallel(bucket_->low_rank_.keep, &Step::End);
+    EachMatrix([](Matrix* m, Jobs* jobs) {
+      jobs->push_back([m] {
+        const LowRankShape shape = ShapeOf(*m);
+        std::swap(m->last, m->next);
+        std::swap(m->last_q, m->own_q);
+        std::copy(m->p, m->p + m->rank * shape.row_pad(), m->last_p);
+        std::copy(m->q, m->q + m->rank * shape.col_pad(), m->start_q);
+        Passes().orthonormalize(m->start_q, m->cols, shape.col_pad(), m->rank, true);
+      });
+    }, &Step::End);
   }
 
   void End() { ended_ = true; }
@@ -253,7 +338,7 @@ class Bucket::Step : public std::enable_shared_from_this<Step> {
     return ActiveKernels().finite(factor.data, DType::kFloat32, size_t(flow->elements()));
   }
 
-  /// The fused gradients, which lie behind P.
+  /// The fused gradients, which follow P.
   uint8_t* FusedGradients() const {
     int64_t count = 0;
     for (const Span& span : bucket_->fusion_.spans) count += span.count;
@@ -271,9 +356,9 @@ class Bucket::Step : public std::enable_shared_from_this<Step> {
   const std::shared_ptr<std::atomic<bool>> non_finite_ = std::make_shared<std::atomic<bool>>(false);
   Buffer packed_;
   std::string error_;
-  bool ended_ = false;     ///< all has been done
+  bool ended_ = false;         ///< without an error
   bool checks_first_ = false;
-  bool next_started_ = false;  ///< the next step has been let in
+  bool next_started_ = false;  ///< the next step has begun
 };
 
 void Bucket::Run(void* flat, uint64_t transaction, int* non_finite, Done done) {

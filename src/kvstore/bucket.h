@@ -2,20 +2,21 @@
  * \file bucket.h
  * \brief Synchronizes the gradients of one flat tensor in one call.
  *
- * Large gradients travel in place, each by its own key. Small ones are packed into a fusion buffer, which
- * is one key. Matrices may travel as their two factors (PowerSGD), one after the other. A step ends for
- * the whole bucket at once: if any worker's gradient has a NaN or Inf, all results of the bucket are NaN
- * on every worker, and no shared momentum is kept of it. The NaN enters no residual. Partitions that were
- * encoded before the NaN was known, by other workers say, keep their new residuals.
+ * Large gradients are sent in place, each by its own key. Small ones are packed into a fusion
+ * buffer, which is one key. Matrices may be sent as their two factors (PowerSGD), one after the
+ * other. A step ends for the whole bucket at once: if any worker's gradient has a NaN or Inf, all
+ * results of the bucket are NaN on every worker, and the step leaves no shared momentum. The NaN
+ * enters no residual. Partitions that a worker encoded before it received the NaN keep their new
+ * residuals.
  */
 #pragma once
 
 #include <deque>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
 
+#include "hipress/c_api.h"
 #include "kvstore/kvstore_dist.h"
 
 namespace hipress {
@@ -38,16 +39,11 @@ class Bucket : public std::enable_shared_from_this<Bucket> {
     std::vector<Span> spans;
   };
   /// Matrices that are sent as factors: P, followed by the fusion buffer's gradients, and then Q.
+  /// The bucket sets each matrix's gradient, dtype, p and q.
   struct LowRank {
     std::shared_ptr<Flow> p, q;
-    /// Sets the memory of gradients, P and Q for the jobs below.
-    std::function<void(uint8_t* flat, float* p, float* q)> bind;
-    // Each a number of jobs that may run at the same time.
-    std::vector<std::function<void()>> project;  ///< make P
-    std::vector<std::function<void()>> orthonormalize;  ///< P's sum
-    std::vector<std::function<void()>> back;     ///< make Q of that
-    std::vector<std::function<void()>> expand;   ///< make gradients of both sums
-    std::vector<std::function<void()>> keep;     ///< remember what this step has left unsent
+    std::vector<HipressLowRank*> matrices;
+    std::vector<int64_t> offsets;  ///< of each matrix in the flat tensor
   };
 
   /// \param dtype of the flat tensor
@@ -63,8 +59,9 @@ class Bucket : public std::enable_shared_from_this<Bucket> {
   /*!
    * \brief Replaces the gradients in `flat` by their sums, or means. Asynchronous.
    *
-   * Steps of one bucket are its keys' iterations in the order of the calls, which is the same on all workers.
-   * Several may be under way, but for those of low rank or with momentum, which wait for the one before.
+   * Steps of one bucket are its keys' iterations in the order of the calls, which is the same on
+   * all workers. Several may run at once. With low rank or momentum a step waits for the one before
+   * it.
    * \param transaction number by which the step's changes can be rolled back (StateBefore), or 0
    * \param non_finite set to 1 if results are NaN because of a NaN or Inf; valid until `done`
    * \param done called at the end, with the first error
@@ -73,13 +70,14 @@ class Bucket : public std::enable_shared_from_this<Bucket> {
 
  private:
   class Step;
-  /// Whether a NaN or Inf is looked for before anything is encoded: in a short bucket, so that nothing of
-  /// that step stays behind here, and if some worker does not get all results. Else partition by partition,
-  /// which are in the cache for the codec then: one pass over memory fewer.
+  /// Whether the gradients are checked for a NaN or Inf before any is encoded: in a short bucket,
+  /// so that no residual of this worker changes, and if some worker does not get all results.
+  /// Otherwise each partition is checked before its encode, which then finds it in the cache: one
+  /// pass over memory fewer.
   bool ChecksFirst() const;
-  /// Whether a step begins with what the one before leaves.
+  /// Whether a step needs the end of the one before it.
   bool NeedsPrevious() const;
-  /// Lets the next step begin, if there is one.
+  /// Begins the next step, if there is one.
   void Next();
   void Pack(const uint8_t* flat, uint8_t* buffer) const;
   void Unpack(const uint8_t* buffer, uint8_t* flat) const;

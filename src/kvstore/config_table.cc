@@ -2,25 +2,23 @@
 
 #include <algorithm>
 #include <climits>
-#include <cstring>
 
 namespace hipress {
 namespace {
 
-/// Announcements to a peer that count as known there. A key has few iterations under way, so none that
-/// it still sends was told longer ago.
-constexpr size_t kMaxTold = 512;
-/// A receiver keeps more, as a codec that both ends have may have been told twice.
-constexpr size_t kMaxHeard = 2 * kMaxTold;
-/// New configurations after which those that nothing uses are forgotten.
+/// Last announcements to a peer that it is known to have. Those of running iterations are newer.
+constexpr size_t kMaxSent = 512;
+/// A receiver keeps more, as a codec that both ends have may have been announced twice.
+constexpr size_t kMaxReceived = 2 * kMaxSent;
+/// New configurations after which unused ones are forgotten.
 constexpr size_t kSweep = 512;
 
 }  // namespace
 
-bool ConfigTable::Announced::Add(uint64_t digest, size_t most) {
+bool ConfigTable::Announced::Add(uint64_t digest, size_t limit) {
   if (!digests.insert(digest).second) return false;
   order.push_back(digest);
-  if (order.size() > most) {
+  if (order.size() > limit) {
     digests.erase(order.front());
     order.pop_front();
   }
@@ -62,13 +60,13 @@ void ConfigTable::ForgetUnused() {
   new_ones_ = 0;
   sums_.clear();
   other_ = others_shared_ = nullptr;
-  std::set<uint64_t> heard;
-  for (const auto& [peer, announced] : heard_) {
-    heard.insert(announced.digests.begin(), announced.digests.end());
+  std::set<uint64_t> received;
+  for (const auto& [peer, announced] : received_) {
+    received.insert(announced.digests.begin(), announced.digests.end());
   }
   for (auto it = codecs_.begin(); it != codecs_.end();) {
-    // Others get one only from here, under the lock.
-    if (it->second.use_count() > 1 || heard.count(it->first) != 0) {
+    // Other code gets a codec only from this table, under the lock.
+    if (it->second.use_count() > 1 || received.count(it->first) != 0) {
       ++it;
       continue;
     }
@@ -95,18 +93,15 @@ uint64_t ConfigTable::Announce(NodeId to, const CodecPtr& codec, const SendFn& s
   if (codec->IsIdentity()) return identity_digest_;
   std::lock_guard<std::mutex> lock(mutex_);
   const uint64_t digest = digests_.at(InternLocked(codec).get());
-  if (!told_[to].Add(digest, kMaxTold)) return digest;
-  const std::string text = codec->Config();
-  Message message(MessageKind::kCodecConfig);
+  if (!sent_[to].Add(digest, kMaxSent)) return digest;
+  Message message(MessageKind::kCodecConfig, codec->Config());
   message.header.config = digest;
-  message.payload = AllocateBuffer(text.size());
-  std::memcpy(message.payload.data, text.data(), text.size());
-  send(to, std::move(message), INT_MAX);  // ahead of everything queued, so ahead of what needs it
+  send(to, std::move(message), INT_MAX);  // before all queued messages, and so before its payload
   return digest;
 }
 
 void ConfigTable::OnAnnouncement(NodeId from, const Message& message) {
-  const std::string text(message.payload.as<char>(), message.payload.size);
+  const std::string text = TextIn(message);
   if (Digest(text) != message.header.config) {
     throw ProtocolError("a codec configuration that does not match its digest");
   }
@@ -118,8 +113,8 @@ void ConfigTable::OnAnnouncement(NodeId from, const Message& message) {
   }
   std::lock_guard<std::mutex> lock(mutex_);
   InternLocked(codec);
-  Announced& heard = heard_[from];
-  if (!heard.Add(message.header.config, kMaxHeard)) heard.MoveToEnd(message.header.config);
+  Announced& received = received_[from];
+  if (!received.Add(message.header.config, kMaxReceived)) received.MoveToEnd(message.header.config);
 }
 
 CodecPtr ConfigTable::Find(uint64_t digest) const {

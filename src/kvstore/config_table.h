@@ -2,13 +2,13 @@
  * \file config_table.h
  * \brief Maps digests on the wire to codec configurations, on both ends.
  *
- * A sender announces a configuration's text to a peer before its first payload with it. Connections keep order,
- * so a receiver always knows the parameters of the payloads it decodes, whenever they change. That makes
- * changing compression during training safe.
+ * A sender announces a configuration's text to a peer before its first payload with it. Connections
+ * keep order, so a receiver always knows the parameters of the payloads it decodes, whenever they
+ * change. That makes changing compression during training safe.
  *
- * A job may change a parameter in every step. So a sender takes only its last announcements to a peer as
- * known there, and announces anything else again; a receiver keeps more than these of each peer. What is
- * neither among them nor used by a key is forgotten.
+ * A job may change a parameter in every step. So a sender relies only on its last announcements to
+ * a peer, and announces other configurations again; a receiver keeps more than these of each peer.
+ * Other configurations that no key uses are forgotten.
  */
 #pragma once
 
@@ -44,7 +44,7 @@ class ConfigTable {
   /// \throw ProtocolError if it was not announced
   CodecPtr Find(uint64_t digest) const;
 
-  /// Configurations that are kept just now.
+  /// Configurations that are kept now.
   size_t size() const;
 
  private:
@@ -52,25 +52,25 @@ class ConfigTable {
   struct Announced {
     std::deque<uint64_t> order;
     std::set<uint64_t> digests;
-    /// Forgets the oldest if there are `most` already. \return whether it is new
-    bool Add(uint64_t digest, size_t most);
+    /// Forgets the oldest if there are `limit` already. \return whether it is new
+    bool Add(uint64_t digest, size_t limit);
     void MoveToEnd(uint64_t digest);
   };
 
   CodecPtr InternLocked(const CodecPtr& codec);
   void ForgetUnused();
 
-  const CodecPtr identity_ = IdentityCodec();  ///< of every node from the beginning
+  const CodecPtr identity_ = IdentityCodec();  ///< needs no announcement
   const uint64_t identity_digest_ = Digest(identity_->Config());
   mutable std::mutex mutex_;
   std::unordered_map<uint64_t, CodecPtr> codecs_;
   std::unordered_map<const Codec*, uint64_t> digests_;
-  /// The last codec that had a shared object other than itself, as this node's own has if a peer's
-  /// announcement came first. Its text takes longer to write than a small gradient to encode.
+  /// The last codec whose shared object is another one, because a peer's announcement came first.
+  /// To write its text takes longer than to encode a small gradient.
   CodecPtr other_, others_shared_;
   std::map<std::pair<const Codec*, int>, CodecPtr> sums_;
-  std::map<NodeId, Announced> told_, heard_;
-  size_t new_ones_ = 0;  ///< since unused ones were forgotten
+  std::map<NodeId, Announced> sent_, received_;
+  size_t new_ones_ = 0;  ///< since unused configurations were forgotten
 };
 
 }  // namespace hipress

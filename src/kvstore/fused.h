@@ -2,13 +2,13 @@
  * \file fused.h
  * \brief Sends small partitions for one peer that are ready together as one message.
  *
- * Keys do not change. The messages that one batch of tasks (common/batch.h) has to send determine each time
- * which of them share a message. Therefore none waits for another, and a receiver treats each as a separate
- * message. The gain is the cost of messages in queues, sockets and threads, which dominates for small
- * gradients.
+ * Keys do not change. The messages that one batch of tasks (common/batch.h) has to send determine
+ * each time which of them share a message. Therefore none waits for another, and a receiver treats
+ * each as a separate message. The gain is the cost of messages in queues, sockets and threads,
+ * which dominates for small gradients.
  *
- * The payload of a kFused message is a FusedPart and its payload, padded to 8 bytes, for each of the
- * header's `elements` parts.
+ * The payload of a kFused message is a FusedPart and its payload, padded to 8 bytes, for each of
+ * the header's `elements` parts.
  */
 #pragma once
 
@@ -28,12 +28,12 @@ namespace hipress {
 // The planner and the simulator have the same limits (python/hipress/planning/cluster.py).
 /// Payloads of up to so many bytes are fused: they are copied, which costs less than a message.
 constexpr size_t kMaxFusedPayloadBytes = 4 << 10;
-/// Largest payload of a fused message: less than payloads in shared memory (kMinSharedBytes), and 0.3 ms of a 1
-/// Gbit/s link, by which it may delay a more urgent message.
+/// Largest payload of a fused message: less than payloads in shared memory (kMinSharedBytes), and
+/// 0.3 ms of a 1 Gbit/s link, by which it may delay a more urgent message.
 constexpr size_t kMaxFusedMessageBytes = 32 << 10;
 
-/// Messages that a node sends to each peer when the current batch ends. Thread-safe; each thread's batches have
-/// separate messages.
+/// Messages that a node sends to each peer when the current batch ends. Thread-safe; each thread's
+/// batches have separate messages.
 class Outbox {
  public:
   using SendFn = std::function<void(NodeId to, Message message, int priority)>;
@@ -41,9 +41,9 @@ class Outbox {
 
   /// Whether a payload is small and a batch is open, which Take checks first.
   static bool MayTake(const Buffer& payload);
-  /// Takes a copy of a kData message of this header if MayTake allows it. It is then sent with the batch's
-  /// other messages at the batch's end, at the highest of their priorities. \return whether it has; if so the
-  /// payload may be released
+  /// Takes a copy of a kData message of this header if MayTake allows it. It is then sent with the
+  /// batch's other messages at the batch's end, at the highest of their priorities. \return whether
+  /// it has; if so the payload may be released
   bool Take(NodeId to, const MessageHeader& header, const Buffer& payload, int priority);
   /// False while some thread's batch has something to send.
   bool empty() const { return held_ == 0; }

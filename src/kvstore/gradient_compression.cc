@@ -66,23 +66,12 @@ GradientCompressionPtr GradientCompression::Make(const ParamList& params) {
   made->codec_ = MakeCodec(param.type, codec_params);
   made->min_size_ = static_cast<size_t>(param.min_size);
   made->pull_ = static_cast<Pull>(param.pull);
-  const auto values = param.__DICT__();
-  made->text_ = made->codec_->Config() + " min_size=" + values.at("min_size") +
-                " topology=" + param.topology + " pull=" + values.at("pull");
   return made;
-}
-
-GradientCompressionPtr GradientCompression::Parse(const std::string& text) {
-  return Make(SplitConfig(text));
 }
 
 GradientCompressionPtr GradientCompression::None() {
   static const auto* none = new GradientCompressionPtr(Make({}));  // as IdentityCodec
   return *none;
-}
-
-CodecPtr GradientCompression::ForKey(size_t n) const {
-  return n < min_size_ ? IdentityCodec() : codec_;
 }
 
 }  // namespace hipress

@@ -1,15 +1,14 @@
 /*!
  * \file gradient_compression.h
- * \brief The settings of `kv.set_gradient_compression({...})`: which codec, for which keys, which ways.
+ * \brief The settings of `kv.set_gradient_compression({...})`: codec, smallest key, directions.
  *
- * An immutable value, shared by pointer. A change of compression during training replaces the pointer. Running
- * operations keep the object, and so the parameters, with which they began.
+ * An immutable value, shared by pointer. A change of compression during training replaces the
+ * pointer. Running operations keep the object, and so the parameters, with which they began.
  */
 #pragma once
 
 #include <cstddef>
 #include <memory>
-#include <string>
 
 #include "operator/contrib/codec.h"
 
@@ -34,28 +33,18 @@ class GradientCompression {
    * \throw Error in one sentence that lists what is allowed
    */
   static GradientCompressionPtr Make(const ParamList& params);
-  /// Reads Text(), e.g. off the wire.
-  static GradientCompressionPtr Parse(const std::string& text);
   /// No compression: a store's initial setting.
   static GradientCompressionPtr None();
 
-  /// The codec of keys large enough.
-  const CodecPtr& codec() const { return codec_; }
-  /// Keys with fewer elements go uncompressed.
-  size_t min_size() const { return min_size_; }
   Pull pull() const { return pull_; }
-  /// Canonical text with every parameter; equal texts mean equal behavior.
-  const std::string& Text() const { return text_; }
-
-  /// The codec for pushes of a key of n elements: codec(), or the identity.
-  CodecPtr ForKey(size_t n) const;
+  /// The codec for pushes of a key of n elements: the identity below min_size.
+  CodecPtr ForKey(size_t n) const { return n < min_size_ ? IdentityCodec() : codec_; }
 
  private:
   GradientCompression() = default;
   CodecPtr codec_;
   size_t min_size_ = 0;
   Pull pull_ = Pull::kAuto;
-  std::string text_;
 };
 
 }  // namespace hipress

@@ -18,20 +18,10 @@ namespace hipress {
 struct KeyRange {
   uint64_t first, last;
   bool Has(uint64_t key) const { return first <= key && key <= last; }
-
-  std::string Pack() const;
-  /// \return the range, and in *rest what follows it. \throw Error
-  static KeyRange Unpack(const std::string& bytes, std::string* rest);
 };
 
 /// Flows by key: one each, or on asynchronous servers one for each worker.
 using FlowsByKey = std::map<uint64_t, std::vector<std::shared_ptr<Flow>>>;
-
-/// Pushes by key, as a worker counts them.
-using PushesByKey = std::map<uint64_t, uint64_t>;
-std::string PackPushes(const PushesByKey& pushes);
-/// \throw Error
-PushesByKey UnpackPushes(const std::string& bytes);
 
 /// States of keys that have any. \throw Error
 std::string SaveStates(const FlowsByKey& flows, std::chrono::seconds timeout);

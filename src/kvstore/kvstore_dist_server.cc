@@ -3,8 +3,10 @@
 #include <iterator>
 #include <thread>
 
+#include "common/bytes.h"
 #include "common/debug_dumps.h"
 #include "common/interrupt.h"
+#include "common/lock_for.h"
 #include "common/log.h"
 #include "common/thread_name.h"
 
@@ -14,15 +16,10 @@ KVStoreDistServer::KVStoreDistServer(JobOptions options)
     : postoffice_(std::move(options)),
       recorder_(postoffice_.options().flight_entries),
       watch_(postoffice_.options().wait_timeout, postoffice_.options().timeout_hint),
-      executor_(postoffice_.options().num_threads, [this](const std::string& sentence) { FailJob(sentence); }) {
-  context_.executor = &executor_;
-  context_.recorder = &recorder_;
-  context_.timeline_node = postoffice_.timeline_node();
-  context_.self = [this] { return postoffice_.self(); };
-  context_.send = [this](NodeId to, Message message, int priority, std::function<void(bool)> done) {
-    postoffice_.Send(to, std::move(message), priority, std::move(done));
-  };
-  context_.fail = [this](const std::string& sentence) { FailJob(sentence); };
+      executor_(postoffice_.options().num_threads,
+                [this](const std::string& sentence) { FailJob(Error(sentence)); }) {
+  context_.Connect(&postoffice_, &recorder_, &executor_,
+                   [this](const std::string& sentence) { FailJob(Error(sentence)); });
 }
 
 KVStoreDistServer::~KVStoreDistServer() {
@@ -57,7 +54,7 @@ void KVStoreDistServer::SetUpdater(std::shared_ptr<const UpdateFn> updater) {
 std::shared_ptr<ServerKey> KVStoreDistServer::Find(uint64_t key) {
   std::lock_guard<std::mutex> lock(mutex_);
   auto it = keys_.find(key);
-  if (it == keys_.end()) throw ProtocolError("a message about a key that nobody initialised");
+  if (it == keys_.end()) throw ProtocolError("a message about a key that is not initialized");
   return it->second;
 }
 
@@ -68,8 +65,18 @@ std::vector<std::shared_ptr<ServerKey>> KVStoreDistServer::Keys() {
   return keys;
 }
 
+std::vector<std::shared_ptr<Flow>> KVStoreDistServer::AllFlows() {
+  std::vector<std::shared_ptr<Flow>> flows;
+  for (auto& key : Keys()) {
+    for (auto& flow : key->flows()) flows.push_back(flow);
+  }
+  return flows;
+}
+
 Buffer KVStoreDistServer::OnHeader(NodeId from, const MessageHeader& header) {
-  if (from.role != Role::kWorker) throw ProtocolError("a server takes such messages from workers only");
+  if (from.role != Role::kWorker) {
+    throw ProtocolError("a server takes such messages from workers only");
+  }
   switch (header.kind) {
     case MessageKind::kData: return Find(header.key)->OnDataHeader(from, header);
     // Kept until the key is pushed: it must not stay in its sender's memory.
@@ -137,14 +144,8 @@ void KVStoreDistServer::AnswerInit(const std::shared_ptr<ServerKey>& key, bool c
     keys_.erase(key->key());  // the workers may try again
   }
   for (const auto& request : key->init_requests()) {
-    Reply(request.from, request.request, error.empty(), error);
+    context_.SendText(request.from, ReplyHeader(request.request, error.empty()), error);
   }
-}
-
-void KVStoreDistServer::Reply(NodeId to, uint32_t request, bool ok, std::string text) {
-  SendText(ReplyHeader(request, ok), std::move(text), PieceBytes(), [&](Message piece, int priority) {
-    postoffice_.Send(to, std::move(piece), priority);
-  });
 }
 
 void KVStoreDistServer::OnLeave(NodeId peer) {
@@ -165,21 +166,22 @@ void KVStoreDistServer::OnDeath(NodeId peer, const std::string& what) {
   for (auto& key : Keys()) key->Fail(what);
 }
 
-void KVStoreDistServer::FailJob(const std::string& sentence, FailureCause cause) {
+void KVStoreDistServer::FailJob(const Error& error) {
+  const std::string sentence = error.what();
   {
     std::lock_guard<std::mutex> lock(mutex_);
     if (!failure_.empty()) return;
     failure_ = sentence;
   }
-  if (cause == kTimedOut) debug_dumps::Request(sentence);
+  if (error.cause == Cause::kTimedOut) debug_dumps::Request(sentence);
   LogWarning(sentence);
   for (auto& key : Keys()) key->Fail(sentence);
   for (int rank = 0; rank < postoffice_.num_workers(); ++rank) {
-    postoffice_.Send(Worker(rank), FailureMessage(sentence, cause), kControlPriority);
+    postoffice_.Send(Worker(rank), FailureMessage(error), kControlPriority);
   }
 }
 
-// ---- Serving ----------------------------------------------------------------------------------------
+// ---- Serving ------------------------------------------------------------------------------------
 
 void KVStoreDistServer::Serve(const Controller& controller) {
   std::string death;
@@ -208,7 +210,7 @@ void KVStoreDistServer::Serve(const Controller& controller) {
   try {
     RunCommands(controller, &death);
   } catch (...) {  // a signal handler has raised an exception
-    const interrupt::Suspended suspended;  // another signal must not end this before the threads have ended
+    const interrupt::Suspended suspended;  // another signal must not end this before the threads end
     postoffice_.Abort();
     join();
     throw;
@@ -251,15 +253,17 @@ FlowsByKey KVStoreDistServer::Flows(KeyRange range) {
 }
 
 std::optional<std::string> KVStoreDistServer::OwnCommand(const Command& command) {
-  std::string rest;
-  const KeyRange range = KeyRange::Unpack(command.body, &rest);
+  ByteReader body(command.body);
+  const auto range = body.Number<KeyRange>();
   const FlowsByKey flows = Flows(range);
   const auto timeout = postoffice_.options().wait_timeout / 2;  // the worker waits for all of it
   if (command.head == kLoadStates) {
-    LoadStates(flows, range, rest, timeout);
+    LoadStates(flows, range, command.body.substr(sizeof(range)), timeout);
     return "";
   }
-  for (const auto& [key, pushes] : UnpackPushes(rest)) {
+  while (!body.AtEnd()) {
+    const auto key = body.Number<uint64_t>();
+    const auto pushes = body.Number<uint64_t>();
     const auto found = flows.find(key);
     if (found == flows.end() || found->second.empty()) continue;  // none of it is here
     const size_t channel = found->second.size() > 1 ? size_t(command.from.rank) : 0;
@@ -280,7 +284,8 @@ bool KVStoreDistServer::RunCommand(const Controller& controller, const Command& 
     ok = false;
     answer = postoffice_.self().ToString() + ": " + error.what();
   }
-  Reply(command.from, command.request, ok, *std::move(answer));  // outside: no error follows half an answer
+  // Outside the try block: no error follows half an answer.
+  context_.SendText(command.from, ReplyHeader(command.request, ok), *std::move(answer));
   return true;
 }
 
@@ -291,12 +296,27 @@ void KVStoreDistServer::CheckProgress() {
     if (!failure_.empty()) return;
     left = left_;
   }
-  std::vector<std::shared_ptr<Flow>> flows;
-  for (auto& key : Keys()) {
-    for (auto& flow : key->flows()) flows.push_back(flow);
+  const auto error = watch_.Check(AllFlows(), postoffice_.self(), left);
+  if (error) FailJob(*error);
+}
+
+void KVStoreDistServer::Describe(JsonWriter* json) {
+  postoffice_.Describe(json);
+  std::vector<std::shared_ptr<ServerKey>> keys;
+  {
+    const auto lock = LockFor(&mutex_);
+    json->Name("store_locked").Bool(!lock);
+    if (lock) {
+      json->Name("failure").Text(failure_);
+      for (const auto& [id, key] : keys_) keys.push_back(key);
+    }
   }
-  const auto error = watch_.Check(flows, postoffice_.self(), left);
-  if (error) FailJob(error->what(), error->cause == Cause::kTimedOut ? kTimedOut : kFailed);
+  std::vector<std::shared_ptr<Flow>> flows;
+  for (const auto& key : keys) {
+    for (const auto& flow : key->flows()) flows.push_back(flow);
+  }
+  json->Name("keys").Raw(DescribeFlows(flows));
+  DescribeEvents(recorder_, json);
 }
 
 }  // namespace hipress

@@ -4,7 +4,6 @@
  */
 #pragma once
 
-#include <algorithm>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -18,14 +17,13 @@
 #include "kvstore/key_states.h"
 #include "kvstore/progress_watch.h"
 #include "kvstore/server_key.h"
-#include "van/postoffice.h"
 
 namespace hipress {
 
 class KVStoreDistServer : public PostofficeReceiver {
  public:
-  /// Handles a command of a worker; what it returns is the answer, what it throws the error. Without
-  /// an answer yet it is called again after the next command, and every second.
+  /// Handles a command of a worker: returns the answer, or throws the error. If it returns null, it
+  /// is called again after the next command, and every second.
   using Controller =
       std::function<std::optional<std::string>(int worker, int head, const std::string& body)>;
 
@@ -41,7 +39,7 @@ class KVStoreDistServer : public PostofficeReceiver {
   /// \throw Error if a node died or the job failed; interrupt::Interrupted, after leaving the job
   void Serve(const Controller& controller);
   /// Reports to every worker that the job cannot go on; the first report counts.
-  void FailJob(const std::string& sentence, FailureCause cause = kFailed);
+  void FailJob(const Error& error);
   /// Adds what the node does and waits for to a JSON object (common/debug_dumps.h).
   void Describe(JsonWriter* json);
 
@@ -60,12 +58,12 @@ class KVStoreDistServer : public PostofficeReceiver {
   void OnLeave(NodeId peer) override;
   void OnDeath(NodeId peer, const std::string& what) override;
 
+  /// \throw ProtocolError if there is no such key
   std::shared_ptr<ServerKey> Find(uint64_t key);
   std::vector<std::shared_ptr<ServerKey>> Keys();
+  std::vector<std::shared_ptr<Flow>> AllFlows();
   /// Answers the workers that initialize a key, if all have, or some never will.
   void AnswerInit(const std::shared_ptr<ServerKey>& key, bool complete);
-  void Reply(NodeId to, uint32_t request, bool ok, std::string text);
-  size_t PieceBytes() const { return std::min<uint64_t>(kTextPieceBytes, postoffice_.max_payload_bytes()); }
   FlowsByKey Flows(KeyRange range);
   /// Commands that need no controller. \return without an answer yet, null
   std::optional<std::string> OwnCommand(const Command& command);

@@ -3,28 +3,16 @@
 namespace hipress {
 namespace {
 
-/// A node that waits for sums only cannot tell which summand is late. Nodes that can get this long to
-/// report it.
+/// A node that waits for sums only cannot tell which summand is late. Nodes that can get this long
+/// to report it.
 constexpr std::chrono::seconds kReportTime{10};
 
 }  // namespace
 
-std::string ProgressWatch::NamesOf(const std::vector<NodeId>& nodes) const {
-  std::string names;
-  for (NodeId node : nodes) names += (names.empty() ? "" : ", ") + names_(node);
-  return names;
-}
-
-Error ProgressWatch::TimedOut(const std::vector<NodeId>& nodes, const std::string& whom,
-                              const std::string& what) const {
-  return Error("waited " + std::to_string(timeout_.count()) + " s for " + whom + what + hint_, Cause::kTimedOut,
-               nodes.front());
-}
-
-std::optional<Error> ProgressWatch::Check(const std::vector<std::shared_ptr<Flow>>& flows, NodeId self,
-                                          const std::set<NodeId>& left) {
+std::optional<Error> ProgressWatch::Check(const std::vector<std::shared_ptr<Flow>>& flows,
+                                          NodeId self, const std::set<NodeId>& left) {
   const auto now = std::chrono::steady_clock::now();
-  // Of keys that are gone nothing is kept: another may lie where one was.
+  // Dropped keys are forgotten: the flow of a new key may have the same address.
   std::map<const Flow*, Progress> before;
   before.swap(progress_);
   for (const auto& flow : flows) {
@@ -48,17 +36,19 @@ std::optional<Error> ProgressWatch::Check(const std::vector<std::shared_ptr<Flow
                    Cause::kLeft, node);
     }
     if (now - progress.since <= timeout_) continue;
-    if (wait.updating) {
-      return TimedOut({self}, "the optimizer of " + names_(self) + " to end ", what);
-    }
-    std::vector<NodeId> late = wait.culprits;
-    if (wait.unpushed) {
+    std::vector<NodeId> late = wait.first_hand;
+    if (wait.updating || wait.unpushed) {
       late = {self};
     } else if (late.empty()) {
       if (now - progress.since <= timeout_ + kReportTime) continue;
       late = wait.peers;
     }
-    return TimedOut(late, NamesOf(late) + " to push ", what);
+    std::string who;
+    for (NodeId node : late) who += (who.empty() ? "" : ", ") + names_(node);
+    return Error("waited " + std::to_string(timeout_.count()) + " s for " +
+                     (wait.updating ? "the optimizer of " + who + " to end " : who + " to push ") +
+                     what + hint_,
+                 Cause::kTimedOut, late.front());
   }
   return std::nullopt;
 }

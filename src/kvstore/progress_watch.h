@@ -24,8 +24,8 @@ class ProgressWatch {
   explicit ProgressWatch(std::chrono::seconds timeout, std::string hint = "", NodeNames names = {})
       : timeout_(timeout), hint_(std::move(hint)), names_(std::move(names)) {}
 
-  /// To be called about once a second. `left`: nodes that have left normally, after the end of all their
-  /// operations. \return the error to fail the job with, if there is one
+  /// To be called about once a second. `left`: nodes that have left normally, after the end of all
+  /// their operations. \return the error to fail the job with, if there is one
   std::optional<Error> Check(const std::vector<std::shared_ptr<Flow>>& flows, NodeId self,
                              const std::set<NodeId>& left);
 
@@ -35,9 +35,6 @@ class ProgressWatch {
     bool updating = false;
     std::chrono::steady_clock::time_point since;
   };
-  /// "waited 600 s for worker 1 to push ...".
-  Error TimedOut(const std::vector<NodeId>& nodes, const std::string& whom, const std::string& what) const;
-  std::string NamesOf(const std::vector<NodeId>& nodes) const;
 
   const std::chrono::seconds timeout_;
   const std::string hint_;

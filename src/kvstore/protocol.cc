@@ -29,7 +29,7 @@ InitKeyBody InitKeyBody::Unpack(const Buffer& payload) {
   if (payload.size >= 8) std::memcpy(&name_bytes, payload.data, 8);
   const size_t padded = name_bytes <= kMaxNameBytes ? (name_bytes + 7) / 8 * 8 : payload.size;
   if (payload.size < 8 + padded || payload.size % 8 != 0) {
-    throw ProtocolError("a malformed request to initialise a key");
+    throw ProtocolError("a malformed request to initialize a key");
   }
   InitKeyBody body;
   body.name.assign(payload.as<char>() + 8, name_bytes);
@@ -55,7 +55,7 @@ std::string Disagreement(const std::vector<InitRequest>& requests, const NodeNam
   }
   for (const InitRequest& other : requests) {
     if (other.elements != first->elements || other.dtype != first->dtype) {
-      return "key '" + first->name + "' was initialised by " + names(Worker(0)) + " with " +
+      return "key '" + first->name + "' was initialized by " + names(Worker(0)) + " with " +
              std::to_string(first->elements) + " " + NameOf(first->dtype) + " elements, but by " +
              names(other.from) + " with " + std::to_string(other.elements) + " " +
              NameOf(other.dtype) + " elements";
@@ -63,7 +63,7 @@ std::string Disagreement(const std::vector<InitRequest>& requests, const NodeNam
     if (other.digest != first->digest || other.name != first->name) {
       return names(Worker(0)) + " and " + names(other.from) + " disagree on key '" + first->name + "'" +
              (other.name == first->name ? "" : ", which the latter calls '" + other.name + "'") +
-             ": they must initialise the same keys in the same order, with the same settings";
+             ": they must initialize the same keys in the same order, with the same settings";
     }
   }
   return "";
@@ -75,7 +75,7 @@ std::string WhoWillNotInit(const std::vector<InitRequest>& requests, const std::
     const bool came = std::any_of(requests.begin(), requests.end(),
                                   [node](const InitRequest& request) { return request.from == node; });
     if (came || requests.empty()) continue;
-    return names(node) + " has left the job and will not initialise key '" + requests.front().name + "'";
+    return names(node) + " has left the job and will not initialize key '" + requests.front().name + "'";
   }
   return "";
 }
@@ -134,13 +134,13 @@ void TextPieces::Forget(NodeId from) {
 }
 
 Error FailureIn(const Message& message, NodeId from) {
-  if (message.header.flags == kTimedOut) return Error(TextIn(message), Cause::kTimedOut);
+  if (message.header.flags == kTimedOutFlag) return Error(TextIn(message), Cause::kTimedOut);
   return Error(TextIn(message), Cause::kReported, from);
 }
 
-Message FailureMessage(const std::string& sentence, FailureCause cause) {
-  Message message(MessageKind::kFailure, sentence);
-  message.header.flags = cause;
+Message FailureMessage(const Error& error) {
+  Message message(MessageKind::kFailure, error.what());
+  message.header.flags = error.cause == Cause::kTimedOut ? kTimedOutFlag : 0;
   return message;
 }
 

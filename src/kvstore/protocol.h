@@ -24,8 +24,8 @@ constexpr int kControlPriority = 1 << 28;
 
 /// Commands that servers answer themselves; all others are the controller's.
 enum ServerCommand : int {
-  kSaveStates = -1000001,  ///< body: KeyRange, PushesByKey of the worker; answered with SaveStates
-                           ///< when the server has encoded what they led to
+  kSaveStates = -1000001,  ///< body: KeyRange, then each key and its pushes by the worker (u64);
+                           ///< answered with SaveStates when the server has encoded their results
   kLoadStates = -1000002,  ///< body: KeyRange, then an answer to kSaveStates
 };
 
@@ -36,12 +36,13 @@ enum ReplyPolicy : uint8_t {
   kReplyEncoded = 2,     ///< always compressed
 };
 
-/// MessageHeader::step of kCommand and kReply: the text continues in the sender's next message about this
-/// request. Texts may have any length (saved states, for example), but messages may not.
+/// MessageHeader::step of kCommand and kReply: the text continues in the sender's next message
+/// about this request. Texts may have any length (saved states, for example), but messages may not.
 constexpr uint16_t kTextGoesOn = 1;
 /// Most bytes of a text in one message, so that other messages can be sent between the pieces.
 constexpr size_t kTextPieceBytes = 16 << 20;
-/// Priority of the pieces of a longer text: below all other messages except the goodbye, which has INT_MIN.
+/// Priority of the pieces of a longer text: below all other messages except the goodbye, which has
+/// INT_MIN.
 constexpr int kTextPriority = INT_MIN + 1;
 
 /// Sends a text in as many messages with this header as it needs, in order.
@@ -65,11 +66,9 @@ class TextPieces {
 /// MessageHeader::flags of kReply.
 enum ReplyStatus : uint8_t { kReplyOk = 0, kReplyError = 1 };
 
-/// MessageHeader::flags of kFailure: why the job fails.
-enum FailureCause : uint8_t {
-  kFailed = 0,
-  kTimedOut = 1,  ///< a wait for other nodes was too long: all say what they wait for (debug_dumps.h)
-};
+/// MessageHeader::flags of kFailure, or 0: a wait for other nodes was too long (Cause::kTimedOut).
+/// All nodes write dumps then (debug_dumps.h).
+constexpr uint8_t kTimedOutFlag = 1;
 
 /// Payload of kInitKey. The header carries key, elements, dtype, the digest of all nodes' programs
 /// in `config`, and the request id in `iteration`.
@@ -103,9 +102,10 @@ std::string WhoWillNotInit(const std::vector<InitRequest>& requests, const std::
 MessageHeader ReplyHeader(uint32_t request, bool ok);
 /// An answer with a short text.
 Message ReplyMessage(uint32_t request, bool ok, const std::string& text);
-/// The error of a failure report. Of a wait that took too long, the message does not name the late node.
+/// The error of a failure report. Of a wait that took too long, the message does not name the late
+/// node.
 Error FailureIn(const Message& message, NodeId from);
 /// Failure report: why the job fails.
-Message FailureMessage(const std::string& sentence, FailureCause cause);
+Message FailureMessage(const Error& error);
 
 }  // namespace hipress

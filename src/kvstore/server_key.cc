@@ -5,15 +5,15 @@
 namespace hipress {
 
 ServerKey::ServerKey(uint64_t key, ServerContext* context)
-    : key_(key), context_(context), name_(std::to_string(key)) {}
+    : StoreHost(context), key_(key), context_(context), name_(std::to_string(key)) {}
 
-// ---- Initialization ------------------------------------------------------------------------------
+// ---- Initialization -----------------------------------------------------------------------------
 
 bool ServerKey::OnInitKey(NodeId from, const Message& message) {
   const MessageHeader& header = message.header;
-  if (!flows_.empty()) throw ProtocolError("key '" + name_ + "' is already initialised");
+  if (!flows_.empty()) throw ProtocolError("key '" + name_ + "' is already initialized");
   for (const InitRequest& other : init_requests_) {
-    if (other.from == from) throw ProtocolError("a second request to initialise key '" + name_ + "'");
+    if (other.from == from) throw ProtocolError("a second request to initialize key '" + name_ + "'");
   }
   InitKeyBody body = InitKeyBody::Unpack(message.payload);
   if (from == Worker(0)) {
@@ -72,10 +72,10 @@ std::string ServerKey::FinishInit() {
   return "";
 }
 
-// ---- Data ------------------------------------------------------------------------------------------
+// ---- Data ---------------------------------------------------------------------------------------
 
 std::shared_ptr<Flow> ServerKey::FlowOf(NodeId from) {
-  if (flows_.empty()) throw ProtocolError("data of key '" + name_ + "', which is not initialised");
+  if (flows_.empty()) throw ProtocolError("data of key '" + name_ + "', which is not initialized");
   if (program_->per_worker() && !context_->has_updater) {
     context_->fail("asynchronous mode needs an optimizer on the servers: call set_optimizer before "
                    "the first push (key '" + name_ + "')");
@@ -93,10 +93,6 @@ void ServerKey::OnData(NodeId from, Message message) {
   if (const auto flow = FlowOf(from)) flow->OnMessage(from, std::move(message));
 }
 
-CodecPtr ServerKey::CodecOf(NodeId from, const MessageHeader& header) {
-  return context_->configs.Find(header.config);
-}
-
 CodecPtr ServerKey::CodecToEncode(const Flow& flow, const Task& task, const Value& sum,
                                   bool updated) {
   const bool encode = sum.source && !sum.source->IsIdentity() &&
@@ -107,32 +103,6 @@ CodecPtr ServerKey::CodecToEncode(const Flow& flow, const Task& task, const Valu
   return updated ? sum.source : context_->configs.ForSumOf(sum.source, task.num_summands);
 }
 
-MessageHeader ServerKey::DataHeader(const Flow& flow, const Task& task, const Value& value,
-                                    uint64_t iteration) {
-  MessageHeader header = flow.HeaderOf(task, value, iteration);
-  header.config = context_->configs.Announce(
-      task.peer, value.codec,
-      [this](NodeId to, Message m, int p) { context_->send(to, std::move(m), p, nullptr); });
-  return header;
-}
-
-bool ServerKey::SendSmall(const Flow& flow, const Task& task, const Value& value,
-                          uint64_t iteration, int priority) {
-  return Outbox::MayTake(value.data) &&
-         context_->outbox.Take(task.peer, DataHeader(flow, task, value, iteration), value.data,
-                               priority);
-}
-
-void ServerKey::SendValue(const Flow& flow, const Task& task, const Value& value,
-                          uint64_t iteration, int priority, std::function<void(bool)> done) {
-  Message message;
-  message.header = DataHeader(flow, task, value, iteration);
-  message.payload = value.data;
-  context_->send(task.peer, std::move(message), priority, std::move(done));
-}
-
-void ServerKey::OnFailure(const Flow& flow, const std::string& sentence) { context_->fail(sentence); }
-
 std::vector<std::shared_ptr<Flow>> ServerKey::flows() const {
   std::lock_guard<std::mutex> lock(mutex_);
   return flows_;
@@ -142,7 +112,7 @@ void ServerKey::Fail(const std::string& sentence) {
   for (auto& flow : flows()) flow->Fail(sentence);
 }
 
-// ---- The weight ----------------------------------------------------------------------------------
+// ---- The weight ---------------------------------------------------------------------------------
 
 void ServerKey::MakeWeightLocked() {
   const Partition shard = program_->shard();
@@ -168,7 +138,7 @@ Buffer ServerKey::Update(const Flow& flow, Buffer sum) {
     if (!weight_) {
       MakeWeightLocked();
     } else if (lease_.use_count() > 1) {
-      // Sends of the last value are still reading it: go on with a copy.
+      // Sends of the last value are still reading it: continue with a copy.
       Buffer copy = AllocateBuffer(weight_.size);
       std::memcpy(copy.data, weight_.data, weight_.size);
       weight_ = copy;
@@ -194,7 +164,7 @@ Buffer ServerKey::Update(const Flow& flow, Buffer sum) {
   return result;
 }
 
-// ---- Fetches ---------------------------------------------------------------------------------------
+// ---- Fetches ------------------------------------------------------------------------------------
 
 void ServerKey::OnResult(const Flow& flow, int32_t partition, uint64_t iteration,
                          const Value& value) {
@@ -210,7 +180,6 @@ void ServerKey::OnResult(const Flow& flow, int32_t partition, uint64_t iteration
   ServeWaiters();
 }
 
-/// The value to answer a fetch with; a float32 weight goes out as it is, other dtypes by a copy.
 Value ServerKey::CurrentLocked(size_t local) const {
   const Published& published = published_[local];
   if (published.value.codec) return published.value;
@@ -230,7 +199,7 @@ Value ServerKey::CurrentLocked(size_t local) const {
 }
 
 void ServerKey::OnFetch(NodeId from, const MessageHeader& header) {
-  if (flows_.empty()) throw ProtocolError("a fetch of key '" + name_ + "', which is not initialised");
+  if (flows_.empty()) throw ProtocolError("a fetch of key '" + name_ + "', which is not initialized");
   {
     std::lock_guard<std::mutex> lock(mutex_);
     waiters_.push_back({from, header.iteration, header.elements,
@@ -240,8 +209,12 @@ void ServerKey::OnFetch(NodeId from, const MessageHeader& header) {
 }
 
 void ServerKey::ServeWaiters() {
-  std::vector<std::pair<NodeId, Message>> answers;
-  std::vector<CodecPtr> codecs;
+  struct Answer {
+    NodeId to;
+    CodecPtr codec;
+    Message message;
+  };
+  std::vector<Answer> answers;
   {
     std::lock_guard<std::mutex> lock(mutex_);
     if (updating_) return;  // the update's end serves them
@@ -266,8 +239,7 @@ void ServerKey::ServeWaiters() {
         answer.header.partition = uint32_t(partition);
         answer.header.dtype = uint8_t(dtype_);
         answer.payload = value.data;
-        answers.push_back({waiter.from, std::move(answer)});
-        codecs.push_back(value.codec);
+        answers.push_back({waiter.from, value.codec, std::move(answer)});
       }
       if (complete) {
         waiters_.erase(waiters_.begin() + w);
@@ -276,12 +248,9 @@ void ServerKey::ServeWaiters() {
       }
     }
   }
-  for (size_t i = 0; i < answers.size(); ++i) {
-    auto& [to, answer] = answers[i];
-    answer.header.config = context_->configs.Announce(
-        to, codecs[i],
-        [this](NodeId peer, Message m, int p) { context_->send(peer, std::move(m), p, nullptr); });
-    context_->send(to, std::move(answer), 0, nullptr);
+  for (Answer& answer : answers) {
+    answer.message.header.config = context_->Announce(answer.to, answer.codec);
+    context_->send(answer.to, std::move(answer.message), 0, nullptr);
   }
 }
 

@@ -11,10 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "casync/flow.h"
-#include "kvstore/config_table.h"
-#include "kvstore/fused.h"
-#include "kvstore/protocol.h"
+#include "kvstore/store_host.h"
 
 namespace hipress {
 
@@ -23,28 +20,19 @@ using UpdateFn = std::function<void(uint64_t key, const std::string& name, float
                                     float* weight, int64_t n)>;
 
 /// Services of a server for its keys.
-struct ServerContext {
+struct ServerContext : StoreContext {
   int num_workers = 0;
-  std::function<NodeId()> self;
-  ConfigTable configs;
-  std::function<void(NodeId to, Message message, int priority, std::function<void(bool)> done)> send;
-  Outbox outbox{[this](NodeId to, Message message, int priority) {
-    send(to, std::move(message), priority, nullptr);
-  }};
-  std::function<void(const std::string& sentence)> fail;  ///< the job cannot go on
   std::mutex mutex;
   std::shared_ptr<const UpdateFn> updater;  ///< under the mutex; null: values are sums
   std::atomic<bool> has_updater{false};
-  Executor* executor = nullptr;
-  FlightRecorder* recorder = nullptr;
-  uint8_t timeline_node = 0;
 };
 
-class ServerKey : public FlowHost, public std::enable_shared_from_this<ServerKey> {
+class ServerKey : public StoreHost {
  public:
   ServerKey(uint64_t key, ServerContext* context);
 
-  /// \return true when all workers' requests, and all of the initial value, are here: the caller then
+  /// \return true when all workers' requests, and all of the initial value, are here: the caller
+  /// then
   ///         answers init_requests() with FinishInit().
   bool OnInitKey(NodeId from, const Message& message);
   bool OnInitData(NodeId from, const Message& message);
@@ -63,23 +51,13 @@ class ServerKey : public FlowHost, public std::enable_shared_from_this<ServerKey
   void Fail(const std::string& sentence);
   std::vector<std::shared_ptr<Flow>> flows() const;
   uint64_t key() const { return key_; }
-  const std::string& name() const { return name_; }
 
   // FlowHost
-  NodeId Self() const override { return context_->self(); }
-  FlightRecorder* recorder() override { return context_->recorder; }
-  uint8_t timeline_node() const override { return context_->timeline_node; }
   CodecPtr CodecToEncode(const Flow& flow, const Task& task, const Value& sum,
                          bool updated) override;
-  void SendValue(const Flow& flow, const Task& task, const Value& value, uint64_t iteration,
-                 int priority, std::function<void(bool)> done) override;
-  bool SendSmall(const Flow& flow, const Task& task, const Value& value, uint64_t iteration,
-                 int priority) override;
-  CodecPtr CodecOf(NodeId from, const MessageHeader& header) override;
   bool HasUpdater() const override { return context_->has_updater; }
   Buffer Update(const Flow& flow, Buffer sum) override;
   void OnResult(const Flow& flow, int32_t partition, uint64_t iteration, const Value& value) override;
-  void OnFailure(const Flow& flow, const std::string& sentence) override;
 
  private:
   /// A partition's current value: a separate payload, or (codec null) a part of the weight.
@@ -94,10 +72,9 @@ class ServerKey : public FlowHost, public std::enable_shared_from_this<ServerKey
     std::vector<bool> answered;
   };
 
-  MessageHeader DataHeader(const Flow& flow, const Task& task, const Value& value,
-                           uint64_t iteration);
   bool InitComplete() const;
   void MakeWeightLocked();
+  /// The value to answer a fetch with: a float32 weight in place, other dtypes by a copy.
   Value CurrentLocked(size_t local) const;
   void ServeWaiters();
 
@@ -113,7 +90,7 @@ class ServerKey : public FlowHost, public std::enable_shared_from_this<ServerKey
   size_t init_partitions_ = 0;
   std::vector<std::shared_ptr<Flow>> flows_;  ///< one, or one per worker in asynchronous mode
 
-  std::mutex update_mutex_;  ///< held through an update; asynchronous pushes come from all sides
+  std::mutex update_mutex_;  ///< held during an update; asynchronous flows may update at once
   mutable std::mutex mutex_;
   Buffer weight_;                  ///< float32[shard], once there is an optimizer
   std::shared_ptr<void> lease_;    ///< copied into every buffer of the weight that is handed out

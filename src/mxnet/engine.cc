@@ -1,13 +1,65 @@
-#include "mxnet/engine.h"
-
+/*!
+ * \file engine.cc
+ * \brief hipress/mxnet.h: schedules pushes and pulls of arrays as operations of MXNet's engine.
+ *
+ * The engine calls Run when an operation's array is ready, in any order. An operation of a key
+ * enters the store when all earlier ones of the key have: HandOverReady takes them from the front
+ * of `waiting`. The engine calls Release after the operation's end, or if it skips an operation
+ * whose array is in error.
+ */
 #include <condition_variable>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "c_api/node.h"
-#include "common/types.h"
+#include "hipress/mxnet.h"
+#include "mxnet/handover.h"
+#include "mxnet/library.h"
 
 namespace hipress::mxnet {
+namespace {
+
+/// The caller carries out the last two, see HipressMXSchedule.
+enum class Kind { kPush, kPull, kPushPull, kRead, kWrite };
+
+bool IsCallers(Kind kind) { return kind == Kind::kRead || kind == Kind::kWrite; }
+bool Writes(Kind kind) { return kind != Kind::kPush && kind != Kind::kRead; }
+/// Whether other workers wait for it.
+bool Pushes(Kind kind) { return kind != Kind::kPull && kind != Kind::kWrite; }
+
+constexpr const char* kNames[] = {"HipressPush", "HipressPull", "HipressPushPull", "HipressRead",
+                                  "HipressWrite"};
+
+/// State that the operations of one node share.
+struct Session {
+  HipressNodeHandle node;
+  std::mutex mutex;
+  bool closed = false;           // before the node stops
+  std::optional<Error> failure;  // why no operation can succeed
+  Handover handover;
+
+  /// The error of a new operation, if there is one.
+  std::optional<Error> Failure() {
+    std::lock_guard<std::mutex> lock(mutex);
+    return closed ? Error("the key-value store is closed") : failure;
+  }
+};
+
+/// Never destroyed: operations may still end while the process exits.
+struct Bridge {
+  std::mutex mutex;
+  std::unique_ptr<Library> library;
+  bool wait_inside = false;  // NaiveEngine: operations must end before they return
+  std::map<HipressNodeHandle, std::shared_ptr<Session>> sessions;
+};
+
+Bridge& bridge = *new Bridge;
 
 /// One push or pull, from its scheduling until the engine is notified of its end.
 struct Operation {
@@ -26,58 +78,51 @@ struct Operation {
   void* context = nullptr;
   std::string error;
 
-  // For an engine whose operations must end before they return.
+  // For wait_inside.
   std::mutex mutex;
   std::condition_variable ended;
   bool has_ended = false;
 
-  ~Operation();
+  ~Operation() {
+    if (copy != nullptr) bridge.library->Free(copy);
+    if (array != nullptr) bridge.library->Free(array);
+  }
 };
+using OperationPtr = std::shared_ptr<Operation>;
 
-Operation::~Operation() {
-  const Library& library = *Bridge::Get().library;
-  if (copy != nullptr) library.Free(copy);
-  if (array != nullptr) library.Free(array);
-}
+}  // namespace
+}  // namespace hipress::mxnet
+
+using namespace hipress;
+using namespace hipress::mxnet;
+
+/// One key of a node, its scheduled operations in order. Never freed: they may still end while the
+/// process exits.
+struct HipressMXKey {
+  std::shared_ptr<Session> session;
+  uint64_t key;
+  std::string name;
+  int64_t n;
+  int dtype;
+  bool followed[3] = {};  // by kind of our own operations, see Handover
+
+  std::mutex schedule;  // makes "enqueue here and in the engine" one step
+  std::mutex mutex;
+  std::deque<OperationPtr> waiting;
+  bool handing_over = false;
+};
 
 namespace {
 
-const char* OperationName(Kind kind) {
-  switch (kind) {
-    case Kind::kPush: return "HipressPush";
-    case Kind::kPull: return "HipressPull";
-    case Kind::kPushPull: return "HipressPushPull";
-    case Kind::kRead: return "HipressRead";
-    default: return "HipressWrite";
-  }
-}
-
-bool IsCallers(Kind kind) { return kind == Kind::kRead || kind == Kind::kWrite; }
-bool Writes(Kind kind) { return kind != Kind::kPush && kind != Kind::kRead; }
-/// Whether other workers wait for it.
-bool Pushes(Kind kind) { return kind != Kind::kPull && kind != Kind::kWrite; }
-
-std::optional<Error> FailureOf(Session* session) {
-  std::lock_guard<std::mutex> lock(session->mutex);
-  return session->closed ? Error("the key-value store is closed") : session->failure;
-}
-
-/// Ends an operation in error, see Library::ReserveExceptions.
-void CompleteInError(const OnComplete& on_complete, const std::string& error) {
-  static auto* const one_at_a_time = new std::recursive_mutex;  // what it frees may end another
-  std::lock_guard<std::recursive_mutex> lock(*one_at_a_time);
-  const std::runtime_error exception(error);
-  on_complete(&exception);
-}
-
+/// Ends an operation in the engine, with an error if `error` is not empty.
 void Complete(Operation* op, const std::string& error) {
   if (!error.empty()) {
     // MXNet forgets the error of an operation that writes no array, such as a push: remember it.
     Session* session = op->key->session.get();
     std::lock_guard<std::mutex> lock(session->mutex);
-    if (!session->failure) session->failure = Error(error);
+    if (!session->closed && !session->failure) session->failure = session->node->worker->ErrorOf(error);
   }
-  if (Bridge::Get().wait_inside) {
+  if (bridge.wait_inside) {
     // NaiveEngine ignores an error given to on_complete; Run throws it instead.
     std::lock_guard<std::mutex> lock(op->mutex);
     op->error = error;
@@ -86,28 +131,28 @@ void Complete(Operation* op, const std::string& error) {
   } else if (error.empty()) {
     op->on_complete(nullptr);
   } else {
-    CompleteInError(op->on_complete, error);
+    // One at a time, see Library::ReserveExceptions. Recursive: memory that it frees may end
+    // another.
+    static auto* const one_at_a_time = new std::recursive_mutex;
+    std::lock_guard<std::recursive_mutex> lock(*one_at_a_time);
+    const std::runtime_error exception(error);
+    op->on_complete(&exception);
   }
 }
 
-}  // namespace
-
-void OnDone(void* context, const HipressError* error) { End(context, error == nullptr ? "" : error->sentence); }
-
-void End(void* context, const std::string& error) {
-  std::unique_ptr<std::shared_ptr<Operation>> op(static_cast<std::shared_ptr<Operation>*>(context));
-  Complete(op->get(), error);
+/// HipressDone of an operation; `context` is its last owner.
+void OnDone(void* context, const HipressError* error) {
+  std::unique_ptr<OperationPtr> op(static_cast<OperationPtr*>(context));
+  Complete(op->get(), error == nullptr ? "" : error->sentence);
 }
 
-namespace {
-
-void Enter(const std::shared_ptr<Operation>& op) {
+void Enter(const OperationPtr& op) {
   const HipressMXKey& key = *op->key;
   if (!op->error.empty()) return Complete(op.get(), op->error);
-  if (const auto failure = FailureOf(key.session.get())) return Complete(op.get(), failure->what());
-  auto* context = new std::shared_ptr<Operation>(op);
+  if (const auto failure = key.session->Failure()) return Complete(op.get(), failure->what());
+  auto* context = new OperationPtr(op);
   HipressNodeHandle node = key.session->node;
-  int code = -1;
+  int code = 0;
   switch (op->kind) {
     case Kind::kPush:
       code = HipressPush(node, key.key, op->gradient, key.n, key.dtype, op->priority, OnDone,
@@ -121,10 +166,7 @@ void Enter(const std::shared_ptr<Operation>& op) {
                              OnDone, context);
       break;
     case Kind::kRead:
-    case Kind::kWrite:
-      op->start(op->context, context);
-      code = 0;
-      break;
+    case Kind::kWrite: op->start(op->context, context); break;
   }
   if (code != 0) {
     delete context;
@@ -132,8 +174,8 @@ void Enter(const std::shared_ptr<Operation>& op) {
   }
 }
 
-/// The same without exceptions, which no code could catch.
-void TryToEnter(const std::shared_ptr<Operation>& op) noexcept {
+/// Enter without exceptions, which no code could catch.
+void TryToEnter(const OperationPtr& op) noexcept {
   try {
     Enter(op);
   } catch (const std::exception& error) {  // out of memory
@@ -142,11 +184,11 @@ void TryToEnter(const std::shared_ptr<Operation>& op) noexcept {
 }
 
 /// Lets an operation that is ready enter the store.
-void HandOver(std::shared_ptr<Operation> op) {
+void HandOver(OperationPtr op) {
   if (IsCallers(op->kind)) return TryToEnter(op);
+  if (bridge.wait_inside) return Enter(op);  // nothing follows before its end
   HipressMXKeyHandle key = op->key;
   bool* followed = &key->followed[int(op->kind)];
-  if (Bridge::Get().wait_inside) return Enter(op);  // nothing follows before its end
   key->session->handover.Add([op = std::move(op)] { TryToEnter(op); }, key->n, followed);
 }
 
@@ -157,19 +199,20 @@ void FailSession(const Operation& op) {
     std::lock_guard<std::mutex> lock(session->mutex);
     if (session->closed || session->failure) return;
     session->failure = Error("the gradient of key " + op.key->name +
-                                 " was not pushed because computing it failed; this worker has left the job",
+                                 " was not pushed because computing it failed; this worker has left "
+                                 "the job",
                              Cause::kNotComputed, session->node->postoffice().self());
   }
   HipressAbort(session->node);
 }
 
-/// Hands over what is ready, in order, one thread at a time.
-void Drain(HipressMXKeyHandle key) {
+/// Hands over the operations at the front that are ready, in order, one thread at a time.
+void HandOverReady(HipressMXKeyHandle key) {
   std::unique_lock<std::mutex> lock(key->mutex);
-  if (key->draining) return;
-  key->draining = true;
+  if (key->handing_over) return;
+  key->handing_over = true;
   while (!key->waiting.empty() && key->waiting.front()->state != Operation::State::kScheduled) {
-    std::shared_ptr<Operation> op = std::move(key->waiting.front());
+    OperationPtr op = std::move(key->waiting.front());
     key->waiting.pop_front();
     const bool skipped = op->state == Operation::State::kSkipped;
     lock.unlock();
@@ -181,28 +224,33 @@ void Drain(HipressMXKeyHandle key) {
     op.reset();
     lock.lock();
   }
-  key->draining = false;
+  key->handing_over = false;
 }
 
-/// The engine: the operation's array is ready, and reserved for it until on_complete.
+/// Sets the state of an operation that is still scheduled, and hands over what this makes ready.
+void Proceed(Operation* op, Operation::State state) {
+  {
+    std::lock_guard<std::mutex> lock(op->key->mutex);
+    if (op->state != Operation::State::kScheduled) return;
+    op->state = state;
+  }
+  HandOverReady(op->key);
+}
+
+/// Called by the engine: the operation's array is ready, and reserved for it until on_complete.
 void Run(void* /*run_context*/, void* on_complete, void* param) {
-  std::shared_ptr<Operation> op = *static_cast<std::shared_ptr<Operation>*>(param);
+  const OperationPtr op = *static_cast<OperationPtr*>(param);
   op->on_complete = *static_cast<OnComplete*>(on_complete);
   try {
-    const Library& library = *Bridge::Get().library;
     if (!IsCallers(op->kind)) {
-      if (Pushes(op->kind)) op->gradient = library.ReadableData(op->array, &op->copy);
-      if (Writes(op->kind)) op->data = library.WritableData(op->array);
+      if (Pushes(op->kind)) op->gradient = bridge.library->ReadableData(op->array, &op->copy);
+      if (Writes(op->kind)) op->data = bridge.library->WritableData(op->array);
     }
   } catch (const std::exception& error) {
     op->error = "key " + op->key->name + ": " + error.what();
   }
-  {
-    std::lock_guard<std::mutex> lock(op->key->mutex);
-    op->state = Operation::State::kReady;
-  }
-  Drain(op->key);
-  if (Bridge::Get().wait_inside) {
+  Proceed(op.get(), Operation::State::kReady);
+  if (bridge.wait_inside) {
     std::unique_lock<std::mutex> lock(op->mutex);
     op->ended.wait(lock, [&op] { return op->has_ended; });
     if (!op->error.empty()) throw std::runtime_error(op->error);
@@ -210,38 +258,138 @@ void Run(void* /*run_context*/, void* on_complete, void* param) {
   }
 }
 
-/// The engine lets go of an operation: it has ended, or was skipped because its array is in error.
+/// Called by the engine when it releases an operation.
 void Release(void* param) {
-  std::unique_ptr<std::shared_ptr<Operation>> op(static_cast<std::shared_ptr<Operation>*>(param));
-  HipressMXKeyHandle key = (*op)->key;
-  {
-    std::lock_guard<std::mutex> lock(key->mutex);
-    if ((*op)->state != Operation::State::kScheduled) return;
-    (*op)->state = Operation::State::kSkipped;
-  }
-  Drain(key);
+  const std::unique_ptr<OperationPtr> op(static_cast<OperationPtr*>(param));
+  Proceed(op->get(), Operation::State::kSkipped);  // without effect if it was ready
 }
 
-}  // namespace
-
 void Schedule(Kind kind, HipressMXKeyHandle key, NDArrayHandle array, int priority,
-              HipressMXStart start, void* context) {
-  const Library& library = *Bridge::Get().library;
-  if (const auto failure = FailureOf(key->session.get())) throw *failure;
+              HipressMXStart start = nullptr, void* context = nullptr) {
+  if (const auto failure = key->session->Failure()) throw *failure;
   auto op = std::make_shared<Operation>();
   op->kind = kind;
   op->key = key;
   op->priority = priority;
   op->start = start;
   op->context = context;
-  op->array = library.Share(array);
+  op->array = bridge.library->Share(array);
   std::lock_guard<std::mutex> schedule(key->schedule);
   {
     std::lock_guard<std::mutex> lock(key->mutex);
     key->waiting.push_back(op);
   }
-  library.PushAsync(Run, new std::shared_ptr<Operation>(op), Release, array, Writes(kind), priority,
-                    OperationName(kind));
+  bridge.library->PushAsync(Run, new OperationPtr(op), Release, array, Writes(kind), priority,
+                            kNames[int(kind)]);
 }
 
-}  // namespace hipress::mxnet
+bool Fits(HipressMXKeyHandle key, void* array) {
+  return bridge.library->IsDenseOnCpu(array, key->n, key->dtype);
+}
+
+/// Schedules an operation if its array is of a supported kind.
+int ScheduleIfFits(Kind kind, HipressMXKeyHandle key, void* array, int priority) {
+  return Guarded([&] {
+    if (!Fits(key, array)) return HIPRESS_MX_OTHER_ARRAY;
+    Schedule(kind, key, array, priority);
+    return 0;
+  });
+}
+
+/// The session of a node with keys, null without. \param forget another node may get its address
+std::shared_ptr<Session> SessionOf(HipressNodeHandle node, bool forget) {
+  std::lock_guard<std::mutex> lock(bridge.mutex);
+  const auto found = bridge.sessions.find(node);
+  if (found == bridge.sessions.end()) return nullptr;
+  const std::shared_ptr<Session> session = found->second;
+  if (forget) bridge.sessions.erase(found);
+  return session;
+}
+
+}  // namespace
+
+int HipressMXBind(const char* libmxnet, int wait_inside) {
+  return Guarded([&] {
+    std::lock_guard<std::mutex> lock(bridge.mutex);
+    if (bridge.library == nullptr) {
+      auto library = std::make_unique<Library>(libmxnet);
+      if (!wait_inside) library->ReserveExceptions();
+      bridge.library = std::move(library);
+    }
+    bridge.wait_inside = wait_inside != 0;
+  });
+}
+
+int HipressMXKeyCreate(HipressNodeHandle node, uint64_t key, const char* name, int64_t n, int dtype,
+                       HipressMXKeyHandle* out) {
+  return Guarded([&] {
+    node->AsWorker();  // or an error
+    std::lock_guard<std::mutex> lock(bridge.mutex);
+    if (bridge.library == nullptr) throw Error("HipressMXBind must be called first");
+    auto& session = bridge.sessions[node];
+    if (session == nullptr) {
+      session = std::make_shared<Session>();
+      session->node = node;
+    }
+    auto made = std::make_unique<HipressMXKey>();
+    made->session = session;
+    made->key = key;
+    made->name = name;
+    made->n = n;
+    made->dtype = dtype;
+    *out = made.release();
+  });
+}
+
+int HipressMXPush(HipressMXKeyHandle key, void* array, int priority) {
+  return ScheduleIfFits(Kind::kPush, key, array, priority);
+}
+
+int HipressMXPull(HipressMXKeyHandle key, void* array, int priority) {
+  return ScheduleIfFits(Kind::kPull, key, array, priority);
+}
+
+int HipressMXPushPull(HipressMXKeyHandle key, void* gradient, void* out, int priority) {
+  if (gradient == out) return ScheduleIfFits(Kind::kPushPull, key, gradient, priority);
+  return Guarded([&] {
+    if (!Fits(key, gradient) || !Fits(key, out)) return HIPRESS_MX_OTHER_ARRAY;
+    // Two operations: a single one would wait before its push until `out` is not being read, and
+    // forever if both share memory.
+    Schedule(Kind::kPush, key, gradient, priority);
+    Schedule(Kind::kPull, key, out, priority);
+    return 0;
+  });
+}
+
+int HipressMXSchedule(HipressMXKeyHandle key, void* array, int writes, int priority,
+                      HipressMXStart start, void* context) {
+  return Guarded([&] {
+    Schedule(writes ? Kind::kWrite : Kind::kRead, key, array, priority, start, context);
+  });
+}
+
+int HipressMXEnd(void* operation, const char* error) {
+  return Guarded([&] {
+    const std::unique_ptr<OperationPtr> op(static_cast<OperationPtr*>(operation));
+    Complete(op->get(), error == nullptr ? "" : error);
+  });
+}
+
+int HipressMXFlush(HipressNodeHandle node) {
+  return Guarded([&] {
+    const auto session = SessionOf(node, false);
+    if (session != nullptr) session->handover.Flush();
+  });
+}
+
+int HipressMXClose(HipressNodeHandle node) {
+  return Guarded([&] {
+    const auto session = SessionOf(node, true);
+    if (session == nullptr) return;
+    {
+      std::lock_guard<std::mutex> lock(session->mutex);
+      session->closed = true;
+    }
+    session->handover.Stop();
+  });
+}

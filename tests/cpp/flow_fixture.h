@@ -265,10 +265,10 @@ class Cluster {
   }
   Flow& flow(NodeId id) { return *network.flows.at(id); }
   bool Pull(int worker, float* out, Done done) {
-    return flow(Worker(worker)).Pull(out, DType::kFloat32, 0, &done);
+    return flow(Worker(worker)).Pull(out, &done);
   }
   void Push(int worker, const float* x, Done done) {
-    flow(Worker(worker)).Push(x, DType::kFloat32, 0, std::move(done));
+    flow(Worker(worker)).Push(x, 0, std::move(done));
   }
 
   std::vector<std::unique_ptr<FakeHost>> hosts;

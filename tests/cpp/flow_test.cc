@@ -215,10 +215,10 @@ TEST(Flow, WithoutServersAnIterationMayBeginElsewhere) {
   EXPECT_TRUE(Soon([&] {
     return cluster.flow(Worker(0)).WaitingFor().peers == std::vector<NodeId>{Worker(1)};
   }));
-  EXPECT_TRUE(cluster.flow(Worker(0)).WaitingFor().culprits.empty());  // it may wait for others
+  EXPECT_TRUE(cluster.flow(Worker(0)).WaitingFor().first_hand.empty());  // it may wait for others
   EXPECT_TRUE(Soon([&] { return cluster.flow(Worker(1)).WaitingFor().unpushed; }));
   EXPECT_EQ(cluster.flow(Worker(1)).iteration(), 0u);
-  EXPECT_FALSE(cluster.flow(Worker(0)).Drain());
+  EXPECT_FALSE(cluster.flow(Worker(0)).EndWithoutPulls());
   for (int i = 0; i < 3; ++i) {
     cluster.Push(1, x[2 * i + 1].data(), calls.Expect());
     ASSERT_TRUE(cluster.Pull(1, out[2 * i + 1].data(), calls.Expect()));
@@ -233,14 +233,14 @@ TEST(Flow, WithoutServersAnIterationMayBeginElsewhere) {
   }
   // Pushed and never pulled: it drains once the other worker has also pushed.
   cluster.Push(0, x[6].data(), calls.Expect());
-  EXPECT_FALSE(cluster.flow(Worker(0)).Drain());
+  EXPECT_FALSE(cluster.flow(Worker(0)).EndWithoutPulls());
   cluster.Push(1, x[7].data(), calls.Expect());
   ASSERT_TRUE(calls.Wait());
   for (int w = 0; w < 2; ++w) {
-    for (int i = 0; i < 1000 && !cluster.flow(Worker(w)).Drain(); ++i) {
+    for (int i = 0; i < 1000 && !cluster.flow(Worker(w)).EndWithoutPulls(); ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
-    EXPECT_TRUE(cluster.flow(Worker(w)).Drain());
+    EXPECT_TRUE(cluster.flow(Worker(w)).EndWithoutPulls());
   }
 }
 

@@ -52,7 +52,7 @@ class TextPiecesTest : public ::testing::Test {
     return options;
   }
   std::string Command(int head, const std::string& body) {
-    return worker_->Command(0, head, body.data(), body.size());
+    return worker_->Command(0, head, body);
   }
 
   class Nothing : public PostofficeReceiver {

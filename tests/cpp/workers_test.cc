@@ -92,7 +92,7 @@ TEST(Workers, WhoDisagreesOnAKeyHearsWhyAndMayTryAgain) {
   const auto twice = workers.Together([&](int w, KVStoreDist& store) {
     add(w, store, 5, "a", 100, DType::kFloat32, "a ring");
   });
-  for (const std::string& error : twice) EXPECT_EQ(error, "key 'a' is already initialised");
+  for (const std::string& error : twice) EXPECT_EQ(error, "key 'a' is already initialized");
 }
 
 TEST(Workers, AKeyMayGoWhenItsLastStepIsOverHere) {

@@ -55,7 +55,7 @@ def test_a_worker_that_has_left_initialises_no_key_and_is_named(servers, late):
     for rank in (0, 2):
         said = re.search("error: (.*) after ([0-9]+)", outputs[rank])
         assert said, outputs
-        expected = r"worker 1 has left the job and will not initialise key 'bias'"
+        expected = r"worker 1 has left the job and will not initialize key 'bias'"
         if rank == 2:  # worker 0 may have ended before this request
             expected += "|worker 0 has left the job.*"
         assert re.fullmatch(expected, said[1]), outputs
@@ -106,13 +106,13 @@ BAD_CALLS = [
     ('node.set_gradient_compression({"type": "2bit", "min_size": "many"})', "min_size"),
     ('node.set_gradient_compression({"type": "2bit", "topology": "mesh"})', "topology"),
     ('node.set_gradient_compression({"type": "2bit", "pull": "maybe"})', "pull"),
-    ("node.push(9, x)", "key 9: it has not been initialised"),
-    ("node.pull(9, x)", "key 9: it has not been initialised"),
-    ("node.push(0, x[:50].copy())", "50 float32 elements: it was initialised with 100"),
+    ("node.push(9, x)", "key 9: it has not been initialized"),
+    ("node.pull(9, x)", "key 9: it has not been initialized"),
+    ("node.push(0, x[:50].copy())", "50 float32 elements: it was initialized with 100"),
     ("node.push(0, x.astype(np.float16))", "100 float16 elements"),
     ("node.push(0, x.astype(np.int32))", "must be float32 or float16, not int32"),
     ("node.push(0, x[::2])", "C-contiguous"),
-    ("node.init_array(0, x)", "already initialised"),
+    ("node.init_array(0, x)", "already initialized"),
     ("node.set_sync(False)", "before the first key"),
     ("node.command(7, 0, b'')", "no server 7"),
     ("node.command(0, 0, b'')", "server 0"),

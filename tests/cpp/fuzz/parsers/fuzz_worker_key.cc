@@ -72,8 +72,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (int step = 0; step < 2; ++step) {
     uint16_t* gradient = gradients.data() + step * kElements;
     Done done = [](const char*) {};
-    flow->Push(gradient, DType::kFloat16, 0, done);
-    if (program->output_writes() > 0) flow->Pull(gradient, DType::kFloat16, 0, &done);
+    flow->Push(gradient, 0, done);
+    if (program->output_writes() > 0) flow->Pull(gradient, &done);
   }
   while (!input.AtEnd()) {
     const NodeId from = Worker(int(input.Take<uint64_t>() % testing::kWorkers));

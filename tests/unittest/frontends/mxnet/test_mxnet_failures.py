@@ -144,6 +144,13 @@ def test_a_failure_that_nobody_waited_for_shows_in_the_exit_status():
     assert "worker 1 (" in by_name["worker 0"].output, by_name["worker 0"]
 
 
+def test_later_error_has_the_cause_and_rank_of_a_death():
+    script = SCRIPTS / "mxnet_failures" / "error_after_death.py"
+    results = run_cluster(script, check=False, workers=2, servers=0)
+    by_name = {result.name: result.output for result in results}
+    assert "later: JOB DIED worker 1" in by_name["worker 0"], by_name
+
+
 def test_operations_that_fail_at_once():
     """Operations can fail at the same time, as all do when a process dies: MXNet's list of
     exceptions has no lock."""

@@ -24,12 +24,12 @@ refused(lambda: node.set_gradient_compression({"topology": "hierarchical"}), "de
 refused(lambda: node.set_gradient_compression({"plan": "/no/such.txt"}), "/no/such.txt")
 refused(
     lambda: node.init_array(9, np.zeros(10 + rank, np.float32)),
-    "initialised by worker 0 with 10 float32 elements, but by worker 1 with 11",
+    "initialized by worker 0 with 10 float32 elements, but by worker 1 with 11",
 )
 node.set_gradient_compression({"topology": "Ring", "type": "onebit"})
 assert node.topology == "ring"
 node.init_array(0, np.zeros(5, np.float32))
-refused(lambda: node.init_array(0, np.zeros(5, np.float32)), "already initialised")
+refused(lambda: node.init_array(0, np.zeros(5, np.float32)), "already initialized")
 refused(lambda: node.set_gradient_compression({"topology": "tree"}), "before the first key", "ring")
 node.set_gradient_compression({"topology": "ring", "type": "2bit"})
 refused(lambda: node.command(0, 1, b""), "there is no server 0")
