@@ -4,8 +4,7 @@
  *
  * Header-only, so that generated operators compile outside of this project.
  */
-#ifndef HIPRESS_OPERATOR_FRAMEWORKS_CODEC_CLIENT_H_
-#define HIPRESS_OPERATOR_FRAMEWORKS_CODEC_CLIENT_H_
+#pragma once
 
 #include <dlfcn.h>
 
@@ -17,8 +16,7 @@
 
 #include "hipress/c_api.h"
 
-namespace hipress {
-namespace client {
+namespace hipress::client {
 
 /// \throw std::runtime_error with the library's sentence
 inline void Check(int code) {
@@ -112,7 +110,4 @@ inline int64_t CheckedBytes(int64_t says, int64_t has) {
                            std::to_string(has));
 }
 
-}  // namespace client
-}  // namespace hipress
-
-#endif  // HIPRESS_OPERATOR_FRAMEWORKS_CODEC_CLIENT_H_
+}  // namespace hipress::client

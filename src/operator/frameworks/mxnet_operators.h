@@ -12,8 +12,7 @@
  * plain functions without a user argument, so a type gives each codec separate functions:
  * `Name` is a class with `static const char* Type()`.
  */
-#ifndef HIPRESS_OPERATOR_FRAMEWORKS_MXNET_OPERATORS_H_
-#define HIPRESS_OPERATOR_FRAMEWORKS_MXNET_OPERATORS_H_
+#pragma once
 
 #include <cctype>
 #include <cstring>
@@ -25,8 +24,7 @@
 #include "mxnet/lib_api.h"
 #include "operator/frameworks/codec_client.h"
 
-namespace hipress {
-namespace mxnet_ops {
+namespace hipress::mxnet_ops {
 
 using client::Codec;
 using ::mxnet::ext::CustomOp;
@@ -314,7 +312,4 @@ void Register() {
   Thunks<Name, Decode<true>>::Register(OperatorName("decode_sum", Name::Type()));
 }
 
-}  // namespace mxnet_ops
-}  // namespace hipress
-
-#endif  // HIPRESS_OPERATOR_FRAMEWORKS_MXNET_OPERATORS_H_
+}  // namespace hipress::mxnet_ops

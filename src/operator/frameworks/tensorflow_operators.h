@@ -10,8 +10,7 @@
  * TensorFlow's operators have no effects: states are inputs and outputs, and are updated in the memory of the
  * inputs if no other operator uses it.
  */
-#ifndef HIPRESS_OPERATOR_FRAMEWORKS_TENSORFLOW_OPERATORS_H_
-#define HIPRESS_OPERATOR_FRAMEWORKS_TENSORFLOW_OPERATORS_H_
+#pragma once
 
 #include <charconv>
 #include <cstring>
@@ -24,8 +23,7 @@
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/shape_inference.h"
 
-namespace hipress {
-namespace tensorflow_ops {
+namespace hipress::tensorflow_ops {
 
 namespace tf = ::tensorflow;
 using client::Codec;
@@ -226,7 +224,4 @@ class Decode : public Kernel<Name> {
   }
 };
 
-}  // namespace tensorflow_ops
-}  // namespace hipress
-
-#endif  // HIPRESS_OPERATOR_FRAMEWORKS_TENSORFLOW_OPERATORS_H_
+}  // namespace hipress::tensorflow_ops

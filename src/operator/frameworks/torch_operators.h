@@ -11,8 +11,7 @@
  * text serves every codec. Under meta tensors they give shapes alone. (hipress.torch.ops does the
  * same from Python, for all registered codecs.)
  */
-#ifndef HIPRESS_OPERATOR_FRAMEWORKS_TORCH_OPERATORS_H_
-#define HIPRESS_OPERATOR_FRAMEWORKS_TORCH_OPERATORS_H_
+#pragma once
 
 #include <ATen/ATen.h>
 #include <torch/library.h>
@@ -27,8 +26,7 @@
 
 #include "operator/frameworks/codec_client.h"
 
-namespace hipress {
-namespace torch_ops {
+namespace hipress::torch_ops {
 
 using client::Codec;
 using torch::jit::Stack;
@@ -198,7 +196,4 @@ void Implement(torch::Library* library, const char* name, const char* type) {
                 torch::CppFunction::makeFromBoxedFunctor(std::make_unique<Kernel<true>>(type)));
 }
 
-}  // namespace torch_ops
-}  // namespace hipress
-
-#endif  // HIPRESS_OPERATOR_FRAMEWORKS_TORCH_OPERATORS_H_
+}  // namespace hipress::torch_ops

@@ -9,13 +9,11 @@
  * (i mod 64) / 16: four elements share a word, and each is uniform (docs/reference/compll-language.md says how little
  * they have to do with each other).
  */
-#ifndef HIPRESS_OPERATOR_CONTRIB_COMPLL_PHILOX_H_
-#define HIPRESS_OPERATOR_CONTRIB_COMPLL_PHILOX_H_
+#pragma once
 
 #include "operator/contrib/compll/lanes.h"
 
-namespace hipress {
-namespace compll {
+namespace hipress::compll {
 namespace {
 
 /// 32-bit words in 64-bit lanes, so that a product needs no widening.
@@ -168,7 +166,4 @@ COMPLL_INLINE I RandomHalves(const uint32_t* tile, int v) {
 }
 
 }  // namespace
-}  // namespace compll
-}  // namespace hipress
-
-#endif  // HIPRESS_OPERATOR_CONTRIB_COMPLL_PHILOX_H_
+}  // namespace hipress::compll

@@ -5,20 +5,15 @@
  * A coder has Call, Job (a call and its parameters), Control (what begins the workspace), Memory
  * (its parts, and how many blocks are of use in each step), kSteps and Step<k>(team, shared, job).
  */
-#ifndef HIPRESS_OPERATOR_CONTRIB_COMPLL_CUDA_LAUNCH_CUH_
-#define HIPRESS_OPERATOR_CONTRIB_COMPLL_CUDA_LAUNCH_CUH_
+#pragma once
 
 #include <utility>
 
 #include "operator/contrib/compll/cuda/abi.h"
-#include "operator/contrib/compll/cuda/packing.cuh"
-#include "operator/contrib/compll/cuda/payload.cuh"
-#include "operator/contrib/compll/cuda/ascending.cuh"
 #include "operator/contrib/compll/cuda/floats.cuh"
-#include "operator/contrib/compll/cuda/gaps.cuh"
+#include "operator/contrib/compll/cuda/indices.cuh"
 
-namespace hipress {
-namespace compll {
+namespace hipress::compll {
 namespace {
 
 /// The parameters' values, by value in each kernel's arguments.
@@ -218,7 +213,4 @@ inline int RunSum(const CompllCudaDecode* calls, int count, const double* params
 }
 
 }  // namespace
-}  // namespace compll
-}  // namespace hipress
-
-#endif  // HIPRESS_OPERATOR_CONTRIB_COMPLL_CUDA_LAUNCH_CUH_
+}  // namespace hipress::compll

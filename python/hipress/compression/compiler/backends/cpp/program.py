@@ -63,14 +63,7 @@ class _ProgramWriter:
             decode = self.dense_decode if self.dense else self.decode
             parts += [decode(program.decode), self.decode_entry()]
         parts += [self.for_sum(), self.table()]
-        coded = {"pack_gaps", "unpack_gaps"} & {
-            node.op
-            for function in program.functions
-            for node in function.body
-            if isinstance(node, Instr)
-        }
-        includes = ["gaps.h" if coded else "ascending.h"]
-        includes += ["floats_sum.h"] if self.exact else []
+        includes = ["indices.h", *(["floats.h"] if self.exact else [])]
         includes += ["cosines.h"] if cosines.transforms(program) else []
         return source_file(program, includes, parts, "CompllAlgorithm", entry)
 

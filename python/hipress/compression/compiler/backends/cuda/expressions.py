@@ -1,4 +1,4 @@
-"""The dialect of CUDA's scalars: a thread has one element (scalar.cuh)."""
+"""The dialect of CUDA's scalars: a thread has one element (scalar.h)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CUDA of operations on whole vectors and of payload fields, as steps (sparse.cuh, payload.cuh).
+"""CUDA of operations on whole vectors and of payload fields, as steps (sparse.cuh, packing.cuh).
 
 OPERATIONS has a function for each operation, which adds to the context's steps.
 """
