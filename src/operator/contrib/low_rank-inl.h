@@ -38,10 +38,8 @@ COMPLL_INLINE void EachRowTile(int64_t cols, const Function& f) {
 
 /// A vector past the cache, where it can: what is not read soon need not be fetched to be written.
 COMPLL_INLINE void Stream(float* out, F value, bool aligned) {
-#if defined(COMPLL_AVX512)
-  if (aligned) return _mm512_stream_ps(out, value);
-#elif defined(COMPLL_AVX2)
-  if (aligned) return _mm256_stream_ps(out, value);
+#if defined(COMPLL_AVX)
+  if (aligned) return COMPLL_X86(stream_ps)(out, value);
 #endif
   Store<false>(out, 0, kLanes, value);
 }

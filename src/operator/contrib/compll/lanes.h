@@ -32,13 +32,29 @@ namespace {
 
 #if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__)
 #define COMPLL_AVX512 1
+#define COMPLL_X86(function) _mm512_##function
+using Raw = __m512i;
+using HalfRaw = __m256i;
 constexpr int kLanes = 16;
 #elif defined(__AVX2__)
 #define COMPLL_AVX2 1
+#define COMPLL_X86(function) _mm256_##function
+using Raw = __m256i;
+using HalfRaw = __m128i;
 constexpr int kLanes = 8;
 #else
+#if defined(__SSE2__)
+#define COMPLL_X86(function) _mm_##function
+using Raw = __m128i;
+#endif
 constexpr int kLanes = 4;
 #endif
+// COMPLL_X86(max_ps) is the intrinsic of that name for whole vectors, Raw a vector of integers as
+// intrinsics take them, and HalfRaw one of half the bytes.
+#if defined(COMPLL_AVX512) || defined(COMPLL_AVX2)
+#define COMPLL_AVX 1
+#endif
+#define COMPLL_INLINE inline __attribute__((always_inline))
 
 using F = float __attribute__((vector_size(4 * kLanes)));
 using I = int32_t __attribute__((vector_size(4 * kLanes)));
@@ -52,10 +68,9 @@ constexpr int kSumLanes = 32;
 constexpr int kSums = kSumLanes / kLanes;
 constexpr int64_t kBlock = 4096;
 
-#define COMPLL_INLINE inline __attribute__((always_inline))
 /// Before loops over the vectors of a tile: unrolled, small arrays of vectors become registers. With
 /// the many narrow vectors of a baseline CPU there are no such registers, only more to compile.
-#if defined(COMPLL_AVX512) || defined(COMPLL_AVX2)
+#if defined(COMPLL_AVX)
 #define COMPLL_UNROLL _Pragma("GCC unroll 16")
 #else
 #define COMPLL_UNROLL
@@ -84,36 +99,34 @@ COMPLL_INLINE uint32_t AsU32(int32_t x) { return static_cast<uint32_t>(x); }
 COMPLL_INLINE I BitsI(F x) { return reinterpret_cast<I>(x); }
 COMPLL_INLINE U BitsU(F x) { return reinterpret_cast<U>(x); }
 COMPLL_INLINE F FromBits(U x) { return reinterpret_cast<F>(x); }
+#if defined(COMPLL_X86)
+template <typename V>
+COMPLL_INLINE Raw AsRaw(V x) {
+  return reinterpret_cast<Raw>(x);
+}
+#endif
 
 // Masks -------------------------------------------------------------------------------------------
 
 #if defined(COMPLL_AVX512)
 using M = __mmask16;
-#define COMPLL_COMPARE(Name, symbol, floats, ints)                                            \
+#define COMPLL_COMPARE_LANES(Name, symbol, floats, ints)                                      \
   COMPLL_INLINE M Name(F a, F b) { return _mm512_cmp_ps_mask(a, b, floats); }                 \
-  COMPLL_INLINE M Name(I a, I b) {                                                            \
-    return _mm512_cmp_epi32_mask(reinterpret_cast<__m512i>(a), reinterpret_cast<__m512i>(b),  \
-                                 ints);                                                       \
-  }                                                                                           \
-  COMPLL_INLINE M Name(U a, U b) {                                                            \
-    return _mm512_cmp_epu32_mask(reinterpret_cast<__m512i>(a), reinterpret_cast<__m512i>(b),  \
-                                 ints);                                                       \
-  }                                                                                           \
-  template <typename T, typename = typename std::enable_if<std::is_arithmetic<T>::value>::type> \
-  COMPLL_INLINE bool Name(T a, T b) {                                                         \
-    return a symbol b;                                                                        \
-  }
+  COMPLL_INLINE M Name(I a, I b) { return _mm512_cmp_epi32_mask(AsRaw(a), AsRaw(b), ints); }      \
+  COMPLL_INLINE M Name(U a, U b) { return _mm512_cmp_epu32_mask(AsRaw(a), AsRaw(b), ints); }
 #else
 using M = I;
-#define COMPLL_COMPARE(Name, symbol, floats, ints)                                            \
+#define COMPLL_COMPARE_LANES(Name, symbol, floats, ints)                                      \
   COMPLL_INLINE M Name(F a, F b) { return a symbol b; }                                       \
   COMPLL_INLINE M Name(I a, I b) { return a symbol b; }                                       \
-  COMPLL_INLINE M Name(U a, U b) { return a symbol b; }                                       \
-  template <typename T, typename = typename std::enable_if<std::is_arithmetic<T>::value>::type> \
+  COMPLL_INLINE M Name(U a, U b) { return a symbol b; }
+#endif
+#define COMPLL_COMPARE(Name, symbol, floats, ints)                                            \
+  COMPLL_COMPARE_LANES(Name, symbol, floats, ints)                                            \
+  template <typename T, typename = std::enable_if_t<std::is_arithmetic_v<T>>>                 \
   COMPLL_INLINE bool Name(T a, T b) {                                                         \
     return a symbol b;                                                                        \
   }
-#endif
 COMPLL_COMPARE(Lt, <, _CMP_LT_OQ, _MM_CMPINT_LT)
 COMPLL_COMPARE(Le, <=, _CMP_LE_OQ, _MM_CMPINT_LE)
 COMPLL_COMPARE(Gt, >, _CMP_GT_OQ, _MM_CMPINT_NLE)
@@ -121,13 +134,13 @@ COMPLL_COMPARE(Ge, >=, _CMP_GE_OQ, _MM_CMPINT_NLT)
 COMPLL_COMPARE(Eq, ==, _CMP_EQ_OQ, _MM_CMPINT_EQ)
 COMPLL_COMPARE(Ne, !=, _CMP_NEQ_UQ, _MM_CMPINT_NE)
 #undef COMPLL_COMPARE
+#undef COMPLL_COMPARE_LANES
 
 #if defined(COMPLL_AVX512)
 COMPLL_INLINE M Set(bool value) { return static_cast<M>(value ? 0xffff : 0); }
 COMPLL_INLINE F Select(M mask, F yes, F no) { return _mm512_mask_blend_ps(mask, no, yes); }
 COMPLL_INLINE I Select(M mask, I yes, I no) {
-  return reinterpret_cast<I>(_mm512_mask_blend_epi32(mask, reinterpret_cast<__m512i>(no),
-                                                     reinterpret_cast<__m512i>(yes)));
+  return reinterpret_cast<I>(_mm512_mask_blend_epi32(mask, AsRaw(no), AsRaw(yes)));
 }
 COMPLL_INLINE M Select(M mask, M yes, M no) {
   return static_cast<M>((mask & yes) | (static_cast<M>(~mask) & no));
@@ -172,10 +185,8 @@ COMPLL_INLINE uint64_t JoinMasks(const M* masks) {
   uint64_t bits = 0;
   COMPLL_UNROLL
   for (int v = 0; v < kVectors; ++v) {
-#if defined(COMPLL_AVX2)
-    const uint64_t part = static_cast<uint32_t>(_mm256_movemask_ps(reinterpret_cast<__m256>(masks[v])));
-#elif defined(__SSE2__)
-    const uint64_t part = static_cast<uint32_t>(_mm_movemask_ps(reinterpret_cast<__m128>(masks[v])));
+#if defined(COMPLL_X86)
+    const uint64_t part = static_cast<uint32_t>(COMPLL_X86(movemask_ps)(reinterpret_cast<F>(masks[v])));
 #else
     uint64_t part = 0;
     for (int l = 0; l < kLanes; ++l) part |= uint64_t(masks[v][l] & 1) << l;
@@ -215,35 +226,29 @@ COMPLL_INLINE bool Or(bool a, bool b) { return a || b; }
 
 /// The first if it is larger (smaller), else the second: what max (min) instructions do.
 COMPLL_INLINE F Larger(F a, F b) {
-#if defined(COMPLL_AVX512)
-  return _mm512_max_ps(a, b);
-#elif defined(COMPLL_AVX2)
-  return _mm256_max_ps(a, b);
+#if defined(COMPLL_AVX)
+  return COMPLL_X86(max_ps)(a, b);
 #else
   return Select(a > b, a, b);
 #endif
 }
 COMPLL_INLINE F Smaller(F a, F b) {
-#if defined(COMPLL_AVX512)
-  return _mm512_min_ps(a, b);
-#elif defined(COMPLL_AVX2)
-  return _mm256_min_ps(a, b);
+#if defined(COMPLL_AVX)
+  return COMPLL_X86(min_ps)(a, b);
 #else
   return Select(a < b, a, b);
 #endif
 }
 COMPLL_INLINE U Larger(U a, U b) {
 #if defined(COMPLL_AVX512)
-  return reinterpret_cast<U>(
-      _mm512_max_epu32(reinterpret_cast<__m512i>(a), reinterpret_cast<__m512i>(b)));
+  return reinterpret_cast<U>(_mm512_max_epu32(AsRaw(a), AsRaw(b)));
 #else
   return Select(Gt(a, b), a, b);
 #endif
 }
 COMPLL_INLINE U Smaller(U a, U b) {
 #if defined(COMPLL_AVX512)
-  return reinterpret_cast<U>(
-      _mm512_min_epu32(reinterpret_cast<__m512i>(a), reinterpret_cast<__m512i>(b)));
+  return reinterpret_cast<U>(_mm512_min_epu32(AsRaw(a), AsRaw(b)));
 #else
   return Select(Lt(a, b), a, b);
 #endif
@@ -265,10 +270,8 @@ COMPLL_INLINE F Abs(F x) { return FromBits(BitsU(x) & 0x7fffffffu); }
 COMPLL_INLINE I Abs(I x) { return x < 0 ? -x : x; }
 
 COMPLL_INLINE F Sqrt(F x) {
-#if defined(COMPLL_AVX512)
-  return _mm512_sqrt_ps(x);
-#elif defined(COMPLL_AVX2)
-  return _mm256_sqrt_ps(x);
+#if defined(COMPLL_AVX)
+  return COMPLL_X86(sqrt_ps)(x);
 #else
   for (int l = 0; l < kLanes; ++l) x[l] = __builtin_sqrtf(x[l]);
   return x;
@@ -378,16 +381,15 @@ COMPLL_INLINE U Mod(U a, U b) { return ModEach(a, b); }
 
 /// The upper halves of the products' 64 bits.
 COMPLL_INLINE U MulHigh(U a, U b) {
+#if defined(COMPLL_AVX)
+  const Raw x = AsRaw(a), y = AsRaw(b);
+  const Raw even = COMPLL_X86(srli_epi64)(COMPLL_X86(mul_epu32)(x, y), 32);
+  const Raw odd = COMPLL_X86(mul_epu32)(COMPLL_X86(srli_epi64)(x, 32), COMPLL_X86(srli_epi64)(y, 32));
 #if defined(COMPLL_AVX512)
-  const auto x = reinterpret_cast<__m512i>(a), y = reinterpret_cast<__m512i>(b);
-  const __m512i even = _mm512_srli_epi64(_mm512_mul_epu32(x, y), 32);
-  const __m512i odd = _mm512_mul_epu32(_mm512_srli_epi64(x, 32), _mm512_srli_epi64(y, 32));
   return reinterpret_cast<U>(_mm512_mask_blend_epi32(0xaaaa, even, odd));
-#elif defined(COMPLL_AVX2)
-  const auto x = reinterpret_cast<__m256i>(a), y = reinterpret_cast<__m256i>(b);
-  const __m256i even = _mm256_srli_epi64(_mm256_mul_epu32(x, y), 32);
-  const __m256i odd = _mm256_mul_epu32(_mm256_srli_epi64(x, 32), _mm256_srli_epi64(y, 32));
+#else
   return reinterpret_cast<U>(_mm256_blend_epi32(even, odd, 0xaa));
+#endif
 #else
   for (int l = 0; l < kLanes; ++l) a[l] = static_cast<uint32_t>(uint64_t(a[l]) * b[l] >> 32);
   return a;
@@ -448,31 +450,25 @@ COMPLL_INLINE U Load(const uint32_t* data, int64_t i, int left) {
 }
 using HalfBits = uint16_t __attribute__((vector_size(2 * kLanes)));
 COMPLL_INLINE F Widen(HalfBits halves, Float16) {
-#if defined(COMPLL_AVX512)
-  return _mm512_cvtph_ps(reinterpret_cast<__m256i>(halves));
-#elif defined(COMPLL_AVX2)
-  return _mm256_cvtph_ps(reinterpret_cast<__m128i>(halves));
+#if defined(COMPLL_AVX)
+  return COMPLL_X86(cvtph_ps)(reinterpret_cast<HalfRaw>(halves));
 #else
   F value;
   for (int l = 0; l < kLanes; ++l) value[l] = ToFloat(Float16{halves[l]});
   return value;
 #endif
 }
-COMPLL_INLINE F Widen(HalfBits halves, BFloat16) {
-#if defined(COMPLL_AVX512)
-  const U wide = reinterpret_cast<U>(_mm512_cvtepu16_epi32(reinterpret_cast<__m256i>(halves)));
-#elif defined(COMPLL_AVX2)
-  const U wide = reinterpret_cast<U>(_mm256_cvtepu16_epi32(reinterpret_cast<__m128i>(halves)));
+COMPLL_INLINE U WidenBits(HalfBits halves) {
+#if defined(COMPLL_AVX)
+  return reinterpret_cast<U>(COMPLL_X86(cvtepu16_epi32)(reinterpret_cast<HalfRaw>(halves)));
 #else
-  const U wide = __builtin_convertvector(halves, U);
+  return __builtin_convertvector(halves, U);
 #endif
-  return FromBits(wide << 16);
 }
+COMPLL_INLINE F Widen(HalfBits halves, BFloat16) { return FromBits(WidenBits(halves) << 16); }
 COMPLL_INLINE HalfBits Narrow(F value, Float16) {
-#if defined(COMPLL_AVX512)
-  return reinterpret_cast<HalfBits>(_mm512_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT));
-#elif defined(COMPLL_AVX2)
-  return reinterpret_cast<HalfBits>(_mm256_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT));
+#if defined(COMPLL_AVX)
+  return reinterpret_cast<HalfBits>(COMPLL_X86(cvtps_ph)(value, _MM_FROUND_TO_NEAREST_INT));
 #else
   HalfBits halves;
   for (int l = 0; l < kLanes; ++l) {
@@ -507,13 +503,7 @@ template <bool kTail>
 COMPLL_INLINE I Load(const uint16_t* data, int64_t i, int left) {
   HalfBits halves = {};
   std::memcpy(&halves, data + i, sizeof(uint16_t) * Count<kTail>(left));
-#if defined(COMPLL_AVX512)
-  return reinterpret_cast<I>(_mm512_cvtepu16_epi32(reinterpret_cast<__m256i>(halves)));
-#elif defined(COMPLL_AVX2)
-  return reinterpret_cast<I>(_mm256_cvtepu16_epi32(reinterpret_cast<__m128i>(halves)));
-#else
-  return __builtin_convertvector(__builtin_convertvector(halves, U), I);
-#endif
+  return reinterpret_cast<I>(WidenBits(halves));
 }
 
 template <bool kTail, typename T, typename V>
@@ -549,12 +539,8 @@ COMPLL_INLINE bool IsApart(const float* before, const float* state, int64_t n) {
 }
 template <bool kTail>
 COMPLL_INLINE void Store(float* data, int64_t i, int left, F value, bool apart) {
-#if defined(COMPLL_AVX512)
-  if (!kTail && apart) return _mm512_stream_ps(data + i, value);
-#elif defined(COMPLL_AVX2)
-  if (!kTail && apart) return _mm256_stream_ps(data + i, value);
-#elif defined(__SSE2__)
-  if (!kTail && apart) return _mm_stream_ps(data + i, value);
+#if defined(COMPLL_X86)
+  if (!kTail && apart) return COMPLL_X86(stream_ps)(data + i, value);
 #endif
   Store<kTail>(data, i, left, value);
 }
@@ -584,6 +570,16 @@ COMPLL_INLINE void Store(uint16_t* data, int64_t i, int left, I value) {
   Put<kTail>(data, i, left, __builtin_convertvector(value, HalfBits));
 }
 
+#if defined(COMPLL_AVX512)
+/// Stores the lanes of a mask at `out`, and undefined values up to a vector's length. Returns their end.
+template <typename T, typename V>
+COMPLL_INLINE T* StoreChosen(T* out, M mask, V value) {
+  // Compressed in a register: a compressing store to memory is slow.
+  _mm512_storeu_si512(out, _mm512_maskz_compress_epi32(mask, AsRaw(value)));
+  return out + __builtin_popcount(_cvtmask16_u32(mask));
+}
+#endif
+
 /// data[index[l]] for each lane, clamped into the vector; 0 from an empty one.
 template <typename V, typename T>
 COMPLL_INLINE V Gather(const T* data, int64_t size, I index) {
@@ -592,10 +588,10 @@ COMPLL_INLINE V Gather(const T* data, int64_t size, I index) {
   const I last = Set(static_cast<int32_t>(size > INT32_MAX ? INT32_MAX : size - 1));
   index = Select(Lt(index, I{}), I{}, Select(Gt(index, last), last, index));
 #if defined(COMPLL_AVX512)
-  return reinterpret_cast<V>(_mm512_i32gather_epi32(reinterpret_cast<__m512i>(index), data, 4));
+  return reinterpret_cast<V>(_mm512_i32gather_epi32(AsRaw(index), data, 4));
 #elif defined(COMPLL_AVX2)
-  return reinterpret_cast<V>(_mm256_i32gather_epi32(reinterpret_cast<const int*>(data),
-                                                    reinterpret_cast<__m256i>(index), 4));
+  return reinterpret_cast<V>(
+      _mm256_i32gather_epi32(reinterpret_cast<const int*>(data), AsRaw(index), 4));
 #else
   for (int l = 0; l < kLanes; ++l) value[l] = data[index[l]];
   return value;

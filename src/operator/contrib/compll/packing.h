@@ -56,40 +56,22 @@ COMPLL_INLINE uint64_t ReverseInBytes(uint64_t bits) {
   return (bits >> 4 & 0x0f0f0f0f0f0f0f0fu) | (bits & 0x0f0f0f0f0f0f0f0fu) << 4;
 }
 
-#if defined(COMPLL_AVX512) || defined(COMPLL_AVX2)
+#if defined(COMPLL_AVX)
 /// Bytes and 64-bit words of a vector as wide as I.
 using Octets = uint8_t __attribute__((vector_size(4 * kLanes)));
 using Longs = uint64_t __attribute__((vector_size(4 * kLanes)));
 
 /// Sums of neighboring products: unsigned bytes times signed bytes, as signed 16-bit numbers.
 COMPLL_INLINE I MultiplyAddBytes(I a, I b) {
-#if defined(COMPLL_AVX512)
-  return reinterpret_cast<I>(
-      _mm512_maddubs_epi16(reinterpret_cast<__m512i>(a), reinterpret_cast<__m512i>(b)));
-#else
-  return reinterpret_cast<I>(
-      _mm256_maddubs_epi16(reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(b)));
-#endif
+  return reinterpret_cast<I>(COMPLL_X86(maddubs_epi16)(AsRaw(a), AsRaw(b)));
 }
 /// Sums of neighboring products: signed 16-bit numbers, as signed 32-bit numbers.
 COMPLL_INLINE I MultiplyAddWords(I a, I b) {
-#if defined(COMPLL_AVX512)
-  return reinterpret_cast<I>(
-      _mm512_madd_epi16(reinterpret_cast<__m512i>(a), reinterpret_cast<__m512i>(b)));
-#else
-  return reinterpret_cast<I>(
-      _mm256_madd_epi16(reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(b)));
-#endif
+  return reinterpret_cast<I>(COMPLL_X86(madd_epi16)(AsRaw(a), AsRaw(b)));
 }
 /// Byte place[j] of the same 16 bytes for each byte j, or 0 where place[j] is 128 or more.
 COMPLL_INLINE I ShuffleBytes(I bytes, I place) {
-#if defined(COMPLL_AVX512)
-  return reinterpret_cast<I>(
-      _mm512_shuffle_epi8(reinterpret_cast<__m512i>(bytes), reinterpret_cast<__m512i>(place)));
-#else
-  return reinterpret_cast<I>(
-      _mm256_shuffle_epi8(reinterpret_cast<__m256i>(bytes), reinterpret_cast<__m256i>(place)));
-#endif
+  return reinterpret_cast<I>(COMPLL_X86(shuffle_epi8)(AsRaw(bytes), AsRaw(place)));
 }
 /// kLanes bytes, repeated to the width of I.
 COMPLL_INLINE I RepeatBytes(const uint8_t* data) {
@@ -106,7 +88,7 @@ COMPLL_INLINE I RepeatBytes(const uint8_t* data) {
 
 // Packing ------------------------------------------------------------------
 
-#if defined(COMPLL_AVX512) || defined(COMPLL_AVX2)
+#if defined(COMPLL_AVX)
 /// Join bytes below 2^bits in eights, as Join does for one: `bits` bytes for each eight, those of two
 /// eights side by side at the beginning of each 16 bytes. bits: 3 to 7.
 template <bool kMsb>
@@ -147,8 +129,8 @@ COMPLL_INLINE Words OddWords() {
 }
 /// The low bytes of 64 lanes, in order.
 COMPLL_INLINE __m512i TileBytes(const I* codes) {
-  auto raw = [&](int v) { return reinterpret_cast<__m512i>(codes[v]); };
-  const __m512i pairs[2] = {_mm512_packs_epi32(raw(0), raw(1)), _mm512_packs_epi32(raw(2), raw(3))};
+  const Raw pairs[2] = {_mm512_packs_epi32(AsRaw(codes[0]), AsRaw(codes[1])),
+                        _mm512_packs_epi32(AsRaw(codes[2]), AsRaw(codes[3]))};
   return _mm512_permutexvar_epi32(
       _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15),
       _mm512_packus_epi16(pairs[0], pairs[1]));
@@ -166,8 +148,8 @@ COMPLL_INLINE __m512i HighTileBytes(const I* codes, int bits) {
 }
 #elif defined(COMPLL_AVX2)
 COMPLL_INLINE __m256i TileBytes(const I* codes) {
-  auto raw = [&](int v) { return reinterpret_cast<__m256i>(codes[v]); };
-  const __m256i pairs[2] = {_mm256_packs_epi32(raw(0), raw(1)), _mm256_packs_epi32(raw(2), raw(3))};
+  const Raw pairs[2] = {_mm256_packs_epi32(AsRaw(codes[0]), AsRaw(codes[1])),
+                        _mm256_packs_epi32(AsRaw(codes[2]), AsRaw(codes[3]))};
   return _mm256_permutevar8x32_epi32(_mm256_packus_epi16(pairs[0], pairs[1]),
                                      _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
 }
@@ -286,7 +268,7 @@ template <bool kTail, bool kMsb>
 COMPLL_INLINE const uint8_t* FindTile(const uint8_t* vector, int bits, int64_t i, int64_t bytes,
                                       uint8_t* scratch) {
   const uint8_t* packed = vector + i / 8 * bits;
-#if !defined(COMPLL_AVX512) && !defined(COMPLL_AVX2)
+#if !defined(COMPLL_AVX)
   uint8_t whole[kTile];
 #else
   uint8_t* const whole = scratch;
@@ -297,7 +279,7 @@ COMPLL_INLINE const uint8_t* FindTile(const uint8_t* vector, int bits, int64_t i
     std::memcpy(whole, packed, left < 8 * bits ? left : 8 * bits);
     packed = whole;
   }
-#if !defined(COMPLL_AVX512) && !defined(COMPLL_AVX2)
+#if !defined(COMPLL_AVX)
   if (bits == 8) {
     std::memcpy(scratch, packed, kTile);
     return scratch;
@@ -316,7 +298,7 @@ COMPLL_INLINE const uint8_t* FindTile(const uint8_t* vector, int bits, int64_t i
 #endif
 }
 
-#if defined(COMPLL_AVX512) || defined(COMPLL_AVX2)
+#if defined(COMPLL_AVX)
 /// Codes v * kLanes and following of a tile, of any width below 8 whose tile has kLanes bytes or more.
 template <bool kMsb>
 COMPLL_INLINE I SplitLanes(const uint8_t* tile, int bits, int v) {
@@ -431,20 +413,18 @@ struct PairTile {
 #if defined(COMPLL_AVX512)
 constexpr int kTableBits = 4;
 COMPLL_INLINE F Lookup(F table, I code) {
-  return _mm512_permutexvar_ps(reinterpret_cast<__m512i>(code), table);
+  return _mm512_permutexvar_ps(AsRaw(code), table);
 }
 COMPLL_INLINE I Lookup(I table, I code) {
-  return reinterpret_cast<I>(_mm512_permutexvar_epi32(reinterpret_cast<__m512i>(code),
-                                                      reinterpret_cast<__m512i>(table)));
+  return reinterpret_cast<I>(_mm512_permutexvar_epi32(AsRaw(code), AsRaw(table)));
 }
 #elif defined(COMPLL_AVX2)
 constexpr int kTableBits = 3;
 COMPLL_INLINE F Lookup(F table, I code) {
-  return _mm256_permutevar8x32_ps(table, reinterpret_cast<__m256i>(code));
+  return _mm256_permutevar8x32_ps(table, AsRaw(code));
 }
 COMPLL_INLINE I Lookup(I table, I code) {
-  return reinterpret_cast<I>(_mm256_permutevar8x32_epi32(reinterpret_cast<__m256i>(table),
-                                                         reinterpret_cast<__m256i>(code)));
+  return reinterpret_cast<I>(_mm256_permutevar8x32_epi32(AsRaw(table), AsRaw(code)));
 }
 #else
 constexpr int kTableBits = 0;
@@ -456,7 +436,7 @@ COMPLL_INLINE V Lookup(V table, I) {
 
 // Sums of levels, for merges of codes of one and two bits -----------------------------------------
 
-#if defined(COMPLL_AVX512) || defined(COMPLL_AVX2)
+#if defined(COMPLL_AVX)
 constexpr bool kByteLevels = true;
 /// A code of two bits is looked up where it lies in its half byte: in bits 0 and 1, or 2 and 3.
 COMPLL_INLINE __m128i LevelBytes(I table) {

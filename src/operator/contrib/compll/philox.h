@@ -22,30 +22,21 @@ using W = uint64_t __attribute__((vector_size(8 * kWide)));
 using HalfU = uint32_t __attribute__((vector_size(4 * kWide)));
 
 COMPLL_INLINE W Multiply(W a, uint64_t b) {
-#if defined(COMPLL_AVX512)
-  return reinterpret_cast<W>(_mm512_mul_epu32(reinterpret_cast<__m512i>(a), _mm512_set1_epi64(b)));
-#elif defined(COMPLL_AVX2)
-  return reinterpret_cast<W>(_mm256_mul_epu32(reinterpret_cast<__m256i>(a), _mm256_set1_epi64x(b)));
-#elif defined(__SSE2__)
-  return reinterpret_cast<W>(_mm_mul_epu32(reinterpret_cast<__m128i>(a), _mm_set1_epi64x(b)));
+#if defined(COMPLL_X86)
+  return reinterpret_cast<W>(COMPLL_X86(mul_epu32)(AsRaw(a), AsRaw(W{} + b)));
 #else
   return (a & 0xffffffffu) * b;
 #endif
 }
 
-struct PhiloxKey {
-  uint32_t seed, step, stream;
-};
-
 #if defined(COMPLL_AVX512)
 COMPLL_INLINE W Xor(W a, W b, uint32_t c) {
-  return reinterpret_cast<W>(_mm512_ternarylogic_epi64(
-      reinterpret_cast<__m512i>(a), reinterpret_cast<__m512i>(b), _mm512_set1_epi64(c), 0x96));
+  return reinterpret_cast<W>(
+      _mm512_ternarylogic_epi64(AsRaw(a), AsRaw(b), _mm512_set1_epi64(c), 0x96));
 }
 /// Upper halves of 64-bit lanes; shuffles and shifts share no execution port.
 COMPLL_INLINE W High(W x) {
-  return reinterpret_cast<W>(
-      _mm512_shuffle_epi32(reinterpret_cast<__m512i>(x), static_cast<_MM_PERM_ENUM>(0xf5)));
+  return reinterpret_cast<W>(_mm512_shuffle_epi32(AsRaw(x), static_cast<_MM_PERM_ENUM>(0xf5)));
 }
 #else
 COMPLL_INLINE W Xor(W a, W b, uint32_t c) { return a ^ b ^ c; }
@@ -158,7 +149,7 @@ COMPLL_INLINE I RandomHalves(const uint32_t* tile, int v) {
   if (shift == 16) return reinterpret_cast<I>(words >> 16);
   if (shift < 16) return reinterpret_cast<I>((shift == 0 ? words : words >> 8) & 0xffffu);
 #if defined(COMPLL_AVX512)
-  const U turned = reinterpret_cast<U>(_mm512_ror_epi32(reinterpret_cast<__m512i>(words), 24));
+  const U turned = reinterpret_cast<U>(_mm512_ror_epi32(AsRaw(words), 24));
 #else
   const U turned = words >> 24 | words << 8;
 #endif

@@ -112,6 +112,11 @@ COMPLL_SCALAR T Shr(T a, B by) {
   return a >> (by & B(8 * sizeof(T) - 1));
 }
 
+/// The key of random words (philox.h).
+struct PhiloxKey {
+  uint32_t seed, step, stream;
+};
+
 // Order and sizes ----------------------------------------------------------------
 
 /// Order of floats as unsigned numbers: -NaN < -Inf < ... < -0 < +0 < ... < Inf < NaN.

@@ -307,7 +307,7 @@ inline void Sort(const float* values, int64_t n, float* out) {
 constexpr int kFewBits = 4;
 /// Writes the indices (i + place) of the bits of a tile, ascending, and up to a tile beyond.
 COMPLL_INLINE int32_t* AppendIndices(uint64_t bits, int64_t i, int32_t* out) {
-#if defined(COMPLL_AVX512) || defined(COMPLL_AVX2)
+#if defined(COMPLL_AVX)
   // Few are written without a branch on how many: one that goes wrong costs more than all of them.
   if (const int count = __builtin_popcountll(bits); __builtin_expect(count <= kFewBits, 1)) {
     COMPLL_UNROLL
@@ -320,12 +320,7 @@ COMPLL_INLINE int32_t* AppendIndices(uint64_t bits, int64_t i, int32_t* out) {
 #if defined(COMPLL_AVX512)
   COMPLL_UNROLL
   for (int v = 0; v < kVectors; ++v) {
-    const M mask = MaskOf(bits, v);
-    const I index = Lanes(i + v * kLanes);
-    // Compressed in a register: a compressing store to memory is slow.
-    _mm512_storeu_si512(out,
-                        _mm512_maskz_compress_epi32(mask, reinterpret_cast<__m512i>(index)));
-    out += __builtin_popcount(_cvtmask16_u32(mask));
+    out = StoreChosen(out, MaskOf(bits, v), Lanes(i + v * kLanes));
   }
 #else
   for (; bits != 0; bits &= bits - 1) *out++ = static_cast<int32_t>(i + __builtin_ctzll(bits));
@@ -446,11 +441,8 @@ inline void SelectTop(const int32_t* index, const uint32_t* keys, int64_t count,
 #if defined(COMPLL_AVX512)
     COMPLL_UNROLL
     for (int v = 0; v < kVectors; ++v) {
-      const M mask = MaskOf(bits, v);
       const I part = Load<false>(index, j + v * kLanes, kLanes);
-      _mm512_storeu_si512(out,
-                          _mm512_maskz_compress_epi32(mask, reinterpret_cast<__m512i>(part)));
-      out += __builtin_popcount(_cvtmask16_u32(mask));
+      out = StoreChosen(out, MaskOf(bits, v), part);
     }
 #else
     for (; bits != 0; bits &= bits - 1) *out++ = index[j + __builtin_ctzll(bits)];
@@ -488,14 +480,8 @@ COMPLL_INLINE Candidate AppendCandidates(uint64_t bits, int64_t i, const U* keys
   COMPLL_UNROLL
   for (int v = 0; v < kVectors; ++v) {
     const M mask = MaskOf(bits, v);
-    const I index = Lanes(i + v * kLanes);
-    _mm512_storeu_si512(out.index,
-                        _mm512_maskz_compress_epi32(mask, reinterpret_cast<__m512i>(index)));
-    _mm512_storeu_si512(out.key,
-                        _mm512_maskz_compress_epi32(mask, reinterpret_cast<__m512i>(keys[v])));
-    const int count = __builtin_popcount(_cvtmask16_u32(mask));
-    out.index += count;
-    out.key += count;
+    out.index = StoreChosen(out.index, mask, Lanes(i + v * kLanes));
+    out.key = StoreChosen(out.key, mask, keys[v]);
   }
 #else
   uint32_t tile[kTile];

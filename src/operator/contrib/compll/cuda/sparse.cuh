@@ -16,10 +16,6 @@ namespace {
 
 // Random words: Philox4x32-7 for a warp, as in philox.h -------------------------------------------
 
-struct PhiloxKey {
-  uint32_t seed, step, stream;
-};
-
 COMPLL_DEVICE void Philox(const PhiloxKey& key, uint32_t site, uint64_t counter, uint32_t* out) {
   uint32_t c0 = static_cast<uint32_t>(counter), c1 = static_cast<uint32_t>(counter >> 32);
   uint32_t c2 = site, c3 = key.stream, k0 = key.seed, k1 = key.step;

@@ -64,22 +64,18 @@ inline cudaError_t Launch(void (*kernel)(Params...), int blocks, cudaStream_t st
 
 /// Blocks that fill the GPU, and at most `wanted`: kernels stride over what is left.
 inline int GridSize(int64_t wanted) {
-  int processors = 0;
-  static std::atomic<int> known[64];
+  static std::atomic<int> known[64];  // multiprocessors of each device
   int device = 0;
   if (cudaGetDevice(&device) != cudaSuccess) return 1;
   const bool keep = device >= 0 && device < 64;
-  processors = keep ? known[device].load(std::memory_order_relaxed) : 0;
+  int processors = keep ? known[device].load(std::memory_order_relaxed) : 0;
   if (processors == 0) {
-    if (cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device) !=
-        cudaSuccess) {
-      return 1;
-    }
+    const auto attribute = cudaDevAttrMultiProcessorCount;
+    if (cudaDeviceGetAttribute(&processors, attribute, device) != cudaSuccess) return 1;
     if (keep) known[device].store(processors, std::memory_order_relaxed);
   }
-  int64_t most = static_cast<int64_t>(processors) * 8;
-  if (most > kMaxBlocks) most = kMaxBlocks;
-  return static_cast<int>(wanted < 1 ? 1 : (wanted < most ? wanted : most));
+  const int64_t most = Least(static_cast<int64_t>(processors) * 8, kMaxBlocks);
+  return static_cast<int>(wanted < 1 ? 1 : Least(wanted, most));
 }
 
 // One element, in memory of any alignment ---------------------------------------------------------
@@ -140,24 +136,17 @@ COMPLL_BOTH void Write(void* base, int64_t i, T value) {
 }
 
 /// How the elements of a vector lie in memory, and as which of the IR's types they are read.
-struct AsFloat {
-  static COMPLL_BOTH float Get(const void* base, int64_t i) { return Read<float>(base, i); }
-  static COMPLL_BOTH void Put(void* base, int64_t i, float x) { Write(base, i, x); }
-};
-struct AsInt {
-  static COMPLL_BOTH int32_t Get(const void* base, int64_t i) { return Read<int32_t>(base, i); }
-  static COMPLL_BOTH void Put(void* base, int64_t i, int32_t x) { Write(base, i, x); }
-};
-struct AsUnsigned {
-  static COMPLL_BOTH uint32_t Get(const void* base, int64_t i) { return Read<uint32_t>(base, i); }
-  static COMPLL_BOTH void Put(void* base, int64_t i, uint32_t x) { Write(base, i, x); }
-};
-struct AsShort {
-  static COMPLL_BOTH int32_t Get(const void* base, int64_t i) { return Read<uint16_t>(base, i); }
-  static COMPLL_BOTH void Put(void* base, int64_t i, int32_t x) {
-    Write(base, i, static_cast<uint16_t>(x));
+template <typename Stored, typename Value>
+struct As {
+  static COMPLL_BOTH Value Get(const void* base, int64_t i) { return Read<Stored>(base, i); }
+  static COMPLL_BOTH void Put(void* base, int64_t i, Value x) {
+    Write(base, i, static_cast<Stored>(x));
   }
 };
+using AsFloat = As<float, float>;
+using AsInt = As<int32_t, int32_t>;
+using AsUnsigned = As<uint32_t, uint32_t>;
+using AsShort = As<uint16_t, int32_t>;
 template <typename H>
 struct AsHalf {
   static COMPLL_BOTH float Get(const void* base, int64_t i) {
