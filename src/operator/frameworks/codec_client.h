@@ -8,6 +8,7 @@
 
 #include <dlfcn.h>
 
+#include <charconv>
 #include <map>
 #include <mutex>
 #include <stdexcept>
@@ -103,7 +104,14 @@ inline void RegisterOwnAlgorithm(const void* inside) {
   Check(HipressLoadCodec(info.dli_fname, &name));
 }
 
-/// A size that a payload's `size` tensor says.
+/// Shortest decimal text that reads back as exactly this number.
+template <typename Number>
+std::string Text(Number value) {
+  char text[32];
+  return std::string(text, std::to_chars(text, text + sizeof(text), value).ptr);
+}
+
+/// The value of a payload's `size` tensor, if the payload has so many bytes.
 inline int64_t CheckedBytes(int64_t says, int64_t has) {
   if (says >= 0 && says <= has) return says;
   throw std::runtime_error("size says " + std::to_string(says) + " bytes of a payload of " +

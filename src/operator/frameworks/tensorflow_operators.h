@@ -12,7 +12,6 @@
  */
 #pragma once
 
-#include <charconv>
 #include <cstring>
 #include <map>
 #include <string>
@@ -48,8 +47,7 @@ tf::Status GetCodec(Context* context, const Codec** codec) {
     if (param.is_float) {
       float value = 0;
       TF_RETURN_IF_ERROR(context->GetAttr(param.name, &value));
-      char text[32];
-      params[param.name] = std::string(text, std::to_chars(text, text + sizeof(text), value).ptr);
+      params[param.name] = client::Text(value);
     } else {
       int64_t value = 0;
       TF_RETURN_IF_ERROR(context->GetAttr(param.name, &value));
