@@ -50,8 +50,8 @@ std::string ListParams() {
   return list;
 }
 
-/// Sets `param` from name=value pairs; a parameter that is not given has its default. An error names
-/// the allowed values: describe()'s text up to the colon.
+/// Sets `param` from name=value pairs; a parameter that is not given has its default. An error
+/// names the allowed values: describe()'s text up to the colon.
 /// \return pairs that are not for CompressionParam
 ParamList ParseParams(const ParamList& pairs, CompressionParam* param) {
   param->Init(ParamList());

@@ -14,7 +14,8 @@
 namespace hipress {
 namespace {
 
-/// All codecs, in name order. A function static, because static initializers of any file may register.
+/// All codecs, in name order. A function static, because static initializers of any file may
+/// register.
 std::vector<CodecInfo>& Registry() {
   static auto* registry = new std::vector<CodecInfo>();
   return *registry;
@@ -54,9 +55,9 @@ void CheckSize(const CodecState& state, size_t n) {
  *   payload[i] = wire(g[i])          conversions round to nearest even
  *   sum[i]     = (p0[i] + p1[i]) + p2[i] ...   in float32, whatever the wire's type
  *
- * NaN and Inf are kept. There is no residual: what a narrower wire type rounds off is lost, as in any
- * mixed-precision all-reduce. A residual of another codec is added once and discarded, so switching
- * compression off during training loses nothing.
+ * NaN and Inf are kept. There is no residual: what a narrower wire type rounds off is lost, as in
+ * any mixed-precision all-reduce. A residual of another codec is added once and discarded, so
+ * switching compression off during training loses nothing.
  */
 class NoneCodec : public Codec {
  public:

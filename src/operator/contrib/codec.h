@@ -4,8 +4,8 @@
  *
  * A codec is immutable once made: its parameters are fixed, so a payload can never be decoded with
  * other parameters than it was encoded with. What must live on between two encodes of the same
- * partition (the residual of error feedback, a step count) is in a CodecState that the caller keeps.
- * A codec knows nothing of keys, nodes or networks.
+ * partition (the residual of error feedback, a step count) is in a CodecState that the caller
+ * keeps. A codec knows nothing of keys, nodes or networks.
  *
  * All functions may be called from any thread; one CodecState by one thread at a time.
  */
@@ -25,17 +25,19 @@ struct CompllAlgorithm;
 
 namespace hipress {
 
-/// Error-feedback state that one encode task keeps for its partition between iterations. A codec does
-/// not write to a vector whose Buffer is shared, so a copy of a state does not change.
+/// Error-feedback state that one encode task keeps for its partition between iterations. A codec
+/// does not write to a vector whose Buffer is shared, so a copy of a state does not change.
 struct CodecState {
   /// float32[n], n the partition's element count; null until the first encode with error feedback.
   Buffer residual;
   /// Encodes done so far; the counter of random codecs.
   uint64_t step = 0;
-  /// Number that distinguishes encode tasks (of nodes, keys, partitions) that share a random codec's seed.
+  /// Number that distinguishes encode tasks (of nodes, keys, partitions) that share a random
+  /// codec's seed.
   uint32_t stream = 0;
-  /// Not null while `residual` is lazy: it holds x = gradient + old residual of the last encode, and
-  /// this algorithm makes the true residual of x in the next encode (one pass over memory fewer).
+  /// Not null while `residual` is lazy: it holds x = gradient + old residual of the last encode,
+  /// and this algorithm makes the true residual of x in the next encode (one pass over memory
+  /// fewer).
   const CompllAlgorithm* lazy = nullptr;
   /// Values that the algorithm needs for that.
   float lazy_values[8] = {};
@@ -51,8 +53,8 @@ Buffer ZeroState(size_t n);
 /// \throw Error if the state belongs to a partition of another size
 float* ResidualOf(CodecState* state, size_t n);
 
-/// Makes a lazy residual plain (float32[n] in state->residual, lazy null), so that another codec, or
-/// a checkpoint, can use it.
+/// Makes a lazy residual plain (float32[n] in state->residual, lazy null), so that another codec,
+/// or a checkpoint, can use it.
 void Settle(CodecState* state, size_t n);
 
 /// If a vector's memory is shared, replaces it by other memory, of undefined content.
@@ -88,8 +90,8 @@ class Codec {
   virtual std::vector<std::string> StateNames() const { return {}; }
   /// True if a payload depends on more than the gradient: on states, or on the count of encodes.
   virtual bool UsesStep() const { return false; }
-  /// The vectors of `state` with these names, in that order. An empty Buffer stands for zeros, and for
-  /// vectors that the parameters make superfluous; the residual may be lazy.
+  /// The vectors of `state` with these names, in that order. An empty Buffer stands for zeros, and
+  /// for vectors that the parameters make superfluous; the residual may be lazy.
   virtual std::vector<Buffer*> States(CodecState* state) const { return {}; }
 
   /// Upper bound of Encode's result for n elements, in bytes; exact if FixedSize().
@@ -165,8 +167,8 @@ struct CodecInfo {
 
 /// All registered codecs, in name order. A copy, because other threads may load codecs.
 std::vector<CodecInfo> Codecs();
-/// Adds a codec, in a static initializer or when a library is loaded. Does nothing if an algorithm of
-/// the same name and digest is registered.
+/// Adds a codec, in a static initializer or when a library is loaded. Does nothing if an algorithm
+/// of the same name and digest is registered.
 /// \throw Error if another codec has its name
 bool RegisterCodec(CodecInfo info);
 

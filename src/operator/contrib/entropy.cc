@@ -8,7 +8,8 @@
  *   0   the codec's payload, unchanged
  *   1   the length of the codec's payload, uint32, and the packed bytes of it (rans.h)
  *
- * The second form is used where it is shorter. So a payload is at most a byte longer than the codec's.
+ * The second form is used where it is shorter. So a payload is at most a byte longer than the
+ * codec's.
  */
 #include <algorithm>
 #include <array>

@@ -99,7 +99,8 @@ COMPLL_INLINE void Subtract(const LowRankShape& shape, const float* base, const 
   });
 }
 
-/// Rows whose sums, N columns of each, are in registers together: what is loaded of the columns serves all.
+/// Rows whose sums, N columns of each, are in registers together: what is loaded of the columns
+/// serves all.
 #if defined(COMPLL_AVX512)
 constexpr int kProjectRows = 2;
 #else
@@ -291,7 +292,8 @@ void Expand(const LowRankShape& shape, const float* p, const float* q, void* out
   EndOfStream();
 }
 
-/// Numbers in [-1, 1) that look random: the finalizer of MurmurHash3 (Appleby, 2011) on their place.
+/// Numbers in [-1, 1) that look random: the finalizer of MurmurHash3 (Appleby, 2011) on their
+/// place.
 inline float Arbitrary(uint32_t column, uint32_t element) {
   uint32_t x = element * 0x9e3779b9u + column * 0x7f4a7c15u + 1;
   x = (x ^ (x >> 16)) * 0x85ebca6bu;

@@ -2,9 +2,10 @@
  * \file state_before.h
  * \brief A CodecState from before a transaction, from which a failed step can be rolled back.
  *
- * The first encode of a transaction saves the state, which shares the memory of its vectors. A codec
- * does not write to shared memory: it reads the old vectors there and writes the new ones to other
- * memory, in its usual single pass. So nothing is copied, and two pieces of memory take turns:
+ * The first encode of a transaction saves the state, which shares the memory of its vectors. A
+ * codec does not write to shared memory: it reads the old vectors there and writes the new ones to
+ * other memory, in its usual single pass. So nothing is copied, and two pieces of memory take
+ * turns:
  *
  *              state              saved
  *   save       residual r0 ------ r0        (one memory, A)

@@ -7,8 +7,8 @@
  *   decode_<type>(payload[, size], n, T, <parameters>) -> gradient
  *   decode_sum_<type>(payloads, [sizes,] n, <parameters>) -> float32 sum
  *
- * TensorFlow's operators have no effects: states are inputs and outputs, and are updated in the memory of the
- * inputs if no other operator uses it.
+ * TensorFlow's operators have no effects: states are inputs and outputs, and are updated in the
+ * memory of the inputs if no other operator uses it.
  */
 #pragma once
 

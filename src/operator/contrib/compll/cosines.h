@@ -2,8 +2,8 @@
  * \file cosines.h
  * \brief The orthonormal DCT-II of blocks, and its inverse: in a vector each lane has a block.
  *
- * The steps are those of backends/numpy/cosines.py, which say the order of every operation. The table
- * has the cosines of size s from s - 2 on; it is part of the generated file.
+ * The steps are those of backends/numpy/cosines.py, which say the order of every operation. The
+ * table has the cosines of size s from s - 2 on; it is part of the generated file.
  */
 #pragma once
 

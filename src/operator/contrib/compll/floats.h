@@ -3,8 +3,8 @@
  * \brief Floats in fewer bytes with the same bits: exponents, which are alike, as short codes.
  *
  * A payload is a uint32 that says the elements' type (CompllType), a uint32 for each block of 1024
- * elements, zeros up to a multiple of 8 bytes, and the blocks, each of which is a multiple of 8 bytes.
- * A block's number has, from the lowest bit on:
+ * elements, zeros up to a multiple of 8 bytes, and the blocks, each of which is a multiple of 8
+ * bytes. A block's number has, from the lowest bit on:
  *
  *   base (8)      the exponent whose code is 0
  *   width (3)     bits of a code: 1 to 5. 0: the block is the elements themselves; 7: all are +0
@@ -13,12 +13,12 @@
  *   kept (10)     how many elements are not +0 (then a mask says which, and the rest are not in the
  *                 block); 0: all are in the block, and there is no mask
  *
- * A block has: the mask, in whole 64-bit words; the codes, bit by bit, each bit of all codes in whole
- * words; of float16 bits 8, 9 and 15 of the elements likewise; a byte of each element (the sign and
- * the upper 7 bits of the mantissa, of float16 the lower 8 bits); of float32 the lowest 16 bits of each
- * element, if not brief; the exponents of those without a code, a byte each. All these are padded with
- * zeros to 8 bytes. Which base and width a block has follows from a quarter of its elements; if more
- * bytes come of it than the elements have, the block is the elements themselves.
+ * A block has: the mask, in whole 64-bit words; the codes, bit by bit, each bit of all codes in
+ * whole words; of float16 bits 8, 9 and 15 of the elements likewise; a byte of each element (the
+ * sign and the upper 7 bits of the mantissa, of float16 the lower 8 bits); of float32 the lowest 16
+ * bits of each element, if not brief; the exponents of those without a code, a byte each. All these
+ * are padded with zeros to 8 bytes. Which base and width a block has follows from a quarter of its
+ * elements; if more bytes come of it than the elements have, the block is the elements themselves.
  */
 #pragma once
 

@@ -3,14 +3,14 @@
  * \brief Vectors of floats and ints as generated code uses them, in GCC's vector extension, as wide
  *        as the instruction set that the file is compiled for.
  *
- * A vector has kLanes elements of 32 bits: F of floats, I of int32_t, U of uint32_t. M is a bool in each
- * lane: a mask register with AVX-512, otherwise an I of 0 or -1. Every function has a scalar overload of
- * the same meaning, here or in scalar.h, so that a generated combiner works on both. Results equal the
- * NumPy interpreter's bit for bit.
+ * A vector has kLanes elements of 32 bits: F of floats, I of int32_t, U of uint32_t. M is a bool in
+ * each lane: a mask register with AVX-512, otherwise an I of 0 or -1. Every function has a scalar
+ * overload of the same meaning, here or in scalar.h, so that a generated combiner works on both.
+ * Results equal the NumPy interpreter's bit for bit.
  *
- * Google Highway is not used: its AVX-512 code is 36% slower in the cache, it lacks the operations of
- * packing.h, and a package would have to install 2 MB of its headers, because users compile algorithms
- * where they run them (docs/measurements/compll.md).
+ * Google Highway is not used: its AVX-512 code is 36% slower in the cache, it lacks the operations
+ * of packing.h, and a package would have to install 2 MB of its headers, because users compile
+ * algorithms where they run them (docs/measurements/compll.md).
  */
 #pragma once
 
@@ -68,8 +68,9 @@ constexpr int kSumLanes = 32;
 constexpr int kSums = kSumLanes / kLanes;
 constexpr int64_t kBlock = 4096;
 
-/// Before loops over the vectors of a tile: unrolled, small arrays of vectors become registers. With
-/// the many narrow vectors of a baseline CPU there are no such registers, only more to compile.
+/// Before loops over the vectors of a tile: unrolled, small arrays of vectors become registers.
+/// With the many narrow vectors of a baseline CPU there are no such registers, only more to
+/// compile.
 #if defined(COMPLL_AVX)
 #define COMPLL_UNROLL _Pragma("GCC unroll 16")
 #else
@@ -531,9 +532,9 @@ template <bool kTail>
 COMPLL_INLINE void Store(uint32_t* data, int64_t i, int left, U value) {
   Put<kTail>(data, i, left, value);
 }
-/// Whether n elements of a state that is not read again in this call are written past the cache: if they go
-/// to other memory than they came from, its lines would be read first for nothing. Few stay in the cache for
-/// the next call.
+/// Whether n elements of a state that is not read again in this call are written past the cache: if
+/// they go to other memory than they came from, its lines would be read first for nothing. Few stay
+/// in the cache for the next call.
 COMPLL_INLINE bool IsApart(const float* before, const float* state, int64_t n) {
   return state != before && n >= 65536 && reinterpret_cast<uintptr_t>(state) % 64 == 0;
 }
@@ -544,7 +545,8 @@ COMPLL_INLINE void Store(float* data, int64_t i, int left, F value, bool apart) 
 #endif
   Store<kTail>(data, i, left, value);
 }
-/// Lives as long as such stores of a block. Afterwards they are visible to threads that wait for this one.
+/// Lives as long as such stores of a block. Afterwards they are visible to threads that wait for
+/// this one.
 struct StoresApart {
   const bool apart;
   ~StoresApart() {
@@ -571,7 +573,8 @@ COMPLL_INLINE void Store(uint16_t* data, int64_t i, int left, I value) {
 }
 
 #if defined(COMPLL_AVX512)
-/// Stores the lanes of a mask at `out`, and undefined values up to a vector's length. Returns their end.
+/// Stores the lanes of a mask at `out`, and undefined values up to a vector's length. Returns their
+/// end.
 template <typename T, typename V>
 COMPLL_INLINE T* StoreChosen(T* out, M mask, V value) {
   // Compressed in a register: a compressing store to memory is slow.

@@ -13,7 +13,8 @@ namespace {
 
 // Ascending indices -------------------------------------------------------------------------------
 
-/// log2(n / count), rounded down: the most bits of an index, or of a gap, that are packed as they are.
+/// log2(n / count), rounded down: the most bits of an index, or of a gap, that are packed as they
+/// are.
 COMPLL_SCALAR int MostLow(int64_t count, int64_t n) {
   int low = 0;
   if (count > 0) {

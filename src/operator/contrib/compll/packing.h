@@ -14,8 +14,8 @@
 namespace hipress::compll {
 namespace {
 
-/// Join eight bytes, each below 2^bits, to 8 * bits bits: neighbors to pairs, pairs to fours, fours to one
-/// word. kMsb: the first byte has the highest of these bits, otherwise the lowest.
+/// Join eight bytes, each below 2^bits, to 8 * bits bits: neighbors to pairs, pairs to fours, fours
+/// to one word. kMsb: the first byte has the highest of these bits, otherwise the lowest.
 template <bool kMsb>
 COMPLL_INLINE uint64_t Join(uint64_t codes, int bits) {
   // Not by PEXT: some processors take hundreds of cycles for it, and others have none.
@@ -89,8 +89,8 @@ COMPLL_INLINE I RepeatBytes(const uint8_t* data) {
 // Packing ------------------------------------------------------------------
 
 #if defined(COMPLL_AVX)
-/// Join bytes below 2^bits in eights, as Join does for one: `bits` bytes for each eight, those of two
-/// eights side by side at the beginning of each 16 bytes. bits: 3 to 7.
+/// Join bytes below 2^bits in eights, as Join does for one: `bits` bytes for each eight, those of
+/// two eights side by side at the beginning of each 16 bytes. bits: 3 to 7.
 template <bool kMsb>
 COMPLL_INLINE I JoinEights(I codes, int bits) {
   // The codes are the signed factors: the other one may be 128.
@@ -108,8 +108,8 @@ COMPLL_INLINE I JoinEights(I codes, int bits) {
   }
   return ShuffleBytes(reinterpret_cast<I>(eights), reinterpret_cast<I>(place));
 }
-/// Write quarter `q` of a tile: the first 2 * bits bytes of `quarter`. Bytes after it may change too, but
-/// none after the tile.
+/// Write quarter `q` of a tile: the first 2 * bits bytes of `quarter`. Bytes after it may change
+/// too, but none after the tile.
 COMPLL_INLINE void StoreQuarter(__m128i quarter, int bits, int q, uint8_t* tile) {
   uint8_t* const out = tile + 2 * bits * q;
   const int room = 2 * bits * (4 - q);
@@ -161,8 +161,8 @@ COMPLL_INLINE uint64_t LowBytes(__m256i lanes) {
 }
 #endif
 
-/// Writes 64 codes, each below 2^bits, as 8 * bits bytes. kHigh: they begin at bit 16 of their lanes,
-/// and other bits may be set.
+/// Writes 64 codes, each below 2^bits, as 8 * bits bytes. kHigh: they begin at bit 16 of their
+/// lanes, and other bits may be set.
 template <bool kMsb, bool kHigh>
 COMPLL_INLINE void PackTile(const I* codes, int bits, uint8_t* out) {
 #if !defined(COMPLL_AVX512)
@@ -238,7 +238,8 @@ COMPLL_INLINE void PackTile(const I* codes, int bits, uint8_t* out) {
 #endif
 }
 
-/// Writes tile `i` of a packed vector; a tail's codes beyond the vector must be 0. kHigh: see PackTile.
+/// Writes tile `i` of a packed vector; a tail's codes beyond the vector must be 0. kHigh: see
+/// PackTile.
 template <bool kTail, bool kMsb, bool kHigh = false>
 COMPLL_INLINE void StoreTile(const I* codes, int bits, uint8_t* vector, int64_t i, int64_t bytes) {
   const int64_t at = i / 8 * bits;
@@ -299,7 +300,8 @@ COMPLL_INLINE const uint8_t* FindTile(const uint8_t* vector, int bits, int64_t i
 }
 
 #if defined(COMPLL_AVX)
-/// Codes v * kLanes and following of a tile, of any width below 8 whose tile has kLanes bytes or more.
+/// Codes v * kLanes and following of a tile, of any width below 8 whose tile has kLanes bytes or
+/// more.
 template <bool kMsb>
 COMPLL_INLINE I SplitLanes(const uint8_t* tile, int bits, int v) {
   // Whole loads that end with the tile: `skip` bytes belong to codes before.

@@ -2,12 +2,12 @@
  * \file philox.h
  * \brief Philox4x32-7: the random words, or 16 random bits, of the elements of tiles of 64.
  *
- * Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011: seven rounds are the fewest
- * that pass BigCrush. Element i takes word (i mod 64) / 16 of counter 16 * (i / 64) + i mod 16: no
- * transpose, and nothing depends on lanes. Of 16-bit numbers it takes bits 8 * b to 8 * b + 15, round
- * the end, of word 2 * (i / 64 mod 2) + (i mod 16) / 8 of counter 8 * (i / 128) + i mod 8, where b is
- * (i mod 64) / 16: four elements share a word, and each is uniform (docs/reference/compll-language.md says how little
- * they have to do with each other).
+ * Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011: seven rounds are the
+ * fewest that pass BigCrush. Element i takes word (i mod 64) / 16 of counter 16 * (i / 64) + i mod
+ * 16: no transpose, and nothing depends on lanes. Of 16-bit numbers it takes bits 8 * b to 8 * b +
+ * 15, round the end, of word 2 * (i / 64 mod 2) + (i mod 16) / 8 of counter 8 * (i / 128) + i mod
+ * 8, where b is (i mod 64) / 16: four elements share a word, and each is uniform
+ * (docs/reference/compll-language.md says how little they have to do with each other).
  */
 #pragma once
 
@@ -87,7 +87,8 @@ COMPLL_INLINE void Philox(const PhiloxKey& key, uint32_t site, uint64_t first, H
   }
 }
 
-/// The words of `groups` groups of kPer counters from `group` on: word w of all kPer counters first.
+/// The words of `groups` groups of kPer counters from `group` on: word w of all kPer counters
+/// first.
 template <int kPer>
 inline __attribute__((noinline)) void RandomGroups(const PhiloxKey& key, uint32_t site,
                                                    int64_t group, int64_t groups, uint32_t* out) {

@@ -249,8 +249,8 @@ inline uint32_t NthOfFew(const uint32_t* keys, int64_t count, int64_t rank) {
  *
  * A range that holds it is narrowed, by counting the keys below its next end, until few are in it:
  * only those are read from then on. The next end is where evenly spread keys would have the
- * rank, and somewhat beyond, so that the other end comes close as well; every third is in the middle,
- * which does not depend on how keys are spread.
+ * rank, and somewhat beyond, so that the other end comes close as well; every third is in the
+ * middle, which does not depend on how keys are spread.
  */
 inline uint32_t NthKey(uint32_t* keys, int64_t count, int64_t rank) {
   constexpr int64_t kFew = kTile, kBeyond = 16;
@@ -408,7 +408,8 @@ COMPLL_INLINE void PutKeys(uint32_t* keys, V values) {
   const U ordered = Ordered(values);
   std::memcpy(keys, &ordered, sizeof(ordered));
 }
-/// A key that somewhat more than k of n reach, if their sample does not mislead; 0 without a sample.
+/// A key that somewhat more than k of n reach, if their sample does not mislead; 0 without a
+/// sample.
 inline uint32_t FloorOf(uint32_t* keys, int64_t lines, int64_t n, int64_t k) {
   if (lines == 0) return 0;
   const int64_t size = lines * kLine;
@@ -417,8 +418,9 @@ inline uint32_t FloorOf(uint32_t* keys, int64_t lines, int64_t n, int64_t k) {
   return NthKey(keys, size, std::max<int64_t>(size - 1 - rank, 0));
 }
 
-/// Of `count` elements (indices ascend) with these keys, the indices of the k largest, ascending; of
-/// equal ones the first. 0 <= k <= count. After each of the three vectors there is room for a tile.
+/// Of `count` elements (indices ascend) with these keys, the indices of the k largest, ascending;
+/// of equal ones the first. 0 <= k <= count. After each of the three vectors there is room for a
+/// tile.
 inline void SelectTop(const int32_t* index, const uint32_t* keys, int64_t count, int64_t k,
                       Arena* arena, int32_t* out) {
   if (k == count) {

@@ -2,8 +2,8 @@
  * \file floats.cuh
  * \brief Floats with all their bits in fewer bytes, as floats.h, which says how, has them on a CPU.
  *
- * A warp has a block of 1024 elements for itself. How many bytes come of each is known first; the last
- * block of the team sums up what lies before each one.
+ * A warp has a block of 1024 elements for itself. How many bytes come of each is known first; the
+ * last block of the team sums up what lies before each one.
  */
 #pragma once
 

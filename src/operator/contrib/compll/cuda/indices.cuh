@@ -2,9 +2,10 @@
  * \file indices.cuh
  * \brief Ascending indices in few bytes, in the formats of indices.h.
  *
- * Packing sets bits from anywhere. Unpacking counts the bits of the mask, or of the unary parts, as a
- * filter does: the j-th bit is the j-th index's. A warp has a block of gaps: packing chooses first, and
- * sums up what lies before each block. Unpacking sums up the blocks' lowest bits, and then the gaps.
+ * Packing sets bits from anywhere. Unpacking counts the bits of the mask, or of the unary parts, as
+ * a filter does: the j-th bit is the j-th index's. A warp has a block of gaps: packing chooses
+ * first, and sums up what lies before each block. Unpacking sums up the blocks' lowest bits, and
+ * then the gaps.
  */
 #pragma once
 

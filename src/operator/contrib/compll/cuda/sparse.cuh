@@ -3,9 +3,9 @@
  * \brief Random numbers, and operations on whole vectors whose result is ordered: compaction, selection,
  *        sorting, sampling, bits under a mask.
  *
- * Each is a sequence of steps; all blocks have ended a step before the next one begins. Order comes from
- * counting first: each block counts in its part of the vector, the last block sums up what lies before
- * each part, and then each block writes from there on.
+ * Each is a sequence of steps; all blocks have ended a step before the next one begins. Order comes
+ * from counting first: each block counts in its part of the vector, the last block sums up what
+ * lies before each part, and then each block writes from there on.
  */
 #pragma once
 
@@ -55,8 +55,9 @@ COMPLL_UNROLL
   }
 }
 
-/// halves[r] likewise, 16 random bits each: element i takes bits 8 * b to 8 * b + 15, round the end, of
-/// word 2 * (i / 64 mod 2) + (i mod 16) / 8 of counter 8 * (i / 128) + i mod 8, with b = (i mod 64) / 16.
+/// halves[r] likewise, 16 random bits each: element i takes bits 8 * b to 8 * b + 15, round the
+/// end, of word 2 * (i / 64 mod 2) + (i mod 16) / 8 of counter 8 * (i / 128) + i mod 8, with b = (i
+/// mod 64) / 16.
 template <int kRows>
 COMPLL_DEVICE void RandomRows16(const PhiloxKey& key, uint32_t site, int64_t first,
                                 int32_t* halves) {

@@ -4,9 +4,9 @@
  *        threads, and reductions.
  *
  * A step of an algorithm is written once, for a team: all blocks of a grid, or one block that has a
- * gradient for itself. On a grid each step is a kernel. A block runs all steps of a small gradient in
- * one kernel, with a barrier between them. What must follow the work of all blocks, such as joining a
- * reduction, is done by the last block that ends.
+ * gradient for itself. On a grid each step is a kernel. A block runs all steps of a small gradient
+ * in one kernel, with a barrier between them. What must follow the work of all blocks, such as
+ * joining a reduction, is done by the last block that ends.
  *
  * COMPLL_SHARED and COMPLL_UNROLL can be defined by an emulation of CUDA, which has no memory that
  * the threads of a block share.
@@ -285,8 +285,8 @@ COMPLL_OUTLINE int64_t ScanArray(Shared& shared, T* counts, int64_t size) {
 
 // Reductions --------------------------------------------------------------------------------------
 
-// In the order that CompLL defines: element i is in lane i mod 32 of a warp, lanes are folded in halves
-// after 4096 elements, and these blocks are joined one after the other.
+// In the order that CompLL defines: element i is in lane i mod 32 of a warp, lanes are folded in
+// halves after 4096 elements, and these blocks are joined one after the other.
 
 /// Lane j takes in lane j + 16, + 8, + 4, + 2, + 1; the result is lane 0's.
 template <typename T, class Combine>
