@@ -63,8 +63,8 @@ add_custom_command(
   COMMENT "CompLL: generating the built-in codecs for CUDA"
   VERBATIM)
 file(GLOB cuda_headers CONFIGURE_DEPENDS src/operator/contrib/compll/cuda/*
-  src/operator/contrib/half.h src/operator/contrib/compll/scalar.h
-  src/operator/contrib/compll/*_layout.h)
+  src/operator/contrib/half.h src/operator/contrib/compll/layout.h
+  src/operator/contrib/compll/scalar.h)
 # -fmad=false: contracted multiply-adds would give other bits than the CPU's.
 set(cuda_flags -std=c++17 -O2 -fmad=false --expt-relaxed-constexpr
   -Xcompiler=-fPIC,-fvisibility=hidden,-ffp-contract=off)

@@ -1,9 +1,9 @@
 #include "kvstore/gradient_compression.h"
 
-#include <algorithm>
+#include <dmlc/parameter.h>
 
-#include "operator/contrib/codec_param.h"
-#include "operator/contrib/entropy.h"
+#include <algorithm>
+#include <set>
 
 namespace hipress {
 namespace {
@@ -39,6 +39,42 @@ struct CompressionParam : public dmlc::Parameter<CompressionParam> {
 };
 DMLC_REGISTER_PARAMETER(CompressionParam);
 
+/// "type (default none), min_size (default 1024), ..."
+std::string ListParams() {
+  std::string list;
+  for (const auto& field : CompressionParam::__FIELDS__()) {
+    const size_t start = field.type_info_str.find("default=");
+    list += (list.empty() ? "" : ", ") + field.name + " (" +
+            field.type_info_str.substr(start).replace(7, 1, " ") + ")";
+  }
+  return list;
+}
+
+/// Sets `param` from name=value pairs; a parameter that is not given has its default. An error
+/// names the allowed values: describe()'s text up to the colon.
+/// \return pairs that are not for CompressionParam
+ParamList ParseParams(const ParamList& pairs, CompressionParam* param) {
+  param->Init(ParamList());
+  std::set<std::string> seen;
+  ParamList unknown;
+  for (const auto& pair : pairs) {
+    if (!seen.insert(pair.first).second) {
+      throw Error("parameter " + pair.first + " of gradient compression is given twice; give it once");
+    }
+    try {
+      if (!param->UpdateAllowUnknown(ParamList{pair}).empty()) unknown.push_back(pair);
+    } catch (const dmlc::Error&) {
+      std::string allowed;
+      for (const auto& field : CompressionParam::__FIELDS__()) {
+        if (field.name == pair.first) allowed = field.description.substr(0, field.description.find(':'));
+      }
+      throw Error(pair.first + " of gradient compression must be " + allowed + ", not \"" + pair.second +
+                  "\"");
+    }
+  }
+  return unknown;
+}
+
 /// Complains about a parameter that neither the store nor the codec has, listing those of both.
 void CheckNames(const std::string& type, const ParamList& codec_params) {
   for (const CodecInfo& info : Codecs()) {
@@ -50,7 +86,7 @@ void CheckNames(const std::string& type, const ParamList& codec_params) {
       std::string names;
       for (const auto& name : known) names += name + ", ";
       throw Error("gradient compression of type " + type + " has no parameter \"" + pair.first +
-                  "\"; its parameters: " + names + ListParams<CompressionParam>());
+                  "\"; its parameters: " + names + ListParams());
     }
   }
 }
@@ -59,8 +95,7 @@ void CheckNames(const std::string& type, const ParamList& codec_params) {
 
 GradientCompressionPtr GradientCompression::Make(const ParamList& params) {
   CompressionParam param;
-  ParamList codec_params;
-  ParseParams("gradient compression", params, &param, &codec_params);
+  const ParamList codec_params = ParseParams(params, &param);
   CheckNames(param.type, codec_params);
   std::shared_ptr<GradientCompression> made(new GradientCompression());
   made->codec_ = MakeCodec(param.type, codec_params);

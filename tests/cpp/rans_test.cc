@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "codec_testing.h"
-#include "operator/contrib/entropy.h"
+#include "operator/contrib/codec.h"
 
 namespace hipress {
 namespace {

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "kvstore/bucket.h"
-#include "operator/contrib/error_feedback.h"
+#include "operator/contrib/codec.h"
 #include "operator/contrib/state_before.h"
 #include "workers_fixture.h"
 

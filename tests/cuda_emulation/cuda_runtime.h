@@ -32,7 +32,7 @@
 #define __forceinline__ inline
 #define __noinline__
 #define __launch_bounds__(...)
-/// The one shared variable of a kernel; platform.cuh declares it otherwise.
+/// The one shared variable of a kernel; team.cuh declares it otherwise.
 #define COMPLL_SHARED(type, name) \
   type& name = *static_cast<type*>(::hipress::emulation::Machine::Get().Shared(sizeof(type)))
 #define COMPLL_UNROLL

@@ -4,8 +4,8 @@
  *
  * A codec is immutable once made: its parameters are fixed, so a payload can never be decoded with
  * other parameters than it was encoded with. What must live on between two encodes of the same
- * partition (the residual of error feedback, a step count) is in a CodecState that the caller keeps.
- * A codec knows nothing of keys, nodes or networks.
+ * partition (the residual of error feedback, a step count) is in a CodecState that the caller
+ * keeps. A codec knows nothing of keys, nodes or networks.
  *
  * All functions may be called from any thread; one CodecState by one thread at a time.
  */
@@ -25,26 +25,43 @@ struct CompllAlgorithm;
 
 namespace hipress {
 
-/// Error-feedback state of one encode task, which it keeps of its partition between iterations. A vector whose
-/// Buffer is shared is not written, so a copy of a state does not change.
+/// Error-feedback state that one encode task keeps for its partition between iterations. A codec
+/// does not write to a vector whose Buffer is shared, so a copy of a state does not change.
 struct CodecState {
   /// float32[n], n the partition's element count; null until the first encode with error feedback.
   Buffer residual;
   /// Encodes done so far; the counter of random codecs.
   uint64_t step = 0;
-  /// Tells apart encode tasks that share a random codec's seed: of other nodes, keys, partitions.
+  /// Number that distinguishes encode tasks (of nodes, keys, partitions) that share a random
+  /// codec's seed.
   uint32_t stream = 0;
-  /// Not null while `residual` holds x = gradient + old residual of the last encode, and the true
-  /// residual is still to be formed of it, at the next encode (one pass over memory fewer).
+  /// Not null while `residual` is lazy: it holds x = gradient + old residual of the last encode,
+  /// and this algorithm makes the true residual of x in the next encode (one pass over memory
+  /// fewer).
   const CompllAlgorithm* lazy = nullptr;
-  /// Values that this algorithm needs for it.
+  /// Values that the algorithm needs for that.
   float lazy_values[8] = {};
-  /// Further states (momentum, ...) of a codec compiled by CompLL, and which algorithm's they are.
+  /// Other states (momentum, ...) of a codec compiled by CompLL, and the algorithm that owns them.
   std::vector<Buffer> extra;
   const CompllAlgorithm* extra_of = nullptr;
 };
 
-/// An encoded partition as it came over the wire.
+/// float32[n] zeros, for a CodecState.
+Buffer ZeroState(size_t n);
+
+/// The state's float32[n] residual, which may be lazy; zeros if there was none.
+/// \throw Error if the state belongs to a partition of another size
+float* ResidualOf(CodecState* state, size_t n);
+
+/// Makes a lazy residual plain (float32[n] in state->residual, lazy null), so that another codec,
+/// or a checkpoint, can use it.
+void Settle(CodecState* state, size_t n);
+
+/// If a vector's memory is shared, replaces it by other memory, of undefined content.
+/// \return the shared memory, or an empty Buffer
+Buffer Unshare(Buffer* vector);
+
+/// An encoded partition, as received.
 struct Payload {
   const uint8_t* data = nullptr;
   size_t bytes = 0;
@@ -70,12 +87,12 @@ class Codec {
   virtual bool HasResidual() const { return false; }
 
   /// Names of the vectors, float32[n], that encoding keeps in a CodecState: "residual" and others.
-  virtual std::vector<std::string> StateNames() const;
+  virtual std::vector<std::string> StateNames() const { return {}; }
   /// True if a payload depends on more than the gradient: on states, or on the count of encodes.
-  virtual bool UsesStep() const { return HasResidual(); }
-  /// The vectors of `state` with these names, in that order. An empty Buffer stands for zeros, and for
-  /// vectors that the parameters make superfluous; the residual may be lazy.
-  virtual std::vector<Buffer*> States(CodecState* state) const;
+  virtual bool UsesStep() const { return false; }
+  /// The vectors of `state` with these names, in that order. An empty Buffer stands for zeros, and
+  /// for vectors that the parameters make superfluous; the residual may be lazy.
+  virtual std::vector<Buffer*> States(CodecState* state) const { return {}; }
 
   /// Upper bound of Encode's result for n elements, in bytes; exact if FixedSize().
   virtual size_t MaxPayloadBytes(size_t n, DType wire) const = 0;
@@ -98,9 +115,7 @@ class Codec {
   virtual size_t Encode(const void* gradient, DType dtype, size_t n, CodecState* state,
                         uint8_t* payload, DType wire) const = 0;
 
-  /// Turns a lazy residual into a plain one (float32[n] in state->residual, lazy null), so that
-  /// another codec, or a checkpoint, can take it over.
-  void SettleResidual(CodecState* state, size_t n) const;
+  void SettleResidual(CodecState* state, size_t n) const { Settle(state, n); }
 
   /// \throw ProtocolError unless the payload is a well-formed one of n elements. Must be called
   ///        before the functions below, which trust it; never reads past `payload`.
@@ -132,8 +147,13 @@ class Codec {
 using CodecPtr = std::shared_ptr<const Codec>;
 
 /// Not a user's parameter: Config() of a generated codec has the digest of its algorithm under this
-/// name, so that nodes with different texts of one algorithm do not understand each other wrongly.
+/// name, so that nodes with different texts of one algorithm refuse each other's payloads.
 constexpr char kSpecParam[] = "spec";
+
+/// A parameter of every codec but the identity: 1 adds the entropy stage (entropy.cc).
+constexpr char kEntropyParam[] = "entropy";
+/// \throw Error if `codec` is the identity, which the engine must recognize
+CodecPtr WithEntropy(CodecPtr codec);
 
 /// Entry of the registry, for messages and `hipress codecs`.
 struct CodecInfo {
@@ -142,11 +162,14 @@ struct CodecInfo {
   std::vector<std::string> params;  ///< parameter names it accepts
   std::string param_doc;        ///< names, types, defaults, ranges
   std::function<CodecPtr(const ParamList& params)> make;
+  std::string spec;             ///< digest of a compiled algorithm's meaning
 };
 
-/// All registered codecs, in name order. A copy: others may be loaded meanwhile.
+/// All registered codecs, in name order. A copy, because other threads may load codecs.
 std::vector<CodecInfo> Codecs();
-/// Adds a codec; done by static initializers (HIPRESS_REGISTER_CODEC) or by a loaded library.
+/// Adds a codec, in a static initializer or when a library is loaded. Does nothing if an algorithm
+/// of the same name and digest is registered.
+/// \throw Error if another codec has its name
 bool RegisterCodec(CodecInfo info);
 
 /*!
@@ -161,9 +184,6 @@ CodecPtr MakeCodec(const std::string& config);
 ParamList SplitConfig(const std::string& config);
 /// The codec that changes nothing ("none").
 CodecPtr IdentityCodec();
-
-#define HIPRESS_REGISTER_CODEC(tag, ...) \
-  static const bool hipress_codec_registered_##tag = ::hipress::RegisterCodec(__VA_ARGS__)
 
 /// Shortest decimal text that reads back as exactly this float.
 std::string ExactText(float value);

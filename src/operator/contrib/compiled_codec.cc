@@ -2,17 +2,15 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <map>
-#include <mutex>
 
 #include "common/parallel.h"
 #include "common/scratch.h"
 #include "operator/contrib/codec.h"
-#include "operator/contrib/error_feedback.h"
 #include "operator/contrib/kernels.h"
 
 namespace hipress {
@@ -31,10 +29,8 @@ bool IsAllowed(const CompllParam& param, double value) {
   if (!std::isfinite(value)) return false;
   if (!IsFloat(param) && value != std::floor(value)) return false;
   if (param.num_choices > 0) {
-    for (int c = 0; c < param.num_choices; ++c) {
-      if (value == param.choices[c]) return true;
-    }
-    return false;
+    const double* const end = param.choices + param.num_choices;
+    return std::find(param.choices, end, value) != end;
   }
   if (value < param.low || (param.low_open && value == param.low)) return false;
   if (value > param.high || (param.high_open && value == param.high)) return false;
@@ -46,16 +42,12 @@ bool ReadValue(const CompllParam& param, const std::string& text, double* value)
   const char* begin = text.data();
   const char* end = begin + text.size();
   if (end - begin > 1 && *begin == '+' && begin[1] != '-') ++begin;
-  if (IsFloat(param)) {
-    float number = 0;
+  const auto read = [&](auto number) {
     const auto result = std::from_chars(begin, end, number);
-    *value = number;
+    *value = static_cast<double>(number);
     return result.ec == std::errc() && result.ptr == end;
-  }
-  int64_t number = 0;
-  const auto result = std::from_chars(begin, end, number);
-  *value = static_cast<double>(number);
-  return result.ec == std::errc() && result.ptr == end;
+  };
+  return IsFloat(param) ? read(0.0f) : read(int64_t(0));
 }
 
 std::string ListParams(const CompllAlgorithm& algorithm) {
@@ -191,7 +183,7 @@ class CompiledCodec : public Codec {
     algorithm_->for_sum(params_.data(), count, scaled.data());
     for (int p = 0; p < algorithm_->num_params; ++p) {
       const CompllParam& param = algorithm_->params[p];
-      if (IsFloat(param)) scaled[p] = std::min(std::max(scaled[p], -kMax), kMax);
+      if (IsFloat(param)) scaled[p] = std::clamp(scaled[p], -kMax, kMax);
       if (!IsAllowed(param, scaled[p])) {
         throw Error(std::string(param.name) + " of " + Name() + " would be " +
                     ValueText(param, scaled[p]) + " for a sum of " + std::to_string(count) +
@@ -247,7 +239,7 @@ class CompiledCodec : public Codec {
       Buffer& buffer = buffer_of(s);
       if (!buffer) continue;
       taken->before[s] = buffer.as<float>();
-      taken->shared[s] = TakeApart(&buffer);
+      taken->shared[s] = Unshare(&buffer);
       taken->states[s] = buffer.as<float>();
     }
   }
@@ -338,18 +330,8 @@ CodecInfo Describe(const CompllAlgorithm& algorithm,
     info.param_doc += "\n";
   }
   info.make = [choose](const ParamList& params) { return Make(choose(), params); };
+  info.spec = algorithm.spec;
   return info;
-}
-
-std::mutex& LoadedMutex() {
-  static auto* mutex = new std::mutex();
-  return *mutex;
-}
-
-/// Digests of the algorithms that are registered, by name. Under LoadedMutex.
-std::map<std::string, std::string>& Loaded() {
-  static auto* loaded = new std::map<std::string, std::string>();
-  return *loaded;
 }
 
 /// One of the variants that this CPU runs; null if it runs none.
@@ -372,11 +354,8 @@ bool RegisterBuiltin(const CompiledVariants& variants) {
     return entry != nullptr ? entry() : AnyVariant(variants)();
   };
   // A build for one kind of CPU has codecs that another CPU cannot run, not even to describe them.
-  if (AnyVariant(variants) == nullptr) return false;
-  const CompllAlgorithm& algorithm = *AnyVariant(variants)();
-  std::lock_guard<std::mutex> lock(LoadedMutex());
-  Loaded()[algorithm.name] = algorithm.spec;
-  return RegisterCodec(Describe(algorithm, choose));
+  const CompllEntry any = AnyVariant(variants);
+  return any != nullptr && RegisterCodec(Describe(*any(), choose));
 }
 
 std::string LoadCompiledCodec(const std::string& path) {
@@ -395,15 +374,7 @@ std::string LoadCompiledCodec(const std::string& path) {
   if (algorithm->encode == nullptr || algorithm->decode == nullptr) {
     throw Error("compression type " + name + " needs both an encoder and a decoder");
   }
-  std::lock_guard<std::mutex> lock(LoadedMutex());
-  const auto known = Loaded().find(name);
-  if (known != Loaded().end()) {
-    if (known->second == algorithm->spec) return name;
-    throw Error("compression type " + name + " is loaded already, from another text; load each "
-                "name once in a process");
-  }
   RegisterCodec(Describe(*algorithm, [algorithm] { return algorithm; }));
-  Loaded()[name] = algorithm->spec;
   return name;
 }
 

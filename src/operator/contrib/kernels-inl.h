@@ -64,8 +64,9 @@ void Add(const void* in, DType in_type, const float* residual, size_t n, void* o
   });
 }
 
-// Inputs are read by whole cache lines. Of several inputs at equal offsets in their pages, the first-level
-// cache cannot keep all lines, so one that is read by parts may be fetched again for each part.
+// Inputs are read by whole cache lines. Of several inputs at equal offsets in their pages, the
+// first-level cache cannot keep all lines, so one that is read by parts may be fetched again for
+// each part.
 void Sum(const uint8_t* const* in, DType in_type, size_t count, size_t n, float* sum) {
   constexpr int kMany = kLanes == 4 ? 8 : kVectors;  // vectors that registers hold
   WithType(in_type, [=](auto a) {

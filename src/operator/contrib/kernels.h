@@ -31,8 +31,8 @@ struct Kernels {
   void (*sum)(const uint8_t* const* in, DType in_type, size_t count, size_t n, float* sum);
   /// out[i] = factor * in[i], multiplied in float32.
   void (*scale)(const void* in, DType in_type, float factor, size_t n, void* out, DType out_type);
-  /// out[i] += factor * in[i], multiplied and then added in float32. Returns whether all of `out` is
-  /// finite now.
+  /// out[i] += factor * in[i], multiplied and then added in float32. Returns whether all of `out`
+  /// is finite now.
   bool (*accumulate)(const void* in, DType in_type, float factor, size_t n, void* out,
                      DType out_type);
   /// Whether no in[i] is NaN or infinite.

@@ -38,10 +38,8 @@ COMPLL_INLINE void EachRowTile(int64_t cols, const Function& f) {
 
 /// A vector past the cache, where it can: what is not read soon need not be fetched to be written.
 COMPLL_INLINE void Stream(float* out, F value, bool aligned) {
-#if defined(COMPLL_AVX512)
-  if (aligned) return _mm512_stream_ps(out, value);
-#elif defined(COMPLL_AVX2)
-  if (aligned) return _mm256_stream_ps(out, value);
+#if defined(COMPLL_AVX)
+  if (aligned) return COMPLL_X86(stream_ps)(out, value);
 #endif
   Store<false>(out, 0, kLanes, value);
 }
@@ -101,7 +99,8 @@ COMPLL_INLINE void Subtract(const LowRankShape& shape, const float* base, const 
   });
 }
 
-/// Rows whose sums, N columns of each, are in registers together: what is loaded of the columns serves all.
+/// Rows whose sums, N columns of each, are in registers together: what is loaded of the columns
+/// serves all.
 #if defined(COMPLL_AVX512)
 constexpr int kProjectRows = 2;
 #else
@@ -293,7 +292,8 @@ void Expand(const LowRankShape& shape, const float* p, const float* q, void* out
   EndOfStream();
 }
 
-/// Numbers in [-1, 1) that look random: the finalizer of MurmurHash3 (Appleby, 2011) on their place.
+/// Numbers in [-1, 1) that look random: the finalizer of MurmurHash3 (Appleby, 2011) on their
+/// place.
 inline float Arbitrary(uint32_t column, uint32_t element) {
   uint32_t x = element * 0x9e3779b9u + column * 0x7f4a7c15u + 1;
   x = (x ^ (x >> 16)) * 0x85ebca6bu;

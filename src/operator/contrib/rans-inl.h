@@ -29,8 +29,8 @@ void CountBytes(const uint8_t* in, size_t n, uint32_t counts[2][256]) {
 #if defined(__AVX2__)
 using Lanes = __m256i;
 
-/// For each set of 8 coders: the place of each of them among the words of all, counted from the first
-/// word that is read, or to the last one that is written.
+/// For each set of 8 coders: the place of each of them among the words of all, counted from the
+/// first word that is read, or to the last one that is written.
 struct WordPlaces {
   uint8_t read[256][8] = {}, written[256][8] = {};
   constexpr WordPlaces() {
@@ -60,8 +60,8 @@ Lanes Tables8(size_t odd) {
   return _mm256_setr_epi32(0, second, 0, second, 0, second, 0, second);
 }
 
-/// The symbols of 4 neighbors: their reciprocals, and behind those the other halves. (Gathering these
-/// takes twice as long on some processors.)
+/// The symbols of 4 neighbors: their reciprocals, and behind those the other halves. (Gathering
+/// these takes twice as long on some processors.)
 __attribute__((always_inline)) inline void Symbols4(const RansSymbol* symbols, size_t odd,
                                                     const uint8_t* in, __m128i* reciprocals,
                                                     __m128i* others) {

@@ -3,14 +3,14 @@
  * \brief An order-0 entropy coder of bytes: range asymmetric numeral systems (J. Duda, 2013; the
  *        arithmetic of F. Giesen's "Interleaved entropy coders", 2014), 32 coders side by side.
  *
- * Byte i belongs to coder i % 32. A state x is in [2^15, 2^31). Frequencies f of bytes are multiples of
- * 1/4096; `start` of a byte is the sum of the frequencies before it. To encode byte s:
+ * Byte i belongs to coder i % 32. A state x is in [2^15, 2^31). Frequencies f of bytes are
+ * multiples of 1/4096; `start` of a byte is the sum of the frequencies before it. To encode byte s:
  *
  *   if x >= f << 19: emit the low 16 bits of x, x >>= 16
  *   x = (x / f << 12) + start + x % f
  *
- * from the last byte to the first, from x = 2^15 on; words are laid down backwards. So decoding goes
- * forwards through bytes and words, and ends with x = 2^15 in all coders:
+ * from the last byte to the first, from x = 2^15 on; words are laid down backwards. So decoding
+ * goes forwards through bytes and words, and ends with x = 2^15 in all coders:
  *
  *   s = the byte with start <= x % 4096 < start + f
  *   x = f * (x >> 12) + x % 4096 - start;   if x < 2^15: x = x << 16 | the next word
@@ -46,17 +46,17 @@ struct RansSymbol {
   uint32_t bias : 13, less : 12, shift : 7;  ///< less: f - 1
 };
 
-/// The passes over bytes, for one instruction set (kernels.h). `odd` is where in a table that of bytes
-/// at odd places begins; 0: they have the other ones' table.
+/// The passes over bytes, for one instruction set (kernels.h). `odd` is where in a table that of
+/// bytes at odd places begins; 0: they have the other ones' table.
 struct RansKernels {
   /// Counts bytes at even and at odd places.
   void (*count)(const uint8_t* in, size_t n, uint32_t counts[2][256]);
-  /// Writes words backwards from `end`, at most 2 * n bytes, behind 16 that are scratch. Returns where
-  /// they begin.
+  /// Writes words backwards from `end`, at most 2 * n bytes, behind 16 that are scratch. Returns
+  /// where they begin.
   uint8_t* (*encode)(const RansSymbol* symbols, size_t odd, const uint8_t* in, size_t n,
                      uint32_t* states, uint8_t* end);
-  /// Reads words from `words` on, none beyond `end`. Each entry of `table` (4096): the byte, x % 4096 -
-  /// start << 8, f - 1 << 20. Returns where the words end, or null if there are too few.
+  /// Reads words from `words` on, none beyond `end`. Each entry of `table` (4096): the byte, x %
+  /// 4096 - start << 8, f - 1 << 20. Returns where the words end, or null if there are too few.
   const uint8_t* (*decode)(const uint32_t* table, size_t odd, const uint8_t* words,
                            const uint8_t* end, size_t n, uint32_t* states, uint8_t* out);
 };

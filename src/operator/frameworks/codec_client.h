@@ -4,11 +4,11 @@
  *
  * Header-only, so that generated operators compile outside of this project.
  */
-#ifndef HIPRESS_OPERATOR_FRAMEWORKS_CODEC_CLIENT_H_
-#define HIPRESS_OPERATOR_FRAMEWORKS_CODEC_CLIENT_H_
+#pragma once
 
 #include <dlfcn.h>
 
+#include <charconv>
 #include <map>
 #include <mutex>
 #include <stdexcept>
@@ -17,8 +17,7 @@
 
 #include "hipress/c_api.h"
 
-namespace hipress {
-namespace client {
+namespace hipress::client {
 
 /// \throw std::runtime_error with the library's sentence
 inline void Check(int code) {
@@ -105,14 +104,18 @@ inline void RegisterOwnAlgorithm(const void* inside) {
   Check(HipressLoadCodec(info.dli_fname, &name));
 }
 
-/// A size that a payload's `size` tensor says.
+/// Shortest decimal text that reads back as exactly this number.
+template <typename Number>
+std::string Text(Number value) {
+  char text[32];
+  return std::string(text, std::to_chars(text, text + sizeof(text), value).ptr);
+}
+
+/// The value of a payload's `size` tensor, if the payload has so many bytes.
 inline int64_t CheckedBytes(int64_t says, int64_t has) {
   if (says >= 0 && says <= has) return says;
   throw std::runtime_error("size says " + std::to_string(says) + " bytes of a payload of " +
                            std::to_string(has));
 }
 
-}  // namespace client
-}  // namespace hipress
-
-#endif  // HIPRESS_OPERATOR_FRAMEWORKS_CODEC_CLIENT_H_
+}  // namespace hipress::client

@@ -12,12 +12,14 @@
  * plain functions without a user argument, so a type gives each codec separate functions:
  * `Name` is a class with `static const char* Type()`.
  */
-#ifndef HIPRESS_OPERATOR_FRAMEWORKS_MXNET_OPERATORS_H_
-#define HIPRESS_OPERATOR_FRAMEWORKS_MXNET_OPERATORS_H_
+#pragma once
 
+#include <algorithm>
 #include <cctype>
 #include <cstring>
+#include <functional>
 #include <map>
+#include <numeric>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -25,8 +27,7 @@
 #include "mxnet/lib_api.h"
 #include "operator/frameworks/codec_client.h"
 
-namespace hipress {
-namespace mxnet_ops {
+namespace hipress::mxnet_ops {
 
 using client::Codec;
 using ::mxnet::ext::CustomOp;
@@ -109,16 +110,11 @@ inline Call Parse(const char* type, const Attributes& attributes) {
 }
 
 inline bool IsKnown(const Shape& shape) {
-  for (const unsigned size : shape) {
-    if (size == 0) return false;
-  }
-  return !shape.empty();
+  return !shape.empty() && std::find(shape.begin(), shape.end(), 0u) == shape.end();
 }
 
 inline int64_t Product(const Shape& shape) {
-  int64_t size = 1;
-  for (const unsigned extent : shape) size *= extent;
-  return size;
+  return std::accumulate(shape.begin(), shape.end(), int64_t(1), std::multiplies<int64_t>());
 }
 
 inline void ExpectType(const std::string& what, int* type, int wanted, const char* name) {
@@ -127,17 +123,15 @@ inline void ExpectType(const std::string& what, int* type, int wanted, const cha
   Fail(what + " must be " + name + ", not of MXNet's type " + std::to_string(*type));
 }
 
-/// encode_<type>. Not templates, because there is a copy of each thunk for each codec.
+/// encode_<type>. Not a template, because each codec has a copy of the thunks.
 struct Encode {
-  static MXReturnValue ParseAttrs(const Call& call, int* inputs, int* outputs) {
+  static void ParseAttrs(const Call& call, int* inputs, int* outputs) {
     const Codec& codec = *call.codec;
     *inputs = 1 + codec.NumStates();
     *outputs = codec.about().fixed_size ? 1 : 2;
-    return ::mxnet::ext::MX_SUCCESS;
   }
 
-  static MXReturnValue InferType(const Call& call, std::vector<int>* in,
-                                 std::vector<int>* out) {
+  static void InferType(const Call& call, std::vector<int>* in, std::vector<int>* out) {
     const int states = static_cast<int>(in->size()) - 1;
     if (in->at(0) == -1) in->at(0) = ::mxnet::ext::kFloat32;
     if (in->at(0) != ::mxnet::ext::kFloat32 && in->at(0) != ::mxnet::ext::kFloat16) {
@@ -150,17 +144,15 @@ struct Encode {
     if (states > 0) ExpectType("step", &in->at(states), ::mxnet::ext::kInt64, "int64");
     out->at(0) = ::mxnet::ext::kUint8;
     if (out->size() > 1) out->at(1) = ::mxnet::ext::kInt64;
-    return ::mxnet::ext::MX_SUCCESS;
   }
 
-  static MXReturnValue InferShape(const Call& call, std::vector<Shape>* in,
-                                  std::vector<Shape>* out) {
+  static void InferShape(const Call& call, std::vector<Shape>* in, std::vector<Shape>* out) {
     const Codec& codec = *call.codec;
     const Shape& gradient = in->at(0);
     const size_t last = in->size() - 1;
     if (last > 0 && !IsKnown(in->at(last))) in->at(last) = {1};
     if (last > 0 && Product(in->at(last)) != 1) Fail("step must have shape (1,)");
-    if (!IsKnown(gradient)) return ::mxnet::ext::MX_SUCCESS;
+    if (!IsKnown(gradient)) return;
     const int64_t n = Product(gradient);
     for (size_t s = 1; s < last; ++s) {
       if (!IsKnown(in->at(s))) in->at(s) = gradient;
@@ -172,17 +164,14 @@ struct Encode {
     // The type is not known here: the greatest length is that of float32.
     out->at(0) = {static_cast<unsigned>(codec.MaxBytes(n, 0))};
     if (out->size() > 1) out->at(1) = {1};
-    return ::mxnet::ext::MX_SUCCESS;
   }
 
-  static MXReturnValue Mutates(const Call& call, std::vector<int>* inputs) {
+  static void Mutates(const Call& call, std::vector<int>* inputs) {
     const int states = call.codec->NumStates();
     for (int s = 1; s <= states; ++s) inputs->push_back(s);
-    return ::mxnet::ext::MX_SUCCESS;
   }
 
-  static MXReturnValue Forward(const Call& call, std::vector<MXTensor>* in,
-                               std::vector<MXTensor>* out) {
+  static void Forward(const Call& call, std::vector<MXTensor>* in, std::vector<MXTensor>* out) {
     std::vector<float*> states;
     for (size_t s = 1; s + 1 < in->size(); ++s) states.push_back(in->at(s).data<float>());
     int64_t* step = in->size() > 1 ? in->back().data<int64_t>() : nullptr;
@@ -192,22 +181,19 @@ struct Encode {
                            call.stream, out->at(0).data<uint8_t>());
     std::memset(out->at(0).data<uint8_t>() + bytes, 0, out->at(0).size() - bytes);
     if (out->size() > 1) *out->at(1).data<int64_t>() = bytes;
-    return ::mxnet::ext::MX_SUCCESS;
   }
 };
 
 /// decode_<type> and, of `num_args` payloads, decode_sum_<type>.
 template <bool kSum>
 struct Decode {
-  static MXReturnValue ParseAttrs(const Call& call, int* inputs, int* outputs) {
+  static void ParseAttrs(const Call& call, int* inputs, int* outputs) {
     if (!call.has_shape) Fail("decoding " + call.type + " needs the gradient's shape=");
     *inputs = call.num_args * (call.codec->about().fixed_size ? 1 : 2);
     *outputs = 1;
-    return ::mxnet::ext::MX_SUCCESS;
   }
 
-  static MXReturnValue InferType(const Call& call, std::vector<int>* in,
-                                 std::vector<int>* out) {
+  static void InferType(const Call& call, std::vector<int>* in, std::vector<int>* out) {
     for (int i = 0; i < static_cast<int>(in->size()); ++i) {
       if (i < call.num_args) {
         ExpectType("a payload", &in->at(i), ::mxnet::ext::kUint8, "uint8");
@@ -216,24 +202,20 @@ struct Decode {
       }
     }
     out->at(0) = kSum ? ::mxnet::ext::kFloat32 : call.dtype;
-    return ::mxnet::ext::MX_SUCCESS;
   }
 
-  static MXReturnValue InferShape(const Call& call, std::vector<Shape>* in,
-                                  std::vector<Shape>* out) {
+  static void InferShape(const Call& call, std::vector<Shape>* in, std::vector<Shape>* out) {
     const int64_t bytes = call.codec->MaxBytes(Product(call.shape), call.dtype);
     for (size_t i = 0; i < in->size(); ++i) {
       const bool is_size = static_cast<int>(i) >= call.num_args;
       if (!IsKnown(in->at(i))) in->at(i) = {is_size ? 1u : static_cast<unsigned>(bytes)};
     }
     out->at(0) = call.shape;
-    return ::mxnet::ext::MX_SUCCESS;
   }
 
-  static MXReturnValue Mutates(const Call&, std::vector<int>*) { return ::mxnet::ext::MX_SUCCESS; }
+  static void Mutates(const Call&, std::vector<int>*) {}
 
-  static MXReturnValue Forward(const Call& call, std::vector<MXTensor>* in,
-                               std::vector<MXTensor>* out) {
+  static void Forward(const Call& call, std::vector<MXTensor>* in, std::vector<MXTensor>* out) {
     std::vector<const void*> payloads;
     std::vector<int64_t> bytes;
     for (int k = 0; k < call.num_args; ++k) {
@@ -250,19 +232,21 @@ struct Decode {
     } else {
       call.codec->Decode(payloads[0], bytes[0], result.size(), call.dtype, result.data_ptr);
     }
-    return ::mxnet::ext::MX_SUCCESS;
   }
 };
 
-/// The functions of one codec's operator, without the type as an argument.
+/// The functions of one codec's operator, as MXNet calls them.
 template <typename Name, typename Operator>
 struct Thunks {
-  static MXReturnValue ParseAttrs(const Attributes& attributes, int* inputs, int* outputs) {
-    return Operator::ParseAttrs(Parse(Name::Type(), attributes), inputs, outputs);
+  /// Calls one of Operator's functions.
+  template <auto kFunction, typename... Args>
+  static MXReturnValue Run(const Attributes& attributes, Args*... args) {
+    kFunction(Parse(Name::Type(), attributes), args...);
+    return ::mxnet::ext::MX_SUCCESS;
   }
-  static MXReturnValue InferType(const Attributes& attributes, std::vector<int>* in,
-                                 std::vector<int>* out) {
-    return Operator::InferType(Parse(Name::Type(), attributes), in, out);
+  static MXReturnValue Forward(const Attributes& attributes, std::vector<MXTensor>* in,
+                               std::vector<MXTensor>* out, const OpResource&) {
+    return Run<Operator::Forward>(attributes, in, out);
   }
   static MXReturnValue InferStorage(const Attributes&, std::vector<int>* in,
                                     std::vector<int>* out) {
@@ -274,30 +258,19 @@ struct Thunks {
     }
     return ::mxnet::ext::MX_SUCCESS;
   }
-  static MXReturnValue InferShape(const Attributes& attributes, std::vector<Shape>* in,
-                                  std::vector<Shape>* out) {
-    return Operator::InferShape(Parse(Name::Type(), attributes), in, out);
-  }
-  static MXReturnValue Mutates(const Attributes& attributes, std::vector<int>* inputs) {
-    return Operator::Mutates(Parse(Name::Type(), attributes), inputs);
-  }
-  static MXReturnValue Forward(const Attributes& attributes, std::vector<MXTensor>* in,
-                               std::vector<MXTensor>* out, const OpResource&) {
-    return Operator::Forward(Parse(Name::Type(), attributes), in, out);
-  }
   static CustomOp& Register(const char* name) {
     return ::mxnet::ext::Registry<CustomOp>::get()
         ->add(name)
         .setForward(Forward, "cpu")
-        .setParseAttrs(ParseAttrs)
-        .setInferType(InferType)
+        .setParseAttrs(Run<Operator::ParseAttrs, int, int>)
+        .setInferType(Run<Operator::InferType, std::vector<int>, std::vector<int>>)
         .setInferSType(InferStorage)
-        .setInferShape(InferShape)
-        .setMutateInputs(Mutates);
+        .setInferShape(Run<Operator::InferShape, std::vector<Shape>, std::vector<Shape>>)
+        .setMutateInputs(Run<Operator::Mutates, std::vector<int>>);
   }
 };
 
-/// A name that lives for good, in MXNet's namespace contrib.
+/// A name in MXNet's namespace contrib, which is never freed.
 inline const char* OperatorName(const char* kind, const char* type) {
   std::string name = std::string("_contrib_") + kind + "_" + type;
   for (char& c : name) {
@@ -314,7 +287,4 @@ void Register() {
   Thunks<Name, Decode<true>>::Register(OperatorName("decode_sum", Name::Type()));
 }
 
-}  // namespace mxnet_ops
-}  // namespace hipress
-
-#endif  // HIPRESS_OPERATOR_FRAMEWORKS_MXNET_OPERATORS_H_
+}  // namespace hipress::mxnet_ops

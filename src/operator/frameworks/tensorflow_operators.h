@@ -7,13 +7,11 @@
  *   decode_<type>(payload[, size], n, T, <parameters>) -> gradient
  *   decode_sum_<type>(payloads, [sizes,] n, <parameters>) -> float32 sum
  *
- * TensorFlow's operators have no effects: states are inputs and outputs, and are updated in the memory of the
- * inputs if no other operator uses it.
+ * TensorFlow's operators have no effects: states are inputs and outputs, and are updated in the
+ * memory of the inputs if no other operator uses it.
  */
-#ifndef HIPRESS_OPERATOR_FRAMEWORKS_TENSORFLOW_OPERATORS_H_
-#define HIPRESS_OPERATOR_FRAMEWORKS_TENSORFLOW_OPERATORS_H_
+#pragma once
 
-#include <charconv>
 #include <cstring>
 #include <map>
 #include <string>
@@ -24,8 +22,7 @@
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/shape_inference.h"
 
-namespace hipress {
-namespace tensorflow_ops {
+namespace hipress::tensorflow_ops {
 
 namespace tf = ::tensorflow;
 using client::Codec;
@@ -50,8 +47,7 @@ tf::Status GetCodec(Context* context, const Codec** codec) {
     if (param.is_float) {
       float value = 0;
       TF_RETURN_IF_ERROR(context->GetAttr(param.name, &value));
-      char text[32];
-      params[param.name] = std::string(text, std::to_chars(text, text + sizeof(text), value).ptr);
+      params[param.name] = client::Text(value);
     } else {
       int64_t value = 0;
       TF_RETURN_IF_ERROR(context->GetAttr(param.name, &value));
@@ -226,7 +222,4 @@ class Decode : public Kernel<Name> {
   }
 };
 
-}  // namespace tensorflow_ops
-}  // namespace hipress
-
-#endif  // HIPRESS_OPERATOR_FRAMEWORKS_TENSORFLOW_OPERATORS_H_
+}  // namespace hipress::tensorflow_ops

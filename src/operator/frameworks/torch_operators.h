@@ -11,13 +11,11 @@
  * text serves every codec. Under meta tensors they give shapes alone. (hipress.torch.ops does the
  * same from Python, for all registered codecs.)
  */
-#ifndef HIPRESS_OPERATOR_FRAMEWORKS_TORCH_OPERATORS_H_
-#define HIPRESS_OPERATOR_FRAMEWORKS_TORCH_OPERATORS_H_
+#pragma once
 
 #include <ATen/ATen.h>
 #include <torch/library.h>
 
-#include <charconv>
 #include <map>
 #include <memory>
 #include <set>
@@ -27,8 +25,7 @@
 
 #include "operator/frameworks/codec_client.h"
 
-namespace hipress {
-namespace torch_ops {
+namespace hipress::torch_ops {
 
 using client::Codec;
 using torch::jit::Stack;
@@ -48,7 +45,8 @@ class Arguments {
       } else if (value.isTensor()) {
         states_.push_back(value.toTensor());
       } else {
-        params_[name] = value.isInt() ? std::to_string(value.toInt()) : Text(value.toDouble());
+        params_[name] = value.isInt() ? std::to_string(value.toInt())
+                                      : client::Text(value.toDouble());
       }
     }
     torch::jit::drop(*stack, arguments.size());
@@ -67,11 +65,6 @@ class Arguments {
   const std::map<std::string, std::string>& params() const { return params_; }
 
  private:
-  static std::string Text(double value) {
-    char text[32];
-    return std::string(text, std::to_chars(text, text + sizeof(text), value).ptr);
-  }
-
   std::map<std::string, c10::IValue> values_;
   std::vector<at::Tensor> states_;
   std::map<std::string, std::string> params_;
@@ -94,10 +87,15 @@ inline void CheckPayload(const at::Tensor& payload) {
                     payload.dim(), " dimensions");
 }
 
-/// \tparam kMeta gives shapes alone
+struct Kernel : public c10::OperatorKernel {
+  explicit Kernel(std::string name) : type(std::move(name)) {}
+  const std::string type;
+};
+
+/// \tparam kMeta gives shapes only
 template <bool kMeta>
-struct Encode : public c10::OperatorKernel {
-  explicit Encode(std::string name) : type(std::move(name)) {}
+struct Encode : public Kernel {
+  using Kernel::Kernel;
 
   void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet, Stack* stack) const {
     const Arguments call(op, stack);
@@ -131,13 +129,11 @@ struct Encode : public c10::OperatorKernel {
     torch::jit::push(*stack, payload);
     if (!codec.about().fixed_size) torch::jit::push(*stack, size);
   }
-
-  const std::string type;
 };
 
 template <bool kMeta>
-struct Decode : public c10::OperatorKernel {
-  explicit Decode(std::string name) : type(std::move(name)) {}
+struct Decode : public Kernel {
+  using Kernel::Kernel;
 
   void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet, Stack* stack) const {
     const Arguments call(op, stack);
@@ -153,13 +149,11 @@ struct Decode : public c10::OperatorKernel {
     }
     torch::jit::push(*stack, out);
   }
-
-  const std::string type;
 };
 
 template <bool kMeta>
-struct DecodeSum : public c10::OperatorKernel {
-  explicit DecodeSum(std::string name) : type(std::move(name)) {}
+struct DecodeSum : public Kernel {
+  using Kernel::Kernel;
 
   void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet, Stack* stack) const {
     const Arguments call(op, stack);
@@ -185,20 +179,15 @@ struct DecodeSum : public c10::OperatorKernel {
     }
     torch::jit::push(*stack, out);
   }
-
-  const std::string type;
 };
 
-/// Gives an operator that is defined its CPU and its shape-only kernel.
-template <template <bool> class Kernel>
+/// Gives a defined operator its CPU kernel and its shape-only kernel.
+template <template <bool> class Operator>
 void Implement(torch::Library* library, const char* name, const char* type) {
   library->impl(name, c10::DispatchKey::CPU,
-                torch::CppFunction::makeFromBoxedFunctor(std::make_unique<Kernel<false>>(type)));
+                torch::CppFunction::makeFromBoxedFunctor(std::make_unique<Operator<false>>(type)));
   library->impl(name, c10::DispatchKey::Meta,
-                torch::CppFunction::makeFromBoxedFunctor(std::make_unique<Kernel<true>>(type)));
+                torch::CppFunction::makeFromBoxedFunctor(std::make_unique<Operator<true>>(type)));
 }
 
-}  // namespace torch_ops
-}  // namespace hipress
-
-#endif  // HIPRESS_OPERATOR_FRAMEWORKS_TORCH_OPERATORS_H_
+}  // namespace hipress::torch_ops

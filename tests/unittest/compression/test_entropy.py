@@ -40,7 +40,7 @@ WORKER = SCRIPTS / "entropy.py"
 
 
 def unpacked(payload: bytes) -> bytes:
-    """Return the codec's payload before the entropy stage, by the definitions in entropy.h and
+    """Return the codec's payload before the entropy stage, by the definitions in entropy.cc and
     rans.h."""
     if payload[0] == 0:
         return payload[1:]

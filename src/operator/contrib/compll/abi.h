@@ -5,8 +5,7 @@
  * The same struct serves algorithms that are part of the library and those that are compiled at run
  * time and loaded from a shared library, whatever compiler made them.
  */
-#ifndef HIPRESS_OPERATOR_CONTRIB_COMPLL_ABI_H_
-#define HIPRESS_OPERATOR_CONTRIB_COMPLL_ABI_H_
+#pragma once
 
 #include <stdint.h>
 
@@ -114,5 +113,3 @@ typedef const CompllAlgorithm* (*CompllEntry)(void);
 #define COMPLL_ENTRY_NAME "hipress_compll_algorithm"
 
 }  // extern "C"
-
-#endif  // HIPRESS_OPERATOR_CONTRIB_COMPLL_ABI_H_

@@ -2,16 +2,14 @@
  * \file cosines.h
  * \brief The orthonormal DCT-II of blocks, and its inverse: in a vector each lane has a block.
  *
- * The steps are those of backends/numpy/cosines.py, which say the order of every operation. The table
- * has the cosines of size s from s - 2 on; it is part of the generated file.
+ * The steps are those of backends/numpy/cosines.py, which say the order of every operation. The
+ * table has the cosines of size s from s - 2 on; it is part of the generated file.
  */
-#ifndef HIPRESS_OPERATOR_CONTRIB_COMPLL_COSINES_H_
-#define HIPRESS_OPERATOR_CONTRIB_COMPLL_COSINES_H_
+#pragma once
 
 #include "operator/contrib/compll/runtime.h"
 
-namespace hipress {
-namespace compll {
+namespace hipress::compll {
 namespace {
 
 extern const float kCosines[];
@@ -166,7 +164,4 @@ void Cosines(const Call& call, const float* source, int64_t n, int64_t block, fl
 }
 
 }  // namespace
-}  // namespace compll
-}  // namespace hipress
-
-#endif  // HIPRESS_OPERATOR_CONTRIB_COMPLL_COSINES_H_
+}  // namespace hipress::compll

@@ -1,22 +1,21 @@
 /*!
  * \file packing.h
- * \brief Codes of 1 to 8 bits: tiles of 64, in lanes, to and from 8 * bits bytes.
+ * \brief Codes of 1 to 8 bits: tiles of 64, in lanes, to and from 8 * bits bytes; and sums of the
+ *        levels that codes of one and two bits stand for, as bytes.
  *
  * kMsb: the first code is in the highest bits of a byte, not in the lowest.
  */
-#ifndef HIPRESS_OPERATOR_CONTRIB_COMPLL_PACKING_H_
-#define HIPRESS_OPERATOR_CONTRIB_COMPLL_PACKING_H_
+#pragma once
 
 #include <algorithm>
 
 #include "operator/contrib/compll/lanes.h"
 
-namespace hipress {
-namespace compll {
+namespace hipress::compll {
 namespace {
 
-/// Join eight bytes, each below 2^bits, to 8 * bits bits: neighbors to pairs, pairs to fours, fours to one
-/// word. kMsb: the first byte has the highest of these bits, otherwise the lowest.
+/// Join eight bytes, each below 2^bits, to 8 * bits bits: neighbors to pairs, pairs to fours, fours
+/// to one word. kMsb: the first byte has the highest of these bits, otherwise the lowest.
 template <bool kMsb>
 COMPLL_INLINE uint64_t Join(uint64_t codes, int bits) {
   // Not by PEXT: some processors take hundreds of cycles for it, and others have none.
@@ -57,40 +56,22 @@ COMPLL_INLINE uint64_t ReverseInBytes(uint64_t bits) {
   return (bits >> 4 & 0x0f0f0f0f0f0f0f0fu) | (bits & 0x0f0f0f0f0f0f0f0fu) << 4;
 }
 
-#if defined(COMPLL_AVX512) || defined(COMPLL_AVX2)
+#if defined(COMPLL_AVX)
 /// Bytes and 64-bit words of a vector as wide as I.
 using Octets = uint8_t __attribute__((vector_size(4 * kLanes)));
 using Longs = uint64_t __attribute__((vector_size(4 * kLanes)));
 
 /// Sums of neighboring products: unsigned bytes times signed bytes, as signed 16-bit numbers.
 COMPLL_INLINE I MultiplyAddBytes(I a, I b) {
-#if defined(COMPLL_AVX512)
-  return reinterpret_cast<I>(
-      _mm512_maddubs_epi16(reinterpret_cast<__m512i>(a), reinterpret_cast<__m512i>(b)));
-#else
-  return reinterpret_cast<I>(
-      _mm256_maddubs_epi16(reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(b)));
-#endif
+  return reinterpret_cast<I>(COMPLL_X86(maddubs_epi16)(AsRaw(a), AsRaw(b)));
 }
 /// Sums of neighboring products: signed 16-bit numbers, as signed 32-bit numbers.
 COMPLL_INLINE I MultiplyAddWords(I a, I b) {
-#if defined(COMPLL_AVX512)
-  return reinterpret_cast<I>(
-      _mm512_madd_epi16(reinterpret_cast<__m512i>(a), reinterpret_cast<__m512i>(b)));
-#else
-  return reinterpret_cast<I>(
-      _mm256_madd_epi16(reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(b)));
-#endif
+  return reinterpret_cast<I>(COMPLL_X86(madd_epi16)(AsRaw(a), AsRaw(b)));
 }
 /// Byte place[j] of the same 16 bytes for each byte j, or 0 where place[j] is 128 or more.
 COMPLL_INLINE I ShuffleBytes(I bytes, I place) {
-#if defined(COMPLL_AVX512)
-  return reinterpret_cast<I>(
-      _mm512_shuffle_epi8(reinterpret_cast<__m512i>(bytes), reinterpret_cast<__m512i>(place)));
-#else
-  return reinterpret_cast<I>(
-      _mm256_shuffle_epi8(reinterpret_cast<__m256i>(bytes), reinterpret_cast<__m256i>(place)));
-#endif
+  return reinterpret_cast<I>(COMPLL_X86(shuffle_epi8)(AsRaw(bytes), AsRaw(place)));
 }
 /// kLanes bytes, repeated to the width of I.
 COMPLL_INLINE I RepeatBytes(const uint8_t* data) {
@@ -107,9 +88,9 @@ COMPLL_INLINE I RepeatBytes(const uint8_t* data) {
 
 // Packing ------------------------------------------------------------------
 
-#if defined(COMPLL_AVX512) || defined(COMPLL_AVX2)
-/// Join bytes below 2^bits in eights, as Join does for one: `bits` bytes for each eight, those of two
-/// eights side by side at the beginning of each 16 bytes. bits: 3 to 7.
+#if defined(COMPLL_AVX)
+/// Join bytes below 2^bits in eights, as Join does for one: `bits` bytes for each eight, those of
+/// two eights side by side at the beginning of each 16 bytes. bits: 3 to 7.
 template <bool kMsb>
 COMPLL_INLINE I JoinEights(I codes, int bits) {
   // The codes are the signed factors: the other one may be 128.
@@ -127,8 +108,8 @@ COMPLL_INLINE I JoinEights(I codes, int bits) {
   }
   return ShuffleBytes(reinterpret_cast<I>(eights), reinterpret_cast<I>(place));
 }
-/// Write quarter `q` of a tile: the first 2 * bits bytes of `quarter`. Bytes after it may change too, but
-/// none after the tile.
+/// Write quarter `q` of a tile: the first 2 * bits bytes of `quarter`. Bytes after it may change
+/// too, but none after the tile.
 COMPLL_INLINE void StoreQuarter(__m128i quarter, int bits, int q, uint8_t* tile) {
   uint8_t* const out = tile + 2 * bits * q;
   const int room = 2 * bits * (4 - q);
@@ -148,8 +129,8 @@ COMPLL_INLINE Words OddWords() {
 }
 /// The low bytes of 64 lanes, in order.
 COMPLL_INLINE __m512i TileBytes(const I* codes) {
-  auto raw = [&](int v) { return reinterpret_cast<__m512i>(codes[v]); };
-  const __m512i pairs[2] = {_mm512_packs_epi32(raw(0), raw(1)), _mm512_packs_epi32(raw(2), raw(3))};
+  const Raw pairs[2] = {_mm512_packs_epi32(AsRaw(codes[0]), AsRaw(codes[1])),
+                        _mm512_packs_epi32(AsRaw(codes[2]), AsRaw(codes[3]))};
   return _mm512_permutexvar_epi32(
       _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15),
       _mm512_packus_epi16(pairs[0], pairs[1]));
@@ -167,8 +148,8 @@ COMPLL_INLINE __m512i HighTileBytes(const I* codes, int bits) {
 }
 #elif defined(COMPLL_AVX2)
 COMPLL_INLINE __m256i TileBytes(const I* codes) {
-  auto raw = [&](int v) { return reinterpret_cast<__m256i>(codes[v]); };
-  const __m256i pairs[2] = {_mm256_packs_epi32(raw(0), raw(1)), _mm256_packs_epi32(raw(2), raw(3))};
+  const Raw pairs[2] = {_mm256_packs_epi32(AsRaw(codes[0]), AsRaw(codes[1])),
+                        _mm256_packs_epi32(AsRaw(codes[2]), AsRaw(codes[3]))};
   return _mm256_permutevar8x32_epi32(_mm256_packus_epi16(pairs[0], pairs[1]),
                                      _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
 }
@@ -180,8 +161,8 @@ COMPLL_INLINE uint64_t LowBytes(__m256i lanes) {
 }
 #endif
 
-/// Writes 64 codes, each below 2^bits, as 8 * bits bytes. kHigh: they begin at bit 16 of their lanes,
-/// and other bits may be set.
+/// Writes 64 codes, each below 2^bits, as 8 * bits bytes. kHigh: they begin at bit 16 of their
+/// lanes, and other bits may be set.
 template <bool kMsb, bool kHigh>
 COMPLL_INLINE void PackTile(const I* codes, int bits, uint8_t* out) {
 #if !defined(COMPLL_AVX512)
@@ -257,7 +238,8 @@ COMPLL_INLINE void PackTile(const I* codes, int bits, uint8_t* out) {
 #endif
 }
 
-/// Writes tile `i` of a packed vector; a tail's codes beyond the vector must be 0. kHigh: see PackTile.
+/// Writes tile `i` of a packed vector; a tail's codes beyond the vector must be 0. kHigh: see
+/// PackTile.
 template <bool kTail, bool kMsb, bool kHigh = false>
 COMPLL_INLINE void StoreTile(const I* codes, int bits, uint8_t* vector, int64_t i, int64_t bytes) {
   const int64_t at = i / 8 * bits;
@@ -287,7 +269,7 @@ template <bool kTail, bool kMsb>
 COMPLL_INLINE const uint8_t* FindTile(const uint8_t* vector, int bits, int64_t i, int64_t bytes,
                                       uint8_t* scratch) {
   const uint8_t* packed = vector + i / 8 * bits;
-#if !defined(COMPLL_AVX512) && !defined(COMPLL_AVX2)
+#if !defined(COMPLL_AVX)
   uint8_t whole[kTile];
 #else
   uint8_t* const whole = scratch;
@@ -298,7 +280,7 @@ COMPLL_INLINE const uint8_t* FindTile(const uint8_t* vector, int bits, int64_t i
     std::memcpy(whole, packed, left < 8 * bits ? left : 8 * bits);
     packed = whole;
   }
-#if !defined(COMPLL_AVX512) && !defined(COMPLL_AVX2)
+#if !defined(COMPLL_AVX)
   if (bits == 8) {
     std::memcpy(scratch, packed, kTile);
     return scratch;
@@ -317,8 +299,9 @@ COMPLL_INLINE const uint8_t* FindTile(const uint8_t* vector, int bits, int64_t i
 #endif
 }
 
-#if defined(COMPLL_AVX512) || defined(COMPLL_AVX2)
-/// Codes v * kLanes and following of a tile, of any width below 8 whose tile has kLanes bytes or more.
+#if defined(COMPLL_AVX)
+/// Codes v * kLanes and following of a tile, of any width below 8 whose tile has kLanes bytes or
+/// more.
 template <bool kMsb>
 COMPLL_INLINE I SplitLanes(const uint8_t* tile, int bits, int v) {
   // Whole loads that end with the tile: `skip` bytes belong to codes before.
@@ -432,20 +415,18 @@ struct PairTile {
 #if defined(COMPLL_AVX512)
 constexpr int kTableBits = 4;
 COMPLL_INLINE F Lookup(F table, I code) {
-  return _mm512_permutexvar_ps(reinterpret_cast<__m512i>(code), table);
+  return _mm512_permutexvar_ps(AsRaw(code), table);
 }
 COMPLL_INLINE I Lookup(I table, I code) {
-  return reinterpret_cast<I>(_mm512_permutexvar_epi32(reinterpret_cast<__m512i>(code),
-                                                      reinterpret_cast<__m512i>(table)));
+  return reinterpret_cast<I>(_mm512_permutexvar_epi32(AsRaw(code), AsRaw(table)));
 }
 #elif defined(COMPLL_AVX2)
 constexpr int kTableBits = 3;
 COMPLL_INLINE F Lookup(F table, I code) {
-  return _mm256_permutevar8x32_ps(table, reinterpret_cast<__m256i>(code));
+  return _mm256_permutevar8x32_ps(table, AsRaw(code));
 }
 COMPLL_INLINE I Lookup(I table, I code) {
-  return reinterpret_cast<I>(_mm256_permutevar8x32_epi32(reinterpret_cast<__m256i>(table),
-                                                         reinterpret_cast<__m256i>(code)));
+  return reinterpret_cast<I>(_mm256_permutevar8x32_epi32(AsRaw(table), AsRaw(code)));
 }
 #else
 constexpr int kTableBits = 0;
@@ -455,8 +436,125 @@ COMPLL_INLINE V Lookup(V table, I) {
 }
 #endif
 
-}  // namespace
-}  // namespace compll
-}  // namespace hipress
+// Sums of levels, for merges of codes of one and two bits -----------------------------------------
 
-#endif  // HIPRESS_OPERATOR_CONTRIB_COMPLL_PACKING_H_
+#if defined(COMPLL_AVX)
+constexpr bool kByteLevels = true;
+/// A code of two bits is looked up where it lies in its half byte: in bits 0 and 1, or 2 and 3.
+COMPLL_INLINE __m128i LevelBytes(I table) {
+  alignas(16) int8_t bytes[16] = {};
+  for (int code = 0; code < 4; ++code) {
+    bytes[code] = bytes[4 * code] = static_cast<int8_t>(table[code]);
+  }
+  return _mm_load_si128(reinterpret_cast<const __m128i*>(bytes));
+}
+/// True if a sum of `count` levels always fits into a byte.
+COMPLL_INLINE bool FitBytes(I table, int bits, int64_t count) {
+  for (int code = 0; code < 1 << bits; ++code) {
+    if (table[code] > 127 / count || table[code] < -127 / count) return false;
+  }
+  return true;
+}
+#endif
+
+#if defined(COMPLL_AVX512)
+using Levels = __m512i;
+/// For ByteLevels: the levels of codes of one or two bits, from table[code].
+COMPLL_INLINE Levels LevelTable(I table) { return _mm512_broadcast_i32x4(LevelBytes(table)); }
+/// The levels of a whole tile of codes, in order.
+template <int kBits, bool kMsb>
+COMPLL_INLINE Levels ByteLevels(const uint8_t* tile, Levels table) {
+  if (kBits == 1) {
+    uint64_t word;
+    std::memcpy(&word, tile, sizeof(word));
+    const __m512i code = _mm512_maskz_set1_epi8(kMsb ? ReverseInBytes(word) : word, 1);
+    return _mm512_shuffle_epi8(table, code);
+  }
+  const __m512i fours = _mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(tile)));
+  const __m512i each = _mm512_shuffle_epi8(
+      fours, _mm512_setr_epi32(0x00000000, 0x01010101, 0x02020202, 0x03030303, 0x04040404,
+                               0x05050505, 0x06060606, 0x07070707, 0x08080808, 0x09090909,
+                               0x0a0a0a0a, 0x0b0b0b0b, 0x0c0c0c0c, 0x0d0d0d0d, 0x0e0e0e0e,
+                               0x0f0f0f0f));
+  const __m512i own = _mm512_and_si512(
+      each, _mm512_set1_epi32(static_cast<int>(kMsb ? 0x030c30c0u : 0xc0300c03u)));
+  const __m512i low = _mm512_and_si512(_mm512_or_si512(own, _mm512_srli_epi16(own, 4)),
+                                       _mm512_set1_epi8(15));
+  return _mm512_shuffle_epi8(table, low);
+}
+COMPLL_INLINE Levels Add(Levels a, Levels b) { return _mm512_add_epi8(a, b); }
+COMPLL_INLINE void Widen(Levels levels, I* total) {
+  alignas(64) int8_t bytes[kTile];
+  _mm512_store_si512(bytes, levels);
+  COMPLL_UNROLL
+  for (int v = 0; v < kVectors; ++v) {
+    const auto part = _mm_load_si128(reinterpret_cast<const __m128i*>(bytes + v * kLanes));
+    total[v] = reinterpret_cast<I>(_mm512_cvtepi8_epi32(part));
+  }
+}
+#elif defined(COMPLL_AVX2)
+struct Levels {
+  __m256i half[2];
+};
+COMPLL_INLINE Levels LevelTable(I table) {
+  const __m256i both = _mm256_broadcastsi128_si256(LevelBytes(table));
+  return {{both, both}};
+}
+template <int kBits, bool kMsb>
+COMPLL_INLINE Levels ByteLevels(const uint8_t* tile, Levels table) {
+  Levels levels;
+  COMPLL_UNROLL
+  for (int h = 0; h < 2; ++h) {
+    __m256i code;
+    if (kBits == 1) {
+      int word;
+      std::memcpy(&word, tile + 4 * h, sizeof(word));
+      const __m256i each = _mm256_shuffle_epi8(
+          _mm256_set1_epi32(word), _mm256_setr_epi64x(0, 0x0101010101010101, 0x0202020202020202,
+                                                      0x0303030303030303));
+      const __m256i bit = _mm256_set1_epi64x(
+          static_cast<long long>(kMsb ? 0x0102040810204080u : 0x8040201008040201u));
+      code = _mm256_and_si256(_mm256_cmpeq_epi8(_mm256_and_si256(each, bit), bit),
+                              _mm256_set1_epi8(1));
+    } else {
+      long long word;
+      std::memcpy(&word, tile + 8 * h, sizeof(word));
+      const __m256i each = _mm256_shuffle_epi8(
+          _mm256_set1_epi64x(word), _mm256_setr_epi32(0x00000000, 0x01010101, 0x02020202, 0x03030303,
+                                                      0x04040404, 0x05050505, 0x06060606, 0x07070707));
+      const __m256i own = _mm256_and_si256(
+          each, _mm256_set1_epi32(static_cast<int>(kMsb ? 0x030c30c0u : 0xc0300c03u)));
+      code = _mm256_and_si256(_mm256_or_si256(own, _mm256_srli_epi16(own, 4)), _mm256_set1_epi8(15));
+    }
+    levels.half[h] = _mm256_shuffle_epi8(table.half[h], code);
+  }
+  return levels;
+}
+COMPLL_INLINE Levels Add(Levels a, Levels b) {
+  return {{_mm256_add_epi8(a.half[0], b.half[0]), _mm256_add_epi8(a.half[1], b.half[1])}};
+}
+COMPLL_INLINE void Widen(Levels levels, I* total) {
+  alignas(32) int8_t bytes[kTile];
+  _mm256_store_si256(reinterpret_cast<__m256i*>(bytes), levels.half[0]);
+  _mm256_store_si256(reinterpret_cast<__m256i*>(bytes + 32), levels.half[1]);
+  COMPLL_UNROLL
+  for (int v = 0; v < kVectors; ++v) {
+    const auto part = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(bytes + v * kLanes));
+    total[v] = reinterpret_cast<I>(_mm256_cvtepi8_epi32(part));
+  }
+}
+#else
+constexpr bool kByteLevels = false;
+struct Levels {};
+COMPLL_INLINE Levels LevelTable(I) { return {}; }
+template <int kBits, bool kMsb>
+COMPLL_INLINE Levels ByteLevels(const uint8_t*, Levels table) {
+  return table;
+}
+COMPLL_INLINE Levels Add(Levels a, Levels) { return a; }
+COMPLL_INLINE void Widen(Levels, I*) {}
+COMPLL_INLINE bool FitBytes(I, int, int64_t) { return false; }
+#endif
+
+}  // namespace
+}  // namespace hipress::compll

@@ -2,20 +2,18 @@
  * \file philox.h
  * \brief Philox4x32-7: the random words, or 16 random bits, of the elements of tiles of 64.
  *
- * Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011: seven rounds are the fewest
- * that pass BigCrush. Element i takes word (i mod 64) / 16 of counter 16 * (i / 64) + i mod 16: no
- * transpose, and nothing depends on lanes. Of 16-bit numbers it takes bits 8 * b to 8 * b + 15, round
- * the end, of word 2 * (i / 64 mod 2) + (i mod 16) / 8 of counter 8 * (i / 128) + i mod 8, where b is
- * (i mod 64) / 16: four elements share a word, and each is uniform (docs/reference/compll-language.md says how little
- * they have to do with each other).
+ * Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011: seven rounds are the
+ * fewest that pass BigCrush. Element i takes word (i mod 64) / 16 of counter 16 * (i / 64) + i mod
+ * 16: no transpose, and nothing depends on lanes. Of 16-bit numbers it takes bits 8 * b to 8 * b +
+ * 15, round the end, of word 2 * (i / 64 mod 2) + (i mod 16) / 8 of counter 8 * (i / 128) + i mod
+ * 8, where b is (i mod 64) / 16: four elements share a word, and each is uniform
+ * (docs/reference/compll-language.md says how little they have to do with each other).
  */
-#ifndef HIPRESS_OPERATOR_CONTRIB_COMPLL_PHILOX_H_
-#define HIPRESS_OPERATOR_CONTRIB_COMPLL_PHILOX_H_
+#pragma once
 
 #include "operator/contrib/compll/lanes.h"
 
-namespace hipress {
-namespace compll {
+namespace hipress::compll {
 namespace {
 
 /// 32-bit words in 64-bit lanes, so that a product needs no widening.
@@ -24,30 +22,21 @@ using W = uint64_t __attribute__((vector_size(8 * kWide)));
 using HalfU = uint32_t __attribute__((vector_size(4 * kWide)));
 
 COMPLL_INLINE W Multiply(W a, uint64_t b) {
-#if defined(COMPLL_AVX512)
-  return reinterpret_cast<W>(_mm512_mul_epu32(reinterpret_cast<__m512i>(a), _mm512_set1_epi64(b)));
-#elif defined(COMPLL_AVX2)
-  return reinterpret_cast<W>(_mm256_mul_epu32(reinterpret_cast<__m256i>(a), _mm256_set1_epi64x(b)));
-#elif defined(__SSE2__)
-  return reinterpret_cast<W>(_mm_mul_epu32(reinterpret_cast<__m128i>(a), _mm_set1_epi64x(b)));
+#if defined(COMPLL_X86)
+  return reinterpret_cast<W>(COMPLL_X86(mul_epu32)(AsRaw(a), AsRaw(W{} + b)));
 #else
   return (a & 0xffffffffu) * b;
 #endif
 }
 
-struct PhiloxKey {
-  uint32_t seed, step, stream;
-};
-
 #if defined(COMPLL_AVX512)
 COMPLL_INLINE W Xor(W a, W b, uint32_t c) {
-  return reinterpret_cast<W>(_mm512_ternarylogic_epi64(
-      reinterpret_cast<__m512i>(a), reinterpret_cast<__m512i>(b), _mm512_set1_epi64(c), 0x96));
+  return reinterpret_cast<W>(
+      _mm512_ternarylogic_epi64(AsRaw(a), AsRaw(b), _mm512_set1_epi64(c), 0x96));
 }
 /// Upper halves of 64-bit lanes; shuffles and shifts share no execution port.
 COMPLL_INLINE W High(W x) {
-  return reinterpret_cast<W>(
-      _mm512_shuffle_epi32(reinterpret_cast<__m512i>(x), static_cast<_MM_PERM_ENUM>(0xf5)));
+  return reinterpret_cast<W>(_mm512_shuffle_epi32(AsRaw(x), static_cast<_MM_PERM_ENUM>(0xf5)));
 }
 #else
 COMPLL_INLINE W Xor(W a, W b, uint32_t c) { return a ^ b ^ c; }
@@ -98,7 +87,8 @@ COMPLL_INLINE void Philox(const PhiloxKey& key, uint32_t site, uint64_t first, H
   }
 }
 
-/// The words of `groups` groups of kPer counters from `group` on: word w of all kPer counters first.
+/// The words of `groups` groups of kPer counters from `group` on: word w of all kPer counters
+/// first.
 template <int kPer>
 inline __attribute__((noinline)) void RandomGroups(const PhiloxKey& key, uint32_t site,
                                                    int64_t group, int64_t groups, uint32_t* out) {
@@ -160,7 +150,7 @@ COMPLL_INLINE I RandomHalves(const uint32_t* tile, int v) {
   if (shift == 16) return reinterpret_cast<I>(words >> 16);
   if (shift < 16) return reinterpret_cast<I>((shift == 0 ? words : words >> 8) & 0xffffu);
 #if defined(COMPLL_AVX512)
-  const U turned = reinterpret_cast<U>(_mm512_ror_epi32(reinterpret_cast<__m512i>(words), 24));
+  const U turned = reinterpret_cast<U>(_mm512_ror_epi32(AsRaw(words), 24));
 #else
   const U turned = words >> 24 | words << 8;
 #endif
@@ -168,7 +158,4 @@ COMPLL_INLINE I RandomHalves(const uint32_t* tile, int v) {
 }
 
 }  // namespace
-}  // namespace compll
-}  // namespace hipress
-
-#endif  // HIPRESS_OPERATOR_CONTRIB_COMPLL_PHILOX_H_
+}  // namespace hipress::compll

@@ -3,8 +3,7 @@
  * \brief What generated code calls: scratch memory, blocks on threads, gradients, payload fields.
  *        Included once for each algorithm and instruction set, hence the unnamed namespace.
  */
-#ifndef HIPRESS_OPERATOR_CONTRIB_COMPLL_RUNTIME_H_
-#define HIPRESS_OPERATOR_CONTRIB_COMPLL_RUNTIME_H_
+#pragma once
 
 #include <algorithm>
 #include <cstdarg>
@@ -17,12 +16,10 @@
 
 #include "operator/contrib/compll/abi.h"
 #include "operator/contrib/compll/lanes.h"
-#include "operator/contrib/compll/levels.h"
 #include "operator/contrib/compll/packing.h"
 #include "operator/contrib/compll/philox.h"
 
-namespace hipress {
-namespace compll {
+namespace hipress::compll {
 namespace {
 
 /// Temporary vectors of one call. Blocks are kept for the thread's next call: fresh pages are slow.
@@ -247,7 +244,4 @@ inline void WriteField(uint8_t* at, T value) {
 }
 
 }  // namespace
-}  // namespace compll
-}  // namespace hipress
-
-#endif  // HIPRESS_OPERATOR_CONTRIB_COMPLL_RUNTIME_H_
+}  // namespace hipress::compll

@@ -4,8 +4,7 @@
  *
  * Results equal the NumPy interpreter's bit for bit. Compile without contracted multiply-adds.
  */
-#ifndef HIPRESS_OPERATOR_CONTRIB_COMPLL_SCALAR_H_
-#define HIPRESS_OPERATOR_CONTRIB_COMPLL_SCALAR_H_
+#pragma once
 
 #include <cstdint>
 #include <type_traits>
@@ -14,8 +13,7 @@
 
 #define COMPLL_SCALAR HIPRESS_HOST_DEVICE inline __attribute__((always_inline))
 
-namespace hipress {
-namespace compll {
+namespace hipress::compll {
 namespace {
 
 COMPLL_SCALAR uint32_t BitsU(float x) { return BitsOf(x); }
@@ -114,6 +112,11 @@ COMPLL_SCALAR T Shr(T a, B by) {
   return a >> (by & B(8 * sizeof(T) - 1));
 }
 
+/// The key of random words (philox.h).
+struct PhiloxKey {
+  uint32_t seed, step, stream;
+};
+
 // Order and sizes ----------------------------------------------------------------
 
 /// Order of floats as unsigned numbers: -NaN < -Inf < ... < -0 < +0 < ... < Inf < NaN.
@@ -134,7 +137,4 @@ COMPLL_SCALAR int64_t PackedBytes(int64_t count, int bits, int64_t multiple) {
 }
 
 }  // namespace
-}  // namespace compll
-}  // namespace hipress
-
-#endif  // HIPRESS_OPERATOR_CONTRIB_COMPLL_SCALAR_H_
+}  // namespace hipress::compll

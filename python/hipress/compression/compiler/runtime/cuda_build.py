@@ -68,7 +68,7 @@ def compile_cached(
     include = include_directory()
     folder = include / "operator/contrib/compll/cuda"
     headers = sorted([*folder.glob("*.h"), *folder.glob("*.cuh")])
-    shared = ("abi.h", "scalar.h", "index_layout.h", "floats_layout.h")
+    shared = ("abi.h", "layout.h", "scalar.h")
     headers += [folder.parent / name for name in shared]
     headers += [include / "operator/contrib/half.h", *depends]
     return library(name, "generated.cu", source, [*command, f"-I{include}"], depends=headers)

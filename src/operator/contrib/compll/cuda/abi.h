@@ -5,8 +5,7 @@
  * Nothing here waits for the device, allocates memory, or reads device memory on the host. All
  * pointers of a call are device pointers. Memory of a call must stay until the stream has run it.
  */
-#ifndef HIPRESS_OPERATOR_CONTRIB_COMPLL_CUDA_ABI_H_
-#define HIPRESS_OPERATOR_CONTRIB_COMPLL_CUDA_ABI_H_
+#pragma once
 
 #include <stdint.h>
 
@@ -89,5 +88,3 @@ enum {
 };
 
 }  // extern "C"
-
-#endif  // HIPRESS_OPERATOR_CONTRIB_COMPLL_CUDA_ABI_H_

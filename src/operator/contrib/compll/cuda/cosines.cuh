@@ -2,16 +2,15 @@
  * \file cosines.cuh
  * \brief The orthonormal DCT-II of blocks, and its inverse (backends/numpy/cosines.py), pass by pass.
  *
- * A transform splits into two of half the size, and so on: what happens before each split goes down,
- * what happens after it comes up. All parts of one size are a pass, done at once in shared memory.
+ * A transform splits into two of half the size, and so on: what happens before each split goes
+ * down, what happens after it comes up. All parts of one size are a pass, done at once in shared
+ * memory.
  */
-#ifndef HIPRESS_OPERATOR_CONTRIB_COMPLL_CUDA_COSINES_CUH_
-#define HIPRESS_OPERATOR_CONTRIB_COMPLL_CUDA_COSINES_CUH_
+#pragma once
 
 #include "operator/contrib/compll/cuda/team.cuh"
 
-namespace hipress {
-namespace compll {
+namespace hipress::compll {
 namespace {
 
 constexpr float kRootHalf = 0.70710678f;
@@ -107,7 +106,4 @@ COMPLL_DEVICE void Cosines(const Team& team, Shared& shared, const float* source
 }
 
 }  // namespace
-}  // namespace compll
-}  // namespace hipress
-
-#endif  // HIPRESS_OPERATOR_CONTRIB_COMPLL_CUDA_COSINES_CUH_
+}  // namespace hipress::compll

@@ -3,13 +3,12 @@
  * \brief What a library of CUDA algorithms exports once: memory and errors, for callers without CUDA
  *        headers, and the count of launches.
  */
-#ifndef HIPRESS_OPERATOR_CONTRIB_COMPLL_CUDA_EXPORTS_CUH_
-#define HIPRESS_OPERATOR_CONTRIB_COMPLL_CUDA_EXPORTS_CUH_
+#pragma once
 
 #include <stdlib.h>
 
 #include "operator/contrib/compll/cuda/abi.h"
-#include "operator/contrib/compll/cuda/platform.cuh"
+#include "operator/contrib/compll/cuda/team.cuh"
 
 #define COMPLL_EXPORT extern "C" __attribute__((visibility("default")))
 
@@ -43,5 +42,3 @@ COMPLL_EXPORT int hipress_cuda_copy(void* to, const void* from, int64_t bytes, v
 COMPLL_EXPORT int hipress_cuda_wait(void* stream) {
   return cudaStreamSynchronize(static_cast<cudaStream_t>(stream));
 }
-
-#endif  // HIPRESS_OPERATOR_CONTRIB_COMPLL_CUDA_EXPORTS_CUH_

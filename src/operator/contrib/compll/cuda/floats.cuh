@@ -2,17 +2,15 @@
  * \file floats.cuh
  * \brief Floats with all their bits in fewer bytes, as floats.h, which says how, has them on a CPU.
  *
- * A warp has a block of 1024 elements for itself. How many bytes come of each is known first; the last
- * block of the team sums up what lies before each one.
+ * A warp has a block of 1024 elements for itself. How many bytes come of each is known first; the
+ * last block of the team sums up what lies before each one.
  */
-#ifndef HIPRESS_OPERATOR_CONTRIB_COMPLL_CUDA_FLOATS_CUH_
-#define HIPRESS_OPERATOR_CONTRIB_COMPLL_CUDA_FLOATS_CUH_
+#pragma once
 
-#include "operator/contrib/compll/cuda/payload.cuh"
-#include "operator/contrib/compll/floats_layout.h"
+#include "operator/contrib/compll/cuda/packing.cuh"
+#include "operator/contrib/compll/layout.h"
 
-namespace hipress {
-namespace compll {
+namespace hipress::compll {
 namespace {
 
 COMPLL_DEVICE uint32_t LanesBelow() { return (1u << Lane()) - 1; }
@@ -337,7 +335,4 @@ COMPLL_DEVICE void UnpackFloats(const Team& team, const CompllCudaDecode& call,
 }
 
 }  // namespace
-}  // namespace compll
-}  // namespace hipress
-
-#endif  // HIPRESS_OPERATOR_CONTRIB_COMPLL_CUDA_FLOATS_CUH_
+}  // namespace hipress::compll

@@ -5,20 +5,15 @@
  * A coder has Call, Job (a call and its parameters), Control (what begins the workspace), Memory
  * (its parts, and how many blocks are of use in each step), kSteps and Step<k>(team, shared, job).
  */
-#ifndef HIPRESS_OPERATOR_CONTRIB_COMPLL_CUDA_LAUNCH_CUH_
-#define HIPRESS_OPERATOR_CONTRIB_COMPLL_CUDA_LAUNCH_CUH_
+#pragma once
 
 #include <utility>
 
 #include "operator/contrib/compll/cuda/abi.h"
-#include "operator/contrib/compll/cuda/packing.cuh"
-#include "operator/contrib/compll/cuda/payload.cuh"
-#include "operator/contrib/compll/cuda/ascending.cuh"
 #include "operator/contrib/compll/cuda/floats.cuh"
-#include "operator/contrib/compll/cuda/gaps.cuh"
+#include "operator/contrib/compll/cuda/indices.cuh"
 
-namespace hipress {
-namespace compll {
+namespace hipress::compll {
 namespace {
 
 /// The parameters' values, by value in each kernel's arguments.
@@ -95,19 +90,17 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-template <class Coder>
-inline cudaError_t LaunchSteps(const typename Coder::Job&, const typename Coder::Memory&,
-                               cudaStream_t, std::integer_sequence<int>) {
-  return cudaSuccess;
-}
-template <class Coder, int kStep, int... kOthers>
+/// Launches the steps in order, up to the first error.
+template <class Coder, int... kStep>
 inline cudaError_t LaunchSteps(const typename Coder::Job& job,
                                const typename Coder::Memory& memory, cudaStream_t stream,
-                               std::integer_sequence<int, kStep, kOthers...>) {
-  const cudaError_t error = Launch<typename Coder::Job>(
-      StepKernel<Coder, kStep>, GridSize(memory.blocks[kStep]), stream, job);
-  if (error != cudaSuccess) return error;
-  return LaunchSteps<Coder>(job, memory, stream, std::integer_sequence<int, kOthers...>());
+                               std::integer_sequence<int, kStep...>) {
+  cudaError_t error = cudaSuccess;
+  static_cast<void>(
+      (((error = Launch<typename Coder::Job>(StepKernel<Coder, kStep>,
+                                             GridSize(memory.blocks[kStep]), stream, job)) ==
+        cudaSuccess) && ...));
+  return error;
 }
 
 template <class Coder>
@@ -115,10 +108,9 @@ inline cudaError_t LaunchBlocks(const typename Coder::Call* calls, int count,
                                 const typename Coder::Job& job, uint64_t step,
                                 cudaStream_t stream) {
   using Values = decltype(job.params);
-  return Launch<const typename Coder::Call*, typename Coder::Call, int,
-                typename std::decay<Values>::type, bool, uint64_t>(
-      BlockKernel<Coder, typename std::decay<Values>::type>, GridSize(count), stream, calls,
-      job.call, count, job.params, job.add, step);
+  return Launch<const typename Coder::Call*, typename Coder::Call, int, Values, bool, uint64_t>(
+      BlockKernel<Coder, Values>, GridSize(count), stream, calls, job.call, count, job.params,
+      job.add, step);
 }
 
 template <class Coder>
@@ -218,7 +210,4 @@ inline int RunSum(const CompllCudaDecode* calls, int count, const double* params
 }
 
 }  // namespace
-}  // namespace compll
-}  // namespace hipress
-
-#endif  // HIPRESS_OPERATOR_CONTRIB_COMPLL_CUDA_LAUNCH_CUH_
+}  // namespace hipress::compll

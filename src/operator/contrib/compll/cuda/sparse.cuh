@@ -1,20 +1,82 @@
 /*!
  * \file sparse.cuh
- * \brief Operations on whole vectors whose result is ordered: compaction, selection, sorting,
- *        sampling. Each is a sequence of steps; what lies between two steps all blocks have done.
+ * \brief Random numbers, and operations on whole vectors whose result is ordered: compaction, selection,
+ *        sorting, sampling, bits under a mask.
  *
- * Order comes from counting first: each block counts in its part of the vector, the last block sums
- * up what lies before each part, and then each block writes from there on.
+ * Each is a sequence of steps; all blocks have ended a step before the next one begins. Order comes
+ * from counting first: each block counts in its part of the vector, the last block sums up what
+ * lies before each part, and then each block writes from there on.
  */
-#ifndef HIPRESS_OPERATOR_CONTRIB_COMPLL_CUDA_SPARSE_CUH_
-#define HIPRESS_OPERATOR_CONTRIB_COMPLL_CUDA_SPARSE_CUH_
+#pragma once
 
-#include "operator/contrib/compll/cuda/philox.cuh"
-#include "operator/contrib/compll/cuda/reduce.cuh"
+#include "operator/contrib/compll/cuda/team.cuh"
 
-namespace hipress {
-namespace compll {
+namespace hipress::compll {
 namespace {
+
+// Random words: Philox4x32-7 for a warp, as in philox.h -------------------------------------------
+
+COMPLL_DEVICE void Philox(const PhiloxKey& key, uint32_t site, uint64_t counter, uint32_t* out) {
+  uint32_t c0 = static_cast<uint32_t>(counter), c1 = static_cast<uint32_t>(counter >> 32);
+  uint32_t c2 = site, c3 = key.stream, k0 = key.seed, k1 = key.step;
+COMPLL_UNROLL
+  for (int round = 0; round < 7; ++round) {
+    const uint32_t h0 = __umulhi(c0, 0xD2511F53u), h1 = __umulhi(c2, 0xCD9E8D57u);
+    const uint32_t l0 = c0 * 0xD2511F53u, l1 = c2 * 0xCD9E8D57u;
+    c0 = h1 ^ c1 ^ k0;
+    c1 = l1;
+    c2 = h0 ^ c3 ^ k1;
+    c3 = l0;
+    k0 += 0x9E3779B9u;
+    k1 += 0xBB67AE85u;
+  }
+  out[0] = c0, out[1] = c1, out[2] = c2, out[3] = c3;
+}
+
+/// words[r] for element first + 32 * r + lane; first is a multiple of 64, kRows of 4. All lanes.
+template <int kRows>
+COMPLL_DEVICE void RandomRows(const PhiloxKey& key, uint32_t site, int64_t first, uint32_t* words) {
+  static_assert(kRows % 4 == 0, "a warp draws the words of two groups of 64 at once");
+  const int lane = Lane();
+  const bool low = lane < 16;
+COMPLL_UNROLL
+  for (int r = 0; r < kRows; r += 4) {
+    // The lower half of the warp draws for one group of 64 elements, the upper half for the next;
+    // each lane needs two words of both.
+    const uint64_t group = static_cast<uint64_t>(first) / 64 + r / 2 + (low ? 0 : 1);
+    uint32_t own[4];
+    Philox(key, site, group * 16 + lane % 16, own);
+    const uint32_t a = __shfl_xor_sync(kAll, low ? own[1] : own[0], 16);
+    const uint32_t b = __shfl_xor_sync(kAll, low ? own[3] : own[2], 16);
+    words[r] = low ? own[0] : a;
+    words[r + 1] = low ? own[2] : b;
+    words[r + 2] = low ? a : own[1];
+    words[r + 3] = low ? b : own[3];
+  }
+}
+
+/// halves[r] likewise, 16 random bits each: element i takes bits 8 * b to 8 * b + 15, round the
+/// end, of word 2 * (i / 64 mod 2) + (i mod 16) / 8 of counter 8 * (i / 128) + i mod 8, with b = (i
+/// mod 64) / 16.
+template <int kRows>
+COMPLL_DEVICE void RandomRows16(const PhiloxKey& key, uint32_t site, int64_t first,
+                                int32_t* halves) {
+  static_assert(kRows == 8, "the 32 lanes draw for four groups of 128 elements");
+  const int lane = Lane();
+  const uint64_t tile = static_cast<uint64_t>(first) / 64;
+  uint32_t own[4];
+  Philox(key, site, tile / 2 * 8 + lane, own);
+COMPLL_UNROLL
+  for (int r = 0; r < kRows; r += 2) {
+    const uint64_t at = tile + r / 2;
+    const int source = 8 * static_cast<int>(at / 2 - tile / 2) + lane % 8;
+    const uint32_t lower = __shfl_sync(kAll, at % 2 == 0 ? own[0] : own[2], source);
+    const uint32_t upper = __shfl_sync(kAll, at % 2 == 0 ? own[1] : own[3], source);
+    const uint64_t word = lane % 16 < 8 ? lower : upper, twice = word << 32 | word;
+    halves[r] = static_cast<int32_t>(twice >> (lane < 16 ? 0 : 8) & 0xffff);
+    halves[r + 1] = static_cast<int32_t>(twice >> (lane < 16 ? 16 : 24) & 0xffff);
+  }
+}
 
 // Compaction: indices of the bits that are set, ascending --------------------
 
@@ -277,8 +339,61 @@ COMPLL_DEVICE T Element(const T* values, int64_t size, int64_t at) {
   return values[at < 0 ? 0 : Least(at, size - 1)];
 }
 
-}  // namespace
-}  // namespace compll
-}  // namespace hipress
+// Vectors of bits, 32 at a time -------------------------------------------------------------------
 
-#endif  // HIPRESS_OPERATOR_CONTRIB_COMPLL_CUDA_SPARSE_CUH_
+/// Sets bits of memory that was zero; `value` has at most 32.
+COMPLL_DEVICE void SetBits(uint32_t* words, int64_t bit, uint32_t value) {
+  const uint64_t shifted = static_cast<uint64_t>(value) << (bit % 32);
+  if (const uint32_t first = static_cast<uint32_t>(shifted)) atomicOr(words + bit / 32, first);
+  if (const uint32_t next = static_cast<uint32_t>(shifted >> 32)) atomicOr(words + bit / 32 + 1, next);
+}
+
+/// Bytes of a payload as words; what is after them reads as 0.
+struct PayloadWords {
+  const uint8_t* data;
+  int64_t bytes;
+  COMPLL_DEVICE uint32_t operator()(int64_t w) const {
+    uint32_t word = 0;
+    for (int b = 0; b < 4 && 4 * w + b < bytes; ++b) {
+      word |= static_cast<uint32_t>(data[4 * w + b]) << (8 * b);
+    }
+    return word;
+  }
+};
+
+/// Bits from `bit` on of words, at most 32 of them.
+COMPLL_DEVICE uint32_t GetBits(const PayloadWords& words, int64_t bit, int bits) {
+  const uint64_t pair = words(bit / 32) | static_cast<uint64_t>(words(bit / 32 + 1)) << 32;
+  return static_cast<uint32_t>(pair >> (bit % 32) & ((uint64_t(1) << bits) - 1));
+}
+
+/// \param before what ScanArray made of CountBits of the mask, which has n bits
+/// \param out in the workspace, zero
+template <class Team, class Bits, class Mask>
+COMPLL_DEVICE void PackWhere(const Team& team, Shared& shared, const Bits& bits, const Mask& mask,
+                             int64_t n, const uint32_t* before, uint8_t* out) {
+  ForWords(team, shared, mask, n, before, [&](int64_t w, uint32_t word, int64_t at) {
+    const uint32_t from = bits(w);
+    uint32_t joined = 0;
+    for (int k = 0; word != 0; word &= word - 1, ++k) {
+      joined |= (from >> (__ffs(static_cast<int>(word)) - 1) & 1u) << k;
+    }
+    SetBits(reinterpret_cast<uint32_t*>(out), at, joined);
+  });
+}
+
+/// The n bits again, 0 where the mask is, in the workspace.
+template <class Team, class Mask>
+COMPLL_DEVICE void UnpackWhere(const Team& team, Shared& shared, const PayloadWords& packed,
+                               const Mask& mask, int64_t n, const uint32_t* before, uint8_t* out) {
+  ForWords(team, shared, mask, n, before, [&](int64_t w, uint32_t word, int64_t at) {
+    uint32_t joined = GetBits(packed, at, __popc(word)), bits = 0;
+    for (; word != 0; word &= word - 1, joined >>= 1) {
+      if (joined & 1u) bits |= word & (~word + 1);
+    }
+    reinterpret_cast<uint32_t*>(out)[w] = bits;
+  });
+}
+
+}  // namespace
+}  // namespace hipress::compll

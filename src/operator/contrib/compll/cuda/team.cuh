@@ -1,19 +1,165 @@
 /*!
  * \file team.cuh
- * \brief Team that runs a step: all blocks of a grid, or one block that has a gradient for itself.
+ * \brief The base of all CUDA code of algorithms: qualifiers, launches, elements in memory, teams of
+ *        threads, and reductions.
  *
- * A step is written once, for a team. On a grid each step is a kernel; a block runs all steps of a
- * small gradient in one kernel, with a barrier between them. What must follow the work of all
- * blocks, such as joining a reduction, is done by the last block that ends.
+ * A step of an algorithm is written once, for a team: all blocks of a grid, or one block that has a
+ * gradient for itself. On a grid each step is a kernel. A block runs all steps of a small gradient
+ * in one kernel, with a barrier between them. What must follow the work of all blocks, such as
+ * joining a reduction, is done by the last block that ends.
+ *
+ * COMPLL_SHARED and COMPLL_UNROLL can be defined by an emulation of CUDA, which has no memory that
+ * the threads of a block share.
  */
-#ifndef HIPRESS_OPERATOR_CONTRIB_COMPLL_CUDA_TEAM_CUH_
-#define HIPRESS_OPERATOR_CONTRIB_COMPLL_CUDA_TEAM_CUH_
+#pragma once
 
-#include "operator/contrib/compll/cuda/scalar.cuh"
+#include <cuda_runtime.h>
+#include <stdint.h>
+#include <string.h>
 
-namespace hipress {
-namespace compll {
+#include <atomic>
+#include <limits>
+#include <type_traits>
+
+#include "operator/contrib/compll/scalar.h"
+
+#if !defined(COMPLL_SHARED)
+/// The one shared variable of a kernel.
+#define COMPLL_SHARED(type, name) __shared__ type name
+#define COMPLL_UNROLL _Pragma("unroll")
+#endif
+
+#define COMPLL_DEVICE __device__ __forceinline__
+/// For what a kernel does once: compiled once, not wherever it is called.
+#define COMPLL_OUTLINE static __device__ __noinline__
+#define COMPLL_BOTH __host__ __device__ __forceinline__
+
+namespace hipress::compll {
+
+/// Kernels launched by this library, for tests and benchmarks.
+inline std::atomic<uint64_t>& Launches() {
+  static std::atomic<uint64_t> launches{0};
+  return launches;
+}
+
 namespace {
+
+constexpr int kThreads = 256;  ///< of every block
+constexpr int kWarpSize = 32;
+constexpr int kWarps = kThreads / kWarpSize;
+constexpr unsigned kAll = 0xffffffffu;
+/// Blocks of a grid, at most: each has a counter in the workspace.
+constexpr int kMaxBlocks = 2048;
+
+COMPLL_DEVICE int Lane() { return static_cast<int>(threadIdx.x % kWarpSize); }
+COMPLL_DEVICE int WarpIndex() { return static_cast<int>(threadIdx.x / kWarpSize); }
+
+template <typename... Params>
+inline cudaError_t Launch(void (*kernel)(Params...), int blocks, cudaStream_t stream,
+                          Params... args) {
+  Launches().fetch_add(1, std::memory_order_relaxed);
+  void* pointers[] = {static_cast<void*>(&args)...};
+  return cudaLaunchKernel(kernel, dim3(blocks), dim3(kThreads), pointers, 0, stream);
+}
+
+/// Blocks that fill the GPU, and at most `wanted`: kernels stride over what is left.
+inline int GridSize(int64_t wanted) {
+  static std::atomic<int> known[64];  // multiprocessors of each device
+  int device = 0;
+  if (cudaGetDevice(&device) != cudaSuccess) return 1;
+  const bool keep = device >= 0 && device < 64;
+  int processors = keep ? known[device].load(std::memory_order_relaxed) : 0;
+  if (processors == 0) {
+    const auto attribute = cudaDevAttrMultiProcessorCount;
+    if (cudaDeviceGetAttribute(&processors, attribute, device) != cudaSuccess) return 1;
+    if (keep) known[device].store(processors, std::memory_order_relaxed);
+  }
+  const int64_t most = Least(static_cast<int64_t>(processors) * 8, kMaxBlocks);
+  return static_cast<int>(wanted < 1 ? 1 : Least(wanted, most));
+}
+
+// One element, in memory of any alignment ---------------------------------------------------------
+
+COMPLL_BOTH float FromOrdered(uint32_t key) {
+  return FromBits(key >> 31 ? key & 0x7fffffffu : ~key);
+}
+
+COMPLL_BOTH int64_t RoundUp(int64_t bytes) { return (bytes + 15) / 16 * 16; }
+COMPLL_BOTH int64_t ClampIndex(int64_t at, int64_t size) {
+  return at < 0 ? 0 : (at < size ? at : size - 1);
+}
+
+/// The bucket of each of a tile's rows; buckets are multiples of 64, so a row lies in one.
+struct Bucket {
+  uint32_t index, left, size;
+  COMPLL_BOTH Bucket(int64_t first, int64_t bucket)
+      : index(static_cast<uint32_t>(first) / static_cast<uint32_t>(bucket)),
+        left(static_cast<uint32_t>(bucket) -
+             static_cast<uint32_t>(first) % static_cast<uint32_t>(bucket)),
+        size(static_cast<uint32_t>(bucket)) {}
+  /// `more`: the next row begins before the end; the bucket of the last one stays.
+  COMPLL_BOTH void NextRow(bool more) {
+    left -= 32;
+    if (left == 0 && more) left = size, ++index;
+  }
+};
+
+/// A field's bytes, the first in the lowest bits.
+COMPLL_BOTH uint64_t FieldBits(float x) { return BitsU(x); }
+template <typename T>
+COMPLL_BOTH uint64_t FieldBits(T x) {
+  return static_cast<uint64_t>(x);
+}
+
+// Memory whose alignment is only a byte's: fields of payloads --------------------
+
+template <typename T>
+COMPLL_BOTH T Read(const void* base, int64_t i) {
+  const uint8_t* const at = static_cast<const uint8_t*>(base) + i * static_cast<int64_t>(sizeof(T));
+  if (reinterpret_cast<uintptr_t>(base) % sizeof(T) == 0) return *reinterpret_cast<const T*>(at);
+  T value;
+  uint8_t bytes[sizeof(T)];
+  for (size_t b = 0; b < sizeof(T); ++b) bytes[b] = at[b];
+  memcpy(&value, bytes, sizeof(value));
+  return value;
+}
+template <typename T>
+COMPLL_BOTH void Write(void* base, int64_t i, T value) {
+  uint8_t* const at = static_cast<uint8_t*>(base) + i * static_cast<int64_t>(sizeof(T));
+  if (reinterpret_cast<uintptr_t>(base) % sizeof(T) == 0) {
+    *reinterpret_cast<T*>(at) = value;
+    return;
+  }
+  uint8_t bytes[sizeof(T)];
+  memcpy(bytes, &value, sizeof(value));
+  for (size_t b = 0; b < sizeof(T); ++b) at[b] = bytes[b];
+}
+
+/// How the elements of a vector lie in memory, and as which of the IR's types they are read.
+template <typename Stored, typename Value>
+struct As {
+  static COMPLL_BOTH Value Get(const void* base, int64_t i) { return Read<Stored>(base, i); }
+  static COMPLL_BOTH void Put(void* base, int64_t i, Value x) {
+    Write(base, i, static_cast<Stored>(x));
+  }
+};
+using AsFloat = As<float, float>;
+using AsInt = As<int32_t, int32_t>;
+using AsUnsigned = As<uint32_t, uint32_t>;
+using AsShort = As<uint16_t, int32_t>;
+template <typename H>
+struct AsHalf {
+  static COMPLL_BOTH float Get(const void* base, int64_t i) {
+    return ToFloat(H{Read<uint16_t>(base, i)});
+  }
+  static COMPLL_BOTH void Put(void* base, int64_t i, float x) {
+    H half;
+    FromFloat(x, &half);
+    Write(base, i, half.bits);
+  }
+};
+
+// Teams -------------------------------------------------------------------------------------------
 
 constexpr int kBins = 2048;    ///< of a histogram
 constexpr int kDigits = 256;   ///< of a radix sort
@@ -137,8 +283,147 @@ COMPLL_OUTLINE int64_t ScanArray(Shared& shared, T* counts, int64_t size) {
   return total;
 }
 
-}  // namespace
-}  // namespace compll
-}  // namespace hipress
+// Reductions --------------------------------------------------------------------------------------
 
-#endif  // HIPRESS_OPERATOR_CONTRIB_COMPLL_CUDA_TEAM_CUH_
+// In the order that CompLL defines: element i is in lane i mod 32 of a warp, lanes are folded in
+// halves after 4096 elements, and these blocks are joined one after the other.
+
+/// Lane j takes in lane j + 16, + 8, + 4, + 2, + 1; the result is lane 0's.
+template <typename T, class Combine>
+COMPLL_DEVICE T FoldLanes(T value, const Combine& combine) {
+COMPLL_UNROLL
+  for (int width = kWarpSize / 2; width > 0; width /= 2) {
+    value = combine(value, __shfl_down_sync(kAll, value, width));
+  }
+  return value;
+}
+
+/// start, then parts in order. All lanes of a warp call it, and get the result.
+template <typename T, typename P, class Combine>
+COMPLL_DEVICE T JoinInOrder(const P* parts, int64_t size, T start, const Combine& combine) {
+  for (int64_t first = 0; first < size; first += kWarpSize) {
+    const int64_t at = first + Lane();
+    const P mine = at < size ? parts[at] : P(0);
+    const int count = static_cast<int>(Least(kWarpSize, size - first));
+    for (int j = 0; j < count; ++j) start = combine(start, T(__shfl_sync(kAll, mine, j)));
+  }
+  return start;
+}
+
+/// The sum of the threads' values, in no order.
+template <typename T>
+COMPLL_DEVICE T SumBlock(Shared& shared, T value) {
+  T total = 0;
+  ScanBlock(shared, value, &total);
+  return total;
+}
+
+COMPLL_OUTLINE int64_t JoinCounts(Shared& shared, const int64_t* parts, int64_t size) {
+  int64_t sum = 0;
+  for (int64_t i = threadIdx.x; i < size; i += kThreads) sum += parts[i];
+  return SumBlock(shared, sum);
+}
+
+/*!
+ * \brief The sum of float32 numbers in order, in double. All threads of a block.
+ *
+ * If all sums of these numbers, in whatever order, are multiples of one power of two and less than
+ * 2^53 of it, no addition rounds: then threads share the work. Else one warp adds them in order.
+ */
+COMPLL_OUTLINE double JoinSum(Shared& shared, const float* parts, int64_t size) {
+  double sum = 0;
+  int highest = 0, lowest = 1 << 20;  // exponents of the largest and of the smallest bit
+  for (int64_t i = threadIdx.x; i < size; i += kThreads) {
+    const uint32_t bits = BitsU(parts[i]) & 0x7fffffffu;
+    if (bits == 0) continue;
+    const int exponent = bits >> 23 == 0 ? 1 : static_cast<int>(bits >> 23);
+    const int zeros = __ffs(static_cast<int>(bits & 0x7fffffu)) - 1;
+    if (exponent > highest) highest = exponent;
+    const int low = zeros < 0 ? exponent + 23 : exponent + zeros;
+    if (low < lowest) lowest = low;
+    sum += parts[i];
+  }
+COMPLL_UNROLL
+  for (int by = kWarpSize / 2; by > 0; by /= 2) {
+    const int high = __shfl_xor_sync(kAll, highest, by), low = __shfl_xor_sync(kAll, lowest, by);
+    if (high > highest) highest = high;
+    if (low < lowest) lowest = low;
+    sum += __shfl_xor_sync(kAll, sum, by);
+  }
+  __syncthreads();
+  if (Lane() == 0) {
+    shared.sums[WarpIndex()] = sum;
+    shared.scan[WarpIndex()] = static_cast<uint64_t>(highest) << 32 | static_cast<uint32_t>(lowest);
+  }
+  __syncthreads();
+  int room = 1;
+  while ((int64_t(1) << room) < size) ++room;
+  sum = 0;
+  for (int w = 0; w < kWarps; ++w) {
+    sum += shared.sums[w];
+    const int high = static_cast<int>(shared.scan[w] >> 32);
+    const int low = static_cast<int>(shared.scan[w] & 0xffffffffu);
+    if (high > highest) highest = high;
+    if (low < lowest) lowest = low;
+  }
+  // Exponents count from the bit of weight 1: a number below 2^(highest + 24) in units of 2^lowest.
+  const bool exact = highest < 255 && (highest == 0 || highest + 24 + room - lowest <= 53);
+  __syncthreads();
+  if (!exact && WarpIndex() == 0) {
+    sum = JoinInOrder(parts, size, 0.0, [](double a, double b) { return a + b; });
+    if (Lane() == 0) shared.sums[0] = sum;
+  }
+  __syncthreads();
+  if (!exact) sum = shared.sums[0];
+  __syncthreads();
+  return sum;
+}
+
+struct Larger {
+  COMPLL_DEVICE float operator()(float a, float b) const { return a > b ? a : b; }
+  static COMPLL_BOTH float Start() { return FromBits(0xff800000u); }
+};
+struct Smaller {
+  COMPLL_DEVICE float operator()(float a, float b) const { return a < b ? a : b; }
+  static COMPLL_BOTH float Start() { return FromBits(0x7f800000u); }
+};
+
+/// The result of one warp for all threads of the block.
+template <typename T, typename P, class Combine>
+COMPLL_OUTLINE T JoinByWarp(Shared& shared, const P* parts, int64_t size, T start,
+                           const Combine& combine) {
+  static_assert(sizeof(T) <= sizeof(shared.scan[0]), "at most 8 bytes");
+  __syncthreads();
+  if (WarpIndex() == 0) {
+    const T joined = JoinInOrder(parts, size, start, combine);
+    if (Lane() == 0) memcpy(&shared.scan[0], &joined, sizeof(T));
+  }
+  __syncthreads();
+  T result;
+  memcpy(&result, &shared.scan[0], sizeof(T));
+  __syncthreads();
+  return result;
+}
+
+/// The largest or smallest in order. The order matters only for NaN and for zeros' signs.
+template <class Combine>
+COMPLL_OUTLINE float JoinExtreme(Shared& shared, const float* parts, int64_t size,
+                                const Combine& combine) {
+  float best = Combine::Start();
+  bool nan = false;
+  for (int64_t i = threadIdx.x; i < size; i += kThreads) {
+    nan = nan || IsNan(parts[i]);
+    best = combine(best, parts[i]);
+  }
+  best = FoldLanes(best, combine);
+  if (Lane() == 0) shared.sums[WarpIndex()] = best;
+  const bool any_nan = __syncthreads_or(nan) != 0;
+  best = Combine::Start();
+  for (int w = 0; w < kWarps; ++w) best = combine(best, static_cast<float>(shared.sums[w]));
+  if (any_nan || best == 0) return JoinByWarp(shared, parts, size, Combine::Start(), combine);
+  __syncthreads();
+  return best;
+}
+
+}  // namespace
+}  // namespace hipress::compll

@@ -2,7 +2,7 @@
 
 CStyleEmitter writes one encode or decode, CStyleLoop one fused loop of it. Their subclasses are the
 dialects: cpp/ computes with vectors of lanes (lanes.h), cuda/ with one element for each thread
-(scalar.cuh). A dialect says what values are declared as, how memory is loaded and stored, where the
+(scalar.h). A dialect says what values are declared as, how memory is loaded and stored, where the
 elements of a loop come from, and how reductions are joined. The expressions of both are in
 expressions.py, and a file's frame in source.py. Generated text is lists of lines.
 """

@@ -158,7 +158,7 @@ _WRAPPING = {"add": "WrapAdd", "sub": "WrapSub", "mul": "WrapMul"}
 
 
 class CudaScalars(Scalars):
-    """The dialect of CUDA's scalars: a thread has one element (scalar.cuh).
+    """The dialect of CUDA's scalars: a thread has one element (scalar.h).
 
     C++ in which signed integers do not wrap around by themselves, and no templates of widths.
     """

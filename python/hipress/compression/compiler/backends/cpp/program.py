@@ -181,9 +181,8 @@ class _ProgramWriter:
             head = "int Decode(const CompllDecodeCall* call)"
             parts += [self.decode(program.decode), block(head, entry_body), ""]
         parts += [self.for_sum(), self.table()]
-        coded = program.operations("pack_gaps", "unpack_gaps")
-        includes = ["gaps.h" if coded else "ascending.h"]
-        includes += ["floats_sum.h"] if self.exact else []
+        includes = ["indices.h"]
+        includes += ["floats.h"] if self.exact else []
         includes += ["cosines.h"] if transforms(program) else []
         return source_file(program, includes, parts, "CompllAlgorithm", entry)
 

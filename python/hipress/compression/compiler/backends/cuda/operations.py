@@ -1,4 +1,4 @@
-"""CUDA of operations on whole vectors and of payload fields, as steps (sparse.cuh, payload.cuh)."""
+"""CUDA of operations on whole vectors and of payload fields, as steps (sparse.cuh, packing.cuh)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ascending indices in as few bytes as their gaps need, in NumPy: the format is gaps.h's.
+"""Ascending indices in as few bytes as their gaps need, in NumPy: the format is indices.h's.
 
 Rice, "Some practical universal noiseless coding techniques", JPL Publication 79-22, 1979: of each
 gap the lowest l bits as they are, what is above them in unary; l is a choice of each 32 gaps.

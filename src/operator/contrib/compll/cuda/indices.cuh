@@ -1,20 +1,63 @@
 /*!
- * \file gaps.cuh
- * \brief Ascending indices in as few bytes as their gaps need, as gaps.h, which says how, has them on
- *        a CPU.
+ * \file indices.cuh
+ * \brief Ascending indices in few bytes, in the formats of indices.h.
  *
- * A warp has a block of gaps. Packing chooses first, and sums up what lies before each block; then
- * bits are set from anywhere. Unpacking sums up the blocks' lowest bits, and counts the unary parts'
- * ones as a filter does; then it sums up gaps.
+ * Packing sets bits from anywhere. Unpacking counts the bits of the mask, or of the unary parts, as
+ * a filter does: the j-th bit is the j-th index's. A warp has a block of gaps: packing chooses
+ * first, and sums up what lies before each block. Unpacking sums up the blocks' lowest bits, and
+ * then the gaps.
  */
-#ifndef HIPRESS_OPERATOR_CONTRIB_COMPLL_CUDA_GAPS_CUH_
-#define HIPRESS_OPERATOR_CONTRIB_COMPLL_CUDA_GAPS_CUH_
+#pragma once
 
-#include "operator/contrib/compll/cuda/bits.cuh"
+#include "operator/contrib/compll/cuda/sparse.cuh"
+#include "operator/contrib/compll/layout.h"
 
-namespace hipress {
-namespace compll {
+namespace hipress::compll {
 namespace {
+
+// Ascending ---------------------------------------------------------------------------------------
+
+/// \param out in the workspace, zero
+template <class Team>
+COMPLL_DEVICE void PackAscending(const Team& team, const int32_t* index, int64_t count, int64_t n,
+                                 uint8_t* out) {
+  const Ascending layout(count, n);
+  uint32_t* const words = reinterpret_cast<uint32_t*>(out);
+  ForEach(team, count, [&](int64_t j) {
+    const int64_t at = index[j];
+    if (layout.low == 0) return SetBits(words, at, 1);
+    SetBits(words, (at >> layout.low) + j, 1);
+    SetBits(words, 8 * layout.begin + j * layout.low,
+            static_cast<uint32_t>(at & ((int64_t(1) << layout.low) - 1)));
+  });
+}
+
+template <class Team>
+COMPLL_DEVICE void CountAscending(const Team& team, Shared& shared, const uint8_t* data,
+                                  int64_t count, int64_t n, uint32_t* counts) {
+  const Ascending layout(count, n);
+  CountBits(team, shared, PayloadWords{data, layout.begin}, 8 * layout.begin, counts);
+}
+
+/// After CountAscending has found `count` bits.
+template <class Team>
+COMPLL_DEVICE void UnpackAscending(const Team& team, Shared& shared, const uint8_t* data,
+                                   int64_t count, int64_t n, const uint32_t* before,
+                                   int32_t* index) {
+  const Ascending layout(count, n);
+  const PayloadWords lower = {data + layout.begin, Blocks(count * layout.low, 8)};
+  auto put = [&](int64_t j, int64_t bit) {
+    if (bit >= layout.upper) {
+      bit = n;  // which is refused; shifted it might not fit into 32 bits
+    } else if (layout.low > 0) {
+      bit = ((bit - j) << layout.low) | GetBits(lower, j * layout.low, layout.low);
+    }
+    index[j] = static_cast<int32_t>(bit);
+  };
+  WriteBits(team, shared, PayloadWords{data, layout.begin}, 8 * layout.begin, before, put);
+}
+
+// Gaps --------------------------------------------------------------------------------------------
 
 COMPLL_BOTH int LowOf(int most, int choice) { return most > choice ? most - choice : 0; }
 
@@ -196,7 +239,4 @@ COMPLL_DEVICE void UnpackGaps(const Team& team, Shared& shared, const uint8_t* d
 }
 
 }  // namespace
-}  // namespace compll
-}  // namespace hipress
-
-#endif  // HIPRESS_OPERATOR_CONTRIB_COMPLL_CUDA_GAPS_CUH_
+}  // namespace hipress::compll
