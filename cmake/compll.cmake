@@ -16,7 +16,7 @@ set(compll_native_isa baseline)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
   list(APPEND compll_known_isas avx2 avx512)
   if(EXISTS /proc/cpuinfo)
-    # The same features as SupportsSimd in src/common/simd.cc asks for.
+    # The same features as SupportsSimd in src/base/simd.cc asks for.
     file(STRINGS /proc/cpuinfo cpu_flags REGEX "^flags" LIMIT_COUNT 1)
     set(cpu_flags "${cpu_flags} ")
     if(cpu_flags MATCHES " avx2 " AND cpu_flags MATCHES " f16c " AND cpu_flags MATCHES " bmi2 ")
@@ -47,7 +47,7 @@ foreach(isa ${compll_isas})
   string(TOUPPER "HIPRESS_CODECS_${isa}" definition)
   list(APPEND compll_isa_definitions ${definition})
 endforeach()
-set_source_files_properties(src/common/simd.cc PROPERTIES
+set_source_files_properties(src/base/simd.cc PROPERTIES
   COMPILE_DEFINITIONS "${compll_isa_definitions}")
 set(compll_python ${CMAKE_CURRENT_SOURCE_DIR}/python)
 file(GLOB compll_specs CONFIGURE_DEPENDS ${compll_python}/hipress/compression/compiler/specs/*.cll)

@@ -7,7 +7,7 @@ if(NOT HIPRESS_LIBFUZZER AND CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd6
   set(HIPRESS_AVX512_FLAGS -mavx512f -mavx512bw -mavx512dq -mavx512vl -mf16c -mbmi2 -mpopcnt)
   set_source_files_properties(src/operator/contrib/kernels_avx2.cc PROPERTIES
     COMPILE_OPTIONS "${HIPRESS_AVX2_FLAGS}")
-  # g++ 12 warns about its own intrinsics, which leave "undefined" vectors uninitialised on purpose.
+  # g++ 12 warns about its own intrinsics, which leave "undefined" vectors uninitialized on purpose.
   set_source_files_properties(src/operator/contrib/kernels_avx512.cc PROPERTIES
     COMPILE_OPTIONS "${HIPRESS_AVX512_FLAGS};-Wno-maybe-uninitialized;-Wno-uninitialized")
 endif()

@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "channel.h"
-#include "van/van.h"
+#include "transport/van.h"
 
 namespace hipress {
 namespace bench {

@@ -15,11 +15,12 @@ MXNet's words alone then gets MXNet's arithmetic. In a server or scheduler of a 
 # `kv.pushpull("weight", gradient, out=total)`, with servers:
 #
 #     kvstore.py, _keys.py    find the key; add up the arrays of several devices
-#     src/mxnet/engine.cc     schedules an operation on MXNet's engine, which starts when the
+#     src/bindings/mxnet
+#       engine.cc             schedules an operation on MXNet's engine, which starts when the
 #                             gradient is computed. Operations of one key keep their order.
-#     src/mxnet/handover.cc   an operation that was followed by another within 1 ms last time
+#       handover.h            an operation that was followed by another within 1 ms last time
 #                             waits for that one: a Trainer's loop is one batch for the store
-#     src/kvstore, casync     flow of the key: encode and send; on a server receive, merge, update,
+#     src/kvstore, src/graph  flow of the key: encode and send; on a server receive, merge, update,
 #                             encode and send to all workers; receive and decode into `total`
 #     server.py               on a server: MXNet's optimizer, between merge and encode
 #

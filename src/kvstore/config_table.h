@@ -21,7 +21,7 @@
 #include <utility>
 
 #include "operator/contrib/codec.h"
-#include "van/message.h"
+#include "transport/message.h"
 
 namespace hipress {
 

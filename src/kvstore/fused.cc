@@ -4,8 +4,8 @@
 #include <cstring>
 #include <utility>
 
-#include "common/batch.h"
-#include "common/thread_object.h"
+#include "base/batch.h"
+#include "base/thread_object.h"
 #include "kvstore/protocol.h"
 
 namespace hipress {

@@ -2,7 +2,7 @@
  * \file fused.h
  * \brief Sends small partitions for one peer that are ready together as one message.
  *
- * Keys do not change. The messages that one batch of tasks (common/batch.h) has to send determine
+ * Keys do not change. The messages that one batch of tasks (base/batch.h) has to send determine
  * each time which of them share a message. Therefore none waits for another, and a receiver treats
  * each as a separate message. The gain is the cost of messages in queues, sockets and threads,
  * which dominates for small gradients.
@@ -19,9 +19,9 @@
 #include <memory>
 #include <vector>
 
-#include "casync/executor.h"
-#include "casync/flow.h"
-#include "van/message.h"
+#include "graph/executor.h"
+#include "graph/flow.h"
+#include "transport/message.h"
 
 namespace hipress {
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "common/bytes.h"
+#include "base/bytes.h"
 
 namespace hipress {
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "casync/flow.h"
+#include "graph/flow.h"
 
 namespace hipress {
 

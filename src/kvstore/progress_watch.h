@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "casync/flow.h"
+#include "graph/flow.h"
 
 namespace hipress {
 

@@ -15,7 +15,7 @@
 #include <tuple>
 #include <vector>
 
-#include "van/message.h"
+#include "transport/message.h"
 
 namespace hipress {
 

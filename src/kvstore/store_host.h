@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
-#include "casync/flow.h"
+#include "graph/flow.h"
 #include "kvstore/config_table.h"
 #include "kvstore/fused.h"
 #include "kvstore/protocol.h"
-#include "van/postoffice.h"
+#include "membership/postoffice.h"
 
 namespace hipress {
 

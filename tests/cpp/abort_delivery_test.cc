@@ -6,7 +6,7 @@
 #include <future>
 
 #include "raw_client.h"
-#include "van/message.h"
+#include "transport/message.h"
 #include "van_testing.h"
 
 namespace hipress::testing {

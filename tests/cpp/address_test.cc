@@ -2,7 +2,7 @@
 // waits for late listeners.
 #include <thread>
 
-#include "van/handshake.h"
+#include "transport/handshake.h"
 #include "van_testing.h"
 
 namespace hipress::testing {

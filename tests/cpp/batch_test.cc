@@ -1,11 +1,11 @@
 // What is ready together goes together: tasks of an executor, messages of a connection.
-#include "common/batch.h"
+#include "base/batch.h"
 
 #include <atomic>
 #include <set>
 
-#include "casync/executor.h"
-#include "van/van.h"
+#include "graph/executor.h"
+#include "transport/van.h"
 #include "van_testing.h"
 
 namespace hipress {

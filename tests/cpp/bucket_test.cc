@@ -1,5 +1,5 @@
 // Buckets over three workers: all keys of a step end together, and so do their states.
-#include "kvstore/bucket.h"
+#include "kvstore/worker/bucket.h"
 
 #include <gtest/gtest.h>
 

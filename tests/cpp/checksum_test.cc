@@ -1,5 +1,5 @@
 // The checksum: one value on every instruction set, and the choice of HIPRESS_SIMD.
-#include "van/checksum.h"
+#include "transport/checksum.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -9,7 +9,7 @@
 #include <cstring>
 #include <vector>
 
-#include "common/simd.h"
+#include "base/simd.h"
 
 namespace hipress {
 namespace {

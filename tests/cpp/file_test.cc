@@ -1,4 +1,4 @@
-#include "common/file.h"
+#include "base/file.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>

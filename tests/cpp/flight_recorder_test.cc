@@ -2,7 +2,7 @@
  * \file flight_recorder_test.cc
  * \brief The ring of last events: it wraps, many threads write to it, and it costs next to nothing.
  */
-#include "common/flight_recorder.h"
+#include "base/flight_recorder.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include <chrono>
 #include <thread>
 
-#include "common/blocking_calls.h"
+#include "base/blocking_calls.h"
 
 namespace hipress {
 namespace {

@@ -9,7 +9,7 @@
 #include <random>
 #include <thread>
 
-#include "casync/flow.h"
+#include "graph/flow.h"
 
 namespace hipress {
 

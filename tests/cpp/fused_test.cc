@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-#include "common/batch.h"
+#include "base/batch.h"
 #include "flow_fixture.h"
 
 namespace hipress {

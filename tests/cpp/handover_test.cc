@@ -1,5 +1,5 @@
 // Operations that follow one another enter together; none is kept forever, none overtakes another.
-#include "mxnet/handover.h"
+#include "bindings/mxnet/handover.h"
 
 #include <atomic>
 #include <chrono>
@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-#include "common/batch.h"
+#include "base/batch.h"
 
 namespace hipress::mxnet {
 namespace {

@@ -8,10 +8,10 @@
 #include <cstring>
 #include <random>
 
-#include "van/checksum.h"
-#include "van/message.h"
-#include "van/handshake.h"
-#include "van/tls.h"
+#include "transport/checksum.h"
+#include "transport/message.h"
+#include "transport/handshake.h"
+#include "transport/tls.h"
 #include "raw_client.h"
 #include "van_testing.h"
 

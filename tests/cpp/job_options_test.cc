@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <map>
 
-#include "van/scheduler.h"
+#include "membership/scheduler.h"
 #include "van_testing.h"
 
 namespace hipress::testing {

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "job_of_nodes.h"
-#include "van/scheduler.h"
+#include "membership/scheduler.h"
 
 namespace hipress::testing {
 namespace {

@@ -9,8 +9,8 @@
 #include <cerrno>
 #include <string>
 
-#include "van/handshake.h"
-#include "van/socket.h"
+#include "transport/handshake.h"
+#include "transport/socket.h"
 #include "van_testing.h"
 
 namespace hipress::testing {

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <string>
 
-#include "common/timeline.h"
+#include "base/timeline.h"
 
 namespace hipress {
 namespace {

@@ -6,8 +6,8 @@
 #include <deque>
 #include <random>
 
-#include "van/lanes.h"
-#include "van/resumable_stream.h"
+#include "transport/lanes.h"
+#include "transport/resumable_stream.h"
 
 namespace hipress::testing {
 namespace {

@@ -3,7 +3,7 @@
 #include <future>
 
 #include "flow_fixture.h"
-#include "kvstore/server_key.h"
+#include "kvstore/server/server_key.h"
 #include "van_testing.h"
 
 namespace hipress::testing {

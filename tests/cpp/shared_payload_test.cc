@@ -5,11 +5,11 @@
 
 #include <cstring>
 
-#include "common/buffer.h"
+#include "base/buffer.h"
 #include "raw_client.h"
-#include "van/checksum.h"
-#include "van/message.h"
-#include "van/shared_payload.h"
+#include "transport/checksum.h"
+#include "transport/message.h"
+#include "transport/shared_payload.h"
 #include "van_testing.h"
 
 namespace hipress::testing {

@@ -3,8 +3,8 @@
 #include <memory>
 #include <thread>
 
-#include "kvstore/kvstore_dist.h"
-#include "kvstore/kvstore_dist_server.h"
+#include "kvstore/worker/kvstore_dist.h"
+#include "kvstore/server/kvstore_dist_server.h"
 #include "van_testing.h"
 
 namespace hipress::testing {

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <thread>
 
-#include "common/timeline.h"
+#include "base/timeline.h"
 
 namespace hipress {
 namespace {

@@ -7,7 +7,7 @@
 #include <random>
 #include <set>
 
-#include "kvstore/bucket.h"
+#include "kvstore/worker/bucket.h"
 #include "operator/contrib/codec.h"
 #include "operator/contrib/state_before.h"
 #include "workers_fixture.h"
@@ -190,7 +190,7 @@ class TransactionTest : public ::testing::TestWithParam<Way> {
   }
   void PutBack(int w, uint64_t transaction) {
     for (size_t i = 0; i < key_[w].states.size(); ++i) {
-      key_[w].befores[i]->RollBack(key_[w].states[i].get(), transaction);
+      key_[w].saved[i]->RollBack(key_[w].states[i].get(), transaction);
     }
     if (Momentum* momentum = key_[w].flow->momentum()) momentum->RollBack(transaction);
   }

@@ -16,8 +16,8 @@
 #include <thread>
 #include <vector>
 
-#include "van/postoffice.h"
-#include "van/socket.h"
+#include "membership/postoffice.h"
+#include "transport/socket.h"
 
 namespace hipress::testing {
 

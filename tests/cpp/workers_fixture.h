@@ -4,7 +4,7 @@
 #include <future>
 #include <thread>
 
-#include "kvstore/kvstore_dist.h"
+#include "kvstore/worker/kvstore_dist.h"
 #include "programs_of_three.h"
 #include "van_testing.h"
 
@@ -84,12 +84,12 @@ struct KeyOptions {
   float momentum = 0;
 };
 
-/// A bound key, on one worker: `states` is the state of its encodes, by task, and `befores` saves
+/// A bound key, on one worker: `states` is the state of its encodes, by task, and `saved` saves
 /// that.
 struct BoundKey {
   std::shared_ptr<Flow> flow;
   std::vector<std::shared_ptr<CodecState>> states;
-  std::vector<std::shared_ptr<StateBefore>> befores;
+  std::vector<std::shared_ptr<StateBefore>> saved;
 
   BoundKey() = default;
   BoundKey(KVStoreDist* store, int worker, uint64_t key, int64_t n, const KeyOptions& options) {
@@ -98,11 +98,11 @@ struct BoundKey {
     binding.encodes.resize(encodes.program.tasks.size() / 7 + 1);
     for (const auto& [task, num_summands] : encodes.num_summands) {
       states.push_back(std::make_shared<CodecState>());
-      befores.push_back(std::make_shared<StateBefore>());
+      saved.push_back(std::make_shared<StateBefore>());
       EncodeBinding& encode = binding.encodes[size_t(task)];
       encode.codec = store->Intern(options.codec);
       encode.state = states.back();
-      encode.before = befores.back();
+      encode.before = saved.back();
       encode.factor = options.average && num_summands == kWorkers ? 1.0f / kWorkers : 1.0f;
       const bool partial = num_summands > 1 && num_summands < kWorkers;
       encode.wire = partial ? DType::kFloat32 : options.dtype;

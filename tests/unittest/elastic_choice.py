@@ -20,7 +20,7 @@ WAYS = {"gradients": "maxminef", "store": "maxminef", "adam": "maxmin", "rounds"
 """Methods that the fixed measurements choose, by kind of program."""
 
 
-class Pretence:
+class FakeTimes:
     """Fixed times of gradients in this process, and a record of what is measured."""
 
     def __init__(self):

@@ -64,15 +64,18 @@ class SumReductions(RankReductions):
         """Begin the sum of float32[n] over all ranks, and return a function that waits for it."""
 
     def begin_max(self, values: Sequence[float]) -> tuple[Callable[[], np.ndarray], int]:
+        """Begin the maximum of some numbers over all ranks."""
         mine = np.zeros((self._num_ranks, MAX_NUMBERS), np.float32)
         mine[self._rank, : len(values)] = values
         return self.begin_sum(mine.reshape(-1)), len(values)
 
     def end_max(self, begun: tuple[Callable[[], np.ndarray], int]) -> list[float]:
+        """Return the maxima when all ranks have sent theirs."""
         wait, count = begun
         return wait().reshape(-1, MAX_NUMBERS).max(axis=0)[:count].tolist()
 
     def mean(self, values: np.ndarray) -> np.ndarray:
+        """Return the mean of an array over all ranks."""
         if not values.size:
             return values
         return self.begin_sum(values.astype(np.float32))() / np.float32(self._num_ranks)

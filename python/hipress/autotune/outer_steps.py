@@ -131,6 +131,7 @@ class OuterFrontend(TuningFrontend):
     """Whether any pseudo-gradient may be compressed."""
 
     def measure(self, methods: Sequence[Method]) -> list[Measurement]:
+        """Measure the pseudo-gradients by each method, the least lossy first."""
         with self.measuring():
             return [
                 measure_alone(

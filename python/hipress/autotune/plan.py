@@ -215,6 +215,7 @@ class PlanController(StoreTuner, SizeFrontend):
         self._stale = True
 
     def stop(self) -> None:
+        """Stop watching and trying."""
         super().stop()
         self._trial = None
 
@@ -224,6 +225,7 @@ class PlanController(StoreTuner, SizeFrontend):
         return self.watching and (self._trial is not None or self._untried)
 
     def before_push(self, keys: Sequence[int], settle: Callable[[], None]) -> None:
+        """Begin a step with its first push; it may change the choice."""
         if not self.watching or not are_training_keys(keys):
             return
         if not self._pushes.has_begun:
@@ -348,6 +350,7 @@ class PlanController(StoreTuner, SizeFrontend):
         return self.reductions.from_rank_0(self.rank, int(number))
 
     def time_size(self, size: int, compressed: bool) -> float:
+        """Return the seconds of gradients of one size."""
         return self._seconds(TimedGradients(size, compressed))
 
     def _seconds(self, case: TimedGradients) -> float:

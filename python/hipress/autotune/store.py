@@ -69,6 +69,7 @@ class StoreReductions(SumReductions):
         """Keys by elements."""
 
     def begin_sum(self, values: np.ndarray) -> Callable[[], np.ndarray]:
+        """Begin the sum of float32[n] over all ranks, and return a function that waits for it."""
         if values.size not in self._keys:
             self._keys[values.size] = new_key(self._node, np.float32, values.size, compress=False)
         total = values.copy()
@@ -115,6 +116,7 @@ class StoreFrontend(StepFrontend):
         self._keys_of_size = {}
 
     def use(self, method: Method) -> None:
+        """Synchronize all later gradients by a method."""
         self.method = method
         self._set(method)
 
@@ -128,6 +130,7 @@ class StoreFrontend(StepFrontend):
 
     @contextlib.contextmanager
     def measuring(self) -> Iterator[None]:
+        """Enclose the measurement; free its memory at the end."""
         self.has_measured = True
         try:
             yield
@@ -137,6 +140,7 @@ class StoreFrontend(StepFrontend):
             self.use(self.method)
 
     def time_gradients(self, method: Method, size: int) -> tuple[float, int]:
+        """Return the slowest rank's seconds of a sample, and its elements."""
         if size != self._size:
             self._size, self._group = size, self._new_group(size)
         self._set(method, size)
@@ -173,13 +177,16 @@ class StoreFrontend(StepFrontend):
         )
 
     def residual_norm(self) -> float:
+        """Return the 2-norm of all residuals of this rank."""
         self.settle()
         return self.node.norm_of_states(0, FIRST_KEY - 1)
 
     def allows_feedback(self) -> bool | None:
+        """Return whether the optimizers support error feedback, or None."""
         return self.node.allows_feedback()
 
     def bytes_sent(self) -> int:
+        """Return the bytes that this rank has sent so far."""
         return self.node.stats()["bytes_sent"]
 
 
@@ -232,9 +239,11 @@ class StoreController(StoreTuner):
 
     @property
     def is_settled(self) -> bool:
+        """Whether no step tries another method."""
         return self._pushes.has_begun and (self.controller is None or self.controller.is_settled)
 
     def before_push(self, keys: Sequence[int], settle: Callable[[], None]) -> None:
+        """Begin a step with its first push; it may change the choice."""
         if not self.watching or not are_training_keys(keys):
             return
         self._frontend.settle = settle
@@ -315,9 +324,11 @@ class StoreController(StoreTuner):
 
     @property
     def observer(self) -> RoundingGuard | FeedbackGuard | None:
+        """Guard that observes gradients now, if there is one."""
         return self.controller and self.controller.observer
 
     def observe(self, keys: Sequence[int], gradients: Sequence[np.ndarray]) -> None:
+        """Pass the gradients of compressed keys to the guard."""
         if self.observer is not None and are_training_keys(keys):
             compressed = self._compressed(keys, gradients)
             self.observer.before((name, [values]) for name, values in compressed)
@@ -325,6 +336,7 @@ class StoreController(StoreTuner):
     def observe_results(
         self, keys: Sequence[int], results: Sequence[np.ndarray], seconds: float
     ) -> None:
+        """Record a step's seconds, and pass its results to the guard."""
         if self.controller is None or not are_training_keys(keys):
             return
         self.controller.seconds.append(seconds)

@@ -1,7 +1,7 @@
 """IPv4 and IPv6 addresses: of this machine, of other hosts, and as text.
 
-The native library has the same rules (``src/van/address.h``): IPv4 is preferred where a host has
-both, an IPv4-mapped IPv6 address is the IPv4 address that it contains, and link-local IPv6
+The native library has the same rules (``src/transport/address.h``): IPv4 is preferred where a host
+has both, an IPv4-mapped IPv6 address is the IPv4 address that it contains, and link-local IPv6
 addresses are not used.
 """
 

@@ -1,7 +1,7 @@
 """Diagnosis of running and failed jobs: dumps, the graph of waiting nodes, reports.
 
 What belongs here: readers of what processes write. Training needs nothing of it. What does not: the
-writers, which are in the library (``src/common/debug_dumps.cc``, ``flight_recorder.h``)::
+writers, which are in the library (``src/base/debug_dumps.cc``, ``flight_recorder.h``)::
 
     SIGUSR1 or a wait that is too long --> each process writes a dump: its last events, and
                                            what its flows, store and membership wait for

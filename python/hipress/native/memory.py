@@ -1,5 +1,4 @@
-"""Arrays of other libraries as NumPy views of the same memory: DLPack, the buffer protocol,
-MXNet."""
+"""Arrays of other libraries as NumPy views: DLPack, the buffer protocol, MXNet."""
 
 from __future__ import annotations
 
@@ -41,8 +40,7 @@ _pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
 
 
 class _Foreign:
-    """Memory of a DLPack capsule, for numpy.asarray. An unconsumed capsule frees it when it is
-    deleted."""
+    """Memory of a DLPack capsule, for numpy.asarray. An unconsumed capsule frees it."""
 
     def __init__(self, capsule: object, what: str) -> None:
         self._capsule = capsule

@@ -30,6 +30,7 @@ class Curve:
                 raise TypeError(f"a curve is made of finite numbers, not {value!r}")
 
     def __call__(self, x: float) -> float:
+        """Return the value at x."""
         return max(self.o, self.w * x + self.b)
 
 

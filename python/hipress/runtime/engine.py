@@ -107,7 +107,7 @@ class Engine:
         """Begin to make a key, on all ranks together and in the same order, and return its number.
 
         The work of the key on this rank is its graph's program. Codec, state and scale of each
-        encode are bound to it here (``src/casync/flow.h``). Retired keys are dropped first.
+        encode are bound to it here (``src/graph/flow.h``). Retired keys are dropped first.
 
         ``about`` must be equal on all ranks. ``position`` returns the position of an element in the
         gradient's memory. ``momentum`` is the factor of the last result, which the key keeps and

@@ -28,7 +28,7 @@ that compression can be changed at any time."""
 
 
 class Op(enum.IntEnum):
-    """Primitives, with the numbers of ``src/casync/program.h``."""
+    """Primitives, with the numbers of ``src/graph/program.h``."""
 
     ENCODE = 0
     DECODE = 1
@@ -39,7 +39,7 @@ class Op(enum.IntEnum):
 
 
 class Role(enum.IntEnum):
-    """Roles of nodes, with the numbers of ``src/common/types.h``."""
+    """Roles of nodes, with the numbers of ``src/base/types.h``."""
 
     SCHEDULER = 0
     SERVER = 1

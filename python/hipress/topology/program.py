@@ -1,6 +1,6 @@
 """A node's part of a graph as flat int64, the form the native executor reads.
 
-Layout (``src/casync/program.cc`` reads it)::
+Layout (``src/graph/program.cc`` reads it)::
 
     version = 2, per_worker, num_partitions, num_tasks, num_inputs
     num_partitions x (offset, count)

@@ -26,7 +26,7 @@ from hipress.torch import private
 from hipress.torch.errors import HipressError
 
 MIN_SECRET_CHARACTERS = 16
-"""Least length of a secret, as in src/van/job_options.cc."""
+"""Least length of a secret, as in src/membership/job_options.cc."""
 TAG_BYTES = hashlib.sha256().digest_size
 _NONE, _SHORT = "none", "short"
 """Texts that a rank writes instead of a nonce if its secret is missing or too short."""

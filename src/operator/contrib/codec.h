@@ -18,8 +18,8 @@
 #include <utility>
 #include <vector>
 
-#include "common/buffer.h"
-#include "common/types.h"
+#include "base/buffer.h"
+#include "base/types.h"
 
 struct CompllAlgorithm;
 
@@ -105,8 +105,8 @@ class Codec {
    *        in the same pass.
    * \param gradient n elements of type `dtype`; not modified. Any alignment that dtype allows.
    * \param dtype element type of `gradient`
-   * \param state of this encode task; made by the caller, empty at first. If it holds a
-   *        residual left by another codec (see SettleResidual), that is taken over, so nothing is lost.
+   * \param state of this encode task; made by the caller, empty at first. If it holds a residual
+   * left by another codec (see SettleResidual), that is taken over, so nothing is lost.
    * \param payload MaxPayloadBytes(n, wire) bytes, 64-byte aligned
    * \param wire element type on the wire; only codecs that lose nothing look at it: they encode the
    *        gradient, and sums, in it, as the identity does
@@ -173,9 +173,8 @@ std::vector<CodecInfo> Codecs();
 bool RegisterCodec(CodecInfo info);
 
 /*!
- * \brief Makes a codec from a type name and its parameters.
- * \throw Error that lists what is allowed, for an unknown type, an unknown parameter, a value of the
- *        wrong type or out of range.
+ * \brief Makes a codec from a type name and its parameters. \throw Error that lists what is
+ * allowed, for an unknown type, an unknown parameter, a value of the wrong type or out of range.
  */
 CodecPtr MakeCodec(const std::string& type, const ParamList& params);
 /// Makes a codec from its Config(), e.g. read off the wire.

@@ -8,8 +8,8 @@
 #include <cstring>
 #include <limits>
 
-#include "common/parallel.h"
-#include "common/scratch.h"
+#include "base/parallel.h"
+#include "base/scratch.h"
 #include "operator/contrib/codec.h"
 #include "operator/contrib/kernels.h"
 

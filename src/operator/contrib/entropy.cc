@@ -1,7 +1,7 @@
 /*!
  * \file entropy.cc
- * \brief The entropy stage that can follow any codec, and the coder (rans.h) that it uses: fewer bytes,
- *        the same bits when decoded.
+ * \brief The entropy stage that can follow any codec, and the coder (rans.h) that it uses: fewer
+ * bytes, the same bits when decoded.
  *
  * A payload is one byte, and after it
  *
@@ -16,7 +16,7 @@
 #include <cstring>
 #include <limits>
 
-#include "common/buffer.h"
+#include "base/buffer.h"
 #include "operator/contrib/codec.h"
 #include "operator/contrib/kernels.h"
 #include "operator/contrib/rans.h"

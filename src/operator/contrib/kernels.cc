@@ -5,7 +5,7 @@
 #include <cstring>
 #include <string>
 
-#include "common/simd.h"
+#include "base/simd.h"
 
 namespace hipress {
 namespace {

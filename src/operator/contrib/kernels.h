@@ -1,7 +1,7 @@
 /*!
  * \file kernels.h
- * \brief Conversions and sums of plain numbers, one table of them per instruction set, and the choice
- *        of the instruction set, which generated codecs follow.
+ * \brief Conversions and sums of plain numbers, one table of them per instruction set, and the
+ * choice of the instruction set, which generated codecs follow.
  *
  * All tables give the same bits: a table differs in speed only. Kernels run on the calling thread.
  * Pointers may have any alignment.
@@ -11,7 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "common/types.h"
+#include "base/types.h"
 #include "operator/contrib/low_rank.h"
 #include "operator/contrib/rans.h"
 

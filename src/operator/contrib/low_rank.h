@@ -1,7 +1,7 @@
 /*!
  * \file low_rank.h
- * \brief The three passes over a matrix that low-rank compression needs, and Gram-Schmidt; part of the
- *        table of kernels.
+ * \brief The three passes over a matrix that low-rank compression needs, and Gram-Schmidt; part of
+ * the table of kernels.
  *
  * PowerSGD (Vogels, Karimireddy, Jaggi, NeurIPS 2019, arXiv:1905.13727, algorithm 2) sends a
  * gradient M of [rows, cols] as P Q^T, with P of [rows, rank] and Q of [cols, rank]: P = M Q' with
@@ -24,7 +24,7 @@
 
 #include <cstdint>
 
-#include "common/types.h"
+#include "base/types.h"
 
 namespace hipress {
 

@@ -77,10 +77,10 @@ def test_the_limits_are_those_of_the_executor():
     fused = constants("src/kvstore/fused.h")
     assert fused["kMaxFusedPayloadBytes"] == sharing.SHARED_PAYLOAD
     assert fused["kMaxFusedMessageBytes"] == sharing.SHARED_BYTES
-    wire = constants("src/van/message.h")
+    wire = constants("src/transport/message.h")
     assert wire["FusedPart"] == sharing.PART_HEADER
     assert wire["MessageHeader"] == sharing.HEADER
-    assert constants("src/casync/executor.h")["kJobElements"] == sharing.JOB_ELEMENTS
+    assert constants("src/graph/executor.h")["kJobElements"] == sharing.JOB_ELEMENTS
 
 
 def sent(cluster: Cluster, *sends: tuple[float, float, str]) -> engine.Run:

@@ -138,8 +138,8 @@ def test_sdist_compiles_with_its_own_headers(tmp_path: Path):
     configure = ["cmake", "-S", source, "-B", source / "build", "-G", "Ninja"]
     run(*configure, f"-DPython3_EXECUTABLE={sys.executable}", "-DHIPRESS_CUDA=off", site=tmp_path)
     for project, file in (
-        ("asio", "src/van/acceptor.cc"),
-        ("xxhash", "src/van/checksum.cc"),
+        ("asio", "src/transport/acceptor.cc"),
+        ("xxhash", "src/transport/checksum.cc"),
         ("dmlc-core", "src/kvstore/gradient_compression.cc"),
     ):
         target = f"CMakeFiles/hipress_objects.dir/{file}.o"

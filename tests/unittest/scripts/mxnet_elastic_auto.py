@@ -8,9 +8,9 @@ import numpy as np
 from mxnet import autograd, gluon
 
 import mxnet_hipress.elastic as elastic
-from elastic_choice import Pretence
+from elastic_choice import FakeTimes
 
-pretence, kind = Pretence(), sys.argv[1]
+times, kind = FakeTimes(), sys.argv[1]
 net = gluon.nn.HybridSequential()
 net.add(gluon.nn.Dense(96, in_units=64, activation="relu"), gluon.nn.Dense(4, in_units=96))
 net.initialize(mx.init.Uniform(0.1))
@@ -37,7 +37,7 @@ if kind == "store":
     while True:
         backward(kv.stats()["steps"], kv.rank, kv.num_workers)
         trainer.step(48)
-        pretence.say(kv._state, kv.stats()["steps"])
+        times.say(kv._state, kv.stats()["steps"])
         if kv.stats()["steps"] == 60:
             print(kv.explain(), flush=True)
         time.sleep(0.01)
@@ -55,7 +55,7 @@ def train(state):
     while True:
         backward(state.step, state.rank, state.size)
         state.trainer.step(48 if kind != "rounds" else 48 // state.size)
-        pretence.say(state, state.step)
+        times.say(state, state.step)
         state.commit()
         if state.step == 60:
             print(state.explain(), flush=True)

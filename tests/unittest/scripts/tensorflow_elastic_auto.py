@@ -7,9 +7,9 @@ import keras
 import numpy as np
 
 import hipress.tensorflow.elastic as elastic
-from elastic_choice import Pretence
+from elastic_choice import FakeTimes
 
-pretence, kind = Pretence(), sys.argv[1]
+times, kind = FakeTimes(), sys.argv[1]
 model = keras.Sequential(
     [keras.Input((64,)), keras.layers.Dense(96, "relu", name="a"), keras.layers.Dense(4, name="b")]
 )
@@ -27,7 +27,7 @@ model.compile(state.optimizer, "mse", jit_compile=False)
 
 class Say(keras.callbacks.Callback):
     def on_train_batch_end(self, batch, logs=None):
-        pretence.say(state, state.step)
+        times.say(state, state.step)
         time.sleep(0.01)
 
 

@@ -25,7 +25,7 @@ completed some inner steps later.
 **Gradients in NumPy arrays.** :mod:`.sums` synchronizes them in buckets, and :mod:`.tuned_sums`
 chooses their method with type "auto". :mod:`.journal` has the lines for users and the journal.
 :mod:`.hang_watch` ends a worker whose training function hangs, also if it holds Python's lock
-(``src/common/life_watch.cc``).
+(``src/base/life_watch.cc``).
 
 Vocabulary: a *view* is a set of workers that train together, and its *epoch* is its number.
 A worker is *behind* if it must copy the state of the view's *source*.

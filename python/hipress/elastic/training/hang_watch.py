@@ -34,7 +34,7 @@ class LockWatch:
     """Watchdog that ends the process if a thread holds Python's global lock for too long.
 
     Then not even the agent's thread runs. The watchdog is native code, because no Python code can
-    run (``common/life_watch.h``).
+    run (``base/life_watch.h``).
 
     Args:
         seconds: time after which the process ends, at least 10. Time in which the process is

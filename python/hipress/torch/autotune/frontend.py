@@ -51,6 +51,7 @@ class TensorStatistics(GradientStatistics):
 
     @staticmethod
     def squares(parts: Sequence[torch.Tensor]) -> torch.Tensor:
+        """Return the sums of squares that the rounding guard compares."""
         found = parts[0].new_zeros(2, dtype=torch.float32)
         for part in parts:
             values = part.float()
@@ -64,10 +65,12 @@ class TensorStatistics(GradientStatistics):
 
     @staticmethod
     def square(part: torch.Tensor) -> float:
+        """Return the sum of squares of a part."""
         return part.float().square().sum().item()
 
     @staticmethod
     def sample(part: torch.Tensor, stride: int) -> np.ndarray:
+        """Return every ``stride``-th element of a part."""
         return part[::stride].float().cpu().numpy()
 
 
@@ -119,6 +122,7 @@ class GroupFrontend(StepFrontend, SizeFrontend):
 
     @property
     def log_rank(self) -> int:
+        """Rank that decides whether this process writes the log."""
         # Shard groups choose independently, and each group has its own rank 0.
         return self.rank if self._synchronizer is None else self._synchronizer.rank
 
@@ -129,6 +133,7 @@ class GroupFrontend(StepFrontend, SizeFrontend):
 
     @contextlib.contextmanager
     def measuring(self) -> Iterator[None]:
+        """Enclose the measurement; free its memory at the end."""
         with failing(self.engine) if self._synchronizer else contextlib.nullcontext():
             try:
                 yield
@@ -140,6 +145,8 @@ class GroupFrontend(StepFrontend, SizeFrontend):
                 self._samples = {}
 
     def time_gradients(self, method: Method, size: int) -> tuple[float, int]:
+        """Return the slowest rank's seconds of a sample, and its elements."""
+
         def make() -> Sample:
             buckets = sample_buckets(self._shapes, size)
             shapes = {n: s for b, of in enumerate(buckets) for n, s in names_of(b, of).items()}
@@ -152,6 +159,7 @@ class GroupFrontend(StepFrontend, SizeFrontend):
         return sample.slowest(), sample.elements
 
     def time_size(self, size: int, compressed: bool) -> float:
+        """Return the seconds of gradients of one size."""
         count = max(MIN_CONCURRENT, CONCURRENT_ELEMENTS // size)
         settings = replace(self.auto_settings, min_size=0 if compressed else NEVER)
         name = "compressed" if compressed else "uncompressed"
@@ -167,14 +175,17 @@ class GroupFrontend(StepFrontend, SizeFrontend):
 
     @property
     def step(self) -> int:
+        """Number of steps so far."""
         return self._synchronizer.step
 
     def use(self, method: Method) -> None:
+        """Synchronize all later gradients by a method."""
         settings = self.settings_for(method)
         if settings.config != self._synchronizer.settings.config:
             self._synchronizer.replace_codec(settings)
 
     def residual_norm(self) -> float:
+        """Return the 2-norm of all residuals of this rank."""
         total = 0.0
         for state in self._synchronizer.error_feedback.states.values():
             residual = state.state_dict()["states"].get("residual")
@@ -184,9 +195,11 @@ class GroupFrontend(StepFrontend, SizeFrontend):
         return math.sqrt(total)
 
     def allows_feedback(self) -> bool | None:
+        """Return whether the optimizers support error feedback, or None."""
         return self._optimizers.allow_feedback
 
     def bytes_sent(self) -> int:
+        """Return the bytes that this rank has sent so far."""
         return self.engine.member.stats()["bytes_sent"]
 
 
@@ -220,10 +233,12 @@ class OuterGroupFrontend(GroupFrontend, OuterFrontend):
 
     @contextlib.contextmanager
     def measuring(self) -> Iterator[None]:
+        """Enclose the measurement; free its memory at the end."""
         with current(self._weights_device), super().measuring():
             yield
 
     def time_fragments(self, method: Method, count: int) -> list[float]:
+        """Return the seconds of each fragment of a model in ``count`` parts."""
         fragments = [shapes_of(part) for part in self._cut(count)]
         sizes = [sum(map(math.prod, shapes.values())) for shapes in fragments]
         largest = sizes.index(max(sizes))

@@ -36,13 +36,16 @@ class GroupReductions(RankReductions):
         self._engine, self._group, self._device = engine, group, device
 
     def begin_max(self, values: Sequence[float]) -> tuple[dist.Work, torch.Tensor]:
+        """Begin the maximum of some numbers over all ranks."""
         mine = torch.tensor(values, dtype=torch.float64, device=self._device)
         return self._reduce(mine, dist.ReduceOp.MAX), mine
 
     def end_max(self, begun: tuple[dist.Work, torch.Tensor]) -> list[float]:
+        """Return the maxima when all ranks have sent theirs."""
         return self._wait(*begun).tolist()
 
     def mean(self, values: np.ndarray) -> np.ndarray:
+        """Return the mean of an array over all ranks."""
         mine = torch.from_numpy(values).to(self._device)
         total = self._wait(self._reduce(mine, dist.ReduceOp.SUM), mine)
         return (total / self._engine.world_size).cpu().numpy()

@@ -9,7 +9,7 @@
  *   base (8)      the exponent whose code is 0
  *   width (3)     bits of a code: 1 to 5. 0: the block is the elements themselves; 7: all are +0
  *   brief (1)     float32 alone: the lowest 16 bits of all elements are 0, and not in the block
- *   escapes (9)   how many exponents are not from base to base + 2^width - 2; their codes are all ones
+ *   escapes (9)   exponents that are not from base to base + 2^width - 2; their codes are all ones
  *   kept (10)     how many elements are not +0 (then a mask says which, and the rest are not in the
  *                 block); 0: all are in the block, and there is no mask
  *

@@ -4,17 +4,18 @@
  *
  * Two formats. Both pack `count` indices below n:
  *
- * - Ascending (Elias, "Efficient storage and retrieval by content and address of static files", J. ACM
- *   1974, and Fano, 1971). The lowest l = log2(n / count) bits of each index (rounded down) are packed
- *   without a change. The bits above them are in unary before that: bit (index >> l) + j is set for
- *   index j. So an index takes l + 1 + n / (count * 2^l) bits, about half a bit more than the best code
- *   for random indices. From count = n / 4 on, a mask of n bits is smaller and takes its place (l = 0).
+ * - Ascending (Elias, "Efficient storage and retrieval by content and address of static files", J.
+ *   ACM 1974, and Fano, 1971). The lowest l = log2(n / count) bits of each index (rounded down) are
+ *   packed without a change. The bits above them are in unary before that: bit (index >> l) + j is
+ *   set for index j. So an index takes l + 1 + n / (count * 2^l) bits, about half a bit more than
+ *   the best code for random indices. From count = n / 4 on, a mask of n bits is smaller and takes
+ *   its place (l = 0).
  *
- * - Gaps (Rice, "Some practical universal noiseless coding techniques", JPL Publication 79-22, 1979).
- *   Between index j and the index before it lie d other positions. For each block of 32 gaps, the lowest
- *   l bits of d are packed without a change, and the bits above them are in unary: (d >> l) zeros and a
- *   one. A block uses the shortest l among log2(n / count) and the three values below it. Three parts
- *   follow each other, each padded to a byte:
+ * - Gaps (Rice, "Some practical universal noiseless coding techniques", JPL Publication 79-22,
+ *   1979). Between index j and the index before it lie d other positions. For each block of 32
+ *   gaps, the lowest l bits of d are packed without a change, and the bits above them are in unary:
+ *   (d >> l) zeros and a one. A block uses the shortest l among log2(n / count) and the three
+ *   values below it. Three parts follow each other, each padded to a byte:
  *
  *     choices   how far l is below log2(n / count), two bits for each block
  *     lowest    the lowest bits; those of a block begin with a word

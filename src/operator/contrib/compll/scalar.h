@@ -73,7 +73,8 @@ COMPLL_SCALAR int32_t Saturate(float x, int bits) {
   return static_cast<int32_t>(x < top ? x : top);
 }
 
-// Integers wrap around; division is to zero, x / 0 is 0; shifts by the low bits of the amount ------
+// Integers wrap around; division is to zero, x / 0 is 0; shifts by the low bits of the amount
+// ------
 
 template <typename T>
 COMPLL_SCALAR T WrapAdd(T a, T b) {

@@ -244,8 +244,8 @@ inline uint32_t NthOfFew(const uint32_t* keys, int64_t count, int64_t rank) {
 }
 
 /*!
- * \brief The rank-th smallest (from 0) of `count` keys, which are reordered; a tile may be read after
- *        them.
+ * \brief The rank-th smallest (from 0) of `count` keys, which are reordered; a tile may be read
+ * after them.
  *
  * A range that holds it is narrowed, by counting the keys below its next end, until few are in it:
  * only those are read from then on. The next end is where evenly spread keys would have the
@@ -390,7 +390,8 @@ inline int64_t AtLeast(const float* values, int64_t n, uint32_t floor, int32_t* 
   return end - out;
 }
 
-// The k largest: a sample says a key that somewhat more than k reach; of those the k-th is found. ----
+// The k largest: a sample says a key that somewhat more than k reach; of those the k-th is found.
+// ----
 
 constexpr int kLine = 16;
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "common/buffer.h"
+#include "base/buffer.h"
 
 /// One input. The target may refuse it with a HiPress exception; nothing else may happen.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "fuzz.h"
-#include "van/resumable_stream.h"
+#include "transport/resumable_stream.h"
 
 using namespace hipress;
 

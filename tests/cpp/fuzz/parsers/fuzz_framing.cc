@@ -1,6 +1,6 @@
 // Headers of messages, sealed or not.
 #include "fuzz.h"
-#include "van/message.h"
+#include "transport/message.h"
 
 using namespace hipress;
 

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "fuzz.h"
-#include "van/handshake.h"
+#include "transport/handshake.h"
 
 using namespace hipress;
 

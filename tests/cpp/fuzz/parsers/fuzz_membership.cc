@@ -1,6 +1,6 @@
 // Texts of nodes that join: registrations and rosters.
 #include "fuzz.h"
-#include "van/scheduler.h"
+#include "membership/scheduler.h"
 
 using namespace hipress;
 

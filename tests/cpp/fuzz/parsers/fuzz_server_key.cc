@@ -6,7 +6,7 @@
 #include "../../flow_fixture.h"
 #include "fuzz.h"
 #include "kvstore/fused.h"
-#include "kvstore/server_key.h"
+#include "kvstore/server/server_key.h"
 
 using namespace hipress;
 

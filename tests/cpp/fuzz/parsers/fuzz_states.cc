@@ -1,6 +1,6 @@
 // Saved states of compression: a file that may have been changed.
 #include "../../flow_fixture.h"
-#include "common/bytes.h"
+#include "base/bytes.h"
 #include "fuzz.h"
 #include "kvstore/key_states.h"
 

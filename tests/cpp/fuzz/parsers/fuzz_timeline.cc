@@ -1,9 +1,9 @@
 // Clock readings and timelines that nodes send to the scheduler.
 #include <cstdlib>
 
-#include "common/timeline.h"
+#include "base/timeline.h"
 #include "fuzz.h"
-#include "van/timeline_exchange.h"
+#include "membership/timeline_exchange.h"
 
 using namespace hipress;
 

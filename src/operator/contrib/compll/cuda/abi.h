@@ -66,9 +66,9 @@ struct CompllCudaAlgorithm {
                       void* stream);
   int (*decode_batch)(const CompllCudaDecode* calls, int count, const double* params, int add,
                       void* stream);
-  /// The sum of `count` payloads, as CompLL defines their merge (passes/analyses.py): the calls lie in
-  /// *host* memory and have the same n and out. If any status is not 0, out holds no sum. A decoder
-  /// of one dense pass reads kMany payloads in a launch, and writes the sum once.
+  /// The sum of `count` payloads, as CompLL defines their merge (passes/analyses.py): the calls lie
+  /// in *host* memory and have the same n and out. If any status is not 0, out holds no sum. A
+  /// decoder of one dense pass reads kMany payloads in a launch, and writes the sum once.
   int (*decode_sum)(const CompllCudaDecode* calls, int count, const double* params, int shape,
                     void* stream);
   /// Of a status: a text with at most one %lld; null for an unknown number.

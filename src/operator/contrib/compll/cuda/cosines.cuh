@@ -1,6 +1,7 @@
 /*!
  * \file cosines.cuh
- * \brief The orthonormal DCT-II of blocks, and its inverse (backends/numpy/cosines.py), pass by pass.
+ * \brief The orthonormal DCT-II of blocks, and its inverse (backends/numpy/cosines.py), pass by
+ * pass.
  *
  * A transform splits into two of half the size, and so on: what happens before each split goes
  * down, what happens after it comes up. All parts of one size are a pass, done at once in shared

@@ -1,7 +1,7 @@
 /*!
  * \file exports.cuh
- * \brief What a library of CUDA algorithms exports once: memory and errors, for callers without CUDA
- *        headers, and the count of launches.
+ * \brief What a library of CUDA algorithms exports once: memory and errors, for callers without
+ * CUDA headers, and the count of launches.
  */
 #pragma once
 

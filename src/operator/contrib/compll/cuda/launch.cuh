@@ -1,6 +1,7 @@
 /*!
  * \file launch.cuh
- * \brief The kernels around a coder's steps, and how they are launched. What generated code includes.
+ * \brief The kernels around a coder's steps, and how they are launched. What generated code
+ * includes.
  *
  * A coder has Call, Job (a call and its parameters), Control (what begins the workspace), Memory
  * (its parts, and how many blocks are of use in each step), kSteps and Step<k>(team, shared, job).

@@ -1,7 +1,7 @@
 /*!
  * \file packing.cuh
- * \brief Reading payloads that may be malformed, and codes of 1 to 8 bits, of rows of 32 elements, to
- *        and from packed bytes.
+ * \brief Reading payloads that may be malformed, and codes of 1 to 8 bits, of rows of 32 elements,
+ * to and from packed bytes.
  *
  * The first error in a payload is kept. From then on everything reads as 0, and nothing is out of
  * bounds.

@@ -1,7 +1,7 @@
 /*!
  * \file sparse.cuh
- * \brief Random numbers, and operations on whole vectors whose result is ordered: compaction, selection,
- *        sorting, sampling, bits under a mask.
+ * \brief Random numbers, and operations on whole vectors whose result is ordered: compaction,
+ * selection, sorting, sampling, bits under a mask.
  *
  * Each is a sequence of steps; all blocks have ended a step before the next one begins. Order comes
  * from counting first: each block counts in its part of the vector, the last block sums up what

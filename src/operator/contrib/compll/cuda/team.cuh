@@ -1,7 +1,7 @@
 /*!
  * \file team.cuh
- * \brief The base of all CUDA code of algorithms: qualifiers, launches, elements in memory, teams of
- *        threads, and reductions.
+ * \brief The base of all CUDA code of algorithms: qualifiers, launches, elements in memory, teams
+ * of threads, and reductions.
  *
  * A step of an algorithm is written once, for a team: all blocks of a grid, or one block that has a
  * gradient for itself. On a grid each step is a kernel. A block runs all steps of a small gradient
