@@ -132,8 +132,8 @@ int HipressCodecSetThreads(HipressCodecHandle codec, int threads) {
 
 int HipressCodecMaxBytes(HipressCodecHandle codec, int64_t n, int dtype, int64_t* bytes) {
   return Guarded([&] {
-    *bytes = static_cast<int64_t>(codec->codec->MaxPayloadBytes(CheckedSize(n),
-    *DTypeFromFlag(dtype)));
+    const size_t most = codec->codec->MaxPayloadBytes(CheckedSize(n), DTypeFromFlag(dtype));
+    *bytes = static_cast<int64_t>(most);
   });
 }
 

@@ -82,7 +82,7 @@ class Redial {
   const bool caller_, same_host_;
   const VanOptions& options_;
   const Hooks hooks_;
-  std::atomic<bool> cancelled_{false};
+  std::atomic<bool> canceled_{false};
   std::thread thread_;
 };
 

@@ -17,8 +17,8 @@
  *
  * Packed bytes are cut into blocks of 128 KiB. A block, in bytes, numbers little-endian:
  *
- *   1        number of tables: 0 (the block's bytes follow unmodified), 1, or 2 (one of the bytes at
- *            even places, one of those at odd ones: what 16-bit elements need)
+ *   1        number of tables: 0 (the block's bytes follow unmodified), 1, or 2 (for 16-bit
+ *            elements: one of the bytes at even places, one of those at odd places)
  *   a table: 32 bytes with a bit for each byte that there is; then f - 1 of each of these, in one
  *   byte if
  *            it is below 128, or else in two: 128 + its low 7 bits, then the rest
