@@ -231,7 +231,7 @@ class _ModuleGather(FsdpAllGather):
         if self._gathers.mode != "differences" or device.type != "cpu" or dtype not in FLAGS:
             return torch.empty(count, dtype=dtype, device=device)
         if self._replica is None or (self._replica.numel(), self._replica.dtype) != (count, dtype):
-            self._drain()
+            self._finish_exchange()
             with torch.inference_mode(False):
                 self._replica, self.known = torch.zeros(count, dtype=dtype), False
                 self._own = torch.zeros(count // self._gathers.engine.world_size, dtype=dtype)
@@ -255,7 +255,7 @@ class _ModuleGather(FsdpAllGather):
             future = self._begin(output_tensor, exact=False)
             return _GatherWork(lambda: (future.result(), output_tensor))
         if not self.known:
-            self._drain()
+            self._finish_exchange()
             self._note(input_tensor)
             future = self._begin(output_tensor, exact=True)
             return _GatherWork(lambda: self._keep(future))
@@ -272,10 +272,10 @@ class _ModuleGather(FsdpAllGather):
             input_tensor.copy_(self._own)
             return None
         if self._has_changed():
-            self._drain()  # of weights before the last change
+            self._finish_exchange()  # of weights before the last change
             self._start(input_tensor)
         gathers.announce(self)
-        return _GatherWork(self._drain)
+        return _GatherWork(self._finish_exchange)
 
     # Differences.
 
@@ -301,7 +301,7 @@ class _ModuleGather(FsdpAllGather):
         torch.sub(weights, self._own, out=self._part(buffer))
         self._exchange = _Exchange(buffer, self._begin(buffer, exact=False))
 
-    def _drain(self) -> None:
+    def _finish_exchange(self) -> None:
         """Wait for the running exchange, and add its result to the replica."""
         exchange, self._exchange = self._exchange, None
         if exchange is None:
