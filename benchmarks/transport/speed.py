@@ -11,7 +11,6 @@ from benchmarks.common.jobs import built
 from benchmarks.common.options import Quick
 from benchmarks.common.results import Record
 
-
 LABEL = 36
 """Width of the column with the name of a row."""
 CELL = re.compile(r"(\d+\.\d+)(?: \((\d+\.\d+) cpu s/GB\))?")
