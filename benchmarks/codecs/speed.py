@@ -112,6 +112,65 @@ def width_table(record: Record, rows: list[dict], elements: int) -> None:
     record.table(["bits", *heads], table, title, f"widths-{elements}")
 
 
+def summary_table(record: Record, rows: list[dict]) -> None:
+    """Add the table of the documentation: a row for each codec, with the best instruction set."""
+    native_rows = [row for row in rows if "threads" in row]
+    best = next(row["kernels"] for row in native_rows if row["threads"] == 2)
+    small, large = sorted({row["elements"] for row in native_rows})
+    found = {
+        (row["codec"], row["operation"], row["elements"], row["threads"]): row
+        for row in native_rows
+        if row["kernels"] == best
+    }
+
+    def speed(codec: str, operation: str, elements: int) -> str:
+        return f"{found[codec, operation, elements, 1]['gb_per_s']:.1f}"
+
+    def reached(codec: str, elements: int) -> str:
+        reference = share(codec, "encode")
+        if reference is None:
+            return ""
+        return f"{found[codec, 'encode', elements, 1]['of_copy'] / reference:.0%}"
+
+    def gain(codec: str, operation: str) -> str:
+        one = found[codec, operation, small, 1]["gb_per_s"]
+        two = found[codec, operation, small, 2]["gb_per_s"]
+        return f"{two / one:.2f}"
+
+    cells = [
+        [
+            codec,
+            f"{speed(codec, 'encode', small)}, {speed(codec, 'decode', small)}",
+            reached(codec, small),
+            *(speed(codec, operation, large) for operation in ("encode", "decode", "sum of 8")),
+            f"{found[codec, 'encode', large, 1]['of_copy']:.0%}",
+            reached(codec, large),
+            f"{gain(codec, 'encode')}, {gain(codec, 'decode')}" if codec != "none" else "",
+        ]
+        for codec in dict.fromkeys(row["codec"] for row in native_rows if row["kernels"] == best)
+    ]
+    heads = [
+        "",
+        "in the cache: encode, decode",
+        "encode: of the reference's share",
+        "16 Mi: encode",
+        "decode",
+        "sum of 8",
+        "encode: of copy",
+        "of the reference's share",
+        "2 threads in the cache: encode, decode",
+    ]
+    copies = [
+        sorted(row["copy_gb_per_s"] for row in native_rows if row["elements"] == elements)
+        for elements in (small, large)
+    ]
+    title = f"GB/s of float32 gradient, {best}; memcpy reads + writes GB/s: " + ", ".join(
+        f"{values[len(values) // 2]:.1f} (from {values[0]:.1f} to {values[-1]:.1f})"
+        for values in copies
+    )
+    record.table(heads, cells, title)
+
+
 def peer_table(record: Record, rows: list[dict], elements: int) -> None:
     """Add the table of the best instruction set and the peers, on one thread."""
     chosen = [row for row in rows if row["elements"] == elements]
@@ -147,6 +206,17 @@ def peer_table(record: Record, rows: list[dict], elements: int) -> None:
     record.table(header, table, title, f"peers-{elements}")
 
 
+def peers_by_size(record: Record, sizes: list[int]) -> None:
+    """Add the table of the documentation: how many times as fast as each peer, by size."""
+    tables = [record["tables"][f"peers-{elements}"]["rows"] for elements in sizes]
+    cells = [
+        [ours, peer, wanted.removesuffix(" (below)"), times, other[3]]
+        for (ours, peer, _, times, wanted), other in zip(*tables)
+    ]
+    heads = ["ours", "peer", "goal", "in the cache", "16 Mi"]
+    record.table(heads, cells, "Times as fast as peers, on one thread", "peers")
+
+
 def main(
     seconds: Annotated[float, typer.Option(help="For each measurement.")] = 0.3,
     everything: Annotated[
@@ -169,5 +239,7 @@ def main(
         for elements in sizes:
             show(record, rows, elements)
     width_table(record, rows, sizes[0])
+    summary_table(record, rows)
+    peers_by_size(record, sizes)
     record["rows"] = rows
     record.save()

@@ -3,7 +3,7 @@
 A table is between `<!-- table: NAME -->` and `<!-- /table -->`. It is that of
 benchmarks/results/NAME.json, or, as NAME/KEY, one of several there. A run's file, moved there from
 output/benchmarks, is such a result; its `tables` are those that the run printed. A cell may take a
-number from another result, and round it: {NAME:ROW:COLUMN}.
+number from another result, and round it: {NAME:ROW:COLUMN}. A value with a sign is not rounded.
 """
 
 from __future__ import annotations
@@ -32,10 +32,11 @@ def table(name: str) -> tuple[list[str], list[list[str]]]:
 
 
 def taken(reference: re.Match[str]) -> str:
-    """Return a number from another result."""
+    """Return a value from another result."""
     heads, rows = table(reference[1])
     (row,) = (row for row in rows if row[0] == reference[2])
-    return f"{float(row[heads.index(reference[3])]):.0f}"
+    value = row[heads.index(reference[3])]
+    return value if value[0] in "+-" else f"{float(value):.0f}"
 
 
 def markdown(name: str) -> str:

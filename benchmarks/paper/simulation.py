@@ -66,7 +66,7 @@ def main(networks: Models = "", quick: Quick = False) -> None:
     if quick:
         networks = "vgg19"
     networks = networks or " ".join(models.names())
-    record = Record("paper_simulation", locals())
+    record = Record("paper", locals())
     record["assumptions"] = ASSUMPTIONS
     profile = profiles.load("sosp21")
     cluster = replace(profile.cluster(), devices=DEVICES)

@@ -100,7 +100,7 @@ def bucketed(model: Model) -> Model:
 def codecs(where: str) -> dict[str, Codec]:
     """Return the codecs of all methods, on a CPU or a GPU."""
     found = {}
-    (table,) = json.loads((PUBLISHED / "codecs-speed.json").read_text())["tables"].values()
+    table = json.loads((PUBLISHED / "codecs-speed.json").read_text())["tables"][""]
     speeds = {row[0]: row for row in table["rows"]}
     heads = {name: table["heads"].index(name) for name in ("16 Mi: encode", "decode", "sum of 8")}
 

@@ -194,10 +194,10 @@ def results() -> Iterator[str]:
     }
     measured, written_down = [], []
     for path in sorted((ROOT / "benchmarks" / "results").glob("*.json")):
-        if path.stem == "readme":  # its numbers are those of other files
-            continue
         result = json.loads(path.read_text(encoding="utf-8"))
-        machine = result.get("machine") or {}
+        if "machine" not in result:  # its values are those of other files
+            continue
+        machine = result["machine"]
         if "date" not in machine:  # several runs
             machine = next((each for each in machine.values() if isinstance(each, dict)), {})
         shown = ", ".join(
@@ -214,12 +214,11 @@ def results() -> Iterator[str]:
         load = machine.get("load_before", "")
         cells = [_cell(date[:10]), processor, _code(commit) if commit else "", str(load), shown]
         measured.append((_code(path.name), *cells))
-    yield "## With a record of the run\n"
     heads = ("file", "date", "processor", "commit", "load before", "page")
     yield from _table(heads, measured)
-    yield "## Written down\n"
-    yield "Copied by hand: not reproduced; no samples, no commit.\n"
-    yield from _table(("file", "written down on", "page"), written_down)
+    if written_down:
+        yield "These files were copied by hand: no samples, no commit, not reproduced.\n"
+        yield from _table(("file", "written down on", "page"), written_down)
 
 
 GENERATORS: dict[str, Callable[[], Iterator[str]]] = {

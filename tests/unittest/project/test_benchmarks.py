@@ -17,6 +17,7 @@ from benchmarks.codecs import bounds, speed
 from benchmarks.common import jobs, results, tables
 from benchmarks.common.jobs import separate_job
 from benchmarks.training import quality
+from benchmarks.transport import speed as transport_speed
 from harness import ROOT, netns
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -96,6 +97,22 @@ def test_a_typed_number_is_found(tmp_path, monkeypatch):
     written = tables.written(page)
     assert written == page.replace("| typed | 12 |\n", expected)
     assert tables.written(written) == written
+
+
+def test_a_difference_of_another_result_is_not_rounded(tmp_path, monkeypatch):
+    tables_of = {"gpt": {"heads": ["", "against none"], "rows": [["onebit", "-1.38%"]]}}
+    (tmp_path / "losses.json").write_text(json.dumps({"tables": tables_of}))
+    rows = [["loss", "{losses/gpt:onebit:against none}"]]
+    (tmp_path / "page.json").write_text(
+        json.dumps({"tables": {"": {"heads": ["", "GPT"], "rows": rows}}})
+    )
+    monkeypatch.setattr(tables, "PUBLISHED", tmp_path)
+    assert "| loss | -1.38% |" in tables.markdown("page")
+
+
+def test_cells_of_the_transport_benchmark_are_read_from_its_output():
+    line = f"{'4 KiB, GB/s':36}{'3.73':>10} (0.456 cpu s/GB){'0.84':>12}"
+    assert transport_speed.cells(line) == ["4 KiB, GB/s", "3.73 (0.46)", "0.84"]
 
 
 def test_a_record_holds_what_is_needed_to_judge_it(tmp_path, monkeypatch):
