@@ -64,8 +64,8 @@ class Capture:
 
 def main() -> None:
     """Write frames to the file in argv until SIGTERM; exit with 1 if the kernel dropped some."""
-    ends = []
-    signal.signal(signal.SIGTERM, lambda *_: ends.append(True))
+    signals = []
+    signal.signal(signal.SIGTERM, lambda *_: signals.append(True))
     with (
         socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ALL_PROTOCOLS)) as source,
         open(sys.argv[1], "wb") as target,
@@ -77,7 +77,7 @@ def main() -> None:
             try:
                 target.write(source.recv(1 << 17))
             except socket.timeout:
-                if ends:
+                if signals:
                     break
         SOL_PACKET, PACKET_STATISTICS = 263, 6
         statistics = source.getsockopt(SOL_PACKET, PACKET_STATISTICS, 8)

@@ -25,7 +25,7 @@ from harness import ROOT, warm
 if TYPE_CHECKING:
     from harness.netns import ShapedNetwork
 
-ENDS_WITH_THIS = ("setpriv", "--pdeathsig", "KILL")
+END_WITH_THIS = ("setpriv", "--pdeathsig", "KILL")
 """Prefix of a command that is killed with this process. (A preexec_fn would run Python in a fork of
 a process with threads and frameworks, which can hang.)"""
 
@@ -177,7 +177,7 @@ class Processes:
             process = warm.start(
                 command, env, self.path, log.fileno(), namespace, framework
             ) or subprocess.Popen(
-                [*ENDS_WITH_THIS, *there],
+                [*END_WITH_THIS, *there],
                 env=env,
                 stdin=subprocess.DEVNULL,
                 stdout=log,

@@ -3,8 +3,8 @@
 Models: VGG19's gradients, each a tenth of its size (14 M elements); ResNet50's, where those of more
 than 4,096 elements have a tenth of their size (106 of its 161 are of BatchNorm layers); one of many
 small gradients and a few large ones; and one of many tiny ones, such as narrow layers' biases and
-scales. All gradients of a step are pushed in one call, or with `--apart` in one call each. A time
-is that of a step in the fastest block of ten steps in a row, and in brackets in the median block.
+scales. All gradients of a step are pushed in one call, or with `--separately` in a call each. A time is
+that of a step in the fastest block of ten steps in a row, and in brackets in the median block.
 Blocks begin when the plan has been tried, and are between two of its checks. A check takes longer
 than a step and is rare in training.
 """
@@ -58,7 +58,9 @@ def main(
     topology: str = "colocated",
     codec: Annotated[str, typer.Option(help="JSON.")] = '{"type": "tbq", "threshold": 0.5}',
     rounds: Rounds = 2,
-    apart: Annotated[bool, typer.Option("--apart", help="A call for each gradient.")] = False,
+    separately: Annotated[
+        bool, typer.Option("--separately", help="A call for each gradient.")
+    ] = False,
     dilation: Dilation = 1.0,
     priority: Priority = False,
     quick: Quick = False,
@@ -79,7 +81,7 @@ def main(
                     command = jobs.node(
                         "graphs.node",
                         sizes=gradients,
-                        together=not apart,
+                        together=not separately,
                         warmup=17,
                         blocks=3,
                         compression={**row.params, "topology": topology},

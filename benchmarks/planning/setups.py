@@ -39,7 +39,7 @@ MERGED = 8
 
 
 @dataclass(frozen=True)
-class Way:
+class MethodOfSetup:
     """Method of synchronization, as in hipress.autotune.methods."""
 
     name: str
@@ -54,16 +54,16 @@ class Way:
     feedback: bool = False
 
 
-WAYS = (
-    Way("uncompressed", 4.0, "none", 8.0, own=True),
-    Way("bf16", 2.0, "bf16", 6.0),
-    Way("DDP's bf16_compress_hook", 2.0, "bf16", 6.0, own=True),
-    Way("maxmin bits=8", 1.0 + 8 / 1024, "maxmin, 8 bits", 5.0),
-    Way("maxmin bits=6", 0.75 + 8 / 1024, "maxmin, 8 bits", 4.8),
-    Way("maxmin bits=5", 0.625 + 8 / 1024, "maxmin, 8 bits", 4.6),
-    Way("maxminef bits=4", 0.5 + 8 / 1024, "maxminef, 4 bits", 12.5, feedback=True),
-    Way("maxminef bits=3", 0.375 + 8 / 1024, "maxminef, 4 bits", 12.4, feedback=True),
-    Way("maxminef bits=2", 0.25 + 8 / 1024, "maxminef, 4 bits", 12.3, feedback=True),
+METHOD_NAMES = (
+    MethodOfSetup("uncompressed", 4.0, "none", 8.0, own=True),
+    MethodOfSetup("bf16", 2.0, "bf16", 6.0),
+    MethodOfSetup("DDP's bf16_compress_hook", 2.0, "bf16", 6.0, own=True),
+    MethodOfSetup("maxmin bits=8", 1.0 + 8 / 1024, "maxmin, 8 bits", 5.0),
+    MethodOfSetup("maxmin bits=6", 0.75 + 8 / 1024, "maxmin, 8 bits", 4.8),
+    MethodOfSetup("maxmin bits=5", 0.625 + 8 / 1024, "maxmin, 8 bits", 4.6),
+    MethodOfSetup("maxminef bits=4", 0.5 + 8 / 1024, "maxminef, 4 bits", 12.5, feedback=True),
+    MethodOfSetup("maxminef bits=3", 0.375 + 8 / 1024, "maxminef, 4 bits", 12.4, feedback=True),
+    MethodOfSetup("maxminef bits=2", 0.25 + 8 / 1024, "maxminef, 4 bits", 12.3, feedback=True),
 )
 
 
@@ -107,19 +107,20 @@ def codecs(where: str) -> dict[str, Codec]:
     def curve(seconds: float, start: float) -> Curve:
         return Curve(seconds, start, start)
 
-    for way in WAYS:
+    for method_name in METHOD_NAMES:
         if where == "cpu":
             encode, decode, merge = (
-                4e-9 / float(speeds[way.timed][column]) for column in heads.values()
+                4e-9 / float(speeds[method_name.timed][column]) for column in heads.values()
             )
             merge, start = merge / MERGED, START
         else:
             encode, decode, merge = (
-                moved / GPU_BYTES for moved in (way.moved, 4 + way.bytes, way.bytes)
+                moved / GPU_BYTES
+                for moved in (method_name.moved, 4 + method_name.bytes, method_name.bytes)
             )
             start = GPU_START
         parts = curve(encode, start), curve(decode, start), curve(merge, start)
-        found[way.name] = Codec(way.name, way.bytes, 0.0, *parts)
+        found[method_name.name] = Codec(method_name.name, method_name.bytes, 0.0, *parts)
     return found
 
 
@@ -133,10 +134,14 @@ class Setup:
         self._cluster = Cluster(units.rate(rate), threads=threads)
         zeros = (0.0,) * len(model.layers)
         self._gradients = replace(model, forward=zeros, backward=zeros)
-        self.ways = [way for way in WAYS if model.name != "gpt2" or not way.feedback]
+        self.method_names = [
+            method_name
+            for method_name in METHOD_NAMES
+            if model.name != "gpt2" or not method_name.feedback
+        ]
         self._known: dict[tuple, float] = {}
 
-    def seconds(self, way: Way, topology: str = "", alone: bool = False) -> float:
+    def seconds(self, method_name: MethodOfSetup, topology: str = "", alone: bool = False) -> float:
         """Return the seconds of a step, or of its gradients alone.
 
         Args:
@@ -144,9 +149,9 @@ class Setup:
             topology: By default that of jobs.
             alone: Whether to simulate gradients alone.
         """
-        codec = self._codecs[way.name]
-        topology = topology or ("ring" if way.own else "colocated")
-        about = way.name, topology, alone
+        codec = self._codecs[method_name.name]
+        topology = topology or ("ring" if method_name.own else "colocated")
+        about = method_name.name, topology, alone
         if about not in self._known:
             self._known[about] = self._simulated(codec, topology, alone)
         return self._known[about]
@@ -158,15 +163,18 @@ class Setup:
 
     def chosen(self) -> int:
         """Return the method that the autotuner chooses."""
-        alone = [self.seconds(way, alone=True) for way in self.ways]
+        alone = [self.seconds(method_name, alone=True) for method_name in self.method_names]
         number = least_lossy(alone)
         if not number:
             return number
-        own = [each if way.own else math.inf for each, way in zip(alone, self.ways)]
+        own = [
+            each if method_name.own else math.inf
+            for each, method_name in zip(alone, self.method_names)
+        ]
         trial = StepTrial(own, number)
         steps: dict[int, float] = {}
         while not trial.over:
-            steps.setdefault(trial.index, self.seconds(self.ways[trial.index]))
+            steps.setdefault(trial.index, self.seconds(self.method_names[trial.index]))
             median = trial.add(steps[trial.index])
             if median is not None:
                 trial.end_block(median)
@@ -175,9 +183,9 @@ class Setup:
     def search(self) -> dict[str, float]:
         """Return the seconds of a step by every method and topology."""
         return {
-            f"{way.name}, {topology}": self.seconds(way, topology)
-            for way in self.ways
-            for topology in (("ring",) if way.own else ("colocated", "ring"))
+            f"{method_name.name}, {topology}": self.seconds(method_name, topology)
+            for method_name in self.method_names
+            for topology in (("ring",) if method_name.own else ("colocated", "ring"))
         }
 
 
@@ -197,17 +205,17 @@ def main(
         nets, map(int, nodes.split()), rates.split(), ("cpu", "gpu")
     ):
         setup = Setup(net, count, rate, where)
-        way, steps = setup.ways[setup.chosen()], setup.search()
+        method_name, steps = setup.method_names[setup.chosen()], setup.search()
         best = min(steps, key=steps.get)
         plain = min(s for name, s in steps.items() if name.startswith(("uncomp", "DDP's")))
-        mine = steps[f"{way.name}, {'ring' if way.own else 'colocated'}"]
+        mine = steps[f"{method_name.name}, {'ring' if method_name.own else 'colocated'}"]
         found.append(
             {
                 "model": net.name,
                 "nodes": count,
                 "rate": rate,
                 "codecs": where,
-                "auto": way.name,
+                "auto": method_name.name,
                 "best": best,
                 "seconds": mine,
                 "best_seconds": steps[best],

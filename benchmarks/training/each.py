@@ -43,7 +43,7 @@ OURS = {
 """Methods that `auto` may choose: with any optimizer, and with SGD in addition."""
 NAMES = {"torch": "PyTorch", "mxnet": "MXNet"}
 ADAMS = ("gpt", "lstm")
-WAYS = {
+METHOD_NAMES = {
     "float32": UNCOMPRESSED.name,
     "none": UNCOMPRESSED.name,
     "fp16": BF16_HOOK.name,
@@ -218,9 +218,9 @@ def errors_of(setup: dict[str, Any]) -> list[float]:
     found, auto = setup["methods"], setup["methods"][AUTO]
     alone, errors = auto.get("gradients_ms", {}), []
     for method, of in found.items():
-        way = WAYS.get(method, method.removeprefix("hipress.").replace(":", " "))
-        if way in alone and way != auto["way"] and auto["way"] in alone:
-            longer = (alone[way] - alone[auto["way"]]) / setup["dilation"]
+        method_name = METHOD_NAMES.get(method, method.removeprefix("hipress.").replace(":", " "))
+        if method_name in alone and method_name != auto["way"] and auto["way"] in alone:
+            longer = (alone[method_name] - alone[auto["way"]]) / setup["dilation"]
             errors.append((_median(auto) + longer) / _median(of) - 1)
     return errors
 

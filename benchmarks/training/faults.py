@@ -135,7 +135,7 @@ def _run_torchft(words: list[str]) -> dict:
     paths = os.pathsep.join(map(str, [torchft_peer.FOLDER, ROOT]))
     variables = ["TORCHFT_LIGHTHOUSE=http://{address}:29510", "RUST_LOG=warn"]
     worker = [sys.executable, "-m", "benchmarks.training.torchft_worker"]
-    own = ["--beside", LIGHTHOUSE, *(f"--env={each}" for each in variables), "--", *worker]
+    own = ["--also", LIGHTHOUSE, *(f"--env={each}" for each in variables), "--", *worker]
     return _run([*words, *own], {"PYTHONPATH": paths})
 
 

@@ -45,7 +45,7 @@ def main(
             command = jobs.node(
                 "training.feedback_node",
                 model=model,
-                way=method,
+                method_name=method,
                 min_size=min_size,
                 seed=seed,
                 steps=vgg_steps if model == "vgg" else steps,

@@ -31,7 +31,7 @@ def main() -> None:
     torch.set_num_threads(1)
     dist.init_process_group("gloo")
     args = options()
-    figures = watch(args.way)
+    figures = watch(args.method_name)
     loss = lstm(args) if args.model == "lstm" else vgg(args)
     if dist.get_rank() == 0:
         report(loss=loss, figures=figures)
@@ -39,7 +39,7 @@ def main() -> None:
     os._exit(0)  # Gloo's threads may outlive the group; the results are printed
 
 
-def watch(way: str) -> list[dict]:
+def watch(method_name: str) -> list[dict]:
     """Make auto choose this method and keep it; return the figures, which are added later."""
     onebit = methods.Method("onebit", "onebit", feedback=True)
     methods.METHODS = (*methods.METHODS, onebit)
@@ -51,7 +51,7 @@ def watch(way: str) -> list[dict]:
         return decide(self, found, step)
 
     def measured(of: TuningFrontend, candidates: list[methods.Method]) -> list[Measurement]:
-        return [Measurement(1.0 if m.name == way else 9.0, of.elements) for m in candidates]
+        return [Measurement(1.0 if m.name == method_name else 9.0, of.elements) for m in candidates]
 
     controllers.TuningController._decide = noted
     TuningFrontend.measure = measured
@@ -62,7 +62,7 @@ def watch(way: str) -> list[dict]:
 def lstm(args: SimpleNamespace) -> float:
     """Return the loss on held-out text."""
     sizes = ["--steps", args.steps, "--width", 32, "--min-size", args.min_size, "--batch-size", 4]
-    compression = [] if args.way == "none" else ["--compression", "auto"]
+    compression = [] if args.method_name == "none" else ["--compression", "auto"]
     given = ["--model", "lstm", "--seed", args.seed, *compression, *sizes]
     found: dict[str, float] = {}
     text.train(text.arguments([*map(str, given)]), lambda step, loss, **more: found.update(more))
@@ -75,7 +75,7 @@ def vgg(args: SimpleNamespace) -> float:
     of = SimpleNamespace(model="vgg", batch_size=1)
     model, loss_of, optimizer = node.workload(of, 1000 * args.seed + dist.get_rank())
     ddp = DistributedDataParallel(model, gradient_as_bucket_view=True)
-    if args.way != "none":
+    if args.method_name != "none":
         hipress.torch.compress(ddp, optimizer=optimizer)
     rate, losses = optimizer.param_groups[0]["lr"], []
     for step in range(args.steps):

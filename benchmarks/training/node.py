@@ -195,9 +195,9 @@ def chosen(explanation) -> dict:
     """
     from hipress.autotune.choice import SLOWER
 
-    way = next((row.method for row in explanation.rows if row.chosen), "")
+    method_name = next((row.method for row in explanation.rows if row.chosen), "")
     alone = {row.method: row.gradients_ms for row in explanation.rows if row.note != SLOWER}
-    return {"way": way, "explanation": str(explanation), "gradients_ms": alone}
+    return {"way": method_name, "explanation": str(explanation), "gradients_ms": alone}
 
 
 def workload(args: SimpleNamespace, seed: int):

@@ -185,7 +185,7 @@ def show(record: Record, runs: list[dict]) -> None:
                 *([f"{change:+.2%}" for change in changes(runs, [run])] or [""]),
                 f"{run['loss']:.4f}",
                 f"{run['accuracy']:.2%}",
-                ways(run["ways"]),
+                method_names(run["ways"]),
                 said(run, "(at most"),
                 said(run, "times as long as they did"),
             ]
@@ -209,9 +209,9 @@ def spread(figures: list[float]) -> str:
     return f"{statistics.fmean(figures):.4f} ({min(figures):.4f} to {max(figures):.4f})"
 
 
-def ways(steps: dict[str, int]) -> str:
+def method_names(steps: dict[str, int]) -> str:
     """Return the methods of a run in order of their first step, with their numbers of steps."""
-    return ", then ".join(f"{way} {count}" for way, count in steps.items())
+    return ", then ".join(f"{method_name} {count}" for method_name, count in steps.items())
 
 
 def said(run: dict[str, Any], words: str) -> int:

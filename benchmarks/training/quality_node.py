@@ -66,7 +66,7 @@ def train(name: str, method: str, seed: int, steps: int, batch_size: int) -> dic
     elif method == "fp16":
         ddp.register_comm_hook(None, default_hooks.fp16_compress_hook)
     generator = torch.Generator().manual_seed(1000 * seed + dist.get_rank())
-    rate, losses, ways = optimizer.param_groups[0]["lr"], [], {}
+    rate, losses, method_names = optimizer.param_groups[0]["lr"], [], {}
     dist.barrier()
     began, sent = time.perf_counter(), bytes_sent()
     for step in range(steps):
@@ -79,8 +79,8 @@ def train(name: str, method: str, seed: int, steps: int, batch_size: int) -> dic
         optimizer.step()
         losses.append(loss.item())
         if compression is not None:
-            way = next((row.way for row in compression.explain().rows if row.chosen), "")
-            ways[way] = ways.get(way, 0) + 1
+            method_name = next((row.method for row in compression.explain().rows if row.chosen), "")
+            method_names[method_name] = method_names.get(method_name, 0) + 1
     dist.barrier()
     seconds = time.perf_counter() - began
     sent = torch.tensor(float(bytes_sent() - sent))
@@ -96,7 +96,7 @@ def train(name: str, method: str, seed: int, steps: int, batch_size: int) -> dic
     if compression is not None:
         counts = compression.stats()
         share = counts.compressed / (counts.compressed + counts.uncompressed)
-        found |= {"ways": ways, "compressed_share": share}
+        found |= {"ways": method_names, "compressed_share": share}
     if dist.get_rank() == 0:
         # DDP gives its running means to the other ranks.
         found["loss"], found["accuracy"] = test(ddp.module, task.test)

@@ -56,8 +56,8 @@ class Mirror:
             self.sent += k
             self.bits["fixed"] += 8 * ascending_bytes(k, n)
             self.bits["coded"] += 8 * (4 + gaps_bytes(index, n))
-            ways = math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
-            self.bits["entropy"] += ways / math.log(2)
+            combinations = math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
+            self.bits["entropy"] += combinations / math.log(2)
         self.payloads.append(total)
 
 

@@ -68,41 +68,41 @@ class Sender final : public VanReceiver {
   }
   void Sent(size_t bytes) {
     std::lock_guard<std::mutex> lock(mutex_);
-    under_way_ -= bytes;
-    if (under_way_ <= kResume) changed_.notify_one();
+    pending_ -= bytes;
+    if (pending_ <= kResume) changed_.notify_one();
   }
   void Enter(size_t bytes) {
     std::unique_lock<std::mutex> lock(mutex_);
-    if (under_way_ > kLimit) changed_.wait(lock, [&] { return under_way_ <= kResume; });
-    under_way_ += bytes;
+    if (pending_ > kLimit) changed_.wait(lock, [&] { return pending_ <= kResume; });
+    pending_ += bytes;
   }
 
  private:
   static constexpr size_t kLimit = 8 << 20, kResume = 4 << 20;
   std::mutex mutex_;
   std::condition_variable changed_;
-  size_t answers_ = 0, under_way_ = 0;
+  size_t answers_ = 0, pending_ = 0;
 };
 
 class VanChannel final : public Channel {
  public:
   explicit VanChannel(Lane lane) {
-    int ends[2];
-    if (pipe(ends) != 0) throw Error("no pipe");
+    int pipe_fds[2];
+    if (pipe(pipe_fds) != 0) throw Error("no pipe");
     child_ = fork();
     if (child_ == 0) {
       Receiver receiver;
       const auto van = MakeTcpVan(Options(lane));
       receiver.van = van.get();
       const std::string address = van->Start(Server(0), "127.0.0.1", 0, &receiver) + "\n";
-      if (write(ends[1], address.data(), address.size()) < 0) _exit(1);
+      if (write(pipe_fds[1], address.data(), address.size()) < 0) _exit(1);
       for (;;) pause();
     }
     std::string address;
     char c;
-    while (read(ends[0], &c, 1) == 1 && c != '\n') address += c;
-    close(ends[0]);
-    close(ends[1]);
+    while (read(pipe_fds[0], &c, 1) == 1 && c != '\n') address += c;
+    close(pipe_fds[0]);
+    close(pipe_fds[1]);
     van_ = MakeTcpVan(Options(lane));
     van_->Start(Worker(0), "127.0.0.1", 0, &sender_);
     van_->Connect(Server(0), address, std::chrono::steady_clock::now() + std::chrono::seconds(10));

@@ -27,7 +27,7 @@ while time.monotonic() < until and not os.path.exists("end"):
     time.sleep(0.02)
     if "PRINTS_ENDS" in os.environ and os.path.exists(os.environ["HIPRESS_ELASTIC_ENDED"]):
         with open(os.environ["HIPRESS_ELASTIC_ENDED"]) as file:
-            ends = json.load(file)
-        print("ends", {slot: end[0] for slot, end in ends.items()}, ends["1"][1:], flush=True)
+            endings = json.load(file)
+        print("ends", {slot: end[0] for slot, end in endings.items()}, endings["1"][1:], flush=True)
     print("alive", flush=True)
 time.sleep(float(os.environ.get("LATE", 0)) * int(slot))

@@ -95,11 +95,11 @@ std::string Plain(std::string text) {
 class Dumper {
  public:
   Dumper() : host_(HostName()) {
-    int pipe_ends[2];
-    if (::pipe2(pipe_ends, O_CLOEXEC | O_NONBLOCK) != 0) return;
-    ::fcntl(pipe_ends[0], F_SETFL, 0);  // the thread waits for bytes, a handler never
-    read_ = pipe_ends[0];
-    write_ = pipe_ends[1];
+    int pipe_fds[2];
+    if (::pipe2(pipe_fds, O_CLOEXEC | O_NONBLOCK) != 0) return;
+    ::fcntl(pipe_fds[0], F_SETFL, 0);  // the thread waits for bytes, a handler never
+    read_ = pipe_fds[0];
+    write_ = pipe_fds[1];
     // Signals are for the program's own threads.
     sigset_t all, mask;
     sigfillset(&all);

@@ -6,7 +6,7 @@
  *   caller -> listener  Hello      who calls whom, TLS or not, a fresh nonce
  *   listener -> caller  Hello      the same from the other end
  *   caller -> listener  Proof      HMAC(secret, "caller", both hellos)
- * listener -> caller  Verdict    accepted or why not, and HMAC(secret, "listener", both, verdict)
+ *   listener -> caller  Verdict    accepted or why not, HMAC(secret, "listener", both, verdict)
  * Then, if both hellos say so, TLS 1.3 keyed from the secret and both nonces. Otherwise one more
  * byte, so that a caller that gave up before it read the verdict is not taken for a peer:
  *   caller -> listener  kConfirmation

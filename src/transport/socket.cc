@@ -60,7 +60,7 @@ SocketAddress AddressBy(SystemCall call, int fd) {
 constexpr int kSocketBuffer = 4 << 20;
 constexpr int kLongLinkWindow = 8 << 20;
 /// At 1 Gbit/s and 100 ms of round trip 12.5 MB, and as much again behind a lost packet.
-constexpr int64_t kUnderWayBytes = 32 << 20;
+constexpr int64_t kInFlightBytes = 32 << 20;
 /// Urgent data wait for at most this much data that are not yet in transit.
 constexpr int kUnsentBytes = 1 << 20;
 
@@ -197,7 +197,7 @@ int StreamsFor(int fd) {
   if (!IsLongLink(fd)) return 1;
   const BufferLimits sending("wmem");
   const int64_t of_one = std::max<int64_t>(1, std::max(sending.asked, sending.grown));
-  return static_cast<int>(std::clamp<int64_t>(kUnderWayBytes / of_one, 1, 8));
+  return static_cast<int>(std::clamp<int64_t>(kInFlightBytes / of_one, 1, 8));
 }
 
 void TuneUnsent(int fd) {

@@ -100,7 +100,7 @@ TEST_F(AbortDeliveryTest, WhatWasSentArrivesThoughTheNodeAbortsWithUnreadMessage
   EXPECT_LT(steady_clock::now() - begin, seconds(10));  // it did not wait for all of its linger
 }
 
-TEST_F(AbortDeliveryTest, AnAbortEndsThoughAPeerDoesNotRead) {
+TEST_F(AbortDeliveryTest, AbortReturnsWhenAPeerDoesNotRead) {
   van_ = MakeTcpVan(TestVanOptions());
   RawClient peer(van_->Start(Server(0), "127.0.0.1", 0, &receiver_));
   peer.Authenticate(Worker(0), Server(0));
@@ -140,7 +140,7 @@ TEST_F(AbortDeliveryTest, AnAbortWaitsLongerForWhatAPeerThatIsHeardHasNotAcknowl
   abort.join();
 }
 
-TEST_F(AbortDeliveryTest, NewsWaitBehindNoMoreThanAMegabyteInTheSocket) {
+TEST_F(AbortDeliveryTest, ReportsWaitBehindAtMostOneMegabyte) {
   van_ = MakeTcpVan(TestVanOptions());
   RawClient peer(van_->Start(Server(0), "127.0.0.1", 0, &receiver_));
   peer.Authenticate(Worker(0), Server(0));

@@ -59,9 +59,9 @@ class BucketTest : public ::testing::Test {
     });
     for (const std::string& error : errors) ASSERT_EQ(error, "");
   }
-  void Make(Way way, DType dtype = DType::kFloat32, bool average = false) {
+  void Make(ProgramKind kind, DType dtype = DType::kFloat32, bool average = false) {
     KeyOptions options;
-    options.way = way;
+    options.kind = kind;
     options.dtype = dtype;
     options.average = average;
     Make(options);
@@ -125,9 +125,9 @@ class BucketTest : public ::testing::Test {
 
 // Steps that are begun without waiting are the keys' iterations in the order of the calls, on every
 // worker.
-TEST_F(BucketTest, ManyStepsUnderWayDoNotMixTheirGradients) {
+TEST_F(BucketTest, ConcurrentStepsDoNotMixGradients) {
   constexpr int kSteps = 40;
-  Make(Way::kColocated);
+  Make(ProgramKind::kColocated);
   Calls calls;
   std::vector<Floats> flats[kWorkers];
   std::vector<int> non_finite(kWorkers * kSteps, -1);
@@ -147,7 +147,7 @@ TEST_F(BucketTest, ManyStepsUnderWayDoNotMixTheirGradients) {
 }
 
 TEST_F(BucketTest, SumsKeysAndAFusionBufferInOneStep) {
-  Make(Way::kColocated);
+  Make(ProgramKind::kColocated);
   for (int step = 0; step < 5; ++step) {
     Step(step);
     for (int w = 0; w < kWorkers; ++w) {
@@ -158,13 +158,13 @@ TEST_F(BucketTest, SumsKeysAndAFusionBufferInOneStep) {
 }
 
 TEST_F(BucketTest, MeansAreSumsTimesAFactor) {
-  Make(Way::kChain, DType::kFloat32, true);
+  Make(ProgramKind::kChain, DType::kFloat32, true);
   Step(3);
   for (int w = 0; w < kWorkers; ++w) EXPECT_EQ(flats_[w], Expected(3, 1.0f / 3)) << w;
 }
 
 TEST_F(BucketTest, PartialSumsOf16BitGradientsTravelUnrounded) {
-  Make(Way::kChain, DType::kFloat16);
+  Make(ProgramKind::kChain, DType::kFloat16);
   // 2048 + 1 is 2048 in float16, and 2050 is there.
   for (int w = 0; w < kWorkers; ++w) {
     flats_[w] = Floats(kAll, kUntouched);
@@ -179,7 +179,7 @@ TEST_F(BucketTest, PartialSumsOf16BitGradientsTravelUnrounded) {
 }
 
 TEST_F(BucketTest, MeansOf16BitTypesAreRoundedOnce) {
-  Make(Way::kColocated, DType::kBFloat16, true);
+  Make(ProgramKind::kColocated, DType::kBFloat16, true);
   Step(1);
   const Floats want = Expected(1, 1.0f / 3);
   for (int w = 0; w < kWorkers; ++w) {
@@ -220,8 +220,8 @@ TEST_F(BucketTest, ANaNAnywhereSpoilsAllOfItAndTheCulpritsResidualStays) {
   }
 }
 
-TEST_F(BucketTest, WhoGetsNoneOfTheSumsEndsToo) {
-  Make(Way::kReduce);
+TEST_F(BucketTest, RankWithoutSumsCompletes) {
+  Make(ProgramKind::kReduce);
   for (const bool non_finite : {false, true, false}) {
     for (int w = 0; w < kWorkers; ++w) flats_[w] = Gradients(w, 4);
     if (non_finite) flats_[2][kAll - 1] = kNaN;
@@ -238,8 +238,8 @@ TEST_F(BucketTest, WhoGetsNoneOfTheSumsEndsToo) {
   }
 }
 
-TEST_F(BucketTest, StepsUnderWayEndWithTheJobsFailure) {
-  Make(Way::kColocated);
+TEST_F(BucketTest, RunningStepsFailWithTheJob) {
+  Make(ProgramKind::kColocated);
   Calls calls;
   for (int w = 0; w < 2; ++w) {
     flats_[w] = Gradients(w, 0);

@@ -22,18 +22,18 @@ namespace {
 class Process {
  public:
   explicit Process(const std::function<void(Process*)>& body) {
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0) throw Error("no pipe");
+    int pipe_fds[2];
+    if (pipe2(pipe_fds, O_CLOEXEC) != 0) throw Error("no pipe");
     pid_ = fork();
     if (pid_ == 0) {
-      from_child_ = UniqueFd(ends[1]);
-      close(ends[0]);
+      from_child_ = UniqueFd(pipe_fds[1]);
+      close(pipe_fds[0]);
       alarm(60);  // never outlives its test by much
       body(this);
       _exit(0);
     }
-    from_child_ = UniqueFd(ends[0]);
-    close(ends[1]);
+    from_child_ = UniqueFd(pipe_fds[0]);
+    close(pipe_fds[1]);
   }
   ~Process() { Kill(SIGKILL); }
   void Kill(int signal) {

@@ -118,19 +118,19 @@ class Network {
     std::unique_lock<std::mutex> lock(mutex_);
     while (true) {
       std::vector<std::pair<NodeId, NodeId>> ready;
-      for (auto& [ends, queue] : queues_) {
-        if (!queue.empty()) ready.push_back(ends);
+      for (auto& [route, queue] : queues_) {
+        if (!queue.empty()) ready.push_back(route);
       }
       if (ready.empty()) {
         if (stop_) return;
         wake_.wait(lock);
         continue;
       }
-      const auto ends = ready[random_() % ready.size()];
-      Item item = std::move(queues_[ends].front());
-      queues_[ends].pop_front();
+      const auto route = ready[random_() % ready.size()];
+      Item item = std::move(queues_[route].front());
+      queues_[route].pop_front();
       lock.unlock();
-      Deliver(ends.first, ends.second, std::move(item));
+      Deliver(route.first, route.second, std::move(item));
       lock.lock();
     }
   }

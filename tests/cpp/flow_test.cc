@@ -169,7 +169,7 @@ std::string Described(const Flow& flow) {
   return json.text();
 }
 
-TEST(Flow, FailureEndsEverythingWithItsSentence) {
+TEST(Flow, FailureIsReportedToEveryOperation) {
   Cluster cluster(1000, 3, 2);
   Calls calls;
   const Floats x = Pattern(1000, 0, 0);

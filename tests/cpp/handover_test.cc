@@ -40,9 +40,9 @@ class HandoverTest : public ::testing::Test {
 
 TEST_F(HandoverTest, WhatWasFollowedIsKeptUntilWhatFollows) {
   Handover handover(kLong);
-  const std::vector<int> apart = {0, kBatchEnd, 1, kBatchEnd, 2, kBatchEnd};
+  const std::vector<int> separate = {0, kBatchEnd, 1, kBatchEnd, 2, kBatchEnd};
   for (int operation : {0, 1, 2}) Add(&handover, operation);
-  EXPECT_EQ(Entered(), apart);  // no process knew
+  EXPECT_EQ(Entered(), separate);  // no process knew
   Add(&handover, 0);
   Add(&handover, 1);
   EXPECT_EQ(Entered(), std::vector<int>());

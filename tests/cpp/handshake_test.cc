@@ -291,7 +291,7 @@ TEST_F(HandshakeTest, AReplayedHandshakeIsRefused) {
   EXPECT_EQ(at_server_.ups.size(), 2u);
 }
 
-TEST_F(HandshakeTest, TlsMismatchIsAClearErrorAtBothEnds) {
+TEST_F(HandshakeTest, TlsMismatchIsAnErrorOnBothNodes) {
   VanOptions options = TestVanOptions();
   options.tls = "on";
   Recorder receiver;
@@ -402,7 +402,7 @@ TEST_F(HandshakeTest, RandomChangesNeverGetThrough) {
   EXPECT_TRUE(at_server_.messages.empty());
 }
 
-TEST_F(HandshakeTest, ATruncatedMessageEndsTheConnection) {
+TEST_F(HandshakeTest, TruncatedMessageClosesTheConnection) {
   for (const size_t keep : {10u, 64u, 70u, 200000u}) {
     const size_t count = at_server_.downs.size() + 1;
     RawClient client(address_);

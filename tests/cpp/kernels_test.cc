@@ -8,7 +8,7 @@ class KernelsOnEveryTable : public OnEveryTable {};
 INSTANTIATE_TEST_SUITE_P(Tables, KernelsOnEveryTable, testing::ValuesIn(kTables),
                          [](const auto& info) { return std::string(info.param); });
 
-TEST_P(KernelsOnEveryTable, ConvertsEveryHalfBothWays) {
+TEST_P(KernelsOnEveryTable, ConvertsEveryHalfToFloatAndBack) {
   const Kernels& kernels = ActiveKernels();
   const size_t n = 65536;
   std::vector<uint16_t> halves(n), back(n);

@@ -85,7 +85,7 @@ class SlowReportsVan : public OtherVan {
   std::vector<std::thread> threads_;
 };
 
-TEST(Postoffice, TheSchedulerEndsWhenItsReportsAreSent) {
+TEST(Postoffice, SchedulerStopsAfterItsReportsAreSent) {
   Job job(3, 1);
   std::atomic<int> left{0};
   JobOptions options = job.Options(Role::kScheduler);

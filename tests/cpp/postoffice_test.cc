@@ -11,7 +11,7 @@
 namespace hipress::testing {
 namespace {
 
-TEST(Postoffice, FormsAJobAndEndsItInPeace) {
+TEST(Postoffice, FormsAJobAndLeavesWithoutFailure) {
   Job job(3, 2);
   job.StartAll();
   for (int i = 0; i < 3; ++i) EXPECT_EQ(job.worker(i).office.self(), Worker(i));
@@ -28,14 +28,14 @@ TEST(Postoffice, FormsAJobAndEndsItInPeace) {
   for (int w = 0; w < 3; ++w) {
     EXPECT_TRUE(job.worker(w).Await([&] { return job.worker(w).texts.size() == 2; }));
   }
-  std::vector<std::thread> ends;
+  std::vector<std::thread> waiting_threads;
   std::atomic<int> peaceful{0};
   for (int i = 0; i < 3; ++i) {
     Node& node = i == 0 ? job.scheduler() : job.server(i - 1);
-    ends.emplace_back([&] { peaceful += node.office.WaitForEnd().empty(); });
+    waiting_threads.emplace_back([&] { peaceful += node.office.WaitForEnd().empty(); });
   }
   for (int w = 0; w < 3; ++w) job.worker(w).office.Stop();
-  for (auto& end : ends) end.join();
+  for (auto& end : waiting_threads) end.join();
   EXPECT_EQ(peaceful, 3);
   for (int s = 0; s < 2; ++s) job.server(s).office.Stop();
   job.scheduler().office.Stop();
@@ -260,7 +260,7 @@ TEST(Postoffice, ADeathDuringTheStartHasTheRankThatWasAskedFor) {
   for (auto& node : job.nodes()) EXPECT_HAS(node->error, "worker 1 (127.0.0.1:");
 }
 
-TEST(Postoffice, AServersDeathEndsTheTriesToConnectToIt) {
+TEST(Postoffice, ServerDeathStopsConnectionAttempts) {
   Job job(1, 1, 30);
   job.Add(job.Options(Role::kScheduler));
   job.Add(job.Options(Role::kWorker));
@@ -346,7 +346,7 @@ TEST(Postoffice, AServerKnowsWhoHasLeftInPeace) {
   EXPECT_EQ(job.server(0).office.Left(), std::vector<NodeId>{Worker(1)});
 }
 
-TEST(Postoffice, ABarrierEndsWhenItsOwnNodeIsStopped) {
+TEST(Postoffice, BarrierFailsWhenItsNodeIsStopped) {
   Job job(2, 0);
   job.StartAll();
   std::string error;

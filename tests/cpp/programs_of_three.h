@@ -9,7 +9,7 @@
 namespace hipress::testing {
 
 /// How the three of them sum up a gradient.
-enum class Way {
+enum class ProgramKind {
   kColocated,  ///< each worker sums a part
   kChain,      ///< worker 0 to 1 to 2, and back from there: 1 sends a partial sum
   kReduce,     ///< only worker 0 gets the sum
@@ -28,11 +28,11 @@ struct Encodes {
   }
 };
 
-inline Encodes ProgramOf(Way way, int64_t n, int self) {
-  Encodes all{FlatProgram(n, way == Way::kColocated ? kWorkers : 1), {}};
+inline Encodes ProgramOf(ProgramKind kind, int64_t n, int self) {
+  Encodes all{FlatProgram(n, kind == ProgramKind::kColocated ? kWorkers : 1), {}};
   FlatProgram& program = all.program;
   const auto id = [](int worker) { return PackedId(Role::kWorker, worker); };
-  if (way == Way::kChain) {
+  if (kind == ProgramKind::kChain) {
     int64_t payload = -1;
     if (self == 0) {
       payload = all.Add(0, -1, 1);
@@ -53,7 +53,7 @@ inline Encodes ProgramOf(Way way, int64_t n, int self) {
   for (int64_t p = 0; p < parts; ++p) {
     if (p != self) {
       program.Add(Op::kSend, p, id(int(p)), {all.Add(p, -1, 1)});
-      if (way == Way::kReduce) continue;
+      if (kind == ProgramKind::kReduce) continue;
       program.Add(Op::kDecode, p, -1, {program.Add(Op::kRecv, p, id(int(p)), {}, 1)});
       continue;
     }
@@ -62,7 +62,7 @@ inline Encodes ProgramOf(Way way, int64_t n, int self) {
       inputs.push_back(w == self ? -1 : program.Add(Op::kRecv, p, id(w), {}, 0, 0));
     }
     const int64_t payload = all.Add(p, program.Add(Op::kMerge, p, -1, inputs), kWorkers);
-    for (int w = 0; w < kWorkers && way != Way::kReduce; ++w) {
+    for (int w = 0; w < kWorkers && kind != ProgramKind::kReduce; ++w) {
       if (w != self) program.Add(Op::kSend, p, id(w), {payload}, 1);
     }
     program.Add(Op::kDecode, p, -1, {payload});

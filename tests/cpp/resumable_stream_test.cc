@@ -150,7 +150,7 @@ TEST_F(LanesTest, NoSocketStaysReadableWhileTheStripeOfAnotherIsLate) {
   EXPECT_EQ(Read(&got, 60), Stream::kEof) << "of the third socket, which was closed without a word";
 }
 
-TEST_F(LanesTest, EndsWhenTheOtherEndSaysSoAndAllSocketsHaveEnded) {
+TEST_F(LanesTest, StreamEndsAfterThePeersLastByteOnAllSockets) {
   uint8_t data = 1;
   const iovec piece = {&data, 1};
   ASSERT_EQ(sender_->Write(&piece, 1), 1);
@@ -261,10 +261,10 @@ class BreakingLink {
   explicit BreakingLink(uint64_t seed) : random_(seed), long_(seed % 64 == 0) {
     Connect();
     for (int e = 0; e < 2; ++e) {
-      ends_[e].stream = std::make_unique<ResumableStream>(LanesOf(e));
-      ends_[e].sends.resize(1 + random_() % 60000);
-      if (long_) ends_[e].sends.resize(1500000);  // acknowledgments are due, and overtake others
-      for (uint8_t& byte : ends_[e].sends) byte = static_cast<uint8_t>(random_());
+      streams_[e].stream = std::make_unique<ResumableStream>(LanesOf(e));
+      streams_[e].sends.resize(1 + random_() % 60000);
+      if (long_) streams_[e].sends.resize(1500000);  // acknowledgments are due, and overtake others
+      for (uint8_t& byte : streams_[e].sends) byte = static_cast<uint8_t>(random_());
     }
   }
 
@@ -274,7 +274,7 @@ class BreakingLink {
       if (turn > 200000) return "it is stuck";
       const int e = static_cast<int>(random_() % 2);
       if (breaks_ < 12 && random_() % 40 == 0) Break();
-      End& end = ends_[e];
+      End& end = streams_[e];
       if (end.broken) {
         if (!renewed_) {
           Connect();
@@ -284,7 +284,7 @@ class BreakingLink {
         if (random_() % 8 == 0) Resume(e);
         continue;
       }
-      random_() % 2 == 0 ? Write(&end) : Read(&end, ends_[1 - e].sends);
+      random_() % 2 == 0 ? Write(&end) : Read(&end, streams_[1 - e].sends);
       if (!wrong_.empty()) return wrong_;
       if (end.stream->kept() > end.sends.size()) return "it keeps more than it was given";
     }
@@ -304,7 +304,7 @@ class BreakingLink {
   };
 
   bool Done(int e) const {
-    return ends_[e].read == ends_[1 - e].sends.size() && ends_[e].written == ends_[e].sends.size();
+    return streams_[e].read == streams_[1 - e].sends.size() && streams_[e].written == streams_[e].sends.size();
   }
   void Connect() {
     now_.clear();
@@ -323,7 +323,7 @@ class BreakingLink {
     return lanes;
   }
   void Break() {
-    if (ends_[0].broken || ends_[1].broken || renewed_) return;
+    if (streams_[0].broken || streams_[1].broken || renewed_) return;
     ++breaks_;
     Pair* const pair = now_[random_() % now_.size()];
     const bool reset = random_() % 2 == 0;
@@ -342,9 +342,9 @@ class BreakingLink {
     }
   }
   void Resume(int e) {
-    ends_[e].stream->Resume(LanesOf(e));
-    ends_[e].broken = false;
-    End& other = ends_[1 - e];
+    streams_[e].stream->Resume(LanesOf(e));
+    streams_[e].broken = false;
+    End& other = streams_[1 - e];
     // An end that has new sockets has no use for old ones.
     if (!std::exchange(resumed_, !resumed_) && !other.broken) {
       other.broken = true;
@@ -386,7 +386,7 @@ class BreakingLink {
   const bool long_;
   std::vector<std::unique_ptr<Pair>> all_;
   std::vector<Pair*> now_;
-  End ends_[2];
+  End streams_[2];
   bool renewed_ = false;  ///< now_ are new sockets, which not both ends have taken over
   bool resumed_ = false;  ///< one has
   int breaks_ = 0;

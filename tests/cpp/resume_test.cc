@@ -44,7 +44,7 @@ class Router {
 
  private:
   struct Flow {
-    UniqueFd ends[2];
+    UniqueFd sockets[2];
     std::string waiting[2];  ///< bytes for either end
     bool over[2] = {};       ///< no more will follow
     bool forgotten = false;
@@ -53,7 +53,7 @@ class Router {
     while (!stop_) {
       if (const int how = cut_; how != 0) {
         for (Flow& flow : flows_) {
-          for (UniqueFd& end : flow.ends) {
+          for (UniqueFd& end : flow.sockets) {
             const linger at_once{1, 0};
             if (how == 2) setsockopt(end.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
           }
@@ -76,8 +76,8 @@ class Router {
       if (caller.get() >= 0) {
         int error = 0;
         flows_.emplace_back();
-        flows_.back().ends[0] = std::move(caller);
-        flows_.back().ends[1] = ConnectOnce(to_, In(seconds(5)), &error);
+        flows_.back().sockets[0] = std::move(caller);
+        flows_.back().sockets[1] = ConnectOnce(to_, In(seconds(5)), &error);
         flows_.back().forgotten = forget_later_;
         if (error != 0) flows_.pop_back();
       }
@@ -92,16 +92,16 @@ class Router {
       if (flow->over[e]) continue;
       if (waiting.empty()) {
         waiting.resize(1 << 16);
-        const ssize_t n = recv(flow->ends[1 - e].get(), waiting.data(), waiting.size(), MSG_DONTWAIT);
+        const ssize_t n = recv(flow->sockets[1 - e].get(), waiting.data(), waiting.size(), MSG_DONTWAIT);
         waiting.resize(n > 0 ? static_cast<size_t>(n) : 0);
         if (n < 0 && errno != EAGAIN) return false;
         flow->over[e] = n == 0;
         if (n == 0) {
-          shutdown(flow->ends[e].get(), SHUT_WR);
+          shutdown(flow->sockets[e].get(), SHUT_WR);
           continue;
         }
       }
-      const ssize_t n = send(flow->ends[e].get(), waiting.data(), waiting.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+      const ssize_t n = send(flow->sockets[e].get(), waiting.data(), waiting.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
       if (n < 0 && errno != EAGAIN) return false;
       if (n > 0) waiting.erase(0, static_cast<size_t>(n));
       *idle &= n <= 0;
@@ -282,7 +282,7 @@ TEST_P(ResumeTest, AnotherMachinesFirstRefusalsAreNoDeath) {
   EXPECT_LT(steady_clock::now() - begin, seconds(10));
 }
 
-TEST_P(ResumeTest, AnAbortIsADeathAtOnceAndItsNewsComeFirst) {
+TEST_P(ResumeTest, AbortIsReportedBeforeTheConnectionCloses) {
   ConnectPair();
   router_->Cut(true);
   ASSERT_TRUE(Eventually([&] { return Resumed() >= 1; }));

@@ -119,7 +119,7 @@ TEST_F(SharedPayloadTest, AReceiverThatKeepsEverythingStopsNobody) {
   EXPECT_LT(shared(), kCount * kLarge);
 }
 
-TEST_F(SharedPayloadTest, WhatAReaderHasWhenTheConnectionEndsIsFreedWhenItHasReadIt) {
+TEST_F(SharedPayloadTest, PayloadIsFreedAfterItsReaderWhenTheConnectionCloses) {
   Connect(true, true);
   Warm();
   auto user = std::make_shared<std::vector<uint8_t>>();

@@ -84,7 +84,7 @@ TEST_F(TextPiecesTest, CommandsAndAnswersOfAnyLengthArrive) {
   EXPECT_EQ(worker_->Failure(), "");
 }
 
-TEST_F(TextPiecesTest, LongCommandsOfSeveralThreadsAreKeptApart) {
+TEST_F(TextPiecesTest, LongCommandsOfThreadsDoNotMix) {
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([this, i] {

@@ -123,13 +123,13 @@ INSTANTIATE_TEST_SUITE_P(Codecs, StateBeforeTest,
                            return info.param.substr(5, end == std::string::npos ? end : end - 5);
                          });
 
-/// Every codec, by the bits that it leaves where it writes a state in place, and apart.
-TEST(StatesApart, HaveTheBitsOfStatesInPlace) {
+/// Every codec, by the bits that it leaves where it writes a state in place, and separate.
+TEST(SeparateStates, HaveTheBitsOfStatesInPlace) {
   for (const CodecInfo& info : Codecs()) {
     for (const size_t n : {size_t(0), size_t(1), size_t(1003), size_t(70001)}) {
       SCOPED_TRACE(info.name + ", " + std::to_string(n) + " elements");
       const CodecPtr one = MakeCodec(info.name, {}), two = one->OnThreads(2), codec = two ? two : one;
-      CodecState in_place, apart;
+      CodecState in_place, separate;
       const auto encode = [&](CodecState* state, unsigned seed) {
         const Floats gradient = Gradient(n, seed);
         Buffer payload = AllocateBuffer(codec->MaxPayloadBytes(n, DType::kFloat32));
@@ -138,11 +138,11 @@ TEST(StatesApart, HaveTheBitsOfStatesInPlace) {
         return Text(payload);
       };
       for (unsigned step = 0; step < 4; ++step) {
-        const CodecState before = apart;
+        const CodecState before = separate;
         const std::string had = BitsOf(*codec, before);
-        ASSERT_EQ(encode(&apart, step), encode(&in_place, step));
+        ASSERT_EQ(encode(&separate, step), encode(&in_place, step));
         ASSERT_EQ(BitsOf(*codec, before), had);
-        ASSERT_EQ(BitsOf(*codec, apart), BitsOf(*codec, in_place));
+        ASSERT_EQ(BitsOf(*codec, separate), BitsOf(*codec, in_place));
       }
     }
   }
@@ -152,11 +152,11 @@ TEST(StatesApart, HaveTheBitsOfStatesInPlace) {
 
 constexpr int64_t kCount = 3000;
 
-class TransactionTest : public ::testing::TestWithParam<Way> {
+class TransactionTest : public ::testing::TestWithParam<ProgramKind> {
  protected:
   void Make(const std::string& codec, float momentum) {
     KeyOptions options;
-    options.way = GetParam();
+    options.kind = GetParam();
     options.codec = codec_ = MakeCodec(codec);
     options.momentum = momentum;
     options.average = true;
@@ -185,10 +185,10 @@ class TransactionTest : public ::testing::TestWithParam<Way> {
   void RollBack(uint64_t transaction) {
     for (int w = 0; w < kWorkers; ++w) {
       workers_.store(w).AwaitEncodes();
-      PutBack(w, transaction);
+      RolledBack(w, transaction);
     }
   }
-  void PutBack(int w, uint64_t transaction) {
+  void RolledBack(int w, uint64_t transaction) {
     for (size_t i = 0; i < key_[w].states.size(); ++i) {
       key_[w].saved[i]->RollBack(key_[w].states[i].get(), transaction);
     }
@@ -274,14 +274,14 @@ TEST_P(TransactionTest, AStepThatFailsHalfwayIsPutBackOnSurvivors) {
     EXPECT_NE(ErrorOf([&] { workers_.store(w).AwaitEncodes(); }), "");
     workers_.store(w).Abort();
     EXPECT_NE(Bits(w), had[w]) << "it had begun";
-    PutBack(w, 2);
+    RolledBack(w, 2);
     EXPECT_EQ(Bits(w), had[w]);
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Ways, TransactionTest, ::testing::Values(Way::kColocated, Way::kChain),
+INSTANTIATE_TEST_SUITE_P(Programs, TransactionTest, ::testing::Values(ProgramKind::kColocated, ProgramKind::kChain),
                          [](const auto& info) {
-                           return info.param == Way::kColocated ? "colocated" : "chain";
+                           return info.param == ProgramKind::kColocated ? "colocated" : "chain";
                          });
 
 }  // namespace

@@ -327,7 +327,7 @@ class Failing : public Recorder {
   std::atomic<bool> up{false}, tick{false};
 };
 
-TEST(VanErrors, AnErrorInACallbackEndsTheConnectionAndNotTheProcess) {
+TEST(VanErrors, CallbackErrorClosesTheConnectionOnly) {
   for (const bool in_tick : {false, true}) {
     Failing at_worker;
     Recorder at_server;

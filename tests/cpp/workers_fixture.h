@@ -77,7 +77,7 @@ class Workers {
 
 /// How the encodes of a key are done.
 struct KeyOptions {
-  Way way = Way::kColocated;
+  ProgramKind kind = ProgramKind::kColocated;
   DType dtype = DType::kFloat32;
   CodecPtr codec = IdentityCodec();
   bool average = false;
@@ -93,7 +93,7 @@ struct BoundKey {
 
   BoundKey() = default;
   BoundKey(KVStoreDist* store, int worker, uint64_t key, int64_t n, const KeyOptions& options) {
-    const Encodes encodes = ProgramOf(options.way, n, worker);
+    const Encodes encodes = ProgramOf(options.kind, n, worker);
     Binding binding;
     binding.encodes.resize(encodes.program.tasks.size() / 7 + 1);
     for (const auto& [task, num_summands] : encodes.num_summands) {

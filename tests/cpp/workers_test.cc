@@ -58,7 +58,7 @@ TEST(Workers, WhoDisagreesOnAKeyHearsWhyAndMayTryAgain) {
   Workers workers;
   const auto add = [&](int w, KVStoreDist& store, uint64_t key, const std::string& name, int64_t n,
                        DType dtype, const std::string& graph) {
-    const Encodes encodes = ProgramOf(Way::kColocated, n, w);
+    const Encodes encodes = ProgramOf(ProgramKind::kColocated, n, w);
     Binding binding;
     binding.encodes.resize(encodes.program.tasks.size() / 7 + 1);
     for (EncodeBinding& encode : binding.encodes) {
@@ -97,9 +97,9 @@ TEST(Workers, WhoDisagreesOnAKeyHearsWhyAndMayTryAgain) {
 
 TEST(Workers, AKeyMayGoWhenItsLastStepIsOverHere) {
   Workers workers;
-  for (const Way way : {Way::kColocated, Way::kChain}) {
+  for (const ProgramKind kind : {ProgramKind::kColocated, ProgramKind::kChain}) {
     KeyOptions options;
-    options.way = way;
+    options.kind = kind;
     for (uint64_t key = 1; key <= 20; ++key) {
       std::vector<Floats> x(kWorkers, Floats(300, 1));
       const auto errors = workers.Together([&](int w, KVStoreDist& store) {
@@ -122,7 +122,7 @@ TEST(Workers, AKeyMayGoWhenItsLastStepIsOverHere) {
   for (int w = 0; w < kWorkers; ++w) EXPECT_EQ(workers.store(w).Failure(), "");
 }
 
-TEST(Scheduler, InTheBackgroundEndsWhenItIsStoppedOrFreed) {
+TEST(Scheduler, BackgroundSchedulerStopsWhenStoppedOrFreed) {
   // No other process has come: a job that fails to start must not keep its process.
   const char* names[] = {"DMLC_ROLE",       "DMLC_PS_ROOT_URI", "DMLC_PS_ROOT_PORT",
                          "DMLC_NUM_WORKER", "DMLC_NUM_SERVER",  "HIPRESS_SECRET"};

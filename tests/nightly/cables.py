@@ -91,7 +91,7 @@ def main() -> int:
     parser.add_argument("what", nargs="*", help="cut or stop; default: both")
     parser.add_argument("--jobs", type=int, default=50)
     parser.add_argument("--seconds", type=float, default=5.0, help="that a cable is cut")
-    parser.add_argument("--beside", type=int, default=4, help="jobs at a time")
+    parser.add_argument("--parallel", type=int, default=4, help="jobs at a time")
     parser.add_argument("--seed", type=int, default=1, help="job i is drawn from seed + i")
     args = parser.parse_args()
     netns.require()
@@ -105,7 +105,7 @@ def main() -> int:
             return cut(args.seconds, dice) if what == "cut" else stop_scheduler(dice)
 
         seeds = range(args.seed, args.seed + args.jobs)
-        with ThreadPoolExecutor(args.beside) as pool:
+        with ThreadPoolExecutor(args.parallel) as pool:
             for seed, wrong in zip(seeds, pool.map(play, seeds)):
                 failed += bool(wrong)
                 if wrong:

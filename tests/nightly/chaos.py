@@ -81,10 +81,10 @@ class Job:
         )
 
     def __str__(self) -> str:
-        beside = ", another job beside it" if self.neighbor else ""
+        second = ", another job beside it" if self.neighbor else ""
         return (
             f"{self.workers} workers, {self.servers} servers, {self.topology}, "
-            f"{self.compression['type']}, {len(self.sizes)} keys{beside}; {self.strike}"
+            f"{self.compression['type']}, {len(self.sizes)} keys{second}; {self.strike}"
         )
 
     def _cluster(self) -> Cluster:
@@ -105,19 +105,19 @@ class Job:
     def play(self) -> list[str]:
         """Run the job; return what was wrong."""
         with contextlib.ExitStack() as stack:
-            beside = None
+            second = None
             if self.neighbor:
                 kind = {"type": "none", "min_size": "0"}
                 job = Job(2, 1, "ps", kind, [10, 70_000], havoc.NAPPING, False, self.strike, False)
-                beside = stack.enter_context(job._cluster())
+                second = stack.enter_context(job._cluster())
             cluster = stack.enter_context(self._cluster())
             wrong = self._strike(cluster)
-            if beside is not None and not wrong:
+            if second is not None and not wrong:
                 try:
-                    failed = any(result.returncode for result in beside.wait(DEADLINE))
+                    failed = any(result.returncode for result in second.wait(DEADLINE))
                 except JobTimeout:
                     failed = True
-                wrong = [f"the other job failed:\n{beside.report()}"] * failed
+                wrong = [f"the other job failed:\n{second.report()}"] * failed
             return [f"{each}\n{cluster.report()}" for each in wrong[:1]]
 
     def _strike(self, cluster: Cluster) -> list[str]:

@@ -247,7 +247,7 @@ def started(args: argparse.Namespace, folder: Path) -> Iterator[Chaos]:
             "1000000",
         ]
         if args.network == "namespaces":
-            nodes = args.workers + bool(args.beside)
+            nodes = args.workers + bool(args.also)
             network = netns.ShapedNetwork(nodes, rate=args.rate, verify=False)
             stack.enter_context(network)
             ssh, hosts = folder / "ssh", folder / "hosts"
@@ -255,11 +255,11 @@ def started(args: argparse.Namespace, folder: Path) -> Iterator[Chaos]:
             ssh.chmod(0o700)
             hosts.write_text("".join(f"{network.address(i)}\n" for i in range(args.workers)))
             arguments += ["-H", str(hosts), "--ssh", str(ssh)]
-            address = network.address(args.workers) if args.beside else address
+            address = network.address(args.workers) if args.also else address
         elif args.rate:
             sys.exit("--rate needs --network namespaces")
-        if args.beside:
-            words = [word.replace("{address}", address) for word in shlex.split(args.beside)]
+        if args.also:
+            words = [word.replace("{address}", address) for word in shlex.split(args.also)]
             command = network.command(args.workers, words) if network else words
             log = stack.enter_context(open(folder / "beside", "wb"))
             process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
@@ -376,7 +376,7 @@ def parse() -> argparse.Namespace:
     add("--heartbeat-ms", type=int, default=3500, help="silence that is death")
     add("--check-every", type=int, default=1, help="steps between comparisons, in the example")
     add(
-        "--beside",
+        "--also",
         metavar="COMMAND",
         help="runs on a node of its own, which no fault hits; "
         "{address} in it and in --env is that node's",

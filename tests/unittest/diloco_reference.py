@@ -46,7 +46,7 @@ class Reference:
         self.weights, self.assign = weights, assign
         self.early, self.first = early, max(early, default=0)
         self.nets, self.step, self.turns, self.delay = nets, step, turns, delay
-        self.outer, self.under_way = self.weights(nets[0]), {}
+        self.outer, self.pending = self.weights(nets[0]), {}
         self.momentum = [np.zeros_like(w) for w in self.outer]
         self.alpha, self.rate, self.factor = map(np.float32, (alpha, rate, factor))
         kinds = [kind if w.size >= min_size else "none" for w in self.outer]
@@ -63,7 +63,7 @@ class Reference:
         self.take(step)
         for turn, numbers in self.turns:
             if (step - self.first) % H == turn:
-                self.under_way[step + self.delay] = {i: self.mean(i) for i in numbers}
+                self.pending[step + self.delay] = {i: self.mean(i) for i in numbers}
         if not self.delay:
             self.take(step)
 
@@ -81,7 +81,7 @@ class Reference:
         return total / np.float32(len(self.nets))
 
     def take(self, step):
-        for i, mean in self.under_way.pop(step, {}).items():
+        for i, mean in self.pending.pop(step, {}).items():
             self.momentum[i] = self.factor * self.momentum[i] + mean
             self.outer[i] = self.outer[i] - self.rate * (mean + self.factor * self.momentum[i])
             for net in self.nets:

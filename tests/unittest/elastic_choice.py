@@ -16,7 +16,7 @@ MS = {
     "maxminef bits=4": 20.0,
 }
 """Milliseconds of gradients with each method; other methods take 1000."""
-WAYS = {"gradients": "maxminef", "store": "maxminef", "adam": "maxmin", "rounds": "maxmin"}
+METHOD_NAMES = {"gradients": "maxminef", "store": "maxminef", "adam": "maxmin", "rounds": "maxmin"}
 """Methods that the fixed measurements choose, by kind of program."""
 
 
@@ -81,7 +81,7 @@ def start(script, kind, **env):
     return ElasticJob([sys.executable, str(script), kind], 3, env=env)
 
 
-def check_that_the_choice_stays(job, way):
+def check_that_the_choice_stays(job, method_name):
     """Check that the remaining workers and those that join keep the choice after a death, and that
     none measures again. All have the same weights, as the workers themselves compare.
 
@@ -99,7 +99,7 @@ def check_that_the_choice_stays(job, way):
         wait_until(lambda: job.step(1) >= reached + 30, 120, "30 steps of all")
         for slot in range(3):
             said = lines(job, slot)
-            assert {line[2] for line in said[-2:]} == {way}, (said, job.report())
+            assert {line[2] for line in said[-2:]} == {method_name}, (said, job.report())
             counts = {line[4] for line in said[1:]}
             assert len(counts) == 1 and ("0" in counts) == (slot == 1), said
 
@@ -108,4 +108,4 @@ def check_a_death_while_they_measure(script, kind):
     with start(script, kind, VICTIM="2", SIGNAL=str(int(signal.SIGKILL))) as job:
         wait_until(lambda: min(job.step(0), job.step(1)) >= 30, 90, "30 steps of two")
         for slot in (0, 1):
-            assert lines(job, slot)[-1][2] == WAYS[kind], (lines(job, slot), job.report())
+            assert lines(job, slot)[-1][2] == METHOD_NAMES[kind], (lines(job, slot), job.report())

@@ -17,7 +17,7 @@ def _raise() -> None:
     raise ValueError("of the child")
 
 
-ENDS: dict[str, tuple[Callable[[], object], int]] = {
+ENDINGS: dict[str, tuple[Callable[[], object], int]] = {
     "sys.exit()": (sys.exit, 0),
     "sys.exit(3)": (lambda: sys.exit(3), 3),
     "exception": (_raise, 1),
@@ -29,7 +29,7 @@ ENDS: dict[str, tuple[Callable[[], object], int]] = {
 def fork(name: str) -> None:
     """Fork a child that ends in the named way, and print how it ended. In the child this function
     raises an exception or does not return."""
-    end, expected = ENDS[name]
+    end, expected = ENDINGS[name]
     child = os.fork()
     if child == 0:
         end()
@@ -68,10 +68,10 @@ def multiprocess() -> None:
         found = pool.map_async(abs, [-1, -2]).get(SECONDS)
         pool.close()
         pool.join()
-    print(f"pool: {'ends' if found == [1, 2] else found}", flush=True)
+    print(f"pool: {'endings' if found == [1, 2] else found}", flush=True)
     process = context.Process(target=_raise)
     process.start()
     process.join(SECONDS)
     if process.exitcode is None:
         process.kill()
-    print(f"process: {'ends' if process.exitcode == 1 else process.exitcode}", flush=True)
+    print(f"process: {'endings' if process.exitcode == 1 else process.exitcode}", flush=True)

@@ -106,7 +106,7 @@ def _agent_dump(path: str, values: Mapping) -> AgentDump:
 FORMAT, VERSION = "hipress debug", 1
 MAX_AGE_SECONDS = 180.0
 """Maximum age of a dump relative to the newest one. Older ones are of another run."""
-MAX_APART_SECONDS = 60.0
+MAX_SECONDS_BETWEEN_JOBS = 60.0
 """Seconds between dumps of several jobs that are analyzed together. A process may be in several."""
 
 
@@ -312,7 +312,7 @@ def latest_jobs(dumps: Iterable[Dump], newest: float) -> list[dict[str, Dump]]:
     return [
         {node: dump for node, dump in nodes.items() if dump.time > last[job] - MAX_AGE_SECONDS}
         for job, nodes in jobs.items()
-        if last[job] > newest - MAX_APART_SECONDS
+        if last[job] > newest - MAX_SECONDS_BETWEEN_JOBS
     ]
 
 

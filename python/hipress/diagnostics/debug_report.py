@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _ASKED = {"the process got the signal that asks for it", "the program asked for it"}
 """Reasons of dumps that are no failures."""
-_APART_SECONDS = 5.0
+_MAX_SECONDS_BETWEEN_DUMPS = 5.0
 """Seconds between dumps of one job from which they count as different moments."""
 
 
@@ -85,7 +85,7 @@ def lines(graph: WaitGraph, now: float) -> list[str]:
     if graph.absent:
         verb = "is" if len(graph.absent) == 1 else "are"
         found.append(f"of {graph.labels(graph.absent)} there {verb} no dump")
-    if max(times) - min(times) > _APART_SECONDS:
+    if max(times) - min(times) > _MAX_SECONDS_BETWEEN_DUMPS:
         found.append(
             f"these dumps were made within {max(times) - min(times):.0f} s, and tell of different "
             "moments"

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from hipress.diagnostics.debug import MAX_APART_SECONDS, AgentCall, AgentDump, Dump, Seat
+from hipress.diagnostics.debug import MAX_SECONDS_BETWEEN_JOBS, AgentCall, AgentDump, Dump, Seat
 from hipress.diagnostics.wait_graph import listed
 
 STALE_SECONDS = 3.0
@@ -242,8 +242,8 @@ def gather(dumps: Iterable[Dump | AgentDump], newest: float) -> tuple[list[Elast
     jobs = []
     for job, found in by_job.items():
         last = found[-1].time
-        if last <= newest - MAX_APART_SECONDS:
+        if last <= newest - MAX_SECONDS_BETWEEN_JOBS:
             continue
-        recent = {dump.slot: dump for dump in found if dump.time > last - MAX_APART_SECONDS}
+        recent = {dump.slot: dump for dump in found if dump.time > last - MAX_SECONDS_BETWEEN_JOBS}
         jobs.append(ElasticJob(recent, nodes[job]))
     return jobs, others

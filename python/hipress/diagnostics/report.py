@@ -75,11 +75,11 @@ class Timeline:
 
     def steps(self) -> dict[int, tuple[float, float]]:
         """Return each step's begin and end over all nodes. A simulation is one step."""
-        ends: dict[int, list[float]] = {}
+        spans_of_steps: dict[int, list[float]] = {}
         for step, span in self._in_steps():
-            begin, end = ends.get(step, (span.begin, span.end))
-            ends[step] = [min(begin, span.begin), max(end, span.end)]
-        return {i: (begin, end) for i, (begin, end) in sorted(ends.items())}
+            begin, end = spans_of_steps.get(step, (span.begin, span.end))
+            spans_of_steps[step] = [min(begin, span.begin), max(end, span.end)]
+        return {i: (begin, end) for i, (begin, end) in sorted(spans_of_steps.items())}
 
     def _in_steps(self) -> Iterator[tuple[int, Span]]:
         """Yield the tasks of steps, each with the number of its step, from 1.

@@ -192,7 +192,9 @@ class _Trace:
                     at = (e["args"]["node"], e["args"]["iteration"])
                     arrivals[at].append(e["end"])
         spans = [
-            (max(ends) - min(ends)) / (len(ends) - 1) for ends in arrivals.values() if len(ends) > 2
+            (max(times) - min(times)) / (len(times) - 1)
+            for times in arrivals.values()
+            if len(times) > 2
         ]
         if not spans:
             raise FittingError("the timeline has no burst of small messages")

@@ -59,8 +59,10 @@ class Node(TunedNode, Member):
         self._operations = Operations()
 
         if self.role == "worker":
-            ends = self._operations
-            code = lib.HipressReportTogether(self._handle, ends.on_done, ends.on_done_together)
+            operations = self._operations
+            code = lib.HipressReportTogether(
+                self._handle, operations.on_done, operations.on_done_together
+            )
             self._check(code)
             with self._sentences():
                 self._graphs = KeyGraphs(*self._group_size())

@@ -80,7 +80,7 @@ def join(
     secret = derived_secret(secret, identity)
     own = {"DMLC_ROLE": "worker", "DMLC_WORKER_ID": rank, "HIPRESS_SECRET": secret}
     if view:
-        own["HIPRESS_TIMELINE"] = beside(timeline, f"rank{rank}")
+        own["HIPRESS_TIMELINE"] = sibling_path(timeline, f"rank{rank}")
     where = {"DMLC_PS_ROOT_URI": address, "DMLC_PS_ROOT_PORT": port}
     return Member({**common, **own, **where}), scheduler
 
@@ -117,7 +117,7 @@ def derived_secret(secret: str, identity: str) -> str:
     return hmac.new(secret.encode(), text, hashlib.sha256).hexdigest()
 
 
-def beside(path: str, what: str) -> str:
+def sibling_path(path: str, what: str) -> str:
     """Return "job-what.json" for the path "job.json", and "" for no path."""
     stem, suffix = os.path.splitext(path)
     return path and f"{stem}-{what}{suffix}"

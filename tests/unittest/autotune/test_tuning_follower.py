@@ -12,7 +12,7 @@ from hipress.autotune.methods import BF16_HOOK, POWERSGD, candidates
 from hipress.autotune.quality_guard import EVERY, GradientStatistics
 from hipress.autotune.steps import StepDetector
 
-WAYS = candidates(is_16_bit=False, feedback=True, without=[BF16_HOOK, POWERSGD])
+METHOD_NAMES = candidates(is_16_bit=False, feedback=True, without=[BF16_HOOK, POWERSGD])
 
 
 class Front:
@@ -33,8 +33,8 @@ class Front:
     def max(self, *values):
         return self.end_max(self.begin_max(values))
 
-    def use(self, way):
-        self.used.append(way.name)
+    def use(self, method_name):
+        self.used.append(method_name.name)
 
     def residual_norm(self):
         return 0.0
@@ -55,18 +55,20 @@ class Clock:
 
 
 def choice_of(ms, feedback=True):
-    measured = [Measurement(ms.get(way.name, 1000.0) / 1e3, 1000) for way in WAYS]
-    return MethodChoice(list(WAYS), feedback, 1000, lambda: measured, measured)
+    measured = [
+        Measurement(ms.get(method_name.name, 1000.0) / 1e3, 1000) for method_name in METHOD_NAMES
+    ]
+    return MethodChoice(list(METHOD_NAMES), feedback, 1000, lambda: measured, measured)
 
 
 def steps(follower, front, clock, count, seconds):
     """Return the methods of so many steps, of which one with a method takes ``seconds(way)``."""
     found = []
     for _ in range(count):
-        way = follower.begin_step()
-        found.append(way.name)
-        clock.now += seconds(way.name)
-        follower.seconds.append(seconds(way.name))
+        method_name = follower.begin_step()
+        found.append(method_name.name)
+        clock.now += seconds(method_name.name)
+        follower.seconds.append(seconds(method_name.name))
         front.step += 1
     return found
 
@@ -78,9 +80,9 @@ def test_a_trial_does_not_choose_what_an_optimizer_that_comes_later_does_not_bea
     follower = TuningController(choice, front, 4000.0)
     assert choice.method.name == "maxmin bits=5" and follower.is_trying
     ms = {"maxminef bits=2": 0.01, "maxmin bits=5": 0.02}
-    steps(follower, front, clock, 3, lambda way: ms.get(way, 1.0))
+    steps(follower, front, clock, 3, lambda method_name: ms.get(method_name, 1.0))
     front.allowed = False
-    found = steps(follower, front, clock, 200, lambda way: ms.get(way, 1.0))
+    found = steps(follower, front, clock, 200, lambda method_name: ms.get(method_name, 1.0))
     assert follower.is_settled and set(found[5:]) == {"maxmin bits=5"}
 
 
@@ -150,7 +152,7 @@ def test_nothing_may_be_compressed():
     class Alone:
         rank, num_ranks, elements = 1, 2, 0
 
-    choice = choose(Alone(), list(WAYS), None, 0, 0)
+    choice = choose(Alone(), list(METHOD_NAMES), None, 0, 0)
     assert choice.explanation.sentence == "auto: uncompressed, for no gradient may be compressed"
 
 
@@ -163,9 +165,9 @@ def lines_of(monkeypatch, tmp_path, ms, sends, tries=True):
     front.log_rank, front.keeps_error_feedback, front.bytes_sent = 0, False, lambda: sent[0]
     follower = TuningController(choice_of(ms, False), front, 4000.0, tries)
 
-    def seconds(way):
-        sent[0] += sends(way) // 2  # requested twice in a step
-        return (20.0 + ms[way]) / 1e3  # some of it computing
+    def seconds(method_name):
+        sent[0] += sends(method_name) // 2  # requested twice in a step
+        return (20.0 + ms[method_name]) / 1e3  # some of it computing
 
     for _ in range(400):
         steps(follower, front, clock, 1, seconds)
@@ -177,7 +179,9 @@ def lines_of(monkeypatch, tmp_path, ms, sends, tries=True):
 def test_lines_count_bytes_of_the_way_that_runs(monkeypatch, tmp_path):
     """Logged bytes are those of the running method."""
     ms = {"maxmin bits=5": 50.0, "uncompressed": 60.0}
-    found = lines_of(monkeypatch, tmp_path, ms, lambda way: 500 * (way == "maxmin bits=5"))
+    found = lines_of(
+        monkeypatch, tmp_path, ms, lambda method_name: 500 * (method_name == "maxmin bits=5")
+    )
     assert {line["method"] for line in found} == {"maxmin bits=5"} and len(found) >= 15
     assert {line["bytes"] for line in found} <= {500, None} and found[-1]["ratio"] == 8.0
     assert [line["step"] for line in found] == [*range(20, 400, 20)]

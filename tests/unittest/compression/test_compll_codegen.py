@@ -108,13 +108,13 @@ def test_new_states_in_other_memory_have_the_same_bits(name, params):
     coder = compiler.Compiled(made, ISAS[0], threads=2, **params)
     for n in (1, 1003, 70001):
         in_place: dict[str, np.ndarray] = {}
-        apart: dict[str, np.ndarray] = {}
+        separate: dict[str, np.ndarray] = {}
         for step in range(3):
-            x, old = gradient(n, step), dict(apart)
+            x, old = gradient(n, step), dict(separate)
             had = {name: values.copy() for name, values in old.items()}
             payload = coder.encode(x, in_place, step)
-            assert coder.encode(x, apart, step, new_states=True) == payload
-            assert all(same_bits(apart[name], values) for name, values in in_place.items())
+            assert coder.encode(x, separate, step, new_states=True) == payload
+            assert all(same_bits(separate[name], values) for name, values in in_place.items())
             assert all(same_bits(old[name], values) for name, values in had.items())
 
 

@@ -311,12 +311,6 @@ def test_if_at_function_level_selects():
         np.testing.assert_array_equal(states["residual"], x * 3 if sign > 0 else x * 0)
 
 
-@pytest.mark.parametrize("name", SPECS)
-def test_specs_are_short(name):
-    lines = (compiler.SPECS / f"{name}.cll").read_text().splitlines()
-    assert len(lines) <= 30
-
-
 def test_random_16_bits():
     text = (
         ENCODE

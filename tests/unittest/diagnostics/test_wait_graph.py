@@ -37,7 +37,7 @@ def dump(node, keys=(), calls=(), **more):
 def key(number, pushed, waits_for=(), iteration=5, **more):
     begun = {"iteration": iteration, "seconds": 2.0, "pushed": pushed >= iteration, **more}
     begun["waits_for"] = [{"node": node, "messages": 1, "first_hand": True} for node in waits_for]
-    under_way = waits_for or more
+    pending = waits_for or more
     return {
         "key": number,
         "name": f"w{number}",
@@ -45,7 +45,7 @@ def key(number, pushed, waits_for=(), iteration=5, **more):
         "pushes": True,
         "pushed": pushed,
         "locked": False,
-        "iterations": [begun] if under_way else [],
+        "iterations": [begun] if pending else [],
     }
 
 

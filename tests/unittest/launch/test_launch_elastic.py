@@ -133,42 +133,42 @@ PROCESS = {"pid": 7, "boot": "boot", "namespace": "pid:[1]"}
 def test_end_after_a_lost_start_report_is_not_published():
     """An end after a lost start report is not published: the process whose report was lost may run,
     and the later one fails at the bound port."""
-    policy, slot, ends = slot_with_ends(["ssh"])
+    policy, slot, endings = slot_with_ends(["ssh"])
     slot.started(None, 0.0)
     policy._supervisor_ended(slot, 255, 1.0)
     assert slot.state == State.WAITING and slot.restarts == 0
     end_once(policy, slot, reported=1)
-    assert slot.restarts == 1 and ends == {}
+    assert slot.restarts == 1 and endings == {}
 
 
 def test_published_end_names_the_process_table():
-    policy, slot, ends = slot_with_ends()
+    policy, slot, endings = slot_with_ends()
     end_once(policy, slot, reported=1)
-    assert ends == {"0": (1, "boot", "pid:[1]")}
-    ends.clear()
+    assert endings == {"0": (1, "boot", "pid:[1]")}
+    endings.clear()
     slot.started(None, 0.0)
     slot.set_process({**PROCESS, "namespace": ""})
     slot.reported = 1
     policy._supervisor_ended(slot, 0, 1.0)
-    assert not ends
+    assert not endings
 
 
 def test_end_after_a_failed_start_is_not_published():
-    policy, slot, ends = slot_with_ends(["mpirun"])
+    policy, slot, endings = slot_with_ends(["mpirun"])
     slot.started(None, 0.0)
     policy._supervisor_ended(slot, 1, 1.0)
     end_once(policy, slot, reported=1)
-    assert slot.restarts == 2 and ends == {}
+    assert slot.restarts == 2 and endings == {}
 
 
 def test_end_after_one_with_leftover_processes_is_not_published():
-    policy, slot, ends = slot_with_ends()
+    policy, slot, endings = slot_with_ends()
     end_once(policy, slot, reported=1)
-    assert list(ends) == ["0"]
-    ends.clear()
+    assert list(endings) == ["0"]
+    endings.clear()
     end_once(policy, slot, reported=1, left_processes=True)
     end_once(policy, slot, reported=1)
-    assert slot.restarts == 3 and ends == {}
+    assert slot.restarts == 3 and endings == {}
 
 
 def test_end_after_an_adopted_process_is_not_published(monkeypatch):
@@ -176,23 +176,23 @@ def test_end_after_an_adopted_process_is_not_published(monkeypatch):
     their process group is ended."""
     monkeypatch.setattr(os, "waitpid", lambda pid, _: (pid, 9))
     monkeypatch.setattr(os, "killpg", lambda *_: None)
-    policy, slot, ends = slot_with_ends()
+    policy, slot, endings = slot_with_ends()
     slot.started(None, 0.0)
     slot.set_process({**PROCESS, "folder": "/nonexistent"})
     policy._supervisor_ended(slot, -9, 1.0)
     end_once(policy, slot, reported=1)
-    assert slot.restarts == 2 and ends == {}
+    assert slot.restarts == 2 and endings == {}
 
 
 def test_launcher_does_not_wait_for_a_supervisor_that_reads_nothing():
-    policy, slot, ends = slot_with_ends(["sleep", "60"])
+    policy, slot, endings = slot_with_ends(["sleep", "60"])
     policy._start_in(slot)
     supervisor = slot.running.process
     try:
 
         def publish():
             for restarts in range(5000):
-                ends["1"] = (restarts, "boot", "pid:[1]")
+                endings["1"] = (restarts, "boot", "pid:[1]")
                 policy._send_ended_slots(slot)
 
         thread = threading.Thread(target=publish, daemon=True)

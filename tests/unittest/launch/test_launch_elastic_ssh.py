@@ -200,11 +200,11 @@ def test_workers_survive_the_launcher(sshd, tmp_path):
 
 
 @pytest.mark.slow(keep=1)
-@pytest.mark.parametrize("apart", [0.0, 3.0])
-def test_nobody_has_seen_how_they_ended(sshd, tmp_path, apart):
+@pytest.mark.parametrize("separate", [0.0, 3.0])
+def test_nobody_has_seen_how_they_ended(sshd, tmp_path, separate):
     """No worker is restarted if no process has seen how they ended: training may have ended. This
     holds even if one takes longer to end."""
-    command = arguments(2, *sshd.arguments(2), "--env", f"LATE={apart}", *python(WORKER))
+    command = arguments(2, *sshd.arguments(2), "--env", f"LATE={separate}", *python(WORKER))
     with launched(command, cwd=tmp_path) as launch:
         found = ups(launch, 2)
         for _, _, pid, _ in found:
@@ -516,8 +516,8 @@ def test_what_a_supervisor_has_given_back_is_skipped():
 
 def test_attempts_to_connect_become_rarer():
     slot, due = Slot(Task("worker 0", "worker", {})), []
-    news = [slot.lose(0.0) or due.append(slot.connect_due) for _ in range(9)]
-    assert news[0] is True and not any(news[1:])
+    report = [slot.lose(0.0) or due.append(slot.connect_due) for _ in range(9)]
+    assert report[0] is True and not any(report[1:])
     assert due == [1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0, 30.0]
 
 

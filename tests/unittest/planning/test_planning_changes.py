@@ -91,8 +91,8 @@ def test_hosts_that_share_a_machine_say_so_and_need_not(profile):
     Cost: Six commands simulate vgg19 on four nodes.
     """
     options = ["--profile", profile(shared_host=True), "--bandwidth", "1gbit"]
-    shared, apart = simulated(*options), simulated(*options, "--threads", "2")
-    assert shared["shared_hosts"] and not apart["shared_hosts"]
+    shared, separate = simulated(*options), simulated(*options, "--threads", "2")
+    assert shared["shared_hosts"] and not separate["shared_hosts"]
     text = ["simulate", "--model", "vgg19", "--nodes", "4", *options]
     assert "shared one machine's processors" in hipress(*text)
     assert "one machine" not in hipress(*text, "--threads", "2")

@@ -295,10 +295,10 @@ def test_the_model_is_near_the_simulation_of_many_small_gradients(topology):
     layers = tuple(models.Layer(g.name, g.size) for g in gradients)
     net = models.Model("m", "", 1, layers, (0.0,) * 400, (0.0,) * 400)
     link = Curve(1 / 1.25e9, 1e-4, 1e-4)
-    apart = MeasuredProfile("test", 4, 2, link, 2e-5, {"none": NONE, "tbq": TBQ}, task=1e-5)
+    separate = MeasuredProfile("test", 4, 2, link, 2e-5, {"none": NONE, "tbq": TBQ}, task=1e-5)
     for codec in ("none", "tbq"):
         guesses = []
-        for profile in (apart, replace(apart, part=2e-6)):
+        for profile in (separate, replace(separate, part=2e-6)):
             plan = planner.make(gradients, topology, 4, profile, codec)
             guesses.append(plan.planned_seconds)
         decisions = {choice.gradient.name: choice.decision for choice in plan.choices}

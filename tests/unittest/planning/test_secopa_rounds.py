@@ -66,12 +66,14 @@ def test_a_model_is_cut_until_the_delay_is_short():
 
 
 def test_round_trips_are_counted_once():
-    def measure(way, size):
-        return (0.1, 0.3)[way] + size * (1e-8, 1e-6)[way], size
+    def measure(method_name, size):
+        return (0.1, 0.3)[method_name] + size * (1e-8, 1e-6)[method_name], size
 
     few, many = (
-        measure_alone(lambda size, way=way: measure(way, size), 10_000_000, 1 << 23)
-        for way in range(2)
+        measure_alone(
+            lambda size, method_name=method_name: measure(method_name, size), 10_000_000, 1 << 23
+        )
+        for method_name in range(2)
     )
     assert few.seconds == pytest.approx(0.2) and many.seconds == pytest.approx(10.3)
     assert few.elements == 1 << 23 and many.elements == 1 << 18  # who sends less gets more

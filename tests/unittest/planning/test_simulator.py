@@ -55,14 +55,14 @@ def test_two_senders_to_one_receiver_wait_for_each_other():
 def test_a_shaped_link_lets_a_burst_pass_after_a_pause():
     tasks = engine.Tasks()
     shaped = replace(CLUSTER, burst=1e6)
-    ends = []
+    endings = []
     for at in (0.0, 0.0, 1.0):  # 2 MB each: the first and the last find a full bucket
-        send = tasks.send(0, 2e6, len(ends))
+        send = tasks.send(0, 2e6, len(endings))
         tasks.start(at, send)
-        ends.append(tasks.recv(1, 0))
-        tasks.join(send, ends[-1])
+        endings.append(tasks.recv(1, 0))
+        tasks.join(send, endings[-1])
     result = engine.Run(tasks, shaped, 2)
-    assert [result.end[t] for t in ends] == pytest.approx([2e-3, 4e-3, 1.002])
+    assert [result.end[t] for t in endings] == pytest.approx([2e-3, 4e-3, 1.002])
 
 
 def constants(path: str) -> dict[str, int]:
@@ -99,14 +99,14 @@ def test_small_payloads_for_one_peer_that_are_ready_together_are_one_message():
     # One message's time, the latency, and what the second part takes of the receiver's thread.
     assert max(both.end) == pytest.approx(both.bytes / 1e9 + 1e-2 + 1e-3 + 1e-4)
     assert both.compute_busy == pytest.approx([0.0, 1e-4])
-    for apart in (
+    for separate in (
         sent(replace(SHARING, part=None), (1000, 0.0, "a"), (1000, 0.0, "a")),
         sent(SHARING, (1000, 0.0, "a"), (1000, 1e-6, "a")),
         sent(SHARING, (1000, 0.0, "a"), (1000, 0.0, "b")),
         sent(SHARING, (5000, 0.0, "a"), (5000, 0.0, "a")),
     ):
-        assert apart.messages == 2
-        assert max(apart.end) == pytest.approx(apart.bytes / 1e9 + 2e-2 + 1e-3)
+        assert separate.messages == 2
+        assert max(separate.end) == pytest.approx(separate.bytes / 1e9 + 2e-2 + 1e-3)
 
 
 def test_a_shared_message_has_at_most_32_kib():
@@ -119,12 +119,12 @@ def test_a_shared_message_has_at_most_32_kib():
 
 
 @pytest.mark.parametrize(("part", "ends"), [(None, [1.5, 3.0, 4.5]), (0.0, [2.5, 2.5, 4.0])])
-def test_small_tasks_that_wait_are_one_job(part, ends):
+def test_small_tasks_that_wait_are_one_job(part, endings):
     tasks = engine.Tasks()
     elements = sharing.JOB_ELEMENTS // 2
     found = [tasks.compute(0, 1.0, i, elements=elements) for i in range(3)]
     result = engine.Run(tasks, replace(CLUSTER, task=0.5, part=part), 1)
-    assert [result.end[t] for t in found] == ends
+    assert [result.end[t] for t in found] == endings
 
 
 @pytest.mark.parametrize("topology", ["ps", "colocated", "ring", "tree"])
@@ -196,8 +196,10 @@ def test_one_host_for_all_takes_as_long_as_the_graph_of_all(topology, nodes, cod
     net = model(("a", sizes["a"], 0.002), ("b", sizes["b"], 0.001))
     plan = {name: Decision(True, nodes * k) for name, k in (("a", 1), ("b", 2))}
     both = [
-        simulate(net, Costs(NONE, codec), cluster, Options(topology, nodes, symmetric=way), plan)
-        for way in (False, True)
+        simulate(
+            net, Costs(NONE, codec), cluster, Options(topology, nodes, symmetric=method_name), plan
+        )
+        for method_name in (False, True)
     ]
     whole, one = both
     assert one.symmetric and not whole.symmetric
@@ -214,8 +216,8 @@ def test_small_gradients_cost_one_host_for_all_as_much_as_all(topology, nodes, p
     net = model(*((f"g{i}", nodes * 200, 0.0) for i in range(64)))
     cluster = replace(CLUSTER, latency=5e-5, message=5e-6, task=5e-6, part=part)
     whole, one = (
-        simulate(net, Costs(NONE, CODEC), cluster, Options(topology, nodes, symmetric=way))
-        for way in (False, True)
+        simulate(net, Costs(NONE, CODEC), cluster, Options(topology, nodes, symmetric=method_name))
+        for method_name in (False, True)
     )
     assert one.seconds == pytest.approx(whole.seconds, rel=0.02 if topology == "ring" else 0.2)
     assert one.messages_per_host == whole.messages_per_host
@@ -230,8 +232,8 @@ def test_one_host_has_its_share_of_a_machine_that_all_share(topology, nodes, thr
     net = model(*((f"g{i}", 1 << 22, 0.0) for i in range(4)))
     cluster = replace(CLUSTER, bandwidth=1e10, threads=threads, handling=2e-5, shared_hosts=True)
     whole, one = (
-        simulate(net, Costs(NONE, CODEC), cluster, Options(topology, nodes, symmetric=way))
-        for way in (False, True)
+        simulate(net, Costs(NONE, CODEC), cluster, Options(topology, nodes, symmetric=method_name))
+        for method_name in (False, True)
     )
     assert one.seconds == pytest.approx(whole.seconds, rel=0.2)
     assert one.compute_use == pytest.approx(whole.compute_use, rel=0.2)
@@ -247,11 +249,11 @@ def test_coarse_steps_take_as_long_as_fine_ones(cluster):
 
     keys = [(lower.SimulatedKey(f"g{i}", CODEC, 0.001 * i, i), 1 << 20, 1) for i in range(6)]
     for form in lower.FORMS.values():
-        ends = []
+        endings = []
         for limit in (10**9, 2000):
             lowered = lower.one_for_all(form, keys, 128, cluster, limit)
-            ends.append(max(engine.Run(lowered.tasks, cluster, 1).end))
-        assert ends[1] == pytest.approx(ends[0], rel=0.1)
+            endings.append(max(engine.Run(lowered.tasks, cluster, 1).end))
+        assert endings[1] == pytest.approx(endings[0], rel=0.1)
 
 
 @pytest.mark.slow
@@ -394,5 +396,5 @@ def test_nodes_of_one_machine_share_processors_for_messages_too(shared, expected
         send = tasks.send(host, 1.0, 0)
         tasks.join(send, tasks.recv((host + 1) % 4, 0))
     cluster = replace(CLUSTER, bandwidth=1e9, latency=0.0, handling=1.0, shared_hosts=shared)
-    ends = engine.Run(tasks, cluster, 4).end
-    assert max(ends) == pytest.approx(expected, rel=1e-6)
+    endings = engine.Run(tasks, cluster, 4).end
+    assert max(endings) == pytest.approx(expected, rel=1e-6)

@@ -63,9 +63,9 @@ def test_it_has_its_own_arguments_environment_folder_and_imports(kind):
         ("import atexit; atexit.register(print, 'at its end')", 0, "at its end"),
     ],
 )
-def test_it_ends_as_others_do(ends, status, output):
+def test_it_ends_as_others_do(endings, status, output):
     with Processes() as job:
-        program = f"import os, signal, sys\nimport torch\nimport helper_of_a_test\n{ends}"
+        program = f"import os, signal, sys\nimport torch\nimport helper_of_a_test\n{endings}"
         result = run(job, [sys.executable, "-c", program])
         assert result.returncode == status and output in result.output
 

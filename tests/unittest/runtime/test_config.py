@@ -18,8 +18,8 @@ def test_what_a_user_may_give():
     assert CompressionConfig.of("tbq") == CompressionConfig("tbq")
     text = {"type": "2bit", "threshold": 0.5, "topology": "RING", "min_size": "9"}
     assert CompressionConfig.of(text) == config
-    beside = {"params": {"threshold": 0.5}, "topology": "ring", "min_size": 9}
-    assert CompressionConfig.of("2bit", **beside) == config
+    second = {"params": {"threshold": 0.5}, "topology": "ring", "min_size": 9}
+    assert CompressionConfig.of("2bit", **second) == config
     assert CompressionConfig.of({}) == CompressionConfig("none")
     assert str(config) == "type=2bit, threshold=0.5, topology=ring, min_size=9"
 

@@ -62,10 +62,10 @@ def test_a_worker_that_has_left_initialises_no_key_and_is_named(servers, late):
         assert int(said[2]) < 10
 
 
-def test_all_that_was_under_way_has_ended_when_a_node_has_left():
+def test_all_operations_have_ended_when_a_node_has_left():
     """All operations in progress have ended when a node has left. A later callback could meet an
     interpreter that is ending, and crash the process."""
-    script = SCRIPTS / "failures" / "operations_under_way.py"
+    script = SCRIPTS / "failures" / "operations_running.py"
     with Cluster(script, workers=2, servers=1, server_command=SERVER) as cluster:
         for rank in range(2):
             cluster.wait_for(f"worker {rank}", "running")
@@ -73,7 +73,7 @@ def test_all_that_was_under_way_has_ended_when_a_node_has_left():
         cluster.signal("server 0")
         results = cluster.wait(20)
         for output in worker_outputs(results):
-            assert "under way: 0" in output, cluster.report()
+            assert "running: 0" in output, cluster.report()
         assert all(result.returncode == 0 for result in results[2:]), cluster.report()
 
 

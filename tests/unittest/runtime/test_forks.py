@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from forked_children import ENDS
+from forked_children import ENDINGS
 from harness.cluster import Cluster, run_cluster
 from harness.marks import needs_tensorflow
 from harness.processes import base_environment
@@ -28,7 +28,7 @@ TENSORFLOW = SCRIPTS / "forks" / "tensorflow_tape.py"
 def check(results: list, name: str, loader: bool = False) -> None:
     """Check the output of the worker that forked, and that all workers have the result."""
     found = {result.name: result for result in results}
-    wanted = [f"{end}: ends" for end in ENDS] + ["pool: ends", "process: ends"]
+    wanted = [f"{end}: ends" for end in ENDINGS] + ["pool: ends", "process: ends"]
     for line in wanted + ["loader: ends"] * loader:
         assert line in found[name].output.splitlines(), found[name].output
     for result in results:

@@ -24,8 +24,8 @@ def test_together_and_apart_give_the_same_bits(topology):
         timeout=90,
     )
     for output in worker_outputs(results):
-        together, apart = map(int, output.split("sent")[1].split()[:2])
-        assert 2 * together <= apart, output  # how many become ready at once is the machine's
+        together, separate = map(int, output.split("sent")[1].split()[:2])
+        assert 2 * together <= separate, output  # how many become ready at once is the machine's
 
 
 @pytest.mark.slow(keep=1)

@@ -15,7 +15,7 @@ SERVER = (sys.executable, "-c", "from hipress.runtime.node import Node; Node().s
 
 WORKER = SCRIPTS / "node_end" / "worker.py"
 PEACE, FAILURE = "worker 1 left in peace", "failure: worker 1"
-ENDS = {
+ENDINGS = {
     # how worker 1 ends: (what worker 0 observes, exit status of worker 1)
     "end of the script": (PEACE, 0),
     "stop": (PEACE, 0),
@@ -61,9 +61,9 @@ def check(end: str, expected: tuple[str, int]) -> None:
 
 
 @pytest.mark.slow(keep=1)
-@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("end", ENDINGS)
 def test_the_end_of_a_script(end):
-    check(end, ENDS[end])
+    check(end, ENDINGS[end])
 
 
 @pytest.mark.slow(keep=1)

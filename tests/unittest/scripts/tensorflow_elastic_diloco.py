@@ -134,7 +134,7 @@ for number in sorted(rounds):
     for step in range((number - 1) * H + 1, last + 1):
         reference.advance(step)
     if last % H:  # the last outer step is shorter
-        reference.under_way[last] = {i: reference.mean(i) for i in range(6)}
+        reference.pending[last] = {i: reference.mean(i) for i in range(6)}
         reference.take(last)
     optimizers = [np.array(v) for v in reference.nets[0].optimizer.variables]
     named = [

@@ -99,7 +99,7 @@ class ArrayAdapter(FrameworkAdapter):
         # A view may have two jobs: of the ranks that repeated a synchronization, and of all.
         own, first = "again/" if len(ranks) < members.size else "", ranks[0]
         epoch, identity = members.view.epoch, members.view.identity
-        file = scheduler.beside(os.environ.get("HIPRESS_TIMELINE", ""), f"view{epoch}")
+        file = scheduler.sibling_path(os.environ.get("HIPRESS_TIMELINE", ""), f"view{epoch}")
         if members.rank == first:
             members.share(f"{own}job", uuid.uuid4().hex)
         name = members.fetch(f"{own}job", first)
@@ -123,7 +123,7 @@ class ArrayAdapter(FrameworkAdapter):
             lambda: here,
             lambda text: members.share(f"{own}scheduler", text),
             lambda: members.fetch(f"{own}scheduler", first),
-            scheduler.beside(file, "again") if own else file,
+            scheduler.sibling_path(file, "again") if own else file,
             epoch,
             f"{identity}/{name}",
         )

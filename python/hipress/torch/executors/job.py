@@ -21,7 +21,7 @@ from hipress.base import addresses
 from hipress.errors import HipressError
 from hipress.runtime import scheduler
 from hipress.runtime.member import Member
-from hipress.runtime.scheduler import Scheduler, beside
+from hipress.runtime.scheduler import Scheduler, sibling_path
 from hipress.torch import private
 
 _views: weakref.WeakKeyDictionary[dist.ProcessGroup, ElasticView] = weakref.WeakKeyDictionary()
@@ -104,10 +104,10 @@ def _timeline(group: dist.ProcessGroup, name: str, view: int) -> str:
     """
     path = os.environ.get("HIPRESS_TIMELINE", "")
     if view:
-        path = beside(path, f"view{view}")
+        path = sibling_path(path, f"view{view}")
     all_ranks = dist.get_world_size(group) == dist.get_world_size()
     if not all_ranks or path in _timelines:
-        path = beside(path, name[:8])
+        path = sibling_path(path, name[:8])
     _timelines.add(path)
     return path
 

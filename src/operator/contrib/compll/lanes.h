@@ -535,23 +535,23 @@ COMPLL_INLINE void Store(uint32_t* data, int64_t i, int left, U value) {
 /// Whether n elements of a state that is not read again in this call are written past the cache: if
 /// they go to other memory than they came from, its lines would be read first for nothing. Few stay
 /// in the cache for the next call.
-COMPLL_INLINE bool IsApart(const float* before, const float* state, int64_t n) {
+COMPLL_INLINE bool IsSeparate(const float* before, const float* state, int64_t n) {
   return state != before && n >= 65536 && reinterpret_cast<uintptr_t>(state) % 64 == 0;
 }
 template <bool kTail>
-COMPLL_INLINE void Store(float* data, int64_t i, int left, F value, bool apart) {
+COMPLL_INLINE void Store(float* data, int64_t i, int left, F value, bool separate) {
 #if defined(COMPLL_X86)
-  if (!kTail && apart) return COMPLL_X86(stream_ps)(data + i, value);
+  if (!kTail && separate) return COMPLL_X86(stream_ps)(data + i, value);
 #endif
   Store<kTail>(data, i, left, value);
 }
 /// Lives as long as such stores of a block. Afterwards they are visible to threads that wait for
 /// this one.
-struct StoresApart {
-  const bool apart;
-  ~StoresApart() {
+struct SeparateStores {
+  const bool separate;
+  ~SeparateStores() {
 #if defined(__SSE2__)
-    if (apart) _mm_sfence();
+    if (separate) _mm_sfence();
 #endif
   }
 };

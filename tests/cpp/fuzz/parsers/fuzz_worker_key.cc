@@ -55,8 +55,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Executor executor(1);
   Host host;
   Input input(data, size);
-  const auto way = static_cast<testing::Way>(input.Take<uint64_t>() % 3);
-  const auto program = testing::ProgramOf(way, kElements, kSelf).program.Parse(kElements);
+  const auto kind = static_cast<testing::ProgramKind>(input.Take<uint64_t>() % 3);
+  const auto program = testing::ProgramOf(kind, kElements, kSelf).program.Parse(kElements);
   const auto flow = std::make_shared<Flow>(7, "w", kElements, 0, program, DType::kFloat16, &host,
                                            &executor);
   Binding binding;
@@ -137,7 +137,7 @@ std::vector<std::string> Seeds() {
           return non_finite ? std::string() : zeros.substr(0, bytes);
         };
         // Colocated: part 1 of others, and what they made of parts 0 and 2.
-        std::string colocated = BytesOf(uint64_t(testing::Way::kColocated)), parts;
+        std::string colocated = BytesOf(uint64_t(testing::ProgramKind::kColocated)), parts;
         for (const uint64_t from : {0, 2}) {
           for (const uint32_t partition : {1u, uint32_t(from)}) {
             const MessageHeader header =
@@ -154,10 +154,10 @@ std::vector<std::string> Seeds() {
         MessageHeader fused;
         fused.kind = MessageKind::kFused;
         fused.elements = 2;
-        seeds.push_back(BytesOf(uint64_t(testing::Way::kColocated)) + MessageBytes(0, fused, parts));
+        seeds.push_back(BytesOf(uint64_t(testing::ProgramKind::kColocated)) + MessageBytes(0, fused, parts));
         // A chain: a partial sum from worker 0, and the result from worker 2.
         seeds.push_back(
-            BytesOf(uint64_t(testing::Way::kChain)) +
+            BytesOf(uint64_t(testing::ProgramKind::kChain)) +
             MessageBytes(0, header_of(config, kElements, 0, 0, dtype, non_finite), payload(kElements)) +
             MessageBytes(2, header_of(config, kElements, 0, 1, dtype, non_finite), payload(kElements)));
       }

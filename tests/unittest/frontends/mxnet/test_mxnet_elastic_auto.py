@@ -3,7 +3,7 @@
 import pytest
 
 from elastic_choice import (
-    WAYS,
+    METHOD_NAMES,
     check_a_death_while_they_measure,
     check_that_the_choice_stays,
     start,
@@ -18,7 +18,7 @@ PROGRAM = SCRIPTS / "mxnet_elastic_auto.py"
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["gradients", "store", "rounds"])
 def test_who_is_left_and_who_joins_go_on_with_the_choice(kind):
-    check_that_the_choice_stays(start(PROGRAM, kind), WAYS[kind])
+    check_that_the_choice_stays(start(PROGRAM, kind), METHOD_NAMES[kind])
 
 
 @pytest.mark.parametrize("kind", ["adam", "rounds"])

@@ -164,11 +164,11 @@ def test_operations_that_fail_at_once():
         from mxnet_hipress import _engine, _job
 
         mx.kv.create("dist_sync_hipress")
-        arrays, ends = [mx.nd.zeros(1) for _ in range(8000)], []
+        arrays, endings = [mx.nd.zeros(1) for _ in range(8000)], []
         key = _engine.key_handle(_job.current().handle, 0, b"w", 1, 0)
         for array in arrays:
-            _engine.schedule(key, array, True, 0, ends.append)
-        while len(ends) < len(arrays):
+            _engine.schedule(key, array, True, 0, endings.append)
+        while len(endings) < len(arrays):
             pass
         gate = threading.Barrier(4)
 
@@ -177,7 +177,7 @@ def test_operations_that_fail_at_once():
             for end in mine:
                 end("server 0 died")
 
-        threads = [threading.Thread(target=fail, args=(ends[i::4],)) for i in range(4)]
+        threads = [threading.Thread(target=fail, args=(endings[i::4],)) for i in range(4)]
         for thread in threads:
             thread.start()
         for thread in threads:

@@ -31,9 +31,9 @@ def test_it_follows_the_network_and_loses_nothing(servers, tmp_path):
     )
     for name in ("ways", "bits", "said", "exact"):
         assert first[name] == second[name]
-    ways, lines = first["ways"], first["lines"]
-    assert set(ways[:30]) == {"uncompressed"} == set(ways[80:])
-    assert set(ways[50:60]) == {"maxminef bits=2"}
+    method_names, lines = first["ways"], first["lines"]
+    assert set(method_names[:30]) == {"uncompressed"} == set(method_names[80:])
+    assert set(method_names[50:60]) == {"maxminef bits=2"}
     assert not second["lines"] and lines[0].startswith("auto: uncompressed, the fastest: a step's")
     changes = [line for line in lines if "times as long as they did; from step" in line]
     assert len(changes) == 2 and "maxminef bits=2, the fastest" in changes[0], lines

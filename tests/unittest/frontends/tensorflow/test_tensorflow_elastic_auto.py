@@ -3,7 +3,7 @@
 import pytest
 
 from elastic_choice import (
-    WAYS,
+    METHOD_NAMES,
     check_a_death_while_they_measure,
     check_that_the_choice_stays,
     start,
@@ -18,7 +18,7 @@ PROGRAM = SCRIPTS / "tensorflow_elastic_auto.py"
 
 @pytest.mark.slow
 def test_who_is_left_and_who_joins_go_on_with_the_choice():
-    check_that_the_choice_stays(start(PROGRAM, "gradients"), WAYS["gradients"])
+    check_that_the_choice_stays(start(PROGRAM, "gradients"), METHOD_NAMES["gradients"])
 
 
 @pytest.mark.slow(keep=1)

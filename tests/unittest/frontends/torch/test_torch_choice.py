@@ -269,8 +269,8 @@ def uneven(rank):
     from hipress.autotune import trial as trials
     from hipress.torch.autotune import frontend
 
-    of_way = {"uncompressed": 0.03, "bf16": 0.03, "maxmin bits=8": 0.01}
-    frontend.Sample.seconds = lambda step: of_way.get(step.method.name, 0.05)
+    of_method = {"uncompressed": 0.03, "bf16": 0.03, "maxmin bits=8": 0.01}
+    frontend.Sample.seconds = lambda step: of_method.get(step.method.name, 0.05)
     trials.StepTimer.begin_step = lambda timer: (
         None if timer.over else timer._trial.add(0.1 * (1 + rank))
     )

@@ -27,7 +27,9 @@ def trained(rank, times, kind, hybrid, count):
     from known_times import measure
 
     now = dict(times[0])
-    lines = measure(lambda way: now.get(way, 5 * max(now.values())) * (1 if rank else 0.8))
+    lines = measure(
+        lambda method_name: now.get(method_name, 5 * max(now.values())) * (1 if rank else 0.8)
+    )
     size = dist.get_world_size()
     if hybrid:
         mesh = init_device_mesh("cpu", (size // 2, 2), mesh_dim_names=("replicate", "shard"))
@@ -47,7 +49,7 @@ def trained(rank, times, kind, hybrid, count):
     compression = hipress.torch.compress_fsdp(
         model, min_size=1000, replicate_group=group, optimizer=optimizer
     )
-    plain, ways = network(), []
+    plain, method_names = network(), []
     sums = [[torch.zeros_like(p) for p in plain.parameters()] for _ in range(2)]
     for step in range(count):
         if step in CHANGES:
@@ -60,13 +62,13 @@ def trained(rank, times, kind, hybrid, count):
                 grad = parameter.grad
                 each += grad.full_tensor() if of is model else grad
         optimizer.step()
-        ways.append(compression._controller.method.name)
+        method_names.append(compression._controller.method.name)
     ours, exact = (torch.cat([each.flatten() for each in total]) for total in sums)
     dist.all_reduce(exact)
     exact /= size
     error = ((ours - exact).norm() / exact.norm()).item()
     log_rank = compression._controller._frontend.log_rank
-    return ways, lines, error, ours, str(compression.explain()), log_rank
+    return method_names, lines, error, ours, str(compression.explain()), log_rank
 
 
 FASTER = {"uncompressed": 30.0, "maxminef bits=2": 50.0, "bf16": 60.0, "maxmin bits=8": 61.0}
@@ -76,11 +78,11 @@ FASTER = {"uncompressed": 30.0, "maxminef bits=2": 50.0, "bf16": 60.0, "maxmin b
 def test_it_follows_the_network_and_loses_nothing():
     times = [FAST, {**SLOW, "uncompressed": 50.0, "maxminef bits=2": 1.0}, FASTER]
     first, second = returned(run_ranks(trained, 2, times, "SGD", False, 90))
-    ways, lines, error, ours, said, _ = first
-    assert ways == second[0] and torch.equal(ours, second[3]) and said == second[4]
-    assert set(ways[:30]) == {"uncompressed"} == set(ways[80:]), ways
-    assert set(ways[50:60]) == {"maxminef bits=2"}
-    assert set(ways) <= {"uncompressed", "maxminef bits=2", "maxmin bits=8"}
+    method_names, lines, error, ours, said, _ = first
+    assert method_names == second[0] and torch.equal(ours, second[3]) and said == second[4]
+    assert set(method_names[:30]) == {"uncompressed"} == set(method_names[80:]), method_names
+    assert set(method_names[50:60]) == {"maxminef bits=2"}
+    assert set(method_names) <= {"uncompressed", "maxminef bits=2", "maxmin bits=8"}
     assert not second[1] and lines[0].startswith("auto: uncompressed, the fastest:")
     assert len([line for line in lines if "times as long as they did" in line]) == 2
     assert error < 0.02  # of rounding; what waited in residuals was sent
@@ -91,8 +93,8 @@ def test_hybrid_sharding_with_adam():
     found = returned(run_ranks(trained, 4, times, "Adam", True, 6))
     # Two shard groups choose, and one process writes the journal.
     assert sorted(log_rank for *_, log_rank in found) == [0, 1, 2, 3]
-    for ways, _, error, ours, said, _ in found:
-        assert set(ways) == {"maxmin bits=8"} and torch.equal(ours, found[0][3])
+    for method_names, _, error, ours, said, _ in found:
+        assert set(method_names) == {"maxmin bits=8"} and torch.equal(ours, found[0][3])
         assert error < 0.02 and "maxminef" not in said
 
 

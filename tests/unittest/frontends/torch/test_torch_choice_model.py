@@ -39,7 +39,7 @@ def test_adam_gets_none():
     found = both(POWERSGD, optimizer="AdamW", given=True)
     assert found["type"] == "maxmin"
     rows = found["explained"].rows
-    assert not any("maxminef" in row.way for row in rows)  # nor is it measured
+    assert not any("maxminef" in row.method for row in rows)  # nor is it measured
 
 
 def test_what_optimizers_bear():
@@ -112,7 +112,7 @@ def test_vectors_go_as_they_are():
         }
 
 
-def left(rank, way, gentler, steps=40):
+def left(rank, method_name, less_lossy, steps=40):
     """Train without learning with a method whose residuals are found too large. Return the sums of
     what was sent and of what should have been, the messages, and the remaining residuals."""
     from torch.nn.parallel import DistributedDataParallel
@@ -122,7 +122,7 @@ def left(rank, way, gentler, steps=40):
     from hipress.autotune import trial as trials
     from hipress.torch.autotune import frontend
 
-    ms = {way: 1.0, gentler: 2.0}
+    ms = {method_name: 1.0, less_lossy: 2.0}
     frontend.Sample.seconds = lambda step: ms.get(step.method.name, 9.0)
     trials.StepTimer.begin_step = lambda timer: None if timer.over else timer._trial.add(0.001)
     controllers.MAX_SHARE = 0.5
@@ -146,28 +146,31 @@ def left(rank, way, gentler, steps=40):
 
 @pytest.mark.slow(keep=1)
 @pytest.mark.parametrize(
-    ("way", "gentler"),
+    ("method_name", "gentler"),
     [
         ("maxminef bits=2", "uncompressed"),
         ("powersgd rank=4", "maxmin bits=8"),
         ("powersgd rank=4", "maxminef bits=4"),
     ],
 )
-def test_residuals_that_grow_too_large_are_sent_and_a_gentler_way_goes_on(way, gentler):
-    first, second = returned(run_ranks(left, 2, way, gentler))
+def test_residuals_that_grow_too_large_are_sent_and_a_gentler_way_goes_on(method_name, less_lossy):
+    first, second = returned(run_ranks(left, 2, method_name, less_lossy))
     assert first[0] == second[0] and first[2] == second[2]
     types, error, said, rest = first
     kinds = list(dict.fromkeys(types))
-    flushed = ["maxmin"] if gentler != "maxmin bits=8" else []
-    name = "none" if gentler == "uncompressed" else gentler.split()[0]
-    assert kinds == [way.split()[0], *flushed, name]
+    flushed = ["maxmin"] if less_lossy != "maxmin bits=8" else []
+    name = "none" if less_lossy == "uncompressed" else less_lossy.split()[0]
+    assert kinds == [method_name.split()[0], *flushed, name]
     assert types.count("maxmin") == 1 or not flushed  # one step sends what is left
-    assert f"auto: {gentler} from step 24 on, for {way} delays too much: its residuals" in said
-    assert "too coarse" in said and f"> {gentler}" in said
-    assert error < (0.06 if rest else 0.02) and (rest == 0) == ("ef" not in gentler)
+    assert (
+        f"auto: {less_lossy} from step 24 on, for {method_name} delays too much: its residuals"
+        in said
+    )
+    assert "too coarse" in said and f"> {less_lossy}" in said
+    assert error < (0.06 if rest else 0.02) and (rest == 0) == ("ef" not in less_lossy)
 
 
-def taken_over(rank, way, next_way, folder):
+def taken_over(rank, method_name, next_method, folder):
     """Return the error of what two jobs have sent. The second one begins with the first one's state
     (one rank's own, or all ranks' in a folder), and with another method."""
     import torch.distributed.checkpoint as dcp
@@ -177,7 +180,7 @@ def taken_over(rank, way, next_way, folder):
     from hipress.torch.autotune import frontend
 
     saved, sums = None, [[torch.zeros_like(p) for p in network().parameters()] for _ in range(2)]
-    for name in (way, next_way):
+    for name in (method_name, next_method):
         frontend.Sample.seconds = lambda step, name=name: 1.0 if step.method.name == name else 9.0
         ours, plain = DistributedDataParallel(network()), DistributedDataParallel(network())
         optimizer = torch.optim.SGD(ours.parameters(), lr=0.0)
@@ -202,10 +205,10 @@ def taken_over(rank, way, next_way, folder):
 @pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("checkpoint", [False, True])
 @pytest.mark.parametrize("next_way", ["uncompressed", "maxmin bits=8", "maxminef bits=2"])
-def test_a_restarted_job_takes_over_the_residuals_of_another_way(next_way, checkpoint, tmp_path):
+def test_a_restarted_job_takes_over_the_residuals_of_another_way(next_method, checkpoint, tmp_path):
     folder = str(tmp_path / "checkpoint") if checkpoint else ""
-    for error, type in returned(run_ranks(taken_over, 2, "powersgd rank=4", next_way, folder)):
-        assert type == ("none" if next_way == "uncompressed" else next_way.split()[0])
+    for error, type in returned(run_ranks(taken_over, 2, "powersgd rank=4", next_method, folder)):
+        assert type == ("none" if next_method == "uncompressed" else next_method.split()[0])
         assert error < (0.6 if type == "maxminef" else 0.02)  # which has separate residuals
 
 

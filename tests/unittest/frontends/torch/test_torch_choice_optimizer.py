@@ -24,7 +24,9 @@ def trained(rank, before, after, kind, op, folder=""):
         journal.EVERY = 20
         os.environ["HIPRESS_EXPLAIN"] = os.path.join(folder, "job.json")
     now = dict(before)
-    lines = measure(lambda way: now.get(way, 5 * max(now.values())) * (1 if rank else 0.8))
+    lines = measure(
+        lambda method_name: now.get(method_name, 5 * max(now.values())) * (1 if rank else 0.8)
+    )
     model = network()
     optimizer = hipress.torch.DistributedOptimizer(
         getattr(torch.optim, kind)(model.parameters(), lr=1e-3),
@@ -34,7 +36,7 @@ def trained(rank, before, after, kind, op, folder=""):
         op=op,
         backward_passes_per_step=2,
     )
-    ways = []
+    method_names = []
     for step in range(COUNT):
         if step == CHANGE:
             now.clear()
@@ -43,10 +45,10 @@ def trained(rank, before, after, kind, op, folder=""):
         for half in range(2):
             (loss_of(model, rank, 2 * step + half) / 2).backward()
         optimizer.step()
-        ways.append(optimizer.compression._controller.method.name)
+        method_names.append(optimizer.compression._controller.method.name)
     bits = b"".join(p.detach().numpy().tobytes() for p in model.parameters())
     compression = optimizer.compression
-    return ways, lines, bits, str(compression.explain()), compression.is_settled
+    return method_names, lines, bits, str(compression.explain()), compression.is_settled
 
 
 def averages(rank, op):
@@ -86,11 +88,15 @@ def averages(rank, op):
 )
 def test_it_chooses_and_follows_the_network(before, after, kind, op, first, second, tmp_path):
     found = returned(run_ranks(trained, 2, before, after, kind, op, str(tmp_path)))
-    ways, lines, bits, said, settled = found[0]
-    assert ways == found[1][0] and bits == found[1][2] and said == found[1][3]
+    method_names, lines, bits, said, settled = found[0]
+    assert method_names == found[1][0] and bits == found[1][2] and said == found[1][3]
     assert not found[1][1] and settled  # rank 0 speaks for all
-    assert set(ways[:CHANGE]) == {first} and set(ways[CHANGE + 20 :]) == {second}
-    assert set(ways) <= {first, second, "maxmin bits=8"}  # which sends what powersgd has left
+    assert set(method_names[:CHANGE]) == {first} and set(method_names[CHANGE + 20 :]) == {second}
+    assert set(method_names) <= {
+        first,
+        second,
+        "maxmin bits=8",
+    }  # which sends what powersgd has left
     assert lines[0].startswith(f"auto: {first}, the fastest:"), lines
     (change,) = [line for line in lines if "times as long as they did" in line]
     assert f"{second}, " in change and f"> {second}" in said
@@ -108,7 +114,7 @@ def still(rank, op):
     import hipress.torch
     from known_times import measure
 
-    measure(lambda way: FAST.get(way, 9.0))
+    measure(lambda method_name: FAST.get(method_name, 9.0))
     model = network()
     optimizer = hipress.torch.DistributedOptimizer(
         torch.optim.SGD(model.parameters(), lr=0.0),

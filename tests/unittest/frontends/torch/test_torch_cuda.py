@@ -87,7 +87,7 @@ class LateDevice:
     def copy(self, target, source, stream):
         stream.add(lambda: target.copy_(source) is not None)
         if self.prompt and all(target.data_ptr() != each.data_ptr() for each in self.memory):
-            self.drain()
+            self.finish_work()
 
     def future(self):
         return torch.futures.Future()
@@ -101,7 +101,7 @@ class LateDevice:
                     return True
         return False
 
-    def drain(self):
+    def finish_work(self):
         while self.progress():
             pass
         assert not any(stream.queue for stream in self.streams), "a stream waits for ever"
@@ -133,7 +133,7 @@ def train_on(device, staged, steps=4, buckets=5, in_flight=3, count=50):
             device.main.wait_event(event)
         for flat in flats:  # the optimizer reads them
             device.main.add(lambda flat=flat: found.append(flat[0].item()))
-    device.drain()
+    device.finish_work()
     return found
 
 

@@ -353,7 +353,7 @@ def train_late(seed, forgotten=""):
                 late.main.wait_event(done)  # as the future does
         for flat in flats:
             late.main.add(lambda flat=flat: found.append(bits([flat])) is None)
-    late.drain()
+    late.finish_work()
     said.append(device.poll())
     return found, [text for text in said if text]
 

@@ -49,7 +49,7 @@ def reference(world_size, steps, turns, delay, alpha, early=()):
     inners = [inner_of(model) for model in models]
     outer = [torch.nn.Parameter(p.detach().clone()) for p in models[0].parameters()]
     optimizer = outer_of(outer)
-    under_way, first = {}, max(early, default=0)
+    pending, first = {}, max(early, default=0)
     for step in range(1, steps + delay + 1):
         over = step > steps  # data in transit then is still used
         for rank, (model, inner) in enumerate(zip(models, inners)):
@@ -66,8 +66,8 @@ def reference(world_size, steps, turns, delay, alpha, early=()):
                         i: outer[i] - torch.stack([mine[i] for mine in weights]).mean(0)
                         for i in numbers
                     }
-                    under_way[step + delay] = means
-            for i, mean in under_way.pop(step, {}).items():
+                    pending[step + delay] = means
+            for i, mean in pending.pop(step, {}).items():
                 outer[i].grad = mean
         optimizer.step()
         with torch.no_grad():
@@ -501,12 +501,12 @@ def without_with_script(rank):
             diloco.finish()
         weights.append(torch.cat([p.detach().flatten() for p in model.parameters()]).numpy())
         assert diloco.step == 2 * H
-    following = hipress.torch.LocalSGD(model, inner, H)
+    next_one = hipress.torch.LocalSGD(model, inner, H)
     train(model, inner, rank, H)
-    assert (diloco.step, following.step) == (2 * H, H)
-    following.detach()
+    assert (diloco.step, next_one.step) == (2 * H, H)
+    next_one.detach()
     train(model, inner, rank, 1)
-    assert following.step == H
+    assert next_one.step == H
     return weights
 
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from elastic_choice import WAYS, check_that_the_choice_stays, lines
+from elastic_choice import METHOD_NAMES, check_that_the_choice_stays, lines
 from harness import netns
 from harness.elastic import ElasticJob
 from harness.processes import wait_until
@@ -39,7 +39,7 @@ KINDS = ["gradients", "rounds"]
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_who_is_left_and_who_joins_go_on_with_the_choice(job, kind):
-    check_that_the_choice_stays(job(kind), WAYS[kind])
+    check_that_the_choice_stays(job(kind), METHOD_NAMES[kind])
 
 
 @pytest.mark.slow
@@ -59,7 +59,7 @@ def test_a_death_while_they_measure(job, kind, number):
     with job(kind, env={"VICTIM": "2", "SIGNAL": str(int(number))}) as running:
         wait_until(lambda: min(running.step(0), running.step(1)) >= 30, 90, "30 steps of two")
         for slot in (0, 1):
-            assert lines(running, slot)[-1][2] == WAYS[kind], lines(running, slot)
+            assert lines(running, slot)[-1][2] == METHOD_NAMES[kind], lines(running, slot)
 
 
 @pytest.mark.slow

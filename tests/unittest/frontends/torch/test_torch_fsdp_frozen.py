@@ -116,7 +116,7 @@ def chooses(rank):
         made(self, settings, engine, group, device, dtype, shapes, *more)
 
     frontend.GroupFrontend.__init__ = init
-    measure(lambda way: 1.0 if way == "maxmin bits=8" else 9.0)
+    measure(lambda method_name: 1.0 if method_name == "maxmin bits=8" else 9.0)
     _, compression = job("fsdp2", "auto", {}, LATE)
     name = "layers.bias.weight"
     return measured, compression.compresses(name, 1500), compression.compresses("layers.x", 1500)

@@ -41,15 +41,15 @@ def reduce(rank, world_size, topology, kind, average):
     dist.all_reduce = refuse
     for _ in range(2):
         got = job.reduce(gradients(rank))
-    apart = {}
+    separate = {}
     for name, result in got.items():
         want = sum(gradients(r, 0, dtype)[name].double() for r in range(world_size))
         want = want / world_size if average else want
         other = int((result != want.to(dtype)).sum())
-        apart[name] = (result.double() - want).abs().sum().item() / (len(want) or 1), other
+        separate[name] = (result.double() - want).abs().sum().item() / (len(want) or 1), other
     cuts = job.synchronizer.collective.fused_graph(sum(n for _, n in small(job)), 0).partitions
     bits = b"".join(result.view(torch.uint8).numpy().tobytes() for result in got.values())
-    return apart, len(cuts), bits
+    return separate, len(cuts), bits
 
 
 def small(job):
@@ -58,12 +58,12 @@ def small(job):
 
 def check(found, kind):
     assert all(isinstance(each, tuple) for each in found), found
-    apart, parts, _ = found[0]
+    separate, parts, _ = found[0]
     if kind == "float32":
-        assert all(apart[name][0] < 2**-22 for name in SMALL), apart
+        assert all(separate[name][0] < 2**-22 for name in SMALL), separate
     else:  # rounded once, from a float32 of which a tie may be made
-        assert all(apart[name][1] <= 2 for name in SMALL), apart
-    assert apart["larger"][1] > 1000, apart  # which was compressed
+        assert all(separate[name][1] <= 2 for name in SMALL), separate
+    assert separate["larger"][1] > 1000, separate  # which was compressed
     assert parts == len(found)
     assert len({bits for *_, bits in found}) == 1
 

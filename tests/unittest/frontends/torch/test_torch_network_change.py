@@ -34,8 +34,8 @@ def trained(rank, before, after, optimizer, count):
 
     now, lines = dict(before), logged()
 
-    def ms(way):
-        return now.get(way.name, 5 * max(now.values())) * (1 if rank else 0.8)
+    def ms(method_name):
+        return now.get(method_name.name, 5 * max(now.values())) * (1 if rank else 0.8)
 
     frontend.Sample.seconds = lambda step: ms(step.method) / 1e3
     trials.StepTimer.begin_step = lambda timer: None if timer.over else timer._trial.add(0.001)
@@ -48,7 +48,7 @@ def trained(rank, before, after, optimizer, count):
     ddp = DistributedDataParallel(network())
     optimizer = getattr(torch.optim, optimizer)(ddp.parameters(), lr=0.01)
     compression = hipress.torch.compress(ddp, min_size=1000, optimizer=optimizer)
-    ways = []
+    method_names = []
     for step in range(count):
         if step == CHANGE:
             now.clear()
@@ -56,8 +56,8 @@ def trained(rank, before, after, optimizer, count):
         ddp.zero_grad()
         loss_of(ddp, rank, step).backward()
         optimizer.step()
-        ways.append(compression._controller.method.name)
-    return ways, lines, b"".join(p.grad.numpy().tobytes() for p in ddp.parameters())
+        method_names.append(compression._controller.method.name)
+    return method_names, lines, b"".join(p.grad.numpy().tobytes() for p in ddp.parameters())
 
 
 @pytest.mark.slow(keep=1)
@@ -72,9 +72,9 @@ def trained(rank, before, after, optimizer, count):
 )
 def test_within_20_steps_there_is_another_choice(before, after, optimizer, first, second):
     found = returned(run_ranks(trained, 2, before, after, optimizer, CHANGE + 30))
-    ways, lines, gradients = found[0]
-    assert ways == found[1][0] and gradients == found[1][2] and not found[1][1]
-    assert set(ways[:CHANGE]) == {first} and set(ways[CHANGE + 20 :]) == {second}
+    method_names, lines, gradients = found[0]
+    assert method_names == found[1][0] and gradients == found[1][2] and not found[1][1]
+    assert set(method_names[:CHANGE]) == {first} and set(method_names[CHANGE + 20 :]) == {second}
     said = [line for line in lines if "times as long as they did" in line]
     assert len(said) == 1 and f"{second}, " in said[0], lines
 

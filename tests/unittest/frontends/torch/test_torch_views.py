@@ -22,14 +22,14 @@ def tensors(rank):
 def given(rank):
     import hipress.torch
 
-    mine, beside = tensors(rank)
+    mine, second = tensors(rank)
     theirs, _ = tensors(0)
-    before = beside.clone()
+    before = second.clone()
     strides = {name: value.stride() for name, value in mine.items()}
     hipress.torch.broadcast_parameters(mine)
     assert strides == {name: value.stride() for name, value in mine.items()}
     return [name for name in mine if not torch.equal(mine[name], theirs[name])], torch.equal(
-        beside, before
+        second, before
     )
 
 

@@ -16,6 +16,6 @@ def await_worker_1():
 
 def fork_all():
     """Fork a child for each way to end, and start processes by multiprocessing."""
-    for name in forked_children.ENDS:
+    for name in forked_children.ENDINGS:
         forked_children.fork(name)
     forked_children.multiprocess()

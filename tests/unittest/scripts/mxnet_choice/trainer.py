@@ -11,7 +11,7 @@ import mxnet_hipress  # noqa: F401  # registers its stores
 from known_times import measure_store
 
 now = {"uncompressed": 1.0}
-lines = measure_store(lambda way: now.get(way, 5 * max(now.values())))
+lines = measure_store(lambda method_name: now.get(method_name, 5 * max(now.values())))
 np.random.seed(1)
 mx.random.seed(1)
 net = gluon.nn.HybridSequential()

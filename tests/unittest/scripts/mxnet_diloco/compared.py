@@ -73,7 +73,7 @@ for step in range(1, 3 * H + 2):
             ).hexdigest(),
         )
 trainer.finish()
-for step in list(reference.under_way):
+for step in list(reference.pending):
     reference.take(step)
 compare()
 stats = trainer.store.stats()

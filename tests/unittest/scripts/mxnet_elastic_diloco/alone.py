@@ -55,7 +55,7 @@ for number, workers in enumerate(rounds):
     for step in range(number * H + 1, last + 1):
         reference.advance(step)
     if last % H:  # the last outer step is shorter
-        reference.under_way[last] = {i: reference.mean(i) for i in range(6)}
+        reference.pending[last] = {i: reference.mean(i) for i in range(6)}
         reference.take(last)
     _, net, trainer = reference.nets[0]
     trainer.save_states("first.states")

@@ -14,7 +14,7 @@ import numpy as np
 
 from hipress.runtime.node import HipressError, Node
 
-WAY = sys.argv[1]
+METHOD_NAME = sys.argv[1]
 
 
 def step(node):
@@ -76,7 +76,7 @@ def push(node):
     node.push(0, np.ones(4, np.float32))
 
 
-ENDS = {
+ENDINGS = {
     "end of the script": lambda node: None,
     "stop": Node.stop,
     "leave, exit": leave_and_exit,
@@ -97,11 +97,11 @@ ENDS = {
 
 def end():
     """End in the way that the argument names, in a `with` block if it begins with "block:"."""
-    if not WAY.startswith("block:"):
-        ENDS[WAY](begin())
+    if not METHOD_NAME.startswith("block:"):
+        ENDINGS[METHOD_NAME](begin())
         return
     with begin() as node:
-        ENDS[WAY[len("block:") :]](node)
+        ENDINGS[METHOD_NAME[len("block:") :]](node)
     # What follows the block takes longer than worker 0 needs to detect how it ended.
     time.sleep(0.5)
 
@@ -110,7 +110,7 @@ def watch():
     """Print how worker 1 ends."""
     with begin() as node:
         try:
-            if WAY == "last push":
+            if METHOD_NAME == "last push":
                 step(node)
             while not node.left():
                 time.sleep(0.02)

@@ -30,18 +30,18 @@ def gradients(rank, step):
 
 def train(node, steps, before=lambda step: None, each=gradients):
     """Train; return the methods of all steps, the sums of all results, and the expected sums."""
-    ways, got, wanted = [], [0.0] * 3, [0.0] * 3
+    method_names, got, wanted = [], [0.0] * 3, [0.0] * 3
     for step in range(steps):
         before(step)
         mine = each(node.rank, step)
         group = node.group(range(3), mine)
         group.pushpull().wait()
         node.observe_results(group.keys, mine, 0.0)
-        ways.append(node.auto.controller.method.name if node.auto.controller else "")
+        method_names.append(node.auto.controller.method.name if node.auto.controller else "")
         for i in range(3):
             got[i] = got[i] + mine[i]
             wanted[i] = wanted[i] + sum(each(r, step)[i] for r in range(node.num_workers))
-    return ways, got, wanted
+    return method_names, got, wanted
 
 
 def show(**values):

@@ -4,7 +4,9 @@ from common import bits, make, show, train
 from hipress.autotune import controller
 from known_times import measure_store
 
-lines = measure_store(lambda way: {"maxminef bits=2": 1.0, "maxminef bits=4": 2.0}.get(way, 9.0))
+lines = measure_store(
+    lambda method_name: {"maxminef bits=2": 1.0, "maxminef bits=4": 2.0}.get(method_name, 9.0)
+)
 controller.MAX_SHARE = 0.25
-ways, got, wanted = train(make(), 40)
-show(ways=ways, lines=lines, bits=bits(got))
+method_names, got, wanted = train(make(), 40)
+show(method_names=method_names, lines=lines, bits=bits(got))

@@ -12,7 +12,7 @@ from known_times import measure_store
 os.environ["HIPRESS_EXPLAIN"] = sys.argv[1]
 journal.EVERY = 20
 now = dict(FAST)
-lines = measure_store(lambda way: now.get(way, 5 * max(now.values())))
+lines = measure_store(lambda method_name: now.get(method_name, 5 * max(now.values())))
 node = make()
 
 
@@ -25,9 +25,9 @@ def change(step):
         now.update({"uncompressed": 30.0, "maxminef bits=2": 50.0})
 
 
-ways, got, wanted = train(node, 90, change)
+method_names, got, wanted = train(node, 90, change)
 show(
-    ways=ways,
+    method_names=method_names,
     lines=lines,
     bits=bits(got),
     said=str(node.explain()),

@@ -4,7 +4,9 @@ from common import make, show, train
 from hipress.autotune import store
 from known_times import measure_store
 
-lines = measure_store(lambda way: {"uncompressed": 0.1, "bf16": 0.09}.get(way, 0.01), watched=False)
+lines = measure_store(
+    lambda method_name: {"uncompressed": 0.1, "bf16": 0.09}.get(method_name, 0.01), watched=False
+)
 waits, before_push = [], store.StoreController.before_push
 
 

@@ -9,11 +9,15 @@ from known_times import measure_store
 
 path = sys.argv[1]
 first = not os.path.exists(path + ".worker-0")
-measure_store(lambda way: 1.0 if way == ("maxminef bits=2" if first else "uncompressed") else 9.0)
+measure_store(
+    lambda method_name: (
+        1.0 if method_name == ("maxminef bits=2" if first else "uncompressed") else 9.0
+    )
+)
 node = make()
 if not first:
     states.load(node, states.read(node, path), 0, 2)
-ways, got, wanted = train(node, 5)
+method_names, got, wanted = train(node, 5)
 node.barrier()
 states.save(node, path, 0, 2)
-show(ways=ways, off=[(a - b).tolist() for a, b in zip(got, wanted)][0])
+show(method_names=method_names, off=[(a - b).tolist() for a, b in zip(got, wanted)][0])

@@ -7,7 +7,9 @@ import numpy as np
 from common import bits, make, show, train
 from known_times import measure_store
 
-lines = measure_store(lambda way: {"maxmin bits=8": 1.0}.get(way, 9.0), watched=False)
+lines = measure_store(
+    lambda method_name: {"maxmin bits=8": 1.0}.get(method_name, 9.0), watched=False
+)
 
 
 def slower(step):  # steps are long, so that other load does not count
@@ -15,6 +17,11 @@ def slower(step):  # steps are long, so that other load does not count
 
 
 node = make(sees=False)
-ways, got, wanted = train(node, 75, slower)
+method_names, got, wanted = train(node, 75, slower)
 _, last, exact = train(node, 1)
-show(ways=ways, lines=lines, bits=bits(got), off=float(np.abs(last[0] - exact[0]).max()))
+show(
+    method_names=method_names,
+    lines=lines,
+    bits=bits(got),
+    off=float(np.abs(last[0] - exact[0]).max()),
+)

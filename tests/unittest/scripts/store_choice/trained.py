@@ -3,5 +3,9 @@
 from common import bits, make, show, train
 
 node = make(feedback=False)
-ways, got, wanted = train(node, 12)
-show(way=node.auto.controller.choice.method.name, bits=bits(got), said=node.explain().sentence)
+method_names, got, wanted = train(node, 12)
+show(
+    method_name=node.auto.controller.choice.method.name,
+    bits=bits(got),
+    said=node.explain().sentence,
+)

@@ -9,7 +9,7 @@ from hipress.tensorflow.optimizer import allows_feedback
 from known_times import measure_store
 
 now = {"uncompressed": 1.0}
-lines = measure_store(lambda way: now.get(way, 5 * max(now.values())))
+lines = measure_store(lambda method_name: now.get(method_name, 5 * max(now.values())))
 
 
 class Change(keras.callbacks.Callback):
@@ -19,13 +19,13 @@ class Change(keras.callbacks.Callback):
             now.update({"uncompressed": 50.0, "maxminef bits=2": 5.0, "maxmin bits=8": 6.0})
 
 
-for bears, other in (
+for supports, other in (
     (True, keras.optimizers.SGD(0.1, momentum=0.9, nesterov=True)),
     (False, keras.optimizers.SGD(0.1, momentum=0.99)),
     (False, keras.optimizers.SGD(0.1, clipnorm=1.0)),
     (False, keras.optimizers.Adam(0.1)),
 ):
-    assert allows_feedback(other) is bears, other
+    assert allows_feedback(other) is supports, other
 
 random = np.random.default_rng(rank)
 x = random.normal(size=(180, 64)).astype(np.float32)

@@ -189,18 +189,18 @@ COMPLL_DEVICE void CountGaps(const Team& team, Shared& shared, const uint8_t* da
 template <class Team>
 COMPLL_DEVICE void FindGaps(const Team& team, Shared& shared, const uint8_t* data, int64_t bytes,
                             int64_t count, int64_t n, int64_t bits, const uint32_t* counts,
-                            uint32_t* ends) {
+                            uint32_t* stops) {
   const GapParts parts(data, bytes, count, n, bits);
   WriteBits(team, shared, parts.Unary(), 8 * parts.unary, counts,
-            [&](int64_t j, int64_t bit) { ends[j] = static_cast<uint32_t>(bit); });
+            [&](int64_t j, int64_t bit) { stops[j] = static_cast<uint32_t>(bit); });
 }
 
 /// Gap j, and one for the index itself.
-COMPLL_DEVICE uint64_t StepOf(const GapParts& parts, const uint32_t* lows, const uint32_t* ends,
+COMPLL_DEVICE uint64_t StepOf(const GapParts& parts, const uint32_t* lows, const uint32_t* stops,
                               int64_t j) {
   const int64_t block = j / kGapBlock;
   const int low = parts.Low(block);
-  const uint32_t zeros = j == 0 ? ends[0] : ends[j] - ends[j - 1] - 1;
+  const uint32_t zeros = j == 0 ? stops[0] : stops[j] - stops[j - 1] - 1;
   const int64_t bit = static_cast<int64_t>(lows[block]) + j % kGapBlock * low;
   return (static_cast<uint64_t>(zeros) << low) + GetBits(parts.Lowest(), bit, low) + 1;
 }
@@ -209,12 +209,12 @@ COMPLL_DEVICE uint64_t StepOf(const GapParts& parts, const uint32_t* lows, const
 template <class Team>
 COMPLL_DEVICE void SumGaps(const Team& team, Shared& shared, const uint8_t* data, int64_t bytes,
                            int64_t count, int64_t n, int64_t bits, const uint32_t* lows,
-                           const uint32_t* ends, int64_t* sums) {
+                           const uint32_t* stops, int64_t* sums) {
   const GapParts parts(data, bytes, count, n, bits);
   const Part part(team, count);
   uint64_t sum = 0;
   for (int64_t j = part.begin + threadIdx.x; j < part.end; j += kThreads) {
-    sum += StepOf(parts, lows, ends, j);
+    sum += StepOf(parts, lows, stops, j);
   }
   sum = SumBlock(shared, sum);
   if (threadIdx.x == 0) sums[team.Block()] = static_cast<int64_t>(sum);
@@ -224,13 +224,13 @@ COMPLL_DEVICE void SumGaps(const Team& team, Shared& shared, const uint8_t* data
 template <class Team>
 COMPLL_DEVICE void UnpackGaps(const Team& team, Shared& shared, const uint8_t* data, int64_t bytes,
                               int64_t count, int64_t n, int64_t bits, const uint32_t* lows,
-                              const uint32_t* ends, const int64_t* sums, int32_t* index) {
+                              const uint32_t* stops, const int64_t* sums, int32_t* index) {
   const GapParts parts(data, bytes, count, n, bits);
   const Part part(team, count);
   uint64_t at = static_cast<uint64_t>(sums[team.Block()]);
   for (int64_t first = part.begin; first < part.end; first += kThreads) {
     const int64_t j = first + threadIdx.x;
-    const uint64_t step = j < part.end ? StepOf(parts, lows, ends, j) : 0;
+    const uint64_t step = j < part.end ? StepOf(parts, lows, stops, j) : 0;
     uint64_t total = 0;
     const uint64_t sum = at + ScanBlock(shared, step, &total) + step;
     if (j < part.end) index[j] = static_cast<int32_t>(sum - 1);

@@ -308,8 +308,8 @@ class CppLoop(CStyleLoop):
                 value = f"part.add ? Load<kTail>({memory}, at, left) + {value} : {value}"
             streamed = ""
             if name in owner.final:
-                self.shared.append(f"const StoresApart stores_{name} = {{apart_{name}}};")
-                streamed = f", apart_{name}"
+                self.shared.append(f"const SeparateStores stores_{name} = {{separate_{name}}};")
+                streamed = f", separate_{name}"
             has, line = owner.has(name), f"Store<kTail>({memory}, at, left, {value}{streamed});"
             self.body.append(f"if ({has}) {line}" if has else line)
             return

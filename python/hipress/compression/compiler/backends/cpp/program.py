@@ -83,7 +83,7 @@ class CppFunction(CppContext):
         pointer = self.pointers[name] = f"before_{name}"
         self.lines.append(f"const float* const {pointer} = {before};")
         if name in self.final:
-            self.lines.append(f"const bool apart_{name} = IsApart({pointer}, {target}, n);")
+            self.lines.append(f"const bool separate_{name} = IsSeparate({pointer}, {target}, n);")
         if self.has(name):
             self.lines.append(f"(void){target}, (void){pointer};")
 

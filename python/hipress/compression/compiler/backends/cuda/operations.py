@@ -283,7 +283,7 @@ class CudaOperations(CudaContext):
         target, size, number = instr.vec[0], self.count(instr.vec[0]), self.number(instr)
         lows = self.gap_array("lows", instr, target, "uint32_t")
         counts = self.counts_array(instr)
-        stops = self.scratch(f"ends{number}", "uint32_t", f"{self.bound(size)} * 4")
+        stops = self.scratch(f"stops{number}", "uint32_t", f"{self.bound(size)} * 4")
         sums = self.scratch(f"sums{number}", "int64_t", "kMaxBlocks * 8")
         bits = self.scratch(f"bits{number}", "int64_t", "8")
         about = "{m1}, {b1}, {size}, n"

@@ -17,4 +17,4 @@ try:
             each.wait(30)
 except HipressError:
     node.abort()
-    print("under way:", len(node._operations._under_way))
+    print("running:", len(node._operations._running))
