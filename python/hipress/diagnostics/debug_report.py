@@ -87,7 +87,7 @@ def lines(graph: WaitGraph, now: float) -> list[str]:
         found.append(f"of {graph.labels(graph.absent)} there {verb} no dump")
     if max(times) - min(times) > _MAX_SECONDS_BETWEEN_DUMPS:
         found.append(
-            f"these dumps were made within {max(times) - min(times):.0f} s, and tell of different "
+            f"these dumps were made within {max(times) - min(times):.0f} s, and show different "
             "moments"
         )
     return found

@@ -11,8 +11,8 @@ description of that topology. These parts use it::
                                       +--> hipress.simulator              times it
                                       +--> tests         prove it, and compute it in NumPy
 
-Tests compare their results bit for bit. All workers end with the same bits: the node that merges
-sends what it encoded, and decodes that itself.
+Tests compare their results bit for bit. All workers end with the same bits: the node that
+makes the final sum of a partition sends what it encoded, and decodes that itself.
 
 :mod:`.topologies` lists all topologies, and :mod:`.topology` is what one of them can declare.
 :mod:`.origins` finds out whose gradients a task's result contains. Only :mod:`.program` imports

@@ -88,10 +88,10 @@ def _meet(ranks: list[int], timeout: float) -> None:
     notes.share("here", "")
     late = notes.late("here", _WARNING_SECONDS)
     if late and timeout > _WARNING_SECONDS:
-        _log.warning("waiting for rank %d to ask for compression, too", late[0])
+        _log.warning("waiting for rank %d to call compress()", late[0])
         late = notes.late("here")
     if late:
         raise HipressError(
-            f"waited {timeout:g} s for rank {late[0]} to ask for compression, as all ranks of the "
+            f"waited {timeout:g} s for rank {late[0]} to call compress(), as all ranks of the "
             "group must, in the same order"
         )

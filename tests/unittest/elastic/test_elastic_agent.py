@@ -237,7 +237,7 @@ def test_first_view_and_notes(start: Start) -> None:
     assert set(view.behind) == {agents[1].id, agents[2].id}
     agents[0].share(1, "store", "127.0.0.1:5")
     assert [agent.fetch(1, "store", 5) for agent in agents] == ["127.0.0.1:5"] * 3
-    with pytest.raises(ElasticError, match="no member of epoch 1 has shared 'nothing' after 0.1 s"):
+    with pytest.raises(ElasticError, match="no worker of view 1 has shared 'nothing' after 0.1 s"):
         agents[1].fetch(1, "nothing", 0.1)
     status = agents[2].status()
     assert status["epoch"] == 1 and len(json.loads(json.dumps(status))["members"]) == 3
@@ -249,7 +249,7 @@ def test_notes_of_processes_outside_the_view_are_ignored(start: Start) -> None:
     view = _join(agents)[0]
     stranger.share(1, "store", "forged")
     stranger._thread.send_note([view.identity, "store", "forged"], [0, 1])
-    with pytest.raises(ElasticError, match="no member of epoch 1 has shared 'store'"):
+    with pytest.raises(ElasticError, match="no worker of view 1 has shared 'store'"):
         agents[1].fetch(1, "store", 0.5)
     agents[0].share(1, "store", "right")
     assert agents[1].fetch(1, "store", 5) == "right"
@@ -283,9 +283,9 @@ def test_an_engines_failure_makes_a_view_of_the_same_members(start: Start) -> No
     assert set(views[0].behind) == {agents[1].id, agents[2].id} and not views[0].joined
     agents[1].request_change("the engine failed", 1)  # too late
     assert changes[-1].epoch == 2
-    with pytest.raises(ElasticError, match="no view after epoch 2 after 0.3 s"):
+    with pytest.raises(ElasticError, match="no view after view 2 after 0.3 s"):
         agents[0].await_view(2, 0.3)
-    with pytest.raises(ViewChanged, match="epoch 1 has ended"):
+    with pytest.raises(ViewChanged, match="view 1 has ended"):
         agents[0].fetch(1, "store", 5)
 
 
@@ -317,7 +317,7 @@ def test_who_is_waited_for_in_vain_leaves(start: Start) -> None:
     agents = [start(slot, on_change=changes.append if slot == 0 else None) for slot in range(3)]
     for agent, view in zip(agents, _join(agents)):
         agent.completed(view.step)
-    with pytest.raises(ElasticError, match="no member of epoch 1 has shared 'here/0' after 0.1 s"):
+    with pytest.raises(ElasticError, match="no worker of view 1 has shared 'here/0' after 0.1 s"):
         agents[1].fetch(1, "here/0", 0.1, 0)  # it is not required
     assert not agents[0].expelled and agents[0].view().epoch == 1
     with pytest.raises(ViewChanged):
@@ -347,7 +347,7 @@ def test_who_has_no_state_asks_nobody_to_leave(start: Start) -> None:
     agents = [start(slot) for slot in range(3)]
     _join(agents)
     agents[0].completed(0)
-    with pytest.raises(ElasticError, match="no member of epoch 1 has shared 'here/0' after 0.1 s"):
+    with pytest.raises(ElasticError, match="no worker of view 1 has shared 'here/0' after 0.1 s"):
         agents[1].fetch(1, "here/0", 0.1, 0, required=True)
     assert not agents[0].expelled and agents[0].view().epoch == 1
 
@@ -426,7 +426,7 @@ def test_refusals_of_other_hosts_prove_no_death_but_supervisors_do(
     agents[0].close()
     agents[1].close()
     epoch = 1
-    with pytest.raises(ElasticError, match="a majority of epoch [12]'s members, or proof that"):
+    with pytest.raises(ElasticError, match="a majority of view [12]'s workers, or proof that"):
         while True:  # a view may be installed between the two deaths
             epoch = agents[2].await_view(epoch, 1.0).epoch
     assert 1 in {each["slot"] for each in agents[2].status()["suspects"]}
@@ -486,7 +486,7 @@ def test_only_one_site_goes_on_when_gateways_refuse_connections(
             view = agent.await_view(1, PATIENCE)
             assert [member.slot for member in view.members] == [0, 1]
         for agent in agents[2:]:
-            with pytest.raises(ElasticError, match="there is no view after epoch 1 after"):
+            with pytest.raises(ElasticError, match="there is no view after view 1 after"):
                 agent.await_view(1, HEARTBEAT)
             assert agent.status()["dead"] == []
         tunnel.down = False

@@ -214,7 +214,7 @@ class Agent:
             Evicted: the job continued without this process; it may ``join`` again
         """
         with self._changed:
-            return self._await(after, timeout, f"there is no view after epoch {after}")
+            return self._await(after, timeout, f"there is no view after view {after}")
 
     def _await(self, after: int, timeout: float, what: str) -> View:
         with self._thread.calls.waiting("the next view", after):
@@ -253,7 +253,7 @@ class Agent:
         view, me = self._thread.evicted, self._machine.me.id
         if view is not None:
             why = {member.id: f": {why}" for member, why in view.departed}.get(me, "")
-            raise Evicted(f"epoch {view.epoch} continues without this process{why}")
+            raise Evicted(f"view {view.epoch} continues without this process{why}")
         if self.expelled:
             raise Evicted(f"the other workers continue without this process: {self.expelled}")
 
@@ -274,7 +274,7 @@ class Agent:
             if not machine.is_member:
                 return "the other workers continue without this process"
             if epoch < max(machine.base_epoch, machine.entered):
-                return f"epoch {machine.newest.epoch} follows"
+                return f"view {machine.newest.epoch} follows"
             return machine.trouble if epoch <= machine.newest.epoch else ""
 
     @property
@@ -329,11 +329,11 @@ class Agent:
                 self._check()
                 why = self.ended(epoch)
                 if why:
-                    raise ViewChanged(f"epoch {epoch} has ended: {why}")
+                    raise ViewChanged(f"view {epoch} has ended: {why}")
                 now = time.monotonic()
                 if now >= last:
                     raise ElasticError(
-                        f"no member of epoch {epoch} has shared '{key}' after {timeout:g} s"
+                        f"no worker of view {epoch} has shared '{key}' after {timeout:g} s"
                     )
                 if now >= next_request:
                     next_request = now + _ASK_SECONDS

@@ -432,11 +432,11 @@ class AgentThread:
             self.changed.notify_all()
         view = output.view
         if isinstance(output, Ending):
-            log.info("elastic: epoch %d ends: %s", view.epoch, output.why)
+            log.info("elastic: view %d ends: %s", view.epoch, output.why)
         elif isinstance(output, Installed):
-            log.info("elastic: epoch %d has %d members", view.epoch, len(view.members))
+            log.info("elastic: view %d has %d workers", view.epoch, len(view.members))
         elif isinstance(output, (Evicted, Left)):
-            log.info("elastic: epoch %d continues without this process", view.epoch)
+            log.info("elastic: view %d continues without this process", view.epoch)
         at_once = isinstance(output, Installed) and view.boundary is None
         if self._on_change is not None and (at_once or isinstance(output, (Ending, Evicted))):
             try:

@@ -116,7 +116,7 @@ class Attempt:
                 if member.id not in self.promises and member.id not in self.dead
             ]
             self.waits_for = (
-                f"a majority of epoch {base.epoch}'s members, or proof that the rest are dead: "
+                f"a majority of view {base.epoch}'s workers, or proof that the rest are dead: "
                 f"nothing is heard of {', '.join(silent)}"
             )
             return

@@ -101,9 +101,9 @@ def waits_for(machine: Membership) -> str:
             return "it waits for the first processes of slot " + ", ".join(map(str, missing))
     if machine.joining:
         if all(member.id in machine.dead for member in machine.newest.members):
-            return f"the job is over: no member of epoch {machine.newest.epoch} is left"
-        return f"it waits for the members of epoch {machine.newest.epoch} to let it in"
+            return f"the job is over: no worker of view {machine.newest.epoch} is left"
+        return f"it waits for the workers of view {machine.newest.epoch} to let it in"
     first = machine.candidates()[:1]
     if machine.trouble and first and machine.is_member:
         return f"it waits for {first[0]} to propose the next view, as {machine.trouble}"
-    return f"the epoch has to end: {machine.trouble}" if machine.trouble else ""
+    return f"the view has to end: {machine.trouble}" if machine.trouble else ""

@@ -143,7 +143,7 @@ class View(ArrayStruct, frozen=True):
         for rank, member in enumerate(self.members):
             if member.id == member_id:
                 return rank
-        raise ValueError(f"no member of epoch {self.epoch} has the id {member_id}")
+        raise ValueError(f"no worker of view {self.epoch} has the id {member_id}")
 
     @property
     def identity(self) -> str:

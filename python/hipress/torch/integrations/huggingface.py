@@ -36,7 +36,7 @@ def compress_trainer(trainer: Trainer, type: str = AUTO, **settings: object) -> 
     """Make a Trainer synchronize compressed gradients. Call this before ``trainer.train()``.
 
     >>> trainer = Trainer(model=model, args=args, train_dataset=dataset)
-    >>> compress_trainer(trainer, "maxmin", bits=4)
+    >>> compress_trainer(trainer)
 
     Each checkpoint of the Trainer gets the residuals of all ranks. ``train()`` with
     ``resume_from_checkpoint`` continues with them, also with another number of ranks. It drops

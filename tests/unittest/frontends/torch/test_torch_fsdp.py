@@ -304,7 +304,7 @@ def wrong(rank):
 @pytest.mark.slow
 def test_misuse():
     first, second = returned(run_ranks(wrong, 2))
-    assert "waited 1 s for rank 1 to ask for compression" in first.pop()
+    assert "waited 1 s for rank 1 to call compress()" in first.pop()
     for number, said in enumerate(zip(first, second, strict=True)):
         text = [
             "after fully_shard",
