@@ -5,8 +5,8 @@ than 4,096 elements have a tenth of their size (106 of its 161 are of BatchNorm 
 small gradients and a few large ones; and one of many tiny ones, such as narrow layers' biases and
 scales. All gradients of a step are pushed in one call, or with `--separately` in a call each. A
 time is that of a step in the fastest block of ten steps in a row, and in brackets in the median
-block. Blocks begin when the plan has been tried, and are between two of its checks. A check takes longer
-than a step and is rare in training.
+block. Blocks begin when the plan has been tried, and are between two of its checks. A check takes
+longer than a step and is rare in training.
 """
 
 from __future__ import annotations
