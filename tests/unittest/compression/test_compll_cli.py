@@ -62,7 +62,7 @@ def test_the_calls_of_the_published_readme(pse):
 def tutorial(folder: Path) -> Path:
     """Write the algorithm of docs/guides/write-a-codec.md to a file."""
     text = (ROOT / "docs/guides/write-a-codec.md").read_text()
-    path = folder / "mean.cll"
+    path = folder / "signmean.cll"
     path.write_text(text.split("```c\n")[1].split("```")[0])
     return path
 
@@ -77,8 +77,8 @@ def test_the_tutorials_commands_run_and_the_network_learns(tmp_path):
     check, train = (line.removeprefix("$ ") for line in text.splitlines())
     for name, value in (
         (".venv/bin/python", sys.executable),
-        ("$PWD/mean.cll", str(source)),
-        (" mean.cll", f" {source}"),
+        ("$PWD/signmean.cll", str(source)),
+        (" signmean.cll", f" {source}"),
         ("--epochs 3", "--epochs 2"),
     ):
         check, train = check.replace(name, value), train.replace(name, value)

@@ -366,7 +366,7 @@ def test_load_makes_a_type(tmp_path):
 @pytest.mark.slow
 def test_the_tutorials_algorithm_works(tmp_path):
     text = (Path(__file__).resolve().parents[3] / "docs/guides/write-a-codec.md").read_text()
-    path = tmp_path / "mean.cll"
+    path = tmp_path / "signmean.cll"
     path.write_text(text.split("```c\n")[1].split("```")[0])
     codec = hipress.Compressor(compiler.load(path))
     x = np.array([1, -2, 3], np.float32)

@@ -168,16 +168,26 @@ def test_make_targets_exist():
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
 
 
-def test_the_topology_of_the_guide_is_right():
+def test_topologies_of_the_guide_are_right():
     from graph_checker import check
     from hipress.topology import topologies
 
-    found = {}
     page = PAGES[Path("docs/guides/write-a-topology.md")]
-    exec(re.search(r"```python\n(.*?)```", page, re.DOTALL)[1], found)
-    topologies.register(found["TOPOLOGY"])
-    try:
-        for workers in range(1, 9):
-            check(topologies.build("hub", 100_000, workers))
-    finally:
-        del topologies.TOPOLOGIES["hub"]
+    blocks = re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    names = []
+    for block in blocks:
+        if not re.search(r"^TOPOLOGY = ", block, re.MULTILINE):
+            continue
+        found = {}
+        exec(block, found)
+        name = found["TOPOLOGY"].name
+        names.append(name)
+        topologies.register(found["TOPOLOGY"])
+        try:
+            for workers in range(1, 9):
+                check(topologies.build(name, 100_000, workers))
+                # Several partitions, whose owners differ.
+                check(topologies.build(name, 3_000_000, workers))
+        finally:
+            del topologies.TOPOLOGIES[name]
+    assert names == ["hub", "pairs"]

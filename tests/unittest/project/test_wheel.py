@@ -151,6 +151,6 @@ def test_sdist_compiles_with_its_own_headers(tmp_path: Path):
 
 def test_a_codec_of_ones_own_is_compiled_by_the_installed_compiler(site: Path, tmp_path: Path):
     text = (ROOT / "docs/guides/write-a-codec.md").read_text(encoding="utf-8")
-    (tmp_path / "mean.cll").write_text(text.split("```c\n")[1].split("```")[0])
-    out = run(site / "bin" / "compll", "check", str(tmp_path / "mean.cll"), site=site)
+    (tmp_path / "signmean.cll").write_text(text.split("```c\n")[1].split("```")[0])
+    out = run(site / "bin" / "compll", "check", str(tmp_path / "signmean.cll"), site=site)
     assert "200 of 200 random payloads refused" in out
