@@ -15,7 +15,6 @@
 #include <utility>
 
 #include "base/buffer.h"
-#include "base/buffer.h"
 #include "base/types.h"
 
 namespace hipress {
