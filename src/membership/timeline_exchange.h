@@ -15,7 +15,6 @@
 #include <string>
 
 #include "base/timeline.h"
-#include "base/timeline.h"
 #include "transport/message.h"
 
 namespace hipress {
