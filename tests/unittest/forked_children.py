@@ -68,10 +68,10 @@ def multiprocess() -> None:
         found = pool.map_async(abs, [-1, -2]).get(SECONDS)
         pool.close()
         pool.join()
-    print(f"pool: {'endings' if found == [1, 2] else found}", flush=True)
+    print(f"pool: {'ends' if found == [1, 2] else found}", flush=True)
     process = context.Process(target=_raise)
     process.start()
     process.join(SECONDS)
     if process.exitcode is None:
         process.kill()
-    print(f"process: {'endings' if process.exitcode == 1 else process.exitcode}", flush=True)
+    print(f"process: {'ends' if process.exitcode == 1 else process.exitcode}", flush=True)

@@ -118,7 +118,7 @@ def test_a_shared_message_has_at_most_32_kib():
     assert (more.messages, more.bytes) == (2, full.bytes + 64 + 4096)
 
 
-@pytest.mark.parametrize(("part", "ends"), [(None, [1.5, 3.0, 4.5]), (0.0, [2.5, 2.5, 4.0])])
+@pytest.mark.parametrize(("part", "endings"), [(None, [1.5, 3.0, 4.5]), (0.0, [2.5, 2.5, 4.0])])
 def test_small_tasks_that_wait_are_one_job(part, endings):
     tasks = engine.Tasks()
     elements = sharing.JOB_ELEMENTS // 2

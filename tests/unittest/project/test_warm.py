@@ -54,7 +54,7 @@ def test_it_has_its_own_arguments_environment_folder_and_imports(kind):
 
 @pytest.mark.slow(keep=1)
 @pytest.mark.parametrize(
-    ("ends", "status", "output"),
+    ("endings", "status", "output"),
     [
         ("raise ValueError('a reason')", 1, "ValueError: a reason"),
         ("sys.exit(3)", 3, ""),

@@ -29,9 +29,9 @@ def test_it_follows_the_network_and_loses_nothing(servers, tmp_path):
     first, second = job(
         SCRIPTS / "store_choice" / "network_changes.py", servers, args=[str(tmp_path / "job.json")]
     )
-    for name in ("ways", "bits", "said", "exact"):
+    for name in ("method_names", "bits", "said", "exact"):
         assert first[name] == second[name]
-    method_names, lines = first["ways"], first["lines"]
+    method_names, lines = first["method_names"], first["lines"]
     assert set(method_names[:30]) == {"uncompressed"} == set(method_names[80:])
     assert set(method_names[50:60]) == {"maxminef bits=2"}
     assert not second["lines"] and lines[0].startswith("auto: uncompressed, the fastest: a step's")
@@ -51,8 +51,10 @@ def test_it_follows_the_network_and_loses_nothing(servers, tmp_path):
 
 def test_what_the_optimizer_and_gradients_do_not_bear_is_not_used():
     first, second = job(SCRIPTS / "store_choice" / "no_feedback.py")
-    assert first["ways"] == second["ways"] and first["bits"] == second["bits"]
-    assert first["ways"][0] == "maxmin bits=5" and first["ways"][-1] == "maxmin bits=8"
+    assert first["method_names"] == second["method_names"] and first["bits"] == second["bits"]
+    assert (
+        first["method_names"][0] == "maxmin bits=5" and first["method_names"][-1] == "maxmin bits=8"
+    )
     assert "rounds a gradient too coarsely" in str(first["lines"])
     assert "maxminef" not in first["said"]
 
@@ -70,10 +72,10 @@ def test_what_a_gentler_way_costs_in_training_is_tried(less_lossy, fast, faster_
     first, second = job(
         SCRIPTS / "store_choice" / "less_lossy.py", args=[less_lossy, fast, str(faster_in_training)]
     )
-    assert first["ways"] == second["ways"] and first["bits"] == second["bits"]
-    assert set(first["ways"][:4]) == {less_lossy}
-    assert set(first["ways"]) == {less_lossy, fast}  # nothing else can be as fast
-    assert set(first["ways"][-10:]) == {taken}
+    assert first["method_names"] == second["method_names"] and first["bits"] == second["bits"]
+    assert set(first["method_names"][:4]) == {less_lossy}
+    assert set(first["method_names"]) == {less_lossy, fast}  # nothing else can be as fast
+    assert set(first["method_names"][-10:]) == {taken}
     said = " ".join(first["lines"])
     assert f"about as fast as the fastest, {fast}, and less lossy" in said
     assert f"{taken}, for in training it is as fast" in said if taken == fast else "stays" in said
@@ -81,8 +83,11 @@ def test_what_a_gentler_way_costs_in_training_is_tried(less_lossy, fast, faster_
 
 def test_residuals_that_grow_too_large_are_left():
     first, second = job(SCRIPTS / "store_choice" / "large_residuals.py")
-    assert first["ways"] == second["ways"] and first["bits"] == second["bits"]
-    assert first["ways"][0] == "maxminef bits=2" and first["ways"][-1] == "maxminef bits=4"
+    assert first["method_names"] == second["method_names"] and first["bits"] == second["bits"]
+    assert (
+        first["method_names"][0] == "maxminef bits=2"
+        and first["method_names"][-1] == "maxminef bits=4"
+    )
     (said,) = [line for line in first["lines"] if "delays too much" in line]
     assert "is off by" in str(first["lines"])
 
@@ -91,8 +96,8 @@ def test_another_job_takes_over_residuals_whatever_it_chooses(tmp_path):
     script = SCRIPTS / "store_choice" / "residuals.py"
     args = [str(tmp_path / "saved")]
     (of_first, _), (of_second, _) = job(script, args=args), job(script, args=args)
-    assert set(of_first["ways"]) == {"maxminef bits=2"}
-    assert set(of_second["ways"]) == {"uncompressed"}
+    assert set(of_first["method_names"]) == {"maxminef bits=2"}
+    assert set(of_second["method_names"]) == {"uncompressed"}
     late = max(map(abs, of_first["off"]))
     rest = max(abs(a + b) for a, b in zip(of_first["off"], of_second["off"]))
     assert rest < 1e-4 < 0.1 < late  # what the first has not sent, the second has
@@ -101,7 +106,7 @@ def test_another_job_takes_over_residuals_whatever_it_chooses(tmp_path):
 @pytest.mark.slow
 def test_where_nobody_waits_steps_are_timed():
     first, second = job(SCRIPTS / "store_choice" / "timed_steps.py")
-    assert first["ways"] == second["ways"] and first["bits"] == second["bits"]
+    assert first["method_names"] == second["method_names"] and first["bits"] == second["bits"]
     said = [line for line in first["lines"] if "times as long as they did" in line]
     steps = [int(re.search(r"from step (\d+) on", line)[1]) for line in said]
     assert any(40 < step <= 65 for step in steps), (steps, first["lines"])
@@ -124,8 +129,8 @@ def test_another_model_in_the_same_job_is_chosen_for_anew(sees):
     requested in between changes nothing in that."""
     script = SCRIPTS / "store_choice" / "other_model.py"
     first, second = job(script, args=[str(sees)])
-    assert first["ways"] == second["ways"]
-    assert first["ways"] == ["maxminef bits=2"] * 6 + ["maxmin bits=8"] * 9
+    assert first["method_names"] == second["method_names"]
+    assert first["method_names"] == ["maxminef bits=2"] * 6 + ["maxmin bits=8"] * 9
     assert len([line for line in first["lines"] if "a step's gradients take" in line]) == 3
 
 
@@ -146,4 +151,4 @@ TRAIN = SCRIPTS / "store_choice" / "trained.py"
 def test_on_a_link_of_50_megabits_it_compresses():
     with netns.ShapedNetwork(3, rate="50mbit", burst="32kb", verify=False) as network:
         first, second = job(TRAIN, network=network)
-    assert first == second and first["way"].startswith("maxmin bits="), first
+    assert first == second and first["method_name"].startswith("maxmin bits="), first

@@ -146,7 +146,7 @@ def left(rank, method_name, less_lossy, steps=40):
 
 @pytest.mark.slow(keep=1)
 @pytest.mark.parametrize(
-    ("method_name", "gentler"),
+    ("method_name", "less_lossy"),
     [
         ("maxminef bits=2", "uncompressed"),
         ("powersgd rank=4", "maxmin bits=8"),
@@ -204,7 +204,7 @@ def taken_over(rank, method_name, next_method, folder):
 
 @pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("checkpoint", [False, True])
-@pytest.mark.parametrize("next_way", ["uncompressed", "maxmin bits=8", "maxminef bits=2"])
+@pytest.mark.parametrize("next_method", ["uncompressed", "maxmin bits=8", "maxminef bits=2"])
 def test_a_restarted_job_takes_over_the_residuals_of_another_way(next_method, checkpoint, tmp_path):
     folder = str(tmp_path / "checkpoint") if checkpoint else ""
     for error, type in returned(run_ranks(taken_over, 2, "powersgd rank=4", next_method, folder)):
