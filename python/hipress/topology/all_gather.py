@@ -14,16 +14,7 @@ payload of each other worker in either direction, as in a ring, but in one step.
 
 from __future__ import annotations
 
-from hipress.topology.graph import (
-    BLOCK,
-    GRADIENT,
-    PARTITION_ELEMENTS,
-    Graph,
-    Op,
-    Partition,
-    cut,
-    worker,
-)
+from hipress.topology.graph import GRADIENT, Graph, Op, cut_shares, worker
 
 
 def all_gather(part: int, num_workers: int, plain: bool = False) -> Graph:
@@ -34,12 +25,9 @@ def all_gather(part: int, num_workers: int, plain: bool = False) -> Graph:
         num_workers: Number of workers.
         plain: Whether no encode compresses.
     """
-    cuts: list[tuple[int, Partition]] = [
-        (owner, piece)
-        for owner in range(num_workers)
-        for piece in cut(owner * part, (owner + 1) * part, PARTITION_ELEMENTS, BLOCK)
-    ]
-    graph = Graph(part * num_workers, [piece for _, piece in cuts], plain=plain)
+    count = part * num_workers
+    cuts = cut_shares(count, part, num_workers)
+    graph = Graph(count, [piece for _, piece in cuts], plain=plain)
     for p, (owner, _) in enumerate(cuts):
         home = worker(owner)
         payload = graph.add(home, Op.ENCODE, p, GRADIENT)

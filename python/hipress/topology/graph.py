@@ -178,3 +178,17 @@ def cut(begin: int, end: int, size: int, granularity: int = 1) -> list[Partition
 def cut_into(n: int, pieces: int) -> list[Partition]:
     """Partition ``n`` elements into ``pieces`` parts, or fewer if there are fewer blocks."""
     return cut(0, n, -(-n // max(pieces, 1)), BLOCK)
+
+
+def cut_shares(
+    count: int, share: int, num_workers: int, size: int = PARTITION_ELEMENTS
+) -> list[tuple[int, Partition]]:
+    """Partition an array whose r-th ``share`` elements belong to worker r.
+
+    The last shares may be shorter or empty. Return each partition with its owner.
+    """
+    return [
+        (owner, piece)
+        for owner in range(num_workers)
+        for piece in cut(owner * share, min((owner + 1) * share, count), size, BLOCK)
+    ]

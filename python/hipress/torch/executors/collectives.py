@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import torch.distributed as dist
 
 from hipress.topology import colocated
-from hipress.topology.graph import GRADIENT, Graph, Op, Partition, cut, worker
+from hipress.topology.graph import GRADIENT, PARTITION_ELEMENTS, Graph, Op, cut_shares, worker
 from hipress.topology.topology import MIN_PARTITION_ELEMENTS
 from hipress.torch.executors.user_group import GroupAllReduce, GroupReduceScatter
 from hipress.torch.gradient import Gradient
@@ -21,9 +21,6 @@ RING_ELEMENTS = 64 * 1024
 
 A ring takes more steps, but two ranks never send to the same one.
 """
-
-PARTITION_ELEMENTS = 256 * 1024
-"""Elements of a reduce-scatter's partition, unless a plan gives their number."""
 
 
 class AllReduce:
@@ -121,11 +118,7 @@ def reduce_scatter(
     which sends twice as much.
     """
     size = PARTITION_ELEMENTS if partitions is None else -(-count // max(partitions, 1))
-    cuts: list[tuple[int, Partition]] = [
-        (owner, piece)
-        for owner in range(num_workers)
-        for piece in cut(owner * part, min((owner + 1) * part, count), size, 64)
-    ]
+    cuts = cut_shares(count, part, num_workers, size)
     graph = Graph(count, [piece for _, piece in cuts])
     if to_all:
         colocated.exchange(graph, num_workers, [owner for owner, _ in cuts])

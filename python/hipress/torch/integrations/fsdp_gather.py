@@ -33,10 +33,10 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 import torch.distributed as dist
@@ -130,10 +130,13 @@ class WeightGathers:
         self._order: list[_ModuleGather] = []
         """Modules in the order of their first gathers."""
         self._buffers: dict[tuple[int, torch.dtype], list[torch.Tensor]] = {}
-        self.replica_bytes = 0
-        """Host memory of the replica of all modules whose weights were gathered."""
         self.exchanges = 0
         """Exchanges of a module's weights so far."""
+
+    @property
+    def replica_bytes(self) -> int:
+        """Host memory of the replica of all modules whose weights were gathered."""
+        return sum(gather.replica_bytes for gather in self._modules.values())
 
     def attach(self, model: FSDPModule, modules: dict[str, FSDPModule]) -> None:
         """Use this for all gathers of a model's modules."""
@@ -149,7 +152,7 @@ class WeightGathers:
         It is needed after weights were changed otherwise than by an optimizer or
         ``load_state_dict()``.
         """
-        for gather in self._order:
+        for gather in self._modules.values():
             gather.known = False
 
     def gradients_reduced(self, module: str) -> None:
@@ -187,9 +190,9 @@ class _Exchange(NamedTuple):
 class _GatherWork(dist.Work):
     """Handle of a running gather, on which FSDP waits before it uses the weights."""
 
-    def __init__(self, finish: Any) -> None:
+    def __init__(self, finish: Callable[[], object]) -> None:
         super().__init__()
-        self._finish = finish
+        self._finish: Callable[[], object] | None = finish
 
     def wait(self, timeout: object = None) -> bool:
         """Wait until the weights are in the tensor that FSDP got."""
@@ -209,7 +212,7 @@ class _ModuleGather(FsdpAllGather):
 
     def __init__(self, name: str, module: FSDPModule, gathers: WeightGathers) -> None:
         self.what = f"weights of module {name!r}" if name else "weights of the root module"
-        self._name, self._records, self._gathers = name, managed(module), gathers
+        self._records, self._gathers = managed(module), gathers
         self._buckets: dict[bool, Bucket] = {}
         self._replica: torch.Tensor | None = None
         self._own: torch.Tensor | None = None
@@ -223,9 +226,16 @@ class _ModuleGather(FsdpAllGather):
         self.reduced = False
         """Whether the gradients were reduced since the last exchange."""
 
+    @property
+    def replica_bytes(self) -> int:
+        """Host memory of this module's replica."""
+        return 0 if self._replica is None else self._replica.nbytes
+
     # FSDP's interface.
 
-    def allocate(self, size: Sequence[int], *, dtype: torch.dtype, device: torch.device) -> Any:
+    def allocate(
+        self, size: Sequence[int], *, dtype: torch.dtype, device: torch.device
+    ) -> torch.Tensor:
         """Return the tensor in which FSDP gets the weights: the replica, if there is one."""
         (count,) = size
         if self._gathers.mode != "differences" or device.type != "cpu" or dtype not in FLAGS:
@@ -236,7 +246,6 @@ class _ModuleGather(FsdpAllGather):
                 self._replica, self.known = torch.zeros(count, dtype=dtype), False
                 self._own = torch.zeros(count // self._gathers.engine.world_size, dtype=dtype)
             self._buckets.clear()
-            self._gathers.replica_bytes += count * self._replica.element_size()
         return self._replica
 
     def __call__(
