@@ -39,7 +39,7 @@ MERGED = 8
 
 
 @dataclass(frozen=True)
-class MethodOfSetup:
+class CandidateMethod:
     """Method of synchronization, as in hipress.autotune.methods."""
 
     name: str
@@ -54,16 +54,16 @@ class MethodOfSetup:
     feedback: bool = False
 
 
-METHOD_NAMES = (
-    MethodOfSetup("uncompressed", 4.0, "none", 8.0, own=True),
-    MethodOfSetup("bf16", 2.0, "bf16", 6.0),
-    MethodOfSetup("DDP's bf16_compress_hook", 2.0, "bf16", 6.0, own=True),
-    MethodOfSetup("maxmin bits=8", 1.0 + 8 / 1024, "maxmin, 8 bits", 5.0),
-    MethodOfSetup("maxmin bits=6", 0.75 + 8 / 1024, "maxmin, 8 bits", 4.8),
-    MethodOfSetup("maxmin bits=5", 0.625 + 8 / 1024, "maxmin, 8 bits", 4.6),
-    MethodOfSetup("maxminef bits=4", 0.5 + 8 / 1024, "maxminef, 4 bits", 12.5, feedback=True),
-    MethodOfSetup("maxminef bits=3", 0.375 + 8 / 1024, "maxminef, 4 bits", 12.4, feedback=True),
-    MethodOfSetup("maxminef bits=2", 0.25 + 8 / 1024, "maxminef, 4 bits", 12.3, feedback=True),
+CANDIDATES = (
+    CandidateMethod("uncompressed", 4.0, "none", 8.0, own=True),
+    CandidateMethod("bf16", 2.0, "bf16", 6.0),
+    CandidateMethod("DDP's bf16_compress_hook", 2.0, "bf16", 6.0, own=True),
+    CandidateMethod("maxmin bits=8", 1.0 + 8 / 1024, "maxmin, 8 bits", 5.0),
+    CandidateMethod("maxmin bits=6", 0.75 + 8 / 1024, "maxmin, 8 bits", 4.8),
+    CandidateMethod("maxmin bits=5", 0.625 + 8 / 1024, "maxmin, 8 bits", 4.6),
+    CandidateMethod("maxminef bits=4", 0.5 + 8 / 1024, "maxminef, 4 bits", 12.5, feedback=True),
+    CandidateMethod("maxminef bits=3", 0.375 + 8 / 1024, "maxminef, 4 bits", 12.4, feedback=True),
+    CandidateMethod("maxminef bits=2", 0.25 + 8 / 1024, "maxminef, 4 bits", 12.3, feedback=True),
 )
 
 
@@ -107,20 +107,19 @@ def codecs(where: str) -> dict[str, Codec]:
     def curve(seconds: float, start: float) -> Curve:
         return Curve(seconds, start, start)
 
-    for method_name in METHOD_NAMES:
+    for method in CANDIDATES:
         if where == "cpu":
             encode, decode, merge = (
-                4e-9 / float(speeds[method_name.timed][column]) for column in heads.values()
+                4e-9 / float(speeds[method.timed][column]) for column in heads.values()
             )
             merge, start = merge / MERGED, START
         else:
             encode, decode, merge = (
-                moved / GPU_BYTES
-                for moved in (method_name.moved, 4 + method_name.bytes, method_name.bytes)
+                moved / GPU_BYTES for moved in (method.moved, 4 + method.bytes, method.bytes)
             )
             start = GPU_START
         parts = curve(encode, start), curve(decode, start), curve(merge, start)
-        found[method_name.name] = Codec(method_name.name, method_name.bytes, 0.0, *parts)
+        found[method.name] = Codec(method.name, method.bytes, 0.0, *parts)
     return found
 
 
@@ -134,14 +133,12 @@ class Setup:
         self._cluster = Cluster(units.rate(rate), threads=threads)
         zeros = (0.0,) * len(model.layers)
         self._gradients = replace(model, forward=zeros, backward=zeros)
-        self.method_names = [
-            method_name
-            for method_name in METHOD_NAMES
-            if model.name != "gpt2" or not method_name.feedback
+        self.methods = [
+            method for method in CANDIDATES if model.name != "gpt2" or not method.feedback
         ]
         self._known: dict[tuple, float] = {}
 
-    def seconds(self, method_name: MethodOfSetup, topology: str = "", alone: bool = False) -> float:
+    def seconds(self, method: CandidateMethod, topology: str = "", alone: bool = False) -> float:
         """Return the seconds of a step, or of its gradients alone.
 
         Args:
@@ -149,9 +146,9 @@ class Setup:
             topology: By default that of jobs.
             alone: Whether to simulate gradients alone.
         """
-        codec = self._codecs[method_name.name]
-        topology = topology or ("ring" if method_name.own else "colocated")
-        about = method_name.name, topology, alone
+        codec = self._codecs[method.name]
+        topology = topology or ("ring" if method.own else "colocated")
+        about = method.name, topology, alone
         if about not in self._known:
             self._known[about] = self._simulated(codec, topology, alone)
         return self._known[about]
@@ -163,18 +160,15 @@ class Setup:
 
     def chosen(self) -> int:
         """Return the method that the autotuner chooses."""
-        alone = [self.seconds(method_name, alone=True) for method_name in self.method_names]
+        alone = [self.seconds(method, alone=True) for method in self.methods]
         number = least_lossy(alone)
         if not number:
             return number
-        own = [
-            each if method_name.own else math.inf
-            for each, method_name in zip(alone, self.method_names)
-        ]
+        own = [each if method.own else math.inf for each, method in zip(alone, self.methods)]
         trial = StepTrial(own, number)
         steps: dict[int, float] = {}
         while not trial.over:
-            steps.setdefault(trial.index, self.seconds(self.method_names[trial.index]))
+            steps.setdefault(trial.index, self.seconds(self.methods[trial.index]))
             median = trial.add(steps[trial.index])
             if median is not None:
                 trial.end_block(median)
@@ -183,9 +177,9 @@ class Setup:
     def search(self) -> dict[str, float]:
         """Return the seconds of a step by every method and topology."""
         return {
-            f"{method_name.name}, {topology}": self.seconds(method_name, topology)
-            for method_name in self.method_names
-            for topology in (("ring",) if method_name.own else ("colocated", "ring"))
+            f"{method.name}, {topology}": self.seconds(method, topology)
+            for method in self.methods
+            for topology in (("ring",) if method.own else ("colocated", "ring"))
         }
 
 
@@ -205,17 +199,17 @@ def main(
         nets, map(int, nodes.split()), rates.split(), ("cpu", "gpu")
     ):
         setup = Setup(net, count, rate, where)
-        method_name, steps = setup.method_names[setup.chosen()], setup.search()
+        method, steps = setup.methods[setup.chosen()], setup.search()
         best = min(steps, key=steps.get)
         plain = min(s for name, s in steps.items() if name.startswith(("uncomp", "DDP's")))
-        mine = steps[f"{method_name.name}, {'ring' if method_name.own else 'colocated'}"]
+        mine = steps[f"{method.name}, {'ring' if method.own else 'colocated'}"]
         found.append(
             {
                 "model": net.name,
                 "nodes": count,
                 "rate": rate,
                 "codecs": where,
-                "auto": method_name.name,
+                "auto": method.name,
                 "best": best,
                 "seconds": mine,
                 "best_seconds": steps[best],

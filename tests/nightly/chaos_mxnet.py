@@ -85,7 +85,7 @@ class Job:
                 arguments = ["--topo", topology]
         if compressed and not asynchronous and dice.random() < 0.15:
             arguments += ["--comprplan", "auto"]
-        endings = dice.random() < 0.3
+        is_short = dice.random() < 0.3
         settings = {
             "seed": dice.randrange(1000),
             "program": program,
@@ -105,7 +105,7 @@ class Job:
             "layers": dice.randint(1, 4),
             "nap": 0,
             "barriers": dice.choice([0, 0.05]),
-            "steps": dice.choice([8, 40]) if endings else 1_000_000,
+            "steps": dice.choice([8, 40]) if is_short else 1_000_000,
             "late": dice.choice([0, 1]),
             "leaves": None,
             "after": dice.choice(["raise", "exit", "return"]),

@@ -12,7 +12,7 @@ from hipress.autotune.methods import BF16_HOOK, POWERSGD, candidates
 from hipress.autotune.quality_guard import EVERY, GradientStatistics
 from hipress.autotune.steps import StepDetector
 
-METHOD_NAMES = candidates(is_16_bit=False, feedback=True, without=[BF16_HOOK, POWERSGD])
+CANDIDATES = candidates(is_16_bit=False, feedback=True, without=[BF16_HOOK, POWERSGD])
 
 
 class Front:
@@ -56,9 +56,9 @@ class Clock:
 
 def choice_of(ms, feedback=True):
     measured = [
-        Measurement(ms.get(method_name.name, 1000.0) / 1e3, 1000) for method_name in METHOD_NAMES
+        Measurement(ms.get(method_name.name, 1000.0) / 1e3, 1000) for method_name in CANDIDATES
     ]
-    return MethodChoice(list(METHOD_NAMES), feedback, 1000, lambda: measured, measured)
+    return MethodChoice(list(CANDIDATES), feedback, 1000, lambda: measured, measured)
 
 
 def steps(follower, front, clock, count, seconds):
@@ -152,7 +152,7 @@ def test_nothing_may_be_compressed():
     class Alone:
         rank, num_ranks, elements = 1, 2, 0
 
-    choice = choose(Alone(), list(METHOD_NAMES), None, 0, 0)
+    choice = choose(Alone(), list(CANDIDATES), None, 0, 0)
     assert choice.explanation.sentence == "auto: uncompressed, for no gradient may be compressed"
 
 

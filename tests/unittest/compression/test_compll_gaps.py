@@ -19,9 +19,9 @@ MARKED = marked_by("pack_gaps")
 
 def shapes(n: int, count: int) -> list[np.ndarray]:
     """Return indices anywhere, at either end, in two runs, and at regular distances."""
-    endings = np.concatenate([np.arange(count // 2), np.arange(n - count + count // 2, n)])
+    first_and_last = np.concatenate([np.arange(count // 2), np.arange(n - count + count // 2, n)])
     even = np.arange(count) * (n // max(count, 1))
-    return [positions(n, count), np.arange(count), np.arange(n - count, n), endings, even]
+    return [positions(n, count), np.arange(count), np.arange(n - count, n), first_and_last, even]
 
 
 def marked(index: np.ndarray, n: int) -> np.ndarray:

@@ -56,8 +56,8 @@ def test_clocks_are_one(recorded):
     for row in rows:
         if row["ph"] == "X" and row["name"] in ("send", "receive"):
             a = row["args"]
-            endings = (a["node"], a["peer"]) if row["name"] == "send" else (a["peer"], a["node"])
-            key = (*endings, a["partition"], a["iteration"])
+            nodes = (a["node"], a["peer"]) if row["name"] == "send" else (a["peer"], a["node"])
+            key = (*nodes, a["partition"], a["iteration"])
             (sends if row["name"] == "send" else receives)[key] = row
     assert len(sends) == len(receives) > 0 and sends.keys() == receives.keys()
     error = 2e6 * report.load(recorded).clock_error  # microseconds, of both ends

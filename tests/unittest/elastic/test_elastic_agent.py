@@ -409,14 +409,14 @@ def test_too_few_members_wait_and_say_so(start: Start) -> None:
 
 
 @pytest.fixture
-def separate(monkeypatch: pytest.MonkeyPatch) -> None:
+def on_separate_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no agent see the processes of other agents, as if each ran on a separate host."""
     monkeypatch.setattr("hipress.elastic.membership.evidence.has_ended", lambda *of: False)
     monkeypatch.setattr("hipress.elastic.membership.evidence.is_of_this_host", lambda *of: False)
     monkeypatch.setattr("hipress.elastic.membership.evidence.is_vacant", lambda host, port: False)
 
 
-@pytest.mark.usefixtures("separate")
+@pytest.mark.usefixtures("on_separate_hosts")
 def test_refusals_of_other_hosts_prove_no_death_but_supervisors_do(
     start: Start, tmp_path: Path
 ) -> None:
@@ -468,7 +468,7 @@ class Tunnel:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("separate")
+@pytest.mark.usefixtures("on_separate_hosts")
 def test_only_one_site_goes_on_when_gateways_refuse_connections(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -495,7 +495,7 @@ def test_only_one_site_goes_on_when_gateways_refuse_connections(
                 agent.await_view(1, PATIENCE)
 
 
-@pytest.mark.usefixtures("separate")
+@pytest.mark.usefixtures("on_separate_hosts")
 def test_majority_leaves_out_a_member_at_once_when_its_address_refuses(start: Start) -> None:
     agents = [start(slot, heartbeat_timeout=60.0) for slot in range(3)]
     _join(agents)

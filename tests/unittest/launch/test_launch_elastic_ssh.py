@@ -200,11 +200,11 @@ def test_workers_survive_the_launcher(sshd, tmp_path):
 
 
 @pytest.mark.slow(keep=1)
-@pytest.mark.parametrize("separate", [0.0, 3.0])
-def test_nobody_has_seen_how_they_ended(sshd, tmp_path, separate):
+@pytest.mark.parametrize("seconds_between", [0.0, 3.0])
+def test_nobody_has_seen_how_they_ended(sshd, tmp_path, seconds_between):
     """No worker is restarted if no process has seen how they ended: training may have ended. This
     holds even if one takes longer to end."""
-    command = arguments(2, *sshd.arguments(2), "--env", f"LATE={separate}", *python(WORKER))
+    command = arguments(2, *sshd.arguments(2), "--env", f"LATE={seconds_between}", *python(WORKER))
     with launched(command, cwd=tmp_path) as launch:
         found = ups(launch, 2)
         for _, _, pid, _ in found:

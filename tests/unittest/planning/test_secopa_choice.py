@@ -32,12 +32,12 @@ def test_of_what_is_about_as_fast_the_gentlest_is_chosen():
 class Network:
     """Methods that take so many seconds for a message, and for each element."""
 
-    def __init__(self, *method_names):
-        self.method_names, self.asked, self.spent = method_names, [], 0.0
+    def __init__(self, *methods):
+        self.methods, self.asked, self.spent = methods, [], 0.0
 
-    def measure(self, method_name, size):
-        self.asked.append((method_name, size))
-        seconds = self.method_names[method_name][0] + size * self.method_names[method_name][1]
+    def measure(self, method, size):
+        self.asked.append((method, size))
+        seconds = self.methods[method][0] + size * self.methods[method][1]
         self.spent += seconds
         return seconds, size
 
@@ -47,9 +47,7 @@ def test_samples_grow_to_the_model_where_there_is_time():
     found = compare_methods(fast.measure, 2, 5_000_000, 1 << 23)
     assert [each.elements for each in found] == [5_000_000] * 2
     assert found[0].seconds == pytest.approx(0.0201) and found[1].seconds == pytest.approx(0.007)
-    assert [size for method_name, size in fast.asked if method_name][:5] == [1 << 16] * 4 + [
-        1 << 18
-    ]
+    assert [size for method, size in fast.asked if method][:5] == [1 << 16] * 4 + [1 << 18]
 
 
 def test_on_a_slow_network_only_what_is_fast_gets_large_samples():
@@ -79,9 +77,9 @@ def test_what_is_beaten_gets_no_larger_sample_although_there_is_time():
 
 
 def test_what_may_not_be_allowed_beats_no_other():
-    def measured(separate):
+    def measured(feedback):
         network = Network((1e-4, 9e-9), (1e-4, 6e-9), (1e-4, 1e-9), (1e-4, 9e-8))
-        found = compare_methods(network.measure, 4, 5_000_000, 1 << 23, feedback=separate)
+        found = compare_methods(network.measure, 4, 5_000_000, 1 << 23, feedback=feedback)
         return [each.left_out for each in found]
 
     assert measured([2, 3]) == [False, False, False, True]
@@ -108,14 +106,14 @@ def test_what_had_fewer_samples_is_chosen_only_if_nothing_else_may_be():
     from hipress.autotune.measurement import Measurement
     from hipress.autotune.methods import BF16, MAXMIN8, POWERSGD, UNCOMPRESSED
 
-    method_names = [UNCOMPRESSED, BF16, MAXMIN8, POWERSGD]
+    methods = [UNCOMPRESSED, BF16, MAXMIN8, POWERSGD]
     found = [
         Measurement(0.9, 9, True),
         Measurement(0.1, 9, True),
         Measurement(0.5, 99),
         Measurement(0.2, 99),
     ]
-    choice = MethodChoice(method_names, False, 99, lambda: found, found)
+    choice = MethodChoice(methods, False, 99, lambda: found, found)
     assert choice.method is MAXMIN8 and "maxmin bits=8, the fastest:" in choice.explanation.sentence
     assert [row.note for row in choice.explanation.rows] == [
         "slower in smaller samples",
@@ -124,7 +122,7 @@ def test_what_had_fewer_samples_is_chosen_only_if_nothing_else_may_be():
         "with SGD only",
     ]
     assert "the optimizer is SGD, powersgd rank=4, the fastest" in choice.set_feedback(True, 1)
-    again = MethodChoice(method_names, True, 99, lambda: found)
+    again = MethodChoice(methods, True, 99, lambda: found)
     again.load_state_dict(choice.state_dict())
     assert again.set_feedback(False, 2) and again.method is MAXMIN8
     few = [
@@ -133,7 +131,7 @@ def test_what_had_fewer_samples_is_chosen_only_if_nothing_else_may_be():
         Measurement(0.5, 9, True),
         Measurement(0.2, 9),
     ]
-    alone = MethodChoice(method_names, False, 99, lambda: few, few)
+    alone = MethodChoice(methods, False, 99, lambda: few, few)
     assert alone.method is MAXMIN8 and "the fastest" in alone.explanation.sentence
 
 
@@ -144,10 +142,10 @@ def test_what_is_too_coarse_is_left_for_what_had_all_samples():
     from hipress.autotune.measurement import Measurement
     from hipress.autotune.methods import BF16, METHODS, UNCOMPRESSED
 
-    method_names = [
+    methods = [
         UNCOMPRESSED,
         BF16,
-        *(method_name for method_name in METHODS if method_name.type == "maxmin"),
+        *(method for method in METHODS if method.type == "maxmin"),
     ]
     found = [
         Measurement(0.020, 100),
@@ -156,7 +154,7 @@ def test_what_is_too_coarse_is_left_for_what_had_all_samples():
         Measurement(0.007, 100),
         Measurement(0.002, 100),
     ]
-    choice = MethodChoice(method_names, False, 100, lambda: found, found)
+    choice = MethodChoice(methods, False, 100, lambda: found, found)
     assert choice.method.params == {"bits": 5}
     sentence = choice.use_less_lossy("is too coarse", 30.0, 7)
     assert choice.method is BF16, sentence
@@ -171,41 +169,32 @@ def test_where_the_first_sample_takes_long_it_is_measured_once():
 def trained(gradients, choice, *steps):
     """Return the choice after a trial in which steps with method i take ``steps[i]`` seconds.
     Return also the methods that were tried, in the order of steps."""
-    trial, method_names = StepTrial(gradients, choice), []
+    trial, methods = StepTrial(gradients, choice), []
     while not trial.over:
-        method_names.append(trial.index)
+        methods.append(trial.index)
         median = trial.add(steps[trial.index])
         if median is not None:
             trial.end_block(median)
-        assert len(method_names) < 1000
-    return trial.index, method_names, trial.seconds
+        assert len(methods) < 1000
+    return trial.index, methods, trial.seconds
 
 
 def test_what_cannot_be_as_fast_is_not_tried_in_training():
-    method_name, method_names, seconds = trained([2.0, math.inf, 0.1], 2, 9.0, 9.0, 0.5)
-    assert (
-        method_name == 2
-        and set(method_names) == {2}
-        and len(method_names) < 10
-        and seconds == {2: 0.5}
-    )
+    method, methods, seconds = trained([2.0, math.inf, 0.1], 2, 9.0, 9.0, 0.5)
+    assert method == 2 and set(methods) == {2} and len(methods) < 10 and seconds == {2: 0.5}
 
 
 def test_computing_that_hides_what_is_sent_makes_a_gentler_way_the_choice():
-    method_name, method_names, seconds = trained([0.4, 0.3, 0.1], 2, 0.5, 0.5, 0.5)
-    assert (
-        method_name == 0
-        and set(method_names) == {0, 1, 2}
-        and seconds == dict.fromkeys(range(3), 0.5)
-    )
+    method, methods, seconds = trained([0.4, 0.3, 0.1], 2, 0.5, 0.5, 0.5)
+    assert method == 0 and set(methods) == {0, 1, 2} and seconds == dict.fromkeys(range(3), 0.5)
     assert trained([0.4, 0.3, 0.1], 2, 0.55, 0.5, 0.5)[0] == 1
     assert trained([0.4, 0.3, 0.1], 2, 0.55, 0.53, 0.5)[0] == 2
     assert trained([math.inf, 0.3, 0.1], 1, 0.1, 0.5, 0.45)[0] == 2  # HiPress's, then DDP's own
 
 
 def test_what_is_hopeless_in_training_is_soon_left_out():
-    _, method_names, seconds = trained([0.4, 0.1], 1, 0.9, 0.5)
-    assert method_names.count(0) == 2 * (1 + 4) and seconds == {0: 0.9, 1: 0.5}
+    _, methods, seconds = trained([0.4, 0.1], 1, 0.9, 0.5)
+    assert methods.count(0) == 2 * (1 + 4) and seconds == {0: 0.9, 1: 0.5}
 
 
 def test_a_trial_ends_after_some_seconds_whatever_steps_take():
@@ -215,13 +204,13 @@ def test_a_trial_ends_after_some_seconds_whatever_steps_take():
     assert fast == 0
     for seconds in (0.1, 1.0, 3.0, 7.0, 20.0):
         gradients = [0.9 * seconds, math.inf, 0.1 * seconds]
-        method_name, method_names, found = trained(gradients, 2, 0.9 * seconds, 9.0, seconds)
+        method, methods, found = trained(gradients, 2, 0.9 * seconds, 9.0, seconds)
         of_the_choice = SETTLING_STEPS + BLOCK_STEPS
-        turns = method_names[of_the_choice:]
-        spent = sum(seconds * (0.9 if method_name == 0 else 1.0) for method_name in turns)
-        assert spent <= TRIAL_SECONDS and (method_name, bool(turns)) == (
+        turns = methods[of_the_choice:]
+        spent = sum(seconds * (0.9 if method == 0 else 1.0) for method in turns)
+        assert spent <= TRIAL_SECONDS and (method, bool(turns)) == (
             (2, False) if seconds == 20.0 else (0, True)
-        ), (seconds, method_names)
+        ), (seconds, methods)
         assert (0 in found) == bool(turns)
 
 

@@ -99,14 +99,14 @@ def test_small_payloads_for_one_peer_that_are_ready_together_are_one_message():
     # One message's time, the latency, and what the second part takes of the receiver's thread.
     assert max(both.end) == pytest.approx(both.bytes / 1e9 + 1e-2 + 1e-3 + 1e-4)
     assert both.compute_busy == pytest.approx([0.0, 1e-4])
-    for separate in (
+    for two in (
         sent(replace(SHARING, part=None), (1000, 0.0, "a"), (1000, 0.0, "a")),
         sent(SHARING, (1000, 0.0, "a"), (1000, 1e-6, "a")),
         sent(SHARING, (1000, 0.0, "a"), (1000, 0.0, "b")),
         sent(SHARING, (5000, 0.0, "a"), (5000, 0.0, "a")),
     ):
-        assert separate.messages == 2
-        assert max(separate.end) == pytest.approx(separate.bytes / 1e9 + 2e-2 + 1e-3)
+        assert two.messages == 2
+        assert max(two.end) == pytest.approx(two.bytes / 1e9 + 2e-2 + 1e-3)
 
 
 def test_a_shared_message_has_at_most_32_kib():
@@ -197,9 +197,9 @@ def test_one_host_for_all_takes_as_long_as_the_graph_of_all(topology, nodes, cod
     plan = {name: Decision(True, nodes * k) for name, k in (("a", 1), ("b", 2))}
     both = [
         simulate(
-            net, Costs(NONE, codec), cluster, Options(topology, nodes, symmetric=method_name), plan
+            net, Costs(NONE, codec), cluster, Options(topology, nodes, symmetric=symmetric), plan
         )
-        for method_name in (False, True)
+        for symmetric in (False, True)
     ]
     whole, one = both
     assert one.symmetric and not whole.symmetric
@@ -216,8 +216,8 @@ def test_small_gradients_cost_one_host_for_all_as_much_as_all(topology, nodes, p
     net = model(*((f"g{i}", nodes * 200, 0.0) for i in range(64)))
     cluster = replace(CLUSTER, latency=5e-5, message=5e-6, task=5e-6, part=part)
     whole, one = (
-        simulate(net, Costs(NONE, CODEC), cluster, Options(topology, nodes, symmetric=method_name))
-        for method_name in (False, True)
+        simulate(net, Costs(NONE, CODEC), cluster, Options(topology, nodes, symmetric=symmetric))
+        for symmetric in (False, True)
     )
     assert one.seconds == pytest.approx(whole.seconds, rel=0.02 if topology == "ring" else 0.2)
     assert one.messages_per_host == whole.messages_per_host
@@ -232,8 +232,8 @@ def test_one_host_has_its_share_of_a_machine_that_all_share(topology, nodes, thr
     net = model(*((f"g{i}", 1 << 22, 0.0) for i in range(4)))
     cluster = replace(CLUSTER, bandwidth=1e10, threads=threads, handling=2e-5, shared_hosts=True)
     whole, one = (
-        simulate(net, Costs(NONE, CODEC), cluster, Options(topology, nodes, symmetric=method_name))
-        for method_name in (False, True)
+        simulate(net, Costs(NONE, CODEC), cluster, Options(topology, nodes, symmetric=symmetric))
+        for symmetric in (False, True)
     )
     assert one.seconds == pytest.approx(whole.seconds, rel=0.2)
     assert one.compute_use == pytest.approx(whole.compute_use, rel=0.2)
@@ -390,7 +390,7 @@ def test_the_command_predicts_and_writes_a_timeline(tmp_path):
 
 @pytest.mark.parametrize(("shared", "expected"), [(False, 1e-9), (True, 4.0)])
 def test_nodes_of_one_machine_share_processors_for_messages_too(shared, expected):
-    # Four hosts send to the next, each on a separate link; the machine has one processor.
+    # Four hosts send to the next, each on a two link; the machine has one processor.
     tasks = engine.Tasks()
     for host in range(4):
         send = tasks.send(host, 1.0, 0)

@@ -54,7 +54,7 @@ def test_it_has_its_own_arguments_environment_folder_and_imports(kind):
 
 @pytest.mark.slow(keep=1)
 @pytest.mark.parametrize(
-    ("endings", "status", "output"),
+    ("ending", "status", "output"),
     [
         ("raise ValueError('a reason')", 1, "ValueError: a reason"),
         ("sys.exit(3)", 3, ""),
@@ -63,9 +63,9 @@ def test_it_has_its_own_arguments_environment_folder_and_imports(kind):
         ("import atexit; atexit.register(print, 'at its end')", 0, "at its end"),
     ],
 )
-def test_it_ends_as_others_do(endings, status, output):
+def test_it_ends_as_others_do(ending, status, output):
     with Processes() as job:
-        program = f"import os, signal, sys\nimport torch\nimport helper_of_a_test\n{endings}"
+        program = f"import os, signal, sys\nimport torch\nimport helper_of_a_test\n{ending}"
         result = run(job, [sys.executable, "-c", program])
         assert result.returncode == status and output in result.output
 

@@ -54,8 +54,8 @@ def run_on_full_disk(folder, command, env=None, output="", timeout=60):
     )
 
 
-def script(method_name, folder):
-    return [sys.executable, SCRIPTS / "full_disk.py", method_name, folder]
+def script(kind, folder):
+    return [sys.executable, SCRIPTS / "full_disk.py", kind, folder]
 
 
 def test_lines_that_cannot_be_written_are_lost_with_one_warning(tmp_path, caplog):

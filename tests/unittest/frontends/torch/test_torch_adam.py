@@ -142,7 +142,7 @@ def test_after_skipped_steps_it_goes_on_with_the_same_bits():
     assert torch.equal(train(model, optimizer, 20, 23), expected)
 
 
-def distribute(model, method_name, settings, more):
+def distribute(model, wrapper, settings, more):
     """Return what computes and what steps: ``model`` with ternary by one of the three front
     ends."""
     from torch.distributed.device_mesh import init_device_mesh
@@ -151,7 +151,7 @@ def distribute(model, method_name, settings, more):
 
     import hipress.torch
 
-    if method_name == "wrapper":
+    if wrapper == "wrapper":
         outer = {name: settings.pop(name) for name in ("topology", "min_size", "warmup_steps")}
         optimizer = hipress.torch.DistributedOptimizer(
             hipress.torch.FrozenAdamW(model.parameters(), **more),
@@ -160,7 +160,7 @@ def distribute(model, method_name, settings, more):
             **outer,
         )
         return model, optimizer
-    if method_name == "fsdp":
+    if wrapper == "fsdp":
         settings.pop("topology")
         fully_shard(model, mesh=init_device_mesh("cpu", (2,)))
         whole, compression = model, hipress.torch.compress_fsdp(model, "ternary", **settings)
@@ -180,7 +180,7 @@ class Rows(torch.nn.Linear):
         return (self.weight * weight).sum() + (self.bias * bias).sum()
 
 
-def exact(rank, topology, method_name="ddp"):
+def exact(rank, topology, wrapper="ddp"):
     """Train with gradients of one magnitude on each rank, which ternary does not round. With its
     momentum the steps are those of FrozenAdamW on the means of uncompressed gradients."""
     import hipress.torch
@@ -190,7 +190,7 @@ def exact(rank, topology, method_name="ddp"):
     settings = {"min_size": 1000, "warmup_steps": WARM_UP, "momentum": 0.9, "threshold": 0.5}
     more = {"lr": 0.01, "freeze_step": WARM_UP}
     theirs = hipress.torch.FrozenAdamW(plain.parameters(), **more)
-    whole, ours = distribute(model, method_name, {"topology": topology, **settings}, more)
+    whole, ours = distribute(model, wrapper, {"topology": topology, **settings}, more)
     signs = [
         torch.randn(40, 100, generator=torch.Generator().manual_seed(r)).sign() for r in range(2)
     ]
@@ -207,11 +207,11 @@ def exact(rank, topology, method_name="ddp"):
         plain.bias.grad = biases.mean(0)
         theirs.step()
         for name, parameter in model.named_parameters():
-            found = parameter.full_tensor() if method_name == "fsdp" else parameter
+            found = parameter.full_tensor() if wrapper == "fsdp" else parameter
             torch.testing.assert_close(
                 found, plain.get_parameter(name), rtol=1e-4, atol=1e-5, msg=f"{name} {step}"
             )
-    if method_name == "fsdp":
+    if wrapper == "fsdp":
         return [p.full_tensor().detach().numpy().tobytes() for p in model.parameters()]
     return [p.detach().numpy().tobytes() for p in model.parameters()]
 
@@ -222,7 +222,7 @@ def real(rank):
     with pytest.raises(ValueError, match="ternary's momentum of 0.9 needs a topology"):
         exact(rank, "ring", "wrapper")
     found = [exact(rank, topology) for topology in ("ps", "star", "hierarchical")]
-    return found + [exact(rank, "ps", method_name) for method_name in ("wrapper", "fsdp")]
+    return found + [exact(rank, "ps", wrapper) for wrapper in ("wrapper", "fsdp")]
 
 
 def test_with_a_real_compression_the_momentum_is_adams_or_it_is_refused():

@@ -66,7 +66,7 @@ def compressed(rank, device, *compression, **options):
 
 
 EIGHT_BITS = {"type": "maxmin", "bits": 8}
-METHOD_NAMES = {
+TRAININGS = {
     "diloco": lambda *where: diloco(*where, compression=EIGHT_BITS, min_size=64),
     "diloco on the GPU": lambda *where: diloco(
         *where,
@@ -86,22 +86,22 @@ METHOD_NAMES = {
 }
 
 
-def trained(rank, method_name, device):
-    model, loss = METHOD_NAMES[method_name](rank, device)
+def trained(rank, training, device):
+    model, loss = TRAININGS[training](rank, device)
     return [p.detach().cpu().numpy() for p in model.parameters()], loss
 
 
-@pytest.mark.parametrize("method_name", METHOD_NAMES)
-def test_it_ends_where_it_ends_on_the_cpu(method_name):
-    on_cpu = returned(run_ranks(trained, 2, method_name, "cpu"))
-    on_gpu = returned(run_ranks(trained, 2, method_name, "cuda:0", gpu=True))
+@pytest.mark.parametrize("training", TRAININGS)
+def test_it_ends_where_it_ends_on_the_cpu(training):
+    on_cpu = returned(run_ranks(trained, 2, training, "cpu"))
+    on_gpu = returned(run_ranks(trained, 2, training, "cuda:0", gpu=True))
     (mine, _), (others, _) = on_gpu
-    if method_name != "fragments":  # the ranks' weights diverge while one is in transit
+    if training != "fragments":  # the ranks' weights diverge while one is in transit
         assert all((a == b).all() for a, b in zip(mine, others))
     # The smallest difference can make another sign of a coefficient, or another choice.
     for (_, expected), (_, loss) in zip(on_cpu, on_gpu):
         assert loss == pytest.approx(expected, rel=0.2)
-    if method_name in ("lossless", "diloco", "diloco on the GPU", "fragments"):
+    if training in ("lossless", "diloco", "diloco on the GPU", "fragments"):
         for a, b in zip(mine, on_cpu[0][0]):
             torch.testing.assert_close(torch.tensor(a), torch.tensor(b), rtol=1e-2, atol=1e-2)
 

@@ -66,13 +66,13 @@ def reference(graph, codecs, world_size, name):
     tasks = {id(task): (node, t) for node, ts in graph.tasks.items() for t, task in enumerate(ts)}
 
     def codec(node, task):
-        endings, index = tasks[id(task)] in final, tasks[id(task)][1]
-        kind = codecs.kind(task, endings)
+        is_result, index = tasks[id(task)] in final, tasks[id(task)][1]
+        kind = codecs.kind(task, is_result)
         if kind == "plain":
             return None
         compressor = codecs.make(kind)
         compressor.stream = random_stream(name, index, node.rank)
-        return Averaging(compressor, world_size) if endings and kind != "own" else compressor
+        return Averaging(compressor, world_size) if is_result and kind != "own" else compressor
 
     return Reference(graph, codec)
 

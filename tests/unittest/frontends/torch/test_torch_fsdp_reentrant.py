@@ -108,7 +108,7 @@ def test_accumulated_gradients_are_one_step():
     returned(run_ranks(accumulates, 2))
 
 
-def method_names(rank):
+def counts_steps(rank):
     """Try all kinds of model outputs, and a model that is checkpointed as a whole."""
     from torch.utils.checkpoint import checkpoint
 
@@ -133,7 +133,7 @@ def method_names(rank):
 
 
 def test_whatever_the_model_returns():
-    assert succeed(run_ranks(method_names, 2)) == [[(n, n) for n in (1, 2, 3, 4, 5)]] * 2
+    assert succeed(run_ranks(counts_steps, 2)) == [[(n, n) for n in (1, 2, 3, 4, 5)]] * 2
 
 
 def retries(rank):

@@ -14,7 +14,7 @@ import numpy as np
 
 from hipress.runtime.node import HipressError, Node
 
-METHOD_NAME = sys.argv[1]
+ENDING = sys.argv[1]
 
 
 def step(node):
@@ -97,11 +97,11 @@ ENDINGS = {
 
 def end():
     """End in the way that the argument names, in a `with` block if it begins with "block:"."""
-    if not METHOD_NAME.startswith("block:"):
-        ENDINGS[METHOD_NAME](begin())
+    if not ENDING.startswith("block:"):
+        ENDINGS[ENDING](begin())
         return
     with begin() as node:
-        ENDINGS[METHOD_NAME[len("block:") :]](node)
+        ENDINGS[ENDING[len("block:") :]](node)
     # What follows the block takes longer than worker 0 needs to detect how it ended.
     time.sleep(0.5)
 
@@ -110,7 +110,7 @@ def watch():
     """Print how worker 1 ends."""
     with begin() as node:
         try:
-            if METHOD_NAME == "last push":
+            if ENDING == "last push":
                 step(node)
             while not node.left():
                 time.sleep(0.02)

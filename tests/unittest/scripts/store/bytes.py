@@ -16,10 +16,10 @@ for kind, bits in (("none", 32), ("2bit", 2), ("1bit", 1), ("onebit", 1)):
     node.barrier()
     after = node.stats()
     expected = 4 * n * bits // 8
-    for method_name in ("pushed", "pulled"):
-        moved = after[method_name + "_bytes"] - before[method_name + "_bytes"]
-        assert abs(moved / expected - 1) < 0.02, (kind, method_name, moved, expected)
-        assert after[method_name + "_raw_bytes"] - before[method_name + "_raw_bytes"] == 4 * n * 4
+    for direction in ("pushed", "pulled"):
+        moved = after[direction + "_bytes"] - before[direction + "_bytes"]
+        assert abs(moved / expected - 1) < 0.02, (kind, direction, moved, expected)
+        assert after[direction + "_raw_bytes"] - before[direction + "_raw_bytes"] == 4 * n * 4
     # The transport counts the same, apart from barriers and heartbeats.
     assert after["data_bytes_sent"] - before["data_bytes_sent"] == (
         after["pushed_bytes"] - before["pushed_bytes"]

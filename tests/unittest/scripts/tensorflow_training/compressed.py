@@ -43,14 +43,14 @@ def step_of(variables):
 
 
 eager, graph = ([tf.Variable(tf.zeros(shape)) for shape in shapes] for _ in range(2))
-method_names = [step_of(eager), tf.function(step_of(graph))]
+functions = [step_of(eager), tf.function(step_of(graph))]
 for step, averages in enumerate(expected()):
-    for method_name in method_names:
-        found = method_name(*map(tf.constant, gradients(step, rank)))
+    for function in functions:
+        found = function(*map(tf.constant, gradients(step, rank)))
         assert [g.shape for g in found] == shapes
         for one, other in zip(found, averages):
             assert one.numpy().tobytes() == np.asarray(other).tobytes(), (step, one.shape)
 assert [
     g.shape
-    for g in method_names[1].get_concrete_function(*[tf.TensorSpec(None)] * 4).structured_outputs
+    for g in functions[1].get_concrete_function(*[tf.TensorSpec(None)] * 4).structured_outputs
 ] == shapes

@@ -62,9 +62,9 @@ def step_of(variables):
 
 
 eager, graph = ([tf.Variable(tf.ones(shape, dtype)) for shape, dtype in kinds] for _ in range(2))
-method_names = [step_of(eager), tf.function(step_of(graph))]
+functions = [step_of(eager), tf.function(step_of(graph))]
 for step, results in enumerate(expected()):
-    for method_name in method_names:
-        for one, other in zip(method_name(*map(tf.constant, gradients(step, rank))), results):
+    for function in functions:
+        for one, other in zip(function(*map(tf.constant, gradients(step, rank))), results):
             assert one.dtype == other.dtype
             np.testing.assert_array_equal(one.numpy(), other, str(step))
