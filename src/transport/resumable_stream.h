@@ -84,7 +84,7 @@ class ResumableStream final : public Stream {
   size_t kept() const { return sent_bytes_.size(); }
 
  private:
-  /// Header of a stripe, or a message of its own.
+  /// Header of a stripe, or a message without data.
   struct Frame {
     uint64_t offset;  ///< of a stripe's first byte in the stream; else the number of bytes
     uint64_t size;    ///< of a stripe, or kAcknowledgment or kEnd

@@ -27,7 +27,7 @@ def command(
     rows: Annotated[int, Option("--rows", min=1, help="waits to list")] = 20,
     events: Annotated[int, Option("--events", min=0, help="last events of each node to list")] = 0,
 ) -> None:
-    """Say who waits for whom in a job that hangs."""
+    """Show which node waits for which in a job that hangs."""
     from hipress.diagnostics import debug
     from hipress.diagnostics.debug_report import show, show_elastic
     from hipress.diagnostics.elastic_job import gather

@@ -26,7 +26,7 @@ COMMANDS = {
     "compile": "Generate code of your own compression algorithm, and check it.",
     "codecs": "List the compression types and their parameters.",
     "doctor": "Report what this machine has and lacks, for an issue report.",
-    "debug": "Say who waits for whom in a job that hangs.",
+    "debug": "Show which node waits for which in a job that hangs.",
 }
 """Name and one-line help of each command; its module is hipress.cli.NAME."""
 OWN_PARSERS = {"launch": "hipress.launch.cli", "compile": "hipress.compression.compiler.cli"}

@@ -106,7 +106,7 @@ def _table(title: str, *columns: str) -> Table:
 
 def _waits(graph: WaitGraph, rows: int) -> tuple[Table, int]:
     """Return a table of waits, a row per iteration or call, and the number of all rows."""
-    table = _table("waits", "in", "iteration", "seconds", "who for whom", "because")
+    table = _table("waits", "in", "iteration", "seconds", "waiting node", "because")
     together: dict[tuple[str, int], list[Wait]] = {}
     for wait in graph.waits:
         together.setdefault((wait.what, wait.iteration), []).append(wait)

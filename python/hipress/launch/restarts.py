@@ -331,7 +331,7 @@ class RestartWorkers(Policy):
     # Watching
 
     def step(self, now: float) -> None:
-        """Send published ends; stop the job if it is over; start what is due."""
+        """Send published ends; stop the job if it has ended; start the processes that are due."""
         for slot in self._slots:
             if slot.state == State.ADOPTED:
                 self._look_at_adopted(slot, now)

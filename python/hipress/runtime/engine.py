@@ -111,8 +111,8 @@ class Engine:
 
         ``about`` must be equal on all ranks. ``position`` returns the position of an element in the
         gradient's memory. ``momentum`` is the factor of the last result, which the key keeps and
-        every rank compresses. If ``wide``, partial sums of uncompressed gradients are sent as
-        float32, whatever the gradient's type; the final result has that type.
+        every rank compresses. If ``float32_sums``, partial sums of uncompressed gradients are sent
+        as float32, whatever the gradient's type; the final result has that type.
         """
         self.drop_retired_keys()
         key, node, final = next(self._keys), worker(self.rank), results(graph)

@@ -150,7 +150,7 @@ def check_variables(variables: Sequence[keras.Variable]) -> None:
         if seen.setdefault(name_of(variable), variable) is not variable:
             raise ValueError(
                 f"two of the model's variables have the path {name_of(variable)!r}: give their "
-                "layers names of their own"
+                "layers different names"
             )
 
 

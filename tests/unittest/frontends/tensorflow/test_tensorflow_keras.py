@@ -64,4 +64,4 @@ def test_a_copy_by_its_config_is_plain_and_can_be_made_distributed():
 @pytest.mark.slow
 def test_variables_with_the_same_path_are_refused_where_workers_know_them_by_it():
     out = run(SCRIPTS / "tensorflow_keras" / "same_path.py")
-    assert out.count("have the path 'fc/kernel': give their layers names of their own") == 2, out
+    assert out.count("have the path 'fc/kernel': give their layers different names") == 2, out
