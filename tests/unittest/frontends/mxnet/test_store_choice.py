@@ -43,9 +43,10 @@ def test_it_follows_the_network_and_loses_nothing(servers, tmp_path):
     told = [json.loads(line) for line in (tmp_path / "job.jsonl").read_text().splitlines()]
     assert [line["step"] for line in told] == [20, 40, 60, 80]
     assert (told[0]["method"], told[2]["method"]) == ("uncompressed", "maxminef bits=2")
-    # What is sent once to a server, or to the other worker, and a little more.
-    assert 4 * 52_300 < told[0]["bytes"] < 4 * 56_000, told
-    assert 0.9 < told[0]["ratio"] <= 1
+    # What is sent once to a server, or to the other worker, and a little more. Part of the last of
+    # the 20 steps may be counted with the next ones.
+    assert 4 * 52_300 * 19 / 20 < told[0]["bytes"] < 4 * 56_000, told
+    assert 0.9 < told[0]["ratio"] <= 20 / 19
     assert told[2]["ratio"] > 2
 
 
