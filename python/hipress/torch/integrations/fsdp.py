@@ -18,6 +18,7 @@ from torch.distributed.tensor import DTensor, Shard
 
 from hipress.autotune.methods import POWERSGD
 from hipress.config import AUTO, CompressionConfig
+from hipress.errors import HipressError
 from hipress.planning.plan import Decision
 from hipress.torch.autotune.choice import choose_method
 from hipress.torch.autotune.hooks import MEANS, SCATTERS, FlatBucket
@@ -25,7 +26,6 @@ from hipress.torch.autotune.optimizers import TunedOptimizers, tuned_optimizers
 from hipress.torch.autotune.synchronizer import TunedSynchronizer
 from hipress.torch.dtypes import FLAGS, of_gradient
 from hipress.torch.executors.collectives import ReduceScatter
-from hipress.torch.executors.engine import HipressError
 from hipress.torch.executors.staging import current, device_of
 from hipress.torch.gradient import Gradient, chunk_of, scattered
 from hipress.torch.integrations.checks import group_of, refuse_replicate
