@@ -478,7 +478,9 @@ def _choose(
         return choose_method(*measured, feedback, framework_hooks, [POWERSGD], later=sharded.shapes)
 
 
-def _compression(sharded: _ShardedModel, settings: Settings, engine: ProcessGroupEngine) -> ShardedCompression:
+def _compression(
+    sharded: _ShardedModel, settings: Settings, engine: ProcessGroupEngine
+) -> ShardedCompression:
     """Return the compression of the model's gradients, which no module uses yet."""
     collective = shards = None
     if sharded.scatters:
