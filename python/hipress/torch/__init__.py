@@ -35,7 +35,7 @@ except ModuleNotFoundError as error:
         error, "torch", "hipress.torch needs PyTorch 2.6 or later: pip install 'hipress[torch]'"
     ) from None
 
-from hipress.torch.executors.engine import HipressError
+from hipress.errors import HipressError
 from hipress.torch.integrations import process_group
 from hipress.torch.integrations.broadcast import (
     broadcast_optimizer_state,

@@ -29,7 +29,7 @@ from hipress.torch.autotune.frontend import OuterGroupFrontend, settings_for, sh
 from hipress.torch.autotune.optimizers import tuned_optimizers
 from hipress.torch.autotune.synchronizer import TunedSynchronizer
 from hipress.torch.dtypes import of_gradient
-from hipress.torch.executors.engine import Engine
+from hipress.torch.executors.engine import ProcessGroupEngine
 from hipress.torch.executors.staging import device_of
 from hipress.torch.integrations import outer
 from hipress.torch.integrations.optimizer import DistributedOptimizer
@@ -38,7 +38,7 @@ from hipress.torch.synchronizer import Synchronizer
 
 
 class ViewSynchronizer(TunedSynchronizer):
-    """Synchronizer of one view; see :class:`hipress.elastic.training.undecided_step.Compression`.
+    """Synchronizer of one view, a TransactionalSynchronizer of ``hipress.elastic.training``.
 
     The next view continues its choice of type "auto".
     """
@@ -79,7 +79,7 @@ class ViewOptimizer(DistributedOptimizer):
     def _new_compression(
         self,
         settings: Settings,
-        engine: Engine,
+        engine: ProcessGroupEngine,
         group: dist.ProcessGroup,
         named: list[tuple[str, torch.nn.Parameter]],
         average: bool,
@@ -101,7 +101,7 @@ class ViewGradients(ViewSynchronizer):
     def __init__(
         self,
         settings: Settings,
-        engine: Engine,
+        engine: ProcessGroupEngine,
         group: dist.ProcessGroup,
         named: list[tuple[str, torch.nn.Parameter]],
         optimizer: torch.optim.Optimizer,

@@ -12,5 +12,5 @@ travels (``executors``)::
     huggingface.py       checkpoints and settings of a Hugging Face Trainer
 
 With FSDP2 each sum stays on the rank that owns a chunk. A gradient lies in chunks of FSDP's flat
-tensor, and ``hipress.topology.program`` places the partitions of a program there.
+tensor, and ``hipress.topology.flat_program`` places the partitions of a program there.
 """

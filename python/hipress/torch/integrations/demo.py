@@ -21,7 +21,7 @@ import torch.distributed as dist
 
 from hipress.base.checked import is_count
 from hipress.torch.integrations.checks import pairs
-from hipress.torch.integrations.optimizer import Bucket, DistributedOptimizer
+from hipress.torch.integrations.optimizer import DistributedOptimizer, PackedGradients
 from hipress.torch.optim import ByParameter
 
 _MIN_SIZE = 4096
@@ -98,7 +98,7 @@ class DeMo(DistributedOptimizer):
             if not value >= 0:
                 raise ValueError(f"{name} must be 0 or more, not {value!r}")
 
-    def _new_bucket(self, named: list[tuple[str, torch.nn.Parameter]]) -> Bucket:
+    def _new_bucket(self, named: list[tuple[str, torch.nn.Parameter]]) -> PackedGradients:
         settings = self.compression.settings
         blocks = {
             name: Blocks(p.shape, self._counts["compression_chunk"])
@@ -119,7 +119,7 @@ class _SignDescent(ByParameter):
         parameter.sub_(parameter.grad.sign(), alpha=group["lr"])
 
 
-class _CosineBucket(Bucket):
+class _CosineBucket(PackedGradients):
     """Bucket whose large gradients, those that have blocks, travel as cosine coefficients."""
 
     def __init__(

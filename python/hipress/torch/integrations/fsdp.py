@@ -19,6 +19,7 @@ from torch.distributed.tensor import DTensor, Shard
 
 from hipress.autotune.methods import POWERSGD
 from hipress.config import AUTO, CompressionConfig
+from hipress.errors import HipressError
 from hipress.planning.plan import Decision
 from hipress.torch.autotune.choice import choose_method
 from hipress.torch.autotune.frontend import GroupFrontend
@@ -27,7 +28,7 @@ from hipress.torch.autotune.optimizers import TunedOptimizers, tuned_optimizers
 from hipress.torch.autotune.synchronizer import TunedSynchronizer
 from hipress.torch.dtypes import FLAGS, of_gradient
 from hipress.torch.executors.collectives import ReduceScatter
-from hipress.torch.executors.engine import Engine, HipressError
+from hipress.torch.executors.engine import ProcessGroupEngine
 from hipress.torch.executors.staging import current, device_of
 from hipress.torch.gradient import Gradient, chunk_of, scattered
 from hipress.torch.integrations.checks import group_of, refuse_replicate
@@ -445,7 +446,7 @@ def _start(
     timeout: float | None,
     optimizer: torch.optim.Optimizer | None,
     **same: str,
-) -> tuple[Settings, Engine]:
+) -> tuple[Settings, ProcessGroupEngine]:
     """Connect the ranks; see :func:`hipress.torch.start.start`."""
     if not sharded.scatters:
         same["shard"] = str(sharded.shard)
@@ -466,7 +467,7 @@ def _start(
 
 
 def _choose(
-    sharded: _ShardedModel, settings: Settings, engine: Engine, feedback: bool | None
+    sharded: _ShardedModel, settings: Settings, engine: ProcessGroupEngine, feedback: bool | None
 ) -> GroupFrontend:
     """Measure, and choose a method for type "auto", on all ranks together."""
     where = device_of([p for _, p in sharded.parameters])
@@ -477,7 +478,9 @@ def _choose(
         return choose_method(*measured, feedback, framework_hooks, [POWERSGD], later=sharded.shapes)
 
 
-def _compression(sharded: _ShardedModel, settings: Settings, engine: Engine) -> ShardedCompression:
+def _compression(
+    sharded: _ShardedModel, settings: Settings, engine: ProcessGroupEngine
+) -> ShardedCompression:
     """Return the compression of the model's gradients, which no module uses yet."""
     collective = shards = None
     if sharded.scatters:

@@ -43,11 +43,12 @@ import torch.distributed as dist
 from torch.distributed.fsdp import FSDPModule
 from torch.distributed.tensor import DTensor
 
+from hipress.errors import HipressError
 from hipress.runtime.engine import Bucket
 from hipress.runtime.error_feedback import Codecs, ErrorFeedback
 from hipress.topology.all_gather import all_gather
 from hipress.torch.dtypes import FLAGS
-from hipress.torch.executors.engine import Engine, HipressError
+from hipress.torch.executors.engine import ProcessGroupEngine
 from hipress.torch.private import lookup
 from hipress.torch.private_fsdp import AllGather as FsdpAllGather
 from hipress.torch.private_fsdp import managed
@@ -120,7 +121,11 @@ class WeightGathers:
     """
 
     def __init__(
-        self, engine: Engine, group: dist.ProcessGroup, mode: str, bits: int | None = None
+        self,
+        engine: ProcessGroupEngine,
+        group: dist.ProcessGroup,
+        mode: str,
+        bits: int | None = None,
     ) -> None:
         self.engine, self.group, self.mode = engine, group, mode
         bits = bits or MODES[mode]

@@ -13,13 +13,14 @@ import torch.distributed as dist
 from torch.utils.hooks import RemovableHandle
 
 from hipress.config import AUTO, CompressionConfig
+from hipress.errors import HipressError
 from hipress.planning.plan import Decision
 from hipress.torch.autotune.choice import choose_method
 from hipress.torch.autotune.hooks import MEANS, SUMS, FlatBucket
 from hipress.torch.autotune.optimizers import tuned_optimizers
 from hipress.torch.autotune.synchronizer import TunedSynchronizer
 from hipress.torch.dtypes import is_dtensor, of_gradient
-from hipress.torch.executors.engine import Engine, HipressError
+from hipress.torch.executors.engine import ProcessGroupEngine
 from hipress.torch.executors.staging import current, device_of
 from hipress.torch.gradient import packed
 from hipress.torch.integrations.checks import (
@@ -45,7 +46,7 @@ An id stays valid, because the DistributedOptimizer holds the parameter.
 """
 
 
-class Bucket:
+class PackedGradients:
     """Gradients of one dtype that travel together."""
 
     def __init__(self, named: list[tuple[str, torch.nn.Parameter]]) -> None:
@@ -221,7 +222,7 @@ class DistributedOptimizer(Forwarding):
             name: number for number, of in enumerate(self._buckets) for name, _ in of.named
         }
         self._next = 0
-        self._waiting: list[tuple[Bucket, torch.futures.Future]] = []
+        self._waiting: list[tuple[PackedGradients, torch.futures.Future]] = []
         self._began = self._has_had_gradients = self._steps_now = False
         self._synchronized = self._is_detached = False
         self._used: set[str] = set()
@@ -254,7 +255,7 @@ class DistributedOptimizer(Forwarding):
     def _new_compression(
         self,
         settings: Settings,
-        engine: Engine,
+        engine: ProcessGroupEngine,
         group: dist.ProcessGroup,
         named: list[tuple[str, torch.nn.Parameter]],
         average: bool,
@@ -280,7 +281,7 @@ class DistributedOptimizer(Forwarding):
     def _check_options(self) -> None:
         """Check the arguments of a subclass. An error is raised on all ranks."""
 
-    def _make_buckets(self, named: list[tuple[str, torch.nn.Parameter]]) -> list[Bucket]:
+    def _make_buckets(self, named: list[tuple[str, torch.nn.Parameter]]) -> list[PackedGradients]:
         """Group gradients of one dtype. The last layer's come first, in the order of all ranks."""
         found, size = [], 0
         for name, parameter in reversed(named):
@@ -293,8 +294,8 @@ class DistributedOptimizer(Forwarding):
             size += more
         return [self._new_bucket(each) for each in found]
 
-    def _new_bucket(self, named: list[tuple[str, torch.nn.Parameter]]) -> Bucket:
-        return Bucket(named)
+    def _new_bucket(self, named: list[tuple[str, torch.nn.Parameter]]) -> PackedGradients:
+        return PackedGradients(named)
 
     def __reduce_ex__(self, protocol: int) -> Any:
         raise TypeError(
