@@ -32,6 +32,7 @@ from hipress.torch.dtypes import of_gradient
 from hipress.torch.executors.engine import ProcessGroupEngine
 from hipress.torch.executors.staging import device_of
 from hipress.torch.integrations import outer
+from hipress.torch.integrations.checks import refuse_replicated, refuse_sharded
 from hipress.torch.integrations.optimizer import DistributedOptimizer
 from hipress.torch.settings import Settings
 from hipress.torch.synchronizer import Synchronizer
@@ -207,6 +208,12 @@ class TensorOuterSteps(outer_steps.OuterSteps):
         if outer_optimizer is inner_optimizer:
             raise ValueError("outer_optimizer must be another one than the inner optimizer")
         outer.check([named], [outer_optimizer])
+        refuse_replicated(named)
+        refuse_sharded(
+            named,
+            "elastic training",
+            "train with hipress.torch.DiLoCo, whose sites stay to the end of the job",
+        )
         weights = outer.TensorWeights(named, [inner_optimizer])
         optimizer = outer.OuterOptimizers([outer_optimizer], weights)
         self._named, self._inner, self._average = named, inner_optimizer, outer.TensorAverage()
