@@ -51,8 +51,8 @@ ASSUMPTIONS = f"""\
 - {HOSTS} hosts of {GPUS} GPUs. A host has one link, which all its GPUs share in both directions. It
   carries payloads at its full rate. Inside a host each GPU has {NVLINK / 1e9:.0f} GB/s.
 - One sequence of {TOKENS:,} tokens per GPU and step. Weights are gathered in bfloat16.
-- GPUs reach {UTILIZATION:.0%} of {FLOPS / 1e12:.0f} TFLOP/s and recompute no activations. Optimizers
-  take no time.
+- GPUs reach {UTILIZATION:.0%} of {FLOPS / 1e12:.0f} TFLOP/s, and recompute no activations.
+  Optimizers take no time.
 - Uncompressed collectives of all GPUs run in one ring, which crosses each link once.
 - `maxmin` with 4 bits of float32 gradients. Its kernels have an H200's measured speed, and the GPU
   does not compute the model while they run. On the host, {CORES} cores each have the measured speed
