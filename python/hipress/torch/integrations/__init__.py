@@ -3,7 +3,8 @@
 What belongs here: when a wrapper has a gradient, and where the result goes. What does not: how it
 travels (``executors``)::
 
-    ddp.py               DDP's communication hook: compress()
+    ddp.py               DDP's communication hook: compress(), HookState
+    first_forward.py     finds a DDP model for integrations that are not given it
     fsdp.py              FSDP2: compress_fsdp(), in the reduce-scatter, and in HSDP's all-reduce
     optimizer.py         DistributedOptimizer, in Horovod's form, with buckets
     process_group.py     the backend "hipress": Gloo with compressed all-reduces
