@@ -23,7 +23,7 @@ from benchmarks.common.options import Output, Quick, Rates
 from benchmarks.common.results import PUBLISHED, Record, console
 from hipress.base import units
 from hipress.planning.cluster import Cluster
-from hipress.simulator.engine import Run, Tasks
+from hipress.simulator.event_simulation import Run, Tasks
 
 HOSTS, GPUS = 2, 8
 RANKS = HOSTS * GPUS

@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterable, Sequence
 import torch
 import torch.distributed as dist
 
+from hipress.errors import HipressError
 from hipress.torch import exchange, private
 from hipress.torch.dtypes import is_dtensor
-from hipress.torch.errors import HipressError
-from hipress.torch.executors.engine import Engine
+from hipress.torch.executors.engine import ProcessGroupEngine
 from hipress.torch.integrations.checks import group_of, refuse_replicated
 from hipress.torch.settings import Settings, agree
 
@@ -77,7 +77,11 @@ class Site:
         return not self.max([not value])[0]
 
     def settle(
-        self, error: Exception | None, values: Sequence[float], engine: Engine, what: str
+        self,
+        error: Exception | None,
+        values: Sequence[float],
+        engine: ProcessGroupEngine,
+        what: str,
     ) -> list[float]:
         """Return the maxima of ``values``, or raise an error on all ranks if any rank has one.
 
