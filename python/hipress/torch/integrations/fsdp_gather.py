@@ -132,6 +132,7 @@ class WeightGathers:
         self._order: list[_ModuleGather] = []
         """Modules in the order of their first gathers."""
         self._buffers: dict[tuple[int, torch.dtype], list[torch.Tensor]] = {}
+        self._borrowed = 0
         self.exchanges = 0
         """Exchanges of a module's weights so far."""
 
@@ -174,12 +175,19 @@ class WeightGathers:
     def borrow(self, size: int, dtype: torch.dtype) -> torch.Tensor:
         """Return a buffer of ``size`` elements, to be given back."""
         free = self._buffers.setdefault((size, dtype), [])
+        self._borrowed += 1
         with torch.inference_mode(False):
             return free.pop() if free else torch.empty(size, dtype=dtype)
 
     def give_back(self, buffer: torch.Tensor) -> None:
-        """Keep a buffer for the next exchange of a module of this size."""
+        """Keep a buffer for the next exchange of a module of this size.
+
+        All buffers are freed when no exchange is running, before the backward pass needs memory.
+        """
+        self._borrowed -= 1
         self._buffers[buffer.numel(), buffer.dtype].append(buffer)
+        if not self._borrowed:
+            self._buffers.clear()
 
 
 class _Exchange(NamedTuple):
@@ -261,8 +269,8 @@ class _ModuleGather(FsdpAllGather):
         self._sections: dict[tuple, list[_Section]] = {}
         """Sections of some records, by their indexes."""
         self._replica: torch.Tensor | None = None
-        self._own: torch.Tensor | None = None
-        """This rank's part of the replica: FSDP writes the exact weights there in each gather."""
+        self._saved: torch.Tensor | None = None
+        """This rank's part of the replica during a gather, when FSDP writes exact weights there."""
         self._exchange: _Exchange | None = None
         self._versions: list[tuple[int, int]] = []
         self._bits: list[int] = []
@@ -298,9 +306,9 @@ class _ModuleGather(FsdpAllGather):
             self._finish_exchange()
             with torch.inference_mode(False):
                 self._replica, self.known = torch.zeros(count, dtype=dtype), False
-                self._own = torch.zeros(count // world_size, dtype=dtype)
             self._sections.clear()
             self._buckets.clear()
+        self._saved = self._part(self._replica).clone()
         return self._replica
 
     def __call__(
@@ -319,19 +327,22 @@ class _ModuleGather(FsdpAllGather):
             sections = self._sections_of(range(len(self._records)), input_tensor.nbytes)
             exchange = self._start(input_tensor, sections, output_tensor)
             return _GatherWork(lambda: self._fill(exchange, output_tensor))
+        saved, self._saved = self._saved, None
         changed = self._changed()
-        if self._must_be_exact(changed):
+        if self._must_be_exact(changed, input_tensor.nbytes):
             self._finish_exchange()
             self._note(input_tensor)
             exchange = self._start(input_tensor, [_whole_row(input_tensor.nbytes)], output_tensor)
             return _GatherWork(lambda: self._keep(exchange))
         if self._exchange is None and not changed:
             self._check_unchanged(input_tensor, changed)
-            input_tensor.copy_(self._own)
+            input_tensor.copy_(saved)
             return None
+        weights = input_tensor.clone() if changed else input_tensor
+        input_tensor.copy_(saved)
         if changed:
             self._finish_exchange()  # of weights before the last change
-            self._start_differences(input_tensor, changed)
+            self._start_differences(weights, changed)
         gathers.announce(self)
         return _GatherWork(self._finish_exchange)
 
@@ -343,7 +354,7 @@ class _ModuleGather(FsdpAllGather):
         if self._exchange is not None or not sharded:
             return
         changed = self._changed()
-        if changed and not self._must_be_exact(changed):
+        if changed and not self._must_be_exact(changed, self._part(self._replica).nbytes):
             inputs = (t for each in self._records for t in lookup(each, "all_gather_inputs"))
             with torch.no_grad():
                 flat = torch.cat([each.view(-1).view(torch.uint8) for each in inputs])
@@ -361,7 +372,7 @@ class _ModuleGather(FsdpAllGather):
             if i in self._reduced or not self.known or version != self._versions[i]
         ]
 
-    def _must_be_exact(self, changed: Sequence[int]) -> bool:
+    def _must_be_exact(self, changed: Sequence[int], row_bytes: int) -> bool:
         """Return whether a difference to the replica is not enough.
 
         Weights that were changed without gradients, such as frozen ones, may never change again.
@@ -370,7 +381,7 @@ class _ModuleGather(FsdpAllGather):
         return (
             not self.known
             or not self._reduced.issuperset(changed)
-            or any(section.exact for section in self._sections_of(changed, self._own.nbytes))
+            or any(section.exact for section in self._sections_of(changed, row_bytes))
         )
 
     def _note(self, weights: torch.Tensor) -> None:
@@ -394,8 +405,8 @@ class _ModuleGather(FsdpAllGather):
         """Send the differences between this rank's weights and its part of the replica."""
         self._check_unchanged(weights, changed)
         self._note(weights)
-        sections = self._sections_of(changed, self._own.nbytes)
-        self._exchange = self._start(weights, sections, minus=self._own)
+        sections = self._sections_of(changed, weights.nbytes)
+        self._exchange = self._start(weights, sections, minus=self._part(self._replica))
 
     def _finish_exchange(self) -> None:
         """Wait for the running exchange, and add its result to the replica."""
@@ -404,17 +415,13 @@ class _ModuleGather(FsdpAllGather):
             return
         for future in exchange.futures:
             future.result()
-        own = self._part(self._replica)
-        own.copy_(self._own)
         for section, buffer in exchange.buffers:
             section.add(self._rows(self._replica), self._rows(buffer).view(section.dtype))
             self._gathers.give_back(buffer)
-        self._own.copy_(own)
 
     def _keep(self, exchange: _Exchange) -> None:
         """Wait for an exact exchange, which has filled the replica."""
         self._fill(exchange, self._replica)
-        self._own.copy_(self._part(self._replica))
         self.known = True
         self._gathers.announce(self)
 

@@ -212,3 +212,30 @@ def frozen(rank):
 
 def test_frozen_weights_travel_once_beside_trained_ones():
     returned(run_ranks(frozen, 2))
+
+
+def buffers(rank):
+    """Count the modules whose gradients wait for the network, and buffers after the exchanges."""
+    import hipress.torch
+
+    model = model_of({})
+    compression = hipress.torch.compress_fsdp(model, "none", gather="differences")
+    finish, held = compression.finish_bucket, []
+
+    def observe(*args):
+        finish(*args)
+        held.append(len(compression._late))
+
+    compression.finish_bucket = observe
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(2):
+        loss = model(batch(rank, step)).square().mean()
+        assert not compression.gathers._buffers
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    assert len(held) == 2 * 4 and max(held) <= 1
+
+
+def test_few_modules_have_buffers_at_once():
+    returned(run_ranks(buffers, 2))
