@@ -38,7 +38,7 @@ CODEC = "maxmin:bits=4"
 OURS = f"{FSDP}{CODEC},gather=differences"
 """Method that the claims are about."""
 METHODS = f"{ALONE} float32 fp16 {CODEC} {FSDP}float32 {FSDP}bf16 {FSDP}{CODEC} "
-METHODS += f"{FSDP}none:gather=exact {FSDP}{CODEC},gather=exact "
+METHODS += f"{FSDP}none:gather=exact {FSDP}{CODEC},gather=exact {FSDP}{CODEC},gather=lossless "
 METHODS += f"{FSDP}{CODEC},gather=blocks {OURS}"
 RATIOS = {
     "FSDP2 float32 / this": FSDP + "float32",

@@ -301,7 +301,7 @@ def compress_fsdp(
         shared_momentum: see :func:`hipress.torch.compress`. Without ``replicate_group`` every rank
             gets all ranks' results for it, compressed: twice as much is sent
         optimizer: see :func:`hipress.torch.compress`
-        gather: how weights are gathered: "exact", "blocks" or "differences", see
+        gather: how weights are gathered: "exact", "lossless", "blocks" or "differences", see
             :mod:`hipress.torch.integrations.fsdp_gather`; default: by PyTorch's own all-gather
         gather_bits: bits of a weight, 1 to 8; default: 8 in blocks, 4 of differences
         params: the codec's own parameters

@@ -1,10 +1,12 @@
 """Weights of FSDP2's modules, gathered by the native engine.
 
 FSDP2 gathers the weights of a module before its forward pass, and again before its backward pass.
-Three modes replace PyTorch's all-gather by ours:
+Four modes replace PyTorch's all-gather by ours:
 
 ``exact``
     The weights, unmodified.
+``lossless``
+    The same bits, sent by the codec ``lossless``, which makes bfloat16 shorter than float32.
 ``blocks``
     The weights in blocks of 1,024, with ``bits`` bits each (ZeRO++'s qwZ, Wang et al. 2023). All
     ranks compute with the decoded weights. What the codec leaves out is lost in each gather.
@@ -39,6 +41,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import torch
 import torch.distributed as dist
 from torch.distributed.fsdp import FSDPModule
@@ -49,11 +52,11 @@ from hipress.runtime.error_feedback import Codecs, ErrorFeedback
 from hipress.topology.all_gather import all_gather
 from hipress.torch.dtypes import FLAGS
 from hipress.torch.executors.engine import Engine, HipressError
-from hipress.torch.private import lookup
+from hipress.torch.private import backward_pass, lookup
 from hipress.torch.private_fsdp import AllGather as FsdpAllGather
 from hipress.torch.private_fsdp import gathered_as, is_in, managed
 
-MODES = {"exact": None, "blocks": 8, "differences": 4}
+MODES = {"exact": None, "lossless": None, "blocks": 8, "differences": 4}
 """Default bits of a weight, by mode."""
 _framework_gather = getattr(dist, "all_gather_single", None) or dist.all_gather_into_tensor
 _AHEAD = 2
@@ -127,7 +130,8 @@ class WeightGathers:
         self.engine, self.group, self.mode = engine, group, mode
         bits = bits or MODES[mode]
         params = {"bits": bits, "stochastic": 0} if bits else {}
-        self.codecs = Codecs("maxmin" if bits else "none", params, average=False)
+        codec = "maxmin" if bits else "lossless" if mode == "lossless" else "none"
+        self.codecs = Codecs(codec, params, average=False)
         self._modules: dict[str, _ModuleGather] = {}
         self._order: list[_ModuleGather] = []
         """Modules in the order of their first gathers."""
@@ -335,7 +339,8 @@ class _ModuleGather(FsdpAllGather):
             exchange = self._start(input_tensor, [_whole_row(input_tensor.nbytes)], output_tensor)
             return _GatherWork(lambda: self._keep(exchange))
         if self._exchange is None and not changed:
-            self._check_unchanged(input_tensor, changed)
+            if backward_pass() < 0:  # otherwise the forward pass has checked it
+                self._check_unchanged(input_tensor, changed)
             input_tensor.copy_(saved)
             return None
         weights = input_tensor.clone() if changed else input_tensor
@@ -427,13 +432,8 @@ class _ModuleGather(FsdpAllGather):
 
     def _sums_of_bits(self, weights: torch.Tensor) -> list[int]:
         """Return a number for each record that nearly every change of its weights changes."""
-        row, sums = weights.view(torch.uint8), []
-        for _, begin, end in self._layout(row.numel()):
-            alignment = math.gcd(row.numel(), begin, end)  # also of the row in a flat tensor
-            narrow = torch.uint8 if alignment % 2 else torch.int16
-            part = row[begin:end].view(narrow if alignment % 4 else torch.int32)
-            sums.append(int(part.sum()))
-        return sums
+        row = weights.view(torch.uint8).numpy()
+        return [_sum_of_bytes(row[begin:end]) for _, begin, end in self._layout(row.size)]
 
     def _current_versions(self) -> list[tuple[int, int]]:
         """Return values that change when most operations change the weights.
@@ -534,6 +534,12 @@ class _ModuleGather(FsdpAllGather):
         about = f"{self._gathers.mode} {section.dtype} {section.pieces}"
         key = engine.add_key(self.what, graph, dtype, about, stateless)
         return Bucket(engine, dtype, [(0, count)], [(key, 0)], checked=False, own_keys=[key])
+
+
+def _sum_of_bytes(values: np.ndarray) -> int:
+    """Return the sum of 8 bytes at a time, wherever they begin in memory."""
+    whole = values.size // 8 * 8
+    return int(values[:whole].view(np.uint64).sum()) + int(values[whole:].sum())
 
 
 def _whole_row(row_bytes: int) -> _Section:

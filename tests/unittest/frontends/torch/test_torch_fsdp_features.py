@@ -12,7 +12,7 @@ if not hasattr(fsdp.FSDPModule, "set_custom_all_gather"):
     )
 
 WIDTH, RANKS, STEPS = 32, 4, 3
-GATHERS = (None, "exact", "blocks", "differences")
+GATHERS = (None, "exact", "lossless", "blocks", "differences")
 
 
 class Block(torch.nn.Module):
@@ -156,9 +156,11 @@ def compare(rank, names):
         case = CASES[name]
         plain, *_ = train(rank, case, False, None)
         found = {gather: train(rank, case, True, gather) for gather in GATHERS}
-        exact, expected = found["exact"], found[None]
-        assert exact[0] == expected[0], name
-        assert equal(exact[1], expected[1]) and equal(exact[2], expected[2]), name
+        expected = found[None]
+        for gather in ("exact", "lossless"):
+            exact = found[gather]
+            assert exact[0] == expected[0], (name, gather)
+            assert equal(exact[1], expected[1]) and equal(exact[2], expected[2]), (name, gather)
         for gather, (losses, _, seen) in found.items():
             assert not seen or same_on_all_ranks(seen), (name, gather)
             for loss, other in zip(losses, plain, strict=True):
