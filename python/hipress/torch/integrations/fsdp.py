@@ -48,6 +48,10 @@ from hipress.torch.settings import MIN_SIZE, Settings
 from hipress.torch.start import start
 from hipress.torch.synchronizer import Shards
 
+_LATE = 1
+"""Reduce-scatters that may run while the next module's gradients are computed. Each one keeps the
+gradients of a whole module."""
+
 
 class Unit:
     """Parameters of one FSDP module, whose gradients are reduced together.
@@ -151,12 +155,19 @@ class ShardedCompression(TunedSynchronizer):
     def finish_bucket(
         self, future: torch.futures.Future, finish: Callable[[], None], may_be_late: bool
     ) -> None:
-        """Call ``finish`` when a bucket is done: now, or at the end of the backward pass."""
+        """Call ``finish`` when a bucket is done: now, or before the backward pass ends."""
         if may_be_late:
             self._late.append((future, finish))
+            while len(self._late) > _LATE or (self._late and self._late[0][0].done()):
+                self._finish_late()
         else:
             self.wait(future)
             finish()
+
+    def _finish_late(self) -> None:
+        future, finish = self._late.pop(0)
+        self.wait(future)
+        finish()
 
     def _end(self) -> None:
         # FSDP reduces the remaining gradients in its own callback, which may come after this one.
@@ -164,10 +175,8 @@ class ShardedCompression(TunedSynchronizer):
 
     def _count(self) -> None:
         self._backward = None
-        late, self._late = self._late, []
-        for future, finish in late:
-            self.wait(future)
-            finish()
+        while self._late:
+            self._finish_late()
         if self._begun:
             self.step += 1
             self.poll()
@@ -295,7 +304,7 @@ def compress_fsdp(
         shared_momentum: see :func:`hipress.torch.compress`. Without ``replicate_group`` every rank
             gets all ranks' results for it, compressed: twice as much is sent
         optimizer: see :func:`hipress.torch.compress`
-        gather: how weights are gathered: "exact", "blocks" or "differences", see
+        gather: how weights are gathered: "exact", "lossless", "blocks" or "differences", see
             :mod:`hipress.torch.integrations.fsdp_gather`; default: by PyTorch's own all-gather
         gather_bits: bits of a weight, 1 to 8; default: 8 in blocks, 4 of differences
         params: the codec's own parameters
