@@ -211,3 +211,72 @@ def test_accelerate_resumes_registered_compression(tmp_path, type, attribute):
         assert "on 1 of 2 ranks (residuals, momentum) is lost" in sentence
     else:
         assert first[0] and second[0] and not second[2]
+
+
+def with_lightning(rank, folder):
+    """Return the weights of four steps, and of two and, from the checkpoint, two more."""
+    import lightning
+    from lightning.pytorch.strategies import DDPStrategy
+
+    import hipress.torch
+
+    class Module(lightning.LightningModule):
+        def __init__(self):
+            super().__init__()
+            self.layers = network()
+
+        def training_step(self, batch, number):
+            return self.layers(batch[0]).square().mean()
+
+        def configure_optimizers(self):
+            return torch.optim.SGD(self.parameters(), lr=0.05)
+
+    class Compress(lightning.Callback):
+        compression = None
+        loaded = None
+
+        def on_train_start(self, trainer, module):
+            self.compression = hipress.torch.compress(trainer.model, "onebit", min_size=1000)
+            if self.loaded is not None:
+                self.compression.load_state_dict(self.loaded)
+
+        def on_save_checkpoint(self, trainer, module, checkpoint):
+            checkpoint["hipress"] = self.compression.global_state_dict()
+
+        def on_load_checkpoint(self, trainer, module, checkpoint):
+            self.loaded = checkpoint["hipress"]
+
+    # All batches of a rank are equal, because Lightning starts an interrupted epoch again.
+    generator = torch.Generator().manual_seed(rank)
+    inputs = torch.randn(1, 4, network()[0].in_features, generator=generator).expand(4, -1, -1)
+    data = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(inputs))
+    found, said = [], warnings()
+    for steps, resumes in ((4, False), (2, False), (4, True)):
+        model, callback = Module(), Compress()
+        trainer = lightning.Trainer(
+            accelerator="cpu",
+            devices=2,
+            strategy=DDPStrategy(process_group_backend="gloo"),
+            max_steps=steps,
+            use_distributed_sampler=False,
+            callbacks=[callback],
+            logger=False,
+            enable_checkpointing=False,
+            enable_progress_bar=False,
+            enable_model_summary=False,
+        )
+        trainer.fit(model, data, ckpt_path=folder if resumes else None, weights_only=True)
+        assert callback.compression.step == steps
+        if steps == 2:
+            trainer.save_checkpoint(folder)
+        found.append(bits(model))
+    return found[0] == found[2], found[2], said
+
+
+@pytest.mark.slow
+def test_lightning_callback_resumes_with_residuals_of_all_ranks(tmp_path):
+    pytest.importorskip("lightning", reason="needs lightning")
+    first, second = returned(
+        run_ranks(with_lightning, 2, str(tmp_path / "state.ckpt"), join=False, timeout=200)
+    )
+    assert first == second and first[0] and not first[2]
