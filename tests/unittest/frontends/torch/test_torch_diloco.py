@@ -257,6 +257,29 @@ def test_training_goes_on_from_a_checkpoint_bit_for_bit():
     returned(run_ranks(resumed_script, 2))
 
 
+def pytorch_script(rank, path):
+    """Load a checkpoint with PyTorch, which leaves out what a new DiLoCo does not have."""
+    import torch.distributed.checkpoint as dcp
+
+    import hipress.torch
+
+    def made():
+        model = network()
+        inner = inner_of(model)
+        return model, inner, hipress.torch.DiLoCo(model, inner, outer_of(model.parameters()), H)
+
+    model, inner, diloco = made()
+    with diloco:
+        train(model, inner, rank, H)
+    dcp.save({"diloco": diloco}, checkpoint_id=path)
+    with pytest.raises(ValueError, match=r"lacks \d+ tensors of the outer optimizer"):
+        dcp.load({"diloco": made()[2]}, checkpoint_id=path)
+
+
+def test_pytorch_checkpoint_without_outer_momentum_is_refused(tmp_path):
+    returned(run_ranks(pytorch_script, 2, str(tmp_path / "state")))
+
+
 def saving_script(rank):
     import hipress.torch
 

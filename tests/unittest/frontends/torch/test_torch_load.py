@@ -148,3 +148,43 @@ def test_one_ranks_state_of_a_warm_up_is_enough_for_a_job_of_another_size(type, 
     saved, _ = returned(run_ranks(saved_in_a_warm_up, 2, type, params))
     assert not any("/states/" in key for key in flat_state(saved))
     assert returned(run_ranks(loaded_in_a_warm_up, 3, type, params, saved)) == [40] * 3
+
+
+def test_every_saved_rank_is_loaded_by_one_rank():
+    from hipress.torch.state.saved import SLOTS, pack, unpack
+
+    for saved in (1, 2, 5, SLOTS):
+        checkpoint = {k: v for r in range(saved) for k, v in pack(r, saved, {"step": r}).items()}
+        assert checkpoint.keys() == {f"rank{r}" for r in range(SLOTS)}
+        for size in (1, 3, 8):
+            shares = [unpack({k: checkpoint[k] for k in pack(r, size, {})}) for r in range(size)]
+            steps = [part["step"] for share in shares for part in share.values() if part]
+            assert sorted(steps) == list(range(saved))
+    assert list(pack(300, 400, {})) == ["rank300"]  # more ranks than keys
+
+
+@pytest.mark.parametrize(
+    "state", [{}, {"rank0/step": 1}, {"rank0": {"step": 1}}, {"step": (1,)}, {"rank0": ({}, {})}]
+)
+def test_state_of_another_form_is_refused(state):
+    from hipress.torch.state.saved import unpack
+
+    with pytest.raises(ValueError, match="is no key of a compression's state|is empty"):
+        unpack(state)
+
+
+def with_a_rank_missing(rank):
+    """Load states of three ranks, of which no rank has the last one, on two ranks."""
+    _, compression = ddp()
+    state = compression.state_dict()
+    key = f"rank{rank}"
+    (part,) = state[key]
+    state[key] = ({**part, "world_size": 3},)
+    with pytest.raises(
+        ValueError, match=r"of 3 ranks, and rank 2's is not there; .*checkpoint\(\)"
+    ):
+        compression.load_state_dict(state)
+
+
+def test_missing_state_of_a_rank_is_reported_on_all_ranks():
+    returned(run_ranks(with_a_rank_missing, 2))
