@@ -377,7 +377,7 @@ class DiLoCo(DiLoCoMethods):
         Model and inner optimizer are not included. Each rank saves its own state, with
         ``torch.save()``. Tensors of sharded parameters are those of the rank's shards.
         ``torch.distributed.checkpoint.load()`` restores only entries that a new DiLoCo has, without
-        the outer optimizer's momentum and residuals, and DiLoCo refuses such a state.
+        the outer optimizer's momentum, and DiLoCo refuses such a state.
         """
         found = {"step": self.step, **self._outer.state_dict()}
         if self._site.is_sharded:
@@ -385,7 +385,11 @@ class DiLoCo(DiLoCoMethods):
         if self._tuner:
             found["auto"] = self._tuner.state_dict()
         # After the outer weights' state, which has waited for pending fragments.
-        return {**found, "compression": self.compression.state_dict()}
+        return {
+            **found,
+            "tensors": _count_tensors(found),
+            "compression": self.compression.state_dict(),
+        }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore a state, in a DiLoCo that was made before a rank's own weights were loaded.
@@ -394,13 +398,21 @@ class DiLoCo(DiLoCoMethods):
         :mod:`hipress.torch.state.checkpoint`.
 
         Raises:
-            ValueError: If it is from another model or another shard.
+            ValueError: If it is from another model or another shard, or lacks tensors that were
+                saved.
         """
         shard = state.get("shard", str(Site()))
         if shard != str(self._site):
             raise ValueError(
                 f"the state is of shard {shard}, and this rank has shard {self._site}: load the "
                 "state of a rank with the same shard"
+            )
+        lost = state.get("tensors", 0) - _count_tensors(state)
+        if lost > 0:
+            raise ValueError(
+                f"the state lacks {lost} tensors of the outer optimizer that were saved: "
+                "torch.distributed.checkpoint.load() leaves them out; save each rank's state with "
+                "torch.save()"
             )
         schedule = self._tuner and self._tuner.load_state_dict(state.get("auto", {}))
         if schedule:
@@ -429,6 +441,15 @@ class LocalSGD(DiLoCo):
         parameters = [p for part in parts_of(model, 1) for _, p in part]
         # A step of length 1 against the mean of (old - new weights) ends at the new weights' mean.
         super().__init__(model, optimizer, torch.optim.SGD(parameters, lr=1.0), sync_every, **more)
+
+
+def _count_tensors(state: object) -> int:
+    """Return the number of tensors in a state of DiLoCo, without its compression's state."""
+    if isinstance(state, torch.Tensor):
+        return 1
+    if isinstance(state, Mapping):
+        return sum(_count_tensors(v) for key, v in state.items() if key != "compression")
+    return sum(map(_count_tensors, state)) if isinstance(state, (list, tuple)) else 0
 
 
 def _check_gradients(
