@@ -1,4 +1,4 @@
-"""The backend "hipress" by its entry point, and beside NCCL in one process group."""
+"""The backend "hipress" by its entry point, and together with NCCL in one process group."""
 
 from __future__ import annotations
 
