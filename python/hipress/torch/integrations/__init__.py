@@ -10,7 +10,10 @@ travels (``executors``)::
     process_group.py     the backend "hipress": Gloo with compressed all-reduces
     demo.py              DeMo: buckets of cosine coefficients; the momentum is the codec's residual
     diloco.py, outer.py  DiLoCo and Local SGD on tensors
-    huggingface.py       checkpoints and settings of a Hugging Face Trainer
+    huggingface.py       callback of a Hugging Face Trainer
+    huggingface_accelerate.py  handler of Accelerate
+    lightning.py         strategies of Lightning
+    checkpoint_folder.py residuals of all ranks beside a framework's checkpoint
 
 With FSDP2 each sum stays on the rank that owns a chunk. A gradient lies in chunks of FSDP's flat
 tensor, and ``hipress.topology.flat_program`` places the partitions of a program there.
