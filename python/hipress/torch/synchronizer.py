@@ -31,6 +31,14 @@ class Shards(NamedTuple):
     """Index of this part."""
     offsets: Mapping[str, int]
     """First element of the part, by parameter."""
+    sizes: Mapping[str, int]
+    """Elements of all parts, by parameter."""
+    data_rank: int
+    """Number that separates random numbers of ranks with different data or parts.
+
+    Ranks of tensor parallelism have the same one. So a parameter that they all have, with equal
+    gradients, stays equal.
+    """
 
 
 class _Transaction(NamedTuple):
@@ -69,7 +77,10 @@ class Synchronizer:
     ) -> None:
         self.settings, self.engine, self.step, self.average = settings, engine, 0, average
         self.names = {id(parameter): name for name, parameter in parameters}
-        self.sizes = sizes = {name: parameter.numel() for name, parameter in parameters}
+        self.sizes = sizes = {
+            name: shards.sizes[name] if shards else parameter.numel()
+            for name, parameter in parameters
+        }
         self.collective = collective or AllReduce(
             settings, group, engine.world_size, sizes, average
         )
@@ -78,6 +89,7 @@ class Synchronizer:
         self.group = group if shards is None else None
         """Process group of all ranks of the checkpoints, or None for all ranks of the job."""
         self.topology, offsets = self.collective.topology, None
+        self._data_rank = engine.rank if shards is None else shards.data_rank
         if shards is not None:
             self.rank = engine.rank * shards.count + shards.index
             self.world_size *= shards.count
@@ -106,7 +118,7 @@ class Synchronizer:
 
     def _new_error_feedback(self) -> ErrorFeedback:
         codecs = Codecs(*self.settings.codec, self.average)
-        return ErrorFeedback(codecs, self.rank, self.engine.world_size, self._offsets)
+        return ErrorFeedback(codecs, self._data_rank, self.engine.world_size, self._offsets)
 
     def replace_codec(self, settings: Settings) -> None:
         """Continue with another codec, on all ranks at the same step, before its first bucket.

@@ -6,6 +6,7 @@ travels (``executors``)::
     ddp.py               DDP's communication hook: compress(), HookState
     first_forward.py     finds a DDP model for integrations that are not given it
     fsdp.py              FSDP2: compress_fsdp(), in the reduce-scatter, and in HSDP's all-reduce
+    fsdp_meshes.py       process groups of FSDP2's meshes, and which of them to compress
     optimizer.py         DistributedOptimizer, in Horovod's form, with buckets
     process_group.py     the backend "hipress": Gloo with compressed all-reduces
     demo.py              DeMo: buckets of cosine coefficients; the momentum is the codec's residual

@@ -88,7 +88,8 @@ def check_gather(
         return
     if replicated:
         raise ValueError(
-            "gather cannot be used with replicate_group, whose weights do not leave the host"
+            "gather is for a model sharded between hosts; every host has all shards of this one, "
+            "and its weights do not leave the host: leave gather out"
         )
     if parameters[0].device.type != "cpu":
         raise ValueError("gather needs a model in host memory: leave it out on GPUs")
