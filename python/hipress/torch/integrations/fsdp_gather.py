@@ -1,10 +1,12 @@
 """Weights of FSDP2's modules, gathered by the native engine.
 
 FSDP2 gathers the weights of a module before its forward pass, and again before its backward pass.
-Three modes replace PyTorch's all-gather by ours:
+Four modes replace PyTorch's all-gather by ours:
 
 ``exact``
     The weights, unmodified.
+``lossless``
+    The same bits, sent by the codec ``lossless``, which makes bfloat16 shorter than float32.
 ``blocks``
     The weights in blocks of 1,024, with ``bits`` bits each (ZeRO++'s qwZ, Wang et al. 2023). All
     ranks compute with the decoded weights. What the codec leaves out is lost in each gather.
@@ -39,6 +41,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import torch
 import torch.distributed as dist
 from torch.distributed.fsdp import FSDPModule
@@ -50,11 +53,11 @@ from hipress.runtime.error_feedback import Codecs, ErrorFeedback
 from hipress.topology.all_gather import all_gather
 from hipress.torch.dtypes import FLAGS
 from hipress.torch.executors.engine import ProcessGroupEngine
-from hipress.torch.private import lookup
+from hipress.torch.private import backward_pass, lookup
 from hipress.torch.private_fsdp import AllGather as FsdpAllGather
 from hipress.torch.private_fsdp import gathered_as, is_in, managed
 
-MODES = {"exact": None, "blocks": 8, "differences": 4}
+MODES = {"exact": None, "lossless": None, "blocks": 8, "differences": 4}
 """Default bits of a weight, by mode."""
 _framework_gather = getattr(dist, "all_gather_single", None) or dist.all_gather_into_tensor
 _AHEAD = 2
@@ -85,7 +88,8 @@ def check_gather(
         return
     if replicated:
         raise ValueError(
-            "gather cannot be used with replicate_group, whose weights do not leave the host"
+            "gather is for a model sharded between hosts; every host has all shards of this one, "
+            "and its weights do not leave the host: leave gather out"
         )
     if parameters[0].device.type != "cpu":
         raise ValueError("gather needs a model in host memory: leave it out on GPUs")
@@ -132,11 +136,13 @@ class WeightGathers:
         self.engine, self.group, self.mode = engine, group, mode
         bits = bits or MODES[mode]
         params = {"bits": bits, "stochastic": 0} if bits else {}
-        self.codecs = Codecs("maxmin" if bits else "none", params, average=False)
+        codec = "maxmin" if bits else "lossless" if mode == "lossless" else "none"
+        self.codecs = Codecs(codec, params, average=False)
         self._modules: dict[str, _ModuleGather] = {}
         self._order: list[_ModuleGather] = []
         """Modules in the order of their first gathers."""
         self._buffers: dict[tuple[int, torch.dtype], list[torch.Tensor]] = {}
+        self._borrowed = 0
         self.exchanges = 0
         """Exchanges of a module's weights so far."""
 
@@ -179,12 +185,19 @@ class WeightGathers:
     def borrow(self, size: int, dtype: torch.dtype) -> torch.Tensor:
         """Return a buffer of ``size`` elements, to be given back."""
         free = self._buffers.setdefault((size, dtype), [])
+        self._borrowed += 1
         with torch.inference_mode(False):
             return free.pop() if free else torch.empty(size, dtype=dtype)
 
     def give_back(self, buffer: torch.Tensor) -> None:
-        """Keep a buffer for the next exchange of a module of this size."""
+        """Keep a buffer for the next exchange of a module of this size.
+
+        All buffers are freed when no exchange is running, before the backward pass needs memory.
+        """
+        self._borrowed -= 1
         self._buffers[buffer.numel(), buffer.dtype].append(buffer)
+        if not self._borrowed:
+            self._buffers.clear()
 
 
 class _Exchange(NamedTuple):
@@ -266,8 +279,8 @@ class _ModuleGather(FsdpAllGather):
         self._sections: dict[tuple, list[_Section]] = {}
         """Sections of some records, by their indexes."""
         self._replica: torch.Tensor | None = None
-        self._own: torch.Tensor | None = None
-        """This rank's part of the replica: FSDP writes the exact weights there in each gather."""
+        self._saved: torch.Tensor | None = None
+        """This rank's part of the replica during a gather, when FSDP writes exact weights there."""
         self._exchange: _Exchange | None = None
         self._versions: list[tuple[int, int]] = []
         self._bits: list[int] = []
@@ -303,9 +316,9 @@ class _ModuleGather(FsdpAllGather):
             self._finish_exchange()
             with torch.inference_mode(False):
                 self._replica, self.known = torch.zeros(count, dtype=dtype), False
-                self._own = torch.zeros(count // world_size, dtype=dtype)
             self._sections.clear()
             self._buckets.clear()
+        self._saved = self._part(self._replica).clone()
         return self._replica
 
     def __call__(
@@ -324,19 +337,23 @@ class _ModuleGather(FsdpAllGather):
             sections = self._sections_of(range(len(self._records)), input_tensor.nbytes)
             exchange = self._start(input_tensor, sections, output_tensor)
             return _GatherWork(lambda: self._fill(exchange, output_tensor))
+        saved, self._saved = self._saved, None
         changed = self._changed()
-        if self._must_be_exact(changed):
+        if self._must_be_exact(changed, input_tensor.nbytes):
             self._finish_exchange()
             self._note(input_tensor)
             exchange = self._start(input_tensor, [_whole_row(input_tensor.nbytes)], output_tensor)
             return _GatherWork(lambda: self._keep(exchange))
         if self._exchange is None and not changed:
-            self._check_unchanged(input_tensor, changed)
-            input_tensor.copy_(self._own)
+            if backward_pass() < 0:  # otherwise the forward pass has checked it
+                self._check_unchanged(input_tensor, changed)
+            input_tensor.copy_(saved)
             return None
+        weights = input_tensor.clone() if changed else input_tensor
+        input_tensor.copy_(saved)
         if changed:
             self._finish_exchange()  # of weights before the last change
-            self._start_differences(input_tensor, changed)
+            self._start_differences(weights, changed)
         gathers.announce(self)
         return _GatherWork(self._finish_exchange)
 
@@ -348,7 +365,7 @@ class _ModuleGather(FsdpAllGather):
         if self._exchange is not None or not sharded:
             return
         changed = self._changed()
-        if changed and not self._must_be_exact(changed):
+        if changed and not self._must_be_exact(changed, self._part(self._replica).nbytes):
             inputs = (t for each in self._records for t in lookup(each, "all_gather_inputs"))
             with torch.no_grad():
                 flat = torch.cat([each.view(-1).view(torch.uint8) for each in inputs])
@@ -366,7 +383,7 @@ class _ModuleGather(FsdpAllGather):
             if i in self._reduced or not self.known or version != self._versions[i]
         ]
 
-    def _must_be_exact(self, changed: Sequence[int]) -> bool:
+    def _must_be_exact(self, changed: Sequence[int], row_bytes: int) -> bool:
         """Return whether a difference to the replica is not enough.
 
         Weights that were changed without gradients, such as frozen ones, may never change again.
@@ -375,7 +392,7 @@ class _ModuleGather(FsdpAllGather):
         return (
             not self.known
             or not self._reduced.issuperset(changed)
-            or any(section.exact for section in self._sections_of(changed, self._own.nbytes))
+            or any(section.exact for section in self._sections_of(changed, row_bytes))
         )
 
     def _note(self, weights: torch.Tensor) -> None:
@@ -399,8 +416,8 @@ class _ModuleGather(FsdpAllGather):
         """Send the differences between this rank's weights and its part of the replica."""
         self._check_unchanged(weights, changed)
         self._note(weights)
-        sections = self._sections_of(changed, self._own.nbytes)
-        self._exchange = self._start(weights, sections, minus=self._own)
+        sections = self._sections_of(changed, weights.nbytes)
+        self._exchange = self._start(weights, sections, minus=self._part(self._replica))
 
     def _finish_exchange(self) -> None:
         """Wait for the running exchange, and add its result to the replica."""
@@ -409,29 +426,20 @@ class _ModuleGather(FsdpAllGather):
             return
         for future in exchange.futures:
             future.result()
-        own = self._part(self._replica)
-        own.copy_(self._own)
         for section, buffer in exchange.buffers:
             section.add(self._rows(self._replica), self._rows(buffer).view(section.dtype))
             self._gathers.give_back(buffer)
-        self._own.copy_(own)
 
     def _keep(self, exchange: _Exchange) -> None:
         """Wait for an exact exchange, which has filled the replica."""
         self._fill(exchange, self._replica)
-        self._own.copy_(self._part(self._replica))
         self.known = True
         self._gathers.announce(self)
 
     def _sums_of_bits(self, weights: torch.Tensor) -> list[int]:
         """Return a number for each record that nearly every change of its weights changes."""
-        row, sums = weights.view(torch.uint8), []
-        for _, begin, end in self._layout(row.numel()):
-            alignment = math.gcd(row.numel(), begin, end)  # also of the row in a flat tensor
-            narrow = torch.uint8 if alignment % 2 else torch.int16
-            part = row[begin:end].view(narrow if alignment % 4 else torch.int32)
-            sums.append(int(part.sum()))
-        return sums
+        row = weights.view(torch.uint8).numpy()
+        return [_sum_of_bytes(row[begin:end]) for _, begin, end in self._layout(row.size)]
 
     def _current_versions(self) -> list[tuple[int, int]]:
         """Return values that change when most operations change the weights.
@@ -532,6 +540,12 @@ class _ModuleGather(FsdpAllGather):
         about = f"{self._gathers.mode} {section.dtype} {section.pieces}"
         key = engine.add_key(self.what, graph, dtype, about, stateless)
         return Bucket(engine, dtype, [(0, count)], [(key, 0)], checked=False, own_keys=[key])
+
+
+def _sum_of_bytes(values: np.ndarray) -> int:
+    """Return the sum of 8 bytes at a time, wherever they begin in memory."""
+    whole = values.size // 8 * 8
+    return int(values[:whole].view(np.uint64).sum()) + int(values[whole:].sum())
 
 
 def _whole_row(row_bytes: int) -> _Section:

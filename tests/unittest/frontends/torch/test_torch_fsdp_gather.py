@@ -161,7 +161,10 @@ def _refused(rank, options, ranks_of_host="1"):
 
 def test_wrong_gathers_are_refused():
     for options, sentence in [
-        ({"gather": "fast"}, "gather must be one of exact, blocks, differences, not 'fast'"),
+        (
+            {"gather": "fast"},
+            "gather must be one of exact, lossless, blocks, differences, not 'fast'",
+        ),
         ({"gather": "exact", "gather_bits": 8}, "gather='exact' has no gather_bits"),
         ({"gather_bits": 8}, "gather=None has no gather_bits"),
         ({"gather": "blocks", "gather_bits": 9}, "gather_bits must be from 1 to 8, not 9"),
