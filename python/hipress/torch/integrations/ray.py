@@ -15,9 +15,9 @@ PREFIX = "HIPRESS_"
 class HiPressConfig(TorchConfig):
     """Process group of a Ray Train job that compresses gradients.
 
-    >>> trainer = TorchTrainer(train, torch_config=HiPressConfig("hipress"), ...)  # DDP's all-reduces
     >>> trainer = TorchTrainer(train, torch_config=HiPressConfig(), ...)
     ...     # in train(): hipress.torch.compress(ray.train.torch.prepare_model(model))
+    >>> trainer = TorchTrainer(train, torch_config=HiPressConfig("hipress"), ...)
 
     All workers get the variables ``HIPRESS_*`` of the process that makes this object, and a secret,
     without which other processes cannot connect to them.
