@@ -67,13 +67,15 @@ def compare_with_fsdp(rank):
     flat = init_device_mesh("cpu", (WORLD,))
     both = init_device_mesh("cpu", (HOSTS, LOCAL), mesh_dim_names=("replicate", "shard"))
     different = []
-    for hybrid, dtype, own in itertools.product((False, True), DTYPES, (False, True)):
+    meshes = {"": flat, "given": both["shard"], "native": both}
+    for hybrid, dtype, own in itertools.product(meshes, DTYPES, (False, True)):
         policy = MixedPrecisionPolicy(reduce_dtype=dtype)
         plain = sharded(both if hybrid else flat, mp_policy=policy)
         premultiply_on_gloo(plain)
-        model, group = sharded(both["shard"] if hybrid else flat, mp_policy=policy), {}
+        model, group = sharded(meshes[hybrid], mp_policy=policy), {}
         if hybrid:
             premultiply_on_gloo(model)
+        if hybrid == "given":
             group["replicate_group"] = both["replicate"].get_group()
         compression = hipress.torch.compress_fsdp(model, "none", min_size=1000, **group)
         if own:
