@@ -562,7 +562,7 @@ def _check_tensor_parallel(step: Reduction, type: object, plan: object, gather: 
     Each of these ranks measures for type and plan "auto", and rounds blocks of weights with others.
     """
     several = step.on_several_ranks()
-    if several and gather not in (None, "exact"):
+    if several and gather in ("blocks", "differences"):
         raise ValueError(
             f"gather={gather!r} would round parameter {several[0]!r} differently on the ranks of "
             'tensor parallelism, which all have it: use gather="exact"'

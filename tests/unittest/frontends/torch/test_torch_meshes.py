@@ -37,7 +37,7 @@ def same(one, other):
 
 
 def hybrid(rank):
-    """Compare gradients of FSDP2 with those of its own mesh, and with replicate_group."""
+    """Compare gradients of FSDP2 with those compressed by its mesh, or by replicate_group."""
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard
 
