@@ -44,6 +44,7 @@ from hipress.torch.integrations.fsdp_meshes import (
 from hipress.torch.private import queue_callback
 from hipress.torch.private_fsdp import (
     DelegatedAllReduce,
+    Part,
     before_backward,
     delegate_all_reduce,
     has_divide_factor,
@@ -355,7 +356,7 @@ class _AllReduce:
     """
 
     def __init__(
-        self, unit: Unit, shard: int, module: FSDPModule, native: DelegatedAllReduce | None
+        self, unit: Unit, shard: int, module: Part, native: DelegatedAllReduce | None
     ) -> None:
         self._unit, self._shard, self._module, self._native = unit, shard, module, native
 
@@ -643,7 +644,7 @@ def _reduce_by(compression: ShardedCompression, step: Reduction) -> None:
 
 
 def _check_module(
-    module_name: str, module: FSDPModule, settings: Settings, names: Mapping[int, str]
+    module_name: str, module: Part, settings: Settings, names: Mapping[int, str]
 ) -> None:
     if not managed(module):
         return

@@ -23,7 +23,7 @@ def premultiply_on_gloo(model):
     """Replace FSDP2's reduce-scatter, whose PREMUL_SUM only NCCL supports, by one for Gloo."""
     import torch.distributed as dist
 
-    from hipress.torch.private_fsdp import ReduceScatter
+    from hipress.torch.private_fsdp import ReduceScatter, parts_of
 
     class Premultiplied(ReduceScatter):
         def allocate(self, size, *, dtype, device):
@@ -36,7 +36,8 @@ def premultiply_on_gloo(model):
             dist.reduce_scatter_tensor(output_tensor, input_tensor, op=op, group=group)
 
     for module in (model, *model.parts):
-        module.set_custom_reduce_scatter(Premultiplied())
+        for part in parts_of(module):
+            part.set_custom_reduce_scatter(Premultiplied())
 
 
 def gradients(model, rank):

@@ -166,6 +166,28 @@ def expert_parallel():
     return make, None
 
 
+def experts_inside_a_module():
+    """Each module has dense parameters and experts, as torchtitan shards its blocks."""
+    from torch.distributed.fsdp._fully_shard._fsdp_common import FSDPMeshInfo, ShardPlacementResult
+
+    dense = init_device_mesh("cpu", (WORLD,))
+    sparse = init_device_mesh("cpu", (2, 2), mesh_dim_names=("data", "expert"))
+
+    def make():
+        model = Model()
+        for part in model.parts:
+            distribute(part, sparse["expert"], {"weight": [Shard(0)]})
+            infos = [FSDPMeshInfo(mesh, shard_mesh_dim=0) for mesh in (dense, sparse["data"])]
+
+            def place(p, infos=infos):
+                return ShardPlacementResult(Shard(0), infos[isinstance(p, DTensor)])
+
+            fsdp.fully_shard(part, mesh=dense, shard_placement_fn=place)
+        return fsdp.fully_shard(model, mesh=dense)
+
+    return make, None
+
+
 MESHES = {
     "one dimension": (one_dimension, "aabb"),
     "other dimension": (other_dimension, "aabb"),
@@ -178,6 +200,7 @@ MESHES = {
     "named hybrid": (named_hybrid, "abcd"),
     "replicated": (replicated, "aabb"),
     "expert parallel": (expert_parallel, "aabb"),
+    "experts inside a module": (experts_inside_a_module, "aabb"),
 }
 """Meshes, and the host of each rank."""
 needs_names = pytest.mark.skipif(
