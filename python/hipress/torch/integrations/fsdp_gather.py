@@ -36,7 +36,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import NamedTuple
@@ -55,7 +55,7 @@ from hipress.torch.dtypes import FLAGS
 from hipress.torch.executors.engine import ProcessGroupEngine
 from hipress.torch.private import backward_pass, lookup
 from hipress.torch.private_fsdp import AllGather as FsdpAllGather
-from hipress.torch.private_fsdp import gathered_as, is_in, managed
+from hipress.torch.private_fsdp import Part, gathered_as, is_in, managed
 
 MODES = {"exact": None, "lossless": None, "blocks": 8, "differences": 4}
 """Default bits of a weight, by mode."""
@@ -151,7 +151,7 @@ class WeightGathers:
         """Host memory of the replica of all modules whose weights were gathered."""
         return sum(gather.replica_bytes for gather in self._modules.values())
 
-    def attach(self, model: FSDPModule, modules: dict[str, FSDPModule]) -> None:
+    def attach(self, model: FSDPModule, modules: Mapping[str, Part]) -> None:
         """Use this for all gathers of a model's modules."""
         for name, module in modules.items():
             if managed(module):
@@ -272,7 +272,7 @@ class _Section:
 class _ModuleGather(FsdpAllGather):
     """All-gather of one FSDP2 module's weights."""
 
-    def __init__(self, name: str, module: FSDPModule, gathers: WeightGathers) -> None:
+    def __init__(self, name: str, module: Part, gathers: WeightGathers) -> None:
         self.what = f"weights of module {name!r}" if name else "weights of the root module"
         self._records, self._gathers = managed(module), gathers
         self._buckets: dict[tuple, Bucket] = {}
