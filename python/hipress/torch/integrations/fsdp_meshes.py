@@ -26,7 +26,7 @@ from torch.distributed.fsdp import FSDPModule
 from torch.distributed.tensor import DTensor
 
 from hipress.torch import exchange
-from hipress.torch.authentication import Notes
+from hipress.torch.authentication import GroupNotes
 from hipress.torch.autotune import choice
 from hipress.torch.dtypes import FLAGS, of_gradient
 from hipress.torch.gradient import chunk_of
@@ -244,7 +244,7 @@ def _compressed_steps(module: Part) -> tuple[bool, bool]:
     if 1 in (shard.size(), replicate.size()):
         return replicate.size() == 1, replicate.size() > 1
     table = mesh_of(module).mesh
-    notes = Notes("hosts", table.flatten().tolist(), timeout_of(shard))
+    notes = GroupNotes("hosts", table.flatten().tolist(), timeout_of(shard))
     hosts = notes.exchange("host", choice.this_host(), has_secret=False)
 
     def crosses_hosts(rows: torch.Tensor) -> bool:
