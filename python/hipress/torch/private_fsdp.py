@@ -12,7 +12,6 @@ from typing import Any, Union
 
 import torch
 import torch.distributed as dist
-from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import FSDPModule
 
 try:
@@ -90,11 +89,6 @@ def gathered_as(record: Any) -> tuple[torch.dtype, int]:
 def is_in(record: Any, state: str) -> bool:
     """Return whether a record is in one of FSDP's states: SHARDED, SHARDED_POST_FORWARD, ..."""
     return lookup(record, "sharded_state").name == state
-
-
-def mesh_of(module: Part) -> DeviceMesh:
-    """Return the mesh over which FSDP reduces a module's gradients: (replicate, shard), or one."""
-    return lookup(lookup(_groups(module)[0], "mesh_info"), "mesh")
 
 
 def shard_group_of(module: Part) -> dist.ProcessGroup | None:
