@@ -16,7 +16,7 @@ from torch.distributed.fsdp import FSDPModule
 
 try:
     from torch.distributed.fsdp._fully_shard._fsdp_api import AllGather, ReduceScatter
-except ImportError:  # before 2.8, for which compress_fsdp() raises an error
+except ImportError:  # before 2.9, for which compress_fsdp() raises an error
     AllGather = ReduceScatter = object
 
 from hipress.torch.private import lookup
