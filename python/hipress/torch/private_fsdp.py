@@ -15,8 +15,9 @@ from torch.distributed.fsdp import FSDPModule
 
 try:
     from torch.distributed.fsdp._fully_shard._fsdp_api import AllGather, ReduceScatter
+    from torch.distributed.fsdp._fully_shard._fsdp_collectives import DefaultAllGather
 except ImportError:  # before 2.8, for which compress_fsdp() raises an error
-    AllGather = ReduceScatter = object
+    AllGather = ReduceScatter = DefaultAllGather = object
 
 from hipress.torch.private import lookup
 
@@ -47,6 +48,29 @@ def reduce_dtype(module: FSDPModule, record: Any) -> torch.dtype:
     """Return the dtype in which a record's gradient is reduced. Before 2.15 it was its group's."""
     policy = getattr(record, "mp_policy", None) or lookup(_groups(module)[0], "mp_policy")
     return policy.reduce_dtype or policy.param_dtype or record.sharded_param.dtype
+
+
+def gather_dtype(module: FSDPModule, record: Any) -> torch.dtype:
+    """Return the dtype in which a record's weights are gathered."""
+    policy = getattr(record, "mp_policy", None) or lookup(_groups(module)[0], "mp_policy")
+    return policy.param_dtype or record.sharded_param.dtype
+
+
+def gathers_again(module: FSDPModule, is_root: bool) -> bool:
+    """Return whether a module's weights are gathered also before its backward pass.
+
+    They are not if the forward pass leaves them, or shards them over fewer ranks.
+    """
+    group, state = _groups(module)[0], lookup(module, "_get_fsdp_state")()
+    if is_root and getattr(state, "_auto_reshard_after_forward", False):
+        return False  # FSDP decides this in the first forward pass
+    after, mesh = lookup(group, "post_forward_mesh_info"), lookup(group, "mesh_info")
+    return after is not None and after.mesh.size() == mesh.mesh.size()
+
+
+def has_own_all_gather(module: FSDPModule) -> bool:
+    """Return whether the user has replaced a module's all-gather."""
+    return not isinstance(lookup(_groups(module)[0], "_all_gather_comm"), DefaultAllGather)
 
 
 def hooks(module: FSDPModule) -> tuple[Any, Callable | None]:

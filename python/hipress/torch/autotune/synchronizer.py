@@ -59,6 +59,10 @@ class TunedSynchronizer(Synchronizer):
         """Set the result of :meth:`explain`, for a choice that another object makes."""
         self._explanation = explanation
 
+    def explain_gathers(self, explanation: Explanation) -> None:
+        """Add the reasons for how weights are gathered to the result of :meth:`explain`."""
+        self._explanation.gathers = explanation
+
     @property
     def is_settled(self) -> bool:
         """Whether no step tries another method."""

@@ -20,6 +20,7 @@ from hipress.autotune.methods import POWERSGD
 from hipress.config import AUTO, CompressionConfig
 from hipress.planning.plan import Decision
 from hipress.torch.autotune.choice import choose_method
+from hipress.torch.autotune.gathers import no_gather
 from hipress.torch.autotune.hooks import MEANS, SCATTERS, FlatBucket
 from hipress.torch.autotune.optimizers import TunedOptimizers, tuned_optimizers
 from hipress.torch.autotune.synchronizer import TunedSynchronizer
@@ -29,7 +30,12 @@ from hipress.torch.executors.engine import HipressError
 from hipress.torch.executors.staging import current, device_of
 from hipress.torch.gradient import Gradient, chunk_of, scattered
 from hipress.torch.integrations.checks import group_of, refuse_replicate
-from hipress.torch.integrations.fsdp_gather import WeightGathers, check_gather
+from hipress.torch.integrations.fsdp_gather import (
+    PYTORCH,
+    WeightGathers,
+    check_gather,
+    why_not_chosen,
+)
 from hipress.torch.private import queue_callback
 from hipress.torch.private_fsdp import ReduceScatter as FsdpReduceScatter
 from hipress.torch.private_fsdp import (
@@ -43,6 +49,7 @@ from hipress.torch.private_fsdp import (
 )
 from hipress.torch.settings import MIN_SIZE, Settings
 from hipress.torch.start import start
+from hipress.torch.stats import Stats
 from hipress.torch.synchronizer import Shards
 
 
@@ -120,7 +127,7 @@ class ShardedCompression(TunedSynchronizer):
     """Callback that autograd calls when the outermost backward pass ends."""
     _begun = False
     gathers: WeightGathers | None = None
-    """Gathers of the weights, if the argument ``gather`` was given."""
+    """Gathers of the weights, unless they are PyTorch's for the whole training."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -167,7 +174,17 @@ class ShardedCompression(TunedSynchronizer):
             finish()
         if self._begun:
             self.step += 1
+            if self.gathers is not None:
+                self.gathers.begin_step()  # the next gathers are those of the next step
             self.poll()
+
+    def stats(self) -> Stats:
+        """Return the bytes of this rank's gradients, with reasons, and of its gathers."""
+        found = super().stats()
+        if self.gathers is not None:
+            found.gathered = self.gathers.bytes_sent
+            found.gathered_uncompressed = self.gathers.uncompressed_bytes
+        return found
 
     def _shape(self, parameter: DTensor) -> tuple[int, ...]:
         # A reduce-scatter has whole gradients, an all-reduce this rank's shards.
@@ -292,8 +309,10 @@ def compress_fsdp(
         shared_momentum: see :func:`hipress.torch.compress`. Without ``replicate_group`` every rank
             gets all ranks' results for it, compressed: twice as much is sent
         optimizer: see :func:`hipress.torch.compress`
-        gather: how weights are gathered: "exact", "blocks" or "differences", see
-            :mod:`hipress.torch.integrations.fsdp_gather`; default: by PyTorch's own all-gather
+        gather: how weights are gathered: "pytorch" (PyTorch's own all-gather), "exact", "blocks" or
+            "differences", see :mod:`hipress.torch.integrations.fsdp_gather`, or "auto", which
+            measures these and chooses one; default: "auto" with type "auto" and a model in host
+            memory, otherwise "pytorch"
         gather_bits: bits of a weight, 1 to 8; default: 8 in blocks, 4 of differences
         params: the codec's own parameters
 
@@ -314,7 +333,7 @@ def compress_fsdp(
             f"compress_fsdp() needs FSDPModule.set_custom_reduce_scatter(), which PyTorch "
             f"{torch.__version__} has not: take a newer one"
         )
-    if gather and not hasattr(model, "set_custom_all_gather"):
+    if gather not in (None, PYTORCH) and not hasattr(model, "set_custom_all_gather"):
         raise TypeError(
             f"gather needs FSDPModule.set_custom_all_gather(), which PyTorch {torch.__version__} "
             "has not: take a newer one, or leave gather out"
@@ -374,7 +393,8 @@ def compress_fsdp(
         **same,
     )
     frontend = None
-    if settings.type == AUTO:
+    is_auto = settings.type == AUTO
+    if is_auto:
         where, scatters = device_of([p for _, p in parameters]), replicate_group is None
         framework_hooks = SCATTERS if scatters else MEANS
         feedback = None if optimizer is None else optimizers[0].allow_feedback
@@ -400,9 +420,22 @@ def compress_fsdp(
             module.set_custom_reduce_scatter(_ReduceScatter(unit))
         else:
             module.set_all_reduce_hook(_AllReduce(unit, shard, module))
-    if gather:
+    if gather == AUTO or (gather is None and is_auto):
+        where = device_of([p for _, p in parameters])
+        problem = why_not_chosen(modules.values(), where, bool(replicate_group))
+        if problem:
+            compression.explain_gathers(no_gather(problem))
+        else:
+            compression.gathers = WeightGathers(engine, group, PYTORCH)
+            sharded = [p for _, p in parameters]
+            tuner = compression.gathers.tune(model, modules, sharded, lambda: compression.step)
+            compression.explain_gathers(tuner.explanation)
+    elif gather not in (None, PYTORCH):
         compression.gathers = WeightGathers(engine, group, gather, gather_bits)
         compression.gathers.attach(model, modules)
+    if compression.gathers is not None and frontend is not None:
+        gathers = compression.gathers
+        frontend.other_bytes_sent = lambda: gathers.engine_bytes_sent
     before_backward(model, compression.enter)
     if hasattr(model, "set_reduce_scatter_unused_params"):  # since PyTorch 2.13
         model.set_reduce_scatter_unused_params(True)

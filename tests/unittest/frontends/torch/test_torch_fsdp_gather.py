@@ -161,8 +161,12 @@ def _refused(rank, options, ranks_of_host="1"):
 
 def test_wrong_gathers_are_refused():
     for options, sentence in [
-        ({"gather": "fast"}, "gather must be one of exact, blocks, differences, not 'fast'"),
+        (
+            {"gather": "fast"},
+            "gather must be one of auto, pytorch, exact, blocks, differences, not",
+        ),
         ({"gather": "exact", "gather_bits": 8}, "gather='exact' has no gather_bits"),
+        ({"gather": "auto", "gather_bits": 8}, "gather='auto' has no gather_bits"),
         ({"gather_bits": 8}, "gather=None has no gather_bits"),
         ({"gather": "blocks", "gather_bits": 9}, "gather_bits must be from 1 to 8, not 9"),
     ]:
