@@ -103,12 +103,9 @@ class RoundingGuard:
         self._observed, self._next = -1, 0
 
     def observes(self, step: int) -> bool:
-        """Return whether the gradients of a step must be passed to :meth:`before`.
-
-        If none were, the next step is observed instead.
-        """
+        """Return whether the gradients of a step must be passed to :meth:`before`."""
         if step >= self._next:
-            self._observed = step
+            self._observed, self._next = step, step + EVERY
         return step == self._observed
 
     def before(self, gradients: Iterable[tuple[str, Sequence[Any]]]) -> None:
@@ -119,7 +116,6 @@ class RoundingGuard:
     def add(self, squares: Sequence[float]) -> None:
         """Add the two :func:`squares` of a gradient, which may be in a GPU's memory."""
         self._squares.append(squares)
-        self._next = self._observed + EVERY
 
     def spread(self) -> float | None:
         """Return the largest relative error of a gradient with one bit (the coarsest levels).

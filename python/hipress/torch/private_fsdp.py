@@ -50,10 +50,14 @@ def reduce_dtype(module: FSDPModule, record: Any) -> torch.dtype:
     return policy.reduce_dtype or policy.param_dtype or record.sharded_param.dtype
 
 
-def gather_dtype(module: FSDPModule, record: Any) -> torch.dtype:
-    """Return the dtype in which a record's weights are gathered."""
+def will_gather(module: FSDPModule, record: Any) -> tuple[torch.dtype, int]:
+    """Return dtype and number of the elements that this rank will send of a record in a gather.
+
+    The module may not have run yet, when FSDP has not decided on the dtype.
+    """
     policy = getattr(record, "mp_policy", None) or lookup(_groups(module)[0], "mp_policy")
-    return policy.param_dtype or record.sharded_param.dtype
+    flat = lookup(record, "_sharded_param_data")
+    return policy.param_dtype or flat.dtype, flat.numel()
 
 
 def gathers_again(module: FSDPModule, is_root: bool) -> bool:

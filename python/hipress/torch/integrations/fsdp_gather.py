@@ -38,6 +38,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import torch
@@ -61,15 +62,14 @@ from hipress.torch.autotune.gathers import (
 )
 from hipress.torch.dtypes import FLAGS, NAMES, floats
 from hipress.torch.executors.engine import Engine, HipressError
-from hipress.torch.gradient import chunk_of
 from hipress.torch.private import lookup
 from hipress.torch.private_fsdp import AllGather as FsdpAllGather
-from hipress.torch.private_fsdp import gather_dtype, gathers_again, has_own_all_gather, managed
+from hipress.torch.private_fsdp import gathers_again, has_own_all_gather, managed, will_gather
 
 PYTORCH = "pytorch"
 MODES = {"exact": None, "blocks": 8, "differences": 4}
 """Default bits of a weight, by mode."""
-_all_gather = getattr(dist, "all_gather_single", None) or dist.all_gather_into_tensor
+_framework_gather = getattr(dist, "all_gather_single", None) or dist.all_gather_into_tensor
 _AHEAD = 2
 """Modules whose weights travel before they are needed. Each needs a buffer of its size."""
 
@@ -201,17 +201,13 @@ class WeightGathers(TunedGathers):
 
         ``step`` returns the number of the step that begins.
         """
-        elements = dict.fromkeys(FLAGS, 0)
-        gathered = []
-        for name, module in modules.items():
-            for each in managed(module):
-                dtype = gather_dtype(module, each)
-                if dtype in elements:
-                    elements[dtype] += each.sharded_param.numel()
-            found = _gathered(name, module, self.engine.world_size)
-            if found.elements:
-                gathered.append(found)
-        self._dtype = max(elements, key=elements.get)
+        counts = dict.fromkeys(FLAGS, 0)
+        for module in modules.values():
+            for dtype, count in (will_gather(module, each) for each in managed(module)):
+                counts[dtype] = counts.get(dtype, 0) + count
+        self._dtype = max(FLAGS, key=counts.get)
+        ranks = self.engine.world_size
+        gathered = [_gathered(n, module, ranks) for n, module in modules.items() if managed(module)]
         frontend = GatherFrontend(self, self.group, gathered, step, self.engine.rank)
         self.tuner = choose_gather(frontend, replica_bytes(parameters), available_bytes())
         if self.tuner.is_measured:
@@ -264,7 +260,7 @@ class WeightGathers(TunedGathers):
     def gradients_reduced(self, module: str) -> None:
         """Expect other weights in the next gather of a module."""
         if module in self._modules:
-            self._modules[module].reduced = True
+            self._modules[module].gradients_reduced()
 
     def announce(self, gather: _ModuleGather) -> None:
         """Start the exchanges of the modules that will be needed after this one."""
@@ -336,6 +332,10 @@ class _ModuleGather(FsdpAllGather):
         """Host memory of this module's replica."""
         return 0 if self._replica is None else self._replica.nbytes
 
+    def gradients_reduced(self) -> None:
+        """Expect other weights in the next gather."""
+        self.reduced = True
+
     # FSDP's interface.
 
     def allocate(
@@ -364,7 +364,7 @@ class _ModuleGather(FsdpAllGather):
         gathers = self._gathers
         other = group.group_name != gathers.group.group_name  # reshard_after_forward=N
         if other or output_tensor.dtype not in FLAGS or output_tensor.device.type != "cpu":
-            return _all_gather(output_tensor, input_tensor, group, async_op)
+            return _framework_gather(output_tensor, input_tensor, group=group, async_op=async_op)
         if gathers.mode == PYTORCH:
             return self._gather_by_pytorch(output_tensor, input_tensor, async_op)
         if gathers.mode == "blocks":
@@ -400,7 +400,9 @@ class _ModuleGather(FsdpAllGather):
     ) -> dist.Work | None:
         gathers, ended = self._gathers, self._gathers.timer()
         gathers.count(input_tensor.nbytes, input_tensor.nbytes, by_engine=False)
-        work = _all_gather(output_tensor, input_tensor, gathers.group, async_op)
+        work = _framework_gather(
+            output_tensor, input_tensor, group=gathers.group, async_op=async_op
+        )
         if work is None:
             ended()
             return None
@@ -499,15 +501,19 @@ class _ModuleGather(FsdpAllGather):
         return Bucket(engine, dtype, [(0, count)], [(key, 0)], checked=False, own_keys=[key])
 
 
-class _SampleWeights:
-    """Weights of a sample, in the form of FSDP's record of a parameter."""
+class _SampleRecord:
+    """Weights of a sample, in the form of FSDP's record of a parameter, and of its DTensor."""
 
     _version = 0
+    requires_grad = True
+    param_dtype = None
+    sharded_state = SimpleNamespace(name="SHARDED")
 
     def __init__(self, weights: torch.Tensor) -> None:
-        self.sharded_param, self.all_gather_inputs = self, [weights]
+        self._sharded_param_data, self.all_gather_inputs = weights, [weights]
+        self.sharded_param = self
 
-    def to_local(self) -> _SampleWeights:
+    def to_local(self) -> _SampleRecord:
         """Return an object with a version, as a DTensor does."""
         return self
 
@@ -526,7 +532,7 @@ class _Sample(GatherSample):
         for i, size in enumerate(sizes):
             part = size // gathers.engine.world_size
             weights = (0.02 * floats(part).normal_(generator=generator)).to(dtype)
-            module = _ModuleGather(f"{MEASURING}{i}", [_SampleWeights(weights)], self._gathers)
+            module = _ModuleGather(f"{MEASURING}{i}", [_SampleRecord(weights)], self._gathers)
             module.allocate((size,), dtype=dtype, device=weights.device)
             module.known = True  # replicas of zeros are equal on all ranks
             self._modules.append((module, size, weights))
@@ -535,7 +541,7 @@ class _Sample(GatherSample):
         """Gather all weights once."""
         before = self._gathers.engine_bytes_sent
         for module, *_ in self._modules:
-            module.reduced = True
+            module.gradients_reduced()
         for module, size, weights in self._modules:
             whole = module.allocate((size,), dtype=weights.dtype, device=weights.device)
             part = module._part(whole)
@@ -547,9 +553,8 @@ class _Sample(GatherSample):
 
 
 def _gathered(name: str, module: FSDPModule, ranks: int) -> GatheredModule:
-    """Return the size of a module's gathers, of the weights whose dtype the engine supports."""
-    records = [each for each in managed(module) if gather_dtype(module, each) in FLAGS]
-    weights = [each.sharded_param for each in records]
-    elements = sum(ranks * chunk_of(weight.shape, ranks) for weight in weights)
-    times = 2 if records and gathers_again(module, not name) else 1
-    return GatheredModule(elements, times, any(weight.requires_grad for weight in weights))
+    """Return the size of a module's gathers."""
+    records = managed(module)
+    elements = ranks * sum(will_gather(module, each)[1] for each in records)
+    times = 2 if gathers_again(module, not name) else 1
+    return GatheredModule(elements, times, any(r.sharded_param.requires_grad for r in records))
