@@ -39,6 +39,7 @@ SUBJECTS = {
     "autoplan": "planning.autoplan",
     "simulation": "planning.simulation",
     "setups": "planning.setups",
+    "fsdp-simulated": "planning.sharding",
     "paper": "paper.simulation",
     "codecs": "codecs.speed",
     "codec-bounds": "codecs.bounds",

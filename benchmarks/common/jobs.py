@@ -101,10 +101,11 @@ def torch_job(
     network: netns.ShapedNetwork | None = None,
     timeout: float = 120.0,
     priority: bool = False,
+    env: Mapping[str, str] = MALLOC,
 ) -> list[Result]:
     """Run a command as the ranks of a torch.distributed job on Gloo, and return their results."""
     with TorchJob(
-        command, ranks, {**environment(), **MALLOC}, network=network, priority=priority
+        command, ranks, {**environment(), **env}, network=network, priority=priority
     ) as job:
         return job.wait(timeout, succeed=True)
 

@@ -16,7 +16,7 @@ from benchmarks.common.options import Models, Quick, Rate
 from benchmarks.common.results import Record
 from hipress.base import units
 from hipress.simulator import models, setting
-from hipress.simulator.step import Options, Step, simulate
+from hipress.simulator.step import Options, SimulatedStep, simulate
 from hipress.topology import colocated
 
 
@@ -48,7 +48,7 @@ def main(
                 if not compressed:
                     costs = replace(costs, compressed=costs.plain)
 
-                def run(nodes=count, net=net, costs=costs, cluster=cluster) -> Step:
+                def run(nodes=count, net=net, costs=costs, cluster=cluster) -> SimulatedStep:
                     options = Options("colocated", nodes, overlap=False, symmetric=False)
                     return simulate(net, costs, cluster, options)
 

@@ -16,7 +16,7 @@ from benchmarks.common.results import Record, console
 from hipress.planning import planner, profiles
 from hipress.planning.cluster import Codec, Costs
 from hipress.planning.curve import Curve
-from hipress.planning.plan import Decision, Gradient
+from hipress.planning.plan import Decision, GradientSize
 from hipress.simulator import models
 from hipress.simulator.step import Options, simulate
 
@@ -74,7 +74,7 @@ def main(networks: Models = "", quick: Quick = False) -> None:
     cells, rows = [], []
     for name in networks.split():
         model = models.load(name)
-        gradients = [Gradient(layer.name, layer.size) for layer in model.layers]
+        gradients = [GradientSize(layer.name, layer.size) for layer in model.layers]
         whole = {g.name: Decision(g.size >= BYTEPS_LEAST, 1) for g in gradients}
         parts = {
             g.name: Decision(g.size >= BYTEPS_LEAST, -(-g.size // BYTEPS_PART)) for g in gradients

@@ -5,6 +5,11 @@ simulated by sleeping, `--compute` seconds per step, as on a GPU. *Computing* is
 that "alone", which sends nothing, takes. *Simulated* is the prediction of `hipress simulate` with
 `--sync-every`, `--fragments` and `--sync-delay`, from the link's rate and delay alone, without the
 codecs' time.
+
+With `--ranks-per-site` each node of the network is a site of several ranks with a fast network
+among them. They average gradients by DistributedDataParallel, or, in methods that begin with
+"fsdp ", FSDP2 shards the model over them. The loss is the mean over the ranks and the last H steps
+of a method; all methods have the same batches.
 """
 
 from __future__ import annotations
@@ -27,7 +32,7 @@ from hipress.simulator.models import Layer, Model
 from hipress.simulator.rounds import Rounds, mean_step
 from hipress.simulator.step import Options
 
-ALONE, DILOCO, TORCHFT = "alone", "diloco ", "torchft "
+ALONE, DILOCO, TORCHFT, FSDP = "alone", "diloco ", "torchft ", "fsdp "
 METHODS = (
     "alone; fp16; powersgd:1; hipress.powersgd:rank=1; onebit; torchft fragments=1; "
     "torchft fragments=3,delay=5; diloco none; diloco maxmin:bits=4; "
@@ -36,26 +41,35 @@ METHODS = (
 BYTES = {"none": 4.0, "maxmin": 0.5 + 8 / 1024}
 """Bytes per element of types whose synchronization is simulated; `maxmin` with 4 bits."""
 MIN_SIZE = 16 * 1024
+SITES = (
+    "alone; fsdp alone; diloco maxmin:bits=4,fragments=4,delay=5; "
+    "fsdp diloco maxmin:bits=4,fragments=4,delay=5"
+)
+"""Default methods with several ranks per site."""
 
 
 def main(
     wan: Wan = "rate=100mbit,delay=20ms",
     nodes: Nodes = 4,
-    methods: Annotated[str, typer.Option(help="Separated by semicolons.")] = METHODS,
+    methods: Annotated[str, typer.Option(help="Separated by semicolons.")] = "",
     sync_every: int = 30,
     compute: Annotated[float, typer.Option(help="Seconds of forward and backward pass.")] = 0.1,
     width: int = 512,
     steps: Annotated[int, typer.Option(help="Of a block of methods that send in each.")] = 8,
     blocks: int = 2,
+    ranks_per_site: Annotated[int, typer.Option(min=1, help="Ranks of each node.")] = 1,
     dilation: Dilation = 1.0,
     priority: Priority = False,
     output: Output = "diloco-wan",
     quick: Quick = False,
 ) -> None:
     netns.require()
+    methods = methods or (METHODS if ranks_per_site == 1 else SITES)
     if quick:
         nodes, width, steps, blocks, sync_every = 2, 64, 2, 1, 4
         methods = "alone; onebit; diloco maxmin:bits=4,fragments=2,delay=1"
+        if ranks_per_site > 1:
+            methods = "alone; fsdp alone; fsdp diloco maxmin:bits=4,fragments=2,delay=1"
     args = SimpleNamespace(**locals())
     record = Record(output, vars(args))
     names = [name.strip() for name in methods.split(";")]
@@ -73,35 +87,50 @@ def main(
                 compute=compute * dilation,
                 steps=steps,
                 blocks=blocks,
+                ranks_per_site=ranks_per_site,
             )
-            results = jobs.torch_job(command, nodes, network, 500, priority)
+            ranks = nodes * ranks_per_site
+            results = jobs.torch_job(command, ranks, network, 500, priority)
             found[name] = jobs.reports(results)
             print(name, jobs.slowest(found[name], network=network), flush=True)
             print(found[name][0]["said"], flush=True)
         seconds = {
             name: statistics.fmean(jobs.slowest(of, network=network)) for name, of in found.items()
         }
-    alone = seconds[ALONE]
+    losses = {
+        name: statistics.fmean(loss for report in of for loss in report["losses"][-sync_every:])
+        for name, of in found.items()
+    }
     sizes = found[ALONE][0]["sizes"]
     cells = []
     for name, each in seconds.items():
+        alone = seconds[FSDP * name.startswith(FSDP) + ALONE]
         expected = simulated(args, name, sizes, alone, link.up, link.delay)
         share = f"{expected.computing:.0%}" if expected else ""
-        cells.append([name, f"{1e3 * each:.0f}", f"{min(1.0, alone / each):.0%}", share])
+        loss = [f"{losses[name]:.4f}"] if ranks_per_site > 1 else []
+        cells.append([name, f"{1e3 * each:.0f}", f"{min(1.0, alone / each):.0%}", share, *loss])
     title = (
         f"{sum(sizes) / 1e6:.1f} million weights, {nodes} nodes, {wan}, H = {sync_every}, "
         f"dilation {dilation:g}"
     )
-    record.table(["method", "ms a step in the mean", "computing", "simulated"], cells, title)
-    record["seconds"] = seconds
+    heads = ["method", "ms a step in the mean", "computing", "simulated"]
+    if ranks_per_site > 1:
+        heads.append("loss")
+        title += f", {ranks_per_site} ranks per site"
+    record.table(heads, cells, title)
+    record["seconds"], record["losses"] = seconds, losses
     record.save()
 
 
 def simulated(
     args: SimpleNamespace, name: str, sizes: list[int], compute: float, rate: float, delay: float
 ):
-    """Return the simulator's mean step of a DiLoCo method, or None for other methods."""
-    if not name.startswith(DILOCO):
+    """Return the simulator's mean step of a DiLoCo method, or None for other methods.
+
+    Sites whose ranks hold the whole model send it several times, which is not simulated.
+    """
+    sharded, name = name.startswith(FSDP), name.removeprefix(FSDP)
+    if not name.startswith(DILOCO) or (args.ranks_per_site > 1 and not sharded):
         return None
     kind, _, rest = name.removeprefix(DILOCO).partition(":")
     if kind not in BYTES:

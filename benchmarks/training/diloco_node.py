@@ -4,6 +4,9 @@ A GPU's forward and backward pass is simulated by sleeping, in total ``compute``
 each block's own pass on a short text. A method is "alone" (nothing is sent), "diloco
 TYPE:NAME=VALUE," with DiLoCo's ``fragments`` and ``delay`` among the values, "torchft NAME=VALUE,"
 (torchft's DiLoCo, with these two values), or one of node.py's, which synchronize in each step.
+
+With several ranks per site, these average gradients in each step, by DistributedDataParallel. If
+the method begins with "fsdp ", FSDP2 shards the model over them instead.
 """
 
 from __future__ import annotations
@@ -15,6 +18,9 @@ import time
 
 import torch
 import torch.distributed as dist
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+from torch.nn.parallel import DistributedDataParallel
 
 import hipress.torch
 from benchmarks.common.timing import options, report, time_blocks
@@ -26,7 +32,7 @@ sys.path.insert(0, str(ROOT / "examples" / "torch"))
 
 import text
 
-DILOCO, TORCHFT = "diloco ", "torchft "
+DILOCO, TORCHFT, FSDP = "diloco ", "torchft ", "fsdp "
 WARMUP = 4
 """Number of steps. PyTorch's PowerSGD sends all of its first two."""
 
@@ -42,6 +48,7 @@ def main() -> None:
 
 
 def run(method: str, args) -> dict:
+    sharded, method = method.startswith(FSDP), method.removeprefix(FSDP)
     torch.manual_seed(0)
     data = text.Text()
     model = text.make("gpt", len(data.characters), width=args.width, layers=4)
@@ -50,13 +57,26 @@ def run(method: str, args) -> dict:
         pause = args.compute / len(blocks) / 3
         block.register_forward_pre_hook(lambda *_, pause=pause: time.sleep(pause))
         block.register_full_backward_pre_hook(lambda *_, pause=pause: time.sleep(2 * pause))
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    generator = torch.Generator().manual_seed(dist.get_rank())
     sizes = [p.numel() for p in model.parameters()]
+    own, group, site = 0, None, dist.get_rank()
+    if args.ranks_per_site > 1:
+        shape = dist.get_world_size() // args.ranks_per_site, args.ranks_per_site
+        mesh = init_device_mesh("cpu", shape, mesh_dim_names=("site", "shard"))
+        (site, own), group = mesh.get_coordinate(), mesh["site"].get_group()
+        if sharded:
+            for block in blocks:
+                fully_shard(block, mesh=mesh["shard"])
+            fully_shard(model, mesh=mesh["shard"])
+        else:
+            model = DistributedDataParallel(model, process_group=mesh["shard"].get_group())
+        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    else:
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    generator = torch.Generator().manual_seed(site)
     synchronizing: contextlib.AbstractContextManager = contextlib.nullcontext()
     rounds = method.startswith((DILOCO, TORCHFT))
     if method.startswith(DILOCO):
-        synchronizing = diloco(method, model, optimizer, args)
+        synchronizing = diloco(method, model, optimizer, args, group)
     elif method.startswith(TORCHFT):
         synchronizing = torchft(method, model, optimizer, args)
     elif method != node.ALONE:
@@ -65,15 +85,19 @@ def run(method: str, args) -> dict:
 
     def step() -> None:
         optimizer.zero_grad()
-        text.loss_of(model, data.batch(1, generator)[:, :17]).backward()
+        batch = data.batch(args.ranks_per_site, generator)[own : own + 1, :17]
+        loss = text.loss_of(model, batch)
+        loss.backward()
         optimizer.step()
+        losses.append(loss.item())
 
+    losses: list[float] = []
     steps = args.sync_every if rounds else args.steps
     with synchronizing:
         time_blocks(step, dist.barrier, 1, steps if rounds else WARMUP)
         seconds = time_blocks(step, dist.barrier, args.blocks, steps)
     said = str(synchronizing.compression.explain()) if method.startswith(DILOCO) else ""
-    return {"seconds": seconds, "sizes": sizes, "said": said}
+    return {"seconds": seconds, "sizes": sizes, "said": said, "losses": losses}
 
 
 def outer(parameters) -> torch.optim.Optimizer:
@@ -81,7 +105,7 @@ def outer(parameters) -> torch.optim.Optimizer:
     return torch.optim.SGD(parameters, lr=0.7, momentum=0.9, nesterov=True)
 
 
-def diloco(method: str, model, optimizer, args) -> hipress.torch.DiLoCo:
+def diloco(method: str, model, optimizer, args, group) -> hipress.torch.DiLoCo:
     name, _, rest = method.removeprefix(DILOCO).partition(":")
     values = node.values_of(rest)
     fragments, delay = values.pop("fragments", None), values.pop("delay", None)
@@ -93,6 +117,7 @@ def diloco(method: str, model, optimizer, args) -> hipress.torch.DiLoCo:
         fragments=fragments,
         fragment_sync_delay=delay,
         compression={"type": name, **values},
+        group=group,
     )
 
 

@@ -22,10 +22,10 @@ from __future__ import annotations
 import itertools
 import math
 import os
-import resource
 import statistics
 import sys
 import time
+from pathlib import Path
 from types import SimpleNamespace
 
 from benchmarks.common.timing import options, report
@@ -115,6 +115,7 @@ class Training:
             self._trial += 1
             self._step()
         self._settled = time.perf_counter() - start
+        Path("/proc/self/clear_refs").write_text("5")  # forgets the peak of the initialization
 
     def _step(self):
         self._optimizer.zero_grad()
@@ -156,6 +157,7 @@ class Training:
 
         mean = torch.stack(self._losses)
         dist.all_reduce(mean)
+        gathers = getattr(self._compression, "gathers", None)
         found = {
             "rank": self._rank,
             "method": self.method,
@@ -164,7 +166,8 @@ class Training:
             "processor": self._processor,
             "sent": self._sent,
             "losses": (mean / dist.get_world_size()).tolist(),
-            "peak_bytes": 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
+            "peak_bytes": peak_bytes(),
+            "replica_bytes": gathers.replica_bytes if gathers else 0,
         }
         if self.method == AUTO:
             times = self._attached, self._settled, self._trial
@@ -176,6 +179,13 @@ def sent_bytes() -> int:
     """Return the bytes that this node's network interfaces have sent so far, with headers."""
     lines = [line.replace(":", " ").split() for line in open("/proc/net/dev")][2:]
     return sum(int(words[9]) for words in lines if words[0] != "lo")
+
+
+def peak_bytes() -> int:
+    """Return the largest memory of this process since the last method's initialization."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    (peak,) = (line.split()[1] for line in lines if line.startswith("VmHWM:"))
+    return 1024 * int(peak)
 
 
 def explained(compression, attached: float, settled: float, steps: int) -> dict:

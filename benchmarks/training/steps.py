@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import json
 import statistics
+from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Annotated, Any
@@ -165,6 +166,7 @@ def measure(
     warmup: int,
     seed: int = 0,
     methods: list[str] | None = None,
+    env: Mapping[str, str] = jobs.MALLOC,
 ) -> dict[str, Any]:
     methods = methods or args.methods
     command = jobs.node(
@@ -180,7 +182,7 @@ def measure(
         layers=getattr(args, "layers", 4),
     )
     ranks = args.nodes * args.ranks_per_node
-    results = jobs.torch_job(command, ranks, network, args.timeout, args.priority)
+    results = jobs.torch_job(command, ranks, network, args.timeout, args.priority, env)
     reports = jobs.reports(results)
     rows: dict[str, Any] = {}
     for method in methods:
@@ -195,6 +197,7 @@ def measure(
             "sent": statistics.fmean(statistics.median(report["sent"][-steps:]) for report in of),
             "losses": of[0]["losses"],
             "peak_bytes": max(report["peak_bytes"] for report in of),
+            "replica_bytes": max(report["replica_bytes"] for report in of),
         }
         if method == AUTO:
             rows[method] |= {name: of[0][name] for name in ("way", "explanation", "trial_steps")}

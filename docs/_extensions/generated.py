@@ -192,7 +192,7 @@ def results() -> Iterator[str]:
         page.stem: page.read_text(encoding="utf-8")
         for page in sorted((ROOT / "docs" / "measurements").glob("*.md"))
     }
-    measured, written_down = [], []
+    measured = []
     for path in sorted((ROOT / "benchmarks" / "results").glob("*.json")):
         result = json.loads(path.read_text(encoding="utf-8"))
         if "machine" not in result:  # its values are those of other files
@@ -206,9 +206,6 @@ def results() -> Iterator[str]:
             if f"<!-- table: {path.stem} -->" in text or f"<!-- table: {path.stem}/" in text
         )
         date = str(machine.get("date", ""))
-        if date.startswith("written down"):
-            written_down.append((_code(path.name), _cell(date[-10:]), shown))
-            continue
         processor = _cell(machine.get("gpu") or machine.get("cpu") or "")
         commit = machine.get("commit")
         load = machine.get("load_before", "")
@@ -216,9 +213,6 @@ def results() -> Iterator[str]:
         measured.append((_code(path.name), *cells))
     heads = ("file", "date", "processor", "commit", "load before", "page")
     yield from _table(heads, measured)
-    if written_down:
-        yield "These files were copied by hand: no samples, no commit, not reproduced.\n"
-        yield from _table(("file", "written down on", "page"), written_down)
 
 
 GENERATORS: dict[str, Callable[[], Iterator[str]]] = {

@@ -258,7 +258,8 @@ HIPRESS_API int HipressKeepAlive(double seconds, int signal, int status, const c
  * \param graph a text that describes the key's graph, the same on all workers
  * \param num_programs task programs of this key: one for this worker and one for each server
  * \param nodes packed node id (role << 16 | rank; server = 1, worker = 2) of each program
- * \param programs each program as flat int64 (python/hipress/topology/program.py gives the layout)
+ * \param programs each program as flat int64 (python/hipress/topology/flat_program.py documents the
+ *                 layout)
  * \param lengths int64 count of each program
  */
 HIPRESS_API int HipressInit(HipressNodeHandle node, uint64_t key, const char* name,

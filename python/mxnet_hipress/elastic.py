@@ -35,7 +35,7 @@ from mxnet import gluon
 
 from hipress.config import CompressionConfig
 from hipress.dtypes import NUMPY
-from hipress.elastic.training import loop
+from hipress.elastic.training import view_loop
 from hipress.elastic.training.arrays import ArrayAdapter, ArrayState
 from hipress.elastic.training.outer_steps import ArrayOuterSteps, schedule_of
 from mxnet_hipress import _states
@@ -61,7 +61,7 @@ def run(train: Callable[..., Any]) -> Callable[..., Any]:
         hipress.elastic.ElasticError: If too few workers remain for too long, or this process has
             taken part in such training before.
     """
-    return loop.run(train, ArrayAdapter)
+    return view_loop.run(train, ArrayAdapter)
 
 
 class State(ArrayState):

@@ -29,7 +29,7 @@ from hipress.autotune.explanation import Explanation
 from hipress.config import CompressionConfig
 from hipress.dtypes import NAMES
 from hipress.elastic.membership import settings
-from hipress.elastic.training import journal, loop
+from hipress.elastic.training import journal, view_loop
 from hipress.elastic.training.arrays import ArrayAdapter
 from hipress.errors import HipressError
 from hipress.runtime.process_end import ProcessEnd
@@ -188,7 +188,7 @@ class ElasticStore(Store):
         self._pushed = {}
         with sentences():
             state.config.check_sums(list(state.names.values()))
-            self._job = loop.Job(state, ArrayAdapter)
+            self._job = view_loop.ElasticProcess(state, ArrayAdapter)
             self._go_on_to(0)
         self._steps = 1
 
@@ -226,7 +226,7 @@ class ElasticStore(Store):
                     )
                     return
                 job.go_on_after(error)
-                loop.forget_frames(error)
+                view_loop.forget_frames(error)
 
     # ---- Settings --------------------------------------------------------------------------------
 

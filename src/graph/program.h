@@ -4,8 +4,8 @@
  *
  * A program is a list of tasks in an order in which each task comes after its inputs. A task's
  * result is known by the task's index, so `inputs` name tasks; kGradient names what the user
- * pushed. python/hipress/topology/program.py writes the flat form that Parse reads and documents
- * its layout.
+ * pushed. python/hipress/topology/flat_program.py writes the flat form that Parse reads and
+ * documents its layout.
  */
 #pragma once
 

@@ -105,7 +105,7 @@ class Process:
                     if member_id != self.machine.me.id:
                         self.detector.watch(member_id, self.clock())
                 self.soon(self.react)
-            elif isinstance(output, messages.Evicted):
+            elif isinstance(output, messages.MemberEvicted):
                 self.evicted = True
                 self.soon(self.react)
         self.world.check(self)

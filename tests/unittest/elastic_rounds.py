@@ -18,7 +18,7 @@ def inject(fault, state):
             before it knows whether all have come to the end; ("leave", n): it leaves the view when
             slot 0 is in the next outer step; the program handles anything else itself.
     """
-    from hipress.elastic.membership.errors import ViewChanged
+    from hipress.elastic.membership.membership_errors import ViewChanged
     from hipress.elastic.training.adapter import ViewMembers
     from hipress.elastic.training.session import Session
     from hipress.errors import HipressError

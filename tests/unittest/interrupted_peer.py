@@ -14,14 +14,14 @@ import time
 import numpy as np
 
 from hipress.errors import HipressError
-from hipress.runtime.member import Member
+from hipress.runtime.member import JobMember
 from hipress.runtime.node import Node
 from hipress.runtime.scheduler import Scheduler
 
 _kept: list[object] = []
 
 
-class _WithOptions(Member):
+class _WithOptions(JobMember):
     def __init__(self) -> None:
         super().__init__(self.options)
 
@@ -47,7 +47,7 @@ def run(name: str, roles: list[str], options: dict[str, object], keys: int) -> N
             _kept.append(Scheduler({**options, "DMLC_ROLE": "scheduler"}))
         if "server" in roles:
             server = {**options, "DMLC_ROLE": "server"}
-            threading.Thread(target=lambda: _kept.append(Member(server)), daemon=True).start()
+            threading.Thread(target=lambda: _kept.append(JobMember(server)), daemon=True).start()
         if "worker" not in roles:
             return
         worker = _Worker({**options, "DMLC_ROLE": "worker", "DMLC_WORKER_ID": 0})

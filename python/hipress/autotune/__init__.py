@@ -22,7 +22,7 @@ process groups (``hipress.torch.autotune``), sums in NumPy arrays
 
 There are two special cases of the same stages. DiLoCo chooses a method, fragments and a delay for
 its outer steps (:mod:`outer_steps`). ``plan="auto"`` keeps the codec, and chooses the size from
-which on gradients are compressed (:mod:`plan`).
+which on gradients are compressed (:mod:`plan_controller`).
 
 No module here imports a framework. Cost models and planning without a running job are in
 :mod:`hipress.planning`.

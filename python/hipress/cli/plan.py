@@ -45,7 +45,7 @@ def command(
             gradients = plans.load_gradients(input)
         else:
             layers = models.load(model).layers
-            gradients = [plans.Gradient(layer.name, layer.size) for layer in layers]
+            gradients = [plans.GradientSize(layer.name, layer.size) for layer in layers]
         loaded = profiles.load(profile)
         changes = options.changes(bandwidth, latency, threads)
         plan = planner.make(gradients, topology, nnodes, loaded, type or None, ratio, changes)

@@ -19,7 +19,12 @@ docs/concepts/elastic.md explains the ideas.
 """
 
 from hipress.elastic.membership.agent import Agent
-from hipress.elastic.membership.errors import ElasticError, Evicted, TrainingOver, ViewChanged
+from hipress.elastic.membership.membership_errors import (
+    ElasticError,
+    Evicted,
+    TrainingOver,
+    ViewChanged,
+)
 from hipress.elastic.membership.view import NO_STATE, Member, View
 
 __all__ = [

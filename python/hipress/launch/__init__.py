@@ -7,7 +7,7 @@ What runs where::
 
     launcher's machine                                  each host (may be the same machine)
     ------------------                                  -----------------------------------
-    cli: options -> Job -> a Task for each process
+    cli: options -> JobSpec -> a LaunchTask for each process
     Runner -- Policy
        | pipes: program, spec, commands ->              via ssh, mpirun or srun, or directly
        +---------------------------------------------->  supervisor -- the command and what it

@@ -20,12 +20,11 @@ from hipress.base.addresses import (
 from hipress.topology import topologies
 
 from . import elastic, mpi, ssh
-from .errors import LaunchError
 from .failures import StopAtFailure
 from .hostfile import Host, read_hostfile, workers_per_host
 from .job import (
-    Job,
-    Task,
+    JobSpec,
+    LaunchTask,
     check_script,
     free_port,
     local_tasks,
@@ -34,6 +33,7 @@ from .job import (
     port_error,
     remote_tasks,
 )
+from .launch_error import LaunchError
 from .output import Printer
 from .restarts import RestartWorkers, Rules
 from .runner import Policy, Runner
@@ -211,7 +211,7 @@ def _seconds(text: str) -> float:
     return seconds
 
 
-def make_tasks(args: argparse.Namespace) -> list[Task]:
+def make_tasks(args: argparse.Namespace) -> list[LaunchTask]:
     """Make the processes' descriptions from the parsed command line."""
     command = args.command[1:] if args.command[:1] == ["--"] else args.command
     if not command:
@@ -239,7 +239,7 @@ def make_tasks(args: argparse.Namespace) -> list[Task]:
     if by_host and not args.interface:
         # Otherwise each process would get its host's address, which precedes its interface.
         args.interface = env.get("DMLC_INTERFACE", os.environ.get("DMLC_INTERFACE"))
-    job = Job(
+    job = JobSpec(
         num_workers=args.num_workers,
         num_servers=num_servers,
         command=command,

@@ -7,9 +7,9 @@ import socket
 
 from hipress.base.addresses import behind_loopback, family_of, join
 
-from .errors import LaunchError
 from .hostfile import Host, place
-from .job import Elastic, Job, free_port, node_host, port_error
+from .job import Elastic, JobSpec, free_port, node_host, port_error
+from .launch_error import LaunchError
 
 #: The agent's port of the first slot on other machines; slot i's is i higher.
 PORT = 29700
@@ -70,7 +70,7 @@ def check(args: argparse.Namespace, launcher: str) -> None:
         )
 
 
-def describe(args: argparse.Namespace, job: Job, hosts: list[Host]) -> Elastic:
+def describe(args: argparse.Namespace, job: JobSpec, hosts: list[Host]) -> Elastic:
     """Return what the workers need to know, such as the agent address of every slot.
 
     Addresses are fixed before any worker starts.

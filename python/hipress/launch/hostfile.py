@@ -9,7 +9,7 @@ from itertools import groupby
 
 from hipress.base import addresses, files
 
-from .errors import LaunchError
+from .launch_error import LaunchError
 
 _HOST = re.compile(
     r"(?:(?P<user>[A-Za-z0-9_.-]+@)?\[(?P<v6>[0-9A-Za-z:.%_-]+)\]|(?P<name>[A-Za-z0-9_.@-]+))"

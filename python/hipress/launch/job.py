@@ -14,8 +14,8 @@ from pathlib import Path
 
 from hipress.base.addresses import family_of, is_loopback, resolve
 
-from .errors import LaunchError
 from .hostfile import Host, place
+from .launch_error import LaunchError
 
 SCHEDULER, SERVER, WORKER = "scheduler", "server", "worker"
 RANKS = "ranks"  # role of an srun, which starts all servers and workers
@@ -44,7 +44,7 @@ class Rank:
 
 
 @dataclass
-class Task:
+class LaunchTask:
     """One supervised process: here, or on another host through ``via``."""
 
     name: str
@@ -76,7 +76,7 @@ class Elastic:
 
 
 @dataclass
-class Job:
+class JobSpec:
     """Job that the command line describes."""
 
     num_workers: int
@@ -239,14 +239,16 @@ def port_error(address: str, port: int) -> str | None:
 
 
 def local_task(
-    job: Job, rank: Rank, env: dict[str, str] | None = None, node_host: str | None = None
-) -> Task:
+    job: JobSpec, rank: Rank, env: dict[str, str] | None = None, node_host: str | None = None
+) -> LaunchTask:
     """Return the task of a process here, in the current directory."""
     merged = {**(env or {}), **job.environment(rank, node_host)}
-    return Task(str(rank), rank.role, {"argv": job.argv(rank), "env": merged, "cwd": os.getcwd()})
+    return LaunchTask(
+        str(rank), rank.role, {"argv": job.argv(rank), "env": merged, "cwd": os.getcwd()}
+    )
 
 
-def local_tasks(job: Job) -> list[Task]:
+def local_tasks(job: JobSpec) -> list[LaunchTask]:
     """Return tasks for all processes here, on the loopback interface unless one is named.
 
     Without OMP_NUM_THREADS every process would use all cores, so each worker gets its share.
@@ -260,18 +262,18 @@ def local_tasks(job: Job) -> list[Task]:
     return [local_task(job, rank, env, node_host) for rank in ranks]
 
 
-def scheduler_tasks(job: Job) -> list[Task]:
+def scheduler_tasks(job: JobSpec) -> list[LaunchTask]:
     """Return the task of the scheduler here, if the job has one."""
     return [] if job.elastic else [local_task(job, Rank(SCHEDULER, 0))]
 
 
 def remote_tasks(
-    job: Job,
+    job: JobSpec,
     hosts: list[Host],
     directory: str,
     via: Callable[[Host], list[str]],
     **options: bool,
-) -> list[Task]:
+) -> list[LaunchTask]:
     """Return tasks for the scheduler here, and for servers and workers on hosts in their order.
 
     ``via`` returns the command that runs BOOTSTRAP on a host, with this process's pipe as input.
@@ -283,7 +285,7 @@ def remote_tasks(
         host = hosts_of[rank.role][rank.index]
         env = {**carried_environment(), **job.environment(rank, node_host(host, hosts))}
         spec = {"argv": job.argv(rank), "env": env, "cwd": directory}
-        found.append(Task(str(rank), rank.role, spec, via(host), host.name, **options))
+        found.append(LaunchTask(str(rank), rank.role, spec, via(host), host.name, **options))
     return found
 
 

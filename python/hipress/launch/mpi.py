@@ -21,19 +21,19 @@ from collections import Counter
 from hipress.base import files
 
 from .bootstrap import python_command
-from .errors import LaunchError
 from .hostfile import Host, place
 from .job import (
     RANKS,
     SERVER,
     WORKER,
-    Job,
+    JobSpec,
+    LaunchTask,
     Rank,
-    Task,
     carried_environment,
     remote_tasks,
     scheduler_tasks,
 )
+from .launch_error import LaunchError
 
 # Ranks share cores with servers, and use threads: neither one core each nor pinning.
 OPEN_MPI = ("--map-by", "slot:OVERSUBSCRIBE", "--bind-to", "none")
@@ -43,7 +43,7 @@ _PLACE = re.compile(r"hipress-place (\S+)")
 _PLACE_CODE = "import socket; print('hipress-place', socket.gethostname())"
 
 
-def tasks(job: Job, hosts: list[Host], directory: str, launcher: str) -> list[Task]:
+def tasks(job: JobSpec, hosts: list[Host], directory: str, launcher: str) -> list[LaunchTask]:
     """Return the tasks that start the scheduler here and all other processes.
 
     With "mpi" there is an mpirun for each process. With "slurm" there is one srun for all, or for
@@ -102,7 +102,7 @@ def run(command: list[str], timeout: float | None = None) -> subprocess.Complete
     )
 
 
-def _srun_tasks(job: Job, hosts: list[Host], directory: str) -> list[Task]:
+def _srun_tasks(job: JobSpec, hosts: list[Host], directory: str) -> list[LaunchTask]:
     order = ranks_by_host(job, hosts)
     command = [find_slurm("srun"), f"--ntasks={len(order)}", *SRUN, "--kill-on-bad-exit=1"]
     command += ["--input=all", "--overcommit"]
@@ -125,10 +125,10 @@ def _srun_tasks(job: Job, hosts: list[Host], directory: str) -> list[Task]:
         "ranks": [[rank.role, rank.index] for rank, _ in order],
     }
     spec = {"argv": [*command, *python_command(job.python)], "env": env, "cwd": os.getcwd()}
-    return [*scheduler_tasks(job), Task("srun", RANKS, spec, ranks=table)]
+    return [*scheduler_tasks(job), LaunchTask("srun", RANKS, spec, ranks=table)]
 
 
-def ranks_by_host(job: Job, hosts: list[Host]) -> list[tuple[Rank, str]]:
+def ranks_by_host(job: JobSpec, hosts: list[Host]) -> list[tuple[Rank, str]]:
     """Return (rank, host) in the order in which srun numbers processes: host by host.
 
     Without hosts srun places the ranks itself; the host is then empty.

@@ -17,7 +17,7 @@ from hipress.errors import CAME_LATE
 
 from . import supervisor
 from .failures import describe, shell_status
-from .job import Task
+from .job import LaunchTask
 from .runner import Policy, Running
 
 NOT_FINISHED = 124  # the status when a worker had to be ended, as for --timeout
@@ -35,7 +35,7 @@ CANNOT_RUN = (126, 127)  # as a shell's: the command is not there, or may not be
 NOT_CONNECTED = 255  # ssh's
 
 
-class State(Enum):
+class SlotState(Enum):
     """State of a slot."""
 
     RUNNING = auto()
@@ -57,12 +57,12 @@ class Rules:
 
 
 @dataclass
-class Slot:
+class WorkerSlot:
     """A slot and the worker in it. Times are of time.monotonic()."""
 
-    task: Task
+    task: LaunchTask
     running: Running | None = None
-    state: State = State.RUNNING
+    state: SlotState = SlotState.RUNNING
     restarts: int = 0
     delay: float = 0.0
     due: float = 0.0  # when it is started again
@@ -114,16 +114,16 @@ class Slot:
     @property
     def runs(self) -> bool:
         """Whether a process is known to run."""
-        return self.state in (State.RUNNING, State.ADOPTED)
+        return self.state in (SlotState.RUNNING, SlotState.ADOPTED)
 
     @property
     def may_run(self) -> bool:
         """Whether it may take part in training, now or later."""
-        return self.runs or self.state in (State.LOST, State.WAITING)
+        return self.runs or self.state in (SlotState.LOST, SlotState.WAITING)
 
     def started(self, running: Running, now: float) -> None:
         """Record that a process was started in this slot."""
-        self.running, self.began, self.state = running, now, State.RUNNING
+        self.running, self.began, self.state = running, now, SlotState.RUNNING
         self.process = self.reported = self.gone_with_host = None
         self.left_processes = self.elsewhere = self.ended_slots_due = False
         self.known_end, self.in_doubt, self.unseen = "", self.unseen, False
@@ -151,30 +151,30 @@ class Slot:
             return False
         else:
             self.connect_delay = min(2 * self.connect_delay, LONGEST_CONNECT_DELAY)
-        self.state, self.due = State.WAITING, now + self.connect_delay
+        self.state, self.due = SlotState.WAITING, now + self.connect_delay
         self.unseen, self.in_doubt = self.in_doubt, False  # as before the attempt
         return True
 
     def lose(self, now: float) -> bool:
         """Record that there is no connection to the worker. Return whether there was one."""
-        connected = self.state != State.LOST
+        connected = self.state != SlotState.LOST
         if connected:
             self.lost, self.connect_delay = now, FIRST_CONNECT_DELAY
         else:
             self.connect_delay = min(2 * self.connect_delay, LONGEST_CONNECT_DELAY)
-        self.state, self.connect_due = State.LOST, now + self.connect_delay
+        self.state, self.connect_due = SlotState.LOST, now + self.connect_delay
         return connected
 
     @property
     def connects(self) -> bool:
         """Whether a connection to it is being made again."""
-        return self.state == State.LOST and self.running.status is None
+        return self.state == SlotState.LOST and self.running.status is None
 
     def out_of_sight(self, now: float) -> bool:
         """Return whether the connection was lost long ago, or the exit status is unknown."""
-        if self.state == State.WAITING and self.unreached_since is not None:
+        if self.state == SlotState.WAITING and self.unreached_since is not None:
             return self.unseen or now >= self.unreached_since + LOST_SECONDS
-        return self.unseen or (self.state == State.LOST and now >= self.lost + LOST_SECONDS)
+        return self.unseen or (self.state == SlotState.LOST and now >= self.lost + LOST_SECONDS)
 
     def shows_training(self, after: float) -> bool:
         """Return whether this slot shows that training continued after another process had ended.
@@ -184,7 +184,7 @@ class Slot:
         before = self.runs and not self.in_doubt and self.began < after
         return before or self.failed > after
 
-    def settle(self, others: list[Slot], now: float) -> None:
+    def settle(self, others: list[WorkerSlot], now: float) -> None:
         """End the doubt when an older process has run for long enough at the same time."""
         if self.in_doubt and self.runs and now >= self.began + LATE_SECONDS:
             self.in_doubt = not any(other.shows_training(self.began) for other in others)
@@ -193,13 +193,13 @@ class Slot:
         """Record a failure. The slot waits for a restart, if one of ``limit`` is left."""
         self.status, self.death = status, death
         if self.restarts >= limit or (self.pid is None and status in CANNOT_RUN):
-            self.state, self.dead = State.DEAD, now
+            self.state, self.dead = SlotState.DEAD, now
             return
         again = self.restarts and now - self.began < STEADY_SECONDS
         self.delay = min(LONGEST_DELAY, 2 * self.delay) if again else FIRST_DELAY
         self.due = now + self.delay
         self.restarts += 1
-        self.state = State.WAITING
+        self.state = SlotState.WAITING
 
     def late(self, ending: float) -> bool:
         """Return whether the last process may have come too late to train.
@@ -211,7 +211,7 @@ class Slot:
 
 
 @dataclass
-class Ending:
+class JobEnding:
     """End of a job, after a worker has ended with 0 or has found training over."""
 
     since: float
@@ -222,12 +222,12 @@ class Ending:
     #: Statuses of those that failed then, in order.
     failed: list[int] = field(default_factory=list)
 
-    def note(self, slot: Slot, status: int) -> None:
+    def note(self, slot: WorkerSlot, status: int) -> None:
         """Record a worker that has not finished, unless its host was not reached."""
         if slot.unreached_since is None and not slot.late(self.since):
             self.failed.append(shell_status(status))
 
-    def note_stopped(self, slot: Slot, status: int, first: bool) -> None:
+    def note_stopped(self, slot: WorkerSlot, status: int, first: bool) -> None:
         """Record a worker that had to be stopped.
 
         A restarted worker may be far from its script's end, and has the final weights of the job.
@@ -257,8 +257,8 @@ class RestartWorkers(Policy):
 
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
-        self._slots: list[Slot] = []
-        self._ending: Ending | None = None
+        self._slots: list[WorkerSlot] = []
+        self._ending: JobEnding | None = None
         self._job = secrets.token_hex(8)
         # For each slot: processes with fewer restarts have ended; None: all have ended, and no
         # process will be started. Then the boot id and the namespace of the last one's supervisor.
@@ -266,23 +266,23 @@ class RestartWorkers(Policy):
 
     # Starting and stopping
 
-    def start(self, task: Task) -> None:
+    def start(self, task: LaunchTask) -> None:
         """Start a worker in a new slot."""
-        slot = Slot(task)
+        slot = WorkerSlot(task)
         self._slots.append(slot)
         self._start_in(slot)
 
-    def _start_in(self, slot: Slot) -> None:
+    def _start_in(self, slot: WorkerSlot) -> None:
         env = {**slot.task.spec["env"], **self._marks(slot)}
         running = self.runner.start(slot.task, persistent=True, env=env)
         slot.started(running, time.monotonic())
 
-    def _marks(self, slot: Slot) -> dict[str, str]:
+    def _marks(self, slot: WorkerSlot) -> dict[str, str]:
         """Return variables that together only the slot's present worker has."""
         own = {"HIPRESS_ELASTIC_SLOT": slot.task.spec["env"].get("HIPRESS_ELASTIC_SLOT", "")}
         return {JOB: self._job, **own, "HIPRESS_ELASTIC_RESTART": str(slot.restarts)}
 
-    def _connect(self, slot: Slot, command: bytes) -> None:
+    def _connect(self, slot: WorkerSlot, command: bytes) -> None:
         """Begin to watch a worker over a new connection."""
         marks = [f"{name}={value}" for name, value in self._marks(slot).items()]
         slot.running = self.runner.start(
@@ -296,13 +296,13 @@ class RestartWorkers(Policy):
         """Send TERM or KILL to workers without a supervisor."""
         kill = command == b"KILL"
         for slot in self._slots:
-            if slot.state == State.ADOPTED:
+            if slot.state == SlotState.ADOPTED:
                 numbers = [signal.SIGKILL] if kill else [signal.SIGTERM, signal.SIGCONT]
                 supervisor.kill_group(slot.pid, *numbers)
-            elif slot.state == State.LOST and not slot.connects and not kill:
+            elif slot.state == SlotState.LOST and not slot.connects and not kill:
                 self._connect(slot, command)
 
-    def _publish_end(self, slot: Slot) -> None:
+    def _publish_end(self, slot: WorkerSlot) -> None:
         """Report to the workers that all processes of a slot so far have ended, if that is certain.
 
         Their agents need such evidence: a gateway may have refused a connection, so a refusal does
@@ -314,13 +314,13 @@ class RestartWorkers(Policy):
         number = slot.task.spec.get("env", {}).get("HIPRESS_ELASTIC_SLOT", "")
         if not number or slot.unsure or not slot.process["namespace"]:
             return
-        restarts = slot.restarts if slot.state == State.WAITING else None
+        restarts = slot.restarts if slot.state == SlotState.WAITING else None
         self._ended_slots[number] = (restarts, slot.process["boot"], slot.process["namespace"])
         for other in self._slots:
-            if other.state == State.RUNNING:
+            if other.state == SlotState.RUNNING:
                 self._send_ended_slots(other)
 
-    def _send_ended_slots(self, slot: Slot) -> None:
+    def _send_ended_slots(self, slot: WorkerSlot) -> None:
         """Send the published ends; later, if a supervisor has not read what was sent before."""
         slot.ended_slots_due = bool(slot.running.unsent)
         if self._ended_slots and not slot.ended_slots_due:
@@ -333,7 +333,7 @@ class RestartWorkers(Policy):
     def step(self, now: float) -> None:
         """Send published ends; stop the job if it has ended; start the processes that are due."""
         for slot in self._slots:
-            if slot.state == State.ADOPTED:
+            if slot.state == SlotState.ADOPTED:
                 self._look_at_adopted(slot, now)
             elif slot.ended_slots_due and slot.running.status is None:
                 self._send_ended_slots(slot)
@@ -350,19 +350,21 @@ class RestartWorkers(Policy):
         """Return the seconds until a worker or a connection must be started, at most 0.5."""
         pauses = [0.5]
         for slot in self._slots:
-            if slot.state == State.WAITING and self._ending is None and self._may_start(slot):
+            if slot.state == SlotState.WAITING and self._ending is None and self._may_start(slot):
                 pauses.append(slot.due - now)
-            elif slot.state == State.LOST and not slot.connects:
+            elif slot.state == SlotState.LOST and not slot.connects:
                 pauses.append(slot.connect_due - now)
         return min(pauses)
 
     def result(self) -> int:
         """Return the status of the first worker that failed at the end, or 0."""
-        if lost := ", ".join(slot.full_name for slot in self._slots if slot.state == State.LOST):
+        if lost := ", ".join(
+            slot.full_name for slot in self._slots if slot.state == SlotState.LOST
+        ):
             self.runner.say(f"{lost}: out of sight; whether it has finished, too, is not known")
         return (self._ending.failed or [0])[0] if self._ending else 1
 
-    def _waits_for(self, slot: Slot, now: float) -> bool:
+    def _waits_for(self, slot: WorkerSlot, now: float) -> bool:
         """Return whether the job continues because of a slot."""
         if slot.runs:
             return True
@@ -370,10 +372,10 @@ class RestartWorkers(Policy):
             return self.runner.stops and slot.connects
         if self._ending is not None:
             in_time = now < self._ending.clock + self._rules.finish_timeout
-            return slot.state == State.LOST and in_time and not slot.out_of_sight(now)
-        return slot.state in (State.WAITING, State.LOST)
+            return slot.state == SlotState.LOST and in_time and not slot.out_of_sight(now)
+        return slot.state in (SlotState.WAITING, SlotState.LOST)
 
-    def _may_start(self, slot: Slot) -> bool:
+    def _may_start(self, slot: WorkerSlot) -> bool:
         """Return whether a waiting worker may be restarted: not while training may have ended."""
         others = [other for other in self._slots if other is not slot]
         return not slot.unseen or any(other.shows_training(slot.ended) for other in others)
@@ -392,7 +394,7 @@ class RestartWorkers(Policy):
                 )
                 self.runner.stop((self._ending.failed or [0])[0], now)
         elif len(left) < self._rules.min_workers:
-            dead = [slot for slot in self._slots if slot.state == State.DEAD]
+            dead = [slot for slot in self._slots if slot.state == SlotState.DEAD]
             dead.sort(key=lambda slot: slot.dead)
             deaths = ", ".join(f"{slot.full_name} {slot.death}" for slot in dead)
             self.runner.say(
@@ -409,11 +411,11 @@ class RestartWorkers(Policy):
     def _start_due(self, now: float) -> None:
         for slot in self._slots:
             slot.settle([other for other in self._slots if other is not slot], now)
-            if slot.state == State.LOST and not slot.connects and now >= slot.connect_due:
+            if slot.state == SlotState.LOST and not slot.connects and now >= slot.connect_due:
                 self._connect(slot, b"KILL" if slot.known_end else b"")
             elif self._ending is not None:
                 continue
-            elif slot.state == State.WAITING and now >= slot.due and self._may_start(slot):
+            elif slot.state == SlotState.WAITING and now >= slot.due and self._may_start(slot):
                 self._start_in(slot)
 
     # Ends
@@ -424,10 +426,10 @@ class RestartWorkers(Policy):
         if slot is not None:
             self._supervisor_ended(slot, running.status, now)
 
-    def _slot_of(self, running: Running) -> Slot | None:
+    def _slot_of(self, running: Running) -> WorkerSlot | None:
         return next((slot for slot in self._slots if slot.running is running), None)
 
-    def _supervisor_ended(self, slot: Slot, status: int, now: float) -> None:
+    def _supervisor_ended(self, slot: WorkerSlot, status: int, now: float) -> None:
         if slot.reported is not None:
             self._ended(slot, slot.reported, describe(slot.reported), now)
         elif slot.gone_with_host is not None:
@@ -444,20 +446,20 @@ class RestartWorkers(Policy):
         elif slot.task.via is not None:
             self._lost(slot, status, now)
         else:
-            slot.state = State.ADOPTED
+            slot.state = SlotState.ADOPTED
             if self._look_at_adopted(slot, now):
                 self.runner.say(
                     f"the supervisor of {slot.task.name} {describe(status)}; the worker "
                     f"goes on, and writes to /proc/{slot.pid}/fd/1 unseen"
                 )
 
-    def _lost(self, slot: Slot, status: int, now: float) -> None:
+    def _lost(self, slot: WorkerSlot, status: int, now: float) -> None:
         """Handle a connection to a worker that has ended or could not be made."""
         if self.runner.stops:
             if slot.lose(now):  # once more, to end it
                 self._connect(slot, b"KILL")
             else:
-                slot.state = State.DEAD
+                slot.state = SlotState.DEAD
                 self.runner.say(f"could not reach {slot.full_name}, which may still run")
             return
         how = f"{slot.task.means} {describe(status)}"
@@ -472,7 +474,7 @@ class RestartWorkers(Policy):
                 "connecting again"
             )
 
-    def _look_at_adopted(self, slot: Slot, now: float) -> bool:
+    def _look_at_adopted(self, slot: WorkerSlot, now: float) -> bool:
         """Return whether a worker that this process has inherited still runs."""
         try:
             pid, status = os.waitpid(slot.pid, os.WNOHANG)
@@ -486,33 +488,35 @@ class RestartWorkers(Policy):
         self._ended(slot, code, describe(code), now)
         return False
 
-    def _gone(self, slot: Slot, now: float) -> None:
+    def _gone(self, slot: WorkerSlot, now: float) -> None:
         """Handle the end, with an unknown status, of a worker that had no connection."""
         if self._ending is not None and not slot.known_end:
-            slot.state = State.FINISHED
+            slot.state = SlotState.FINISHED
             return
         with_host = slot.gone_with_host
         how = "has died with its host, which has started again" if with_host else "ended unseen"
         failed = bool(slot.known_end or with_host)  # otherwise it may have finished
         self._ended(slot, -signal.SIGKILL, slot.known_end or how, now, failed)
-        if not failed and slot.state == State.WAITING:
+        if not failed and slot.state == SlotState.WAITING:
             slot.unseen, slot.ended, slot.due = True, now, now + UNSEEN_SECONDS
 
-    def _ended(self, slot: Slot, status: int, death: str, now: float, failed: bool = True) -> None:
+    def _ended(
+        self, slot: WorkerSlot, status: int, death: str, now: float, failed: bool = True
+    ) -> None:
         """Handle the end of a slot's process.
 
         ``failed`` is whether a status other than 0 certainly shows a failure.
         """
         if self.runner.stops:
-            slot.state = State.DEAD
+            slot.state = SlotState.DEAD
         elif status in (0, CAME_LATE):
-            slot.state = State.FINISHED
+            slot.state = SlotState.FINISHED
             if self._ending is None:
                 self._begin_ending(slot.full_name if status == 0 else "training", now)
             if status == 0 and self._ending.clock == math.inf:
                 self._ending.first, self._ending.clock = slot.full_name, now
         elif self._ending is not None:
-            slot.state, slot.status, slot.death = State.DEAD, status, death
+            slot.state, slot.status, slot.death = SlotState.DEAD, status, death
             self._ending.note(slot, status)
             self.runner.say(f"{slot.full_name} {death} after {self._ending.first} had finished")
         else:
@@ -520,7 +524,7 @@ class RestartWorkers(Policy):
                 slot.failed = now
             slot.died(status, death, now, self._rules.max_restarts)
             limit = self._rules.max_restarts
-            if slot.state == State.WAITING:
+            if slot.state == SlotState.WAITING:
                 self.runner.say(f"{slot.full_name} {death}; restart {slot.restarts} of {limit}")
             elif sum(one.may_run for one in self._slots) >= self._rules.min_workers:
                 self.runner.say(
@@ -530,12 +534,12 @@ class RestartWorkers(Policy):
         self._publish_end(slot)
 
     def _begin_ending(self, first: str, now: float) -> None:
-        self._ending = Ending(now, first)
+        self._ending = JobEnding(now, first)
         for slot in self._slots:
-            if slot.state == State.WAITING and slot.unseen:
-                slot.state = State.FINISHED  # its end is unknown, and training has finished
-            elif slot.state == State.WAITING:
-                slot.state = State.DEAD
+            if slot.state == SlotState.WAITING and slot.unseen:
+                slot.state = SlotState.FINISHED  # its end is unknown, and training has finished
+            elif slot.state == SlotState.WAITING:
+                slot.state = SlotState.DEAD
                 self._ending.note(slot, slot.status)
                 self.runner.say(f"{slot.full_name} is not started again: {first} has finished")
 
@@ -550,7 +554,7 @@ class RestartWorkers(Policy):
         elif "watched" in report:
             self._send_ended_slots(slot)
             if not slot.known_end:
-                slot.state = State.RUNNING
+                slot.state = SlotState.RUNNING
                 self.runner.say(f"connected to {slot.full_name} again")
         elif "elsewhere" in report:
             if not slot.elsewhere:

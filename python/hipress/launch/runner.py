@@ -22,8 +22,8 @@ from hipress.base import process_table
 
 from . import supervisor
 from .bootstrap import message, python_command, supervisor_program
-from .errors import LaunchError
-from .job import RANKS, Task
+from .job import RANKS, LaunchTask
+from .launch_error import LaunchError
 from .output import STDERR, STDOUT, LineSplitter, Printer, Stalled
 
 _RANK_LINE = re.compile(rb"\[(scheduler|(?:server|worker) \d+)\] (.*)", re.DOTALL)
@@ -33,7 +33,7 @@ _RANK_LINE = re.compile(rb"\[(scheduler|(?:server|worker) \d+)\] (.*)", re.DOTAL
 class Running:
     """A started task: its supervisor, or the command that starts it on another host."""
 
-    task: Task
+    task: LaunchTask
     process: subprocess.Popen
     started: float
     streams: dict[int, LineSplitter] = field(default_factory=dict)
@@ -56,7 +56,7 @@ class Policy:
 
     runner: Runner
 
-    def start(self, task: Task) -> None:
+    def start(self, task: LaunchTask) -> None:
         """Start a task of the job."""
         self.runner.start(task)
 
@@ -123,7 +123,7 @@ class Runner:
         """Whether the job is being stopped."""
         return self._term_at is not None
 
-    def run(self, tasks: list[Task]) -> int:
+    def run(self, tasks: list[LaunchTask]) -> int:
         """Run the tasks and return the exit status for the shell."""
         allow_files(4 * len(tasks) + 100)  # a process takes three pipes
         read, write = os.pipe()
@@ -165,7 +165,7 @@ class Runner:
 
     # Starting and stopping
 
-    def start(self, task: Task, **more: object) -> Running:
+    def start(self, task: LaunchTask, **more: object) -> Running:
         """Start a task's supervisor."""
         if task.host and any(other.task.host == task.host for other in self.running):
             time.sleep(0.03)  # sshd drops connections at random when too many arrive at once

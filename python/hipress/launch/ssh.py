@@ -8,8 +8,8 @@ import shutil
 import subprocess
 
 from .bootstrap import BOOTSTRAP
-from .errors import LaunchError
 from .hostfile import Host
+from .launch_error import LaunchError
 
 # Command of a login shell: in single quotes and one line, so that every shell passes it unchanged.
 COMMAND = f"exec python3 -c '{BOOTSTRAP}'"

@@ -102,7 +102,7 @@ def open_private(path):
     return folder
 
 
-class Process:
+class ProcessHandle:
     """A process, identified by its id and start time.
 
     since: start time in ticks since boot; None if it has ended.
@@ -348,7 +348,7 @@ class Supervisor:
             pipes = enumerate((self.child.stdout, self.child.stderr), 1)
             self.relays = [Relay(pipe.fileno(), target, prefix) for target, pipe in pipes]
         if self.persistent:
-            command, own = Process(self.child.pid), Process(os.getpid())
+            command, own = ProcessHandle(self.child.pid), ProcessHandle(os.getpid())
             self.report(
                 pid=command.pid,
                 since=command.since,
@@ -533,10 +533,10 @@ class Watcher(Supervisor):
         boot = boot_id()
         if not self.is_here(boot):
             return self.report(elsewhere=True)
-        self.child = Process(watched["pid"], watched["since"] or 0)
+        self.child = ProcessHandle(watched["pid"], watched["since"] or 0)
         if watched["boot"] != boot and self.left_status() is None:
             return self.report_end(gone=True, restarted=True, left=0)
-        keeper = Process(*watched["supervisor"])
+        keeper = ProcessHandle(*watched["supervisor"])
         if self.child.runs:
             try:
                 outputs = enumerate((Output(1), self.errors), 1)

@@ -39,7 +39,7 @@ class Decision:
 
 
 @dataclass(frozen=True)
-class Gradient:
+class GradientSize:
     """A gradient by name, and its size in float32 elements."""
 
     name: str
@@ -85,22 +85,22 @@ def load(path: str | os.PathLike[str]) -> dict[str, Decision]:
     return plan
 
 
-def load_gradients(path: str | os.PathLike[str]) -> list[Gradient]:
+def load_gradients(path: str | os.PathLike[str]) -> list[GradientSize]:
     """Return the gradients of an input file, lines of ``name,size``."""
-    gradients: dict[str, Gradient] = {}
+    gradients: dict[str, GradientSize] = {}
     for where, fields in _rows(path, "list of gradients"):
         if len(fields) != 2:
             raise PlanError(f"{where}: expected name,size, got {len(fields)} fields")
         name, size = fields
         if name in gradients:
             raise PlanError(f"{where}: gradient {name!r} is there twice")
-        gradients[name] = Gradient(name, _positive(size, where, "size"))
+        gradients[name] = GradientSize(name, _positive(size, where, "size"))
     if not gradients:
         raise PlanError(f"{path}: the list holds no gradient")
     return list(gradients.values())
 
 
-def save(path: str | os.PathLike[str], decisions: Iterable[tuple[Gradient, Decision]]) -> None:
+def save(path: str | os.PathLike[str], decisions: Iterable[tuple[GradientSize, Decision]]) -> None:
     """Replace a file atomically by lines ``name,size,y|n,K``."""
     lines = [
         f"{gradient.name},{gradient.size},{'y' if decision.compress else 'n'},{decision.partitions}"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hipress.planning.model import MeasuredModel
-from hipress.planning.plan import Decision, Gradient
+from hipress.planning.plan import Decision, GradientSize
 from hipress.planning.profiles import MeasuredProfile
 from hipress.planning.sosp21 import PublishedModel, PublishedProfile
 from hipress.topology import topologies
@@ -17,7 +17,7 @@ from hipress.topology.topology import Topology
 class Choice:
     """Gradient, its decision, and the predicted seconds for it alone."""
 
-    gradient: Gradient
+    gradient: GradientSize
     decision: Decision
     raw: float
     compressed: float
@@ -58,7 +58,7 @@ def topology_named(name: str, published: bool = False) -> Topology:
 
 
 def make(
-    gradients: Sequence[Gradient],
+    gradients: Sequence[GradientSize],
     topology: str,
     nodes: int,
     profile: PublishedProfile | MeasuredProfile,

@@ -22,11 +22,11 @@ from hipress.dtypes import FLOAT32
 from hipress.errors import Code, HipressError
 from hipress.native.library import abi, check_call, error_of, lib
 from hipress.runtime.error_feedback import ErrorFeedback
-from hipress.runtime.member import Member
+from hipress.runtime.member import JobMember
 from hipress.runtime.scheduler import Scheduler
+from hipress.topology.flat_program import flatten
 from hipress.topology.graph import Graph, Op, worker
 from hipress.topology.origins import results
-from hipress.topology.program import flatten
 
 _REPORT_SECONDS = 2.0
 """Seconds in which the engine learns of a death that another connection has shown."""
@@ -49,12 +49,9 @@ class Engine:
         name: Unique hexadecimal name of the job, equal on all ranks.
     """
 
-    Error: type[RuntimeError] = HipressError
-    """Type of error that ends a step."""
-
     def __init__(
         self,
-        member: Member,
+        member: JobMember,
         scheduler: Scheduler | None,
         rank: int,
         world_size: int,
@@ -235,7 +232,7 @@ class Engine:
         until = time.monotonic() + self.timeout + _REPORT_SECONDS
         while not all(step.done() for step in steps):
             if time.monotonic() > until:
-                raise self.Error("a step of a job that has failed does not end")
+                raise HipressError("a step of a job that has failed does not end")
             time.sleep(0.001)
 
     def fail(self, error: Exception, what: str) -> RuntimeError:
@@ -251,10 +248,11 @@ class Engine:
         with self._failing:
             reports = self.error is None and not known
             if self.error is None:
-                if known or not isinstance(error, self.Error):
+                # A sentence made in Python names what has failed; one of the library does not.
+                if not isinstance(error, HipressError) or error.code != Code.NONE:
                     sentence = f"{what}: {error}" if what else str(error)
                     native = error if isinstance(error, HipressError) else HipressError(sentence)
-                    error = native.as_kind(self.Error, sentence)
+                    error = native.as_kind(HipressError, sentence)
                 self.error = error
         if reports:  # without the lock, because this ends steps, whose callbacks come here
             sentence = f"{self.member.name} gave up: {self.error}"

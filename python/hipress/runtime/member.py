@@ -35,7 +35,7 @@ def worker_name(rank: int, ranks: object = "") -> str:
     return f"rank {str(ranks).split(',')[rank]}" if ranks else f"worker {rank}"
 
 
-class Member:
+class JobMember:
     """Membership of this process in a job.
 
     The constructor joins the job and blocks until all nodes are present. A ``with`` statement
@@ -150,14 +150,14 @@ class Member:
         ]
         return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
-    def nodes_left(self) -> list[graph.Node]:
+    def nodes_left(self) -> list[graph.NodeId]:
         """Return the nodes that have left the job without a failure.
 
         Servers and the scheduler know of all workers. A worker knows of those it had a connection
         with.
         """
         nodes, count = self._call(lib.HipressLeft)
-        return [graph.Node.unpack(node) for node in nodes[:count]]
+        return [graph.NodeId.unpack(node) for node in nodes[:count]]
 
     def failure(self) -> str:
         """Return the message of :meth:`job_error`, which is empty if the job has not failed."""

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from hipress.autotune.plan import PlanController
+from hipress.autotune.plan_controller import PlanController
 from hipress.autotune.steps import FIRST_KEY
 from hipress.autotune.store import KnownKey, StoreController, TunedNode
 from hipress.config import AUTO, CompressionConfig
@@ -22,11 +22,11 @@ from hipress.errors import HipressError
 from hipress.native.library import abi, bytes_at, floats_at, lib, string_pairs
 from hipress.runtime.group import Group
 from hipress.runtime.key_graphs import KeyGraphs
-from hipress.runtime.member import Member
+from hipress.runtime.member import JobMember
 from hipress.runtime.operations import Operations, Pending, memory_of
 from hipress.topology import Graph
+from hipress.topology.flat_program import flatten
 from hipress.topology.graph import Role, worker
-from hipress.topology.program import flatten
 
 
 class Later(enum.Enum):
@@ -46,7 +46,7 @@ _AUTO_IS_SYNC = (
 )
 
 
-class Node(TunedNode, Member):
+class Node(TunedNode, JobMember):
     """Node of a job in the DMLC_* environment: a worker with its store, a server or a scheduler.
 
     Raises:
@@ -197,8 +197,8 @@ class Node(TunedNode, Member):
         later. With ``plan="auto"`` all workers call this together. They measure for some seconds
         from which size on compression pays, and how to partition gradients. They check the plan
         again later, so all workers must push their keys in the same order
-        (:mod:`hipress.autotune.plan`). With type "auto" they also choose the codec before the first
-        push (:mod:`hipress.autotune`). Both need synchronous updates.
+        (:mod:`hipress.autotune.plan_controller`). With type "auto" they also choose the codec
+        before the first push (:mod:`hipress.autotune`). Both need synchronous updates.
 
         Raises:
             HipressError: If a parameter is invalid. The message lists the allowed ones.

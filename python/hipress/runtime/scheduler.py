@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from hipress.base import addresses
 from hipress.errors import HipressError
 from hipress.native.library import call, lib, string_pairs
-from hipress.runtime.member import Member, worker_name
+from hipress.runtime.member import JobMember, worker_name
 
 _LINGER_SECONDS = 2.0
 """Seconds for which an ending process keeps its scheduler for ranks that end later. It is 30 if a
@@ -61,7 +61,7 @@ def join(
     timeline: str,
     view: int = 0,
     identity: str = "",
-) -> tuple[Member, Scheduler | None]:
+) -> tuple[JobMember, Scheduler | None]:
     """Make this process a worker of a job whose members all call this together.
 
     Rank 0 publishes the scheduler's address with ``put``, and all ranks wait for it with ``get``.
@@ -82,7 +82,7 @@ def join(
     if view:
         own["HIPRESS_TIMELINE"] = sibling_path(timeline, f"rank{rank}")
     where = {"DMLC_PS_ROOT_URI": address, "DMLC_PS_ROOT_PORT": port}
-    return Member({**common, **own, **where}), scheduler
+    return JobMember({**common, **own, **where}), scheduler
 
 
 def _start(

@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from hipress.planning.cluster import JOB_ELEMENTS, Cluster, Codec
-from hipress.simulator.engine import Tasks
-from hipress.topology import Graph, Node, Op
+from hipress.simulator.event_simulation import Tasks
+from hipress.topology import Graph, NodeId, Op
 from hipress.topology.graph import GRADIENT, PLAIN, Role, Task
 from hipress.topology.topology import Symmetry
 
@@ -103,10 +103,10 @@ class _Lowering:
                 self._tasks.make_local(send)
         self._lowered.outputs.append(self._written)
 
-    def _host(self, node: Node) -> int:
+    def _host(self, node: NodeId) -> int:
         return node.rank + (self._first_server if node.role == Role.SERVER else 0)
 
-    def _add_node(self, node: Node, program: Sequence[Task]) -> None:
+    def _add_node(self, node: NodeId, program: Sequence[Task]) -> None:
         index: list[int] = []
         codecs: list[Codec | None] = []  # of each value; None: dense floats
         for task in program:
@@ -119,7 +119,7 @@ class _Lowering:
             codecs.append(codec)
 
     def _add_task(
-        self, node: Node, task: Task, inputs: list[int], came: Codec | None
+        self, node: NodeId, task: Task, inputs: list[int], came: Codec | None
     ) -> tuple[int, Codec | None]:
         """Return the engine's task, and the codec of its value."""
         key, tasks, host = self._key, self._tasks, self._host(node)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from hipress.planning import plan as plans
 from hipress.planning import planner, profiles
 from hipress.planning.cluster import Cluster, Costs
-from hipress.planning.plan import Decision, Gradient
+from hipress.planning.plan import Decision, GradientSize
 from hipress.planning.profiles import MeasuredProfile
 from hipress.simulator.models import Layer, Model
 from hipress.simulator.step import Options, simulate
@@ -48,7 +48,7 @@ def read(
         given = plans.load(plan)
         plans.check(given, {layer.name: layer.size for layer in model.layers}, "gradient")
         return Setting(cluster, costs, given)
-    gradients = [Gradient(layer.name, layer.size) for layer in model.layers]
+    gradients = [GradientSize(layer.name, layer.size) for layer in model.layers]
     made = planner.make(gradients, topology, nodes, loaded, codec, changes=changes)
     decisions = {choice.gradient.name: choice.decision for choice in made.choices}
     return Setting(cluster, costs, decisions)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from hipress.planning.cluster import Cluster, Costs
 from hipress.planning.plan import Decision
-from hipress.simulator.engine import Run
+from hipress.simulator.event_simulation import Run
 from hipress.simulator.lower import (
     BASELINES,
     FORMS,
@@ -56,7 +56,7 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Step:
+class SimulatedStep:
     """Outcome of a step."""
 
     seconds: float
@@ -84,7 +84,7 @@ def simulate(
     cluster: Cluster,
     options: Options,
     plan: Mapping[str, Decision] | None = None,
-) -> Step:
+) -> SimulatedStep:
     """Run one step.
 
     A gradient without a decision in ``plan`` is compressed and partitioned as in jobs without a
@@ -135,7 +135,7 @@ class _Job:
         decision = self.plan.get(layer.name)
         return decision.partitions if decision else len(cuts_for(layer.size, self.options.nodes))
 
-    def graphs(self) -> Step:
+    def graphs(self) -> SimulatedStep:
         """Run the graphs of all hosts."""
         options, layers, pairs = self.options, self.model.layers, []
         ready = self._ready()
@@ -154,7 +154,7 @@ class _Job:
         run = Run(lowered.tasks, self.cluster, lowered.hosts, options.record)
         return self._step(layers, run, lowered, self.cluster, symmetric=False)
 
-    def one_for_all(self, form: Form) -> Step:
+    def one_for_all(self, form: Form) -> SimulatedStep:
         """Run the tasks of one host, which represents all."""
         nodes = self.options.nodes
         layers, ready = self._fused(math.inf if form.whole else nodes)
@@ -228,7 +228,7 @@ class _Job:
         lowered: Lowered,
         cluster: Cluster,
         symmetric: bool,
-    ) -> Step:
+    ) -> SimulatedStep:
         model, options = self.model, self.options
         backward, forward = sum(model.backward), sum(model.forward)
         done = [
@@ -247,7 +247,7 @@ class _Job:
         hosts = options.nodes + (0 if symmetric else options.servers)
         # With symmetry there is one host. Otherwise all hosts' traffic is spread over them.
         share = 1 if symmetric else hosts
-        return Step(
+        return SimulatedStep(
             seconds=end,
             compute=alone,
             exposed=end - alone,

@@ -11,7 +11,7 @@ import json
 import os
 
 from hipress.base import files
-from hipress.simulator.engine import Run
+from hipress.simulator.event_simulation import Run
 from hipress.simulator.lower import Label, Lowered
 from hipress.simulator.models import Model
 

@@ -38,7 +38,8 @@ except ModuleNotFoundError as error:
 from hipress.runtime.node import HipressError
 from hipress.tensorflow.diloco import DiLoCo
 from hipress.tensorflow.gradients import DistributedGradientTape
-from hipress.tensorflow.job import (
+from hipress.tensorflow.optimizer import DistributedOptimizer
+from hipress.tensorflow.worker_job import (
     broadcast_variables,
     explain,
     init,
@@ -49,7 +50,6 @@ from hipress.tensorflow.job import (
     size,
     stats,
 )
-from hipress.tensorflow.optimizer import DistributedOptimizer
 
 __all__ = [
     "DiLoCo",

@@ -17,7 +17,7 @@ from hipress.local_sgd.node_job import NodeDiLoCo
 from hipress.local_sgd.outer import Fragment
 from hipress.local_sgd.schedule import Schedule
 from hipress.tensorflow.gradients import name_of
-from hipress.tensorflow.job import join
+from hipress.tensorflow.worker_job import join
 
 _PREFIX = "optimizer/"
 """Start of the names of the outer optimizer's variables in a state."""
@@ -76,7 +76,7 @@ class DiLoCo(DiLoCoMethods, keras.callbacks.Callback):
             sync_every, early_steps, early_sync_every, fragment_sync_delay, fragment_update_alpha
         )
         CompressionConfig.of(compression).refuse_auto()
-        weights = Weights(model.trainable_variables, lambda: getattr(model, "optimizer", None))
+        weights = KerasWeights(model.trainable_variables, lambda: getattr(model, "optimizer", None))
         job = join()
         outer = Outer(outer_optimizer)
         job.compress(compression)
@@ -154,7 +154,7 @@ def check_variables(variables: Sequence[keras.Variable]) -> None:
             )
 
 
-class Weights(ArrayWeights):
+class KerasWeights(ArrayWeights):
     """Values of Keras variables."""
 
     def __init__(

@@ -32,12 +32,12 @@ import numpy as np
 import tensorflow as tf
 
 from hipress.config import CompressionConfig
-from hipress.elastic.training import loop
+from hipress.elastic.training import view_loop
 from hipress.elastic.training.arrays import ArrayAdapter, ArrayState
 from hipress.elastic.training.outer_steps import ArrayOuterSteps, schedule_of
 from hipress.elastic.training.sums import Gradients
 from hipress.errors import HipressError
-from hipress.tensorflow.diloco import Outer, Weights, check_variables
+from hipress.tensorflow.diloco import KerasWeights, Outer, check_variables
 from hipress.tensorflow.gradients import check_no_cond, check_not_compiled, name_of, to_tensor
 from hipress.tensorflow.optimizer import allows_feedback, averaging, check_optimizer
 
@@ -69,7 +69,7 @@ def run(train: Callable[..., Any]) -> Callable[..., Any]:
             # TensorFlow replaces an error in a tf.function by another one.
             raise state.failure or error from None
 
-    return loop.run(named, ArrayAdapter)
+    return view_loop.run(named, ArrayAdapter)
 
 
 class State(ArrayState):
@@ -138,7 +138,7 @@ class State(ArrayState):
         check_optimizer(optimizer)
         self._allows_feedback = allows_feedback(optimizer)
         if schedule is not None:
-            weights = Weights(model.trainable_variables, lambda: optimizer)
+            weights = KerasWeights(model.trainable_variables, lambda: optimizer)
             outer = Outer(outer_optimizer, optimizer)
             self.optimizer = optimizer
             name = type(outer_optimizer).__name__

@@ -15,10 +15,10 @@ from tensorflow.python.ops.control_flow_v2_func_graphs import CondBranchFuncGrap
 
 from hipress.config import CompressionConfig
 from hipress.dtypes import NUMPY
-from hipress.tensorflow.job import Job, join
+from hipress.tensorflow.worker_job import WorkerJob, join
 
 
-class Average:
+class GradientAverage:
     """Average of gradients over the workers. The node holds the residuals of compression.
 
     Args:
@@ -121,7 +121,12 @@ class _Group:
     """
 
     def __init__(
-        self, job: Job, indices: list[int], keys: list[int], arrays: list[np.ndarray], number: int
+        self,
+        job: WorkerJob,
+        indices: list[int],
+        keys: list[int],
+        arrays: list[np.ndarray],
+        number: int,
     ) -> None:
         self.indices = indices
         """Indices of a step's gradients that are sent."""
@@ -161,7 +166,7 @@ def _is_finite(values: np.ndarray) -> bool:
 class _Groups:
     """One key per variable, and the groups in which they are sent."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: WorkerJob) -> None:
         self._job = job
         self._keys: dict[int, tuple[object, int]] = {}
         """Variables and their keys, by id. A kept variable's id is not reused."""
@@ -219,7 +224,7 @@ def _name_of_all(gradients: list, variables: Sequence) -> str:
 
 
 @functools.cache
-def _groups(job: Job) -> _Groups:
+def _groups(job: WorkerJob) -> _Groups:
     return _Groups(job)
 
 
@@ -259,7 +264,7 @@ class DistributedGradientTape:
         sparse_as_dense: bool = False,
     ) -> None:
         self._tape = tape
-        self._average = Average(compression, op, sparse_as_dense)
+        self._average = GradientAverage(compression, op, sparse_as_dense)
 
     def __getattr__(self, name: str) -> Any:
         if name == "_tape":  # copy reads attributes before any are set

@@ -10,7 +10,7 @@ from keras.src.saving.object_registration import GLOBAL_CUSTOM_NAMES
 
 from hipress.autotune.methods import MAX_MOMENTUM
 from hipress.config import CompressionConfig
-from hipress.tensorflow.gradients import Average
+from hipress.tensorflow.gradients import GradientAverage
 
 
 class _Distributed:
@@ -68,7 +68,7 @@ def DistributedOptimizer(  # Horovod's name
         HipressError: For an invalid compression, or if a worker is missing.
     """
     check_optimizer(optimizer)
-    average = Average(compression, op, sparse_as_dense, allows_feedback(optimizer))
+    average = GradientAverage(compression, op, sparse_as_dense, allows_feedback(optimizer))
     return averaging(optimizer, average)
 
 

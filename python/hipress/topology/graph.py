@@ -47,7 +47,7 @@ class Role(enum.IntEnum):
 
 
 @dataclass(frozen=True, order=True)
-class Node:
+class NodeId:
     """Node of the job: its role and its rank within that role, from 0."""
 
     role: Role
@@ -59,22 +59,22 @@ class Node:
         return int(self.role) << 16 | self.rank
 
     @staticmethod
-    def unpack(packed: int) -> Node:
+    def unpack(packed: int) -> NodeId:
         """Return the node of an id of the C API."""
-        return Node(Role(packed >> 16), packed & 0xFFFF)
+        return NodeId(Role(packed >> 16), packed & 0xFFFF)
 
     def __str__(self) -> str:
         return f"{self.role.name.lower()} {self.rank}"
 
 
-def worker(rank: int) -> Node:
+def worker(rank: int) -> NodeId:
     """Return worker number ``rank``."""
-    return Node(Role.WORKER, rank)
+    return NodeId(Role.WORKER, rank)
 
 
-def server(rank: int) -> Node:
+def server(rank: int) -> NodeId:
     """Return server number ``rank``."""
-    return Node(Role.SERVER, rank)
+    return NodeId(Role.SERVER, rank)
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class Task:
     op: Op
     partition: int
     inputs: tuple[int, ...] = ()
-    peer: Node | None = None
+    peer: NodeId | None = None
     step: int = 0
     num_summands: int = 1
     no_upstream: bool = False
@@ -126,21 +126,21 @@ class Graph:
 
     n: int
     partitions: list[Partition]
-    tasks: dict[Node, list[Task]] = field(default_factory=dict)
+    tasks: dict[NodeId, list[Task]] = field(default_factory=dict)
     per_worker: bool = False
     plain: bool = False
-    _own: dict[Node, list[bool]] = field(default_factory=dict, repr=False, compare=False)
+    _own: dict[NodeId, list[bool]] = field(default_factory=dict, repr=False, compare=False)
     """Whether a task's result depends on the node's own gradient alone, per task."""
     _no_upstream: set[tuple] = field(default_factory=set, repr=False, compare=False)
     """Messages with such values that were sent but not yet received."""
 
     def add(
         self,
-        node: Node,
+        node: NodeId,
         op: Op,
         partition: int,
         *inputs: int,
-        peer: Node | None = None,
+        peer: NodeId | None = None,
         step: int = 0,
         num_summands: int = 1,
     ) -> int:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hipress.topology.graph import GRADIENT, PLAIN, Graph, Node, Op, Task
+from hipress.topology.graph import GRADIENT, PLAIN, Graph, NodeId, Op, Task
 
 
-def origins(graph: Graph) -> dict[tuple[Node, int], tuple[Node, int]]:
+def origins(graph: Graph) -> dict[tuple[NodeId, int], tuple[NodeId, int]]:
     """Return the ENCODE, by node and index, that made each payload of each node."""
     sent = {
         (node, task.peer, task.partition, task.step): (node, task.inputs[0])
@@ -28,7 +28,7 @@ def origins(graph: Graph) -> dict[tuple[Node, int], tuple[Node, int]]:
     return found
 
 
-def results(graph: Graph) -> set[tuple[Node, int]]:
+def results(graph: Graph) -> set[tuple[NodeId, int]]:
     """Return the ENCODEs whose payloads are decoded as results. A reduce-scatter has none."""
     origin = origins(graph)
     return {

@@ -35,13 +35,13 @@ except ModuleNotFoundError as error:
         error, "torch", "hipress.torch needs PyTorch 2.6 or later: pip install 'hipress[torch]'"
     ) from None
 
-from hipress.torch.executors.engine import HipressError
+from hipress.errors import HipressError
 from hipress.torch.integrations import process_group
 from hipress.torch.integrations.broadcast import (
     broadcast_optimizer_state,
     broadcast_parameters,
 )
-from hipress.torch.integrations.ddp import Compression, compress
+from hipress.torch.integrations.ddp import Compression, HookState, compress, hipress_hook
 from hipress.torch.integrations.demo import DeMo
 from hipress.torch.integrations.diloco import DiLoCo, LocalSGD
 from hipress.torch.integrations.optimizer import DistributedOptimizer
@@ -58,11 +58,13 @@ __all__ = [
     "DistributedOptimizer",
     "FrozenAdamW",
     "HipressError",
+    "HookState",
     "LocalSGD",
     "broadcast_optimizer_state",
     "broadcast_parameters",
     "compress",
     "compress_fsdp",
+    "hipress_hook",
     "load_checkpoint",
 ]
 

@@ -22,8 +22,8 @@ from collections.abc import Sequence
 
 import torch.distributed as dist
 
+from hipress.errors import HipressError
 from hipress.torch import private
-from hipress.torch.errors import HipressError
 
 MIN_SECRET_CHARACTERS = 16
 """Least length of a secret, as in src/membership/job_options.cc."""
@@ -86,7 +86,7 @@ def _prove(ranks: Sequence[int], timeout: float) -> Authenticated:
     """Exchange nonces and proofs through the store; see :func:`authenticate`."""
     mine = dist.get_rank()
     secret = os.environ.get("HIPRESS_SECRET", "").encode()
-    notes = Notes("proof", ranks, timeout)
+    notes = GroupNotes("proof", ranks, timeout)
     nonce = secrets.token_hex(32)
     if not secret:
         nonce = _NONE
@@ -136,7 +136,7 @@ def _prove(ranks: Sequence[int], timeout: float) -> Authenticated:
     return Authenticated(hmac.digest(key, b"values", hashlib.sha256))
 
 
-class Notes:
+class GroupNotes:
     """Texts that the ranks of a group share in the store, before they use the group itself."""
 
     def __init__(self, purpose: str, ranks: Sequence[int], timeout: float) -> None:

@@ -33,3 +33,13 @@ def is_dtensor(tensor: torch.Tensor) -> bool:
     """
     module = sys.modules.get("torch.distributed.tensor")
     return module is not None and isinstance(tensor, module.DTensor)
+
+
+@torch.no_grad()
+def local_of(tensor: torch.Tensor) -> torch.Tensor:
+    """Return this rank's shard of a DTensor, in the same memory, or another tensor itself.
+
+    A shard may have no elements. Operations in place on it change its own version, not the
+    DTensor's.
+    """
+    return tensor.to_local() if is_dtensor(tensor) else tensor

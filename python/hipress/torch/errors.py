@@ -1,12 +1,6 @@
-"""Errors that users of the PyTorch front end see."""
+"""Classification of PyTorch's errors, which have only a text."""
 
 import torch.distributed as dist
-
-from hipress import errors
-
-
-class HipressError(errors.HipressError):
-    """Failure of a collective operation. The message names the rank at fault."""
 
 
 def is_process_group_error(error: Exception) -> bool:

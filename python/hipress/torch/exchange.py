@@ -19,9 +19,9 @@ import torch
 import torch.distributed as dist
 
 from hipress.base.checked import DAMAGED
+from hipress.errors import HipressError
 from hipress.torch import private
 from hipress.torch.authentication import Authenticated, authenticate
-from hipress.torch.errors import HipressError
 
 MAX_BYTES = 64 << 20
 """Maximum bytes of a rank's value as JSON. Descriptions of the largest models need a few megabytes.

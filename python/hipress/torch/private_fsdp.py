@@ -44,6 +44,20 @@ def managed(module: FSDPModule) -> Sequence[Any]:
     return [each for group in _groups(module) for each in lookup(group, "fsdp_params")]
 
 
+def gathered_as(record: Any) -> tuple[torch.dtype, int]:
+    """Return dtype and number of the elements that this rank sends of a record in a gather.
+
+    Tensor subclasses that define ``fsdp_pre_all_gather`` may send others.
+    """
+    flat = lookup(record, "_sharded_param_data")
+    return lookup(record, "param_dtype") or flat.dtype, flat.numel()
+
+
+def is_in(record: Any, state: str) -> bool:
+    """Return whether a record is in one of FSDP's states: SHARDED, SHARDED_POST_FORWARD, ..."""
+    return lookup(record, "sharded_state").name == state
+
+
 def reduce_dtype(module: FSDPModule, record: Any) -> torch.dtype:
     """Return the dtype in which a record's gradient is reduced. Before 2.15 it was its group's."""
     policy = getattr(record, "mp_policy", None) or lookup(_groups(module)[0], "mp_policy")

@@ -10,11 +10,12 @@ import torch
 import torch.distributed as dist
 
 from hipress.config import AUTO
-from hipress.torch.authentication import Notes, authenticate
+from hipress.errors import HipressError
+from hipress.torch.authentication import GroupNotes, authenticate
 from hipress.torch.autotune import choice, optimizers
 from hipress.torch.dtypes import of_gradient
 from hipress.torch.executors.cuda import device
-from hipress.torch.executors.engine import Engine, HipressError, engine_of
+from hipress.torch.executors.engine import ProcessGroupEngine, engine_of
 from hipress.torch.executors.staging import current, device_of
 from hipress.torch.private import timeout_of
 from hipress.torch.settings import Settings, agree, check_parameters
@@ -34,7 +35,7 @@ def start(
     optimizer: torch.optim.Optimizer | None = None,
     allow_auto_topology: bool = False,
     **same: str,
-) -> tuple[Settings, Engine]:
+) -> tuple[Settings, ProcessGroupEngine]:
     """Connect the ranks of ``group``, which all call this together.
 
     Every rank raises the error of any rank's ``make_settings()``, and a ValueError if their
@@ -84,7 +85,7 @@ def _meet(ranks: list[int], timeout: float) -> None:
     Otherwise our collective operations could meet those of a rank that is not here, perhaps of its
     backward pass. Neither error would show the cause.
     """
-    notes = Notes("start", ranks, timeout)
+    notes = GroupNotes("start", ranks, timeout)
     notes.share("here", "")
     late = notes.late("here", _WARNING_SECONDS)
     if late and timeout > _WARNING_SECONDS:

@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 import torch
 import torch.distributed as dist
 
+from hipress.errors import HipressError
 from hipress.runtime.error_feedback import Codecs, ErrorFeedback, GlobalState
 from hipress.torch.executors.collectives import AllReduce
 from hipress.torch.executors.cuda.executor import CudaExecutor, CudaSteps
-from hipress.torch.executors.engine import Engine, HipressError
+from hipress.torch.executors.engine import ProcessGroupEngine
 from hipress.torch.executors.host import HostExecutor, HostSteps
 from hipress.torch.gradient import Gradient, summarize
 from hipress.torch.settings import Settings, digest
@@ -59,7 +60,7 @@ class Synchronizer:
     def __init__(
         self,
         settings: Settings,
-        engine: Engine,
+        engine: ProcessGroupEngine,
         group: dist.ProcessGroup,
         parameters: Sequence[tuple[str, torch.nn.Parameter]],
         average: bool = True,

@@ -7,7 +7,7 @@ import pytest
 
 from compll_helpers import DATA, ISAS, SPECS, from_text, gradient, program, same_bits, seed_program
 from hipress.compression import compiler
-from hipress.compression.compiler.frontend.program import read_program
+from hipress.compression.compiler.frontend.source_reader import read_program
 from hipress.compression.compiler.ir import ir
 from hipress.compression.compiler.ir.printer import print_program
 from hipress.compression.compiler.ir.verify import IRError, verify

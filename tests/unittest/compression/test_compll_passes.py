@@ -11,7 +11,7 @@ from compll_helpers import ISAS, from_text, gradient, same_bits
 from compll_random import random_encoder
 from hipress.compression import compiler
 from hipress.compression.compiler import cli
-from hipress.compression.compiler.frontend.program import read_program
+from hipress.compression.compiler.frontend.source_reader import read_program
 
 DECODE = """
 void Decode(uint8* compressed, float* gradient) {

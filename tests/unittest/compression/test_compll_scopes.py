@@ -7,7 +7,7 @@ import pytest
 
 from compll_helpers import ISAS, from_text
 from hipress.compression import compiler
-from hipress.compression.compiler.frontend.program import read_program
+from hipress.compression.compiler.frontend.source_reader import read_program
 
 # What is in an encoder before `compressed = concat(y);`, and y of the gradient 1, 2, 3.
 MEANINGS = {

@@ -14,7 +14,7 @@ from harness.cluster import run_cluster
 from harness.processes import base_environment
 from hipress.diagnostics import report
 from hipress.planning import fitting, planner, profiles
-from hipress.planning.plan import Gradient
+from hipress.planning.plan import GradientSize
 from hipress.topology import topologies
 from scripts import SCRIPTS
 
@@ -246,7 +246,7 @@ def test_a_profile_is_measured_and_a_plan_made_from_it(tmp_path):
     path.write_text(json.dumps(values))
     assert profiles.load(path).cluster().part is None
     assert not path.with_suffix(".timeline.json").exists()
-    plan = planner.make([Gradient("g", 10**6)], "ring", 4, profile)
+    plan = planner.make([GradientSize("g", 10**6)], "ring", 4, profile)
     assert plan.choices[0].raw > 0
     bad = hipress("profile", "--type", "none", "--output", str(path))
     assert bad.returncode == 1 and "name a compression type" in bad.stderr

@@ -27,8 +27,8 @@ from hipress.elastic import Agent, ElasticError, Evicted, Member, TrainingOver, 
 from hipress.elastic.membership import channel, evidence, links, messages
 from hipress.elastic.membership.agent_thread import AgentThread
 from hipress.elastic.membership.channel import HELLO_BYTES, MAGIC, Channel
-from hipress.elastic.membership.errors import Stranger
 from hipress.elastic.membership.links import Link
+from hipress.elastic.membership.membership_errors import Stranger
 from hipress.elastic.membership.notes import Notes
 from hipress.elastic.membership.settings import parse_ended
 from scripts import SCRIPTS

@@ -150,7 +150,7 @@ def test_who_survives_a_majority_learns_that_a_joiner_knows_better() -> None:
     later = View(2, (MEMBERS[0], MEMBERS[1], MEMBERS[3]), 5, "id0", joined=("id3",))
     machine.receive(1.1, MEMBERS[3], messages.Install(later))
     assert not _installed(machine) and machine.newest == later
-    assert any(isinstance(each, messages.Evicted) for each in machine.outputs)
+    assert any(isinstance(each, messages.MemberEvicted) for each in machine.outputs)
 
 
 def _member_of_four(slot: int) -> Membership:

@@ -14,7 +14,7 @@ from harness.processes import free_port
 from hipress.elastic import Agent, ElasticError
 from hipress.elastic.membership import channel, tls
 from hipress.elastic.membership.channel import HELLO_BYTES, MAGIC, Channel
-from hipress.elastic.membership.errors import Stranger
+from hipress.elastic.membership.membership_errors import Stranger
 
 SECRET = b"0123456789abcdef"
 PROOF_BYTES = 4 + 32

@@ -15,7 +15,7 @@ from hipress.base import addresses
 
 pytest.importorskip("torch")
 
-SHOW = "from hipress.torch.executors.job import own_host; print(own_host())"
+SHOW = "from hipress.torch.executors.group_job import own_host; print(own_host())"
 
 
 def test_loopback():
@@ -26,7 +26,7 @@ def test_loopback():
 
 
 def test_brackets_around_dmlc_node_host_are_not_part_of_the_address(monkeypatch):
-    from hipress.torch.executors.job import own_host
+    from hipress.torch.executors.group_job import own_host
 
     monkeypatch.setenv("DMLC_NODE_HOST", "[2001:db8::7]")
     assert own_host() == "2001:db8::7"

@@ -27,8 +27,8 @@ from harness.processes import wait_until
 from hipress.elastic.membership import evidence
 from hipress.launch import elastic
 from hipress.launch.hostfile import Host
-from hipress.launch.job import Task
-from hipress.launch.restarts import Ending, Rules, Slot, State
+from hipress.launch.job import LaunchTask
+from hipress.launch.restarts import JobEnding, Rules, SlotState, WorkerSlot
 from scripts import SCRIPTS
 
 pytestmark = pytest.mark.usefixtures("own_folder")
@@ -112,8 +112,8 @@ def test_workers_learn_which_processes_have_ended(tmp_path):
 def slot_with_ends(means=None):
     """Return a policy, its only slot, and the ends that it would publish."""
     policy = restart_policy(Rules(max_restarts=9))
-    task = Task("worker 0", "worker", {"env": {"HIPRESS_ELASTIC_SLOT": "0"}}, via=means)
-    slot = Slot(task)
+    task = LaunchTask("worker 0", "worker", {"env": {"HIPRESS_ELASTIC_SLOT": "0"}}, via=means)
+    slot = WorkerSlot(task)
     policy._slots = [slot]
     return policy, slot, policy._ended_slots
 
@@ -136,7 +136,7 @@ def test_end_after_a_lost_start_report_is_not_published():
     policy, slot, endings = slot_with_ends(["ssh"])
     slot.started(None, 0.0)
     policy._supervisor_ended(slot, 255, 1.0)
-    assert slot.state == State.WAITING and slot.restarts == 0
+    assert slot.state == SlotState.WAITING and slot.restarts == 0
     end_once(policy, slot, reported=1)
     assert slot.restarts == 1 and endings == {}
 
@@ -249,7 +249,9 @@ def test_the_job_goes_on_without_a_slot_while_enough_are_left(tmp_path):
 
 def test_the_status_is_that_of_the_first_that_died():
     policy = restart_policy(Rules(min_workers=2, max_restarts=0))
-    policy._slots = [Slot(Task(f"worker {i}", "worker", {}), process={"pid": 7}) for i in range(3)]
+    policy._slots = [
+        WorkerSlot(LaunchTask(f"worker {i}", "worker", {}), process={"pid": 7}) for i in range(3)
+    ]
     for when, slot, status in ((10.0, 2, 5), (11.0, 0, 7)):
         policy._ended(policy._slots[slot], status, "died", when)
     policy.step(20.0)
@@ -263,12 +265,12 @@ def test_a_command_that_is_not_there_is_not_tried_again():
 
 
 def test_delays_grow_until_a_worker_lives():
-    slot, now, delays = Slot(Task("worker 0", "worker", {})), 100.0, []
+    slot, now, delays = WorkerSlot(LaunchTask("worker 0", "worker", {})), 100.0, []
     for _ in range(8):
         slot.started(None, now)
         now += 1.0
         slot.died(-9, "", now, limit=9)
-        assert slot.state == State.WAITING
+        assert slot.state == SlotState.WAITING
         delays.append(slot.due - now)
         now = slot.due
     assert delays == pytest.approx([0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 5.0, 5.0])
@@ -277,7 +279,7 @@ def test_delays_grow_until_a_worker_lives():
     assert slot.due - now == pytest.approx(11.1)
     slot.started(None, slot.due)
     slot.died(-9, "", slot.due, limit=9)
-    assert slot.state == State.DEAD
+    assert slot.state == SlotState.DEAD
 
 
 # The end
@@ -299,11 +301,11 @@ def test_a_restart_that_came_too_late_does_not_count(tmp_path):
 
 def test_which_failures_count_at_the_end():
     def status(restarts: int, began: float, ending: float, waits: bool) -> list[int]:
-        slot = Slot(Task("worker 0", "worker", {}), restarts=restarts)
+        slot = WorkerSlot(LaunchTask("worker 0", "worker", {}), restarts=restarts)
         slot.started(None, began)
         if waits:
             slot.died(3, "", ending - 0.05, limit=9)
-        end = Ending(ending, "worker 1")
+        end = JobEnding(ending, "worker 1")
         end.note(slot, 3)
         return end.failed
 
@@ -319,9 +321,9 @@ def test_which_stopped_workers_count():
     Those have the same state as other workers, but the first slot saves it."""
 
     def status(restarts: int, first: bool) -> list[int]:
-        slot = Slot(Task("worker", "worker", {}), restarts=restarts)
+        slot = WorkerSlot(LaunchTask("worker", "worker", {}), restarts=restarts)
         slot.started(None, 100.0)
-        end = Ending(5000.0, "worker 1")
+        end = JobEnding(5000.0, "worker 1")
         end.note_stopped(slot, 124, first)
         return end.failed
 

@@ -17,9 +17,9 @@ from harness.launch import Launch, launched, marked, python, run
 from harness.launch_elastic import WORKER, alive, arguments, supervisor_of, ups
 from harness.processes import wait_until
 from hipress.launch import mpi
-from hipress.launch.errors import LaunchError
 from hipress.launch.hostfile import Host
-from hipress.launch.job import Elastic, Job
+from hipress.launch.job import Elastic, JobSpec
+from hipress.launch.launch_error import LaunchError
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 
@@ -177,7 +177,7 @@ def test_each_worker_has_an_mpirun(monkeypatch, tmp_path, version, options):
     mpirun.write_text(f"#!/bin/sh\necho '{version}'\n")
     mpirun.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
-    job = Job(num_workers=3, num_servers=0, command=["true"], elastic=Elastic(["a:1"] * 3, 1))
+    job = JobSpec(num_workers=3, num_servers=0, command=["true"], elastic=Elastic(["a:1"] * 3, 1))
     tasks = mpi.tasks(job, [Host("u@a", slots=2), Host("b")], "/", "mpi")
     assert [task.name for task in tasks] == ["worker 0", "worker 1", "worker 2"]
     assert tasks[0].via[:-5] == [str(mpirun), "-np", "1", *options]

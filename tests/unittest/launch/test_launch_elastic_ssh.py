@@ -25,9 +25,16 @@ from harness.launch_elastic import (
 )
 from harness.processes import wait_until
 from hipress.launch import supervisor
-from hipress.launch.job import Task
+from hipress.launch.job import LaunchTask
 from hipress.launch.output import LineSplitter
-from hipress.launch.restarts import LATE_SECONDS, Ending, Rules, Slot, State, left_status
+from hipress.launch.restarts import (
+    LATE_SECONDS,
+    JobEnding,
+    Rules,
+    SlotState,
+    WorkerSlot,
+    left_status,
+)
 from hipress.launch.runner import Running
 
 pytestmark = pytest.mark.usefixtures("own_folder")
@@ -139,12 +146,12 @@ def test_a_host_that_is_away_costs_no_restarts(sshd, tmp_path):
 
 @pytest.mark.parametrize("reached", [False, True])
 def test_how_long_a_host_that_is_away_is_waited_for(reached):
-    slot = Slot(Task("worker 0", "worker", {}, via=["ssh"], host="host"))
+    slot = WorkerSlot(LaunchTask("worker 0", "worker", {}, via=["ssh"], host="host"))
     slot.reached = reached
     slot.unseen = True
     slot.started(None, 100.0)
     assert not slot.put_off(1, 100.1) and slot.put_off(255, 100.5)
-    assert (slot.state, slot.due, slot.restarts) == (State.WAITING, 101.0, 0)
+    assert (slot.state, slot.due, slot.restarts) == (SlotState.WAITING, 101.0, 0)
     assert slot.unseen and not slot.in_doubt  # nothing has run
     slot.unseen = False
     slot.started(None, 101.0)
@@ -152,7 +159,7 @@ def test_how_long_a_host_that_is_away_is_waited_for(reached):
     slot.started(None, 131.0)
     assert slot.put_off(255, 100.0 + 3600) is reached
     assert slot.out_of_sight(100.0 + 3600) is reached
-    ending = Ending(100.0 + 3600, "worker 1")
+    ending = JobEnding(100.0 + 3600, "worker 1")
     ending.note(slot, 255)
     assert not ending.failed
     slot.set_process({"pid": 7})
@@ -162,8 +169,8 @@ def test_how_long_a_host_that_is_away_is_waited_for(reached):
 
 def test_half_a_report_is_none():
     policy = restart_policy(Rules())
-    running = Running(Task("worker 0", "worker", {}), None, 0.0)
-    policy._slots = [Slot(Task("worker 0", "worker", {}), running, process={"pid": 7})]
+    running = Running(LaunchTask("worker 0", "worker", {}), None, 0.0)
+    policy._slots = [WorkerSlot(LaunchTask("worker 0", "worker", {}), running, process={"pid": 7})]
     splitter = LineSplitter(policy.runner.word)
     assert splitter.feed(f'last{policy.runner.word} {{"exit"\n'.encode()) == [b"last"]
     policy.runner.take_reports(running, splitter)
@@ -297,12 +304,12 @@ def test_a_host_that_has_started_again_has_ended_its_worker():
     seen."""
     policy = restart_policy(Rules(max_restarts=1))
     for with_host in (True, False):
-        slot = Slot(Task("worker 0", "worker", {}, host="host"), process={"pid": 7})
+        slot = WorkerSlot(LaunchTask("worker 0", "worker", {}, host="host"), process={"pid": 7})
         slot.gone_with_host = with_host
         slot.lose(1000.0)
         assert not slot.out_of_sight(1001.0) and slot.out_of_sight(1000.0 + 3600)
         policy._gone(slot, 1060.0)
-        assert (slot.state, slot.unseen, slot.restarts) == (State.WAITING, not with_host, 1)
+        assert (slot.state, slot.unseen, slot.restarts) == (SlotState.WAITING, not with_host, 1)
         assert slot.out_of_sight(1060.0) is not with_host
 
 
@@ -313,7 +320,7 @@ def watcher():
     watcher.reports, watcher.control = [], 0
     watcher.report = watcher.report_end = lambda **what: watcher.reports.append(what)
     watcher.serve = lambda _: None
-    own = supervisor.Process(os.getpid())
+    own = supervisor.ProcessHandle(os.getpid())
     about = {"pid": 2**22 + 1, "since": 1, "supervisor": [own.pid, own.since - 1]}
     about["folder"] = "/nonexistent"
     about["boot"] = supervisor.boot_id()
@@ -414,7 +421,7 @@ def test_process_whose_first_thread_has_ended_still_runs(watcher):
         try:
             stat = Path(f"/proc/{process.pid}/stat")
             wait_until(lambda: " Z " in stat.read_text(), 10.0, "the end of the first thread")
-            assert module.Process(process.pid).runs
+            assert module.ProcessHandle(process.pid).runs
             assert process.pid in supervisor.descendants()
             assert watcher.marked() == [process.pid]
         finally:
@@ -425,8 +432,8 @@ def test_process_whose_first_thread_has_ended_still_runs(watcher):
 def watched(policy):
     """Return a lost slot whose connection is being made again."""
     spec = {"env": {"HIPRESS_ELASTIC_SLOT": "0"}}
-    task = Task("worker 0", "worker", spec, via=["ssh"], host="host")
-    slot = Slot(task, Running(task, None, 0.0))
+    task = LaunchTask("worker 0", "worker", spec, via=["ssh"], host="host")
+    slot = WorkerSlot(task, Running(task, None, 0.0))
     slot.running.process = type("Process", (), {"stdin": io.BytesIO()})
     slot.set_process({"pid": 7, "boot": "boot", "namespace": "namespace"})
     slot.lose(0.0)
@@ -440,7 +447,7 @@ def test_connection_to_another_host_ends_nothing(capfd):
     for _ in range(2):
         policy.report(slot.running, {"elsewhere": True})
         policy._supervisor_ended(slot, 0, 1.0)
-    assert slot.state == State.LOST and slot.restarts == 0 and not policy._ended_slots
+    assert slot.state == SlotState.LOST and slot.restarts == 0 and not policy._ended_slots
     assert capfd.readouterr().err == (
         "hipress-launch: ssh has reached another host or container than the one of worker 0 on "
         "host, which may still run; trying again\n"
@@ -453,11 +460,11 @@ def test_end_without_a_status_is_published_if_nothing_is_left(left):
     slot = watched(policy)
     policy.report(slot.running, {"gone": True, "restarted": False, "left": left})
     policy._supervisor_ended(slot, 0, 1.0)
-    assert slot.state == State.WAITING and bool(policy._ended_slots) == (not left)
+    assert slot.state == SlotState.WAITING and bool(policy._ended_slots) == (not left)
 
 
 def test_who_was_started_after_an_end_that_nobody_saw_shows_nothing():
-    now, slot = 10.0, Slot(Task("worker 0", "worker", {}), began=1.0)
+    now, slot = 10.0, WorkerSlot(LaunchTask("worker 0", "worker", {}), began=1.0)
     assert slot.shows_training(now) and not slot.shows_training(0.5)
     slot.unseen = True
     slot.started(None, 5.0)
@@ -467,7 +474,7 @@ def test_who_was_started_after_an_end_that_nobody_saw_shows_nothing():
 
 
 def test_doubt_ends_once_others_have_gone_on_for_long():
-    old, new = (Slot(Task(f"worker {i}", "worker", {})) for i in range(2))
+    old, new = (WorkerSlot(LaunchTask(f"worker {i}", "worker", {})) for i in range(2))
     old.started(None, 1.0)
     new.unseen = True
     new.started(None, 100.0)
@@ -479,7 +486,9 @@ def test_doubt_ends_once_others_have_gone_on_for_long():
 
 def test_a_failure_that_was_seen_shows_that_training_is_not_over():
     policy = restart_policy(Rules(max_restarts=2))
-    unseen, other = (Slot(Task(f"worker {i}", "worker", {}), process={"pid": 7}) for i in range(2))
+    unseen, other = (
+        WorkerSlot(LaunchTask(f"worker {i}", "worker", {}), process={"pid": 7}) for i in range(2)
+    )
     policy._slots = [unseen, other]
     unseen.gone_with_host = False
     policy._gone(unseen, 50.0)
@@ -503,7 +512,9 @@ def test_what_a_supervisor_has_given_back_is_skipped():
     output = Output()
     with tempfile.TemporaryFile() as file:
         number = Path(f"/proc/self/fd/{file.fileno()}").name
-        reader = supervisor.Reader(os.getpid(), number, output, supervisor.Process(os.getpid()))
+        reader = supervisor.Reader(
+            os.getpid(), number, output, supervisor.ProcessHandle(os.getpid())
+        )
         file.write(b"first" + bytes(200_000) + b"second" + bytes(3) + 5_000 * b"x")
         file.flush()
         copies = 0
@@ -515,7 +526,7 @@ def test_what_a_supervisor_has_given_back_is_skipped():
 
 
 def test_attempts_to_connect_become_rarer():
-    slot, due = Slot(Task("worker 0", "worker", {})), []
+    slot, due = WorkerSlot(LaunchTask("worker 0", "worker", {})), []
     report = [slot.lose(0.0) or due.append(slot.connect_due) for _ in range(9)]
     assert report[0] is True and not any(report[1:])
     assert due == [1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0, 30.0]

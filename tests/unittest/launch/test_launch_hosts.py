@@ -25,9 +25,9 @@ from harness.launch import (
 )
 from hipress.base.addresses import resolve
 from hipress.launch import cli, mpi, ssh
-from hipress.launch.errors import LaunchError
 from hipress.launch.hostfile import Host, place, read_hostfile, workers_per_host
-from hipress.launch.job import Elastic, Job
+from hipress.launch.job import Elastic, JobSpec
+from hipress.launch.launch_error import LaunchError
 from scripts import SCRIPTS
 
 # Host files
@@ -60,7 +60,7 @@ def test_hostfile_takes_ipv6_addresses_in_brackets(tmp_path):
 @pytest.mark.parametrize("elastic", [False, True])
 @pytest.mark.parametrize("launcher", ["mpi", "slurm"])
 def test_mpirun_and_srun_refuse_ipv6_addresses(launcher, elastic):
-    job = Job(2, 0, ["true"], elastic=Elastic(["a:1", "b:1"], 1) if elastic else None)
+    job = JobSpec(2, 0, ["true"], elastic=Elastic(["a:1", "b:1"], 1) if elastic else None)
     hosts = [Host("alpha"), Host("user@2001:db8::1")]
     with pytest.raises(LaunchError, match=r"write a name for \[2001:db8::1\], or use --launcher"):
         mpi.tasks(job, hosts, ".", launcher)

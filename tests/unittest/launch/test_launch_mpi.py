@@ -17,7 +17,7 @@ from harness import slurm
 from harness.launch import REPORT, STUBBORN, check_roles, launched, python, reports, run
 from hipress.launch import mpi
 from hipress.launch.hostfile import Host
-from hipress.launch.job import Job
+from hipress.launch.job import JobSpec
 from scripts import SCRIPTS
 
 FAKE = SCRIPTS / "launch" / "fake_mpirun.py"
@@ -164,7 +164,7 @@ def test_mpirun_that_fails_is_reported_in_one_sentence(monkeypatch, tmp_path):
 
 
 def test_ranks_are_numbered_host_by_host():
-    job = Job(num_workers=3, num_servers=2, command=["true"])
+    job = JobSpec(num_workers=3, num_servers=2, command=["true"])
     order = mpi.ranks_by_host(job, [Host("b"), Host("a", slots=2)])
     assert [(str(rank), host) for rank, host in order] == [
         ("server 0", "b"),

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from harness.launch import LAUNCH, launched, python
 from hipress.launch import cli, output, supervisor
-from hipress.launch.errors import LaunchError
+from hipress.launch.launch_error import LaunchError
 from hipress.launch.output import LineSplitter
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from hipress.errors import HipressError
 from hipress.runtime import scheduler
-from hipress.runtime.member import Member
+from hipress.runtime.member import JobMember
 
 SECRET = "0123456789abcdef" * 2
 
@@ -46,7 +46,7 @@ def _join_two(identities: tuple[str, str], seconds: int) -> list[object]:
         joined.append((member, started))
         return None
 
-    joined: list[tuple[Member, scheduler.Scheduler | None]] = []
+    joined: list[tuple[JobMember, scheduler.Scheduler | None]] = []
     try:
         with ThreadPoolExecutor(2) as pool:
             return [each.result() for each in [pool.submit(join, rank) for rank in range(2)]]

@@ -14,7 +14,7 @@ from scripts import SCRIPTS
 
 NODE = "from hipress.runtime.node import Node\nNode()"
 MXNET = "import mxnet_hipress, mxnet as mx\nmx.kv.create('dist_sync_hipress')"
-TENSORFLOW = "import hipress.tensorflow.job as hvd\nhvd.init()"
+TENSORFLOW = "import hipress.tensorflow.worker_job as hvd\nhvd.init()"
 SERVER = (sys.executable, "-c", "from hipress.runtime.node import Node; Node().serve()")
 
 

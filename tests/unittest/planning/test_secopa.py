@@ -14,7 +14,7 @@ from hipress.config import CompressionConfig
 from hipress.planning import curve, model, planner, profiles, sosp21
 from hipress.planning.cluster import Cluster, Codec, Costs
 from hipress.planning.curve import Curve
-from hipress.planning.plan import Decision, Gradient, PlanError, load, load_gradients, save
+from hipress.planning.plan import Decision, GradientSize, PlanError, load, load_gradients, save
 from hipress.planning.profiles import MeasuredProfile, ProfileError
 from hipress.runtime.key_graphs import KeyGraphs
 from hipress.simulator import models
@@ -35,7 +35,7 @@ THRESHOLDS = {
 
 
 def decide(topology: str, nodes: int, size: int, **options: object) -> Decision:
-    plan = planner.make([Gradient("g", size)], topology, nodes, sosp21.load(), **options)
+    plan = planner.make([GradientSize("g", size)], topology, nodes, sosp21.load(), **options)
     return plan.choices[0].decision
 
 
@@ -108,7 +108,7 @@ def test_other_numbers_of_nodes_and_ratios():
 
 def test_plans_are_written_and_read(tmp_path):
     path = tmp_path / "SeCoPaPlan.txt"
-    rows = [(Gradient("a", 10), Decision(True, 3)), (Gradient("b", 20), Decision(False, 1))]
+    rows = [(GradientSize("a", 10), Decision(True, 3)), (GradientSize("b", 20), Decision(False, 1))]
     save(path, rows)
     assert path.read_text() == "a,10,y,3\nb,20,n,1\n"
     assert load(path) == {"a": Decision(True, 3), "b": Decision(False, 1)}
@@ -186,7 +186,7 @@ def test_the_seeds_command_line_and_hipress_plan_write_the_same_file(tmp_path):
 @pytest.mark.timeout(60)  # seconds; one partition count after the other took minutes
 @pytest.mark.parametrize("topology", ["PS", "RING"])
 def test_a_plan_for_a_million_nodes_takes_seconds(topology):
-    gradients = [Gradient(f"g{i}", 1 << i % 25) for i in range(400)]
+    gradients = [GradientSize(f"g{i}", 1 << i % 25) for i in range(400)]
     plan = planner.make(gradients, topology, 1_000_000, profiles.load("sosp21"))
     assert len(plan.choices) == 400
     few = planner.make(gradients[:25], topology, 900, profiles.load("sosp21"))
@@ -258,7 +258,7 @@ def test_a_slow_network_is_worth_compressing_and_a_fast_one_is_not():
 def test_a_plan_shares_the_work_between_links_and_processors():
     """A plan shares the work between links and processors: some gradients stay uncompressed where
     compressing everything would make the codec the bottleneck."""
-    gradients = [Gradient(f"g{i}", 1 << 22) for i in range(40)]
+    gradients = [GradientSize(f"g{i}", 1 << 22) for i in range(40)]
     plan = planner.make(gradients, "PS", 4, measured(5e9))
     assert 0 < plan.compressed < 40
     assert plan.planned_seconds < 0.9 * plan.raw_seconds
@@ -291,7 +291,7 @@ def test_the_model_is_near_the_simulation_of_the_graph(topology, nodes):
 
 @pytest.mark.parametrize("topology", ["ps", "colocated", "ring"])
 def test_the_model_is_near_the_simulation_of_many_small_gradients(topology):
-    gradients = [Gradient(f"g{i}", 1000) for i in range(400)]
+    gradients = [GradientSize(f"g{i}", 1000) for i in range(400)]
     layers = tuple(models.Layer(g.name, g.size) for g in gradients)
     net = models.Model("m", "", 1, layers, (0.0,) * 400, (0.0,) * 400)
     link = Curve(1 / 1.25e9, 1e-4, 1e-4)
@@ -311,7 +311,7 @@ def test_the_model_is_near_the_simulation_of_many_small_gradients(topology):
 def test_what_is_small_enough_to_share_a_message_when_compressed_is_compressed():
     """Gradients that are small enough to share a message when compressed are compressed. 2,000
     elements are 8,000 bytes, a separate message, or 500 in one shared by many."""
-    gradients = [Gradient(f"g{i}", 2000) for i in range(100)]
+    gradients = [GradientSize(f"g{i}", 2000) for i in range(100)]
     fast = replace(measured(125e9), message=1e-4)
     assert planner.make(gradients, "RING", 4, fast).compressed == 0
     assert planner.make(gradients, "RING", 4, replace(fast, part=1e-6)).compressed == 100

@@ -12,7 +12,7 @@ import pytest
 
 from harness.cluster import run_cluster, worker_outputs
 from hipress import codecs
-from hipress.autotune import plan as auto_plan
+from hipress.autotune import plan_controller as auto_plan
 from hipress.autotune import threshold, trial
 from hipress.autotune.steps import FIRST_KEY
 from hipress.autotune.store import KnownKey

@@ -18,7 +18,7 @@ from hipress.planning import profiles
 from hipress.planning.cluster import Cluster, Codec, Costs
 from hipress.planning.curve import Curve
 from hipress.planning.plan import Decision
-from hipress.simulator import engine, models
+from hipress.simulator import event_simulation, models
 from hipress.simulator.models import Layer, Model
 from hipress.simulator.step import Options, simulate
 from hipress.topology import topologies
@@ -42,18 +42,18 @@ def model(*layers: tuple[str, int, float]) -> Model:
 
 
 def test_two_senders_to_one_receiver_wait_for_each_other():
-    tasks = engine.Tasks()
+    tasks = event_simulation.Tasks()
     for sender in (0, 1):
         send = tasks.send(sender, 1e6, 0)
         tasks.join(send, tasks.recv(2, 0))
-    result = engine.Run(tasks, CLUSTER, 3)
+    result = event_simulation.Run(tasks, CLUSTER, 3)
     # 1 ms on the wire each: the first arrives after 1 + 1 ms, the second 1 ms later.
     assert sorted(result.end)[-2:] == pytest.approx([2e-3, 3e-3])
     assert result.bytes == 2e6
 
 
 def test_a_shaped_link_lets_a_burst_pass_after_a_pause():
-    tasks = engine.Tasks()
+    tasks = event_simulation.Tasks()
     shaped = replace(CLUSTER, burst=1e6)
     endings = []
     for at in (0.0, 0.0, 1.0):  # 2 MB each: the first and the last find a full bucket
@@ -61,7 +61,7 @@ def test_a_shaped_link_lets_a_burst_pass_after_a_pause():
         tasks.start(at, send)
         endings.append(tasks.recv(1, 0))
         tasks.join(send, endings[-1])
-    result = engine.Run(tasks, shaped, 2)
+    result = event_simulation.Run(tasks, shaped, 2)
     assert [result.end[t] for t in endings] == pytest.approx([2e-3, 4e-3, 1.002])
 
 
@@ -83,14 +83,14 @@ def test_the_limits_are_those_of_the_executor():
     assert constants("src/graph/executor.h")["kJobElements"] == sharing.JOB_ELEMENTS
 
 
-def sent(cluster: Cluster, *sends: tuple[float, float, str]) -> engine.Run:
+def sent(cluster: Cluster, *sends: tuple[float, float, str]) -> event_simulation.Run:
     """Let host 0 send payloads to host 1: (bytes, ready at, peer) of each."""
-    tasks = engine.Tasks()
+    tasks = event_simulation.Tasks()
     for payload, at, peer in sends:
         send = tasks.send(0, 64 + payload, 0, peer=peer)
         tasks.start(at, send)
         tasks.join(send, tasks.recv(1, 0))
-    return engine.Run(tasks, cluster, 2)
+    return event_simulation.Run(tasks, cluster, 2)
 
 
 def test_small_payloads_for_one_peer_that_are_ready_together_are_one_message():
@@ -120,10 +120,10 @@ def test_a_shared_message_has_at_most_32_kib():
 
 @pytest.mark.parametrize(("part", "endings"), [(None, [1.5, 3.0, 4.5]), (0.0, [2.5, 2.5, 4.0])])
 def test_small_tasks_that_wait_are_one_job(part, endings):
-    tasks = engine.Tasks()
+    tasks = event_simulation.Tasks()
     elements = sharing.JOB_ELEMENTS // 2
     found = [tasks.compute(0, 1.0, i, elements=elements) for i in range(3)]
-    result = engine.Run(tasks, replace(CLUSTER, task=0.5, part=part), 1)
+    result = event_simulation.Run(tasks, replace(CLUSTER, task=0.5, part=part), 1)
     assert [result.end[t] for t in found] == endings
 
 
@@ -139,19 +139,19 @@ def test_many_small_gradients_travel_in_few_messages(topology):
 
 
 def test_the_urgent_task_goes_first_and_a_free_thread_takes_it_at_once():
-    tasks = engine.Tasks()
+    tasks = event_simulation.Tasks()
     first = tasks.compute(0, 1.0, 5)
     late = tasks.compute(0, 1.0, 9)
     urgent = tasks.compute(0, 1.0, 0, (first,))
-    result = engine.Run(tasks, CLUSTER, 1)
+    result = event_simulation.Run(tasks, CLUSTER, 1)
     assert (result.end[first], result.end[urgent], result.end[late]) == (1.0, 2.0, 3.0)
 
 
 def test_tasks_that_wait_for_each_other_are_an_error():
-    tasks = engine.Tasks()
+    tasks = event_simulation.Tasks()
     tasks.recv(0, 0)
-    with pytest.raises(engine.Deadlock, match="1 of 1 tasks can never start"):
-        engine.Run(tasks, CLUSTER, 1)
+    with pytest.raises(event_simulation.Deadlock, match="1 of 1 tasks can never start"):
+        event_simulation.Run(tasks, CLUSTER, 1)
 
 
 def test_a_ring_of_two_takes_what_one_computes_by_hand():
@@ -252,7 +252,7 @@ def test_coarse_steps_take_as_long_as_fine_ones(cluster):
         endings = []
         for limit in (10**9, 2000):
             lowered = lower.one_for_all(form, keys, 128, cluster, limit)
-            endings.append(max(engine.Run(lowered.tasks, cluster, 1).end))
+            endings.append(max(event_simulation.Run(lowered.tasks, cluster, 1).end))
         assert endings[1] == pytest.approx(endings[0], rel=0.1)
 
 
@@ -391,10 +391,10 @@ def test_the_command_predicts_and_writes_a_timeline(tmp_path):
 @pytest.mark.parametrize(("shared", "expected"), [(False, 1e-9), (True, 4.0)])
 def test_nodes_of_one_machine_share_processors_for_messages_too(shared, expected):
     # Four hosts send to the next, each on a two link; the machine has one processor.
-    tasks = engine.Tasks()
+    tasks = event_simulation.Tasks()
     for host in range(4):
         send = tasks.send(host, 1.0, 0)
         tasks.join(send, tasks.recv((host + 1) % 4, 0))
     cluster = replace(CLUSTER, bandwidth=1e9, latency=0.0, handling=1.0, shared_hosts=shared)
-    endings = engine.Run(tasks, cluster, 4).end
+    endings = event_simulation.Run(tasks, cluster, 4).end
     assert max(endings) == pytest.approx(expected, rel=1e-6)

@@ -43,6 +43,13 @@ def test_old_name_runs_as_a_program(module):
     assert done.returncode == 0 and "usage" in done.stdout.lower(), done.stderr
 
 
+def test_old_class_name_is_the_same_class_with_a_warning():
+    from hipress import topology
+
+    with pytest.warns(DeprecationWarning, match=r"is now hipress\.topology\.NodeId"):
+        assert topology.Node is topology.NodeId
+
+
 def test_names_of_the_compression_module_are_those_of_the_package():
     from hipress.compression import Compressor, Param, codecs
 

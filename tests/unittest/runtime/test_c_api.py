@@ -18,7 +18,7 @@ from hipress.errors import Cause, Code, HipressError
 from hipress.native import library
 from hipress.native.declarations import Declarations, statements
 from hipress.native.library import abi, lib
-from hipress.runtime.member import Member
+from hipress.runtime.member import JobMember
 from hipress.runtime.scheduler import Scheduler
 
 INCLUDE = Path(__file__).resolve().parents[3] / "include" / "hipress"
@@ -106,7 +106,7 @@ def test_errors_keep_their_attributes():
 
 
 @contextlib.contextmanager
-def two_workers(**options) -> Iterator[list[Member]]:
+def two_workers(**options) -> Iterator[list[JobMember]]:
     common = {
         "DMLC_NUM_WORKER": 2,
         "DMLC_NUM_SERVER": 0,
@@ -120,9 +120,9 @@ def two_workers(**options) -> Iterator[list[Member]]:
         stack.callback(scheduler.stop, at_once=True)
         port = scheduler.address.rpartition(":")[2]
 
-        def join(rank: int) -> Member:
+        def join(rank: int) -> JobMember:
             own = {"DMLC_ROLE": "worker", "DMLC_WORKER_ID": rank, "DMLC_PS_ROOT_PORT": port}
-            return Member({**common, **own})
+            return JobMember({**common, **own})
 
         with ThreadPoolExecutor(2) as pool:
             members = list(pool.map(join, range(2)))
@@ -131,7 +131,7 @@ def two_workers(**options) -> Iterator[list[Member]]:
         yield members
 
 
-def job_error_of(member: Member) -> HipressError:
+def job_error_of(member: JobMember) -> HipressError:
     until = time.monotonic() + 20
     while (error := member.job_error()) is None:
         assert time.monotonic() < until

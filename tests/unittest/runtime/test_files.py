@@ -72,7 +72,7 @@ def test_a_path_that_cannot_be_written(tmp_path, place):
     [
         "files.write(path, 'plan', 'x' * 100_000)",
         "files.write(path, 'profile', b'x' * 100_000)",
-        "from hipress.planning import plan; gradient = plan.Gradient('g' * 100_000, 1);"
+        "from hipress.planning import plan; gradient = plan.GradientSize('g' * 100_000, 1);"
         " plan.save(path, [(gradient, plan.Decision(True, 1))])",
         "import mxnet_hipress; from mxnet_hipress import _states;"
         " _states.write(path, [b'x' * 100_000], False)",

@@ -21,7 +21,7 @@ import pytest
 
 from harness.processes import Processes, base_environment, free_port
 from hipress.runtime import interrupts, member
-from hipress.runtime.member import Member
+from hipress.runtime.member import JobMember
 from interrupted_node import AT_EXIT, WAITS
 
 HERE = Path(__file__).parents[1]
@@ -225,7 +225,7 @@ def test_second_node_keeps_warnings_of_the_wakeup_descriptor_off(monkeypatch):
 def test_node_is_not_freed_while_it_is_interrupted(monkeypatch):
     """A node is not freed while it is interrupted: free() on the main thread waits for interrupt()
     on another."""
-    node = Member.__new__(Member)
+    node = JobMember.__new__(JobMember)
     node._handle, node._freeing = c_void_p(1), threading.Lock()
     node._end = SimpleNamespace(left=False, forked=False)
     calls, interrupting = [], threading.Event()
@@ -240,7 +240,7 @@ def test_node_is_not_freed_while_it_is_interrupted(monkeypatch):
         HipressFailPending=fail_pending, HipressFree=lambda handle: calls.append("freed")
     )
     monkeypatch.setattr(member, "lib", library)
-    monkeypatch.setattr(Member, "name", "worker 0")
+    monkeypatch.setattr(JobMember, "name", "worker 0")
     thread = threading.Thread(target=node.interrupt)
     thread.start()
     assert interrupting.wait(10)

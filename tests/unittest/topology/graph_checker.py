@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from hipress.topology.graph import GRADIENT, PLAIN, Graph, Node, Op, Role
+from hipress.topology.graph import GRADIENT, PLAIN, Graph, NodeId, Op, Role
 
 
 class GraphError(AssertionError):
@@ -20,7 +20,7 @@ class GraphError(AssertionError):
 class _Value:
     """Contributions in a value, and the encode (node, task) that made it, if any."""
 
-    def __init__(self, parts: Counter, encoded_by: tuple[Node, int] | None = None) -> None:
+    def __init__(self, parts: Counter, encoded_by: tuple[NodeId, int] | None = None) -> None:
         self.parts = parts
         self.encoded_by = encoded_by
 
@@ -33,9 +33,9 @@ def check(graph: Graph) -> None:
     """
     workers = sorted(node for node in graph.tasks if node.role == Role.WORKER)
     _check_partitions(graph)
-    results: dict[Node, dict[int, _Value | None]] = {node: {} for node in graph.tasks}
+    results: dict[NodeId, dict[int, _Value | None]] = {node: {} for node in graph.tasks}
     wire: dict[tuple, _Value] = {}
-    outputs: dict[tuple[Node, int], _Value] = {}
+    outputs: dict[tuple[NodeId, int], _Value] = {}
     miscounted: list[str] = []
     progress = True
     while progress:

@@ -15,17 +15,17 @@ from typing import NamedTuple
 import numpy as np
 
 from hipress.compression.compressor import Compressor
-from hipress.topology.graph import GRADIENT, PLAIN, Graph, Node, Op, Role, Task
+from hipress.topology.graph import GRADIENT, PLAIN, Graph, NodeId, Op, Role, Task
 
 
-def compression(type: str, **params: object) -> Callable[[Node, Task], Compressor | None]:
+def compression(type: str, **params: object) -> Callable[[NodeId, Task], Compressor | None]:
     """Return a function that makes compressors from a store's parameters, one for each ENCODE.
 
     >>> run = Reference(graph, compression("2bit", threshold=0.5))
     """
     base = Compressor(type, **params)
 
-    def make(_node: Node, task: Task) -> Compressor | None:
+    def make(_node: NodeId, task: Task) -> Compressor | None:
         if task.num_summands == PLAIN:
             return None
         if task.of_gradient:
@@ -44,7 +44,7 @@ class Reference:
             uncompressed; see :func:`compression`.
     """
 
-    def __init__(self, graph: Graph, codec: Callable[[Node, Task], Compressor | None]) -> None:
+    def __init__(self, graph: Graph, codec: Callable[[NodeId, Task], Compressor | None]) -> None:
         self.graph = graph
         self._codecs = {
             (node, t): codec(node, task)
@@ -53,7 +53,7 @@ class Reference:
             if task.op == Op.ENCODE
         }
 
-    def step(self, gradients: dict[Node, np.ndarray]) -> dict[Node, np.ndarray]:
+    def step(self, gradients: dict[NodeId, np.ndarray]) -> dict[NodeId, np.ndarray]:
         """Run one iteration and return the synchronized gradient of every worker.
 
         Args:
@@ -63,7 +63,7 @@ class Reference:
             RuntimeError: If the graph waits for itself (a deadlock).
         """
         graph = self.graph
-        results: dict[Node, dict[int, object]] = {node: {} for node in graph.tasks}
+        results: dict[NodeId, dict[int, object]] = {node: {} for node in graph.tasks}
         outputs = {
             node: np.zeros(graph.n, np.float32) for node in graph.tasks if node.role == Role.WORKER
         }

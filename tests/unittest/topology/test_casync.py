@@ -9,8 +9,8 @@ import pytest
 from graph_checker import GraphError, check
 from graph_reference import Reference
 from hipress.topology import Op, build
+from hipress.topology.flat_program import flatten
 from hipress.topology.graph import BLOCK, cut, server, worker
-from hipress.topology.program import flatten
 
 
 @pytest.mark.parametrize("num_workers", range(1, 18))

@@ -22,8 +22,8 @@ from pathlib import Path
 
 from hipress.base import files
 from hipress.compression.compiler.backends.numpy.interpreter import Interpreter
-from hipress.compression.compiler.errors import BuildError, CompileError, PayloadError
-from hipress.compression.compiler.frontend.program import read_program
+from hipress.compression.compiler.compiler_errors import BuildError, CompileError, PayloadError
+from hipress.compression.compiler.frontend.source_reader import read_program
 from hipress.compression.compiler.ir.ir import Program
 from hipress.compression.compiler.passes import optimize
 from hipress.compression.compiler.runtime.native import Compiled, build

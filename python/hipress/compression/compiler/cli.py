@@ -30,8 +30,8 @@ from hipress.compression.compiler import (
     emit,
     optimize,
 )
-from hipress.compression.compiler.errors import BuildError
-from hipress.compression.compiler.frontend.program import read_program
+from hipress.compression.compiler.compiler_errors import BuildError
+from hipress.compression.compiler.frontend.source_reader import read_program
 from hipress.compression.compiler.ir.printer import print_program
 from hipress.compression.compiler.runtime.native import build
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from hipress.compression.compiler.backends.cuda.program import ENTRY
 from hipress.compression.compiler.backends.numpy.interpreter import check_params
-from hipress.compression.compiler.errors import BuildError
+from hipress.compression.compiler.compiler_errors import BuildError
 from hipress.compression.compiler.ir.ir import Program
 from hipress.compression.compiler.runtime.cuda_build import build
 from hipress.compression.compiler.runtime.native import declarations

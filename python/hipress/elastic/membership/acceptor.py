@@ -18,20 +18,20 @@ from hipress.elastic.membership.messages import (
     Ballot,
     Collect,
     Consent,
-    Ending,
-    Evicted,
     Expel,
     Found,
     Install,
     Installed,
     Leaving,
     Left,
+    MemberEvicted,
     Message,
     Output,
     Promise,
     Refuse,
     Send,
     Verify,
+    ViewEnding,
     Witness,
 )
 from hipress.elastic.membership.successor import LEAD
@@ -284,7 +284,7 @@ class Acceptor:
             self.send(slot, Leaving(False, why))
         if not self.trouble:
             self.in_trouble(why)
-            self.outputs.append(Ending(self.newest, why))
+            self.outputs.append(ViewEnding(self.newest, why))
 
     def in_trouble(self, why: str) -> None:
         """Record why the newest view has to end. The first reason stays."""
@@ -300,7 +300,7 @@ class Acceptor:
         for member in working:
             if member.id in gone and member.id != self.me.id:
                 self.in_trouble(f"{member}: {gone[member.id]}")
-                self.outputs.append(Ending(self.newest, self.trouble))
+                self.outputs.append(ViewEnding(self.newest, self.trouble))
                 return
 
     def compare_steps(self) -> None:
@@ -449,7 +449,7 @@ class Acceptor:
                 self.in_trouble(f"rank {view.rank(self.me.id)} has passed the boundary")
         elif was_member:
             left = self.me.id in self.leaving and self.me.id not in self.expelled
-            self.outputs.append((Left if left else Evicted)(view))
+            self.outputs.append((Left if left else MemberEvicted)(view))
         self.leaving = {each: how for each, how in self.leaving.items() if each in view}
         self.expelled = {each: why for each, why in self.expelled.items() if each in view}
         self.after_install()

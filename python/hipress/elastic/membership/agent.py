@@ -11,8 +11,13 @@ from typing import Any
 from hipress.base import addresses
 from hipress.elastic.membership import notes
 from hipress.elastic.membership.agent_thread import AgentThread
-from hipress.elastic.membership.errors import ElasticError, Evicted, TrainingOver, ViewChanged
-from hipress.elastic.membership.settings import SECRET_CHARACTERS, Settings, from_environment
+from hipress.elastic.membership.membership_errors import (
+    ElasticError,
+    Evicted,
+    TrainingOver,
+    ViewChanged,
+)
+from hipress.elastic.membership.settings import SECRET_CHARACTERS, AgentSettings, from_environment
 from hipress.elastic.membership.status import waits_for
 from hipress.elastic.membership.view import NO_STATE, View
 
@@ -91,7 +96,7 @@ class Agent:
                 f"restart ({restart}), heartbeat_timeout ({heartbeat_timeout}) or start_timeout "
                 f"({start_timeout}) is too small"
             )
-        settings = Settings(
+        settings = AgentSettings(
             tuple(agents),
             slot,
             secret,

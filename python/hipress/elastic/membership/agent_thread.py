@@ -18,20 +18,20 @@ from hipress.base import addresses
 from hipress.base.files import read_private
 from hipress.elastic.membership import evidence, messages
 from hipress.elastic.membership.detector import Detector
-from hipress.elastic.membership.errors import ElasticError
 from hipress.elastic.membership.links import Link, Listener
+from hipress.elastic.membership.membership_errors import ElasticError
 from hipress.elastic.membership.messages import (
-    Ending,
-    Evicted,
     Installed,
     Left,
+    MemberEvicted,
     Output,
     Send,
     Verify,
+    ViewEnding,
 )
 from hipress.elastic.membership.notes import Notes, is_note
 from hipress.elastic.membership.protocol import Membership, new_member
-from hipress.elastic.membership.settings import Settings, parse_ended
+from hipress.elastic.membership.settings import AgentSettings, parse_ended
 from hipress.elastic.membership.status import Calls, describe
 from hipress.elastic.membership.tls import listener_context, wants_tls
 from hipress.elastic.membership.view import Ended, Member, Process, View, slot_name
@@ -55,7 +55,7 @@ class AgentThread:
 
     def __init__(
         self,
-        settings: Settings,
+        settings: AgentSettings,
         start_timeout: float,
         on_change: Callable[[View], None] | None,
         on_status: Callable[[dict[str, Any] | None], None] | None,
@@ -423,7 +423,7 @@ class AgentThread:
 
     def _changed(self, output: Output) -> None:
         with self.changed:
-            if isinstance(output, Evicted) and not self.machine.joining:
+            if isinstance(output, MemberEvicted) and not self.machine.joining:
                 self.evicted = output.view
             if isinstance(output, Installed):
                 for member in output.view.members:
@@ -431,14 +431,16 @@ class AgentThread:
                         self._detector.watch(member.id, time.monotonic())
             self.changed.notify_all()
         view = output.view
-        if isinstance(output, Ending):
+        if isinstance(output, ViewEnding):
             log.info("elastic: view %d ends: %s", view.epoch, output.why)
         elif isinstance(output, Installed):
             log.info("elastic: view %d has %d workers", view.epoch, len(view.members))
-        elif isinstance(output, (Evicted, Left)):
+        elif isinstance(output, (MemberEvicted, Left)):
             log.info("elastic: view %d continues without this process", view.epoch)
         at_once = isinstance(output, Installed) and view.boundary is None
-        if self._on_change is not None and (at_once or isinstance(output, (Ending, Evicted))):
+        if self._on_change is not None and (
+            at_once or isinstance(output, (ViewEnding, MemberEvicted))
+        ):
             try:
                 self._on_change(view)
             except Exception:

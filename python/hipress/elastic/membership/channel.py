@@ -25,7 +25,7 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from hipress.elastic.membership.errors import Stranger
+from hipress.elastic.membership.membership_errors import Stranger
 from hipress.elastic.membership.tls import DIGEST_BYTES, TlsStream, listener_context, wants_tls
 
 MAGIC = b"HIPRELA2"

@@ -12,7 +12,7 @@ from typing import Any
 from hipress.base import addresses
 from hipress.elastic.membership import channel, messages
 from hipress.elastic.membership.channel import Channel
-from hipress.elastic.membership.errors import ElasticError, Stranger
+from hipress.elastic.membership.membership_errors import ElasticError, Stranger
 from hipress.elastic.membership.messages import Malformed
 from hipress.elastic.membership.view import Member
 

@@ -269,14 +269,14 @@ class Installed(NamedTuple):
     view: View
 
 
-class Ending(NamedTuple):
+class ViewEnding(NamedTuple):
     """Event: another view will follow the present one at once, because a member failed."""
 
     view: View
     why: str
 
 
-class Evicted(NamedTuple):
+class MemberEvicted(NamedTuple):
     """Event: the job continued without this process. ``rejoin`` makes it a new member."""
 
     view: View
@@ -288,4 +288,4 @@ class Left(NamedTuple):
     view: View
 
 
-Output = Union[Send, Verify, Installed, Ending, Evicted, Left]
+Output = Union[Send, Verify, Installed, ViewEnding, MemberEvicted, Left]

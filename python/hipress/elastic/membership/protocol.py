@@ -109,19 +109,19 @@ from hipress.elastic.membership.messages import (
     Ballot,
     Beat,
     Consent,
-    Ending,
-    Evicted,
     Expel,
     Install,
     Installed,
     Leaving,
     Left,
+    MemberEvicted,
     Message,
     Output,
     Promise,
     Refuse,
     Request,
     Send,
+    ViewEnding,
     Witness,
 )
 from hipress.elastic.membership.proposer import Attempt, announce
@@ -495,12 +495,12 @@ class Membership(Acceptor):
 
 
 __all__ = [
-    "Ending",
-    "Evicted",
     "Installed",
     "Left",
+    "MemberEvicted",
     "Membership",
     "Output",
     "Send",
+    "ViewEnding",
     "new_member",
 ]

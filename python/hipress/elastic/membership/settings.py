@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hipress.base import addresses
-from hipress.elastic.membership.errors import ElasticError
+from hipress.elastic.membership.membership_errors import ElasticError
 from hipress.elastic.membership.tls import MODES
 from hipress.elastic.membership.view import NEVER_AGAIN, Ended, first_incarnation, uncounted
 
@@ -21,7 +21,7 @@ _TORCHRUN_BITS = 12  # bits for torchrun's own restarts within each restart of a
 
 
 @dataclass(frozen=True)
-class Settings:
+class AgentSettings:
     """Settings of one process's agent. Fields without a description are as in ``Agent``.
 
     Args:
@@ -40,7 +40,7 @@ class Settings:
     ended_file: str = ""
 
 
-def from_environment(environ: Mapping[str, str] = os.environ) -> Settings:
+def from_environment(environ: Mapping[str, str] = os.environ) -> AgentSettings:
     """Read the variables HIPRESS_ELASTIC_AGENTS and so on.
 
     Raises:
@@ -54,7 +54,7 @@ def from_environment(environ: Mapping[str, str] = os.environ) -> Settings:
             f"HIPRESS_SECRET has {len(secret)} characters; elastic training needs "
             f"{SECRET_CHARACTERS} or more (openssl rand -hex 32 makes some)"
         )
-    return Settings(
+    return AgentSettings(
         agents,
         slot,
         secret.encode(),

@@ -15,7 +15,7 @@ import ipaddress
 import ssl
 
 from hipress.base import files
-from hipress.elastic.membership.errors import ElasticError, Stranger
+from hipress.elastic.membership.membership_errors import ElasticError, Stranger
 
 MODES = ("auto", "on", "off")
 DIGEST_BYTES = 32

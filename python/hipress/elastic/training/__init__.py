@@ -6,9 +6,9 @@ does not: agreement on views (:mod:`hipress.elastic.membership`), and the residu
 
 A framework provides two objects, which know nothing of views that fail::
 
-    loop         calls the training function in each view, and decides which error ends a view
+    view_loop    calls the training function in each view, and decides which error ends a view
       session    one view: meet, copy state, make steps, compare weights, end
-        State             of the framework: weights and optimizer state, out and in
+        TrainingState     of the framework: weights and optimizer state, out and in
         FrameworkAdapter  of the framework: connect workers, send a state to others
 
 :class:`~hipress.elastic.training.arrays.ArrayAdapter` is an adapter for gradients in NumPy arrays,

@@ -13,8 +13,8 @@ from typing import Any
 
 from hipress.elastic.membership.agent import Agent
 from hipress.elastic.membership.view import View
-from hipress.elastic.training.state import State
-from hipress.elastic.training.undecided_step import Compression
+from hipress.elastic.training.state import TrainingState
+from hipress.elastic.training.undecided_step import TransactionalSynchronizer
 from hipress.errors import HipressError
 
 _MIN_SETUP_SECONDS = 2.0
@@ -91,14 +91,14 @@ class ViewMembers:
 class FrameworkAdapter(abc.ABC):
     """Part of a framework in one view: connect workers, and copy a state to others.
 
-    :class:`hipress.elastic.training.state.State` is the other part: it copies weights and optimizer
-    state out of the framework and into it.
+    :class:`hipress.elastic.training.state.TrainingState` is the other part: it copies weights and
+    optimizer state out of the framework and into it.
     """
 
     errors: tuple[type[Exception], ...] = (HipressError,)
     """Errors that a step raises if a member has died or is silent."""
 
-    def __init__(self, state: State, members: ViewMembers) -> None:
+    def __init__(self, state: TrainingState, members: ViewMembers) -> None:
         self.state, self.members = state, members
 
     @staticmethod
@@ -126,7 +126,7 @@ class FrameworkAdapter(abc.ABC):
     @abc.abstractmethod
     def connect(
         self, ranks: Sequence[int], known_choice: Callable[[], Mapping[str, Any] | None]
-    ) -> Compression | None:
+    ) -> TransactionalSynchronizer | None:
         """Return a new compression of these ranks; None on other ranks. All members call this.
 
         ``known_choice`` returns the choice of type "auto" in the previous view. All of these ranks

@@ -1,7 +1,7 @@
 """Elastic training for frameworks whose gradients are summed in NumPy arrays, by the native engine.
 
 A front end implements the abstract methods of :class:`ArrayState`, and gives :class:`ArrayAdapter`
-to :func:`hipress.elastic.training.loop.run`.
+to :func:`hipress.elastic.training.view_loop.run`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _MAX_PARTS = 50
 """Maximum number of parts of a copy. Each part is reported to all members."""
 
 
-class ArrayState(state.State):
+class ArrayState(state.TrainingState):
     """State whose gradients are summed in arrays."""
 
     config: CompressionConfig

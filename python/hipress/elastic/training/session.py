@@ -15,13 +15,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from hipress.elastic.membership.agent import Agent
-from hipress.elastic.membership.errors import ElasticError
+from hipress.elastic.membership.membership_errors import ElasticError
 from hipress.elastic.membership.notes import OVER
 from hipress.elastic.membership.view import View
 from hipress.elastic.training.adapter import FrameworkAdapter, ViewMembers
 from hipress.elastic.training.journal import Journal
-from hipress.elastic.training.state import State
-from hipress.elastic.training.undecided_step import CarriedState, Compression
+from hipress.elastic.training.state import TrainingState
+from hipress.elastic.training.undecided_step import CarriedState, TransactionalSynchronizer
 
 _log = logging.getLogger("hipress")
 
@@ -44,7 +44,7 @@ class Session:
 
     def __init__(
         self,
-        state: State,
+        state: TrainingState,
         adapter_type: type[FrameworkAdapter],
         agent: Agent,
         view: View,
@@ -56,7 +56,7 @@ class Session:
         self.members = ViewMembers(agent, view, state.timeout, adapter_type.errors[0])
         self.adapter = adapter_type(state, self.members)
         self.rank, self.size = self.members.rank, self.members.size
-        self.compression: Compression | None = None
+        self.compression: TransactionalSynchronizer | None = None
         self.trains_alone = False
         """Whether this worker makes inner steps, which continue when other workers fail."""
         self._trained: list[int] = []

@@ -12,7 +12,7 @@ from hipress.elastic.training.outer_steps import OuterSteps
 _PLAIN = (bool, int, float, str, type(None))
 
 
-class State(abc.ABC):
+class TrainingState(abc.ABC):
     """State of a training job whose workers come and go.
 
     Args:

@@ -26,7 +26,7 @@ from typing import Any, Protocol
 from hipress.runtime.error_feedback import ErrorFeedback, OwnState
 
 
-class Compression(Protocol):
+class TransactionalSynchronizer(Protocol):
     """Synchronization of the gradients of one view, in steps that can be rolled back."""
 
     error_feedback: ErrorFeedback
@@ -65,7 +65,7 @@ class UndecidedStep:
         completed: Number of steps that this worker has completed.
     """
 
-    def __init__(self, compression: Compression, completed: int) -> None:
+    def __init__(self, compression: TransactionalSynchronizer, completed: int) -> None:
         self.compression, self._completed = compression, completed
 
     def counts(self, completed: int) -> bool:
@@ -90,7 +90,7 @@ class CarriedState:
         """Choice of type "auto", if there is one."""
         self.undecided: UndecidedStep | None = None
 
-    def take_from(self, compression: Compression) -> None:
+    def take_from(self, compression: TransactionalSynchronizer) -> None:
         """Adopt the states of a compression whose view has ended."""
         self.undecided, self._residuals = None, compression.carry_over()
         self._common, self.choice = compression.common_state(), compression.choice()
@@ -101,7 +101,7 @@ class CarriedState:
         compression.roll_back()
         self.take_from(compression)
 
-    def give_to(self, compression: Compression) -> None:
+    def give_to(self, compression: TransactionalSynchronizer) -> None:
         """Give a new compression its states, before its first step."""
         compression.load_common_state(self._common)
         compression.reshard(self._residuals)

@@ -34,7 +34,7 @@ from hipress.torch.autotune.frontend import (
     sample_buckets,
 )
 from hipress.torch.autotune.hooks import MEANS, Hook
-from hipress.torch.executors.engine import Engine
+from hipress.torch.executors.engine import ProcessGroupEngine
 from hipress.torch.settings import Settings
 
 SHARED_HOSTS = ("ps", "hierarchical")
@@ -44,7 +44,7 @@ _log = logging.getLogger("hipress")
 
 def choose_method(
     settings: Settings,
-    engine: Engine,
+    engine: ProcessGroupEngine,
     group: dist.ProcessGroup,
     device: torch.device,
     shapes: Mapping[str, Shape],
@@ -112,7 +112,7 @@ def _choose_topology(frontend: GroupFrontend) -> str:
 
 def choose_settings(
     settings: Settings,
-    engine: Engine,
+    engine: ProcessGroupEngine,
     group: dist.ProcessGroup,
     device: torch.device,
     shapes: Mapping[str, Shape],

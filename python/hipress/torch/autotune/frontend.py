@@ -25,13 +25,14 @@ from hipress.autotune.outer_steps import OuterFrontend
 from hipress.autotune.quality_guard import BUCKET, GradientStatistics
 from hipress.autotune.steps import MEASURING
 from hipress.autotune.threshold import CONCURRENT_ELEMENTS, NEVER, SizeFrontend
+from hipress.errors import HipressError
 from hipress.planning.plan import Decision
 from hipress.torch.autotune.hooks import SCATTERS, FlatBucket, Hook
 from hipress.torch.autotune.optimizers import TunedOptimizers
 from hipress.torch.autotune.reductions import GroupReductions, failing
 from hipress.torch.dtypes import FLAGS, floats
 from hipress.torch.executors.collectives import ReduceScatter
-from hipress.torch.executors.engine import Engine, HipressError
+from hipress.torch.executors.engine import ProcessGroupEngine
 from hipress.torch.executors.staging import current, device_of
 from hipress.torch.gradient import Gradient, chunk_of, packed, scattered
 from hipress.torch.settings import Settings
@@ -87,7 +88,7 @@ class GroupFrontend(StepFrontend, SizeFrontend):
     def __init__(
         self,
         settings: Settings,
-        engine: Engine,
+        engine: ProcessGroupEngine,
         group: dist.ProcessGroup,
         device: torch.device,
         dtype: torch.dtype,

@@ -22,9 +22,10 @@ from hipress.autotune.explanation import Explanation, number
 from hipress.autotune.frontend import RankReductions, StepFrontend
 from hipress.autotune.methods import GATHER_METHODS, Method
 from hipress.autotune.quality_guard import MAX_WEIGHTS_ERROR
+from hipress.errors import HipressError
 from hipress.torch.autotune.frontend import TensorStatistics
 from hipress.torch.autotune.reductions import GroupReductions, failing
-from hipress.torch.executors.engine import Engine, HipressError
+from hipress.torch.executors.engine import ProcessGroupEngine
 
 DIFFERENCES = "differences"
 MEMORY_SHARE = 0.5
@@ -41,8 +42,8 @@ class GatheredModule(NamedTuple):
     gathers: int
     """Gathers in a step by a mode that keeps no replica: before the forward pass, and perhaps
     before the backward pass."""
-    is_trained: bool
-    """Whether the weights change in training."""
+    trained: int
+    """Elements that change in training."""
 
 
 class GatherSample(ABC):
@@ -56,7 +57,7 @@ class GatherSample(ABC):
 class TunedGathers(ABC):
     """Gathers of a model whose method can be changed between steps."""
 
-    engine: Engine
+    engine: ProcessGroupEngine
 
     @abstractmethod
     def use(self, method: Method) -> None:
@@ -145,7 +146,7 @@ class GatherFrontend(StepFrontend):
     def _repeats(self, method: Method) -> float:
         """Return how often a step gathers a model's average weight."""
         if method.type == DIFFERENCES:
-            gathered = sum(m.elements for m in self.modules if m.is_trained)
+            gathered = sum(m.trained for m in self.modules)
         else:
             gathered = sum(m.gathers * m.elements for m in self.modules)
         return gathered / self.elements

@@ -13,12 +13,13 @@ import torch
 import torch.distributed as dist
 
 from hipress.autotune.frontend import RankReductions
-from hipress.torch.executors.engine import Engine, HipressError
+from hipress.errors import HipressError
+from hipress.torch.executors.engine import ProcessGroupEngine
 from hipress.torch.executors.gloo_threads import completed
 
 
 @contextlib.contextmanager
-def failing(engine: Engine) -> Iterator[None]:
+def failing(engine: ProcessGroupEngine) -> Iterator[None]:
     """Make an error in this context end all later steps on all ranks."""
     try:
         yield
@@ -32,7 +33,9 @@ def failing(engine: Engine) -> Iterator[None]:
 class GroupReductions(RankReductions):
     """Reductions by the user's process group."""
 
-    def __init__(self, engine: Engine, group: dist.ProcessGroup, device: torch.device) -> None:
+    def __init__(
+        self, engine: ProcessGroupEngine, group: dist.ProcessGroup, device: torch.device
+    ) -> None:
         self._engine, self._group, self._device = engine, group, device
 
     def begin_max(self, values: Sequence[float]) -> tuple[dist.Work, torch.Tensor]:

@@ -32,7 +32,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from hipress.elastic.training import loop
+from hipress.elastic.training import view_loop
 from hipress.torch.elastic.adapter import TorchAdapter
 from hipress.torch.elastic.state import State
 
@@ -54,4 +54,4 @@ def run(train: Callable[..., Any]) -> Callable[..., Any]:
         hipress.elastic.ElasticError: if too few workers are left for too long, or this process has
             taken part in elastic training before
     """
-    return loop.run(train, TorchAdapter)
+    return view_loop.run(train, TorchAdapter)

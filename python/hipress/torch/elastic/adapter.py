@@ -16,7 +16,7 @@ import torch.distributed as dist
 
 from hipress.base import addresses
 from hipress.elastic.training.adapter import FrameworkAdapter
-from hipress.errors import HipressError as NodeError
+from hipress.errors import HipressError
 from hipress.torch import private
 from hipress.torch.authentication import authenticate
 from hipress.torch.elastic import torchrun
@@ -28,8 +28,8 @@ from hipress.torch.elastic.compression import (
 )
 from hipress.torch.elastic.state import State
 from hipress.torch.errors import is_process_group_error
-from hipress.torch.executors import job
-from hipress.torch.executors.engine import HipressError, close_all
+from hipress.torch.executors import group_job
+from hipress.torch.executors.engine import close_all
 from hipress.torch.integrations.optimizer import DistributedOptimizer
 
 _GROUP_SECONDS = 10.0
@@ -44,7 +44,6 @@ class TorchAdapter(FrameworkAdapter):
     """See :class:`hipress.elastic.training.adapter.FrameworkAdapter`."""
 
     state: State
-    errors = HipressError, NodeError
     environment = staticmethod(torchrun.environment)
 
     def __init__(self, *parts: Any) -> None:
@@ -69,7 +68,7 @@ class TorchAdapter(FrameworkAdapter):
         members, timeout = self.members, self._setup_timeout
         here = members.agent.address
         # The host file's addresses, which agents have, may be on another network than training.
-        named = job.named_interface()
+        named = group_job.named_interface()
         self._host = os.environ.get("DMLC_NODE_HOST", "") or here
         if named and not os.environ.get("DMLC_NODE_HOST"):
             self._host = addresses.of_interface(named, addresses.family_of(here))
@@ -129,8 +128,8 @@ class TorchAdapter(FrameworkAdapter):
             group = dist.new_group(list(ranks), self._setup_timeout)  # on all ranks together
         if members.rank not in ranks:
             return None
-        view = job.ElasticView(members.view.epoch, members.view.identity, self._host)
-        job.assign_view(group, view)
+        view = group_job.ElasticView(members.view.epoch, members.view.identity, self._host)
+        group_job.assign_view(group, view)
         if group is not dist.group.WORLD:
             self._groups.append(group)
         self.optimizer = self.state.connect(group)

@@ -29,16 +29,17 @@ from hipress.torch.autotune.frontend import OuterGroupFrontend, settings_for, sh
 from hipress.torch.autotune.optimizers import tuned_optimizers
 from hipress.torch.autotune.synchronizer import TunedSynchronizer
 from hipress.torch.dtypes import of_gradient
-from hipress.torch.executors.engine import Engine
+from hipress.torch.executors.engine import ProcessGroupEngine
 from hipress.torch.executors.staging import device_of
 from hipress.torch.integrations import outer
+from hipress.torch.integrations.checks import refuse_replicated, refuse_sharded
 from hipress.torch.integrations.optimizer import DistributedOptimizer
 from hipress.torch.settings import Settings
 from hipress.torch.synchronizer import Synchronizer
 
 
 class ViewSynchronizer(TunedSynchronizer):
-    """Synchronizer of one view; see :class:`hipress.elastic.training.undecided_step.Compression`.
+    """Synchronizer of one view, a TransactionalSynchronizer of ``hipress.elastic.training``.
 
     The next view continues its choice of type "auto".
     """
@@ -79,7 +80,7 @@ class ViewOptimizer(DistributedOptimizer):
     def _new_compression(
         self,
         settings: Settings,
-        engine: Engine,
+        engine: ProcessGroupEngine,
         group: dist.ProcessGroup,
         named: list[tuple[str, torch.nn.Parameter]],
         average: bool,
@@ -101,7 +102,7 @@ class ViewGradients(ViewSynchronizer):
     def __init__(
         self,
         settings: Settings,
-        engine: Engine,
+        engine: ProcessGroupEngine,
         group: dist.ProcessGroup,
         named: list[tuple[str, torch.nn.Parameter]],
         optimizer: torch.optim.Optimizer,
@@ -207,6 +208,12 @@ class TensorOuterSteps(outer_steps.OuterSteps):
         if outer_optimizer is inner_optimizer:
             raise ValueError("outer_optimizer must be another one than the inner optimizer")
         outer.check([named], [outer_optimizer])
+        refuse_replicated(named)
+        refuse_sharded(
+            named,
+            "elastic training",
+            "train with hipress.torch.DiLoCo, whose sites stay to the end of the job",
+        )
         weights = outer.TensorWeights(named, [inner_optimizer])
         optimizer = outer.OuterOptimizers([outer_optimizer], weights)
         self._named, self._inner, self._average = named, inner_optimizer, outer.TensorAverage()

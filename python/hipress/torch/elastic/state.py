@@ -20,7 +20,7 @@ from hipress.torch.integrations.optimizer import DistributedOptimizer
 from hipress.torch.settings import MIN_SIZE, Settings
 
 
-class State(state.State):
+class State(state.TrainingState):
     """State of a training job whose workers come and go.
 
     Args:

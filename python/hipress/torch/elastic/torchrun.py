@@ -15,8 +15,8 @@ from typing import Any
 import torch.distributed as dist
 
 from hipress.base import addresses
-from hipress.elastic.membership.errors import ElasticError
-from hipress.torch.executors.job import own_host
+from hipress.elastic.membership.membership_errors import ElasticError
+from hipress.torch.executors.group_job import own_host
 
 _NAMES = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 _jobs = itertools.count()

@@ -15,7 +15,7 @@ without a copy; small ones share the bucket's fusion buffer. Then one of three w
                    dtypes, and uncompressed gradients on a GPU whose group is NCCL's
     cuda           with encode_on="device": kernels and NCCL's messages on a stream
 
-:mod:`.engine` keeps the engine of each process group; :mod:`.job` makes the ranks of a group
+:mod:`.engine` keeps the engine of each process group; :mod:`.group_job` makes the ranks of a group
 workers of a job. They meet through the group's store: the first rank runs the scheduler, and
 leaves its address and a new secret there, unless all ranks have HIPRESS_SECRET.
 :mod:`.gloo_threads` waits at the end of a process for what threads of Gloo still do.

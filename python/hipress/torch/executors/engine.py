@@ -15,14 +15,12 @@ import msgspec
 import torch
 import torch.distributed as dist
 
-from hipress.errors import Cause
-from hipress.errors import HipressError as NodeError
+from hipress.errors import Cause, HipressError
 from hipress.native.library import lib
 from hipress.runtime import engine as native
 from hipress.torch import exchange
-from hipress.torch.errors import HipressError
-from hipress.torch.executors.job import join
-from hipress.torch.executors.staging import Cuda, Host, Staged
+from hipress.torch.executors.group_job import join
+from hipress.torch.executors.staging import Cuda, HostStaging, Staged
 from hipress.torch.private import backend
 
 _REPORT_SECONDS = 2.0
@@ -37,14 +35,12 @@ _BEHIND = (
 )
 
 
-class Engine(native.Engine):
+class ProcessGroupEngine(native.Engine):
     """This rank's part of the job that the ranks of a process group form.
 
     All ranks construct it together, with the same unique name; :func:`engine_of` does that. A step
     waits for another rank for ``timeout`` seconds.
     """
-
-    Error = HipressError
 
     def __init__(self, group: dist.ProcessGroup, timeout: float, name: str) -> None:
         self._ranks = dist.get_process_group_ranks(group)
@@ -53,8 +49,8 @@ class Engine(native.Engine):
         self._closed = False
         try:
             member, scheduler = join(group, name, timeout)
-        except NodeError as error:
-            raise self.explained(error).as_kind(HipressError) from error
+        except HipressError as error:
+            raise self.explained(error) from error
         rank, world_size = dist.get_rank(group), dist.get_world_size(group)
         super().__init__(member, scheduler, rank, world_size, timeout, name)
 
@@ -68,10 +64,10 @@ class Engine(native.Engine):
             self._end_jobs()
         self._stagings.clear()
 
-    def explained(self, error: NodeError) -> NodeError:
+    def explained(self, error: HipressError) -> HipressError:
         """Return an error of the library with the group's rank, and why a rank may be late."""
         late = error.cause == Cause.TIMED_OUT
-        explained = error.as_kind(NodeError, f"{error}; {_BEHIND}" if late else str(error))
+        explained = error.as_kind(HipressError, f"{error}; {_BEHIND}" if late else str(error))
         if error.rank is not None:
             # The scheduler is a thread of the first rank's process, and ends with it.
             explained.rank = self._ranks[error.rank if error.role == "worker" else 0]
@@ -116,10 +112,12 @@ class Engine(native.Engine):
 
     # Gradients on a GPU.
 
-    def staging(self, device: torch.device) -> Host:
+    def staging(self, device: torch.device) -> HostStaging:
         """Return the staging of tensors on ``device``."""
         if device not in self._stagings:
-            self._stagings[device] = Staged(Cuda(device)) if device.type == "cuda" else Host()
+            self._stagings[device] = (
+                Staged(Cuda(device)) if device.type == "cuda" else HostStaging()
+            )
         return self._stagings[device]
 
     def submit(self, job: Callable[[], None]) -> None:
@@ -156,7 +154,7 @@ def _end(jobs: queue.SimpleQueue, thread: threading.Thread) -> None:
         thread.join(_REPORT_SECONDS)
 
 
-_engines: dict[tuple, Engine] = {}
+_engines: dict[tuple, ProcessGroupEngine] = {}
 
 
 def close_all() -> None:
@@ -165,7 +163,7 @@ def close_all() -> None:
         engine.close()
 
 
-def engine_of(group: dist.ProcessGroup, timeout: float) -> Engine:
+def engine_of(group: dist.ProcessGroup, timeout: float) -> ProcessGroupEngine:
     """Return the group's engine for this timeout, on all ranks together.
 
     It is a new one if there is none yet, or the last one has failed.
@@ -175,12 +173,12 @@ def engine_of(group: dist.ProcessGroup, timeout: float) -> Engine:
     about = (group.group_name, ranks, dist.get_rank(group), timeout)
     known = _engines.get(about)
     if known is not None and (known.error or known.member.left_job or known.failure()):
-        with contextlib.suppress(NodeError):
+        with contextlib.suppress(HipressError):
             known.member.abort()
         known = None
     mine = [uuid.uuid4().hex, known.name if known else None]
     found = exchange.gather(group, mine, "names of jobs", tuple[_JobName, Optional[_JobName]])
     if known is None or any(name != known.name for _, name in found):
-        _engines[about] = known = Engine(group, timeout, found[0][0])
+        _engines[about] = known = ProcessGroupEngine(group, timeout, found[0][0])
     known._user_group = group  # which has the same ranks
     return known

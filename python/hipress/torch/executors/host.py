@@ -19,7 +19,7 @@ from hipress.runtime.error_feedback import Codecs, ErrorFeedback
 from hipress.topology.graph import Graph, Task, worker
 from hipress.torch.dtypes import FLAGS
 from hipress.torch.executors.collectives import AllReduce
-from hipress.torch.executors.engine import Engine
+from hipress.torch.executors.engine import ProcessGroupEngine
 from hipress.torch.executors.staging import Staged
 from hipress.torch.executors.user_group import GroupAllReduce, GroupReduceScatter
 from hipress.torch.gradient import Gradient, contiguous_slices, merge_adjacent, summarize
@@ -30,7 +30,7 @@ from hipress.torch.state.momentum import MomentumAccess, SharedMomentum
 
 
 def add_key(
-    engine: Engine,
+    engine: ProcessGroupEngine,
     gradient: Gradient,
     graph: Graph,
     dtype: torch.dtype,
@@ -67,7 +67,7 @@ class HostBucket(Bucket):
 
     def __init__(
         self,
-        engine: Engine,
+        engine: ProcessGroupEngine,
         dtype: torch.dtype,
         gradients: Sequence[Gradient],
         keys: Sequence[tuple[int, int]],
@@ -136,7 +136,7 @@ class HostExecutor:
     def __init__(
         self,
         settings: Settings,
-        engine: Engine,
+        engine: ProcessGroupEngine,
         collective: AllReduce,
         error_feedback: ErrorFeedback,
         shared: SharedMomentum | None,

@@ -38,7 +38,7 @@ class Fetched:
         """Queue a copy back to the bucket. This copy is not valid after that."""
 
 
-class Host:
+class HostStaging:
     """Staging of tensors in host memory, without a copy."""
 
     def future(self) -> torch.futures.Future:
@@ -102,7 +102,7 @@ class Cuda:
         return torch.futures.Future(devices=[self._device])
 
 
-class Staged(Host):
+class Staged(HostStaging):
     """Staging of tensors of one device through host memory.
 
     Host memory is kept for the next step. Its size is that of all buckets in progress at a time.
@@ -115,11 +115,11 @@ class Staged(Host):
         self._lock = threading.Lock()
 
     def future(self) -> torch.futures.Future:
-        """See :class:`Host`."""
+        """See :class:`HostStaging`."""
         return self.device.future()
 
     def fetch(self, flat: torch.Tensor) -> Fetched:
-        """See :class:`Host`."""
+        """See :class:`HostStaging`."""
         size = flat.numel() * flat.element_size()
         memory, returned = self._take(size)
         if returned is not None:
@@ -141,7 +141,7 @@ class Staged(Host):
         return self.device.host_memory(size), None
 
     def returning(self) -> contextlib.AbstractContextManager:
-        """See :class:`Host`."""
+        """See :class:`HostStaging`."""
         return self.device.use(self.up)
 
     def give_back(self, memory: torch.Tensor) -> None:

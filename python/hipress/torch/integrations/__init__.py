@@ -3,7 +3,8 @@
 What belongs here: when a wrapper has a gradient, and where the result goes. What does not: how it
 travels (``executors``)::
 
-    ddp.py               DDP's communication hook: compress()
+    ddp.py               DDP's communication hook: compress(), HookState
+    first_forward.py     finds a DDP model for integrations that are not given it
     fsdp.py              FSDP2: compress_fsdp(), in the reduce-scatter, and in HSDP's all-reduce
     optimizer.py         DistributedOptimizer, in Horovod's form, with buckets
     process_group.py     the backend "hipress": Gloo with compressed all-reduces
@@ -12,5 +13,5 @@ travels (``executors``)::
     huggingface.py       checkpoints and settings of a Hugging Face Trainer
 
 With FSDP2 each sum stays on the rank that owns a chunk. A gradient lies in chunks of FSDP's flat
-tensor, and ``hipress.topology.program`` places the partitions of a program there.
+tensor, and ``hipress.topology.flat_program`` places the partitions of a program there.
 """

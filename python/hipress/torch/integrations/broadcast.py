@@ -10,7 +10,9 @@ import torch.distributed as dist
 
 from hipress.torch import exchange
 from hipress.torch.authentication import authenticate
+from hipress.torch.dtypes import local_of
 from hipress.torch.integrations.checks import initialized_group, pairs
+from hipress.torch.integrations.site import check_shards
 
 
 def broadcast_parameters(
@@ -22,16 +24,20 @@ def broadcast_parameters(
 
     Elements are sent in their logical order, so views and other memory formats are allowed. Ranks
     outside ``group`` may also call this, as in torch.distributed.broadcast(). It does nothing
-    there.
+    there. Of sharded parameters a rank sends its shard, and ``group`` has the ranks with the same
+    shard, one of each site.
     """
     group = initialized_group(group, "broadcast_parameters()")
     if dist.get_rank(group) < 0:
         return
     authenticate(group)
     items = parameters.items() if isinstance(parameters, Mapping) else parameters
-    for _, value in pairs(items, "broadcast_parameters", "model.state_dict()"):
-        if isinstance(value, torch.Tensor):
-            tensor = value.detach()
+    found = pairs(items, "broadcast_parameters", "model.state_dict()")
+    tensors = [(name, value) for name, value in found if isinstance(value, torch.Tensor)]
+    check_shards(tensors, group, "broadcast_parameters()")
+    for _, value in tensors:
+        if local_of(value).numel():
+            tensor = local_of(value).detach()
             # Gloo sends the elements that follow the first one in memory, and ignores strides.
             contiguous = tensor.contiguous()
             dist.broadcast(contiguous, root_rank, group=group)

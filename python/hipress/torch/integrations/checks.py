@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import torch
 import torch.distributed as dist
 
-from hipress.torch.dtypes import is_dtensor
+from hipress.torch.dtypes import is_dtensor, local_of
 from hipress.torch.private import made_by_replicate
 
 
@@ -41,6 +41,16 @@ def refuse_replicate(modules: Iterable[torch.nn.Module], who: str) -> None:
         )
 
 
+def refuse_sharded(named: Iterable[tuple[str, torch.Tensor]], who: str, instead: str) -> None:
+    """Refuse parameters that are DTensors, in a sentence that ends with what to do instead."""
+    for name, parameter in named:
+        if is_dtensor(parameter):
+            raise ValueError(
+                f"parameter {name!r} is sharded, by FSDP2 perhaps, and {who} takes whole "
+                f"parameters only: {instead}"
+            )
+
+
 def refuse_replicated(named: Iterable[tuple[str, torch.Tensor]]) -> None:
     """Refuse parameters that are replicated over a device mesh."""
     for name, parameter in named:
@@ -52,16 +62,19 @@ def refuse_replicated(named: Iterable[tuple[str, torch.Tensor]]) -> None:
             )
 
 
-def only_makes_state(optimizer: torch.optim.Optimizer) -> bool:
+def only_makes_state(
+    optimizer: torch.optim.Optimizer, on_all: Callable[[bool], bool] = bool
+) -> bool:
     """Return whether a step only makes an optimizer's state.
 
     torch.distributed.checkpoint.state_dict makes such a step: all gradients and learning rates
-    are 0.
+    are 0. ``on_all`` returns whether its argument is true on all ranks of a site: the gradients of
+    one shard may be 0 in a real step.
     """
     if any(group.get("lr") != 0 for group in optimizer.param_groups):
         return False
     trained = [p for p in parameters_of(optimizer.param_groups) if p.requires_grad]
-    return all(p.grad is not None and not bool(p.grad.any()) for p in trained)
+    return on_all(all(p.grad is not None and not bool(local_of(p.grad).any()) for p in trained))
 
 
 def parameters_of(groups: Iterable[Mapping[str, Any]]) -> list[torch.nn.Parameter]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -12,13 +13,15 @@ import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
 from hipress.config import AUTO, CompressionConfig
+from hipress.errors import HipressError
 from hipress.planning.plan import Decision
 from hipress.torch.autotune.choice import choose_method
+from hipress.torch.autotune.hooks import MEANS
 from hipress.torch.autotune.optimizers import TunedOptimizers, tuned_optimizers
 from hipress.torch.autotune.synchronizer import TunedSynchronizer
-from hipress.torch.executors.engine import HipressError
 from hipress.torch.executors.staging import current, device_of
 from hipress.torch.gradient import Gradient
+from hipress.torch.integrations import first_forward
 from hipress.torch.integrations.checks import group_of, refuse_replicate
 from hipress.torch.private import (
     backward_pass,
@@ -128,7 +131,7 @@ def compress(
     )
     if settings.type != AUTO:
         compression = Compression(settings, engine, group, parameters)
-        model.register_comm_hook(compression, hipress_hook)
+        _register(model, compression)
         return compression
     shapes = {name: tuple(p.shape) for name, p in parameters}
     dtypes = {name: p.dtype for name, p in parameters}
@@ -138,11 +141,29 @@ def compress(
         frontend = choose_method(settings, engine, group, where, shapes, dtypes, feedback)
     compression = Compression(frontend.settings_for(), engine, group, parameters)
     compression.tune(frontend, optimizers[0])
+    method = frontend.choice.method.name
     if frontend.choice.is_measured:  # otherwise DDP is unmodified
+        _register(model, compression)
+    else:
+        compression.count_steps_of(model, parameters, f"{method}, by auto")
+        state = _state_of(model)
+        if state is not None:  # DDP calls its hook for each bucket all the same
+            state.hook = functools.partial(MEANS[method], group)
+    return compression
+
+
+def _register(model: DistributedDataParallel, compression: Compression) -> None:
+    """Make DDP call ``compression`` for each bucket."""
+    state = _state_of(model)
+    if state is None:
         model.register_comm_hook(compression, hipress_hook)
     else:
-        compression.count_steps_of(model, parameters, f"{frontend.choice.method.name}, by auto")
-    return compression
+        state.hook = compression.hook
+
+
+def _state_of(model: DistributedDataParallel) -> HookState | None:
+    """Return the state with which the user has registered :func:`hipress_hook`, or None."""
+    return next((state for state, *_ in comm_hooks(model) if isinstance(state, HookState)), None)
 
 
 def _parameters(model: DistributedDataParallel) -> list[tuple[str, torch.nn.Parameter]]:
@@ -187,7 +208,7 @@ def _check_model(model: DistributedDataParallel) -> None:
             "DDP all-reduces delay_all_reduce_named_params by itself, uncompressed: leave it out"
         )
     own = [state for state, *_ in comm_hooks(model) if not isinstance(state, Detached)]
-    if own:
+    if own and not getattr(own[0], "is_starting", False):
         raise ValueError("this model has a communication hook already; DDP takes one")
 
 
@@ -282,10 +303,16 @@ class Compression(TunedSynchronizer):
 
     def _gradients(self, bucket: dist.GradBucket, flat: torch.Tensor) -> tuple[Gradient, ...]:
         start = flat.storage_offset()
-        return tuple(
-            Gradient(self.names[id(p)], gradient.storage_offset() - start, gradient.numel())
-            for p, gradient in zip(bucket.parameters(), bucket.gradients())
-        )
+        try:
+            return tuple(
+                Gradient(self.names[id(p)], gradient.storage_offset() - start, gradient.numel())
+                for p, gradient in zip(bucket.parameters(), bucket.gradients())
+            )
+        except KeyError:
+            raise HipressError(
+                "this bucket is of another model: a HookState is for one DistributedDataParallel "
+                "model, so make one for each"
+            ) from None
 
     def _finish(self) -> None:
         """Wait for all buckets, and raise the original error, which DDP would hide."""
@@ -295,7 +322,82 @@ class Compression(TunedSynchronizer):
         self.poll()
 
 
-def hipress_hook(compression, bucket):
-    """Run the hook. DDP calls this, and shows its name in the logging data."""
+class HookState:
+    """State for :func:`hipress_hook`, DDP's own way to take a communication hook.
+
+    >>> model = DistributedDataParallel(network)
+    >>> model.register_comm_hook(hipress.torch.HookState(), hipress.torch.hipress_hook)
+
+    The state finds its model. In the first forward pass after which DDP synchronizes gradients, it
+    calls :func:`compress` with the model, so that pass raises compress()'s errors.
+
+    Args:
+        type: "auto" or a name, see :func:`compress`
+        settings: other arguments of :func:`compress`
+    """
+
+    def __init__(self, type: str | CompressionConfig = AUTO, **settings: Any) -> None:
+        self._type, self._settings = type, settings
+        self._saved: Mapping[str, Any] | None = None
+        """State to load when the compression begins."""
+        self.compression: Compression | None = None
+        """The model's :class:`Compression`, or None before the first forward pass."""
+        self.is_starting = False
+        """Whether compress() is in progress."""
+        self.hook: Callable[[dist.GradBucket], torch.futures.Future] = _refuse
+        first_forward.watch(self, HookState._start)
+
+    def _start(self, model: DistributedDataParallel) -> bool:
+        """Compress the model if this is its state. Return whether it is."""
+        if not any(state is self for state, *_ in comm_hooks(model)):
+            return False
+        self.is_starting = True
+        try:
+            self.compression = compress(model, self._type, **self._settings)
+        finally:
+            self.is_starting = False
+        if self._saved is not None:
+            self.load_state_dict(self._saved)
+        return True
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return this rank's residuals, momentum and step, see :meth:`Compression.state_dict`.
+
+        Raises:
+            RuntimeError: if there was no training step yet
+        """
+        if self.compression is None:
+            raise RuntimeError("this state has nothing to save before the first training step")
+        return self.compression.state_dict()
+
+    def load_state_dict(self, saved: Mapping[str, Any]) -> None:
+        """Load a state, see :meth:`Compression.load_state_dict`.
+
+        Before the first forward pass the state is only stored, and that pass loads it.
+        """
+        self._saved = saved if self.compression is None else None
+        if self.compression is not None:
+            self.compression.load_state_dict(saved)
+
+    def __reduce__(self) -> tuple:
+        # Models are copied (AveragedModel) and pickled; connections cannot be.
+        return Detached, ()
+
+
+def _refuse(_: dist.GradBucket) -> torch.futures.Future:
+    """Raise an error, because no forward pass has started the compression."""
+    raise HipressError(
+        "HookState found no model: register each state with one DistributedDataParallel model, "
+        "before its first forward pass, and call the model itself, not its forward()"
+    )
+
+
+def hipress_hook(state, bucket):
+    """Synchronize a bucket of DDP, which calls this, and shows its name in the logging data.
+
+    Args:
+        state: a :class:`HookState`
+        bucket: the bucket, of ``torch.distributed.GradBucket``
+    """
     # Without annotations: DDP compares them with classes, and ours are strings.
-    return compression.hook(bucket)
+    return state.hook(bucket)

@@ -20,8 +20,9 @@ import torch
 import torch.distributed as dist
 
 from hipress.base.checked import is_count
+from hipress.torch.dtypes import local_of
 from hipress.torch.integrations.checks import pairs
-from hipress.torch.integrations.optimizer import Bucket, DistributedOptimizer
+from hipress.torch.integrations.optimizer import DistributedOptimizer, PackedGradients
 from hipress.torch.optim import ByParameter
 
 _MIN_SIZE = 4096
@@ -43,6 +44,10 @@ class DeMo(DistributedOptimizer):
     defaults. A parameter's gradient of fewer than ``min_size`` elements is averaged uncompressed,
     and its step has no momentum. Momenta are in ``.compression.state_dict()``.
 
+    A model may be sharded inside each site, as for :class:`DiLoCo`. FSDP2 averages gradients inside
+    the site, and ``group`` has the ranks with the same shard, one of each site. Momenta, blocks and
+    the largest coefficients are those of a rank's shard, and ``min_size`` counts its elements.
+
     Each rank computes the step from the same bits. Where processors differ, the sign of a sum close
     to 0 may also differ. Therefore broadcast the first rank's weights at intervals.
 
@@ -59,6 +64,8 @@ class DeMo(DistributedOptimizer):
     Raises:
         ValueError: on every rank, if any rank's setting is wrong or they differ
     """
+
+    _takes_shards = True
 
     def __init__(
         self,
@@ -98,12 +105,13 @@ class DeMo(DistributedOptimizer):
             if not value >= 0:
                 raise ValueError(f"{name} must be 0 or more, not {value!r}")
 
-    def _new_bucket(self, named: list[tuple[str, torch.nn.Parameter]]) -> Bucket:
+    def _new_bucket(self, named: list[tuple[str, torch.nn.Parameter]]) -> PackedGradients:
         settings = self.compression.settings
+        shards = {name: local_of(p) for name, p in named}
         blocks = {
-            name: Blocks(p.shape, self._counts["compression_chunk"])
-            for name, p in named
-            if settings.compresses(name, p.numel(), p.shape)
+            name: Blocks(shard.shape, self._counts["compression_chunk"])
+            for name, shard in shards.items()
+            if settings.compresses(name, shard.numel(), shard.shape)
         }
         return _CosineBucket(named, blocks)
 
@@ -119,7 +127,7 @@ class _SignDescent(ByParameter):
         parameter.sub_(parameter.grad.sign(), alpha=group["lr"])
 
 
-class _CosineBucket(Bucket):
+class _CosineBucket(PackedGradients):
     """Bucket whose large gradients, those that have blocks, travel as cosine coefficients."""
 
     def __init__(

@@ -24,7 +24,7 @@ from hipress.local_sgd.outer import Fragment, OuterWeights
 from hipress.local_sgd.schedule import Schedule
 from hipress.torch.autotune.frontend import OuterGroupFrontend
 from hipress.torch.integrations.broadcast import broadcast_parameters
-from hipress.torch.integrations.checks import group_of, only_makes_state, refuse_replicate
+from hipress.torch.integrations.checks import only_makes_state, refuse_replicate
 from hipress.torch.integrations.optimizer import DistributedOptimizer
 from hipress.torch.integrations.outer import (
     Model,
@@ -36,8 +36,10 @@ from hipress.torch.integrations.outer import (
     connect,
     frozen_that_differ,
     names_of,
+    parameters_in,
     parts_of,
 )
+from hipress.torch.integrations.site import Site, check_shards, group_of_shards
 from hipress.torch.settings import MIN_SIZE, Settings
 
 Optimizers = Union[torch.optim.Optimizer, Sequence[torch.optim.Optimizer]]
@@ -68,7 +70,13 @@ class DiLoCo(DiLoCoMethods):
     later are refused.
 
     If the ranks of a site average gradients in each step, by DistributedDataParallel on the site's
-    process group, ``group`` has one rank of each site. Parameters are whole: FSDP2's are refused.
+    process group, ``group`` has one rank of each site.
+
+    Parameters may be sharded over the ranks of a site, by FSDP2 or tensor parallelism. Each rank
+    then synchronizes its own shards with the ranks of ``group``, which hold the same shards at
+    other sites. Outer weights and states are local tensors of the shards' shapes, ``min_size``
+    counts the elements of a shard, and a codec encodes shards. All ranks of a site use the result
+    of an outer step, or none of them does.
 
     Args:
         model_fragments: the model, or modules that together are synchronized. Each module then
@@ -77,7 +85,8 @@ class DiLoCo(DiLoCoMethods):
             of the parameters, such as Muon for matrices and AdamW for the remaining ones. A step
             ends when all have made theirs.
         outer_optimizer: optimizer of the same parameters, or one for each fragment. It gets float32
-            copies of the parameters instead, which are the same on all ranks
+            copies of the parameters instead, which are the same on all ranks of ``group``. For
+            sharded parameters it must treat each element alone, as SGD and AdamW do
         sync_every: H, inner steps between two synchronizations of the same weights
         fragments: number of parts of about equal size into which the model is divided; default: 1,
             or the choice of type "auto"
@@ -93,7 +102,8 @@ class DiLoCo(DiLoCoMethods):
         compression: "auto" (if ``group`` is all ranks), which measures after some inner steps,
             chooses, and gives its reasons in ``compression.explain()``; a codec's name; a mapping
             with its name as "type" and its parameters; or a :class:`hipress.CompressionConfig`
-        group: process group; default: all ranks
+        group: process group; default: all ranks, or the ranks that hold the same shards of the
+            model, one of each site
         topology, min_size: see :func:`hipress.torch.compress`
         timeout: seconds to wait for another rank; default: the group's
 
@@ -120,7 +130,8 @@ class DiLoCo(DiLoCoMethods):
         min_size: int = MIN_SIZE,
         timeout: float | None = None,
     ) -> None:
-        group = group_of(group, type(self).__name__)
+        every = parameters_in(model_fragments)
+        group = group_of_shards(every, group, type(self).__name__)
         number, delay = 1 if fragments is None else fragments, fragment_sync_delay or 0
         parts = parts_of(model_fragments, number if is_count(number) else 1)
         named = [pair for part in parts for pair in part]
@@ -128,11 +139,13 @@ class DiLoCo(DiLoCoMethods):
         outer_optimizers = [outer_optimizer] * len(parts) if single else list(outer_optimizer)
         several = isinstance(inner_optimizer, Sequence)
         self._inner = list(inner_optimizer) if several else [inner_optimizer]
+        self._site = Site(every)
 
         def make_schedule() -> Schedule:
             return Schedule(sync_every, early_steps, early_sync_every, delay, fragment_update_alpha)
 
         def make_settings() -> Settings:
+            check_shards(every, group, "DiLoCo")
             check(parts, outer_optimizers)
             _check_gradients(model_fragments, self._inner, group)
             _check_before(self._inner)
@@ -156,18 +169,23 @@ class DiLoCo(DiLoCoMethods):
         schedule = f"every {sync_every}, early {early_steps} every {early_sync_every}, "
         schedule += f"delay {fragment_sync_delay}, {[len(p) for p in parts]}"
         settings, self.compression = connect(
-            make_settings, group, named, timeout, schedule=schedule
+            lambda: self._site.agree(make_settings, schedule=schedule),
+            group,
+            named,
+            timeout,
+            schedule=schedule,
+            shard=str(self._site),
         )
-        every = named + frozen_that_differ(model_fragments, group)
-        broadcast_parameters(every, dist.get_global_rank(group, 0), group)
+        unlike = named + frozen_that_differ(model_fragments, group)
+        broadcast_parameters(unlike, dist.get_global_rank(group, 0), group)
         self._hooks: list[RemovableHandle] = []
         self._steps = [0] * len(self._inner)
-        self._weights = TensorWeights(named, self._inner, backup_device)
+        self._weights = TensorWeights(named, self._inner, backup_device, self._site)
         self._outer = OuterWeights(
             names_of(parts),
             self._weights,
             OuterOptimizers(outer_optimizers, self._weights),
-            TensorAverage(backup_device, self.compression),
+            TensorAverage(backup_device, self.compression, self._site),
         )
         self._scheduler = FragmentScheduler(self._outer, make_schedule(), self._after_outer_step)
         self._model, self._tuner = model_fragments, None
@@ -302,7 +320,7 @@ class DiLoCo(DiLoCoMethods):
 
     def _after_inner_step(self, number: int, *_: Any) -> None:
         """Count an inner step when the last of the inner optimizers has made it."""
-        if not self._steps[number] and only_makes_state(self._inner[number]):
+        if not self._steps[number] and only_makes_state(self._inner[number], self._site.all):
             return
         before = min(self._steps)
         self._steps[number] += 1
@@ -335,11 +353,13 @@ class DiLoCo(DiLoCoMethods):
         """Return the outer weights and optimizers, pending fragments, and residuals.
 
         Model and inner optimizer are not included. Each rank saves its own state, with
-        ``torch.save()``. ``torch.distributed.checkpoint.load()`` restores only entries that a new
-        DiLoCo has, without the outer optimizer's momentum and residuals, and DiLoCo refuses such a
-        state.
+        ``torch.save()``. Tensors of sharded parameters are those of the rank's shards.
+        ``torch.distributed.checkpoint.load()`` restores only entries that a new DiLoCo has, without
+        the outer optimizer's momentum and residuals, and DiLoCo refuses such a state.
         """
         found = {"step": self.step, **self._outer.state_dict()}
+        if self._site.is_sharded:
+            found["shard"] = str(self._site)
         if self._tuner:
             found["auto"] = self._tuner.state_dict()
         # After the outer weights' state, which has waited for pending fragments.
@@ -352,8 +372,14 @@ class DiLoCo(DiLoCoMethods):
         :mod:`hipress.torch.state.checkpoint`.
 
         Raises:
-            ValueError: If it is from another model.
+            ValueError: If it is from another model or another shard.
         """
+        shard = state.get("shard", str(Site()))
+        if shard != str(self._site):
+            raise ValueError(
+                f"the state is of shard {shard}, and this rank has shard {self._site}: load the "
+                "state of a rank with the same shard"
+            )
         schedule = self._tuner and self._tuner.load_state_dict(state.get("auto", {}))
         if schedule:
             self._use(schedule)

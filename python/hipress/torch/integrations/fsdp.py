@@ -9,24 +9,27 @@ import math
 import os
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import torch.distributed as dist
+from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import FSDPModule
 from torch.distributed.tensor import DTensor, Shard
 
 from hipress.autotune.methods import POWERSGD
 from hipress.config import AUTO, CompressionConfig
+from hipress.errors import HipressError
 from hipress.planning.plan import Decision
 from hipress.torch.autotune.choice import choose_method
+from hipress.torch.autotune.frontend import GroupFrontend
 from hipress.torch.autotune.gathers import no_gather
 from hipress.torch.autotune.hooks import MEANS, SCATTERS, FlatBucket
 from hipress.torch.autotune.optimizers import TunedOptimizers, tuned_optimizers
 from hipress.torch.autotune.synchronizer import TunedSynchronizer
 from hipress.torch.dtypes import FLAGS, of_gradient
 from hipress.torch.executors.collectives import ReduceScatter
-from hipress.torch.executors.engine import HipressError
+from hipress.torch.executors.engine import ProcessGroupEngine
 from hipress.torch.executors.staging import current, device_of
 from hipress.torch.gradient import Gradient, chunk_of, scattered
 from hipress.torch.integrations.checks import group_of, refuse_replicate
@@ -320,6 +323,62 @@ def compress_fsdp(
         ValueError: on every rank, if any rank's model or setting is wrong or they differ
         TypeError: if the model is not a fully_shard-ed one
     """
+    _check_model(model, gather)
+    sharded = _ShardedModel.of(model, replicate_group)
+    optimizers: list[TunedOptimizers | None] = []
+
+    def make_settings() -> Settings:
+        _check_sharding(sharded)
+        weights = [p for _, p in sharded.parameters]
+        check_gather(gather, gather_bits, weights, bool(replicate_group))
+        settings = Settings.of(
+            type,
+            params=params,
+            topology=replicate_topology,
+            min_size=min_size,
+            warmup_steps=warmup_steps,
+            plan=plan,
+            encode_on=encode_on,
+            shared_momentum=shared_momentum,
+        )
+        settings.refuse_low_rank("FSDP2")
+        optimizers.append(tuned_optimizers(settings, sharded.trained, optimizer))
+        for name, module in sharded.modules.items():
+            _check_module(name, module, settings, sharded.names)
+        return settings
+
+    settings, engine = _start(
+        sharded, make_settings, timeout, optimizer, gather=f"{gather} {gather_bits}"
+    )
+    frontend = None
+    is_auto = settings.type == AUTO
+    if is_auto:
+        feedback = None if optimizer is None else optimizers[0].allow_feedback
+        frontend = _choose(sharded, settings, engine, feedback)
+        settings = frontend.settings_for()
+    compression = _compression(sharded, settings, engine)
+    if frontend is not None:
+        compression.tune(frontend, optimizers[0], results=not sharded.scatters)
+    _reduce_by(compression, sharded)
+    if gather == AUTO or (gather is None and is_auto):
+        _choose_gather(compression, sharded, model)
+    elif gather not in (None, PYTORCH):
+        compression.gathers = WeightGathers(engine, sharded.group, gather, gather_bits)
+        compression.gathers.attach(model, sharded.modules)
+    if compression.gathers is not None and frontend is not None:
+        gathers = compression.gathers
+        frontend.other_bytes_sent = lambda: gathers.engine_bytes_sent
+    before_backward(model, compression.enter)
+    if hasattr(model, "set_reduce_scatter_unused_params"):  # since PyTorch 2.13
+        model.set_reduce_scatter_unused_params(True)
+    return compression
+
+
+# Steps of compress_fsdp().
+
+
+def _check_model(model: FSDPModule, gather: str | None) -> None:
+    """Check that compress_fsdp() can use the model with this PyTorch."""
     if isinstance(model, torch.nn.Module):
         refuse_replicate(model.modules(), "compress_fsdp()")
     if not isinstance(model, FSDPModule):
@@ -338,108 +397,151 @@ def compress_fsdp(
             f"gather needs FSDPModule.set_custom_all_gather(), which PyTorch {torch.__version__} "
             "has not: take a newer one, or leave gather out"
         )
-    modules = {n: module for n, module in model.named_modules() if isinstance(module, FSDPModule)}
-    for module in modules.values():
-        module.reshard()  # a forward pass may have left whole parameters
-    names = {id(p): name for name, p in model.named_parameters()}
-    trained, parameters = _parameters(model, modules)
-    if not trained:
-        raise ValueError("compress_fsdp() takes a model with parameters to train")
-    mesh = trained[0][1].device_mesh
-    group = group_of(replicate_group or mesh.get_group(0), "compress_fsdp()")
 
-    def make_settings() -> Settings:
-        _check_sharding(modules, trained, mesh, replicate_group)
-        check_gather(gather, gather_bits, [p for _, p in parameters], bool(replicate_group))
-        settings = Settings.of(
-            type,
-            params=params,
-            topology=replicate_topology,
-            min_size=min_size,
-            warmup_steps=warmup_steps,
-            plan=plan,
-            encode_on=encode_on,
-            shared_momentum=shared_momentum,
-        )
-        settings.refuse_low_rank("FSDP2")
-        optimizers.append(tuned_optimizers(settings, trained, optimizer))
-        for name, module in modules.items():
-            _check_module(name, module, settings, names)
-        return settings
 
-    optimizers: list[TunedOptimizers | None] = []
-    num_shards, shard = mesh.size(), mesh.get_local_rank(0)
-    same = {"shard": str(shard)} if replicate_group else {}
-    same["frozen parameters"] = ", ".join(n for n, p in parameters if not p.requires_grad)
-    shapes = {n: tuple((p.to_local() if replicate_group else p).shape) for n, p in parameters}
-    now = {n: shapes[n] for n, _ in trained}  # only these are measured, not frozen ones
-    sizes = {n: math.prod(shape) for n, shape in now.items()}
-    dtypes = {
-        names[id(each.sharded_param)]: reduce_dtype(module, each)
-        for module in modules.values()
-        if num_groups(module) < 2  # modules with more groups are refused below
-        for each in managed(module)
-    }
-    settings, engine = start(
+class _ShardedModel(NamedTuple):
+    """Model that compress_fsdp() got."""
+
+    modules: Mapping[str, FSDPModule]
+    """FSDP modules by name."""
+    names: Mapping[int, str]
+    """Names of the parameters by their id."""
+    trained: Sequence[tuple[str, DTensor]]
+    parameters: Sequence[tuple[str, DTensor]]
+    """Trained parameters, and those that may be trained later."""
+    mesh: DeviceMesh
+    replicate_group: dist.ProcessGroup | None
+    group: dist.ProcessGroup
+    """Ranks that reduce compressed gradients: those of ``replicate_group``, or of the mesh."""
+
+    @classmethod
+    def of(cls, model: FSDPModule, replicate_group: dist.ProcessGroup | None) -> _ShardedModel:
+        """Return the model, with whole parameters resharded."""
+        modules = {n: each for n, each in model.named_modules() if isinstance(each, FSDPModule)}
+        for module in modules.values():
+            module.reshard()  # a forward pass may have left whole parameters
+        names = {id(p): name for name, p in model.named_parameters()}
+        trained, parameters = _parameters(model, modules)
+        if not trained:
+            raise ValueError("compress_fsdp() takes a model with parameters to train")
+        mesh = trained[0][1].device_mesh
+        group = group_of(replicate_group or mesh.get_group(0), "compress_fsdp()")
+        return cls(modules, names, trained, parameters, mesh, replicate_group, group)
+
+    @property
+    def scatters(self) -> bool:
+        """Whether the compressed operation is a reduce-scatter, not an all-reduce of shards."""
+        return self.replicate_group is None
+
+    @property
+    def num_shards(self) -> int:
+        """Number of ranks that share the parameters."""
+        return self.mesh.size()
+
+    @property
+    def shard(self) -> int:
+        """Number of this rank's shard."""
+        return self.mesh.get_local_rank(0)
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Shapes of the gradients that are reduced, by parameter."""
+        return {n: tuple((p if self.scatters else p.to_local()).shape) for n, p in self.parameters}
+
+    @property
+    def trained_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Shapes without those of frozen parameters, which are not measured."""
+        shapes = self.shapes
+        return {name: shapes[name] for name, _ in self.trained}
+
+    @property
+    def dtypes(self) -> dict[str, torch.dtype]:
+        """Dtypes in which gradients are reduced, by parameter."""
+        return {
+            self.names[id(each.sharded_param)]: reduce_dtype(module, each)
+            for module in self.modules.values()
+            if num_groups(module) < 2  # modules with more groups are refused
+            for each in managed(module)
+        }
+
+
+def _start(
+    sharded: _ShardedModel,
+    make_settings: Callable[[], Settings],
+    timeout: float | None,
+    optimizer: torch.optim.Optimizer | None,
+    **same: str,
+) -> tuple[Settings, ProcessGroupEngine]:
+    """Connect the ranks; see :func:`hipress.torch.start.start`."""
+    if not sharded.scatters:
+        same["shard"] = str(sharded.shard)
+    frozen = [n for n, p in sharded.parameters if not p.requires_grad]
+    same["frozen parameters"] = ", ".join(frozen)
+    sizes = {n: math.prod(shape) for n, shape in sharded.trained_shapes.items()}
+    return start(
         make_settings,
-        group,
-        parameters,
+        sharded.group,
+        sharded.parameters,
         timeout,
         sizes,
-        dtypes,
-        shards=str(num_shards),
+        sharded.dtypes,
+        shards=str(sharded.num_shards),
         optimizer=optimizer,
-        gather=f"{gather} {gather_bits}",
         **same,
     )
-    frontend = None
-    is_auto = settings.type == AUTO
-    if is_auto:
-        where, scatters = device_of([p for _, p in parameters]), replicate_group is None
-        framework_hooks = SCATTERS if scatters else MEANS
-        feedback = None if optimizer is None else optimizers[0].allow_feedback
-        with current(where):
-            fixed = settings.with_fixed_topology()
-            measured = fixed, engine, group, where, now, dtypes, feedback
-            frontend = choose_method(*measured, framework_hooks, [POWERSGD], later=shapes)
-        settings = frontend.settings_for()
+
+
+def _choose(
+    sharded: _ShardedModel, settings: Settings, engine: ProcessGroupEngine, feedback: bool | None
+) -> GroupFrontend:
+    """Measure, and choose a method for type "auto", on all ranks together."""
+    where = device_of([p for _, p in sharded.parameters])
+    framework_hooks = SCATTERS if sharded.scatters else MEANS
+    with current(where):
+        fixed = settings.with_fixed_topology()
+        measured = fixed, engine, sharded.group, where, sharded.trained_shapes, sharded.dtypes
+        return choose_method(*measured, feedback, framework_hooks, [POWERSGD], later=sharded.shapes)
+
+
+def _compression(
+    sharded: _ShardedModel, settings: Settings, engine: ProcessGroupEngine
+) -> ShardedCompression:
+    """Return the compression of the model's gradients, which no module uses yet."""
     collective = shards = None
-    if replicate_group is None:
-        collective = ReduceScatter(settings, group, engine.world_size, [n for n, _ in parameters])
+    if sharded.scatters:
+        names = [n for n, _ in sharded.parameters]
+        collective = ReduceScatter(settings, sharded.group, engine.world_size, names)
     else:
-        offsets = {name: shard * chunk_of(p.shape, num_shards) for name, p in parameters}
-        shards = Shards(num_shards, shard, offsets)
-    compression = ShardedCompression(
-        settings, engine, group, parameters, collective=collective, shards=shards
+        count, index = sharded.num_shards, sharded.shard
+        offsets = {name: index * chunk_of(p.shape, count) for name, p in sharded.parameters}
+        shards = Shards(count, index, offsets)
+    return ShardedCompression(
+        settings, engine, sharded.group, sharded.parameters, collective=collective, shards=shards
     )
-    if frontend is not None:
-        compression.tune(frontend, optimizers[0], results=not scatters)
-    for name, module in modules.items():
-        unit = Unit(name, managed(module), names, num_shards, compression)
-        if replicate_group is None:
+
+
+def _choose_gather(
+    compression: ShardedCompression, sharded: _ShardedModel, model: FSDPModule
+) -> None:
+    """Measure, and choose how weights are gathered, on all ranks together."""
+    weights = [p for _, p in sharded.parameters]
+    problem = why_not_chosen(sharded.modules.values(), device_of(weights), not sharded.scatters)
+    if problem:
+        compression.explain_gathers(no_gather(problem))
+        return
+    compression.gathers = WeightGathers(compression.engine, sharded.group, PYTORCH)
+    tuner = compression.gathers.tune(model, sharded.modules, weights, lambda: compression.step)
+    compression.explain_gathers(tuner.explanation)
+
+
+def _reduce_by(compression: ShardedCompression, sharded: _ShardedModel) -> None:
+    """Make all modules reduce their gradients by a compression."""
+    for name, module in sharded.modules.items():
+        unit = Unit(name, managed(module), sharded.names, sharded.num_shards, compression)
+        if sharded.scatters:
             module.set_custom_reduce_scatter(_ReduceScatter(unit))
         else:
-            module.set_all_reduce_hook(_AllReduce(unit, shard, module))
-    if gather == AUTO or (gather is None and is_auto):
-        where = device_of([p for _, p in parameters])
-        problem = why_not_chosen(modules.values(), where, bool(replicate_group))
-        if problem:
-            compression.explain_gathers(no_gather(problem))
-        else:
-            compression.gathers = WeightGathers(engine, group, PYTORCH)
-            sharded = [p for _, p in parameters]
-            tuner = compression.gathers.tune(model, modules, sharded, lambda: compression.step)
-            compression.explain_gathers(tuner.explanation)
-    elif gather not in (None, PYTORCH):
-        compression.gathers = WeightGathers(engine, group, gather, gather_bits)
-        compression.gathers.attach(model, modules)
-    if compression.gathers is not None and frontend is not None:
-        gathers = compression.gathers
-        frontend.other_bytes_sent = lambda: gathers.engine_bytes_sent
-    before_backward(model, compression.enter)
-    if hasattr(model, "set_reduce_scatter_unused_params"):  # since PyTorch 2.13
-        model.set_reduce_scatter_unused_params(True)
-    return compression
+            module.set_all_reduce_hook(_AllReduce(unit, sharded.shard, module))
 
 
 def _parameters(
@@ -468,14 +570,10 @@ def _parameters(
     ]
 
 
-def _check_sharding(
-    modules: Mapping[str, FSDPModule],
-    parameters: Sequence[tuple[str, DTensor]],
-    mesh: Any,
-    replicate_group: dist.ProcessGroup | None,
-) -> None:
+def _check_sharding(sharded: _ShardedModel) -> None:
     """Check that the trained parameters are sharded so that gradients can be compressed."""
-    for name, module in modules.items():
+    parameters, mesh, replicate_group = sharded.trained, sharded.mesh, sharded.replicate_group
+    for name, module in sharded.modules.items():
         if num_groups(module) > 1:
             raise ValueError(
                 f"module {name!r} has {num_groups(module)} groups of parameters, which are sharded "

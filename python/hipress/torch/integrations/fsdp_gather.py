@@ -21,7 +21,8 @@ The mode ``pytorch`` uses PyTorch's all-gather. Three modes replace it by ours:
     optimizer keeps exact weights. What a payload leaves out is in the next difference, so there is
     no residual. Weights travel once after each reduction of their gradients: the gather before the
     backward pass reads the replica. The first exchange, and the first one after
-    ``load_state_dict()``, is exact. The replica needs as much host memory as the whole model in the
+    ``load_state_dict()``, is exact. So is one of weights that were changed without gradients:
+    frozen weights travel once. The replica needs as much host memory as the whole model in the
     dtype of its gathers.
 
     Code that changes weights in another way must be seen on all ranks alike. Their versions show
@@ -49,6 +50,7 @@ from torch.distributed.tensor import DTensor
 from hipress.autotune.methods import Method
 from hipress.autotune.steps import MEASURING
 from hipress.config import AUTO
+from hipress.errors import HipressError
 from hipress.runtime.engine import Bucket
 from hipress.runtime.error_feedback import OWN, PLAIN, Codecs, ErrorFeedback
 from hipress.topology.all_gather import all_gather
@@ -61,10 +63,17 @@ from hipress.torch.autotune.gathers import (
     choose_gather,
 )
 from hipress.torch.dtypes import FLAGS, NAMES, floats
-from hipress.torch.executors.engine import Engine, HipressError
+from hipress.torch.executors.engine import ProcessGroupEngine
 from hipress.torch.private import lookup
 from hipress.torch.private_fsdp import AllGather as FsdpAllGather
-from hipress.torch.private_fsdp import gathers_again, has_own_all_gather, managed, will_gather
+from hipress.torch.private_fsdp import (
+    gathered_as,
+    gathers_again,
+    has_own_all_gather,
+    is_in,
+    managed,
+    will_gather,
+)
 
 PYTORCH = "pytorch"
 MODES = {"exact": None, "blocks": 8, "differences": 4}
@@ -154,7 +163,11 @@ class WeightGathers(TunedGathers):
     """Tuner that changes the mode in training, with ``gather="auto"``."""
 
     def __init__(
-        self, engine: Engine, group: dist.ProcessGroup, mode: str, bits: int | None = None
+        self,
+        engine: ProcessGroupEngine,
+        group: dist.ProcessGroup,
+        mode: str,
+        bits: int | None = None,
     ) -> None:
         self.engine, self.group = engine, group
         self._set_mode(mode, bits)
@@ -283,10 +296,10 @@ class WeightGathers(TunedGathers):
 
 
 class _Exchange(NamedTuple):
-    """Running exchange of a module's differences."""
+    """Running exchange of some of a module's weights, or of their differences."""
 
-    buffer: torch.Tensor
-    future: Future[None]
+    buffers: list[tuple[_Section, torch.Tensor]]
+    futures: list[Future[None]]
 
 
 class _GatherWork(dist.Work):
@@ -304,9 +317,51 @@ class _GatherWork(dist.Work):
         return True
 
 
-def _sum_of_bits(weights: torch.Tensor) -> int:
-    """Return a number that nearly every change of the weights changes."""
-    return int(weights.view(torch.int32 if weights.element_size() == 4 else torch.int16).sum())
+class _Section:
+    """Weights of one dtype in a module's flat tensor, which has a row of bytes for each rank.
+
+    Args:
+        dtype: dtype in which the weights travel
+        pieces: first byte and end of each piece in a row
+        exact: whether the weights are sent unmodified
+    """
+
+    def __init__(
+        self, dtype: torch.dtype, pieces: Sequence[tuple[int, int]], exact: bool = False
+    ) -> None:
+        self.dtype, self.exact = dtype, exact
+        self.pieces: list[tuple[int, int]] = []
+        for begin, end in pieces:
+            adjoins = self.pieces and self.pieces[-1][1] == begin
+            self.pieces.append((self.pieces.pop()[0] if adjoins else begin, end))
+        self.count = sum(end - begin for begin, end in pieces) // dtype.itemsize
+        """Elements in a row."""
+
+    def covers(self, row_bytes: int) -> bool:
+        """Return whether rows of so many bytes have no other weights."""
+        return self.pieces == [(0, row_bytes)]
+
+    def read(self, rows: torch.Tensor) -> torch.Tensor:
+        """Return the weights in rows of bytes as a matrix, which may share their memory."""
+        found = [rows[:, begin:end] for begin, end in self.pieces]
+        values, size = found[0] if len(found) == 1 else torch.cat(found, 1), self.dtype.itemsize
+        if values.storage_offset() % size or values.stride(0) % size:
+            values = values.clone(memory_format=torch.contiguous_format)
+        return values.view(self.dtype)
+
+    def write(self, rows: torch.Tensor, weights: torch.Tensor) -> None:
+        """Replace the weights in rows of bytes by those in a matrix."""
+        values, at = weights.view(torch.uint8), 0
+        for begin, end in self.pieces:
+            rows[:, begin:end].copy_(values[:, at : at + end - begin])
+            at += end - begin
+
+    def add(self, rows: torch.Tensor, differences: torch.Tensor) -> None:
+        """Add a matrix to the weights in rows of bytes."""
+        weights = self.read(rows)
+        weights.add_(differences)
+        if weights.untyped_storage().data_ptr() != rows.untyped_storage().data_ptr():
+            self.write(rows, weights)
 
 
 class _ModuleGather(FsdpAllGather):
@@ -314,18 +369,20 @@ class _ModuleGather(FsdpAllGather):
 
     def __init__(self, what: str, records: Sequence[Any], gathers: WeightGathers) -> None:
         self.what, self._records, self._gathers = what, records, gathers
-        self._buckets: dict[bool, Bucket] = {}
+        self._buckets: dict[tuple, Bucket] = {}
+        self._sections: dict[tuple, list[_Section]] = {}
+        """Sections of some records, by their indexes."""
         self._replica: torch.Tensor | None = None
         self._own: torch.Tensor | None = None
         """This rank's part of the replica: FSDP writes the exact weights there in each gather."""
         self._exchange: _Exchange | None = None
-        self._versions: tuple = ()
-        self._bits = 0
-        """Versions, and sum of the bits, of this rank's weights in the last exchange."""
+        self._versions: list[tuple[int, int]] = []
+        self._bits: list[int] = []
+        """Versions, and sums of the bits, of this rank's weights in the last exchange."""
         self.known = False
         """Whether the replica is close to the weights, so that differences are small."""
-        self.reduced = False
-        """Whether the gradients were reduced since the last exchange."""
+        self._reduced: set[int] = set()
+        """Indexes of records whose gradients were reduced since the last exchange."""
 
     @property
     def replica_bytes(self) -> int:
@@ -334,7 +391,7 @@ class _ModuleGather(FsdpAllGather):
 
     def gradients_reduced(self) -> None:
         """Expect other weights in the next gather."""
-        self.reduced = True
+        self._reduced.update(i for i, p in enumerate(self._parameters()) if p.requires_grad)
 
     # FSDP's interface.
 
@@ -343,13 +400,18 @@ class _ModuleGather(FsdpAllGather):
     ) -> torch.Tensor:
         """Return the tensor in which FSDP gets the weights: the replica, if there is one."""
         (count,) = size
-        if self._gathers.mode != "differences" or device.type != "cpu" or dtype not in FLAGS:
+        world_size = self._gathers.engine.world_size
+        odd = count * dtype.itemsize % (2 * world_size)
+        if self._gathers.mode != "differences" or device.type != "cpu" or odd:
             return torch.empty(count, dtype=dtype, device=device)
+        if any(is_in(record, "SHARDED_POST_FORWARD") for record in self._records):
+            return torch.empty(count, dtype=dtype, device=device)  # for reshard_after_forward=N
         if self._replica is None or (self._replica.numel(), self._replica.dtype) != (count, dtype):
             self._finish_exchange()
             with torch.inference_mode(False):
                 self._replica, self.known = torch.zeros(count, dtype=dtype), False
-                self._own = torch.zeros(count // self._gathers.engine.world_size, dtype=dtype)
+                self._own = torch.zeros(count // world_size, dtype=dtype)
+            self._sections.clear()
             self._buckets.clear()
         return self._replica
 
@@ -363,35 +425,27 @@ class _ModuleGather(FsdpAllGather):
         """Gather the weights; FSDP waits on the result, if there is one, before it uses them."""
         gathers = self._gathers
         other = group.group_name != gathers.group.group_name  # reshard_after_forward=N
-        if other or output_tensor.dtype not in FLAGS or output_tensor.device.type != "cpu":
+        if other or input_tensor.nbytes % 2 or output_tensor.device.type != "cpu":
             return _framework_gather(output_tensor, input_tensor, group=group, async_op=async_op)
         if gathers.mode == PYTORCH:
             return self._gather_by_pytorch(output_tensor, input_tensor, async_op)
-        if gathers.mode == "blocks":
-            gathers.observe(input_tensor, input_tensor)
         if gathers.mode != "differences":
-            future = self._begin(output_tensor, exact=False)
-            return _GatherWork(lambda: (future.result(), output_tensor))
-        if not self.known:
+            sections = self._sections_of(range(len(self._records)), input_tensor.nbytes)
+            exchange = self._start(input_tensor, sections, output_tensor)
+            return _GatherWork(lambda: self._fill(exchange, output_tensor))
+        changed = self._changed()
+        if self._must_be_exact(changed):
             self._finish_exchange()
             self._note(input_tensor)
-            future = self._begin(output_tensor, exact=True)
-            return _GatherWork(lambda: self._keep(future))
-        if self._exchange is None and not self._has_changed():
-            if _sum_of_bits(input_tensor) != self._bits:
-                raise gathers.engine.fail(
-                    HipressError(
-                        f"the {self.what} were changed otherwise than by an optimizer or "
-                        "load_state_dict(): call gathers.forget() of the compression on all ranks "
-                        "after such changes"
-                    ),
-                    self.what,
-                )
+            exchange = self._start(input_tensor, [_whole_row(input_tensor.nbytes)], output_tensor)
+            return _GatherWork(lambda: self._keep(exchange))
+        if self._exchange is None and not changed:
+            self._check_unchanged(input_tensor, changed)
             input_tensor.copy_(self._own)
             return None
-        if self._has_changed():
+        if changed:
             self._finish_exchange()  # of weights before the last change
-            self._start(input_tensor)
+            self._start_differences(input_tensor, changed)
         gathers.announce(self)
         return _GatherWork(self._finish_exchange)
 
@@ -411,6 +465,7 @@ class _ModuleGather(FsdpAllGather):
     def reset(self, keeps_replica: bool) -> None:
         """Prepare for another codec. Without the replica, the next exchange is exact."""
         self._finish_exchange()
+        self._sections.clear()
         self._buckets.clear()
         if not keeps_replica:
             self._replica = self._own = None
@@ -419,84 +474,205 @@ class _ModuleGather(FsdpAllGather):
     # Differences.
 
     def start_early(self) -> None:
-        """Start an exchange before FSDP requests it, if the weights have changed."""
-        if self.known and self._exchange is None and self._has_changed():
+        """Start an exchange before FSDP requests it, if weights have changed."""
+        sharded = all(is_in(record, "SHARDED") for record in self._records)
+        if self._exchange is not None or not sharded:
+            return
+        changed = self._changed()
+        if changed and not self._must_be_exact(changed):
             inputs = (t for each in self._records for t in lookup(each, "all_gather_inputs"))
             with torch.no_grad():
-                self._start(torch.cat([each.view(-1) for each in inputs]))
+                flat = torch.cat([each.view(-1).view(torch.uint8) for each in inputs])
+                self._start_differences(flat, changed)
 
-    def _has_changed(self) -> bool:
-        """Return whether an exchange is needed, on all ranks alike."""
-        return self.reduced or self._versions != self._current_versions()
+    def _parameters(self) -> list[DTensor]:
+        return [each.sharded_param for each in self._records]
+
+    def _changed(self) -> list[int]:
+        """Return the indexes of the weights to exchange, which are the same on all ranks."""
+        now = self._current_versions()
+        return [
+            i
+            for i, version in enumerate(now)
+            if i in self._reduced or not self.known or version != self._versions[i]
+        ]
+
+    def _must_be_exact(self, changed: Sequence[int]) -> bool:
+        """Return whether a difference to the replica is not enough.
+
+        Weights that were changed without gradients, such as frozen ones, may never change again.
+        What a payload leaves out would stay in the replica.
+        """
+        return (
+            not self.known
+            or not self._reduced.issuperset(changed)
+            or any(section.exact for section in self._sections_of(changed, self._own.nbytes))
+        )
 
     def _note(self, weights: torch.Tensor) -> None:
-        self._versions, self._bits = self._current_versions(), _sum_of_bits(weights)
-        self.reduced = False
+        self._versions, self._bits = self._current_versions(), self._sums_of_bits(weights)
+        self._reduced.clear()
 
-    def _start(self, weights: torch.Tensor) -> None:
-        """Send the difference between this rank's weights and its part of the replica."""
+    def _check_unchanged(self, weights: torch.Tensor, changed: Sequence[int]) -> None:
+        """Check that the weights that will not be sent are those of the last exchange."""
+        sums = self._sums_of_bits(weights)
+        if any(sums[i] != self._bits[i] for i in range(len(sums)) if i not in changed):
+            raise self._gathers.engine.fail(
+                HipressError(
+                    f"the {self.what} were changed otherwise than by an optimizer or "
+                    "load_state_dict(): call gathers.forget() of the compression on all ranks "
+                    "after such changes"
+                ),
+                self.what,
+            )
+
+    def _start_differences(self, weights: torch.Tensor, changed: Sequence[int]) -> None:
+        """Send the differences between this rank's weights and its part of the replica."""
+        self._check_unchanged(weights, changed)
         self._note(weights)
-        buffer = self._gathers.borrow(self._replica.numel(), self._replica.dtype)
-        difference = torch.sub(weights, self._own, out=self._part(buffer))
-        self._gathers.observe(difference, weights)
-        self._exchange = _Exchange(buffer, self._begin(buffer, exact=False))
+        sections = self._sections_of(changed, self._own.nbytes)
+        self._exchange = self._start(weights, sections, minus=self._own)
 
     def _finish_exchange(self) -> None:
         """Wait for the running exchange, and add its result to the replica."""
         exchange, self._exchange = self._exchange, None
         if exchange is None:
             return
-        exchange.future.result()
+        for future in exchange.futures:
+            future.result()
         own = self._part(self._replica)
         own.copy_(self._own)
-        self._replica.add_(exchange.buffer)
+        for section, buffer in exchange.buffers:
+            section.add(self._rows(self._replica), self._rows(buffer).view(section.dtype))
+            self._gathers.give_back(buffer)
         self._own.copy_(own)
-        self._gathers.give_back(exchange.buffer)
 
-    def _keep(self, future: Future[None]) -> None:
+    def _keep(self, exchange: _Exchange) -> None:
         """Wait for an exact exchange, which has filled the replica."""
-        future.result()
+        self._fill(exchange, self._replica)
         self._own.copy_(self._part(self._replica))
         self.known = True
         self._gathers.announce(self)
 
-    # Both.
+    def _sums_of_bits(self, weights: torch.Tensor) -> list[int]:
+        """Return a number for each record that nearly every change of its weights changes."""
+        row, sums = weights.view(torch.uint8), []
+        for _, begin, end in self._layout(row.numel()):
+            alignment = math.gcd(row.numel(), begin, end)  # also of the row in a flat tensor
+            narrow = torch.uint8 if alignment % 2 else torch.int16
+            part = row[begin:end].view(narrow if alignment % 4 else torch.int32)
+            sums.append(int(part.sum()))
+        return sums
 
-    def _part(self, whole: torch.Tensor) -> torch.Tensor:
-        return whole.view(self._gathers.engine.world_size, -1)[self._gathers.engine.rank]
-
-    def _current_versions(self) -> tuple:
-        """Return a value that changes when most operations change any of the weights.
+    def _current_versions(self) -> list[tuple[int, int]]:
+        """Return values that change when most operations change the weights.
 
         Operations on a DTensor change its version, and those on its local tensor that one's.
         PyTorch's fused optimizers change neither.
         """
-        weights = [each.sharded_param for each in self._records]
-        return tuple((weight._version, weight.to_local()._version) for weight in weights)
+        return [(p._version, p.to_local()._version) for p in self._parameters()]
 
-    def _begin(self, flat: torch.Tensor, exact: bool) -> Future[None]:
+    # All modes.
+
+    def _sections_of(self, records: Sequence[int], row_bytes: int) -> list[_Section]:
+        """Return the sections in which some records travel, in rows of so many bytes."""
+        key = tuple(records), row_bytes
+        if key not in self._sections:
+            pieces: dict[torch.dtype, list[tuple[int, int]]] = {}
+            for i in records:
+                dtype, begin, end = self._layout(row_bytes)[i]
+                pieces.setdefault(dtype, []).append((begin, end))
+            if self._gathers.mode != "exact" and all(dtype in FLAGS for dtype in pieces):
+                self._sections[key] = [_Section(dtype, found) for dtype, found in pieces.items()]
+            else:
+                self._sections[key] = [_whole_row(row_bytes)]
+        return self._sections[key]
+
+    def _layout(self, row_bytes: int) -> list[tuple[torch.dtype, int, int]]:
+        """Return dtype, first byte and end of each record in a row."""
+        found, at = [], 0
+        for dtype, count in map(gathered_as, self._records):
+            found.append((dtype, at, at + count * dtype.itemsize))
+            at = found[-1][2]
+        if at == row_bytes:
+            return found
+        # Tensor subclasses with fsdp_pre_all_gather() may send anything.
+        return [(torch.uint8, 0, row_bytes) for _ in found]
+
+    def _rows(self, flat: torch.Tensor) -> torch.Tensor:
+        """Return a flat tensor's bytes, with a row for each rank."""
+        return flat.view(torch.uint8).view(self._gathers.engine.world_size, -1)
+
+    def _part(self, flat: torch.Tensor) -> torch.Tensor:
+        """Return this rank's part of a flat tensor."""
+        return flat.view(self._gathers.engine.world_size, -1)[self._gathers.engine.rank]
+
+    def _start(
+        self,
+        weights: torch.Tensor,
+        sections: Sequence[_Section],
+        output: torch.Tensor | None = None,
+        minus: torch.Tensor | None = None,
+    ) -> _Exchange:
+        """Start to send this rank's weights to all ranks.
+
+        Args:
+            weights: row of this rank
+            sections: what is sent
+            output: flat tensor of all rows, which has ``weights`` and gets a section that is all
+                of it in place
+            minus: weights to subtract
+        """
+        gathers, exchange = self._gathers, _Exchange([], [])
+        gathers.exchanges += 1
+        row = weights.view(torch.uint8)[None]
+        for section in sections:
+            if output is not None and section.covers(row.numel()):
+                buffer = output.view(section.dtype)
+                part = values = self._part(buffer)
+            else:
+                buffer = gathers.borrow(section.count * gathers.engine.world_size, section.dtype)
+                part, values = self._part(buffer), section.read(row)[0]
+                if minus is None:
+                    part.copy_(values)
+                else:
+                    torch.sub(values, section.read(minus.view(torch.uint8)[None])[0], out=part)
+                exchange.buffers.append((section, buffer))
+            if not section.exact:
+                gathers.observe(part, values)
+            exchange.futures.append(self._begin(section, buffer))
+        return exchange
+
+    def _fill(self, exchange: _Exchange, output: torch.Tensor) -> None:
+        """Wait for an exchange of weights, and write what was not received in place."""
+        for future in exchange.futures:
+            future.result()
+        for section, buffer in exchange.buffers:
+            section.write(self._rows(output), self._rows(buffer).view(section.dtype))
+            self._gathers.give_back(buffer)
+
+    def _begin(self, section: _Section, flat: torch.Tensor) -> Future[None]:
         """Start to replace all parts of ``flat`` by the decoded payloads of their owners."""
-        if exact not in self._buckets:
-            self._buckets[exact] = self._bucket(flat, exact)
-        self._gathers.exchanges += 1
-        self._gathers.count(self._payload_bytes(flat, exact), self._part(flat).nbytes)
+        key = section.dtype, section.exact, tuple(section.pieces)
+        if key not in self._buckets:
+            self._buckets[key] = self._bucket(section, flat.numel())
+        self._gathers.count(self._payload_bytes(section, flat), self._part(flat).nbytes)
         ended = self._gathers.timer()
-        future = self._buckets[exact].begin(flat.data_ptr(), 0, self.what)
+        future = self._buckets[key].begin(flat.data_ptr(), 0, self.what)
         future.add_done_callback(lambda _: ended())
         return future
 
-    def _payload_bytes(self, flat: torch.Tensor, exact: bool) -> int:
+    def _payload_bytes(self, section: _Section, flat: torch.Tensor) -> int:
         """Return the bytes that this rank sends to each other rank."""
-        codec = self._gathers.codecs.decoder(PLAIN if exact else OWN)
+        codec = self._gathers.codecs.decoder(PLAIN if section.exact else OWN)
         return codec.max_bytes(self._part(flat).numel(), NAMES[flat.dtype])
 
-    def _bucket(self, flat: torch.Tensor, exact: bool) -> Bucket:
+    def _bucket(self, section: _Section, count: int) -> Bucket:
         """Make the bucket of one key, on all ranks together."""
-        engine, count = self._gathers.engine, flat.numel()
-        dtype = FLAGS[flat.dtype]
-        graph = all_gather(count // engine.world_size, engine.world_size, plain=exact)
+        engine, dtype = self._gathers.engine, FLAGS[section.dtype]
+        graph = all_gather(count // engine.world_size, engine.world_size, plain=section.exact)
         stateless = ErrorFeedback(self._gathers.codecs, engine.rank, engine.world_size)
-        about = f"{self._gathers.mode} {flat.dtype} {count}"
+        about = f"{self._gathers.mode} {section.dtype} {section.pieces}"
         key = engine.add_key(self.what, graph, dtype, about, stateless)
         return Bucket(engine, dtype, [(0, count)], [(key, 0)], checked=False, own_keys=[key])
 
@@ -556,5 +732,12 @@ def _gathered(name: str, module: FSDPModule, ranks: int) -> GatheredModule:
     """Return the size of a module's gathers."""
     records = managed(module)
     elements = ranks * sum(will_gather(module, each)[1] for each in records)
-    times = 2 if gathers_again(module, not name) else 1
-    return GatheredModule(elements, times, any(r.sharded_param.requires_grad for r in records))
+    trained = [each for each in records if each.sharded_param.requires_grad]
+    changing = ranks * sum(will_gather(module, each)[1] for each in trained)
+    return GatheredModule(elements, 2 if gathers_again(module, not name) else 1, changing)
+
+
+def _whole_row(row_bytes: int) -> _Section:
+    """Return the section that sends any weights unmodified."""
+    dtype = torch.bfloat16 if row_bytes % 4 else torch.float32
+    return _Section(dtype, [(0, row_bytes)], exact=True)

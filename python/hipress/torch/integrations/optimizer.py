@@ -13,23 +13,25 @@ import torch.distributed as dist
 from torch.utils.hooks import RemovableHandle
 
 from hipress.config import AUTO, CompressionConfig
+from hipress.errors import HipressError
 from hipress.planning.plan import Decision
 from hipress.torch.autotune.choice import choose_method
 from hipress.torch.autotune.hooks import MEANS, SUMS, FlatBucket
 from hipress.torch.autotune.optimizers import tuned_optimizers
 from hipress.torch.autotune.synchronizer import TunedSynchronizer
-from hipress.torch.dtypes import is_dtensor, of_gradient
-from hipress.torch.executors.engine import Engine, HipressError
+from hipress.torch.dtypes import is_dtensor, local_of, of_gradient
+from hipress.torch.executors.engine import ProcessGroupEngine
 from hipress.torch.executors.staging import current, device_of
 from hipress.torch.gradient import packed
 from hipress.torch.integrations.checks import (
-    group_of,
     only_makes_state,
     pairs,
     parameters_of,
     refuse_replicated,
+    refuse_sharded,
 )
 from hipress.torch.integrations.forwarding import Forwarding
+from hipress.torch.integrations.site import Site, check_shards, group_of_shards
 from hipress.torch.optim import FrozenAdamW
 from hipress.torch.private import is_stepped_in_backward, last_gradient_hook, queue_callback
 from hipress.torch.settings import MIN_SIZE, Settings
@@ -45,12 +47,12 @@ An id stays valid, because the DistributedOptimizer holds the parameter.
 """
 
 
-class Bucket:
+class PackedGradients:
     """Gradients of one dtype that travel together."""
 
     def __init__(self, named: list[tuple[str, torch.nn.Parameter]]) -> None:
         self.named = named
-        self.gradients = packed((name, parameter.numel()) for name, parameter in named)
+        self.gradients = packed((name, local_of(p).numel()) for name, p in named)
         self.dtype = of_gradient(named[0][1])
         """Type of the flat tensor."""
         self._flat: torch.Tensor | None = None
@@ -67,6 +69,8 @@ class Bucket:
             if parameter.requires_grad:
                 if parameter.grad is None:  # unused on this rank; other ranks may have used it
                     parameter.grad = _zeros(parameter)
+                elif is_dtensor(parameter) and parameter.grad.placements != parameter.placements:
+                    parameter.grad = parameter.grad.redistribute(placements=parameter.placements)
                 gradient = parameter.grad
                 if gradient.layout != torch.strided:
                     raise HipressError(f"{name!r} has a sparse gradient: use sparse=False")
@@ -75,7 +79,7 @@ class Bucket:
                 gradient = _zeros(parameter)
                 self._packed.append(None)
             # What is written to .data does not count as a new version.
-            flat.append(self._flattened(name, gradient.data))
+            flat.append(self._flattened(name, local_of(gradient).data))
             if flat[-1].dtype != self.dtype:
                 raise HipressError(
                     f"the gradient of {name!r} is {gradient.dtype}, and not {self.dtype} as when "
@@ -108,7 +112,7 @@ class Bucket:
         packed, self._packed = list(zip(self.named, self._packed)), []
         sizes = [gradient.count for gradient in self.gradients]
         for values, ((name, parameter), was) in zip(self._flat.split(sizes), packed):
-            gradient = parameter.grad
+            gradient = was and local_of(parameter.grad)
             if was is not None and values.data_ptr() != gradient.data_ptr():
                 gradient.copy_(self._restored(name, values.view_as(gradient)))
 
@@ -154,6 +158,8 @@ class DistributedOptimizer(Forwarding):
         ValueError: on every rank, if any rank's setting is wrong or they differ
     """
 
+    _takes_shards = False
+    """Whether parameters may be sharded inside a site."""
     _measures_topology = True
     """Whether topology "auto" is allowed."""
     _prepares_when_made = True
@@ -176,12 +182,20 @@ class DistributedOptimizer(Forwarding):
         encode_on: str = "host",
         shared_momentum: float = 0.0,
     ) -> None:
-        group = group_of(group, type(self).__name__)
         named = pairs(named_parameters, "DistributedOptimizer")
+        group = group_of_shards(named if self._takes_shards else (), group, type(self).__name__)
         named = [(name, p) for name, p in named if p.requires_grad]
+        shards = [(name, local_of(p)) for name, p in named]
+        self._site = Site(named)
 
         def make_settings() -> Settings:
             self._check_options()
+            if self._takes_shards:
+                check_shards(named, group, type(self).__name__)
+            else:
+                refuse_replicated(named)
+                instead = "FSDP2 reduces its gradient, so use hipress.torch.compress_fsdp"
+                refuse_sharded(named, type(self).__name__, instead)
             _check(optimizer, named, backward_passes_per_step, op)
             settings = Settings.of(
                 compression,
@@ -197,11 +211,12 @@ class DistributedOptimizer(Forwarding):
             return settings
 
         settings, engine = start(
-            make_settings,
+            lambda: self._site.agree(make_settings),
             group,
-            named,
+            shards,
             timeout,
             op=str(op),
+            shard=str(self._site),
             optimizer=optimizer,
             allow_auto_topology=self._measures_topology,
         )
@@ -209,7 +224,7 @@ class DistributedOptimizer(Forwarding):
         self._known = {id(p) for _, p in named}
         every = parameters_of(optimizer.param_groups)
         self._unknown = [p for p in every if id(p) not in self._known]
-        self.compression = self._new_compression(settings, engine, group, named, op == "average")
+        self.compression = self._new_compression(settings, engine, group, shards, op == "average")
         self._buckets = self._make_buckets(named)
         self._chooses = settings.type == AUTO
         if self._prepares_when_made:
@@ -221,7 +236,7 @@ class DistributedOptimizer(Forwarding):
             name: number for number, of in enumerate(self._buckets) for name, _ in of.named
         }
         self._next = 0
-        self._waiting: list[tuple[Bucket, torch.futures.Future]] = []
+        self._waiting: list[tuple[PackedGradients, torch.futures.Future]] = []
         self._began = self._has_had_gradients = self._steps_now = False
         self._synchronized = self._is_detached = False
         self._used: set[str] = set()
@@ -254,7 +269,7 @@ class DistributedOptimizer(Forwarding):
     def _new_compression(
         self,
         settings: Settings,
-        engine: Engine,
+        engine: ProcessGroupEngine,
         group: dist.ProcessGroup,
         named: list[tuple[str, torch.nn.Parameter]],
         average: bool,
@@ -280,12 +295,12 @@ class DistributedOptimizer(Forwarding):
     def _check_options(self) -> None:
         """Check the arguments of a subclass. An error is raised on all ranks."""
 
-    def _make_buckets(self, named: list[tuple[str, torch.nn.Parameter]]) -> list[Bucket]:
+    def _make_buckets(self, named: list[tuple[str, torch.nn.Parameter]]) -> list[PackedGradients]:
         """Group gradients of one dtype. The last layer's come first, in the order of all ranks."""
         found, size = [], 0
         for name, parameter in reversed(named):
             dtype = of_gradient(parameter)
-            more = parameter.numel() * dtype.itemsize
+            more = local_of(parameter).numel() * dtype.itemsize
             if not found or size + more > BUCKET_BYTES or dtype != of_gradient(found[-1][0][1]):
                 found.append([])
                 size = 0
@@ -293,8 +308,8 @@ class DistributedOptimizer(Forwarding):
             size += more
         return [self._new_bucket(each) for each in found]
 
-    def _new_bucket(self, named: list[tuple[str, torch.nn.Parameter]]) -> Bucket:
-        return Bucket(named)
+    def _new_bucket(self, named: list[tuple[str, torch.nn.Parameter]]) -> PackedGradients:
+        return PackedGradients(named)
 
     def __reduce_ex__(self, protocol: int) -> Any:
         raise TypeError(
@@ -436,10 +451,15 @@ class DistributedOptimizer(Forwarding):
         while self._next < len(self._buckets):
             self._start()
         waiting, self._waiting = waiting + self._waiting, []
-        for bucket, future in waiting:
-            self.compression.wait(future)
-            bucket.unpack()
-        self.compression.poll()
+        error = None
+        try:
+            for bucket, future in waiting:
+                self.compression.wait(future)
+                bucket.unpack()
+            self.compression.poll()
+        except Exception as failure:
+            error = failure
+        self._site.settle(error, (), self.compression.engine, "gradients")
         self.compression.step += 1
         self._synchronized, self._next, self._began = True, 0, False
         self._left = dict.fromkeys(self._left, self._passes)
@@ -454,7 +474,7 @@ class DistributedOptimizer(Forwarding):
             # Before training, ranks need not make a step together that only creates states, and
             # it must not consume residuals.
             is_first = not (self._has_had_gradients or self._synchronized or self._optimizer.state)
-            if not (is_first and only_makes_state(self._optimizer)):
+            if not (is_first and only_makes_state(self._optimizer, self._site.all)):
                 self.synchronize()
             self._synchronized = False
             return self._optimizer.step()
@@ -516,13 +536,6 @@ def _check(
         raise ValueError(f"op must be 'average' or 'sum', not {op!r}")
     if not isinstance(passes, int) or passes < 1:
         raise ValueError(f"backward_passes_per_step must be 1 or more, not {passes!r}")
-    refuse_replicated(named)
-    sharded = [name for name, p in named if is_dtensor(p)]
-    if sharded:
-        raise ValueError(
-            f"parameter {sharded[0]!r} is sharded, and FSDP2 reduces its gradient: use "
-            "hipress.torch.compress_fsdp"
-        )
     early = [name for name, p in named if is_stepped_in_backward(p)]
     if early:
         raise ValueError(

@@ -16,9 +16,9 @@ from hipress.local_sgd.schedule import split
 from hipress.torch import exchange
 from hipress.torch.autotune.frontend import settings_for
 from hipress.torch.autotune.synchronizer import TunedSynchronizer
-from hipress.torch.dtypes import is_dtensor
+from hipress.torch.dtypes import is_dtensor, local_of
 from hipress.torch.gradient import Gradient, packed
-from hipress.torch.integrations.checks import refuse_replicated
+from hipress.torch.integrations.site import Site
 from hipress.torch.settings import AUTO, Settings
 from hipress.torch.start import start
 from hipress.torch.synchronizer import Synchronizer
@@ -26,19 +26,26 @@ from hipress.torch.synchronizer import Synchronizer
 Named = list[tuple[str, torch.nn.Parameter]]
 Model = Union[torch.nn.Module, Sequence[torch.nn.Module]]
 """A model, or modules that are one fragment each."""
+_OF_WHOLE_PARAMETERS = ("Adafactor", "LBFGS", "Muon")
+"""Optimizers of PyTorch whose step of an element depends on other elements of its parameter."""
 
 
 class TensorWeights:
-    """See :class:`hipress.local_sgd.outer.Weights`. Outer weights are on ``device``."""
+    """See :class:`hipress.local_sgd.outer.Weights`. Outer weights are on ``device``.
+
+    Weights of a sharded parameter are those of this rank's shard.
+    """
 
     def __init__(
         self,
         named: Named,
         optimizers: Iterable[torch.optim.Optimizer],
         device: torch.device | str | None = None,
+        site: Site | None = None,
     ) -> None:
         self.parameters = dict(named)
         self._optimizers, self._device = list(optimizers), device or "cpu"
+        self._site = site or Site()
         self._known = {id(p): p for p in (*self._trained(), *self.parameters.values())}
 
     def _trained(self) -> list[torch.Tensor]:
@@ -57,30 +64,37 @@ class TensorWeights:
 
     def copy(self, name: str) -> torch.Tensor:
         """Return a float32 copy."""
-        return self.parameters[name].detach().to(self._device, torch.float32, copy=True)
+        values = local_of(self.parameters[name]).detach()
+        return values.to(self._device, torch.float32, copy=True)
 
     @torch.no_grad()
     def subtract(self, name: str, outer: torch.Tensor, out: torch.Tensor) -> None:
         """Write outer weights minus weights to ``out``."""
-        torch.sub(outer, self.parameters[name].to(outer), out=out)
+        torch.sub(outer, local_of(self.parameters[name]).to(outer), out=out)
 
     @torch.no_grad()
     def update(self, name: str, outer: torch.Tensor, alpha: float) -> None:
         """Set the weights to ``alpha * weights + (1 - alpha) * outer``; alpha is 0 if frozen."""
-        parameter = self.parameters[name]
-        outer = outer.to(parameter)
-        mixes = alpha and parameter.requires_grad
-        parameter.copy_(torch.lerp(outer, parameter, alpha) if mixes else outer)
+        weights = local_of(self.parameters[name])
+        outer = outer.to(weights)
+        mixes = alpha and self.parameters[name].requires_grad
+        weights.copy_(torch.lerp(outer, weights, alpha) if mixes else outer)
 
     def forget_non_finite(self) -> None:
-        """Reset the states of parameters for which an optimizer has a NaN or Inf."""
-        for optimizer in self._optimizers:
-            for state in optimizer.state.values():
-                values = state.values() if isinstance(state, dict) else ()
-                tensors = [value for value in values if isinstance(value, torch.Tensor)]
-                if not all(bool(tensor.isfinite().all()) for tensor in tensors):
-                    for tensor in tensors:  # including the count of steps
-                        tensor.zero_()
+        """Reset the states of parameters for which an optimizer has a NaN or Inf.
+
+        The ranks of a site reset the states of the same parameters.
+        """
+        states = [
+            [local_of(value) for value in state.values() if isinstance(value, torch.Tensor)]
+            for optimizer in self._optimizers
+            for state in optimizer.state.values()
+            if isinstance(state, dict)
+        ]
+        damaged = [not all(bool(t.isfinite().all()) for t in tensors) for tensors in states]
+        for tensors, is_damaged in zip(states, self._site.max(damaged)):
+            for tensor in tensors if is_damaged else ():  # including the count of steps
+                tensor.zero_()
 
 
 class OuterOptimizers:
@@ -132,15 +146,17 @@ class TensorAverage:
     """See :class:`hipress.local_sgd.outer.Average`; by a synchronizer of gradients.
 
     Elastic jobs set ``synchronizer`` in each view. Pseudo-gradients are in host memory, unless
-    another ``device`` is given.
+    another ``device`` is given. A mean is used on all ranks of a ``site`` or on none.
     """
 
     def __init__(
         self,
         device: torch.device | str | None = None,
         synchronizer: Synchronizer | None = None,
+        site: Site | None = None,
     ) -> None:
         self._device, self.synchronizer = device or "cpu", synchronizer
+        self._site = site or Site()
         self._gradients: list[list[Gradient]] = []
         self._flat: list[torch.Tensor] = []
         self._futures: dict[int, torch.futures.Future] = {}
@@ -169,14 +185,19 @@ class TensorAverage:
         self._futures[number] = future
 
     def finish(self, fragment: Fragment) -> bool:
-        """Wait for the mean; return whether it is finite."""
-        self._futures[fragment.number].wait()
-        flat = self._flat[fragment.number]
+        """Wait for the mean; return whether it is finite, on all ranks of the site."""
+        flat, error = self._flat[fragment.number], None
+        try:
+            self._futures[fragment.number].wait()
+        except Exception as failure:
+            error = failure
         # One pass, in which a NaN prevails; isfinite().all() takes 15 times as long.
         finite = not flat.numel() or all(math.isfinite(bound) for bound in flat.aminmax())
-        if finite and fragment.number == len(self._flat) - 1:
+        engine, what = self.synchronizer.engine, f"fragment {fragment.number}"
+        (is_damaged,) = self._site.settle(error, [not finite], engine, what)
+        if not is_damaged and fragment.number == len(self._flat) - 1:
             self.synchronizer.step += 1
-        return finite
+        return not is_damaged
 
     def state_dict(self, fragment: Fragment) -> dict[str, Any]:
         """Return the mean of a pending fragment."""
@@ -225,14 +246,19 @@ def names_of(parts: Sequence[Named]) -> list[list[str]]:
     return [[name for name, _ in part] for part in parts]
 
 
+def parameters_in(model: Model) -> Named:
+    """Return all parameters, also frozen ones, with names for errors."""
+    if isinstance(model, torch.nn.Module):
+        return list(model.named_parameters())
+    return [(f"{i}.{name}", p) for i, m in enumerate(model) for name, p in m.named_parameters()]
+
+
 def frozen_that_differ(model: Model, group: dist.ProcessGroup) -> Named:
     """Return the frozen parameters, if the ranks of the group, which all call this, differ."""
-    modules = [model] if isinstance(model, torch.nn.Module) else model
-    named = [(f"{i}.{name}", p) for i, m in enumerate(modules) for name, p in m.named_parameters()]
-    frozen = [(name, p) for name, p in named if not p.requires_grad]
+    frozen = [(name, p) for name, p in parameters_in(model) if not p.requires_grad]
     digest = 0
     for _, parameter in frozen:
-        flat = parameter.detach().cpu().contiguous().flatten()
+        flat = local_of(parameter).detach().cpu().contiguous().flatten()
         digest = zlib.crc32(flat.view(torch.uint8).numpy(), digest)
     digests = exchange.gather(group, digest, "digests of weights", int)
     return frozen if len(set(digests)) > 1 else []
@@ -246,14 +272,8 @@ def check(parts: Sequence[Named], optimizers: Sequence[torch.optim.Optimizer]) -
     """Check the parameters of each fragment, and the outer optimizers, of which each has one."""
     if not any(parts):
         raise ValueError("there is no parameter to synchronize")
-    refuse_replicated(pair for part in parts for pair in part)
-    for name, parameter in (pair for part in parts for pair in part):
-        if is_dtensor(parameter):
-            raise ValueError(
-                f"parameter {name!r} is sharded, by FSDP2 perhaps; weights that can be "
-                "synchronized are whole on each rank: compress gradients by "
-                "hipress.torch.compress_fsdp(model, replicate_group=...)"
-            )
+    every = [pair for part in parts for pair in part]
+    for name, parameter in every:
         if not parameter.is_floating_point():
             kind = str(parameter.dtype).removeprefix("torch.")
             raise ValueError(
@@ -266,6 +286,12 @@ def check(parts: Sequence[Named], optimizers: Sequence[torch.optim.Optimizer]) -
         raise ValueError(f"the outer optimizer lacks {len(missing)} of the model's parameters")
     if any(optimizer.state for optimizer in optimizers):
         raise ValueError("the outer optimizer has made steps before: make a new one")
+    whole = [type(o).__name__ for o in optimizers if type(o).__name__ in _OF_WHOLE_PARAMETERS]
+    if whole and any(is_dtensor(p) for _, p in every):
+        raise ValueError(
+            f"the outer optimizer is {whole[0]}, which needs whole parameters, and those of this "
+            "model are sharded: use one that treats each element alone, such as SGD"
+        )
 
 
 def connect(
@@ -279,8 +305,9 @@ def connect(
     """Connect the ranks of a group to average pseudo-gradients, as start() does.
 
     Return the settings and a synchronizer. With type "auto", it does not compress until the caller
-    chooses.
+    chooses. Each rank averages its own shards of sharded parameters.
     """
+    named = [(name, local_of(p)) for name, p in named]
     types = {name: torch.float32 for name, _ in named}
     settings, engine = start(make_settings, group, named, timeout, dtypes=types, **same)
     shapes = {name: tuple(p.shape) for name, p in named}

@@ -387,7 +387,7 @@ def test_a_plan_by_itself_is_made_anew_once_the_servers_have_the_optimizer():
         import mxnet as mx
 
         import mxnet_hipress  # noqa: F401
-        from hipress.autotune.plan import PlanController
+        from hipress.autotune.plan_controller import PlanController
 
         decided, real = [], PlanController._decide
         PlanController._decide = lambda self: decided.append(real(self))

@@ -114,10 +114,10 @@ def on_the_device(rank, where):
     import torch.distributed as dist
 
     import hipress.torch  # noqa: F401
-    from hipress.torch.executors.cuda import program
+    from hipress.torch.executors.cuda import cuda_program
 
-    made, init = [], program.CudaProgram.__init__
-    program.CudaProgram.__init__ = lambda *args: made.append(0) or init(*args)
+    made, init = [], cuda_program.CudaProgram.__init__
+    cuda_program.CudaProgram.__init__ = lambda *args: made.append(0) or init(*args)
     os.environ["HIPRESS_MIN_SIZE"] = "1000"
     if where == "device":
         os.environ["HIPRESS_ENCODE_ON"] = where

@@ -215,7 +215,7 @@ def everyones(state):
 
 def refuses(rank):
     """Damage rank 1's payloads, of which rank 0 makes the sums, in transit."""
-    from hipress.torch.executors.cuda.program import CudaProgram
+    from hipress.torch.executors.cuda.cuda_program import CudaProgram
 
     job = Job("device", "onebit")
     job.step(rank, 0)
@@ -292,7 +292,7 @@ class Late(LateDevice):
 
 def alone(device, **counts):
     """Create a bucket's plan on one rank, of gradients by name."""
-    from hipress.torch.executors.cuda.program import CudaProgram
+    from hipress.torch.executors.cuda.cuda_program import CudaProgram
     from hipress.torch.gradient import Gradient
     from hipress.torch.settings import Settings
     from hipress.torch.state.error_feedback import Codecs, ErrorFeedback, keep_on

@@ -73,7 +73,7 @@ def test_the_device_gives_the_hosts_bits_and_residuals():
 
 def refuses(rank):
     """Refuse a payload that is damaged in transit, and a device that is no GPU."""
-    from hipress.torch.executors.cuda.program import CudaProgram
+    from hipress.torch.executors.cuda.cuda_program import CudaProgram
 
     with pytest.raises(ValueError, match="encode_on='device' is for gradients on a GPU"):
         job("device", "onebit")

@@ -531,7 +531,7 @@ def guide_script(rank, codes):
 def test_code_of_the_guide_synchronizes_weights():
     page = Path(__file__).resolve().parents[4] / "docs/guides/train-over-slow-links.md"
     codes = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
-    codes = [code for code in codes if "hipress.torch.DiLoCo(" in code]
+    codes = [code for code in codes if "hipress.torch.DiLoCo(" in code and "mesh" not in code]
     assert len(codes) == 2
     if not hasattr(torch.optim, "Muon"):
         codes = codes[:1]

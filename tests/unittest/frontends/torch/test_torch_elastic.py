@@ -218,13 +218,13 @@ def test_undecided_step_counts_only_if_a_worker_has_its_result():
     """A step whose result was not copied is rolled back: the only worker that had completed it died
     before other workers had copied its weights. While a worker may have completed it, the rollback
     waits, also for one that has done so since it agreed to the view."""
-    from hipress.elastic.training import loop
+    from hipress.elastic.training import view_loop
     from hipress.elastic.training.session import Session
     from hipress.elastic.training.undecided_step import CarriedState
 
     for copied in (True, False):
         old = mock.Mock(**{"carry_over.return_value": {}})
-        job = loop.Job.__new__(loop.Job)
+        job = view_loop.ElasticProcess.__new__(view_loop.ElasticProcess)
         job._carried, job._journal = CarriedState(), mock.Mock()
         job._agent = mock.Mock(id="me")
         job._state = mock.Mock(step=7, completed=7, applied=False)

@@ -38,6 +38,16 @@ def test_parameters_in_the_order_of_flat_tensors(sharded):
     assert private_fsdp.num_groups(sharded) == 1
 
 
+def test_layout_and_state_of_a_gather(sharded):
+    records = private_fsdp.managed(sharded)
+    sharded.unshard()  # which makes FSDP set the dtypes
+    assert all(private_fsdp.is_in(record, "UNSHARDED") for record in records)
+    sharded.reshard()
+    assert all(private_fsdp.is_in(record, "SHARDED") for record in records)
+    assert [private_fsdp.gathered_as(r)[1] for r in records] == [12, 3]
+    assert {private_fsdp.gathered_as(r)[0] for r in records} == {torch.float32}
+
+
 def test_a_module_without_parameters_of_its_own_has_no_group(alone):
     from torch.distributed.fsdp import fully_shard
 

@@ -5,7 +5,7 @@ import tensorflow  # noqa: F401  # its threads must not hinder children
 
 import hipress.tensorflow as hvd
 from common import await_worker_1, fork_all, go_on
-from hipress.tensorflow.job import join
+from hipress.tensorflow.worker_job import join
 
 node = join().node
 node.init_array(0, np.zeros(4, np.float32))

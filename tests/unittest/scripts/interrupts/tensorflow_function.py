@@ -4,7 +4,7 @@ import tensorflow as tf
 
 import hipress.tensorflow as hvd
 from common import await_failure, interrupt
-from hipress.tensorflow.job import join
+from hipress.tensorflow.worker_job import join
 
 variable = tf.Variable(tf.zeros(200))
 

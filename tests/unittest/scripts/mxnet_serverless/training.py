@@ -15,7 +15,7 @@ from mxnet import autograd, gluon
 
 import mxnet_hipress
 from common import digest
-from hipress.autotune import plan as auto_plan
+from hipress.autotune import plan_controller as auto_plan
 from hipress.autotune import trial
 
 mxnet_hipress.install()

@@ -3,7 +3,7 @@
 import logging
 import sys
 
-from hipress.autotune import plan as auto_plan
+from hipress.autotune import plan_controller as auto_plan
 from hipress.runtime.node import Node
 
 logging.basicConfig(stream=sys.stdout, format="log: %(message)s", level=logging.INFO)

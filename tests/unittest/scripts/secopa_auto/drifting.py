@@ -5,7 +5,7 @@ import sys
 import numpy as np
 
 from common import link, node
-from hipress.autotune import plan as auto_plan
+from hipress.autotune import plan_controller as auto_plan
 
 auto_plan.FIRST_CHECK_STEPS = auto_plan.MAX_CHECK_STEPS = 4
 node.set_gradient_compression(

@@ -3,7 +3,7 @@
 import numpy as np
 
 from common import node
-from hipress.autotune import plan as auto_plan
+from hipress.autotune import plan_controller as auto_plan
 
 real, decided = auto_plan.PlanController._decide, []
 auto_plan.PlanController._decide = lambda self: decided.append(real(self))

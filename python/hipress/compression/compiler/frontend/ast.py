@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, make_dataclass
 
-from hipress.compression.compiler.errors import Pos
+from hipress.compression.compiler.compiler_errors import Pos
 
 
 @dataclass(frozen=True)
@@ -20,14 +20,14 @@ class TypeName:
 
 
 @dataclass(frozen=True)
-class Node:
+class SyntaxNode:
     """A node at a place of the text. The list below has all kinds of nodes, and their fields."""
 
     pos: Pos
 
 
-def _node(name: str, *fields: str | tuple) -> type[Node]:
-    return make_dataclass(name, fields, bases=(Node,), frozen=True)
+def _node(name: str, *fields: str | tuple) -> type[SyntaxNode]:
+    return make_dataclass(name, fields, bases=(SyntaxNode,), frozen=True)
 
 
 Number = _node("Number", "value")

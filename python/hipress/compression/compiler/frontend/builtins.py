@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from hipress.compression.compiler.errors import CompileError, expect
+from hipress.compression.compiler.compiler_errors import CompileError, expect
 from hipress.compression.compiler.frontend import ast
 from hipress.compression.compiler.frontend.expressions import (
     FLOAT,
@@ -225,7 +225,7 @@ def _is_of_payload(value: Instr) -> bool:
     return value.op == "field" or bool(value.vec) or any(map(_is_of_payload, value.args))
 
 
-def _in_memory(x: Expressions, node: ast.Node) -> Vec:
+def _in_memory(x: Expressions, node: ast.SyntaxNode) -> Vec:
     """Return a vector of float in memory: a copy of a gradient or of a payload's field."""
     value = x.floats(node)
     if x.vectors[value.name].kind not in ("input", "field"):

@@ -12,7 +12,7 @@ from typing import Any, Union
 
 import numpy as np
 
-from hipress.compression.compiler.errors import CompileError, Pos, expect
+from hipress.compression.compiler.compiler_errors import CompileError, Pos, expect
 from hipress.compression.compiler.frontend import ast
 from hipress.compression.compiler.ir.ir import (
     COMPARE,
@@ -35,7 +35,7 @@ class Signature:
     input: str
     output: str
     params: dict[str, ast.TypeName]
-    states: dict[str, ast.Node | None]  # their conditions; None for those that are always kept
+    states: dict[str, ast.SyntaxNode | None]  # their conditions; None if a state is always kept
     bucketable: set[str]  # parameters that may be a bucket's size
     blocks: set[str]  # parameters that may be the size of a transform's blocks
 
@@ -336,11 +336,13 @@ class Expressions(Emitter):
         """Evaluate a call of a built-in function or a lambda."""
         raise NotImplementedError
 
-    def statement(self, node: ast.Node) -> None:
+    def statement(self, node: ast.SyntaxNode) -> None:
         """Execute a statement."""
         raise NotImplementedError
 
-    def expr(self, node: ast.Node, hint: str = "t", elem_type: ast.TypeName | None = None) -> Value:
+    def expr(
+        self, node: ast.SyntaxNode, hint: str = "t", elem_type: ast.TypeName | None = None
+    ) -> Value:
         """Evaluate an expression.
 
         Args:
@@ -601,7 +603,7 @@ class Expressions(Emitter):
         expect(result is not None, "this function does not return on every path", value.pos)
         return self.convert(result, value.result, value.pos)
 
-    def lambda_body(self, body: tuple[ast.Node, ...], *rest: tuple) -> Instr | None:
+    def lambda_body(self, body: tuple[ast.SyntaxNode, ...], *rest: tuple) -> Instr | None:
         """Return the value of the return that a list of statements reaches, or None.
 
         `rest` has (statements, names) of the blocks around it that follow, inner ones first.
@@ -623,7 +625,7 @@ class Expressions(Emitter):
         self.env = Names(env)
         return self.lambda_body(body, *rest)
 
-    def lambda_branch(self, body: tuple[ast.Node, ...], rest: tuple) -> Instr | None:
+    def lambda_branch(self, body: tuple[ast.SyntaxNode, ...], rest: tuple) -> Instr | None:
         """Evaluate one side of an if as lambda_body() does, and restore the names afterwards."""
         outer = self.env
         before = [env.state() for _, env in rest]
@@ -636,45 +638,45 @@ class Expressions(Emitter):
 
     # Values of one kind -----------------------------------------------------------------
 
-    def of_kind(self, node: ast.Node, kinds: type | tuple[type, ...], wanted: str) -> Any:
+    def of_kind(self, node: ast.SyntaxNode, kinds: type | tuple[type, ...], wanted: str) -> Any:
         """Return an expression that must be of some kind."""
         value = self.expr(node)
         what = _WORDS[type(value)]
         expect(isinstance(value, kinds), f"expected {wanted}, but this is {what}", node.pos)
         return value
 
-    def scalar(self, node: ast.Node) -> Instr:
+    def scalar(self, node: ast.SyntaxNode) -> Instr:
         """Return an expression that must be a number."""
         return self.uniform(self.of_kind(node, Scalar, "a number").value)
 
-    def boolean(self, node: ast.Node) -> Instr:
+    def boolean(self, node: ast.SyntaxNode) -> Instr:
         """Return an expression that must be a number, as a condition."""
         return self.truth(self.scalar(node))
 
-    def whole(self, node: ast.Node) -> Instr:
+    def whole(self, node: ast.SyntaxNode) -> Instr:
         """Return an expression that must be an integer."""
         value = self.scalar(node)
         is_int = value.type not in ("f32", "f64", "bool")
         expect(is_int, "expected an int, but this is a float", node.pos)
         return self.cast(value, "i64")
 
-    def vector(self, node: ast.Node, ranges: bool = False) -> Any:
+    def vector(self, node: ast.SyntaxNode, ranges: bool = False) -> Any:
         """Return an expression that must be a vector (or, if `ranges`, may be a range)."""
         return self.of_kind(node, (Vec, Range) if ranges else Vec, "a vector")
 
-    def floats(self, node: ast.Node) -> Vec:
+    def floats(self, node: ast.SyntaxNode) -> Vec:
         """Return an expression that must be a vector of float."""
         value = self.vector(node)
         is_float = self.vectors[value.name].elem == "f32"
         expect(is_float, "expected a vector of float", node.pos)
         return value
 
-    def function(self, node: ast.Node) -> Closure:
+    def function(self, node: ast.SyntaxNode) -> Closure:
         """Return an expression that must be a lambda."""
         return self.of_kind(node, Closure, "a function")
 
 
-def _returns(node: ast.Node) -> bool:
+def _returns(node: ast.SyntaxNode) -> bool:
     """Return whether a statement contains a return."""
     if isinstance(node, ast.If):
         return any(map(_returns, node.yes + node.no))

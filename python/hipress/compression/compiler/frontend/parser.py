@@ -7,7 +7,7 @@ from pathlib import Path
 
 import lark
 
-from hipress.compression.compiler.errors import CompileError, Pos, expect
+from hipress.compression.compiler.compiler_errors import CompileError, Pos, expect
 from hipress.compression.compiler.frontend import ast
 
 # How a missing or wrong token is called in messages.
@@ -159,5 +159,5 @@ class _Builder(lark.Transformer):
     @lark.v_args(meta=True)
     def if_(self, meta, parts):
         condition, *sides = parts
-        sides = [(s,) if isinstance(s, ast.Node) else s or () for s in sides]
+        sides = [(s,) if isinstance(s, ast.SyntaxNode) else s or () for s in sides]
         return ast.If(_pos(meta), condition, *sides)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hipress.compression.compiler.errors import CompileError, expect
+from hipress.compression.compiler.compiler_errors import CompileError, expect
 from hipress.compression.compiler.frontend import ast
 from hipress.compression.compiler.frontend.builtins import expect_args
 from hipress.compression.compiler.frontend.expressions import (
@@ -20,12 +20,12 @@ _NUMBERS = ("n", "step", "param", "const")
 _NO_MASK = f"the mask of pack_where must be a field before it, {_PLANE}"
 
 
-def _form(node: ast.Node) -> str:
+def _form(node: ast.SyntaxNode) -> str:
     """Return the function by which a field is packed, or ""."""
     return node.name if isinstance(node, ast.Call) else ""
 
 
-def _pack_of(node: ast.Node) -> tuple[ast.Node, str, int]:
+def _pack_of(node: ast.SyntaxNode) -> tuple[ast.SyntaxNode, str, int]:
     """Return (vector, order, multiple) of pack_msb(v, m), pack_lsb(v, m) or v."""
     name = _form(node)
     if name not in ("pack_msb", "pack_lsb"):
@@ -89,7 +89,7 @@ def _pack_where(x: Expressions, node: ast.Call, before: list[str], plain: set[st
 
 
 def _pack_floats(
-    x: Expressions, args: tuple[ast.Node, ...], wanted: str, refused: str
+    x: Expressions, args: tuple[ast.SyntaxNode, ...], wanted: str, refused: str
 ) -> ast.Call | None:
     """Return the call of pack_floats, which must be the only field, of `wanted`, or None."""
     node = next((arg for arg in args if _form(arg) == "pack_floats"), None)
@@ -145,7 +145,7 @@ def concat(x: Expressions, node: ast.Call) -> None:
     x.emit("emit", args, vec=vectors, fields=fields)
 
 
-def _field_type(node: ast.Node, value: Scalar) -> str:
+def _field_type(node: ast.SyntaxNode, value: Scalar) -> str:
     """Return the storage type of a scalar field: its declared type, or float."""
     type_ = node.type if isinstance(node, ast.Cast) else value.type
     if type_ is None:
@@ -262,7 +262,7 @@ def _extract_indices(
 
 
 def _extract_where(
-    x: Expressions, node: ast.Name, mask: ast.Node
+    x: Expressions, node: ast.Name, mask: ast.SyntaxNode
 ) -> tuple[str, list[Instr], list[str]]:
     """Take bits under a mask from the payload; return the operation that spreads them."""
     name, declaration = node.name, x.env.get(node.name)

@@ -20,7 +20,7 @@ from itertools import count
 from typing import NamedTuple
 
 
-class Op(NamedTuple):
+class OpInfo(NamedTuple):
     """One operation of the IR, as all passes and backends see it."""
 
     symbol: str = ""
@@ -39,24 +39,24 @@ class Op(NamedTuple):
     """Whether it must stay even if its value is unused."""
 
 
-def _operator(symbol: str, python: Callable) -> Op:
-    return Op(symbol, python, pure=True)
+def _operator(symbol: str, python: Callable) -> OpInfo:
+    return OpInfo(symbol, python, pure=True)
 
 
-_SCALAR = Op(pure=True)
-_LOAD = Op(place="loop", reads=0)
-_DRAW = Op(place="loop")
-_COUNT = Op(place="function", reads=0)
-_MAKE = Op(place="function", reads=1, writes=True)
-_UNPACK = Op(place="function", reads=1, writes=True, effect=True)
-_CHECK = Op(place="function", effect=True)
+_SCALAR = OpInfo(pure=True)
+_LOAD = OpInfo(place="loop", reads=0)
+_DRAW = OpInfo(place="loop")
+_COUNT = OpInfo(place="function", reads=0)
+_MAKE = OpInfo(place="function", reads=1, writes=True)
+_UNPACK = OpInfo(place="function", reads=1, writes=True, effect=True)
+_CHECK = OpInfo(place="function", effect=True)
 
 OPS = {
     # Of scalars and of elements.
     "const": _SCALAR,
-    "param": Op(place="function", pure=True),
-    "n": Op(place="function", pure=True),  # the gradient's number of elements
-    "step": Op(place="function"),
+    "param": OpInfo(place="function", pure=True),
+    "n": OpInfo(place="function", pure=True),  # the gradient's number of elements
+    "step": OpInfo(place="function"),
     "add": _operator("+", operator.add),
     "sub": _operator("-", operator.sub),
     "mul": _operator("*", operator.mul),
@@ -90,22 +90,22 @@ OPS = {
     "gaps_most": _SCALAR,  # the most bytes of args[0] indices below args[1], packed by gaps
     "floats_bytes": _SCALAR,  # the most bytes of args[0] floats with all their bits
     # Of elements in a loop.
-    "index": Op(place="loop"),
+    "index": OpInfo(place="loop"),
     "random": _DRAW,  # a u32 word by element and site
     "random16": _DRAW,  # 16 random bits as i32
     "load": _LOAD,  # v[i]
     "load_at": _LOAD,  # v[args[0]], clamped into v
     "bucket_load": _LOAD,  # v[i / bucket]
-    "store": Op(place="loop", writes=True),  # v[i]
-    "reduce": Op(place="loop"),  # its value is a scalar outside of the loop
-    "bucket_reduce": Op(place="loop", writes=True),
+    "store": OpInfo(place="loop", writes=True),  # v[i]
+    "reduce": OpInfo(place="loop"),  # its value is a scalar outside of the loop
+    "bucket_reduce": OpInfo(place="loop", writes=True),
     # Of whole vectors. Those that choose or pack elements have the number of them as their value.
     "element": _COUNT,
     "sort": _MAKE,
     "topk": _MAKE,
     "compact": _MAKE,  # indices where a mask is 1
-    "random_indices": Op(place="function", writes=True),  # in runs of neighbors: 1 or RUN
-    "scatter": Op(place="function", reads=0, writes=True),  # what it does not write stays
+    "random_indices": OpInfo(place="function", writes=True),  # in runs of neighbors: 1 or RUN
+    "scatter": OpInfo(place="function", reads=0, writes=True),  # what it does not write stays
     "dct": _MAKE,  # of vector 1, in blocks of args[0] elements
     "idct": _MAKE,
     # Of payloads.
@@ -118,12 +118,14 @@ OPS = {
     "pack_where": _MAKE,  # bits under a mask
     "unpack_where": _MAKE,  # bits under a mask to where they were, 0 elsewhere
     "pack_floats": _MAKE,  # the gradient to bytes
-    "unpack_floats": Op(place="function", writes=True, effect=True),  # the payload to the output
+    "unpack_floats": OpInfo(
+        place="function", writes=True, effect=True
+    ),  # the payload to the output
     "field": _CHECK,
-    "field_vector": Op(place="function", writes=True, effect=True),
+    "field_vector": OpInfo(place="function", writes=True, effect=True),
     "end_of_payload": _CHECK,
     "require": _CHECK,
-    "emit": Op(place="function", reads=0, effect=True),
+    "emit": OpInfo(place="function", reads=0, effect=True),
 }
 BINARY = {name for name, op in OPS.items() if op.symbol}
 COMPARE = {"lt", "le", "gt", "ge", "eq", "ne"}
@@ -145,7 +147,7 @@ def _read(instr: Instr) -> list[str]:
     return [] if first is None else instr.vec[first:]
 
 
-class Node:
+class IrNode:
     """An instruction, or a loop with several."""
 
     body: list[Instr]
@@ -179,7 +181,7 @@ class Node:
 
 
 @dataclass(eq=False)
-class Instr(Node):
+class Instr(IrNode):
     """One operation and the value it makes; `vec` names the vectors that it reads or writes."""
 
     op: str
@@ -214,7 +216,7 @@ class Block:
 
 
 @dataclass(eq=False)
-class Loop(Node):
+class Loop(IrNode):
     """Loop that executes its body for every i in [0, domain).
 
     Where `guard`, a bool made before the loop, is false, nothing uses the loop's results, and a
@@ -293,7 +295,7 @@ class Vector:
 
 
 @dataclass
-class Param:
+class ProgramParam:
     """A parameter of the algorithm; values are Python floats or ints."""
 
     name: str
@@ -346,7 +348,7 @@ class Function:
 
     name: str
     kind: str
-    body: list[Node]
+    body: list[IrNode]
     vectors: dict[str, Vector]
     input: str
     output: str
@@ -370,7 +372,7 @@ class Function:
         """Return the instructions of these operations, outside of loops."""
         return [instr for instr in self.scalars if instr.op in ops]
 
-    def writers(self, name: str) -> list[Node]:
+    def writers(self, name: str) -> list[IrNode]:
         """Return the nodes that write a vector."""
         return [node for node in self.body if name in node.writes]
 
@@ -386,7 +388,7 @@ class Program:
 
     name: str
     summary: str
-    params: list[Param]
+    params: list[ProgramParam]
     states: list[str]
     encode: Function | None
     decode: Function | None
@@ -477,7 +479,7 @@ def replace(function: Function, mapping: dict[int, Instr]) -> None:
 # Properties of sizes and indices that hold for any gradient and payload ---------------
 
 
-def ascend(name: str, below: Instr, body: list[Node], vectors: dict[str, Vector]) -> bool:
+def ascend(name: str, below: Instr, body: list[IrNode], vectors: dict[str, Vector]) -> bool:
     """Return whether a vector has ascending indices from 0 to below a size.
 
     `body` has the nodes of a function up to where they are used, or all of them.

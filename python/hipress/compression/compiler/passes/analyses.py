@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from hipress.compression.compiler.ir.ir import (
     Function,
     Instr,
+    IrNode,
     Loop,
-    Node,
     Program,
     ascend,
     backward,
@@ -81,7 +81,7 @@ def bucket_of(loop: Loop) -> Instr | None:
     return bucketed[0] if one and not loop.results else None
 
 
-def bucket_group(function: Function, position: int) -> list[Node] | None:
+def bucket_group(function: Function, position: int) -> list[IrNode] | None:
     """Return a pass that reduces buckets and what follows up to a pass that reads them."""
     body = function.body
     first = body[position]
@@ -284,7 +284,7 @@ def rankings(function: Function, lazy: LazyState | None) -> dict[str, Ranking]:
     return found
 
 
-def _scalars(value: Instr, between: list[Node]) -> list[Instr] | None:
+def _scalars(value: Instr, between: list[IrNode]) -> list[Instr] | None:
     """Return the instructions between that a number needs; None if some cannot be moved up."""
     found = backward(value, [node for node in between if isinstance(node, Instr)])
     needed = {value.id} | {arg.id for instr in found for arg in instr.args}

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from hipress.compression.compiler.errors import CompileError
+from hipress.compression.compiler.compiler_errors import CompileError
 from hipress.compression.compiler.ir.ir import (
     FIELD_BYTES,
     OPS,
     Function,
     Instr,
-    Param,
+    ProgramParam,
     backward,
     clone,
 )
@@ -22,7 +22,7 @@ _WORD = 2**32 - 1
 # Numbers ------------------------------------------------------------------------------
 
 
-def upper(value: Instr, params: dict[str, Param]) -> float:
+def upper(value: Instr, params: dict[str, ProgramParam]) -> float:
     """Return an upper bound of a float that is not NaN, or infinity if none is known.
 
     `params` has the program's parameters by name.
@@ -45,7 +45,7 @@ def upper(value: Instr, params: dict[str, Param]) -> float:
     return math.inf
 
 
-def fits(value: Instr, bits: int | str, params: dict[str, Param]) -> bool:
+def fits(value: Instr, bits: int | str, params: dict[str, ProgramParam]) -> bool:
     """Return whether a float never exceeds the largest code of `bits` bits."""
     if isinstance(bits, int):
         return upper(value, params) < 2**bits
@@ -55,7 +55,7 @@ def fits(value: Instr, bits: int | str, params: dict[str, Param]) -> bool:
     )
 
 
-def wanted_bits(value: Instr, body: list[Instr], params: dict[str, Param]) -> int:
+def wanted_bits(value: Instr, body: list[Instr], params: dict[str, ProgramParam]) -> int:
     """Return the bits of an i32 of a loop's body that decide anything: a mask of 32 bits."""
     found = 0
     for user in body:
@@ -65,7 +65,9 @@ def wanted_bits(value: Instr, body: list[Instr], params: dict[str, Param]) -> in
     return found
 
 
-def _passed_on(user: Instr, position: int, body: list[Instr], params: dict[str, Param]) -> int:
+def _passed_on(
+    user: Instr, position: int, body: list[Instr], params: dict[str, ProgramParam]
+) -> int:
     """Return the bits of one operand that decide anything."""
     if user.type != "i32" or user.op not in ("add", "sub", "wrap", "select", "shr", "shl"):
         return _WORD
@@ -88,7 +90,7 @@ def _passed_on(user: Instr, position: int, body: list[Instr], params: dict[str, 
     return (wanted << shift | sign) & _WORD
 
 
-def _possible(value: Instr, params: dict[str, Param]) -> set[int] | None:
+def _possible(value: Instr, params: dict[str, ProgramParam]) -> set[int] | None:
     """Return the whole numbers that a value may be, or None if these are not few."""
     if value.op == "const":
         found = {value.attrs["value"]}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hipress.compression.compiler.ir.ir import Function, Instr, Loop, Node, backward, clone
+from hipress.compression.compiler.ir.ir import Function, Instr, IrNode, Loop, backward, clone
 
 _REPEATABLE = 64  # instructions
 _DRAWS = ("random", "random16")
@@ -195,7 +195,7 @@ def _fusible(first: Loop, second: Loop) -> bool:
     return True
 
 
-def _depends(later: Node, earlier: Node) -> bool:
+def _depends(later: IrNode, earlier: IrNode) -> bool:
     """Return whether `later` must stay after `earlier`."""
     return bool(
         later.uses & earlier.defines
@@ -262,11 +262,11 @@ def _keep_in(function: Function, state: str) -> None:
             return
 
 
-def _loads(node: Node, name: str) -> bool:
+def _loads(node: IrNode, name: str) -> bool:
     return any(instr.op == "load" and instr.vec == [name] for instr in node.body)
 
 
-def _reaches_elsewhere(node: Node, name: str) -> bool:
+def _reaches_elsewhere(node: IrNode, name: str) -> bool:
     """Return whether other elements of a vector are used than that of a loop's iteration."""
     return any(name in i.vec and i.op not in ("load", "store") for i in node.body)
 

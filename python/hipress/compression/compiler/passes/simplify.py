@@ -10,8 +10,8 @@ from hipress.compression.compiler.ir.ir import (
     OPS,
     Function,
     Instr,
+    IrNode,
     Loop,
-    Node,
     final,
     replace,
 )
@@ -119,7 +119,7 @@ def cse(function: Function) -> None:
     """Eliminate common subexpressions, loads after stores, and dead stores."""
     mapping: dict[int, Instr] = {}
     outer: dict[tuple, Instr] = {}
-    kept: list[Node] = []
+    kept: list[IrNode] = []
     for node in function.body:
         if isinstance(node, Loop):
             node.domain = final(node.domain, mapping)
@@ -186,7 +186,7 @@ def dce(function: Function) -> None:
         results = {name for name, v in vectors.items() if v.kind in ("state", "output")} | read
         live = {vectors[name].size.id for name in kept}
         live |= {v.needs.id for v in vectors.values() if v.needs is not None}
-        body: list[Node] = []
+        body: list[IrNode] = []
         for node in reversed(function.body):
             instrs = []
             for instr in reversed(node.body):

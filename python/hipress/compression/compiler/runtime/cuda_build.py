@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hipress.compression.compiler.backends.cuda.program import generate
-from hipress.compression.compiler.errors import BuildError
+from hipress.compression.compiler.compiler_errors import BuildError
 from hipress.compression.compiler.ir.ir import Program
 from hipress.compression.compiler.runtime.library_cache import library
 from hipress.compression.compiler.runtime.native import include_directory

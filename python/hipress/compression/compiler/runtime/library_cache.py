@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 
 from hipress.base import files
-from hipress.compression.compiler.errors import BuildError
+from hipress.compression.compiler.compiler_errors import BuildError
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 """Errors of a file system that has no space left for this user."""

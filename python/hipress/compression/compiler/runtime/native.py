@@ -14,7 +14,7 @@ import numpy as np
 
 from hipress.compression.compiler.backends.cpp.program import generate
 from hipress.compression.compiler.backends.numpy.interpreter import check_params, fill_states
-from hipress.compression.compiler.errors import BuildError, PayloadError
+from hipress.compression.compiler.compiler_errors import BuildError, PayloadError
 from hipress.compression.compiler.ir.ir import Program
 from hipress.compression.compiler.runtime.library_cache import cxx, library
 from hipress.native.declarations import Declarations

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 import torch
 
+from hipress.errors import HipressError
 from hipress.torch.executors.collectives import AllReduce
+from hipress.torch.executors.cuda.cuda_program import CudaProgram
 from hipress.torch.executors.cuda.device import DEVICES
-from hipress.torch.executors.cuda.program import CudaProgram
-from hipress.torch.executors.engine import Engine, HipressError
+from hipress.torch.executors.engine import ProcessGroupEngine
 from hipress.torch.executors.user_group import GroupAllReduce, GroupReduceScatter
 from hipress.torch.gradient import Gradient
 from hipress.torch.settings import Settings, digest
@@ -23,7 +24,7 @@ class CudaExecutor:
     def __init__(
         self,
         settings: Settings,
-        engine: Engine,
+        engine: ProcessGroupEngine,
         collective: AllReduce,
         error_feedback: ErrorFeedback,
         shared: SharedMomentum | None,

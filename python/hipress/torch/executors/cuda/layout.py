@@ -17,7 +17,7 @@ from typing import NamedTuple
 import torch
 
 from hipress.dtypes import FLOAT32
-from hipress.topology.graph import GRADIENT, Graph, Node, Op, Role, Task, worker
+from hipress.topology.graph import GRADIENT, Graph, NodeId, Op, Role, Task, worker
 from hipress.topology.origins import origins, results
 from hipress.torch.dtypes import FLAGS, NAMES
 from hipress.torch.gradient import Gradient
@@ -67,7 +67,7 @@ class Message:
         return self.sizes.data_ptr() + 8 * index
 
 
-class Slot(NamedTuple):
+class PayloadSlot(NamedTuple):
     """Place of a payload: number ``index`` of a message."""
 
     message: Message
@@ -85,7 +85,7 @@ class Round:
     compute: list[Value] = field(default_factory=list)
     send: dict[int, Message] = field(default_factory=dict)
     receive: dict[int, Message] = field(default_factory=dict)
-    copies: list[tuple[Slot, Slot]] = field(default_factory=list)
+    copies: list[tuple[PayloadSlot, PayloadSlot]] = field(default_factory=list)
 
 
 class Layout:
@@ -108,7 +108,7 @@ class Layout:
         self._dtype, self._codecs, self._device = dtype, codecs, device
         self.mean_factor = 1.0 / world_size if codecs.average else 1.0
         self.digest = digest
-        self.slots: dict[Value, Slot] = {}
+        self.slots: dict[Value, PayloadSlot] = {}
         """Payloads."""
         self.dense: dict[Value, torch.Tensor] = {}
         """float32 memory of merged sums."""
@@ -179,14 +179,16 @@ class Layout:
                 if values not in made:
                     message = made[values] = self._message(values)
                     for index, value in enumerate(values):
-                        slot = Slot(message, index)
+                        slot = PayloadSlot(message, index)
                         if self.slots.setdefault(value, slot) is not slot:
                             each.copies.append((self.slots[value], slot))
                 each.send[peer] = made[values]
             for peer, ordered in received[number].items():
                 values = tuple(value for _, value in sorted(ordered))
                 message = each.receive[peer] = made[values] = self._message(values)
-                self.slots.update((value, Slot(message, i)) for i, value in enumerate(values))
+                self.slots.update(
+                    (value, PayloadSlot(message, i)) for i, value in enumerate(values)
+                )
             rounds.append(each)
         own = [
             value
@@ -195,7 +197,7 @@ class Layout:
             if self.task(value).op == Op.ENCODE and value not in self.slots
         ]
         kept = self._message(own)
-        self.slots.update((value, Slot(kept, i)) for i, value in enumerate(own))
+        self.slots.update((value, PayloadSlot(kept, i)) for i, value in enumerate(own))
         return rounds
 
     def _floats(self, count: int) -> torch.Tensor:
@@ -249,7 +251,7 @@ class Layout:
         return self.mean_factor if value in self._final and not task.of_gradient else 1.0
 
 
-def _levels(graph: Graph) -> dict[tuple[Node, int], int]:
+def _levels(graph: Graph) -> dict[tuple[NodeId, int], int]:
     """Return the level of every task, by node and index."""
     sends, needs = {}, {}
     for node, tasks in graph.tasks.items():
@@ -263,7 +265,7 @@ def _levels(graph: Graph) -> dict[tuple[Node, int], int]:
         for t, task in enumerate(tasks):
             if task.op == Op.RECV:
                 needs[node, t] = [sends[task.peer, node, task.partition, task.step]]
-    level: dict[tuple[Node, int], int] = {}
+    level: dict[tuple[NodeId, int], int] = {}
     try:
         for node, t in TopologicalSorter(needs).static_order():
             longest = max((level[i] for i in needs[node, t]), default=0)

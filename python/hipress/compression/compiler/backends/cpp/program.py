@@ -31,8 +31,8 @@ from hipress.compression.compiler.ir.ir import (
     Function,
     Instr,
     Loop,
-    Param,
     Program,
+    ProgramParam,
     backward,
 )
 from hipress.compression.compiler.passes.analyses import (
@@ -341,7 +341,7 @@ class _ProgramWriter:
         name: str,
         bad: str,
         variants: list[tuple[str, str]] | None = None,
-        left: list[Param] | None = None,
+        left: list[ProgramParam] | None = None,
         chosen: tuple[str, ...] = (),
     ) -> list[str]:
         """Call the instantiation for the static parameters' values, and for a variant."""
@@ -394,7 +394,7 @@ class _ProgramWriter:
 
     # The table ----------------------------------------------------------------------
 
-    def param_row(self, param: Param) -> str:
+    def param_row(self, param: ProgramParam) -> str:
         """Return a parameter's row of the table."""
         default = 0.0 if param.default is None else float(param.default)
         fields = [

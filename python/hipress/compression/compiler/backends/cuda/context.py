@@ -12,7 +12,7 @@ from hipress.compression.compiler.backends.common.expressions import (
     known,
     literal,
 )
-from hipress.compression.compiler.errors import CompileError
+from hipress.compression.compiler.compiler_errors import CompileError
 from hipress.compression.compiler.ir.ir import FIELD_BYTES, OPS, Function, Instr, Program
 from hipress.compression.compiler.passes.bounds import SizeBounds
 
@@ -43,7 +43,7 @@ MAX_STATES = 4
 
 
 @dataclass
-class Step:
+class KernelStage:
     """Work of all blocks in parallel, and of the last block afterwards."""
 
     domain: Instr | None = None
@@ -90,7 +90,7 @@ class CudaContext(CStyleEmitter):
 
     def __init__(self, program: Program, function: Function) -> None:
         super().__init__(program, function)
-        self.steps: list[Step] = []
+        self.steps: list[KernelStage] = []
         results = [instr for loop in function.loops for instr in loop.results]
         self.instrs = {instr.id: instr for instr in [*function.scalars, *results]}
         self.sizes = SizeBounds(function)
@@ -99,7 +99,7 @@ class CudaContext(CStyleEmitter):
         self.selections = 0
         self.free: dict[int, bool] = {}
         self.allocated: set[str] = set()
-        self.current = Step()
+        self.current = KernelStage()
         self.unsorted: dict[str, str] = {}
         self.counts: dict[int, str] = {}
         self.gaps: dict[int, str] = {}
@@ -150,15 +150,15 @@ class CudaContext(CStyleEmitter):
         step.defines.add(instr.id)
         self.values[instr.id] = SCALAR[instr.type]
 
-    def new_step(self, domain: Instr | None = None, each: int = 8192) -> Step:
+    def new_step(self, domain: Instr | None = None, each: int = 8192) -> KernelStage:
         """Begin a step, to which all later output belongs."""
-        self.current = Step(domain, each)
+        self.current = KernelStage(domain, each)
         self.steps.append(self.current)
         return self.current
 
     def add_step(
         self, instr: Instr, size: Instr, text: str, allocate: bool = False, each: int = 8192
-    ) -> Step:
+    ) -> KernelStage:
         """Add a step that is one statement.
 
         Args:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from hipress.compression.compiler.backends.common.emitter import COUNTS, FIELD
 from hipress.compression.compiler.backends.common.expressions import ELEMENT
 from hipress.compression.compiler.backends.cuda.context import CudaContext, for_each
-from hipress.compression.compiler.errors import CompileError
+from hipress.compression.compiler.compiler_errors import CompileError
 from hipress.compression.compiler.ir.ir import FIELD_BYTES, Instr
 from hipress.compression.compiler.passes.analyses import only_elements
 

@@ -17,7 +17,7 @@ from hipress.compression.compiler.backends.common.source import (
     source_file,
     transforms,
 )
-from hipress.compression.compiler.backends.cuda.context import Step
+from hipress.compression.compiler.backends.cuda.context import KernelStage
 from hipress.compression.compiler.backends.cuda.loop import CudaLoop, SumLoop
 from hipress.compression.compiler.backends.cuda.operations import CudaOperations
 from hipress.compression.compiler.ir.ir import Function, Instr, Loop, Program
@@ -70,7 +70,7 @@ class CudaFunction(CudaOperations):
 
     # Numbers of a step ----------------------------------------------------------------
 
-    def closure(self, step: Step) -> list[Instr]:
+    def closure(self, step: KernelStage) -> list[Instr]:
         """Return the numbers that a step needs, and what they are computed from, in order."""
         wanted: set[int] = set()
         todo = [self.instrs[id_] for id_ in step.needs if id_ in self.instrs]
@@ -87,7 +87,7 @@ class CudaFunction(CudaOperations):
                     todo.append(self.function.vectors[instr.vec[-1]].size)
         return [instr for instr in self.instrs.values() if instr.id in wanted]
 
-    def readable(self, step: Step) -> list[Instr]:
+    def readable(self, step: KernelStage) -> list[Instr]:
         """Return the fields that a step can read: all up to the next mask not yet counted."""
         steps = self.steps[: self.steps.index(step) + 1] if step in self.steps else self.steps
         counted = {id_ for one in steps for id_ in one.defines}
@@ -99,14 +99,14 @@ class CudaFunction(CudaOperations):
                 found.append(instr)
         return found
 
-    def prologue(self, step: Step) -> tuple[list[str], list[str]]:
+    def prologue(self, step: KernelStage) -> tuple[list[str], list[str]]:
         """Return the numbers of a step, and for a decoder the reading of the payload.
 
         :returns: what all threads do first, and what the last block's first thread does once the
             bits of a mask are counted
         """
         first, late = [], []
-        self.current = Step()
+        self.current = KernelStage()
         lines = first
         for instr in self.closure(step):
             if step.counts and instr.id in step.defines:
@@ -173,7 +173,7 @@ class CudaFunction(CudaOperations):
         if loop.writes != {self.function.output} or loop.guard or loop.domain.op != "n":
             return "kOneByOne", []
         levels = integer_levels(self.function)
-        step = self.current = Step()
+        step = self.current = KernelStage()
         writer = SumLoop(self, loop, levels)
         writer.write_body()
         prologue, _ = self.prologue(step)

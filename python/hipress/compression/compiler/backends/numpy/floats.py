@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hipress.compression.compiler.backends.numpy import packing
-from hipress.compression.compiler.errors import PayloadError
+from hipress.compression.compiler.compiler_errors import PayloadError
 
 BLOCK = 1024
 _RAW, _ZERO = 0, 7 << 8

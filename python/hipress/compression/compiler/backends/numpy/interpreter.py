@@ -9,8 +9,8 @@ from string import Template
 import numpy as np
 
 from hipress.compression.compiler.backends.numpy import cosines, floats, gaps, packing, philox
-from hipress.compression.compiler.backends.numpy import operations as ops
-from hipress.compression.compiler.errors import PayloadError
+from hipress.compression.compiler.backends.numpy import scalar_operations as ops
+from hipress.compression.compiler.compiler_errors import PayloadError
 from hipress.compression.compiler.ir.ir import (
     FIELD_BYTES,
     Block,

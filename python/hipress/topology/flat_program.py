@@ -14,13 +14,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from hipress.topology.graph import Graph, Node
+from hipress.topology.graph import Graph, NodeId
 
 VERSION = 2
 
 
 def flatten(
-    graph: Graph, node: Node, at: Callable[[int], int] = lambda element: element
+    graph: Graph, node: NodeId, at: Callable[[int], int] = lambda element: element
 ) -> np.ndarray:
     """Return ``node``'s program as a one-dimensional int64 array.
 

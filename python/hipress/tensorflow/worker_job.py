@@ -30,7 +30,7 @@ class _WorkerNode(Node):
         return all(self.feedback)
 
 
-class Job:
+class WorkerJob:
     """The node and the state that the calls of this process share.
 
     A process without a launcher is a job of one worker, whose averages are its own gradients.
@@ -95,14 +95,14 @@ class Job:
             )
 
 
-_job: Job | None = None
+_job: WorkerJob | None = None
 
 
-def join() -> Job:
+def join() -> WorkerJob:
     """Return the job of this process, which the first call joins."""
     global _job
     if _job is None:
-        _job = Job()
+        _job = WorkerJob()
     return _job
 
 

@@ -10,13 +10,18 @@ from collections.abc import Callable
 from typing import Any
 
 from hipress.elastic.membership.agent import Agent
-from hipress.elastic.membership.errors import ElasticError, Evicted, TrainingOver, ViewChanged
+from hipress.elastic.membership.membership_errors import (
+    ElasticError,
+    Evicted,
+    TrainingOver,
+    ViewChanged,
+)
 from hipress.elastic.membership.view import View
 from hipress.elastic.training.adapter import FrameworkAdapter
 from hipress.elastic.training.hang_watch import LockWatch, Watch
 from hipress.elastic.training.journal import Journal, describe, tell
 from hipress.elastic.training.session import Session, ViewChange
-from hipress.elastic.training.state import State
+from hipress.elastic.training.state import TrainingState
 from hipress.elastic.training.undecided_step import CarriedState, UndecidedStep
 from hipress.errors import CAME_LATE
 from hipress.native.library import lib
@@ -36,8 +41,8 @@ def run(train: Callable[..., Any], adapter: type[FrameworkAdapter]) -> Callable[
     """Make a training function continue when workers die, leave or join.
 
     Args:
-        train: Function whose first argument is a :class:`State`. It is called again in each view
-            and continues from ``state.step``. Its other values must depend only on that,
+        train: Function whose first argument is a :class:`.TrainingState`. It is called again in
+            each view and continues from ``state.step``. Its other values must depend only on that,
             ``state.rank`` and ``state.size``.
         adapter: The framework's part.
 
@@ -51,8 +56,8 @@ def run(train: Callable[..., Any], adapter: type[FrameworkAdapter]) -> Callable[
     """
 
     @functools.wraps(train)
-    def elastic(state: State, *args: Any, **kwargs: Any) -> Any:
-        job = Job(state, adapter)
+    def elastic(state: TrainingState, *args: Any, **kwargs: Any) -> Any:
+        job = ElasticProcess(state, adapter)
         try:
             while True:
                 try:
@@ -90,7 +95,7 @@ _HAS_ENDED = (
 )
 
 
-class Job:
+class ElasticProcess:
     """This process in an elastic job. It takes part in one job only."""
 
     refusal = ""
@@ -100,9 +105,9 @@ class Job:
     its end is the end of training.
     """
 
-    def __init__(self, state: State, adapter: type[FrameworkAdapter]) -> None:
-        if Job.refusal:
-            raise ElasticError(Job.refusal)
+    def __init__(self, state: TrainingState, adapter: type[FrameworkAdapter]) -> None:
+        if ElasticProcess.refusal:
+            raise ElasticError(ElasticProcess.refusal)
         self._state, self._adapter, self._carried = state, adapter, CarriedState()
         if state.outer_steps is not None:
             state.outer_steps.begin()
@@ -114,7 +119,7 @@ class Job:
         self._lock_watch = None if alone else LockWatch(state.timeout / 2)
         environ = adapter.environment(state.timeout)
         self._agent = Agent.from_environment(self._on_change, environ, self._on_status)
-        Job.refusal = _TRAINS
+        ElasticProcess.refusal = _TRAINS
         self._last_view: View | None = None  # the last view that has begun
         self._norms: dict[str, float] = {}
         self._idle_views, self._completed = 0, state.completed
@@ -124,7 +129,7 @@ class Job:
             self._view = self._await(self._agent.join, state.timeout)
         except BaseException:
             self._agent.close()
-            Job.refusal = ""
+            ElasticProcess.refusal = ""
             raise
 
     def _await(self, entered: Callable[..., View], *args: Any) -> View:
@@ -191,7 +196,7 @@ class Job:
         """Leave the job on purpose. Other workers repeat an unfinished step without this one."""
         self._leave_view()
         self._agent.leave()
-        Job.refusal = _HAS_ENDED
+        ElasticProcess.refusal = _HAS_ENDED
 
     def go_on_after(self, error: Exception) -> None:
         """Prepare for the next view if ``error`` means that this one ended, otherwise raise it."""
@@ -282,7 +287,7 @@ class Job:
             self._leave_view()
         finally:
             self._agent.close()
-        if Job.refusal == _TRAINS:
-            Job.refusal = ""
+        if ElasticProcess.refusal == _TRAINS:
+            ElasticProcess.refusal = ""
         self._watch.end()
         self._journal.write("end", step=self._state.step)

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hipress.compression.compiler.errors import CompileError, Pos, expect
+from hipress.compression.compiler.compiler_errors import CompileError, Pos, expect
 from hipress.compression.compiler.frontend import ast, builtins, payloads
 from hipress.compression.compiler.frontend.expressions import (
     FLOAT,
@@ -30,8 +30,8 @@ from hipress.compression.compiler.ir.ir import (
     Block,
     Function,
     Instr,
-    Param,
     Program,
+    ProgramParam,
     Vector,
     backward,
 )
@@ -62,7 +62,7 @@ class _Reader:
     def __init__(self, file: ast.File, path: str, source: str) -> None:
         self.file, self.path, self.source = file, path, source
         self.types: dict[str, ast.TypeName] = {}
-        self.params: list[Param] = []
+        self.params: list[ProgramParam] = []
 
     def program(self) -> Program:
         encode, decode = self.functions()
@@ -112,7 +112,7 @@ class _Reader:
         expect(found, "expected a function that encodes, one that decodes, or both")
         return found.get("encode"), found.get("decode")
 
-    def add(self, param: Param, type_: ast.TypeName, pos: Pos) -> None:
+    def add(self, param: ProgramParam, type_: ast.TypeName, pos: Pos) -> None:
         expect(param.name not in self.types, f"parameter {param.name} is declared twice", pos)
         text = f"a parameter cannot be called {param.name}: all codecs have it"
         expect(param.name not in RESERVED, text, pos)
@@ -131,10 +131,10 @@ class _Reader:
             text = f"{formal.name} is {base} here, but {known.base} elsewhere"
             expect(known.base == base, text, formal.pos)
 
-    def param(self, node: ast.Param) -> Param:
+    def param(self, node: ast.Param) -> ProgramParam:
         text = "a parameter must be float, int, uint8, uint16 or uint32"
         expect(node.type.base in ("float", "int", *_RANGES), text, node.type.pos)
-        param = Param(node.name, node.type.base, None, node.doc or "", for_sum=node.for_sum)
+        param = ProgramParam(node.name, node.type.base, None, node.doc or "", for_sum=node.for_sum)
         if param.type in _RANGES:
             param.low, param.high = 0, _RANGES[param.type]
         if node.bounds:
@@ -154,7 +154,7 @@ class _Reader:
             expect(param.allows(param.default), text, node.default.pos)
         return param
 
-    def make_static(self, param: Param, use: ast.TypeName) -> None:
+    def make_static(self, param: ProgramParam, use: ast.TypeName) -> None:
         """Make a parameter in uint<param> static: it has few values, each compiled separately."""
         expect(param.integer, f"uint<{param.name}> needs an integer parameter", use.pos)
         if param.choices is None:
@@ -184,7 +184,7 @@ class _Reader:
             param.for_sum = Block([], x.body, value)
 
 
-def _constant(node: ast.Node, param: Param) -> float | int:
+def _constant(node: ast.SyntaxNode, param: ProgramParam) -> float | int:
     if isinstance(node, ast.Unary) and node.op == "-":
         return -_constant(node.value, param)
     if isinstance(node, ast.Name) and node.name == "inf":
@@ -195,7 +195,7 @@ def _constant(node: ast.Node, param: Param) -> float | int:
     return node.value if param.integer else float(node.value)
 
 
-def _is_bucket(param: Param) -> bool:
+def _is_bucket(param: ProgramParam) -> bool:
     """Return whether all values of a parameter are positive multiples of 64."""
     if not param.integer:
         return False
@@ -205,7 +205,7 @@ def _is_bucket(param: Param) -> bool:
     return param.multiple % 64 == 0 and positive
 
 
-def _is_block(param: Param) -> bool:
+def _is_block(param: ProgramParam) -> bool:
     """Return whether all values of a parameter are blocks that dct can transform."""
     choices = param.choices or () if param.integer else ()
     return bool(choices) and all(choice in TRANSFORMS for choice in choices)
@@ -233,7 +233,7 @@ def _static_names(*functions: ast.Function | None) -> dict[str, ast.TypeName]:
         elif isinstance(item, tuple):
             for part in item:
                 visit(part)
-        elif isinstance(item, ast.Node):
+        elif isinstance(item, ast.SyntaxNode):
             visit(tuple(vars(item).values()))
 
     visit(functions)
@@ -277,7 +277,7 @@ class _Lowerer(Expressions):
 
     call = builtins.call
 
-    def condition(self, name: str, node: ast.Node) -> Instr:
+    def condition(self, name: str, node: ast.SyntaxNode) -> Instr:
         """Return whether a state is kept: a bool of the parameters."""
         value = self.boolean(node)
         text = f"{name} can only depend on parameters and numbers"
@@ -295,7 +295,7 @@ class _Lowerer(Expressions):
         kind, source, target = signature.kind, signature.input, signature.output
         return Function(name, kind, self.body, self.vectors, source, target)
 
-    def statement(self, node: ast.Node) -> None:
+    def statement(self, node: ast.SyntaxNode) -> None:
         if isinstance(node, ast.LambdaDef):
             self.expect_new(node)
             self.env.declare(node.name, Closure(node.value, Names(self.env)))
@@ -335,7 +335,7 @@ class _Lowerer(Expressions):
         value = self.convert(self.scalar(node.value), type_, node.value.pos)
         return Scalar(value, type_)
 
-    def to_vector(self, value: ast.Node, type_: ast.TypeName, hint: str) -> Vec:
+    def to_vector(self, value: ast.SyntaxNode, type_: ast.TypeName, hint: str) -> Vec:
         """Evaluate a vector expression into a variable of a written type."""
         elem = storage(type_)
         result = self.expr(value, hint=hint, elem_type=type_)
@@ -388,7 +388,7 @@ class _Lowerer(Expressions):
         expect(not self.depth, f"{name} must not be assigned inside an if", pos)
         self.finished = True
 
-    def store_into(self, name: str, value: ast.Node) -> None:
+    def store_into(self, name: str, value: ast.SyntaxNode) -> None:
         """Emit name = value for a vector in memory: a state or the output."""
         if isinstance(value, ast.Call) and value.name == "scatter":
             builtins.scatter(self, value, name)
@@ -411,7 +411,7 @@ class _Lowerer(Expressions):
             else:
                 self.env.assign(name, merged)
 
-    def branch(self, body: tuple[ast.Node, ...]) -> dict[str, Any]:
+    def branch(self, body: tuple[ast.SyntaxNode, ...]) -> dict[str, Any]:
         """Execute one side of an if, and return the values of outer names after it."""
         outer = self.env
         before = outer.state()

@@ -20,7 +20,7 @@ import torch.distributed as dist
 from hipress.base import addresses
 from hipress.errors import HipressError
 from hipress.runtime import scheduler
-from hipress.runtime.member import Member
+from hipress.runtime.member import JobMember
 from hipress.runtime.scheduler import Scheduler, sibling_path
 from hipress.torch import private
 
@@ -53,7 +53,7 @@ def assign_view(group: dist.ProcessGroup, view: ElasticView) -> None:
     _views[group] = view
 
 
-def join(group: dist.ProcessGroup, name: str, timeout: float) -> tuple[Member, Scheduler | None]:
+def join(group: dist.ProcessGroup, name: str, timeout: float) -> tuple[JobMember, Scheduler | None]:
     """Make this rank a worker of a job of the group's ranks, which all call this together.
 
     Return the worker, and the job's scheduler if it is in this process. ``timeout`` is the time to
