@@ -184,3 +184,12 @@ def test_gathers_follow_the_network_on_all_ranks_at_one_step():
         len([line for line in lines if "gathers take" in line and "as long as they did" in line])
         == 1
     )
+
+
+def test_sample_of_gathers_has_the_size_that_was_asked_for():
+    from hipress.torch.autotune.gathers import sample_sizes
+
+    assert sample_sizes([64, 8, 64], 136, 2) == [64, 8, 64]
+    assert sample_sizes([64, 8, 64], 100, 2) == [64, 8]
+    assert sample_sizes([9000, 300], 1000, 3) == [999]
+    assert sample_sizes([4], 1, 4) == [4]
