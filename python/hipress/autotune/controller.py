@@ -77,8 +77,8 @@ class TuningController:
         """Seconds of the last steps."""
         self.step_seconds = 0.0
         """Seconds of a step, if the front end knows them better than from the steps' beginnings."""
-        self._figures: dict[str, float] = {}
-        """Latest numbers of the guards for the present method."""
+        self.figures: dict[str, float] = {}
+        """Latest numbers of the guards for the present method, such as "error"."""
         rank = frontend.log_rank if has_journal else -1
         self._journal = TuningJournal(rank, raw, frontend.bytes_sent)
         self.method = choice.method
@@ -128,12 +128,12 @@ class TuningController:
             self._network.begin(changed=True)
             self._rounding_guard = RoundingGuard(frontend.statistics)
             self._feedback_guard = None
-            self._figures = {}
+            self.figures = {}
         last, self.method = self.method, self._apply()
         if self.method is not last:
             self._journal.count_from(step)
         counts = frontend.keeps_error_feedback or not self.method.by_framework or not self._tries
-        self._journal.write(self.choice.explanation, step, counts, self._figures)
+        self._journal.write(self.choice.explanation, step, counts, self.figures)
         self.observer = self._guard()
         return self.method
 
@@ -211,8 +211,8 @@ class TuningController:
             if self.choice.method is not before or not self._timer.over:
                 self._timer = self._new_timer()  # the old one may try a forbidden method
         if "spread" in found:
-            self._figures["rounding"] = rounding_error(self._codec.params, found["spread"])
-        self._figures |= {name: found[name] for name in ("error", "share") if name in found}
+            self.figures["rounding"] = rounding_error(self._codec.params, found["spread"])
+        self.figures |= {name: found[name] for name in ("error", "share") if name in found}
         problem = self._problem(found)
         if problem and self.choice.method is self._codec:
             sentence = self.choice.use_less_lossy(problem, found.get("spread", 0.0), step)

@@ -60,6 +60,7 @@ OUTER_METHODS = (
 GATHER_METHODS = (
     Method("PyTorch's all-gather", "pytorch", by_framework=True),
     Method("exact", "exact"),
+    Method("lossless", "lossless"),
     Method("differences bits=8", "differences", {"bits": 8}),
     Method("differences bits=4", "differences", {"bits": 4}),
     Method("blocks bits=8", "blocks", {"bits": 8}),

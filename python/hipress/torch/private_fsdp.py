@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
+import torch.distributed as dist
+from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import FSDPModule
 
 try:
@@ -56,6 +58,63 @@ def gathered_as(record: Any) -> tuple[torch.dtype, int]:
 def is_in(record: Any, state: str) -> bool:
     """Return whether a record is in one of FSDP's states: SHARDED, SHARDED_POST_FORWARD, ..."""
     return lookup(record, "sharded_state").name == state
+
+
+def mesh_of(module: FSDPModule) -> DeviceMesh:
+    """Return the mesh over which FSDP reduces a module's gradients: (replicate, shard), or one."""
+    return lookup(lookup(_groups(module)[0], "mesh_info"), "mesh")
+
+
+def shard_group_of(module: FSDPModule) -> dist.ProcessGroup | None:
+    """Return the ranks that share a module's parameters. None: each rank has all of them."""
+    return getattr(lookup(_groups(module)[0], "mesh_info"), "shard_process_group", None)
+
+
+class DelegatedAllReduce:
+    """Replicate group of a module whose all-reduce is left to the module's all-reduce hook.
+
+    FSDP calls the hook directly after the all-reduce, with the same tensor.
+
+    Attributes:
+        group: The group that it replaces.
+        op: Operation that FSDP requested last.
+    """
+
+    def __init__(self, group: dist.ProcessGroup) -> None:
+        self.group, self.op = group, dist.ReduceOp.SUM
+
+    def allreduce(self, tensors: Sequence[torch.Tensor], options: dist.AllreduceOptions) -> None:
+        """Remember the operation."""
+        self.op = options.reduceOp
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.group, name)
+
+
+def replicate_group_of(module: FSDPModule) -> dist.ProcessGroup | None:
+    """Return the ranks over which FSDP averages a module's shards. None: it does not."""
+    found = getattr(lookup(_groups(module)[0], "mesh_info"), "replicate_process_group", None)
+    return found.group if isinstance(found, DelegatedAllReduce) else found
+
+
+def delegate_all_reduce(module: FSDPModule) -> DelegatedAllReduce:
+    """Make FSDP leave the average of a module's shards to the module's all-reduce hook."""
+    found = DelegatedAllReduce(replicate_group_of(module))
+    lookup(_groups(module)[0], "mesh_info").replicate_process_group = found
+    return found
+
+
+def shape_of(record: Any, num_shards: int) -> tuple[int, ...]:
+    """Return the shape of a record's whole gradient, as FSDP cuts it into ``num_shards`` chunks.
+
+    It is the part of this rank of tensor parallelism. Of a parameter sharded by another dimension
+    than 0, FSDP concatenates the chunks by dimension 0.
+    """
+    shape, dimension = [*lookup(record, "_orig_size")], lookup(record, "fsdp_placement").dim
+    if dimension:
+        shape[0] *= num_shards
+        shape[dimension] //= num_shards
+    return tuple(shape)
 
 
 def reduce_dtype(module: FSDPModule, record: Any) -> torch.dtype:

@@ -46,6 +46,17 @@ class Stats:
         if why not in one.reasons:
             one.reasons.append(why)
 
+    def add(self, other: Stats) -> None:
+        """Add the counts of another compression."""
+        self.compressed += other.compressed
+        self.gathered += other.gathered
+        self.gathered_uncompressed += other.gathered_uncompressed
+        for name, each in other.parameters.items():
+            for why in each.reasons:
+                self.count(name, 0, why)
+            self.parameters[name].bytes += each.bytes
+            self.uncompressed += each.bytes
+
     def __str__(self) -> str:
         lines = [f"{self.compressed} bytes of gradients went compressed, {self.uncompressed} not"]
         groups: dict[str, list[str]] = {}

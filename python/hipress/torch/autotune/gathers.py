@@ -227,7 +227,7 @@ def rounding_squares(rounded: torch.Tensor, weights: torch.Tensor) -> tuple[floa
 
 
 def choose_gather(
-    frontend: GatherFrontend, needed_bytes: float, available_bytes: float
+    frontend: GatherFrontend, needed_bytes: float, available_bytes: float, may_round: bool = True
 ) -> GatherTuner:
     """Choose how weights are gathered, before the first step, on all ranks together.
 
@@ -235,14 +235,19 @@ def choose_gather(
         frontend: the model's gathers, by PyTorch until a method is used
         needed_bytes: bytes of a replica of all weights on this rank
         available_bytes: bytes of memory that are available to this rank
+        may_round: whether weights may be rounded
     """
     allowed_bytes = MEMORY_SHARE * available_bytes
     # Not infinity: some reductions are sums.
     needed, available = frontend.reductions.max(needed_bytes, -min(allowed_bytes, 1e18))
     fits = needed <= -available
-    methods = [m for m in GATHER_METHODS if fits or m.type != DIFFERENCES]
+    methods = [
+        method
+        for method in GATHER_METHODS
+        if (fits or method.type != DIFFERENCES) and (may_round or "bits" not in method.params)
+    ]
     made = choice.choose(frontend, methods, False, frontend.elements, 1)
-    if made.is_measured:
+    if made.is_measured and may_round:
         made.explanation.history.append(_memory_sentence(needed, -available, fits))
         if not fits and frontend.rank == 0:
             _log.warning("%s", made.explanation.history[-1])

@@ -1,10 +1,12 @@
 """Weights of FSDP2's modules, gathered by the native engine.
 
 FSDP2 gathers the weights of a module before its forward pass, and again before its backward pass.
-The mode ``pytorch`` uses PyTorch's all-gather. Three modes replace it by ours:
+The mode ``pytorch`` uses PyTorch's all-gather. Four modes replace it by ours:
 
 ``exact``
     The weights, unmodified.
+``lossless``
+    The same bits, sent by the codec ``lossless``, which makes bfloat16 shorter than float32.
 ``blocks``
     The weights in blocks of 1,024, with ``bits`` bits each (ZeRO++'s qwZ, Wang et al. 2023). All
     ranks compute with the decoded weights. What the codec leaves out is lost in each gather.
@@ -42,6 +44,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 import torch.distributed as dist
 from torch.distributed.fsdp import FSDPModule
@@ -64,7 +67,7 @@ from hipress.torch.autotune.gathers import (
 )
 from hipress.torch.dtypes import FLAGS, NAMES, floats
 from hipress.torch.executors.engine import ProcessGroupEngine
-from hipress.torch.private import lookup
+from hipress.torch.private import backward_pass, lookup
 from hipress.torch.private_fsdp import AllGather as FsdpAllGather
 from hipress.torch.private_fsdp import (
     gathered_as,
@@ -76,7 +79,7 @@ from hipress.torch.private_fsdp import (
 )
 
 PYTORCH = "pytorch"
-MODES = {"exact": None, "blocks": 8, "differences": 4}
+MODES = {"exact": None, "lossless": None, "blocks": 8, "differences": 4}
 """Default bits of a weight, by mode."""
 _framework_gather = getattr(dist, "all_gather_single", None) or dist.all_gather_into_tensor
 _AHEAD = 2
@@ -108,7 +111,8 @@ def check_gather(
         return
     if replicated:
         raise ValueError(
-            "gather cannot be used with replicate_group, whose weights do not leave the host"
+            "gather is for a model sharded between hosts; every host has all shards of this one, "
+            "and its weights do not leave the host: leave gather out"
         )
     if parameters[0].device.type != "cpu":
         raise ValueError("gather needs a model in host memory: leave it out on GPUs")
@@ -175,6 +179,7 @@ class WeightGathers(TunedGathers):
         self._order: list[_ModuleGather] = []
         """Modules in the order of their first gathers."""
         self._buffers: dict[tuple[int, torch.dtype], list[torch.Tensor]] = {}
+        self._borrowed = 0
         self.exchanges = 0
         """Exchanges of a module's weights so far."""
         self.bytes_sent = self.uncompressed_bytes = 0
@@ -187,7 +192,8 @@ class WeightGathers(TunedGathers):
     def _set_mode(self, mode: str, bits: int | None = None) -> None:
         bits = bits or MODES.get(mode)
         params = {"bits": bits, "stochastic": 0} if bits else {}
-        self.mode, self.codecs = mode, Codecs("maxmin" if bits else "none", params, average=False)
+        codec = "maxmin" if bits else "lossless" if mode == "lossless" else "none"
+        self.mode, self.codecs = mode, Codecs(codec, params, average=False)
 
     @property
     def replica_bytes(self) -> int:
@@ -209,10 +215,13 @@ class WeightGathers(TunedGathers):
         modules: Mapping[str, FSDPModule],
         parameters: Sequence[DTensor],
         step: Callable[[], int],
+        log_rank: int,
+        may_round: bool = True,
     ) -> GatherTuner:
         """Choose the mode by measurements, and use it, on all ranks together.
 
-        ``step`` returns the number of the step that begins.
+        ``step`` returns the number of the step that begins. The rank with ``log_rank`` 0 writes the
+        log in training. ``may_round`` is whether weights may be rounded.
         """
         counts = dict.fromkeys(FLAGS, 0)
         for module in modules.values():
@@ -221,8 +230,9 @@ class WeightGathers(TunedGathers):
         self._dtype = max(FLAGS, key=counts.get)
         ranks = self.engine.world_size
         gathered = [_gathered(n, module, ranks) for n, module in modules.items() if managed(module)]
-        frontend = GatherFrontend(self, self.group, gathered, step, self.engine.rank)
-        self.tuner = choose_gather(frontend, replica_bytes(parameters), available_bytes())
+        frontend = GatherFrontend(self, self.group, gathered, step, log_rank)
+        needed = replica_bytes(parameters)
+        self.tuner = choose_gather(frontend, needed, available_bytes(), may_round)
         if self.tuner.is_measured:
             self.use(self.tuner.method)
             self.attach(model, dict(modules))
@@ -287,12 +297,19 @@ class WeightGathers(TunedGathers):
     def borrow(self, size: int, dtype: torch.dtype) -> torch.Tensor:
         """Return a buffer of ``size`` elements, to be given back."""
         free = self._buffers.setdefault((size, dtype), [])
+        self._borrowed += 1
         with torch.inference_mode(False):
             return free.pop() if free else torch.empty(size, dtype=dtype)
 
     def give_back(self, buffer: torch.Tensor) -> None:
-        """Keep a buffer for the next exchange of a module of this size."""
+        """Keep a buffer for the next exchange of a module of this size.
+
+        All buffers are freed when no exchange is running, before the backward pass needs memory.
+        """
+        self._borrowed -= 1
         self._buffers[buffer.numel(), buffer.dtype].append(buffer)
+        if not self._borrowed:
+            self._buffers.clear()
 
 
 class _Exchange(NamedTuple):
@@ -373,8 +390,8 @@ class _ModuleGather(FsdpAllGather):
         self._sections: dict[tuple, list[_Section]] = {}
         """Sections of some records, by their indexes."""
         self._replica: torch.Tensor | None = None
-        self._own: torch.Tensor | None = None
-        """This rank's part of the replica: FSDP writes the exact weights there in each gather."""
+        self._saved: torch.Tensor | None = None
+        """This rank's part of the replica during a gather, when FSDP writes exact weights there."""
         self._exchange: _Exchange | None = None
         self._versions: list[tuple[int, int]] = []
         self._bits: list[int] = []
@@ -410,9 +427,9 @@ class _ModuleGather(FsdpAllGather):
             self._finish_exchange()
             with torch.inference_mode(False):
                 self._replica, self.known = torch.zeros(count, dtype=dtype), False
-                self._own = torch.zeros(count // world_size, dtype=dtype)
             self._sections.clear()
             self._buckets.clear()
+        self._saved = self._part(self._replica).clone()
         return self._replica
 
     def __call__(
@@ -433,19 +450,23 @@ class _ModuleGather(FsdpAllGather):
             sections = self._sections_of(range(len(self._records)), input_tensor.nbytes)
             exchange = self._start(input_tensor, sections, output_tensor)
             return _GatherWork(lambda: self._fill(exchange, output_tensor))
+        saved, self._saved = self._saved, None
         changed = self._changed()
-        if self._must_be_exact(changed):
+        if self._must_be_exact(changed, input_tensor.nbytes):
             self._finish_exchange()
             self._note(input_tensor)
             exchange = self._start(input_tensor, [_whole_row(input_tensor.nbytes)], output_tensor)
             return _GatherWork(lambda: self._keep(exchange))
         if self._exchange is None and not changed:
-            self._check_unchanged(input_tensor, changed)
-            input_tensor.copy_(self._own)
+            if backward_pass() < 0:  # otherwise the forward pass has checked it
+                self._check_unchanged(input_tensor, changed)
+            input_tensor.copy_(saved)
             return None
+        weights = input_tensor.clone() if changed else input_tensor
+        input_tensor.copy_(saved)
         if changed:
             self._finish_exchange()  # of weights before the last change
-            self._start_differences(input_tensor, changed)
+            self._start_differences(weights, changed)
         gathers.announce(self)
         return _GatherWork(self._finish_exchange)
 
@@ -468,7 +489,7 @@ class _ModuleGather(FsdpAllGather):
         self._sections.clear()
         self._buckets.clear()
         if not keeps_replica:
-            self._replica = self._own = None
+            self._replica = self._saved = None
             self.known = False
 
     # Differences.
@@ -479,7 +500,7 @@ class _ModuleGather(FsdpAllGather):
         if self._exchange is not None or not sharded:
             return
         changed = self._changed()
-        if changed and not self._must_be_exact(changed):
+        if changed and not self._must_be_exact(changed, self._part(self._replica).nbytes):
             inputs = (t for each in self._records for t in lookup(each, "all_gather_inputs"))
             with torch.no_grad():
                 flat = torch.cat([each.view(-1).view(torch.uint8) for each in inputs])
@@ -497,7 +518,7 @@ class _ModuleGather(FsdpAllGather):
             if i in self._reduced or not self.known or version != self._versions[i]
         ]
 
-    def _must_be_exact(self, changed: Sequence[int]) -> bool:
+    def _must_be_exact(self, changed: Sequence[int], row_bytes: int) -> bool:
         """Return whether a difference to the replica is not enough.
 
         Weights that were changed without gradients, such as frozen ones, may never change again.
@@ -506,7 +527,7 @@ class _ModuleGather(FsdpAllGather):
         return (
             not self.known
             or not self._reduced.issuperset(changed)
-            or any(section.exact for section in self._sections_of(changed, self._own.nbytes))
+            or any(section.exact for section in self._sections_of(changed, row_bytes))
         )
 
     def _note(self, weights: torch.Tensor) -> None:
@@ -530,8 +551,8 @@ class _ModuleGather(FsdpAllGather):
         """Send the differences between this rank's weights and its part of the replica."""
         self._check_unchanged(weights, changed)
         self._note(weights)
-        sections = self._sections_of(changed, self._own.nbytes)
-        self._exchange = self._start(weights, sections, minus=self._own)
+        sections = self._sections_of(changed, weights.nbytes)
+        self._exchange = self._start(weights, sections, minus=self._part(self._replica))
 
     def _finish_exchange(self) -> None:
         """Wait for the running exchange, and add its result to the replica."""
@@ -540,29 +561,20 @@ class _ModuleGather(FsdpAllGather):
             return
         for future in exchange.futures:
             future.result()
-        own = self._part(self._replica)
-        own.copy_(self._own)
         for section, buffer in exchange.buffers:
             section.add(self._rows(self._replica), self._rows(buffer).view(section.dtype))
             self._gathers.give_back(buffer)
-        self._own.copy_(own)
 
     def _keep(self, exchange: _Exchange) -> None:
         """Wait for an exact exchange, which has filled the replica."""
         self._fill(exchange, self._replica)
-        self._own.copy_(self._part(self._replica))
         self.known = True
         self._gathers.announce(self)
 
     def _sums_of_bits(self, weights: torch.Tensor) -> list[int]:
         """Return a number for each record that nearly every change of its weights changes."""
-        row, sums = weights.view(torch.uint8), []
-        for _, begin, end in self._layout(row.numel()):
-            alignment = math.gcd(row.numel(), begin, end)  # also of the row in a flat tensor
-            narrow = torch.uint8 if alignment % 2 else torch.int16
-            part = row[begin:end].view(narrow if alignment % 4 else torch.int32)
-            sums.append(int(part.sum()))
-        return sums
+        row = weights.view(torch.uint8).numpy()
+        return [_sum_of_bytes(row[begin:end]) for _, begin, end in self._layout(row.size)]
 
     def _current_versions(self) -> list[tuple[int, int]]:
         """Return values that change when most operations change the weights.
@@ -735,6 +747,12 @@ def _gathered(name: str, module: FSDPModule, ranks: int) -> GatheredModule:
     trained = [each for each in records if each.sharded_param.requires_grad]
     changing = ranks * sum(will_gather(module, each)[1] for each in trained)
     return GatheredModule(elements, 2 if gathers_again(module, not name) else 1, changing)
+
+
+def _sum_of_bytes(values: np.ndarray) -> int:
+    """Return the sum of 8 bytes at a time, wherever they begin in memory."""
+    whole = values.size // 8 * 8
+    return int(values[:whole].view(np.uint64).sum()) + int(values[whole:].sum())
 
 
 def _whole_row(row_bytes: int) -> _Section:

@@ -163,7 +163,7 @@ def test_wrong_gathers_are_refused():
     for options, sentence in [
         (
             {"gather": "fast"},
-            "gather must be one of auto, pytorch, exact, blocks, differences, not",
+            "gather must be one of auto, pytorch, exact, lossless, blocks, differences",
         ),
         ({"gather": "exact", "gather_bits": 8}, "gather='exact' has no gather_bits"),
         ({"gather": "auto", "gather_bits": 8}, "gather='auto' has no gather_bits"),
