@@ -14,6 +14,7 @@ travels (``executors``)::
     huggingface.py       callback of a Hugging Face Trainer
     huggingface_accelerate.py  handler of Accelerate
     lightning.py         strategies of Lightning
+    ray.py               process group of Ray Train
     checkpoint_folder.py residuals of all ranks beside a framework's checkpoint
 
 With FSDP2 each sum stays on the rank that owns a chunk. A gradient lies in chunks of FSDP's flat

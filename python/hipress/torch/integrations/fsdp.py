@@ -1,6 +1,7 @@
-"""Compressed gradients in FSDP2: in the reduce-scatter, and between hosts in HSDP's all-reduce.
+"""Compressed gradients in FSDP2: in the reduce-scatter, and in HSDP's all-reduce.
 
-Weights are gathered by :mod:`hipress.torch.integrations.fsdp_gather`.
+:mod:`hipress.torch.integrations.fsdp_meshes` decides which of these are compressed. Weights are
+gathered by :mod:`hipress.torch.integrations.fsdp_gather`.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ from hipress.torch.integrations.fsdp_meshes import (
 from hipress.torch.private import queue_callback
 from hipress.torch.private_fsdp import (
     DelegatedAllReduce,
+    Part,
     before_backward,
     delegate_all_reduce,
     has_divide_factor,
@@ -380,7 +382,7 @@ class _AllReduce:
     """
 
     def __init__(
-        self, unit: Unit, shard: int, module: FSDPModule, native: DelegatedAllReduce | None
+        self, unit: Unit, shard: int, module: Part, native: DelegatedAllReduce | None
     ) -> None:
         self._unit, self._shard, self._module, self._native = unit, shard, module, native
 
@@ -442,6 +444,9 @@ def compress_fsdp(
     >>> hipress.torch.compress_fsdp(fully_shard(model))
     >>> hipress.torch.compress_fsdp(fully_shard(model), "maxmin", bits=8)  # or by name
 
+    The mesh may have dimensions for hybrid sharding, and tensor or expert parallelism. Of hybrid
+    sharding's two steps, reduce-scatter and all-reduce, those that cross hosts are compressed.
+
     Every rank's chunk of every parameter's gradient is encoded separately. Call this on every rank,
     before the first backward pass. If the forward pass does not use a parameter, zeros are used for
     its gradient. A frozen parameter may be unfrozen later, on all ranks at one step.
@@ -449,19 +454,19 @@ def compress_fsdp(
     Args:
         model: the model after ``fully_shard()``
         type: "auto", a codec's name or a configuration, see :func:`hipress.torch.compress`
-        min_size: parameters of fewer elements (with ``replicate_group``: with smaller shards) are
+        min_size: parameters of fewer elements (if shards are averaged: with smaller shards) are
             not compressed; a module's neighboring ones travel together
         warmup_steps: see :func:`hipress.torch.compress`
         plan: see :func:`hipress.torch.compress`; "auto" measures all-reduces
-        replicate_group: for hybrid sharding over slow links: the model is sharded inside each host,
-            uncompressed, and this group's ranks, one per host with the same shard, average
-            compressed shards
-        replicate_topology: topology of that average, see :func:`hipress.torch.compress`
+        replicate_group: ranks, one per host with the same shard, that average compressed shards of
+            a model that is sharded inside each host. Leave it out if ``fully_shard()`` got a mesh
+            with the replicas
+        replicate_topology: topology of an average of shards, see :func:`hipress.torch.compress`
         timeout: seconds to wait for another rank; default: the process group's
-        encode_on: see :func:`hipress.torch.compress`; messages of "device" travel over the mesh's
-            process group, or ``replicate_group``
-        shared_momentum: see :func:`hipress.torch.compress`. Without ``replicate_group`` every rank
-            gets all ranks' results for it, compressed: twice as much is sent
+        encode_on: see :func:`hipress.torch.compress`; messages of "device" travel over the process
+            group whose ranks reduce
+        shared_momentum: see :func:`hipress.torch.compress`. In a reduce-scatter every rank gets
+            all ranks' results for it, compressed: twice as much is sent
         optimizer: see :func:`hipress.torch.compress`
         gather: how weights are gathered: "pytorch" (PyTorch's own all-gather), "exact", "lossless",
             "blocks" or "differences", see :mod:`hipress.torch.integrations.fsdp_gather`, or "auto",
@@ -469,6 +474,9 @@ def compress_fsdp(
             host memory, otherwise "pytorch"
         gather_bits: bits of a weight, 1 to 8; default: 8 in blocks, 4 of differences
         params: the codec's own parameters
+
+    Returns:
+        the compression; a ``MeshCompression`` if several process groups reduce the gradients
 
     Raises:
         ValueError: on every rank, if any rank's model or setting is wrong or they differ
@@ -486,8 +494,7 @@ def compress_fsdp(
         check_meshes(step)
         if step.scatters or not crosses:
             check_gather(gather, gather_bits, [p for _, p in step.parameters], not crosses)
-        if step.scatters and gather in ("blocks", "differences"):
-            _check_lossy_gather(step, gather)
+        _check_tensor_parallel(step, type, plan, gather if step.scatters else None)
         followed = step.scatters and any(
             each.modules is step.modules and not each.scatters for each in steps
         )
@@ -585,12 +592,22 @@ def _check_model(model: FSDPModule, gather: str | None) -> None:
         )
 
 
-def _check_lossy_gather(step: Reduction, gather: str) -> None:
-    """Refuse to round weights that several ranks of tensor parallelism have."""
-    for name in step.on_several_ranks():
+def _check_tensor_parallel(step: Reduction, type: object, plan: object, gather: str | None) -> None:
+    """Refuse what would make a parameter differ between ranks of tensor parallelism.
+
+    Each of these ranks measures for type and plan "auto", and rounds blocks of weights with others.
+    """
+    several = step.on_several_ranks()
+    if several and gather in ("blocks", "differences"):
         raise ValueError(
-            f"gather={gather!r} would round parameter {name!r} differently on the ranks of tensor "
-            'parallelism, which all have it: use gather="exact"'
+            f"gather={gather!r} would round parameter {several[0]!r} differently on the ranks of "
+            'tensor parallelism, which all have it: use gather="exact"'
+        )
+    kind = getattr(type, "type", type)
+    if several and AUTO in (kind, plan, getattr(type, "plan", None)):
+        raise ValueError(
+            "type and plan 'auto' could choose differently on the ranks of tensor parallelism, "
+            f"which all have parameter {several[0]!r}: name a codec"
         )
 
 
@@ -679,7 +696,7 @@ def _reduce_by(compression: ShardedCompression, step: Reduction) -> None:
 
 
 def _check_module(
-    module_name: str, module: FSDPModule, settings: Settings, names: Mapping[int, str]
+    module_name: str, module: Part, settings: Settings, names: Mapping[int, str]
 ) -> None:
     if not managed(module):
         return

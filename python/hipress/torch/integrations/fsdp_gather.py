@@ -70,6 +70,7 @@ from hipress.torch.executors.engine import ProcessGroupEngine
 from hipress.torch.private import backward_pass, lookup
 from hipress.torch.private_fsdp import AllGather as FsdpAllGather
 from hipress.torch.private_fsdp import (
+    Part,
     gathered_as,
     gathers_again,
     has_own_all_gather,
@@ -126,7 +127,7 @@ def check_gather(
             )
 
 
-def why_not_chosen(modules: Iterable[FSDPModule], device: torch.device, replicated: bool) -> str:
+def why_not_chosen(modules: Iterable[Part], device: torch.device, replicated: bool) -> str:
     """Return why the gathers of a model cannot be chosen, or an empty string."""
     if replicated:
         return "they do not leave a host"
@@ -200,7 +201,7 @@ class WeightGathers(TunedGathers):
         """Host memory of the replica of all modules whose weights were gathered."""
         return sum(gather.replica_bytes for gather in self._modules.values())
 
-    def attach(self, model: FSDPModule, modules: dict[str, FSDPModule]) -> None:
+    def attach(self, model: FSDPModule, modules: Mapping[str, Part]) -> None:
         """Use this for all gathers of a model's modules."""
         for name, module in modules.items():
             if managed(module):
@@ -212,7 +213,7 @@ class WeightGathers(TunedGathers):
     def tune(
         self,
         model: FSDPModule,
-        modules: Mapping[str, FSDPModule],
+        modules: Mapping[str, Part],
         parameters: Sequence[DTensor],
         step: Callable[[], int],
         log_rank: int,
@@ -235,7 +236,7 @@ class WeightGathers(TunedGathers):
         self.tuner = choose_gather(frontend, needed, available_bytes(), may_round)
         if self.tuner.is_measured:
             self.use(self.tuner.method)
-            self.attach(model, dict(modules))
+            self.attach(model, modules)
         return self.tuner
 
     def use(self, method: Method) -> None:
@@ -740,7 +741,7 @@ class _Sample(GatherSample):
         self._model.engine_bytes_sent += self._gathers.engine_bytes_sent - before
 
 
-def _gathered(name: str, module: FSDPModule, ranks: int) -> GatheredModule:
+def _gathered(name: str, module: Part, ranks: int) -> GatheredModule:
     """Return the size of a module's gathers."""
     records = managed(module)
     elements = ranks * sum(will_gather(module, each)[1] for each in records)

@@ -26,16 +26,17 @@ from torch.distributed.fsdp import FSDPModule
 from torch.distributed.tensor import DTensor
 
 from hipress.torch import exchange
-from hipress.torch.authentication import Notes
+from hipress.torch.authentication import GroupNotes
 from hipress.torch.autotune import choice
 from hipress.torch.dtypes import FLAGS, of_gradient
 from hipress.torch.gradient import chunk_of
 from hipress.torch.integrations.checks import group_of
 from hipress.torch.private import timeout_of
 from hipress.torch.private_fsdp import (
+    Part,
     managed,
     mesh_of,
-    num_groups,
+    parts_of,
     reduce_dtype,
     replicate_group_of,
     shape_of,
@@ -47,8 +48,8 @@ from hipress.torch.synchronizer import Shards
 class Reduction(NamedTuple):
     """Modules whose gradients one process group reduces in one step."""
 
-    modules: Mapping[str, FSDPModule]
-    """FSDP modules by name."""
+    modules: Mapping[str, Part]
+    """FSDP modules by name, or groups of their parameters."""
     names: Mapping[int, str]
     """Names of the parameters by their id."""
     trained: Sequence[tuple[str, DTensor]]
@@ -95,7 +96,6 @@ class Reduction(NamedTuple):
         return {
             self.names[id(each.sharded_param)]: reduce_dtype(module, each)
             for module in self.modules.values()
-            if num_groups(module) < 2  # modules with more groups are refused
             for each in managed(module)
         }
 
@@ -151,7 +151,7 @@ class Reduction(NamedTuple):
         ]
 
     @property
-    def _module(self) -> FSDPModule:
+    def _module(self) -> Part:
         """First module. All modules have the same process groups."""
         return next(iter(self.modules.values()))
 
@@ -187,9 +187,12 @@ def reductions(model: FSDPModule, replicate_group: dist.ProcessGroup | None) -> 
     Raises:
         ValueError: if there is nothing to train
     """
-    modules = {n: each for n, each in model.named_modules() if isinstance(each, FSDPModule)}
-    for module in modules.values():
-        module.reshard()  # a forward pass may have left whole parameters
+    modules: dict[str, Part] = {}
+    for name, module in model.named_modules():
+        if isinstance(module, FSDPModule):
+            module.reshard()  # a forward pass may have left whole parameters
+            for i, part in enumerate(parts_of(module)):
+                modules[f"{name} (group {i})" if i else name] = part
     names = {id(p): name for name, p in model.named_parameters()}
     found: list[Reduction] = []
     for those in _by_groups(modules, first_only=replicate_group is not None):
@@ -215,9 +218,9 @@ def reductions(model: FSDPModule, replicate_group: dist.ProcessGroup | None) -> 
     return found
 
 
-def _by_groups(modules: Mapping[str, FSDPModule], first_only: bool) -> list[dict[str, FSDPModule]]:
+def _by_groups(modules: Mapping[str, Part], first_only: bool) -> list[dict[str, Part]]:
     """Return the modules by the ranks that reduce them together, in the model's order."""
-    found: dict[object, dict[str, FSDPModule]] = {}
+    found: dict[object, dict[str, Part]] = {}
     for name, module in modules.items():
         if managed(module):
             groups = shard_group_of(module), replicate_group_of(module)
@@ -230,7 +233,7 @@ def _ranks(group: dist.ProcessGroup | None) -> tuple[int, ...]:
     return () if group is None else tuple(dist.get_process_group_ranks(group))
 
 
-def _compressed_steps(module: FSDPModule) -> tuple[bool, bool]:
+def _compressed_steps(module: Part) -> tuple[bool, bool]:
     """Return whether to compress a module's reduce-scatter, and its all-reduce.
 
     All ranks of the module's mesh call this together, and decide alike.
@@ -241,7 +244,7 @@ def _compressed_steps(module: FSDPModule) -> tuple[bool, bool]:
     if 1 in (shard.size(), replicate.size()):
         return replicate.size() == 1, replicate.size() > 1
     table = mesh_of(module).mesh
-    notes = Notes("hosts", table.flatten().tolist(), timeout_of(shard))
+    notes = GroupNotes("hosts", table.flatten().tolist(), timeout_of(shard))
     hosts = notes.exchange("host", choice.this_host(), has_secret=False)
 
     def crosses_hosts(rows: torch.Tensor) -> bool:
@@ -252,7 +255,7 @@ def _compressed_steps(module: FSDPModule) -> tuple[bool, bool]:
 
 
 def _parameters(
-    model: FSDPModule, modules: Mapping[str, FSDPModule]
+    model: FSDPModule, modules: Mapping[str, Part]
 ) -> tuple[list[tuple[str, DTensor]], list[tuple[str, DTensor]]]:
     """Return the modules' trained parameters, and those with the ones that may be trained later.
 
@@ -276,13 +279,6 @@ def check_meshes(found: Reduction) -> None:
     Raises:
         ValueError: if they are not; the message names a module or parameter
     """
-    for name, module in found.modules.items():
-        if num_groups(module) > 1:
-            raise ValueError(
-                f"module {name!r} has {num_groups(module)} groups of parameters, which are sharded "
-                "over different meshes; compress_fsdp() takes modules with one: call fully_shard() "
-                "on its parts first"
-            )
     for name, p in found.trained:
         if not p.numel():
             raise ValueError(

@@ -345,6 +345,10 @@ def load_checkpoint(of: Stateful, path: str | os.PathLike, key: str = "hipress")
     Raises:
         ValueError: if the checkpoint has no such key, or is not complete
     """
+    if hasattr(of, "parts"):  # compressions of several process groups
+        for i, part in enumerate(of.parts):
+            load_checkpoint(part, path, f"{key}.part{i}")
+        return
     from torch.distributed import checkpoint
 
     if not os.path.isdir(path):

@@ -166,6 +166,28 @@ def expert_parallel():
     return make, None
 
 
+def experts_inside_a_module():
+    """Each module has dense parameters and experts, as torchtitan shards its blocks."""
+    from torch.distributed.fsdp._fully_shard._fsdp_common import FSDPMeshInfo, ShardPlacementResult
+
+    dense = init_device_mesh("cpu", (WORLD,))
+    sparse = init_device_mesh("cpu", (2, 2), mesh_dim_names=("data", "expert"))
+
+    def make():
+        model = Model()
+        for part in model.parts:
+            distribute(part, sparse["expert"], {"weight": [Shard(0)]})
+            infos = [FSDPMeshInfo(mesh, shard_mesh_dim=0) for mesh in (dense, sparse["data"])]
+
+            def place(p, infos=infos):
+                return ShardPlacementResult(Shard(0), infos[isinstance(p, DTensor)])
+
+            fsdp.fully_shard(part, mesh=dense, shard_placement_fn=place)
+        return fsdp.fully_shard(model, mesh=dense)
+
+    return make, None
+
+
 MESHES = {
     "one dimension": (one_dimension, "aabb"),
     "other dimension": (other_dimension, "aabb"),
@@ -178,6 +200,7 @@ MESHES = {
     "named hybrid": (named_hybrid, "abcd"),
     "replicated": (replicated, "aabb"),
     "expert parallel": (expert_parallel, "aabb"),
+    "experts inside a module": (experts_inside_a_module, "aabb"),
 }
 """Meshes, and the host of each rank."""
 needs_names = pytest.mark.skipif(
@@ -276,6 +299,81 @@ def test_weights_are_equal_on_all_ranks_with_a_lossy_codec(name):
         assert weights == found[0][0] and compressed
 
 
+def accumulate(rank, hosts):
+    """Compare steps of which some do not reduce gradients, or only inside the shards' groups."""
+    import hipress.torch
+
+    on_hosts(hosts, rank)
+    make, _ = hybrid()
+    plain, model = make(), make()
+    hipress.torch.compress_fsdp(model, "none", min_size=0)
+    different = []
+    for switch in ("set_requires_gradient_sync", "set_requires_all_reduce"):
+        for each in (plain, model):
+            each.zero_grad()
+            for step, last in ((0, False), (1, False), (2, True)):
+                getattr(each, switch)(last)
+                each(rank, step).backward()
+        for (name, p), q in zip(model.named_parameters(), plain.parameters(), strict=True):
+            found, expected = p.grad.to_local(), q.grad.to_local()
+            if not torch.allclose(found, expected, rtol=TOLERANCE, atol=3 * TOLERANCE):
+                different.append((switch, name))
+    return different
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("hosts", ["aabb", "abab", "abcd"])
+def test_accumulated_gradients_are_those_of_fsdp2(hosts):
+    assert returned(run_ranks(accumulate, WORLD, hosts)) == [[]] * WORLD
+
+
+def resume(rank, make_mesh, hosts, path):
+    """Compare training with training that is saved, loaded into a new model, and continued."""
+    import torch.distributed.checkpoint as checkpoint
+
+    import hipress.torch
+
+    on_hosts(hosts, rank)
+    make, data = make_mesh()
+    data = rank if data is None else data
+
+    def compressed():
+        model = make()
+        options = {"bits": 2, "min_size": 0}
+        return model, hipress.torch.compress_fsdp(model, "maxminef", **options)
+
+    def train_on(model, steps):
+        for step in steps:
+            backward(model, data, step)
+            step_weights(model)
+        return [p.to_local().clone() for p in model.parameters()]
+
+    model, compression = compressed()
+    train_on(model, range(3))
+    weights, state = model.state_dict(), compression.state_dict()
+    weights = {name: value.clone() for name, value in weights.items()}
+    checkpoint.save({"hipress": compression}, checkpoint_id=path)
+    expected = train_on(model, range(3, 5))
+    same = []
+    for load in (
+        lambda compression: compression.load_state_dict(state),
+        lambda compression: hipress.torch.load_checkpoint(compression, path),
+    ):
+        model, compression = compressed()
+        model.load_state_dict(weights)
+        load(compression)
+        same += map(torch.equal, train_on(model, range(3, 5)), expected)
+        same.append(compression.step == 5)
+    return all(same)
+
+
+@needs_names
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["hybrid across hosts", "tensor parallel", "expert parallel"])
+def test_training_resumes_bit_for_bit(name, tmp_path):
+    assert returned(run_ranks(resume, WORLD, *MESHES[name], str(tmp_path))) == [True] * WORLD
+
+
 def refuse(rank):
     """Try what is refused, and return the messages."""
     import torch.distributed as dist
@@ -295,6 +393,7 @@ def refuse(rank):
     refused(hybrid()[0](), replicate_group=both["replicate"].get_group())
     refused(hybrid()[0](), "nonsense" if rank == 3 else "onebit")
     refused(tensor_parallel_with_equal_biases()[0](), gather="differences")
+    refused(tensor_parallel_with_equal_biases()[0](), "auto")
     refused(expert_parallel()[0](), replicate_group=dist.group.WORLD)
     on_hosts("abcd", rank)
     refused(hybrid()[0](), "nonsense" if rank == 3 else "onebit")
@@ -313,6 +412,7 @@ def test_meshes_that_do_not_fit_are_refused_on_all_ranks():
         "leave replicate_group out",
         "nonsense",
         "'parts.0.bias' differently on the ranks of tensor parallelism",
+        "which all have parameter 'parts.0.bias': name a codec",
         "sharded over different ranks",
         "nonsense",
         "give dgc momentum=0",

@@ -251,6 +251,15 @@ def test_job_of_another_size_loads_residuals_with_pytorch(tmp_path, kind, other,
             torch.testing.assert_close(found[name], left, rtol=0, atol=2e-6)
 
 
+@pytest.mark.slow
+def test_sharded_job_of_the_same_size_loads_residuals_into_another_codec(tmp_path):
+    path = str(tmp_path / "state")
+    saved = returned(run_ranks(save_job, 2, "fsdp2", "topk", TOPK, "save", path))
+    for found in returned(run_ranks(load_job, 2, "fsdp2", "none", {}, "save", path)):
+        for name, left in saved[0].items():
+            torch.testing.assert_close(found[name], left, rtol=0, atol=2e-6)
+
+
 def save_momentum(rank, kind, path):
     import torch.distributed.checkpoint as dcp
 
