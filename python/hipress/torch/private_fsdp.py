@@ -12,13 +12,12 @@ from typing import Any, Union
 
 import torch
 import torch.distributed as dist
-from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import FSDPModule
 
 try:
     from torch.distributed.fsdp._fully_shard._fsdp_api import AllGather, ReduceScatter
     from torch.distributed.fsdp._fully_shard._fsdp_collectives import DefaultAllGather
-except ImportError:  # before 2.8, for which compress_fsdp() raises an error
+except ImportError:  # before 2.9, for which compress_fsdp() raises an error
     AllGather = ReduceScatter = DefaultAllGather = object
 
 from hipress.torch.private import lookup
@@ -91,11 +90,6 @@ def gathered_as(record: Any) -> tuple[torch.dtype, int]:
 def is_in(record: Any, state: str) -> bool:
     """Return whether a record is in one of FSDP's states: SHARDED, SHARDED_POST_FORWARD, ..."""
     return lookup(record, "sharded_state").name == state
-
-
-def mesh_of(module: Part) -> DeviceMesh:
-    """Return the mesh over which FSDP reduces a module's gradients: (replicate, shard), or one."""
-    return lookup(lookup(_groups(module)[0], "mesh_info"), "mesh")
 
 
 def shard_group_of(module: Part) -> dist.ProcessGroup | None:

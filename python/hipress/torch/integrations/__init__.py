@@ -15,7 +15,7 @@ travels (``executors``)::
     huggingface_accelerate.py  handler of Accelerate
     lightning.py         strategies of Lightning
     ray.py               process group of Ray Train
-    checkpoint_folder.py residuals of all ranks beside a framework's checkpoint
+    checkpoint_folder.py residuals of all ranks with a framework's checkpoint
 
 With FSDP2 each sum stays on the rank that owns a chunk. A gradient lies in chunks of FSDP's flat
 tensor, and ``hipress.topology.flat_program`` places the partitions of a program there.

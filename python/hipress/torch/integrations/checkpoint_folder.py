@@ -1,4 +1,4 @@
-"""Folder with the residuals of all ranks, beside or inside a framework's checkpoint."""
+"""Folder with the residuals of all ranks, in or next to a framework's checkpoint."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ class Unit:
             names = ", ".join(gradient.name for gradient in found[:3])
             raise self.error(
                 f"FSDP reduces {size} elements, not the {wanted} of {names}...: some of these have "
-                "no gradient"
+                "no gradient (before PyTorch 2.13, the forward pass must use all of them)"
             )
         return found
 
@@ -582,8 +582,8 @@ def _check_model(model: FSDPModule, gather: str | None) -> None:
         )
     if not hasattr(model, "set_custom_reduce_scatter"):
         raise TypeError(
-            f"compress_fsdp() needs FSDPModule.set_custom_reduce_scatter(), which PyTorch "
-            f"{torch.__version__} has not: take a newer one"
+            "compress_fsdp() needs PyTorch 2.9 or newer, which has "
+            f"FSDPModule.set_custom_reduce_scatter(); this is PyTorch {torch.__version__}"
         )
     if gather not in (None, PYTORCH) and not hasattr(model, "set_custom_all_gather"):
         raise TypeError(

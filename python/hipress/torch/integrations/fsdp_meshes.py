@@ -26,16 +26,13 @@ from torch.distributed.fsdp import FSDPModule
 from torch.distributed.tensor import DTensor
 
 from hipress.torch import exchange
-from hipress.torch.authentication import GroupNotes
 from hipress.torch.autotune import choice
 from hipress.torch.dtypes import FLAGS, of_gradient
 from hipress.torch.gradient import chunk_of
 from hipress.torch.integrations.checks import group_of
-from hipress.torch.private import timeout_of
 from hipress.torch.private_fsdp import (
     Part,
     managed,
-    mesh_of,
     parts_of,
     reduce_dtype,
     replicate_group_of,
@@ -243,15 +240,19 @@ def _compressed_steps(module: Part) -> tuple[bool, bool]:
         return replicate is None, shard is None
     if 1 in (shard.size(), replicate.size()):
         return replicate.size() == 1, replicate.size() > 1
-    table = mesh_of(module).mesh
-    notes = GroupNotes("hosts", table.flatten().tolist(), timeout_of(shard))
-    hosts = notes.exchange("host", choice.this_host(), has_secret=False)
+    scatters = _crosses_hosts(shard, replicate)
+    return scatters, _crosses_hosts(replicate, shard) or not scatters
 
-    def crosses_hosts(rows: torch.Tensor) -> bool:
-        return any(len({hosts[rank] for rank in row}) > 1 for row in rows.tolist())
 
-    scatters, averages = crosses_hosts(table), crosses_hosts(table.T)
-    return scatters, averages or not scatters
+def _crosses_hosts(group: dist.ProcessGroup, other: dist.ProcessGroup) -> bool:
+    """Return whether a dimension of a mesh has a group with ranks on several hosts.
+
+    Args:
+        group: This rank's group in the dimension.
+        other: This rank's group in the other dimension, whose ranks are in the other groups.
+    """
+    hosts = exchange.gather(group, choice.this_host(), "host names", str)
+    return any(exchange.gather(other, len(set(hosts)) > 1, "host names", bool))
 
 
 def _parameters(

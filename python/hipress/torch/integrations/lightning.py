@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 
 class _CompressedStrategy:
-    """What both strategies have in common: checkpoints and metrics.
+    """Base of both strategies, with their checkpoints and metrics.
 
-    A checkpoint ``NAME`` gets a folder ``NAME.hipress`` beside it, with the residuals of all ranks.
+    A folder ``NAME.hipress`` next to a checkpoint ``NAME`` has the residuals of all ranks.
     """
 
     compression: Compression | ShardedCompression | None = None
@@ -65,7 +65,7 @@ class _CompressedStrategy:
         return checkpoint
 
     def remove_checkpoint(self, filepath: str | os.PathLike[str]) -> None:
-        """Remove a checkpoint, and the residuals beside it."""
+        """Remove a checkpoint and its residuals."""
         super().remove_checkpoint(filepath)
         if self.is_global_zero:
             shutil.rmtree(_folder(filepath), ignore_errors=True)

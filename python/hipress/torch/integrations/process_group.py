@@ -70,10 +70,10 @@ def settings_from_environment() -> Settings:
     )
     settings.refuse_auto()
     settings.refuse_low_rank("an all-reduce")
-    if Compressor(type, **settings.params).state_names:
+    if Compressor(settings.type, **settings.params).state_names:
         raise ValueError(
-            f"HIPRESS_COMPRESSION is {type}, which keeps a residual of each gradient, but an "
-            "all-reduce does not say whose gradient it is: take a codec without (maxmin, "
+            f"HIPRESS_COMPRESSION is {settings.type}, which keeps a residual of each gradient, but "
+            "an all-reduce does not name its gradient: use a codec without a residual (maxmin, "
             "terngrad, natural, fp16, bf16, lossless), or hipress.torch.compress(model, ...)"
         )
     return settings

@@ -73,6 +73,34 @@ def test_backend_refuses_to_be_combined_with_others():
         assert "'hipress' cannot be combined with backend 'mpi'" in text
 
 
+class ImitatedNccl:
+    """Constructor of NCCL's backend that returns one of Gloo, as there is no GPU."""
+
+    class Options:
+        _timeout = None
+
+    made = []
+
+    def __new__(cls, store, rank, size, options):
+        cls.made.append(torch.distributed.ProcessGroupGloo(store, rank, size, options._timeout))
+        return cls.made[-1]
+
+
+def imitated(rank):
+    """Return whether NCCL's backend is the group's backend on GPUs only."""
+    import torch.distributed as dist
+
+    torch.cuda.is_available = lambda: True
+    dist.ProcessGroupNCCL = ImitatedNccl
+    all_reduces(rank, "cpu:hipress,cuda:nccl", None)
+    group, (nccl,) = dist.group.WORLD, ImitatedNccl.made
+    return [group._get_backend(torch.device(device)) is nccl for device in ("cpu", "cuda")]
+
+
+def test_nccl_is_the_backend_on_gpus():
+    assert run_ranks(imitated, 2, join=False) == [[False, True]] * 2
+
+
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 def test_gpu_tensors_travel_over_nccl():
     assert run_ranks(over_nccl, 1, join=False, gpu=True) == [(True, 4.0, 2.0)]

@@ -13,6 +13,10 @@ if not hasattr(fsdp.FSDPModule, "set_custom_reduce_scatter"):
         f"needs FSDPModule.set_custom_reduce_scatter, which PyTorch {torch.__version__} has not",
         allow_module_level=True,
     )
+reduces_unused = pytest.mark.skipif(
+    not hasattr(fsdp.FSDPModule, "set_reduce_scatter_unused_params"),
+    reason="needs FSDPModule.set_reduce_scatter_unused_params (PyTorch 2.13)",
+)
 
 STEPS = 3
 MIN_SIZE = 1000
@@ -244,6 +248,7 @@ def modes(rank):
 
 
 @pytest.mark.slow
+@reduces_unused
 def test_accumulation_frozen_and_unused_parameters_warmup_and_plan():
     succeed(run_ranks(modes, 3))
 

@@ -72,7 +72,11 @@ def model_of(case):
             block.adapter.requires_grad_(True)
     for block in model.blocks:
         fsdp.fully_shard(block, **options)
-    return fsdp.fully_shard(model, **options)
+    fsdp.fully_shard(model, **options)
+    if case.get("prefetch"):
+        for block, later in zip(model.blocks, model.blocks[1:]):
+            block.set_modules_to_forward_prefetch([later])
+    return model
 
 
 CASES = {
@@ -90,6 +94,9 @@ CASES = {
     "resharded": {"reshard": True},
     "resharded over 2": {"reshard": 2},
     "accumulated": {"accumulate": 3},
+    "kept after backward passes": {"accumulate": 2, "kept": True},
+    "prefetched": {"prefetch": True},
+    "evaluated": {"evaluate": True},
     "compiled": {"compiled": True},
 }
 SOME = ["two dtypes", "resharded over 2"]
@@ -128,12 +135,17 @@ def train(rank, case, compressed, gather):
     for step in range(STEPS):
         for part in range(count):
             model.set_requires_gradient_sync(part == count - 1)
+            model.set_reshard_after_backward(part == count - 1 or not case.get("kept"))
             x = batch(rank, step, part).requires_grad_(case.get("checkpoint") == "reentrant")
             loss = (called(x).float() - x.roll(1, 1)).square().mean()
             loss.backward()
         optimizer.step()
         optimizer.zero_grad()
         losses.append(loss.item())
+        if case.get("evaluate"):
+            with torch.no_grad():
+                losses.append(model(batch(rank, 0)).square().mean().item())
+    model.reshard()  # a forward pass without gradients leaves the root's weights
     return losses, [p.full_tensor().detach() for p in model.parameters()], seen
 
 

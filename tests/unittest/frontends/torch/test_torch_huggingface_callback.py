@@ -93,7 +93,7 @@ def peft_run(rank, folder):
 
 @pytest.mark.slow
 def test_callback_compresses_adapters_of_peft(tmp_path):
-    """Of a PEFT model only the trained adapters are compressed.
+    """The trained adapters of a PEFT model are compressed, and nothing else.
 
     Cost: A training, whose ranks import Transformers and PEFT.
     """

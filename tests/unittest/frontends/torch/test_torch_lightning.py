@@ -13,7 +13,7 @@ from test_torch_ddp import succeed
 pytest.importorskip("lightning", reason="needs lightning")
 
 
-def fit(rank, folder, strategy, resume=None, shard=False, steps=4, **options):
+def fit(rank, folder, strategy, resume=None, shard=False, keep=-1, **options):
     """Train with Lightning; return the weights' bits, the step and the logged metrics."""
     os.environ.update(TORCHELASTIC_RUN_ID="0", LOCAL_RANK=str(rank))
     import lightning
@@ -52,10 +52,10 @@ def fit(rank, folder, strategy, resume=None, shard=False, steps=4, **options):
         accelerator="cpu",
         devices=2,
         strategy=strategy,
-        max_steps=steps,
+        max_steps=4,
         logger=CSVLogger(folder),
         log_every_n_steps=1,
-        callbacks=[ModelCheckpoint(f"{folder}/saved", every_n_epochs=1, save_top_k=-1)],
+        callbacks=[ModelCheckpoint(f"{folder}/saved", every_n_epochs=1, save_top_k=keep)],
         enable_progress_bar=False,
         enable_model_summary=False,
         default_root_dir=folder,
@@ -111,7 +111,11 @@ def test_lightning_combines_accumulation_clipping_and_precision(tmp_path):
     """
     options = {"accumulate_grad_batches": 2, "gradient_clip_val": 1.0, "precision": "bf16-mixed"}
     strategy = {"class": "HiPressDDPStrategy", "codec": "maxmin:bits=8"}
-    bits, step, _ = run(tmp_path / "a", strategy, **options)
+    bits, step, _ = run(tmp_path / "a", strategy, keep=1, **options)
     assert step == 4
+    # Lightning has removed the first checkpoint, and the strategy its residuals.
+    (saved,) = (tmp_path / "a" / "saved").glob("*.ckpt")
+    (folder,) = (tmp_path / "a" / "saved").glob("*.hipress")
+    assert folder.name == f"{saved.name}.hipress"
     bits, step, _ = run(tmp_path / "b", "hipress", **options)  # by its registered name
     assert step == 4 and bits != bytes(len(bits))
