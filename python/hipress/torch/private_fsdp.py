@@ -16,8 +16,9 @@ from torch.distributed.fsdp import FSDPModule
 
 try:
     from torch.distributed.fsdp._fully_shard._fsdp_api import AllGather, ReduceScatter
+    from torch.distributed.fsdp._fully_shard._fsdp_collectives import DefaultAllGather
 except ImportError:  # before 2.9, for which compress_fsdp() raises an error
-    AllGather = ReduceScatter = object
+    AllGather = ReduceScatter = DefaultAllGather = object
 
 from hipress.torch.private import lookup
 
@@ -148,6 +149,35 @@ def reduce_dtype(module: Part, record: Any) -> torch.dtype:
     """Return the dtype in which a record's gradient is reduced. Before 2.15 it was its group's."""
     policy = getattr(record, "mp_policy", None) or lookup(_groups(module)[0], "mp_policy")
     return policy.reduce_dtype or policy.param_dtype or record.sharded_param.dtype
+
+
+def will_gather(module: Part, record: Any) -> tuple[torch.dtype, int]:
+    """Return dtype and number of the elements that this rank will send of a record in a gather.
+
+    The module may not have run yet, when FSDP has not decided on the dtype.
+    """
+    policy = getattr(record, "mp_policy", None) or lookup(_groups(module)[0], "mp_policy")
+    flat = lookup(record, "_sharded_param_data")
+    return policy.param_dtype or flat.dtype, flat.numel()
+
+
+def gathers_again(module: Part, is_root: bool) -> bool:
+    """Return whether a module's weights are gathered also before its backward pass.
+
+    They are not if the forward pass leaves them, or shards them over fewer ranks.
+    """
+    if is_root and not isinstance(module, ParameterGroup):
+        state = lookup(module, "_get_fsdp_state")()
+        if getattr(state, "_auto_reshard_after_forward", False):
+            return False  # FSDP decides this in the first forward pass
+    group = _groups(module)[0]
+    after, mesh = lookup(group, "post_forward_mesh_info"), lookup(group, "mesh_info")
+    return after is not None and after.mesh.size() == mesh.mesh.size()
+
+
+def has_own_all_gather(module: Part) -> bool:
+    """Return whether the user has replaced a module's all-gather."""
+    return not isinstance(lookup(_groups(module)[0], "_all_gather_comm"), DefaultAllGather)
 
 
 def hooks(module: Part) -> tuple[Any, Callable | None]:

@@ -105,6 +105,8 @@ class GroupFrontend(StepFrontend, SizeFrontend):
         self.first_elements = max(FIRST_ELEMENTS, settings.min_size)
         self.all_shapes = shapes
         """Shapes of all gradients, including those that are not measured."""
+        self.other_bytes_sent: Callable[[], int] = lambda: 0
+        """Function that returns the bytes that the engine has sent for other uses."""
         self.choice: MethodChoice | None = None
         self._shapes = shapes
         self._samples: dict[tuple[str, int], Sample] = {}
@@ -200,8 +202,8 @@ class GroupFrontend(StepFrontend, SizeFrontend):
         return self._optimizers.allow_feedback
 
     def bytes_sent(self) -> int:
-        """Return the bytes that this rank has sent so far."""
-        return self.engine.member.stats()["bytes_sent"]
+        """Return the bytes of gradients that this rank has sent so far."""
+        return self.engine.member.stats()["bytes_sent"] - self.other_bytes_sent()
 
 
 class OuterGroupFrontend(GroupFrontend, OuterFrontend):

@@ -61,6 +61,10 @@ class TunedSynchronizer(Synchronizer):
         """Set the result of :meth:`explain`, for a choice that another object makes."""
         self._explanation = explanation
 
+    def explain_gathers(self, explanation: Explanation) -> None:
+        """Add the reasons for how weights are gathered to the result of :meth:`explain`."""
+        self._explanation.gathers = explanation
+
     @property
     def is_settled(self) -> bool:
         """Whether no step tries another method."""
@@ -77,6 +81,7 @@ class TunedSynchronizer(Synchronizer):
 
         - ``bytes``: of gradients, before compression
         - ``compressed_bytes``: of those gradients that were compressed
+        - ``gathered_bytes``: of weights that this rank has sent in gathers
         - ``sent_bytes``: sent over HiPress's connections, by all models of the process group.
           PyTorch's own all-reduces are not counted
         - ``ratio``: bytes that those connections carried before compression, over those after it
@@ -94,6 +99,7 @@ class TunedSynchronizer(Synchronizer):
         found = {
             "bytes": float(stats.compressed + stats.uncompressed),
             "compressed_bytes": float(stats.compressed),
+            **({"gathered_bytes": float(stats.gathered)} if stats.gathered else {}),
             "sent_bytes": float(traffic["pushed_bytes"]),
             "waited_ms": 1000 * self._waited,
             "residual_norm": self.error_feedback.norm(),

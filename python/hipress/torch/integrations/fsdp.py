@@ -26,6 +26,7 @@ from hipress.planning.plan import Decision
 from hipress.runtime.error_feedback import GlobalState
 from hipress.torch.autotune.choice import choose_method
 from hipress.torch.autotune.frontend import GroupFrontend
+from hipress.torch.autotune.gathers import no_gather
 from hipress.torch.autotune.hooks import MEANS, SCATTERS, FlatBucket
 from hipress.torch.autotune.optimizers import TunedOptimizers, tuned_optimizers
 from hipress.torch.autotune.synchronizer import TunedSynchronizer
@@ -35,7 +36,12 @@ from hipress.torch.executors.engine import ProcessGroupEngine
 from hipress.torch.executors.staging import current, device_of
 from hipress.torch.gradient import Gradient, scattered
 from hipress.torch.integrations.checks import refuse_replicate
-from hipress.torch.integrations.fsdp_gather import WeightGathers, check_gather
+from hipress.torch.integrations.fsdp_gather import (
+    PYTORCH,
+    WeightGathers,
+    check_gather,
+    why_not_chosen,
+)
 from hipress.torch.integrations.fsdp_meshes import (
     Reduction,
     check_meshes,
@@ -142,7 +148,7 @@ class ShardedCompression(TunedSynchronizer):
     """Callback that autograd calls when the outermost backward pass ends."""
     _begun = False
     gathers: WeightGathers | None = None
-    """Gathers of the weights, if the argument ``gather`` was given."""
+    """Gathers of the weights, unless they are PyTorch's for the whole training."""
 
     def __init__(
         self,
@@ -201,7 +207,17 @@ class ShardedCompression(TunedSynchronizer):
             self._finish_late()
         if self._begun:
             self.step += 1
+            if self.gathers is not None:
+                self.gathers.begin_step()  # the next gathers are those of the next step
             self.poll()
+
+    def stats(self) -> Stats:
+        """Return the bytes of this rank's gradients, with reasons, and of its gathers."""
+        found = super().stats()
+        if self.gathers is not None:
+            found.gathered = self.gathers.bytes_sent
+            found.gathered_uncompressed = self.gathers.uncompressed_bytes
+        return found
 
     def _shape(self, parameter: DTensor) -> tuple[int, ...]:
         # A reduce-scatter has whole gradients, an all-reduce this rank's shards.
@@ -452,8 +468,10 @@ def compress_fsdp(
         shared_momentum: see :func:`hipress.torch.compress`. In a reduce-scatter every rank gets
             all ranks' results for it, compressed: twice as much is sent
         optimizer: see :func:`hipress.torch.compress`
-        gather: how weights are gathered: "exact", "lossless", "blocks" or "differences", see
-            :mod:`hipress.torch.integrations.fsdp_gather`; default: by PyTorch's own all-gather
+        gather: how weights are gathered: "pytorch" (PyTorch's own all-gather), "exact", "lossless",
+            "blocks" or "differences", see :mod:`hipress.torch.integrations.fsdp_gather`, or "auto",
+            which measures these and chooses one; default: "auto" with type "auto" and a model in
+            host memory, otherwise "pytorch"
         gather_bits: bits of a weight, 1 to 8; default: 8 in blocks, 4 of differences
         params: the codec's own parameters
 
@@ -522,16 +540,23 @@ def compress_fsdp(
     parts = []
     for step, (settings, engine), optimizers in zip(steps, started, tuned):
         frontend = None
-        if settings.type == AUTO:
+        is_auto = settings.type == AUTO
+        if is_auto:
             feedback = None if optimizer is None else optimizers.allow_feedback
             frontend = _choose(step, settings, engine, feedback)
             settings = frontend.settings_for()
         compression = _compression(step, settings, engine)
         if frontend is not None:
             compression.tune(frontend, optimizers, results=not step.scatters)
-        if gather and step.scatters:
+        if gather == AUTO or (gather is None and is_auto):
+            if step.scatters or not crosses:
+                _choose_gather(compression, step, model)
+        elif gather not in (None, PYTORCH) and step.scatters:
             compression.gathers = WeightGathers(engine, step.group, gather, gather_bits)
             compression.gathers.attach(model, step.modules)
+        if compression.gathers is not None and frontend is not None:
+            gathers = compression.gathers
+            frontend.other_bytes_sent = functools.partial(getattr, gathers, "engine_bytes_sent")
         parts.append(compression)
     for step, compression in zip(steps, parts):
         _reduce_by(compression, step)
@@ -560,7 +585,7 @@ def _check_model(model: FSDPModule, gather: str | None) -> None:
             "compress_fsdp() needs PyTorch 2.9 or newer, which has "
             f"FSDPModule.set_custom_reduce_scatter(); this is PyTorch {torch.__version__}"
         )
-    if gather and not hasattr(model, "set_custom_all_gather"):
+    if gather not in (None, PYTORCH) and not hasattr(model, "set_custom_all_gather"):
         raise TypeError(
             f"gather needs FSDPModule.set_custom_all_gather(), which PyTorch {torch.__version__} "
             "has not: take a newer one, or leave gather out"
@@ -642,6 +667,21 @@ def _compression(
         shapes=step.shapes,
         reordered=step.reordered,
     )
+
+
+def _choose_gather(compression: ShardedCompression, step: Reduction, model: FSDPModule) -> None:
+    """Measure, and choose how weights are gathered, on all ranks together."""
+    weights = [p for _, p in step.parameters]
+    problem = why_not_chosen(step.modules.values(), device_of(weights), not step.scatters)
+    if problem:
+        compression.explain_gathers(no_gather(problem))
+        return
+    compression.gathers = WeightGathers(compression.engine, step.group, PYTORCH)
+    may_round = not step.on_several_ranks()
+    tuner = compression.gathers.tune(
+        model, step.modules, weights, lambda: compression.step, compression.rank, may_round
+    )
+    compression.explain_gathers(tuner.explanation)
 
 
 def _reduce_by(compression: ShardedCompression, step: Reduction) -> None:

@@ -1,7 +1,7 @@
 """Weights of FSDP2's modules, gathered by the native engine.
 
 FSDP2 gathers the weights of a module before its forward pass, and again before its backward pass.
-Four modes replace PyTorch's all-gather by ours:
+The mode ``pytorch`` uses PyTorch's all-gather. Four modes replace it by ours:
 
 ``exact``
     The weights, unmodified.
@@ -30,16 +30,19 @@ Four modes replace PyTorch's all-gather by ours:
     Code that changes weights in another way must be seen on all ranks alike. Their versions show
     most of it. What these do not show (``p.data.copy_()``) is found by a sum of their bits, and
     ends the job with an error that names :meth:`WeightGathers.forget`.
+
+With ``auto`` the ranks measure the modes and choose one (:mod:`hipress.torch.autotune.gathers`).
 """
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
-from typing import NamedTuple
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -47,16 +50,36 @@ import torch.distributed as dist
 from torch.distributed.fsdp import FSDPModule
 from torch.distributed.tensor import DTensor
 
+from hipress.autotune.methods import Method
+from hipress.autotune.steps import MEASURING
+from hipress.config import AUTO
 from hipress.errors import HipressError
 from hipress.runtime.engine import Bucket
-from hipress.runtime.error_feedback import Codecs, ErrorFeedback
+from hipress.runtime.error_feedback import OWN, PLAIN, Codecs, ErrorFeedback
 from hipress.topology.all_gather import all_gather
-from hipress.torch.dtypes import FLAGS
+from hipress.torch.autotune.gathers import (
+    GatheredModule,
+    GatherFrontend,
+    GatherSample,
+    GatherTuner,
+    TunedGathers,
+    choose_gather,
+)
+from hipress.torch.dtypes import FLAGS, NAMES, floats
 from hipress.torch.executors.engine import ProcessGroupEngine
 from hipress.torch.private import backward_pass, lookup
 from hipress.torch.private_fsdp import AllGather as FsdpAllGather
-from hipress.torch.private_fsdp import Part, gathered_as, is_in, managed
+from hipress.torch.private_fsdp import (
+    Part,
+    gathered_as,
+    gathers_again,
+    has_own_all_gather,
+    is_in,
+    managed,
+    will_gather,
+)
 
+PYTORCH = "pytorch"
 MODES = {"exact": None, "lossless": None, "blocks": 8, "differences": 4}
 """Default bits of a weight, by mode."""
 _framework_gather = getattr(dist, "all_gather_single", None) or dist.all_gather_into_tensor
@@ -70,7 +93,7 @@ def check_gather(
     """Check the arguments ``gather`` and ``gather_bits`` of compress_fsdp().
 
     Args:
-        gather: the mode; None: PyTorch's own all-gather
+        gather: the mode, or "auto"; None: PyTorch's own all-gather
         bits: bits of a weight; None: the mode's default
         parameters: all parameters of the model that are sharded
         replicated: whether the model is sharded inside each host only
@@ -78,13 +101,14 @@ def check_gather(
     Raises:
         ValueError: if they are wrong, do not fit the model, or there is too little memory
     """
-    if gather is not None and gather not in MODES:
-        raise ValueError(f"gather must be one of {', '.join(MODES)}, not {gather!r}")
+    modes = (AUTO, PYTORCH, *MODES)
+    if gather is not None and gather not in modes:
+        raise ValueError(f"gather must be one of {', '.join(modes)}, not {gather!r}")
     if bits is not None and MODES.get(gather or "exact") is None:
         raise ValueError(f"gather={gather!r} has no gather_bits")
     if bits is not None and bits not in range(1, 9):
         raise ValueError(f"gather_bits must be from 1 to 8, not {bits!r}")
-    if gather is None:
+    if gather in (None, PYTORCH):
         return
     if replicated:
         raise ValueError(
@@ -94,7 +118,7 @@ def check_gather(
     if parameters[0].device.type != "cpu":
         raise ValueError("gather needs a model in host memory: leave it out on GPUs")
     if gather == "differences":
-        needed, available = replica_bytes(parameters), _available_bytes()
+        needed, available = replica_bytes(parameters), available_bytes()
         if needed > available:
             raise ValueError(
                 f'gather="differences" needs {needed / 1e9:.1f} GB for this rank\'s replica of all '
@@ -103,12 +127,26 @@ def check_gather(
             )
 
 
+def why_not_chosen(modules: Iterable[Part], device: torch.device, replicated: bool) -> str:
+    """Return why the gathers of a model cannot be chosen, or an empty string."""
+    if replicated:
+        return "they do not leave a host"
+    if device.type != "cpu":
+        return "the model is not in host memory"
+    for module in modules:
+        if not hasattr(module, "set_custom_all_gather"):
+            return f"PyTorch {torch.__version__} has no FSDPModule.set_custom_all_gather()"
+        if managed(module) and has_own_all_gather(module):
+            return "a module has an all-gather that the user has set"
+    return ""
+
+
 def replica_bytes(parameters: Sequence[DTensor]) -> int:
     """Return the bytes of a replica of parameters, if weights are gathered in their own dtype."""
     return sum(p.numel() * p.element_size() for p in parameters)
 
 
-def _available_bytes() -> float:
+def available_bytes() -> float:
     """Return the bytes of memory that this host can give to each of its ranks."""
     for line in Path("/proc/meminfo").read_text().splitlines():
         name, _, value = line.partition(":")
@@ -117,7 +155,7 @@ def _available_bytes() -> float:
     return math.inf
 
 
-class WeightGathers:
+class WeightGathers(TunedGathers):
     """Gathers of a model's weights.
 
     Args:
@@ -126,6 +164,9 @@ class WeightGathers:
         bits: bits of a weight; default: 8 in blocks, 4 of differences
     """
 
+    tuner: GatherTuner | None = None
+    """Tuner that changes the mode in training, with ``gather="auto"``."""
+
     def __init__(
         self,
         engine: ProcessGroupEngine,
@@ -133,11 +174,8 @@ class WeightGathers:
         mode: str,
         bits: int | None = None,
     ) -> None:
-        self.engine, self.group, self.mode = engine, group, mode
-        bits = bits or MODES[mode]
-        params = {"bits": bits, "stochastic": 0} if bits else {}
-        codec = "maxmin" if bits else "lossless" if mode == "lossless" else "none"
-        self.codecs = Codecs(codec, params, average=False)
+        self.engine, self.group = engine, group
+        self._set_mode(mode, bits)
         self._modules: dict[str, _ModuleGather] = {}
         self._order: list[_ModuleGather] = []
         """Modules in the order of their first gathers."""
@@ -145,6 +183,18 @@ class WeightGathers:
         self._borrowed = 0
         self.exchanges = 0
         """Exchanges of a module's weights so far."""
+        self.bytes_sent = self.uncompressed_bytes = 0
+        """Bytes that this rank has sent in gathers, and bytes of the same gathers uncompressed."""
+        self.engine_bytes_sent = 0
+        """Bytes that the engine has sent in gathers, also in measurements."""
+        self._dtype = torch.float32
+        """Dtype of the weights in measurements."""
+
+    def _set_mode(self, mode: str, bits: int | None = None) -> None:
+        bits = bits or MODES.get(mode)
+        params = {"bits": bits, "stochastic": 0} if bits else {}
+        codec = "maxmin" if bits else "lossless" if mode == "lossless" else "none"
+        self.mode, self.codecs = mode, Codecs(codec, params, average=False)
 
     @property
     def replica_bytes(self) -> int:
@@ -155,9 +205,72 @@ class WeightGathers:
         """Use this for all gathers of a model's modules."""
         for name, module in modules.items():
             if managed(module):
-                self._modules[name] = _ModuleGather(name, module, self)
+                what = f"weights of module {name!r}" if name else "weights of the root module"
+                self._modules[name] = _ModuleGather(what, managed(module), self)
                 module.set_custom_all_gather(self._modules[name])
         model.register_load_state_dict_post_hook(lambda *_: self.forget())
+
+    def tune(
+        self,
+        model: FSDPModule,
+        modules: Mapping[str, Part],
+        parameters: Sequence[DTensor],
+        step: Callable[[], int],
+        log_rank: int,
+        may_round: bool = True,
+    ) -> GatherTuner:
+        """Choose the mode by measurements, and use it, on all ranks together.
+
+        ``step`` returns the number of the step that begins. The rank with ``log_rank`` 0 writes the
+        log in training. ``may_round`` is whether weights may be rounded.
+        """
+        counts = dict.fromkeys(FLAGS, 0)
+        for module in modules.values():
+            for dtype, count in (will_gather(module, each) for each in managed(module)):
+                counts[dtype] = counts.get(dtype, 0) + count
+        self._dtype = max(FLAGS, key=counts.get)
+        ranks = self.engine.world_size
+        gathered = [_gathered(n, module, ranks) for n, module in modules.items() if managed(module)]
+        frontend = GatherFrontend(self, self.group, gathered, step, log_rank)
+        needed = replica_bytes(parameters)
+        self.tuner = choose_gather(frontend, needed, available_bytes(), may_round)
+        if self.tuner.is_measured:
+            self.use(self.tuner.method)
+            self.attach(model, modules)
+        return self.tuner
+
+    def use(self, method: Method) -> None:
+        """Gather by another method from now on, on all ranks between the same two gathers."""
+        keeps_replica = method.type == self.mode == "differences"
+        for gather in self._modules.values():
+            gather.reset(keeps_replica)
+        self._buffers = {}
+        self._set_mode(method.type, method.params.get("bits"))
+
+    def sample(self, method: Method, sizes: Sequence[int]) -> GatherSample:
+        """Return gathers of modules with so many elements each, on all ranks together."""
+        return _Sample(self, method, sizes, self._dtype)
+
+    def begin_step(self) -> None:
+        """Begin a step, on all ranks together, between the gathers of two steps."""
+        if self.tuner is not None:
+            self.tuner.begin_step()
+
+    def timer(self) -> Callable[[], None]:
+        """Start to time a gather, and return a function that ends it."""
+        return (lambda: None) if self.tuner is None else self.tuner.timer()
+
+    def observe(self, rounded: torch.Tensor, weights: torch.Tensor) -> None:
+        """Observe elements that are about to be rounded for a gather of ``weights``."""
+        if self.tuner is not None:
+            self.tuner.observe(rounded, weights)
+
+    def count(self, sent: int, uncompressed: int, by_engine: bool = True) -> None:
+        """Count the bytes that this rank sends to each other rank in an exchange."""
+        others = self.engine.world_size - 1
+        self.bytes_sent += others * sent
+        self.uncompressed_bytes += others * uncompressed
+        self.engine_bytes_sent += others * sent if by_engine else 0
 
     def forget(self) -> None:
         """Send all weights exactly in the next gathers. All ranks call this together.
@@ -272,9 +385,8 @@ class _Section:
 class _ModuleGather(FsdpAllGather):
     """All-gather of one FSDP2 module's weights."""
 
-    def __init__(self, name: str, module: Part, gathers: WeightGathers) -> None:
-        self.what = f"weights of module {name!r}" if name else "weights of the root module"
-        self._records, self._gathers = managed(module), gathers
+    def __init__(self, what: str, records: Sequence[Any], gathers: WeightGathers) -> None:
+        self.what, self._records, self._gathers = what, records, gathers
         self._buckets: dict[tuple, Bucket] = {}
         self._sections: dict[tuple, list[_Section]] = {}
         """Sections of some records, by their indexes."""
@@ -333,6 +445,8 @@ class _ModuleGather(FsdpAllGather):
         other = group.group_name != gathers.group.group_name  # reshard_after_forward=N
         if other or input_tensor.nbytes % 2 or output_tensor.device.type != "cpu":
             return _framework_gather(output_tensor, input_tensor, group=group, async_op=async_op)
+        if gathers.mode == PYTORCH:
+            return self._gather_by_pytorch(output_tensor, input_tensor, async_op)
         if gathers.mode != "differences":
             sections = self._sections_of(range(len(self._records)), input_tensor.nbytes)
             exchange = self._start(input_tensor, sections, output_tensor)
@@ -356,6 +470,28 @@ class _ModuleGather(FsdpAllGather):
             self._start_differences(weights, changed)
         gathers.announce(self)
         return _GatherWork(self._finish_exchange)
+
+    def _gather_by_pytorch(
+        self, output_tensor: torch.Tensor, input_tensor: torch.Tensor, async_op: bool
+    ) -> dist.Work | None:
+        gathers, ended = self._gathers, self._gathers.timer()
+        gathers.count(input_tensor.nbytes, input_tensor.nbytes, by_engine=False)
+        work = _framework_gather(
+            output_tensor, input_tensor, group=gathers.group, async_op=async_op
+        )
+        if work is None:
+            ended()
+            return None
+        return _GatherWork(lambda: (work.wait(), ended()))
+
+    def reset(self, keeps_replica: bool) -> None:
+        """Prepare for another codec. Without the replica, the next exchange is exact."""
+        self._finish_exchange()
+        self._sections.clear()
+        self._buckets.clear()
+        if not keeps_replica:
+            self._replica = self._saved = None
+            self.known = False
 
     # Differences.
 
@@ -506,6 +642,7 @@ class _ModuleGather(FsdpAllGather):
         for section in sections:
             if output is not None and section.covers(row.numel()):
                 buffer = output.view(section.dtype)
+                part = values = self._part(buffer)
             else:
                 buffer = gathers.borrow(section.count * gathers.engine.world_size, section.dtype)
                 part, values = self._part(buffer), section.read(row)[0]
@@ -514,6 +651,8 @@ class _ModuleGather(FsdpAllGather):
                 else:
                     torch.sub(values, section.read(minus.view(torch.uint8)[None])[0], out=part)
                 exchange.buffers.append((section, buffer))
+            if not section.exact:
+                gathers.observe(part, values)
             exchange.futures.append(self._begin(section, buffer))
         return exchange
 
@@ -530,7 +669,16 @@ class _ModuleGather(FsdpAllGather):
         key = section.dtype, section.exact, tuple(section.pieces)
         if key not in self._buckets:
             self._buckets[key] = self._bucket(section, flat.numel())
-        return self._buckets[key].begin(flat.data_ptr(), 0, self.what)
+        self._gathers.count(self._payload_bytes(section, flat), self._part(flat).nbytes)
+        ended = self._gathers.timer()
+        future = self._buckets[key].begin(flat.data_ptr(), 0, self.what)
+        future.add_done_callback(lambda _: ended())
+        return future
+
+    def _payload_bytes(self, section: _Section, flat: torch.Tensor) -> int:
+        """Return the bytes that this rank sends to each other rank."""
+        codec = self._gathers.codecs.decoder(PLAIN if section.exact else OWN)
+        return codec.max_bytes(self._part(flat).numel(), NAMES[flat.dtype])
 
     def _bucket(self, section: _Section, count: int) -> Bucket:
         """Make the bucket of one key, on all ranks together."""
@@ -540,6 +688,66 @@ class _ModuleGather(FsdpAllGather):
         about = f"{self._gathers.mode} {section.dtype} {section.pieces}"
         key = engine.add_key(self.what, graph, dtype, about, stateless)
         return Bucket(engine, dtype, [(0, count)], [(key, 0)], checked=False, own_keys=[key])
+
+
+class _SampleRecord:
+    """Weights of a sample, in the form of FSDP's record of a parameter, and of its DTensor."""
+
+    _version = 0
+    requires_grad = True
+    param_dtype = None
+    sharded_state = SimpleNamespace(name="SHARDED")
+
+    def __init__(self, weights: torch.Tensor) -> None:
+        self._sharded_param_data, self.all_gather_inputs = weights, [weights]
+        self.sharded_param = self
+
+    def to_local(self) -> _SampleRecord:
+        """Return an object with a version, as a DTensor does."""
+        return self
+
+
+class _Sample(GatherSample):
+    """Gathers of weights that change before each repetition, as optimizers change them."""
+
+    def __init__(
+        self, gathers: WeightGathers, method: Method, sizes: Sequence[int], dtype: torch.dtype
+    ) -> None:
+        self._model = gathers
+        bits = method.params.get("bits")
+        self._gathers = WeightGathers(gathers.engine, gathers.group, method.type, bits)
+        self._modules: list[tuple[_ModuleGather, int, torch.Tensor]] = []
+        generator = torch.Generator("cpu").manual_seed(gathers.engine.rank)
+        for i, size in enumerate(sizes):
+            part = size // gathers.engine.world_size
+            weights = (0.02 * floats(part).normal_(generator=generator)).to(dtype)
+            module = _ModuleGather(f"{MEASURING}{i}", [_SampleRecord(weights)], self._gathers)
+            module.allocate((size,), dtype=dtype, device=weights.device)
+            module.known = True  # replicas of zeros are equal on all ranks
+            self._modules.append((module, size, weights))
+
+    def gather(self) -> None:
+        """Gather all weights once."""
+        before = self._gathers.engine_bytes_sent
+        for module, *_ in self._modules:
+            module.gradients_reduced()
+        for module, size, weights in self._modules:
+            whole = module.allocate((size,), dtype=weights.dtype, device=weights.device)
+            part = module._part(whole)
+            part.copy_(weights)
+            work = module(whole, part, self._gathers.group)
+            if work is not None:
+                work.wait()
+        self._model.engine_bytes_sent += self._gathers.engine_bytes_sent - before
+
+
+def _gathered(name: str, module: Part, ranks: int) -> GatheredModule:
+    """Return the size of a module's gathers."""
+    records = managed(module)
+    elements = ranks * sum(will_gather(module, each)[1] for each in records)
+    trained = [each for each in records if each.sharded_param.requires_grad]
+    changing = ranks * sum(will_gather(module, each)[1] for each in trained)
+    return GatheredModule(elements, 2 if gathers_again(module, not name) else 1, changing)
 
 
 def _sum_of_bytes(values: np.ndarray) -> int:

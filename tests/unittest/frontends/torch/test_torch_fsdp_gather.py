@@ -163,9 +163,10 @@ def test_wrong_gathers_are_refused():
     for options, sentence in [
         (
             {"gather": "fast"},
-            "gather must be one of exact, lossless, blocks, differences, not 'fast'",
+            "gather must be one of auto, pytorch, exact, lossless, blocks, differences",
         ),
         ({"gather": "exact", "gather_bits": 8}, "gather='exact' has no gather_bits"),
+        ({"gather": "auto", "gather_bits": 8}, "gather='auto' has no gather_bits"),
         ({"gather_bits": 8}, "gather=None has no gather_bits"),
         ({"gather": "blocks", "gather_bits": 9}, "gather_bits must be from 1 to 8, not 9"),
     ]:
