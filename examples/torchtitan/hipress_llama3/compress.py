@@ -20,7 +20,7 @@ class CompressionConfig:
     bits: Optional[int] = 4  # noqa: UP045 (Python 3.9)
     """Bits of an element, for codecs with this parameter."""
     gather: Optional[str] = None  # noqa: UP045
-    """How weights in host memory are gathered: exact, blocks or differences. None: by PyTorch's
+    """Mode of the gathers of weights in host memory: exact, blocks or differences. None: PyTorch's
     all-gather."""
 
 

@@ -1,4 +1,4 @@
-"""What compress_fsdp() says on a PyTorch that lacks a part of FSDP2's interface."""
+"""Errors of compress_fsdp() on a PyTorch that lacks a part of FSDP2's interface."""
 
 from __future__ import annotations
 
