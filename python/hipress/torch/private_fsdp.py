@@ -12,7 +12,6 @@ from typing import Any, Union
 
 import torch
 import torch.distributed as dist
-from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import FSDPModule
 
 try:
@@ -76,11 +75,6 @@ def parts_of(module: FSDPModule) -> Sequence[Part]:
 def managed(module: Part) -> Sequence[Any]:
     """Return FSDP's records of a module's parameters, in the order of its flat tensors."""
     return [each for group in _groups(module) for each in lookup(group, "fsdp_params")]
-
-
-def mesh_of(module: Part) -> DeviceMesh:
-    """Return the mesh over which FSDP reduces a module's gradients: (replicate, shard), or one."""
-    return lookup(lookup(_groups(module)[0], "mesh_info"), "mesh")
 
 
 def shard_group_of(module: Part) -> dist.ProcessGroup | None:

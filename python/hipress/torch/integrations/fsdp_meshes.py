@@ -33,7 +33,6 @@ from hipress.torch.integrations.checks import group_of
 from hipress.torch.private_fsdp import (
     Part,
     managed,
-    mesh_of,
     parts_of,
     reduce_dtype,
     replicate_group_of,
@@ -239,7 +238,7 @@ def _compressed_steps(module: Part) -> tuple[bool, bool]:
     shard, replicate = shard_group_of(module), replicate_group_of(module)
     if replicate is None or shard is None:
         return replicate is None, shard is None
-    if 1 in mesh_of(module).shape:  # one of the two steps has nothing to do
+    if 1 in (shard.size(), replicate.size()):
         return replicate.size() == 1, replicate.size() > 1
     scatters = _crosses_hosts(shard, replicate)
     return scatters, _crosses_hosts(replicate, shard) or not scatters
