@@ -79,11 +79,12 @@ def replicated_by(module: torch.nn.Module) -> str:
     One of the functions uses "DDP", and the other one (since PyTorch 2.9) "FSDP2". If neither was
     imported, there is no such module.
     """
-    kinds = {"DDP": ("replicate", "DDP"), "FSDP2": ("replicate_with_fsdp", "ReplicateModule")}
-    for kind, (where, name) in kinds.items():
-        found = sys.modules.get(f"torch.distributed._composable.{where}")
-        if found is not None and isinstance(module, lookup(found, name)):
-            return kind
+    found = sys.modules.get("torch.distributed._composable.replicate")
+    if found is not None and isinstance(module, lookup(found, "DDP")):
+        return "DDP"
+    found = sys.modules.get("torch.distributed._composable.replicate_with_fsdp")
+    if found is not None and lookup(found, "_get_module_replicate_state")(module) is not None:
+        return "FSDP2"
     return ""
 
 

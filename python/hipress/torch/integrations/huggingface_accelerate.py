@@ -53,7 +53,7 @@ class HiPressHandler:
         self.compression = compress(model, self._type, **self._settings)
 
 
-class _Variable:
+class _CodecVariable:
     """Owner of the watch for the model that the environment variable is for."""
 
     def __init__(self, type: str) -> None:
@@ -66,6 +66,6 @@ class _Variable:
         return True
 
 
-_variable = _Variable(os.environ.get(VARIABLE, ""))
+_variable = _CodecVariable(os.environ.get(VARIABLE, ""))
 if _variable.type:
-    first_forward.watch(_variable, _Variable.start)
+    first_forward.watch(_variable, _CodecVariable.start)
