@@ -1,0 +1,308 @@
+"""OneBitAdam and OneBitLamb: the papers' formulas, DeepSpeed's arguments and its state names."""
+
+import copy
+import logging
+
+import numpy as np
+import pytest
+
+from harness.torch_ranks import returned, run_ranks, torch
+from test_torch_ddp import MIN_SIZE, expect, loss_of, network
+from test_torch_momentum import local_gradients
+
+FREEZE, STEPS = 3, 7
+BETAS = (0.9, 0.99)
+ADAM_NAMES = {"step", "exp_avg", "exp_avg_sq"}
+LAMB_NAMES = ADAM_NAMES | {"exp_avg_sq_fresh", "lamb_coeff_freeze", "last_factor"}
+
+
+def make(kind, model, **options):
+    from hipress.torch import onebit
+
+    options = {"lr": 0.01, "betas": BETAS, "weight_decay": 0.1, **options}
+    options.setdefault("freeze_step", FREEZE)
+    return getattr(onebit, kind)(model.parameters(), min_size=MIN_SIZE, **options)
+
+
+def wrap(model, **options):
+    return torch.nn.parallel.DistributedDataParallel(model, **options)
+
+
+def train(model, optimizer, rank, first, last):
+    for step in range(first, last):
+        optimizer.zero_grad()
+        loss_of(model, rank, step).backward()
+        optimizer.step()
+    return [p.detach().numpy().tobytes() for p in model.parameters()]
+
+
+class NumpyAdam:
+    """1-bit Adam of one parameter in NumPy (arXiv:2102.02888, algorithm 1, without Adam's bias
+    correction)."""
+
+    def __init__(self, weights, lr=0.01, decay=0.1, eps=1e-8):
+        self.w, self.m, self.v = weights.copy(), np.zeros_like(weights), np.zeros_like(weights)
+        self.lr, self.decay, self.eps = lr, decay, eps
+
+    def step(self, gradient, momentum):
+        """Step with a gradient of the warm-up, or else with the exchanged momentum."""
+        before = self.m
+        if momentum is None:
+            self.m = BETAS[0] * self.m + (1 - BETAS[0]) * gradient
+            self.v = BETAS[1] * self.v + (1 - BETAS[1]) * gradient**2
+            self.warm_up()
+        else:
+            self.m = momentum
+            self.frozen(before)
+
+    def update(self):
+        return self.m / (np.sqrt(self.v) + self.eps) * (self.v > 0)
+
+    def warm_up(self):
+        self.w = self.w - self.lr * (self.update() + self.decay * self.w)
+
+    def frozen(self, _):
+        self.warm_up()
+
+
+class NumpyLamb(NumpyAdam):
+    """1-bit LAMB of one parameter in NumPy (arXiv:2104.06069, algorithm 1)."""
+
+    average, factor = 0.0, 1.0
+
+    def warm_up(self):
+        update = self.update() + self.decay * self.w
+        norm = np.linalg.norm(update)
+        coefficient = np.clip(np.linalg.norm(self.w) / norm, 0.01, 10) if norm else 1.0
+        if coefficient != 1:
+            self.average = 0.9 * self.average + 0.1 * coefficient
+        self.fresh = self.v
+        self.w = self.w - self.lr * coefficient * update
+
+    def frozen(self, before):
+        gradient = (self.m - BETAS[0] * before) / (1 - BETAS[0])
+        self.fresh = BETAS[1] * self.fresh + (1 - BETAS[1]) * gradient**2
+        update = self.update() + self.decay * self.w
+        share = min(1.0, np.linalg.norm(self.update()) / np.linalg.norm(update))
+        ratio = (np.sqrt(self.v) + self.eps) / (np.sqrt(self.fresh) + self.eps)
+        factor = np.clip(ratio.max() * share + 1 - share, 0.5, 4)
+        self.factor = np.clip(factor, 0.9 * self.factor, 1.1 * self.factor)
+        self.w = self.w - self.lr * self.average * self.factor * update
+
+
+def follows_formulas(rank, kind, world_size):
+    """Train, and compare each step with NumPy's, which exchanges by the codec's reference."""
+    from hipress.topology.graph import worker
+
+    model = network()
+    plain = copy.deepcopy(model)
+    optimizer = make(kind, model)
+    ddp = wrap(model)
+    named = list(model.named_parameters())
+    sizes = {name: p.numel() for name, p in named}
+    references = expect("onebit", {}, "ps", sizes, world_size)
+    cls = {"OneBitAdam": NumpyAdam, "OneBitLamb": NumpyLamb}[kind]
+    numpy = {name: cls(p.detach().numpy().flatten().astype(np.float64)) for name, p in named}
+    for step in range(STEPS):
+        plain.load_state_dict(model.state_dict())
+        optimizer.zero_grad()
+        loss_of(ddp, rank, step).backward()
+        optimizer.step()
+        local = local_gradients(plain, world_size, step)
+        for name, parameter in named:
+            ours, gradients = numpy[name], [g[name].numpy() for g in local]
+            gradient, momentum = sum(gradients) / world_size, None
+            if step >= FREEZE and name in references:
+                last = BETAS[0] * ours.m / (1 - BETAS[0])
+                given = {worker(r): (last + g).astype(np.float32) for r, g in enumerate(gradients)}
+                momentum = (1 - BETAS[0]) * references[name].step(given)[worker(rank)]
+            elif step >= FREEZE:
+                momentum = BETAS[0] * ours.m + (1 - BETAS[0]) * gradient
+            ours.step(gradient, momentum)
+            found = parameter.detach().numpy().flatten()
+            np.testing.assert_allclose(
+                found, ours.w, rtol=2e-3, atol=2e-5, err_msg=f"{step} {name}"
+            )
+    names = LAMB_NAMES if kind == "OneBitLamb" else ADAM_NAMES
+    assert all(set(state) == names for state in optimizer.state.values())
+    assert optimizer.compression.stats().compressed > 0
+    return [p.detach().numpy().tobytes() for _, p in named]
+
+
+@pytest.mark.parametrize("kind", ["OneBitAdam", "OneBitLamb"])
+def test_training_follows_the_papers_formulas(kind):
+    results = returned(run_ranks(follows_formulas, 2, kind, 2))
+    assert results[0] == results[1]
+
+
+def resumes(rank, kind):
+    """Resume in new objects, and compare bits with training that was not interrupted."""
+    for at in (FREEZE - 1, FREEZE, FREEZE + 2):
+        model = network()
+        optimizer = make(kind, model)
+        ddp = wrap(model)
+        train(ddp, optimizer, rank, 0, at)
+        saved = copy.deepcopy((model.state_dict(), optimizer.state_dict()))
+        errors = optimizer.compression.state_dict()
+        expected = train(ddp, optimizer, rank, at, STEPS)
+        for compression_state in (errors, None):
+            model = network(seed=1)
+            model.load_state_dict(saved[0])
+            optimizer = make(kind, model)
+            optimizer.load_state_dict(copy.deepcopy(saved[1]), compression_state)
+            found = train(wrap(model), optimizer, rank, at, STEPS)
+            assert optimizer.compression.step == STEPS
+            same = compression_state is not None or at <= FREEZE  # then there are no errors
+            assert (found == expected) == same, at
+    with pytest.raises(RuntimeError, match="before the first forward pass only"):
+        optimizer.load_state_dict(saved[1])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["OneBitAdam", "OneBitLamb"])
+def test_training_resumes_with_the_same_bits(kind):
+    returned(run_ranks(resumes, 2, kind))
+
+
+def deepspeed_state(model, kind, step):
+    """Return a state dict with the entries that DeepSpeed 0.19.6 writes on rank 0."""
+    generator = torch.Generator().manual_seed(step)
+    states = {}
+    for number, parameter in enumerate(model.parameters()):
+        squares = torch.rand(parameter.shape, generator=generator) + 0.1
+        states[number] = {
+            "step": step,
+            "exp_avg": torch.randn(parameter.shape, generator=generator),
+            "exp_avg_sq": squares,
+            "worker_error": torch.ones(parameter.numel() + 3),
+            "server_error": torch.ones(7),
+        }
+        if kind == "OneBitLamb":
+            more = {"lamb_coeff_freeze": 0.5, "last_factor": 1.1, "scaling_coeff": 2.0}
+            states[number].update(exp_avg_sq_fresh=squares.clone(), **more)
+    group = {"lr": 0.02, "bias_correction": True, "betas": BETAS, "eps": 1e-6}
+    group.update(weight_decay=0.0, max_grad_norm=0.0, exp_avg_mask=torch.zeros(1))
+    if kind == "OneBitLamb":
+        group.update(max_coeff=10.0, min_coeff=0.01)
+    return {"state": states, "param_groups": [{**group, "params": list(states)}]}
+
+
+def continues(rank, kind, start):
+    """Load a state of DeepSpeed and make a step. Return the step, and stats of the bytes sent."""
+    model = network()
+    optimizer = make(kind, model)
+    state = deepspeed_state(model, kind, start)
+    optimizer.load_state_dict(copy.deepcopy(state))
+    assert optimizer.param_groups[0]["lr"] == 0.02
+    assert "exp_avg_mask" not in optimizer.param_groups[0]
+    ddp, plain = wrap(model), copy.deepcopy(model)
+    gradients = local_gradients(plain, 2, start)
+    train(ddp, optimizer, rank, start, start + 1)
+    for (name, p), old in zip(model.named_parameters(), state["state"].values(), strict=True):
+        new = optimizer.state[p]
+        assert new["step"] == start + 1 and "worker_error" not in new
+        assert torch.equal(new["exp_avg_sq"], old["exp_avg_sq"]) == (start >= FREEZE)
+        mean = (gradients[0][name] + gradients[1][name]).view_as(p) / 2
+        expected = BETAS[0] * old["exp_avg"] + (1 - BETAS[0]) * mean
+        if start < FREEZE or p.numel() < MIN_SIZE:
+            torch.testing.assert_close(new["exp_avg"], expected, rtol=1e-4, atol=1e-6)
+        else:  # one bit keeps the sign and the mean size
+            cosine = torch.nn.functional.cosine_similarity
+            assert cosine(new["exp_avg"].flatten(), expected.flatten(), dim=0) > 0.6
+    return optimizer.compression.stats().compressed > 0
+
+
+@pytest.mark.parametrize("start", [FREEZE - 2, FREEZE + 2])
+@pytest.mark.parametrize("kind", ["OneBitAdam", "OneBitLamb"])
+def test_checkpoint_of_deepspeed_continues(kind, start):
+    assert returned(run_ranks(continues, 2, kind, start)) == [start >= FREEZE] * 2
+
+
+def single(kind, **options):
+    torch.manual_seed(0)
+    model = torch.nn.Linear(40, 50)
+    return model, make(kind, model, **options)
+
+
+def step_alone(model, optimizer, step, zeros=0):
+    generator = torch.Generator().manual_seed(step)
+    for p in model.parameters():
+        p.grad = torch.randn(p.shape, generator=generator)
+        p.grad[:zeros] = 0
+    optimizer.step()
+
+
+@pytest.mark.parametrize("kind", ["OneBitAdam", "OneBitLamb"])
+def test_elements_without_second_moment_do_not_change(kind):
+    model, optimizer = single(kind, weight_decay=0.0)
+    before = model.weight.detach().clone()
+    for step in range(STEPS):
+        step_alone(model, optimizer, step, zeros=7 if step < FREEZE else 0)
+    moved = (model.weight.detach() - before).abs()
+    assert moved[:7].max() == 0 and moved[7:].min() > 0
+
+
+def test_mask_stops_elements_after_the_warm_up():
+    model, optimizer = single("OneBitAdam", weight_decay=0.0)
+    mask = torch.ones(40)
+    mask[5] = 0
+    optimizer.param_groups[0]["params"] = [model.weight]
+    optimizer.param_groups[0]["exp_avg_mask"] = mask
+    for step in range(FREEZE):
+        step_alone(model, optimizer, step)
+    before = model.weight.detach().clone()
+    for step in range(FREEZE, STEPS):
+        step_alone(model, optimizer, step)
+    moved = (model.weight.detach() - before).abs()
+    assert moved[:, 5].max() == 0 and moved[:, 6].min() > 0
+
+
+def groups(rank):
+    """Train with a group whose gradients stay uncompressed, and try wrong uses."""
+    from hipress.torch import onebit
+
+    model = network()
+    weights = [p for p in model.parameters() if p.numel() >= MIN_SIZE]
+    others = [p for p in model.parameters() if p.numel() < MIN_SIZE]
+    group = [{"params": weights, "non_freeze": True}, {"params": others}]
+    optimizer = onebit.OneBitAdam(group, freeze_step=FREEZE, betas=BETAS, min_size=MIN_SIZE)
+    train(wrap(model), optimizer, rank, 0, STEPS)
+    assert optimizer.compression.stats().compressed == 0
+    optimizer.param_groups[0]["betas"] = (0.8, 0.99)
+    with pytest.raises(RuntimeError, match=r"beta 1 must stay 0\.9"):
+        optimizer.step()
+    alone = network()
+    optimizer = make("OneBitAdam", alone)
+    alone[0].weight.grad = torch.ones_like(alone[0].weight)
+    with pytest.raises(RuntimeError, match="found no model: wrap it in DistributedDataParallel"):
+        optimizer.step()
+    two = torch.nn.ModuleList([network(), network()])
+    optimizer = make("OneBitAdam", two)
+    with pytest.raises(ValueError, match="parameters outside this DistributedDataParallel model"):
+        loss_of(wrap(two[0]), rank, 0)
+
+
+def test_groups_keep_their_options_and_wrong_uses_are_reported():
+    returned(run_ranks(groups, 2))
+
+
+@pytest.mark.parametrize("kind", ["OneBitAdam", "OneBitLamb"])
+def test_arguments_are_those_of_deepspeed(kind, caplog):
+    from hipress.torch import onebit
+
+    parameters = [torch.nn.Parameter(torch.zeros(3))]
+    options = {"cuda_aware": True, "comm_backend_name": "nccl", "bias_correction": True}
+    with caplog.at_level(logging.WARNING, "hipress"):
+        optimizer = getattr(onebit, kind)(parameters, None, 0.1, 10, **options)
+    assert f"{kind} ignores cuda_aware and comm_backend_name" in caplog.text
+    assert (optimizer.param_groups[0]["lr"], optimizer.freeze_step) == (0.1, 10)
+    for wrong, sentence in (
+        ({"amsgrad": True}, "leave amsgrad out"),
+        ({"freeze_step": 0}, "freeze_step must be a whole number from 1 on"),
+        ({"betas": (1.0, 0.9)}, "beta 1 must be in"),
+        ({"eps": -1.0}, "eps must be 0 or more"),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            getattr(onebit, kind)(parameters, **wrong)
+    with pytest.raises(TypeError, match="use its state_dict"):
+        copy.deepcopy(optimizer)
