@@ -24,6 +24,15 @@ __all__ = ["OneBitAdam", "OneBitLamb"]
 
 _log = logging.getLogger("hipress")
 
+_DEEPSPEED_ONLY = (
+    "worker_error",
+    "server_error",
+    "tensor_size",
+    "corrected_tensor_size",
+    "server_chunk_size",
+)
+"""Entries of DeepSpeed's states for its own exchange, which are not loaded."""
+
 
 class _OneBitOptimizer(ByParameter):
     """Optimizer that compresses its momentum to one bit per element after ``freeze_step`` steps.
@@ -148,7 +157,7 @@ class _OneBitOptimizer(ByParameter):
         groups += state_dict["param_groups"][len(groups) :]  # super() refuses another number
         super().load_state_dict({**state_dict, "param_groups": groups})
         for state in self.state.values():
-            for name in ("worker_error", "server_error"):
+            for name in _DEEPSPEED_ONLY:
                 state.pop(name, None)
             state["step"] = int(state["step"])
         self._compression_state = compression_state

@@ -2,6 +2,8 @@
 
 import copy
 import logging
+import sys
+import types
 
 import numpy as np
 import pytest
@@ -216,6 +218,44 @@ def continues(rank, kind, start):
 @pytest.mark.parametrize("kind", ["OneBitAdam", "OneBitLamb"])
 def test_checkpoint_of_deepspeed_continues(kind, start):
     assert returned(run_ranks(continues, 2, kind, start)) == [start >= FREEZE] * 2
+
+
+def deepspeed_optimizer(kind, model, monkeypatch, **options):
+    """Return DeepSpeed's optimizer as the only rank, which exchanges nothing."""
+    monkeypatch.setenv("DS_ACCELERATOR", "cpu")
+    package = "deepspeed.runtime"
+    module = pytest.importorskip(
+        f"{package}.fp16.onebit.{'adam' if kind == 'OneBitAdam' else 'lamb'}",
+        reason="needs DeepSpeed 0.19.6 or earlier",
+    )
+    backend = types.ModuleType(f"{package}.comm.compressed")
+    backend.CompressedBackend = lambda mpu: types.SimpleNamespace(size=1)
+    monkeypatch.setitem(sys.modules, backend.__name__, backend)
+    monkeypatch.setattr("deepspeed.comm.is_initialized", lambda: True)
+    monkeypatch.setattr("deepspeed.comm.get_rank", lambda: 0)
+    engine = types.SimpleNamespace(mpu=None, local_rank=0, enable_backward_allreduce=True)
+    cls = getattr(module, kind.replace("OneBit", "Onebit"))
+    return cls(model.parameters(), engine, comm_backend_name="compressed", **options)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["OneBitAdam", "OneBitLamb"])
+def test_steps_and_checkpoints_are_those_of_deepspeed(kind, monkeypatch):
+    options = {"lr": 0.01, "betas": BETAS, "weight_decay": 0.1, "freeze_step": FREEZE}
+    model, ours = single(kind, **options)
+    other = copy.deepcopy(model)
+    theirs = deepspeed_optimizer(kind, other, monkeypatch, **options)
+    step_alone(other, theirs, 0)  # DeepSpeed's first step only allocates
+    other.load_state_dict(model.state_dict())
+    for step in range(1, 10):
+        if step in (1, FREEZE, FREEZE + 2):  # load DeepSpeed's state in both stages
+            ours = make(kind, model, **options)
+            ours.load_state_dict(copy.deepcopy(theirs.state_dict()))
+        step_alone(other, theirs, step)
+        step_alone(model, ours, step)
+        for mine, their in zip(model.parameters(), other.parameters(), strict=True):
+            torch.testing.assert_close(mine, their, rtol=1e-5, atol=1e-6)
+    assert set(ours.param_groups[0]) == set(theirs.param_groups[0])
 
 
 def single(kind, **options):
