@@ -164,30 +164,32 @@ class _OneBitOptimizer(ByParameter):
 
     def _resume(self) -> None:
         """Continue the compression at the step of a loaded state."""
-        steps = max((state["step"] for state in self.state.values()), default=0)
         if self._compression_state is not None:
             self.compression.load_state_dict(self._compression_state)
             self._compression_state = None
-            self._momentum_is_shared = steps > self.freeze_step
-        self.compression.step = steps
-        if steps >= self.freeze_step and not self._momentum_is_shared:
+            self._momentum_is_shared = self.compression.compresses_now
+        else:
+            steps = (state["step"] for state in self.state.values())
+            self.compression.step = max(steps, default=0)
+        if self.compression.step >= self.freeze_step and not self._momentum_is_shared:
             self._share_momentum()
 
     def _share_momentum(self) -> None:
         """Set the compression's shared momentum to the momentum of all steps so far."""
-        compression = self.compression
-        if compression.shared is not None:
-            for group in self.param_groups:
-                for parameter in group["params"]:
-                    if "exp_avg" in self.state[parameter] and compression.momentum(parameter):
-                        momentum = self.state[parameter]["exp_avg"].detach().float()
-                        momentum = momentum / (1 - group["betas"][0])
-                        # In the order of the elements in memory, which DDP's buckets have.
-                        strides = parameter.stride()
-                        order = sorted(range(parameter.dim()), key=lambda dim: -strides[dim])
-                        flat = momentum.permute(order).reshape(-1).cpu()
-                        compression.shared.load(compression.names[id(parameter)], 0, flat)
-            compression.shared.load_keys()
+        compression, shared = self.compression, self.compression.shared
+        for group in self.param_groups if shared is not None else ():
+            for parameter in group["params"]:
+                if "exp_avg" in self.state[parameter] and compression.momentum(parameter):
+                    name = compression.names[id(parameter)]
+                    momentum = self.state[parameter]["exp_avg"].detach().float()
+                    # In the order of the elements in memory, which DDP's buckets have.
+                    strides = parameter.stride()
+                    order = sorted(range(parameter.dim()), key=lambda dim: -strides[dim])
+                    flat = momentum.permute(order).reshape(-1).cpu() / (1 - group["betas"][0])
+                    shared.sums.pop(name, None)
+                    shared.loaded.pop(name, None)
+                    shared.load(name, 0, flat)
+            shared.load_keys()
         self._momentum_is_shared = True
 
     @torch.no_grad()

@@ -326,6 +326,65 @@ def test_groups_keep_their_options_and_wrong_uses_are_reported():
     returned(run_ranks(groups, 2))
 
 
+def skips(rank):
+    """Skip the last step of the warm-up, as a GradScaler may, and compare the momentum on all
+    ranks and in the compression."""
+    model = network()
+    optimizer = make("OneBitAdam", model)
+    ddp = wrap(model)
+    for step in range(FREEZE + 1):
+        optimizer.zero_grad()
+        loss_of(ddp, rank, step).backward()
+        if step == FREEZE - 1:
+            assert not optimizer.compression.compresses_now
+            before = optimizer.state[model[0].weight]["exp_avg"].clone()
+            continue
+        optimizer.step()
+    state = optimizer.state[model[0].weight]
+    expected = BETAS[0] * before + (1 - BETAS[0]) * model[0].weight.grad
+    torch.testing.assert_close(state["exp_avg"], expected)
+    _, kept = optimizer.compression.shared.state()["0.weight"]
+    torch.testing.assert_close(kept * (1 - BETAS[0]), expected.flatten())
+
+
+class Product(torch.nn.Module):
+    """Product with a weight of 40 x 50 elements in memory, which may be viewed transposed."""
+
+    def __init__(self, transposed):
+        super().__init__()
+        torch.manual_seed(0)
+        weight, self.transposed = torch.randn(40, 50), transposed
+        self.weight = torch.nn.Parameter(weight.t() if transposed else weight)
+
+    def forward(self, x):
+        return x @ (self.weight.t() if self.transposed else self.weight)
+
+
+def transposes(rank):
+    """Train with a transposed weight, whose momentum is shared in the order in memory."""
+    found = []
+    for transposed in (False, True):
+        model = Product(transposed)
+        optimizer = make("OneBitAdam", model)
+        ddp = wrap(model)
+        for step in range(STEPS):
+            optimizer.zero_grad()
+            generator = torch.Generator().manual_seed(10 * step + rank)
+            ddp(torch.randn(8, 40, generator=generator)).square().mean().backward()
+            optimizer.step()
+        found.append(model.weight.detach().t() if transposed else model.weight.detach())
+    torch.testing.assert_close(*found, rtol=1e-4, atol=1e-5)
+
+
+def skipped_and_transposed(rank):
+    skips(rank)
+    transposes(rank)
+
+
+def test_momentum_is_shared_after_a_skipped_step_and_in_memory_order():
+    returned(run_ranks(skipped_and_transposed, 2))
+
+
 @pytest.mark.parametrize("kind", ["OneBitAdam", "OneBitLamb"])
 def test_arguments_are_those_of_deepspeed(kind, caplog):
     from hipress.torch import onebit
