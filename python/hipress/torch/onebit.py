@@ -214,7 +214,16 @@ class _OneBitOptimizer(ByParameter):
         return loss
 
     def _check_single(self) -> None:
-        if dist.is_initialized() and dist.get_world_size() > 1:
+        """Refuse gradients of several ranks without a model, except zeros.
+
+        torch.distributed.checkpoint steps with zeros to create an optimizer's state.
+        """
+        gradients = (p.grad for group in self.param_groups for p in group["params"])
+        if (
+            dist.is_initialized()
+            and dist.get_world_size() > 1
+            and any(gradient is not None and bool(gradient.any()) for gradient in gradients)
+        ):
             raise RuntimeError(
                 f"{type(self).__name__} found no model: wrap it in DistributedDataParallel, and "
                 "make the optimizer with its parameters before the first forward pass"

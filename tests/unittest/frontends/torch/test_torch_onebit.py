@@ -160,6 +160,27 @@ def resumes(rank, kind):
         optimizer.load_state_dict(saved[1])
 
 
+def resumes_by_pytorch(rank):
+    """Resume by PyTorch's functions for state dicts, which make a step to create the state."""
+    from torch.distributed.checkpoint import state_dict as functions
+
+    model = network()
+    optimizer = make("OneBitAdam", model)
+    ddp = wrap(model)
+    train(ddp, optimizer, rank, 0, FREEZE)
+    saved = copy.deepcopy(functions.get_state_dict(ddp, optimizer))
+    expected = train(ddp, optimizer, rank, FREEZE, STEPS)
+    model = network(seed=1)
+    optimizer = make("OneBitAdam", model)
+    ddp = wrap(model)
+    functions.set_state_dict(ddp, optimizer, model_state_dict=saved[0], optim_state_dict=saved[1])
+    return train(ddp, optimizer, rank, FREEZE, STEPS) == expected
+
+
+def test_training_resumes_by_functions_of_pytorch():
+    assert returned(run_ranks(resumes_by_pytorch, 2)) == [True, True]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["OneBitAdam", "OneBitLamb"])
 def test_training_resumes_with_the_same_bits(kind):
