@@ -291,7 +291,9 @@ class OneBitAdam(_OneBitOptimizer):
 
     The formulas are DeepSpeed's: moments have no bias correction, and weight decay is decoupled.
     These differ: every gradient of fewer than ``min_size`` elements stays uncompressed, and
-    elements whose second moment is zero after the warm-up do not change.
+    elements whose second moment is zero after the warm-up do not change. A compressed element is
+    the mean of the tensor's elements of its sign, where DeepSpeed takes the root mean square. So
+    steps after the warm-up are somewhat smaller with the same ``lr``.
 
     A parameter group may have ``exp_avg_mask``, a tensor by which its momentum is multiplied after
     the warm-up, and ``non_freeze=True``: its gradients stay uncompressed and its second moment is
