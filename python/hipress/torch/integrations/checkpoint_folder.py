@@ -41,7 +41,8 @@ def load_folder(compression: Synchronizer, folder: str) -> None:
 
     All ranks call this together. A rank that loaded it alone would count other steps.
     """
-    group = compression.collective.group
+    parts = getattr(compression, "parts", [compression])  # one for each process group
+    group = parts[0].collective.group if len(parts) == 1 else dist.group.WORLD
     everywhere = torch.tensor(int(is_complete(folder)), device=device_of(group))
     dist.all_reduce(everywhere, dist.ReduceOp.MIN, group)
     if everywhere:
@@ -60,13 +61,14 @@ def forget(compression: Synchronizer) -> None:
     Then the state of a job of another size can be loaded. If there is none, no old state may
     remain.
     """
-    compression.replace_codec(compression.settings)
-    compression.reshard({})
-    if compression.shared is not None:  # its sums belong to keys that do not exist any more
-        shared = SharedMomentum(compression.shared.factor)
-        shared.compressed_only = compression.shared.compressed_only
-        compression.shared = shared
-    compression.step = 0
+    for part in getattr(compression, "parts", [compression]):  # one for each process group
+        part.replace_codec(part.settings)
+        part.reshard({})
+        if part.shared is not None:  # its sums belong to keys that do not exist any more
+            shared = SharedMomentum(part.shared.factor)
+            shared.compressed_only = part.shared.compressed_only
+            part.shared = shared
+        part.step = 0
 
 
 def _replace_folder(new: str, folder: str) -> None:
