@@ -14,7 +14,6 @@ from hipress.base import files
 from hipress.torch.authentication import authenticate
 from hipress.torch.private import device_of
 from hipress.torch.state.checkpoint import is_complete, load_checkpoint
-from hipress.torch.state.momentum import SharedMomentum
 from hipress.torch.synchronizer import Synchronizer
 
 _log = logging.getLogger("hipress")
@@ -41,8 +40,8 @@ def load_folder(compression: Synchronizer, folder: str) -> None:
 
     All ranks call this together. A rank that loaded it alone would count other steps.
     """
-    parts = getattr(compression, "parts", [compression])  # one for each process group
-    group = parts[0].collective.group if len(parts) == 1 else dist.group.WORLD
+    # If it reduces shards, or is of several groups, ranks outside one group must agree, too.
+    group = getattr(compression, "group", None) or dist.group.WORLD
     everywhere = torch.tensor(int(is_complete(folder)), device=device_of(group))
     dist.all_reduce(everywhere, dist.ReduceOp.MIN, group)
     if everywhere:
@@ -65,9 +64,7 @@ def forget(compression: Synchronizer) -> None:
         part.replace_codec(part.settings)
         part.reshard({})
         if part.shared is not None:  # its sums belong to keys that do not exist any more
-            shared = SharedMomentum(part.shared.factor)
-            shared.compressed_only = part.shared.compressed_only
-            part.shared = shared
+            part.shared = part.shared.renewed()
         part.step = 0
 
 
