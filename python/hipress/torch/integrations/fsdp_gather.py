@@ -28,6 +28,13 @@ Three modes replace PyTorch's all-gather by ours:
     Code that changes weights in another way must be seen on all ranks alike. Their versions show
     most of it. What these do not show (``p.data.copy_()``) is found by a sum of their bits, and
     ends the job with an error that names :meth:`WeightGathers.forget`.
+
+The exchange runs in host memory. For a model on a GPU, this rank's weights are copied to
+page-locked memory, and the gathered weights are copied to FSDP2's tensor, on two separate streams
+(:mod:`hipress.torch.executors.weight_staging`). FSDP2's stream waits for the second copy, which
+cannot be queued before the exchange ends. So the training thread waits for the network where FSDP2
+needs the weights, while the GPU computes earlier modules. The replica is in page-locked memory,
+from which the gather before the backward pass is one copy.
 """
 
 from __future__ import annotations
@@ -37,7 +44,7 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 import torch.distributed as dist
@@ -50,6 +57,8 @@ from hipress.runtime.error_feedback import Codecs, ErrorFeedback
 from hipress.topology.all_gather import all_gather
 from hipress.torch.dtypes import FLAGS
 from hipress.torch.executors.engine import ProcessGroupEngine
+from hipress.torch.executors.staging import Fetched
+from hipress.torch.executors.weight_staging import HostWeights, weight_staging
 from hipress.torch.private import lookup
 from hipress.torch.private_fsdp import AllGather as FsdpAllGather
 from hipress.torch.private_fsdp import gathered_as, is_in, managed
@@ -87,8 +96,6 @@ def check_gather(
         raise ValueError(
             "gather cannot be used with replicate_group, whose weights do not leave the host"
         )
-    if parameters[0].device.type != "cpu":
-        raise ValueError("gather needs a model in host memory: leave it out on GPUs")
     if gather == "differences":
         needed, available = replica_bytes(parameters), _available_bytes()
         if needed > available:
@@ -137,6 +144,7 @@ class WeightGathers:
         self._order: list[_ModuleGather] = []
         """Modules in the order of their first gathers."""
         self._buffers: dict[tuple[int, torch.dtype], list[torch.Tensor]] = {}
+        self._stagings: dict[torch.device, HostWeights] = {}
         self.exchanges = 0
         """Exchanges of a module's weights so far."""
 
@@ -176,6 +184,12 @@ class WeightGathers:
         for later in self._order[after : after + _AHEAD]:
             later.start_early()
 
+    def staging(self, device: torch.device) -> HostWeights:
+        """Return the copies between host memory and a device."""
+        if device not in self._stagings:
+            self._stagings[device] = weight_staging(device)
+        return self._stagings[device]
+
     def borrow(self, size: int, dtype: torch.dtype) -> torch.Tensor:
         """Return a buffer of ``size`` elements, to be given back."""
         free = self._buffers.setdefault((size, dtype), [])
@@ -191,7 +205,14 @@ class _Exchange(NamedTuple):
     """Running exchange of some of a module's weights, or of their differences."""
 
     buffers: list[tuple[_Section, torch.Tensor]]
-    futures: list[Future[None]]
+    """Host memory of sections that are not received in place."""
+    started: Future[list[Future[None]]]
+    """Ends of all sections, when this rank's weights are in host memory."""
+
+    def wait(self) -> None:
+        """Wait until all weights are in host memory."""
+        for future in self.started.result():
+            future.result()
 
 
 class _GatherWork(dist.Work):
@@ -267,10 +288,15 @@ class _ModuleGather(FsdpAllGather):
         """Sections of some records, by their indexes."""
         self._replica: torch.Tensor | None = None
         self._own: torch.Tensor | None = None
-        """This rank's part of the replica: FSDP writes the exact weights there in each gather."""
+        """This rank's part of the replica. It is a copy where FSDP gets the replica itself, because
+        FSDP writes the exact weights there in each gather.
+        """
+        self._staging = HostWeights()
+        self._sent: Any = None
+        """Event of the last copy of the replica to the device."""
         self._exchange: _Exchange | None = None
         self._versions: list[tuple[int, int]] = []
-        self._bits: list[int] = []
+        self._bits = torch.empty(0)
         """Versions, and sums of the bits, of this rank's weights in the last exchange."""
         self.known = False
         """Whether the replica is close to the weights, so that differences are small."""
@@ -291,21 +317,25 @@ class _ModuleGather(FsdpAllGather):
     def allocate(
         self, size: Sequence[int], *, dtype: torch.dtype, device: torch.device
     ) -> torch.Tensor:
-        """Return the tensor in which FSDP gets the weights: the replica, if there is one."""
+        """Return the tensor in which FSDP gets the weights: the replica, if it is there."""
         (count,) = size
+        self._staging = self._gathers.staging(device)
         world_size = self._gathers.engine.world_size
         odd = count * dtype.itemsize % (2 * world_size)
-        if self._gathers.mode != "differences" or device.type != "cpu" or odd:
+        if self._gathers.mode != "differences" or odd:
             return torch.empty(count, dtype=dtype, device=device)
         if any(is_in(record, "SHARDED_POST_FORWARD") for record in self._records):
             return torch.empty(count, dtype=dtype, device=device)  # for reshard_after_forward=N
         if self._replica is None or (self._replica.numel(), self._replica.dtype) != (count, dtype):
             self._finish_exchange()
             with torch.inference_mode(False):
-                self._replica, self.known = torch.zeros(count, dtype=dtype), False
-                self._own = torch.zeros(count // world_size, dtype=dtype)
+                self._replica, self.known = self._staging.replica(count, dtype), False
+                own = self._part(self._replica)
+                self._own = own if self._staging.waits else torch.zeros_like(own)
             self._sections.clear()
             self._buckets.clear()
+        if self._staging.waits:
+            return torch.empty(count, dtype=dtype, device=device)
         return self._replica
 
     def __call__(
@@ -318,27 +348,58 @@ class _ModuleGather(FsdpAllGather):
         """Gather the weights; FSDP waits on the result, if there is one, before it uses them."""
         gathers = self._gathers
         other = group.group_name != gathers.group.group_name  # reshard_after_forward=N
-        if other or input_tensor.nbytes % 2 or output_tensor.device.type != "cpu":
+        if other or input_tensor.nbytes % 2:
             return _framework_gather(output_tensor, input_tensor, group=group, async_op=async_op)
+        staging, row_bytes = self._staging, input_tensor.nbytes
         if gathers.mode != "differences":
-            sections = self._sections_of(range(len(self._records)), input_tensor.nbytes)
-            exchange = self._start(input_tensor, sections, output_tensor)
-            return _GatherWork(lambda: self._fill(exchange, output_tensor))
+            sections = self._sections_of(range(len(self._records)), row_bytes)
+            begin = gathers.engine.rank * input_tensor.numel()
+            fetched = staging.fetch(output_tensor, slice(begin, begin + input_tensor.numel()))
+            flat = fetched.memory
+            exchange = self._start(self._part(flat), sections, fetched, flat)
+            return _GatherWork(lambda: self._fill_output(exchange, flat, fetched))
+        self._raise_found()
         changed = self._changed()
         if self._must_be_exact(changed):
             self._finish_exchange()
-            self._note(input_tensor)
-            exchange = self._start(input_tensor, [_whole_row(input_tensor.nbytes)], output_tensor)
-            return _GatherWork(lambda: self._keep(exchange))
+            self._note(self._sums_of_bits(input_tensor))
+            exchange, mark = self._start_exact(input_tensor), staging.mark()
+            return _GatherWork(lambda: self._keep(exchange, output_tensor, mark))
         if self._exchange is None and not changed:
-            self._check_unchanged(input_tensor, changed)
-            input_tensor.copy_(self._own)
+            self._check_unchanged(self._sums_of_bits(input_tensor), changed)
+            if staging.waits:
+                self._send(output_tensor, staging.mark())
+            else:
+                input_tensor.copy_(self._own)
             return None
         if changed:
             self._finish_exchange()  # of weights before the last change
             self._start_differences(input_tensor, changed)
+        mark = staging.mark()  # after the reads of this rank's weights, which are in the output
         gathers.announce(self)
-        return _GatherWork(self._finish_exchange)
+
+        def finish() -> None:
+            self._finish_exchange()
+            self._send(output_tensor, mark)
+
+        return _GatherWork(finish)
+
+    def _fill_output(self, exchange: _Exchange, flat: torch.Tensor, fetched: Fetched) -> None:
+        """Wait for an exchange, and let the caller's stream wait for its result."""
+        self._fill(exchange, flat)
+        fetched.copy_back()
+        self._staging.join()
+
+    def _send(self, output: torch.Tensor, after: Any) -> None:
+        """Let the caller's stream wait for the replica's weights in FSDP's tensor.
+
+        Args:
+            output: FSDP's tensor
+            after: event after which it may be written
+        """
+        if self._staging.waits:
+            self._sent = self._staging.send(output, self._replica, after)
+            self._staging.join()
 
     # Differences.
 
@@ -351,7 +412,9 @@ class _ModuleGather(FsdpAllGather):
         if changed and not self._must_be_exact(changed):
             inputs = (t for each in self._records for t in lookup(each, "all_gather_inputs"))
             with torch.no_grad():
-                flat = torch.cat([each.view(-1).view(torch.uint8) for each in inputs])
+                parts = [each.view(-1).view(torch.uint8) for each in inputs]
+                flat = self._staging.empty(sum(map(len, parts)), torch.uint8)
+                self._staging.queue(lambda: torch.cat(parts, out=flat), parts)
                 self._start_differences(flat, changed)
 
     def _parameters(self) -> list[DTensor]:
@@ -378,59 +441,95 @@ class _ModuleGather(FsdpAllGather):
             or any(section.exact for section in self._sections_of(changed, self._own.nbytes))
         )
 
-    def _note(self, weights: torch.Tensor) -> None:
-        self._versions, self._bits = self._current_versions(), self._sums_of_bits(weights)
+    def _note(self, sums: torch.Tensor) -> None:
+        self._versions, self._bits = self._current_versions(), sums
         self._reduced.clear()
 
-    def _check_unchanged(self, weights: torch.Tensor, changed: Sequence[int]) -> None:
-        """Check that the weights that will not be sent are those of the last exchange."""
-        sums = self._sums_of_bits(weights)
-        if any(sums[i] != self._bits[i] for i in range(len(sums)) if i not in changed):
-            raise self._gathers.engine.fail(
-                HipressError(
-                    f"the {self.what} were changed otherwise than by an optimizer or "
-                    "load_state_dict(): call gathers.forget() of the compression on all ranks "
-                    "after such changes"
-                ),
-                self.what,
+    def _check_unchanged(self, sums: torch.Tensor, changed: Sequence[int]) -> None:
+        """Check that the weights that will not be sent are those of the last exchange.
+
+        On a GPU, an error is raised in a later gather.
+        """
+        differs, known = self._staging.empty(len(sums), torch.bool), self._bits
+        unchanged = sorted(set(range(len(sums))).difference(changed))
+
+        def problem(numbers: torch.Tensor) -> str:
+            if not any(numbers[i] for i in unchanged):
+                return ""
+            return (
+                f"the {self.what} were changed otherwise than by an optimizer or "
+                "load_state_dict(): call gathers.forget() of the compression on all ranks "
+                "after such changes"
             )
+
+        if unchanged:
+            self._staging.queue(lambda: torch.ne(sums, known, out=differs), [sums, known])
+            self._staging.report(differs, problem)
+            self._raise_found()
+
+    def _raise_found(self) -> None:
+        """Raise the error of a check of this model's weights, if one is known now."""
+        if problem := self._staging.poll():
+            raise self._gathers.engine.fail(HipressError(problem), "")
 
     def _start_differences(self, weights: torch.Tensor, changed: Sequence[int]) -> None:
         """Send the differences between this rank's weights and its part of the replica."""
-        self._check_unchanged(weights, changed)
-        self._note(weights)
+        sums = self._sums_of_bits(weights)
+        self._check_unchanged(sums, changed)
+        self._note(sums)
         sections = self._sections_of(changed, self._own.nbytes)
-        self._exchange = self._start(weights, sections, minus=self._own)
+        fetched = self._staging.fetch(weights)
+        self._exchange = self._start(fetched.memory, sections, fetched, minus=self._own)
+
+    def _start_exact(self, weights: torch.Tensor) -> _Exchange:
+        """Send this rank's weights, which all ranks get in their replicas."""
+        fetched = self._staging.fetch(weights)
+        whole = [_whole_row(weights.nbytes)]
+        return self._start(fetched.memory, whole, fetched, self._replica)
+
+    def _await_copy(self) -> None:
+        """Wait until the replica's last copy to the device has ended, so that it may change."""
+        self._staging.wait(self._sent, self._gathers.engine.timeout)
 
     def _finish_exchange(self) -> None:
         """Wait for the running exchange, and add its result to the replica."""
         exchange, self._exchange = self._exchange, None
         if exchange is None:
             return
-        for future in exchange.futures:
-            future.result()
-        own = self._part(self._replica)
-        own.copy_(self._own)
+        exchange.wait()
+        self._await_copy()
+        own, aliased = self._part(self._replica), self._staging.waits
+        if not aliased:
+            own.copy_(self._own)
         for section, buffer in exchange.buffers:
             section.add(self._rows(self._replica), self._rows(buffer).view(section.dtype))
             self._gathers.give_back(buffer)
-        self._own.copy_(own)
+        if not aliased:
+            self._own.copy_(own)
 
-    def _keep(self, exchange: _Exchange) -> None:
+    def _keep(self, exchange: _Exchange, output: torch.Tensor, mark: Any) -> None:
         """Wait for an exact exchange, which has filled the replica."""
         self._fill(exchange, self._replica)
-        self._own.copy_(self._part(self._replica))
+        if not self._staging.waits:
+            self._own.copy_(self._part(self._replica))
         self.known = True
+        self._send(output, mark)
         self._gathers.announce(self)
 
-    def _sums_of_bits(self, weights: torch.Tensor) -> list[int]:
+    def _sums_of_bits(self, weights: torch.Tensor) -> torch.Tensor:
         """Return a number for each record that nearly every change of its weights changes."""
-        row, sums = weights.view(torch.uint8), []
+        row, parts = weights.view(torch.uint8), []
         for _, begin, end in self._layout(row.numel()):
             alignment = math.gcd(row.numel(), begin, end)  # also of the row in a flat tensor
             narrow = torch.uint8 if alignment % 2 else torch.int16
-            part = row[begin:end].view(narrow if alignment % 4 else torch.int32)
-            sums.append(int(part.sum()))
+            parts.append(row[begin:end].view(narrow if alignment % 4 else torch.int32))
+        sums = self._staging.empty(len(parts), torch.int64)
+
+        def add() -> None:
+            for part, total in zip(parts, sums):
+                torch.sum(part, 0, dtype=torch.int64, out=total)
+
+        self._staging.queue(add, [row])
         return sums
 
     def _current_versions(self) -> list[tuple[int, int]]:
@@ -480,49 +579,73 @@ class _ModuleGather(FsdpAllGather):
         self,
         weights: torch.Tensor,
         sections: Sequence[_Section],
+        fetched: Fetched,
         output: torch.Tensor | None = None,
         minus: torch.Tensor | None = None,
     ) -> _Exchange:
         """Start to send this rank's weights to all ranks.
 
         Args:
-            weights: row of this rank
+            weights: row of this rank in host memory
             sections: what is sent
-            output: flat tensor of all rows, which has ``weights`` and gets a section that is all
-                of it in place
+            fetched: copy to host memory that ``weights`` wait for
+            output: flat tensor of all rows, which gets a section that is all of it in place
             minus: weights to subtract
         """
-        gathers, exchange = self._gathers, _Exchange([], [])
+        gathers, engine = self._gathers, self._gathers.engine
+        exchange, buckets = _Exchange([], Future()), []
         gathers.exchanges += 1
         row = weights.view(torch.uint8)[None]
         for section in sections:
             if output is not None and section.covers(row.numel()):
-                buffer = output.view(section.dtype)
+                flat = output.view(section.dtype)
             else:
-                buffer = gathers.borrow(section.count * gathers.engine.world_size, section.dtype)
+                flat = gathers.borrow(section.count * engine.world_size, section.dtype)
+                exchange.buffers.append((section, flat))
+            buckets.append((section, flat, self._bucket_of(section, flat)))
+
+        def launch() -> None:
+            fetched.host(engine.timeout)
+            if output is not None and self._part(output).data_ptr() != weights.data_ptr():
+                self._await_copy()
+                self._part(output).copy_(weights)
+            for section, buffer in exchange.buffers:
                 part, values = self._part(buffer), section.read(row)[0]
                 if minus is None:
                     part.copy_(values)
                 else:
                     torch.sub(values, section.read(minus.view(torch.uint8)[None])[0], out=part)
-                exchange.buffers.append((section, buffer))
-            exchange.futures.append(self._begin(section, buffer))
+            if weights is fetched.memory:
+                fetched.release()
+            exchange.started.set_result(
+                [bucket.begin(flat.data_ptr(), 0, self.what) for _, flat, bucket in buckets]
+            )
+
+        def launch_later() -> None:
+            try:
+                launch()
+            except Exception as error:
+                exchange.started.set_exception(engine.fail(error, self.what))
+
+        if self._staging.waits:
+            engine.submit(launch_later)
+        else:
+            launch()
         return exchange
 
     def _fill(self, exchange: _Exchange, output: torch.Tensor) -> None:
         """Wait for an exchange of weights, and write what was not received in place."""
-        for future in exchange.futures:
-            future.result()
+        exchange.wait()
         for section, buffer in exchange.buffers:
             section.write(self._rows(output), self._rows(buffer).view(section.dtype))
             self._gathers.give_back(buffer)
 
-    def _begin(self, section: _Section, flat: torch.Tensor) -> Future[None]:
-        """Start to replace all parts of ``flat`` by the decoded payloads of their owners."""
+    def _bucket_of(self, section: _Section, flat: torch.Tensor) -> Bucket:
+        """Return the bucket that replaces all parts of ``flat`` by their owners' payloads."""
         key = section.dtype, section.exact, tuple(section.pieces)
         if key not in self._buckets:
             self._buckets[key] = self._bucket(section, flat.numel())
-        return self._buckets[key].begin(flat.data_ptr(), 0, self.what)
+        return self._buckets[key]
 
     def _bucket(self, section: _Section, count: int) -> Bucket:
         """Make the bucket of one key, on all ranks together."""

@@ -26,11 +26,11 @@ class Layer(torch.nn.Module):
         return x + self.down(torch.relu(self.up(self.norm(x))))
 
 
-def network(**options):
+def network(device="cpu", **options):
     torch.manual_seed(3)
     model = torch.nn.Sequential(
         torch.nn.Linear(7, WIDTH), *(Layer() for _ in range(4)), torch.nn.Linear(WIDTH, 5)
-    )
+    ).to(device)
     for layer in model[1:-1]:
         fsdp.fully_shard(layer, **options)
     return fsdp.fully_shard(model, **options)
@@ -67,6 +67,7 @@ def train(
             generator = torch.Generator().manual_seed(1000 * step + 10 * part + rank)
             x = torch.randn(16, 7, generator=generator)
             target = x @ torch.linspace(-1, 1, 35).view(7, 5)
+            x, target = x.to(options.get("device")), target.to(options.get("device"))
             loss = torch.nn.functional.mse_loss(model(x).float(), target)
             loss.backward()
         optimizer.step()

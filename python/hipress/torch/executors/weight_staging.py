@@ -1,0 +1,126 @@
+"""Staging of FSDP2's gathers of weights, whose results are in host memory and go to a GPU.
+
+All work of a model's gathers on the device is on two streams. On ``down`` are the copies to host
+memory, and the checks of the weights that are copied or should not have changed. On ``up`` are the
+copies of gathered weights. FSDP2's streams wait for events of the latter only, so a copy down does
+not wait for gathered weights, and a copy up does not wait for a module that is being computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from hipress.torch.executors.staging import Cuda, HostStaging, Reports, Staged, wait_for
+
+
+class HostWeights(HostStaging):
+    """Gathers of weights in host memory, without copies."""
+
+    waits = False
+    """Whether weights are in host memory later than :meth:`fetch` returns."""
+
+    def __init__(self) -> None:
+        self._found = ""
+
+    def empty(self, count: int, dtype: torch.dtype) -> torch.Tensor:
+        """Return new memory on the weights' device, for work that is given to :meth:`queue`."""
+        return torch.empty(count, dtype=dtype)
+
+    def replica(self, count: int, dtype: torch.dtype) -> torch.Tensor:
+        """Return zeros in host memory, which :meth:`send` copies to the device."""
+        return torch.zeros(count, dtype=dtype)
+
+    def queue(self, work: Callable[[], object], tensors: Sequence[torch.Tensor]) -> None:
+        """Queue ``work``, which reads ``tensors``, after the caller's work so far.
+
+        The caller's stream waits for it, so the tensors may change after that.
+        """
+        work()
+
+    def report(self, numbers: torch.Tensor, problem: Callable[[torch.Tensor], str]) -> None:
+        """Check numbers of queued work: ``problem`` finds an error or "", which poll() returns."""
+        self._found = self._found or problem(numbers)
+
+    def poll(self) -> str:
+        """Return the first error that is known now, or ""."""
+        return self._found
+
+    def mark(self) -> Any:
+        """Return an event of the caller's stream, after its work so far."""
+
+    def send(self, target: torch.Tensor, source: torch.Tensor, after: Any) -> Any:
+        """Queue a copy of host memory to the device, which waits for the event ``after``.
+
+        Returns:
+            the event of its end, until when ``source`` must not change
+        """
+
+    def join(self) -> None:
+        """Make the caller's stream wait for all copies to the device."""
+
+    def wait(self, event: Any, timeout: float) -> None:
+        """Wait on the host for an event, if it is one.
+
+        Raises:
+            TimeoutError: after ``timeout`` seconds
+        """
+
+
+class StagedWeights(Staged, HostWeights):
+    """Gathers of weights of one device, through host memory."""
+
+    waits = True
+
+    def __init__(self, device: Cuda) -> None:
+        super().__init__(device)
+        self._reports = Reports(device, self.down)
+
+    def empty(self, count: int, dtype: torch.dtype) -> torch.Tensor:
+        """See :class:`HostWeights`."""
+        with self.device.use(self.down):
+            return self.device.empty(count, dtype)
+
+    def replica(self, count: int, dtype: torch.dtype) -> torch.Tensor:
+        """Return zeros in page-locked host memory."""
+        return self.device.exact_host_memory(count, dtype)
+
+    def queue(self, work: Callable[[], object], tensors: Sequence[torch.Tensor]) -> None:
+        """See :class:`HostWeights`."""
+        self.down.wait_event(self.mark())
+        self.device.run(self.down, work, tensors)
+        self.device.current_stream().wait_event(self.down.record_event())
+
+    def report(self, numbers: torch.Tensor, problem: Callable[[torch.Tensor], str]) -> None:
+        """See :class:`HostWeights`."""
+        self._reports.add(numbers, problem)
+
+    def poll(self) -> str:
+        """See :class:`HostWeights`."""
+        return self._reports.poll()
+
+    def mark(self) -> Any:
+        """See :class:`HostWeights`."""
+        return self.device.current_stream().record_event()
+
+    def send(self, target: torch.Tensor, source: torch.Tensor, after: Any) -> Any:
+        """See :class:`HostWeights`."""
+        self.up.wait_event(after)
+        self.device.copy(target, source, self.up)
+        return self.up.record_event()
+
+    def join(self) -> None:
+        """See :class:`HostWeights`."""
+        self.device.current_stream().wait_event(self.up.record_event())
+
+    def wait(self, event: Any, timeout: float) -> None:
+        """See :class:`HostWeights`."""
+        if event is not None:
+            wait_for(event, timeout)
+
+
+def weight_staging(device: torch.device) -> HostWeights:
+    """Return the staging of gathers whose results are on ``device``."""
+    return StagedWeights(Cuda(device)) if device.type == "cuda" else HostWeights()
