@@ -1,9 +1,17 @@
-"""Staging of FSDP2's gathers of weights, whose results are in host memory and go to a GPU.
+"""Memory in which FSDP2's weights are gathered, and the way from and to FSDP2's tensors.
 
-All work of a model's gathers on the device is on two streams. On ``down`` are the copies to host
-memory, and the checks of the weights that are copied or should not have changed. On ``up`` are the
-copies of gathered weights. FSDP2's streams wait for events of the latter only, so a copy down does
-not wait for gathered weights, and a copy up does not wait for a module that is being computed.
+==========================  =========================  ============================
+class                       tensors                    gathered in
+==========================  =========================  ============================
+:class:`HostWeights`        in host memory             the same memory
+:class:`StagedWeights`      on a GPU                   host memory, with copies
+:class:`DeviceWeights`      on a GPU                   the same memory
+==========================  =========================  ============================
+
+On a GPU, the work of a model's gathers is on separate streams. On ``down`` are the copies to host
+memory, and the checks of weights that should not have changed. On ``up`` are the copies of gathered
+weights. So a copy down does not wait for gathered weights, and a copy up does not wait for a module
+that is being computed.
 """
 
 from __future__ import annotations
@@ -26,17 +34,21 @@ class HostWeights(HostStaging):
         self._found = ""
 
     def empty(self, count: int, dtype: torch.dtype) -> torch.Tensor:
-        """Return new memory on the weights' device, for work that is given to :meth:`queue`."""
+        """Return new memory on the weights' device."""
+        return torch.empty(count, dtype=dtype)
+
+    def buffer(self, count: int, dtype: torch.dtype) -> torch.Tensor:
+        """Return new memory in which weights are gathered."""
         return torch.empty(count, dtype=dtype)
 
     def replica(self, count: int, dtype: torch.dtype) -> torch.Tensor:
-        """Return zeros in host memory, which :meth:`send` copies to the device."""
+        """Return zeros where weights are gathered. From host memory, :meth:`send` copies them."""
         return torch.zeros(count, dtype=dtype)
 
     def queue(self, work: Callable[[], object], tensors: Sequence[torch.Tensor]) -> None:
-        """Queue ``work``, which reads ``tensors``, after the caller's work so far.
+        """Queue ``work``, which uses ``tensors``, after the caller's work so far.
 
-        The caller's stream waits for it, so the tensors may change after that.
+        The caller's stream waits for it, so the tensors may change or be read after that.
         """
         work()
 
@@ -69,27 +81,26 @@ class HostWeights(HostStaging):
         """
 
 
-class StagedWeights(Staged, HostWeights):
-    """Gathers of weights of one device, through host memory."""
-
-    waits = True
+class DeviceWeights(HostWeights):
+    """Gathers of weights in a GPU's memory. ``device`` has the GPU's functions."""
 
     def __init__(self, device: Cuda) -> None:
-        super().__init__(device)
+        self.device, self.down = device, device.stream()
         self._reports = Reports(device, self.down)
 
     def empty(self, count: int, dtype: torch.dtype) -> torch.Tensor:
         """See :class:`HostWeights`."""
-        with self.device.use(self.down):
-            return self.device.empty(count, dtype)
+        return self.device.empty(count, dtype)
+
+    buffer = empty
 
     def replica(self, count: int, dtype: torch.dtype) -> torch.Tensor:
-        """Return zeros in page-locked host memory."""
-        return self.device.exact_host_memory(count, dtype)
+        """See :class:`HostWeights`."""
+        return self.device.empty(count, dtype).zero_()
 
     def queue(self, work: Callable[[], object], tensors: Sequence[torch.Tensor]) -> None:
         """See :class:`HostWeights`."""
-        self.down.wait_event(self.mark())
+        self.down.wait_event(self.device.current_stream().record_event())
         self.device.run(self.down, work, tensors)
         self.device.current_stream().wait_event(self.down.record_event())
 
@@ -100,6 +111,21 @@ class StagedWeights(Staged, HostWeights):
     def poll(self) -> str:
         """See :class:`HostWeights`."""
         return self._reports.poll()
+
+
+class StagedWeights(Staged, DeviceWeights):
+    """Gathers in host memory of weights on a GPU."""
+
+    waits = True
+    buffer = HostWeights.buffer
+
+    def __init__(self, device: Cuda) -> None:
+        super().__init__(device)
+        self._reports = Reports(device, self.down)
+
+    def replica(self, count: int, dtype: torch.dtype) -> torch.Tensor:
+        """Return zeros in page-locked host memory."""
+        return self.device.exact_host_memory(count, dtype)
 
     def mark(self) -> Any:
         """See :class:`HostWeights`."""

@@ -311,7 +311,7 @@ def compress_fsdp(
     def make_settings() -> Settings:
         _check_sharding(sharded)
         weights = [p for _, p in sharded.parameters]
-        check_gather(gather, gather_bits, weights, bool(replicate_group))
+        check_gather(gather, gather_bits, weights, bool(replicate_group), encode_on)
         settings = Settings.of(
             type,
             params=params,
@@ -341,7 +341,7 @@ def compress_fsdp(
         compression.tune(frontend, optimizers[0], results=not sharded.scatters)
     _reduce_by(compression, sharded)
     if gather:
-        compression.gathers = WeightGathers(engine, sharded.group, gather, gather_bits)
+        compression.gathers = WeightGathers(engine, sharded.group, gather, gather_bits, encode_on)
         compression.gathers.attach(model, sharded.modules)
     before_backward(model, compression.enter)
     if hasattr(model, "set_reduce_scatter_unused_params"):  # since PyTorch 2.13

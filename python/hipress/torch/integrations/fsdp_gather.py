@@ -35,6 +35,9 @@ page-locked memory, and the gathered weights are copied to FSDP2's tensor, on tw
 cannot be queued before the exchange ends. So the training thread waits for the network where FSDP2
 needs the weights, while the GPU computes earlier modules. The replica is in page-locked memory,
 from which the gather before the backward pass is one copy.
+
+With ``encode_on="device"`` the GPU encodes, and messages travel from GPU to GPU in the mesh's
+process group. The training thread waits for nothing. The replica is in the GPU's memory.
 """
 
 from __future__ import annotations
@@ -53,9 +56,11 @@ from torch.distributed.tensor import DTensor
 
 from hipress.errors import HipressError
 from hipress.runtime.engine import Bucket
-from hipress.runtime.error_feedback import Codecs, ErrorFeedback
+from hipress.runtime.error_feedback import OWN, Codecs, ErrorFeedback
 from hipress.topology.all_gather import all_gather
 from hipress.torch.dtypes import FLAGS
+from hipress.torch.executors.cuda.device import DEVICES, check_codec, check_type
+from hipress.torch.executors.cuda.weights import Begin, EncodedWeights
 from hipress.torch.executors.engine import ProcessGroupEngine
 from hipress.torch.executors.staging import Fetched
 from hipress.torch.executors.weight_staging import HostWeights, weight_staging
@@ -71,7 +76,11 @@ _AHEAD = 2
 
 
 def check_gather(
-    gather: str | None, bits: int | None, parameters: Sequence[DTensor], replicated: bool
+    gather: str | None,
+    bits: int | None,
+    parameters: Sequence[DTensor],
+    replicated: bool,
+    encode_on: str = "host",
 ) -> None:
     """Check the arguments ``gather`` and ``gather_bits`` of compress_fsdp().
 
@@ -80,6 +89,7 @@ def check_gather(
         bits: bits of a weight; None: the mode's default
         parameters: all parameters of the model that are sharded
         replicated: whether the model is sharded inside each host only
+        encode_on: where the weights are encoded, "host" or "device"
 
     Raises:
         ValueError: if they are wrong, do not fit the model, or there is too little memory
@@ -96,14 +106,26 @@ def check_gather(
         raise ValueError(
             "gather cannot be used with replicate_group, whose weights do not leave the host"
         )
+    device = parameters[0].device
+    if encode_on == "device":
+        check_type(device)
+        if bits := bits or MODES[gather]:
+            check_codec(device, _codecs(bits).decoder(OWN).config)
     if gather == "differences":
-        needed, available = replica_bytes(parameters), _available_bytes()
-        if needed > available:
+        on_gpu = encode_on == "device" and device.type == "cuda"
+        available = torch.cuda.mem_get_info(device)[0] if on_gpu else _available_bytes()
+        if (needed := replica_bytes(parameters)) > available:
             raise ValueError(
                 f'gather="differences" needs {needed / 1e9:.1f} GB for this rank\'s replica of all '
-                f"weights, and its share of the available memory is {available / 1e9:.1f} GB: use "
-                'gather="blocks"'
+                f"weights, and its share of the available memory {'of the GPU ' if on_gpu else ''}"
+                f'is {available / 1e9:.1f} GB: use gather="blocks"'
             )
+
+
+def _codecs(bits: int | None) -> Codecs:
+    """Return the codec of weights, or of exact ones without ``bits``."""
+    params = {"bits": bits, "stochastic": 0} if bits else {}
+    return Codecs("maxmin" if bits else "none", params, average=False)
 
 
 def replica_bytes(parameters: Sequence[DTensor]) -> int:
@@ -127,6 +149,7 @@ class WeightGathers:
         group: process group of the mesh, whose ranks are the engine's
         mode: see the module's docstring
         bits: bits of a weight; default: 8 in blocks, 4 of differences
+        encode_on: where the weights are encoded, "host" or "device"
     """
 
     def __init__(
@@ -135,11 +158,11 @@ class WeightGathers:
         group: dist.ProcessGroup,
         mode: str,
         bits: int | None = None,
+        encode_on: str = "host",
     ) -> None:
         self.engine, self.group, self.mode = engine, group, mode
-        bits = bits or MODES[mode]
-        params = {"bits": bits, "stochastic": 0} if bits else {}
-        self.codecs = Codecs("maxmin" if bits else "none", params, average=False)
+        self.codecs = _codecs(bits or MODES[mode])
+        self._encode_on = encode_on
         self._modules: dict[str, _ModuleGather] = {}
         self._order: list[_ModuleGather] = []
         """Modules in the order of their first gathers."""
@@ -187,14 +210,17 @@ class WeightGathers:
     def staging(self, device: torch.device) -> HostWeights:
         """Return the copies between host memory and a device."""
         if device not in self._stagings:
-            self._stagings[device] = weight_staging(device)
+            if self._encode_on == "device":
+                self._stagings[device] = EncodedWeights(DEVICES[device.type](device), self.group)
+            else:
+                self._stagings[device] = weight_staging(device)
         return self._stagings[device]
 
-    def borrow(self, size: int, dtype: torch.dtype) -> torch.Tensor:
+    def borrow(self, size: int, dtype: torch.dtype, staging: HostWeights) -> torch.Tensor:
         """Return a buffer of ``size`` elements, to be given back."""
         free = self._buffers.setdefault((size, dtype), [])
         with torch.inference_mode(False):
-            return free.pop() if free else torch.empty(size, dtype=dtype)
+            return free.pop() if free else staging.buffer(size, dtype)
 
     def give_back(self, buffer: torch.Tensor) -> None:
         """Keep a buffer for the next exchange of a module of this size."""
@@ -206,13 +232,13 @@ class _Exchange(NamedTuple):
 
     buffers: list[tuple[_Section, torch.Tensor]]
     """Host memory of sections that are not received in place."""
-    started: Future[list[Future[None]]]
-    """Ends of all sections, when this rank's weights are in host memory."""
+    started: Future[list[Callable[[], object]]]
+    """Functions that wait for each section, when this rank's weights are where it is gathered."""
 
     def wait(self) -> None:
-        """Wait until all weights are in host memory."""
-        for future in self.started.result():
-            future.result()
+        """Wait for all sections: the host, or the current stream for those that a GPU encodes."""
+        for wait in self.started.result():
+            wait()
 
 
 class _GatherWork(dist.Work):
@@ -283,7 +309,7 @@ class _ModuleGather(FsdpAllGather):
     def __init__(self, name: str, module: FSDPModule, gathers: WeightGathers) -> None:
         self.what = f"weights of module {name!r}" if name else "weights of the root module"
         self._records, self._gathers = managed(module), gathers
-        self._buckets: dict[tuple, Bucket] = {}
+        self._begins: dict[tuple, Begin] = {}
         self._sections: dict[tuple, list[_Section]] = {}
         """Sections of some records, by their indexes."""
         self._replica: torch.Tensor | None = None
@@ -333,7 +359,7 @@ class _ModuleGather(FsdpAllGather):
                 own = self._part(self._replica)
                 self._own = own if self._staging.waits else torch.zeros_like(own)
             self._sections.clear()
-            self._buckets.clear()
+            self._begins.clear()
         if self._staging.waits:
             return torch.empty(count, dtype=dtype, device=device)
         return self._replica
@@ -359,22 +385,24 @@ class _ModuleGather(FsdpAllGather):
             exchange = self._start(self._part(flat), sections, fetched, flat)
             return _GatherWork(lambda: self._fill_output(exchange, flat, fetched))
         self._raise_found()
-        changed = self._changed()
-        if self._must_be_exact(changed):
+        changed, weights = self._changed(), input_tensor
+        if changed and self._exchange is not None:  # of weights before the last change
+            if not staging.waits:  # the replica's update overwrites FSDP's copy in it
+                weights = input_tensor.clone()
             self._finish_exchange()
-            self._note(self._sums_of_bits(input_tensor))
-            exchange, mark = self._start_exact(input_tensor), staging.mark()
+        if self._must_be_exact(changed):
+            self._note(self._sums_of_bits(weights))
+            exchange, mark = self._start_exact(weights), staging.mark()
             return _GatherWork(lambda: self._keep(exchange, output_tensor, mark))
         if self._exchange is None and not changed:
-            self._check_unchanged(self._sums_of_bits(input_tensor), changed)
+            self._check_unchanged(self._sums_of_bits(weights), changed)
             if staging.waits:
                 self._send(output_tensor, staging.mark())
             else:
                 input_tensor.copy_(self._own)
-            return None
+            return None if staging.waits else _GatherWork(lambda: None)
         if changed:
-            self._finish_exchange()  # of weights before the last change
-            self._start_differences(input_tensor, changed)
+            self._start_differences(weights, changed)
         mark = staging.mark()  # after the reads of this rank's weights, which are in the output
         gathers.announce(self)
 
@@ -414,7 +442,7 @@ class _ModuleGather(FsdpAllGather):
             with torch.no_grad():
                 parts = [each.view(-1).view(torch.uint8) for each in inputs]
                 flat = self._staging.empty(sum(map(len, parts)), torch.uint8)
-                self._staging.queue(lambda: torch.cat(parts, out=flat), parts)
+                self._staging.queue(lambda: torch.cat(parts, out=flat), [*parts, flat])
                 self._start_differences(flat, changed)
 
     def _parameters(self) -> list[DTensor]:
@@ -463,7 +491,7 @@ class _ModuleGather(FsdpAllGather):
             )
 
         if unchanged:
-            self._staging.queue(lambda: torch.ne(sums, known, out=differs), [sums, known])
+            self._staging.queue(lambda: torch.ne(sums, known, out=differs), [sums, known, differs])
             self._staging.report(differs, problem)
             self._raise_found()
 
@@ -529,7 +557,7 @@ class _ModuleGather(FsdpAllGather):
             for part, total in zip(parts, sums):
                 torch.sum(part, 0, dtype=torch.int64, out=total)
 
-        self._staging.queue(add, [row])
+        self._staging.queue(add, [row, sums])
         return sums
 
     def _current_versions(self) -> list[tuple[int, int]]:
@@ -593,16 +621,17 @@ class _ModuleGather(FsdpAllGather):
             minus: weights to subtract
         """
         gathers, engine = self._gathers, self._gathers.engine
-        exchange, buckets = _Exchange([], Future()), []
+        exchange, begins = _Exchange([], Future()), []
         gathers.exchanges += 1
         row = weights.view(torch.uint8)[None]
         for section in sections:
             if output is not None and section.covers(row.numel()):
                 flat = output.view(section.dtype)
             else:
-                flat = gathers.borrow(section.count * engine.world_size, section.dtype)
+                size = section.count * engine.world_size
+                flat = gathers.borrow(size, section.dtype, self._staging)
                 exchange.buffers.append((section, flat))
-            buckets.append((section, flat, self._bucket_of(section, flat)))
+            begins.append((self._begin_of(section, flat), flat))
 
         def launch() -> None:
             fetched.host(engine.timeout)
@@ -617,9 +646,7 @@ class _ModuleGather(FsdpAllGather):
                     torch.sub(values, section.read(minus.view(torch.uint8)[None])[0], out=part)
             if weights is fetched.memory:
                 fetched.release()
-            exchange.started.set_result(
-                [bucket.begin(flat.data_ptr(), 0, self.what) for _, flat, bucket in buckets]
-            )
+            exchange.started.set_result([begin(flat) for begin, flat in begins])
 
         def launch_later() -> None:
             try:
@@ -640,21 +667,33 @@ class _ModuleGather(FsdpAllGather):
             section.write(self._rows(output), self._rows(buffer).view(section.dtype))
             self._gathers.give_back(buffer)
 
-    def _bucket_of(self, section: _Section, flat: torch.Tensor) -> Bucket:
-        """Return the bucket that replaces all parts of ``flat`` by their owners' payloads."""
+    def _begin_of(self, section: _Section, flat: torch.Tensor) -> Begin:
+        """Return what replaces all parts of ``flat`` by their owners' decoded payloads."""
         key = section.dtype, section.exact, tuple(section.pieces)
-        if key not in self._buckets:
-            self._buckets[key] = self._bucket(section, flat.numel())
-        return self._buckets[key]
+        if key not in self._begins:
+            self._begins[key] = self._make_begin(section, flat.numel())
+        return self._begins[key]
 
-    def _bucket(self, section: _Section, count: int) -> Bucket:
-        """Make the bucket of one key, on all ranks together."""
-        engine, dtype = self._gathers.engine, FLAGS[section.dtype]
+    def _make_begin(self, section: _Section, count: int) -> Begin:
+        """Make the gather of one section, on all ranks together."""
+        gathers, engine, what = self._gathers, self._gathers.engine, self.what
+        codecs, group, rank = gathers.codecs, gathers.group, engine.rank
+        on_device = isinstance(self._staging, EncodedWeights)
+        if section.exact and on_device:
+
+            def gather(flat: torch.Tensor) -> Callable[[], object]:
+                own = flat.view(engine.world_size, -1)[rank]
+                return _framework_gather(flat, own, group=group, async_op=True).wait
+
+            return gather
         graph = all_gather(count // engine.world_size, engine.world_size, plain=section.exact)
-        stateless = ErrorFeedback(self._gathers.codecs, engine.rank, engine.world_size)
-        about = f"{self._gathers.mode} {section.dtype} {section.pieces}"
-        key = engine.add_key(self.what, graph, dtype, about, stateless)
-        return Bucket(engine, dtype, [(0, count)], [(key, 0)], checked=False, own_keys=[key])
+        if on_device:
+            return self._staging.gather(graph, section.dtype, codecs, what)
+        dtype, stateless = FLAGS[section.dtype], ErrorFeedback(codecs, rank, engine.world_size)
+        about = f"{gathers.mode} {section.dtype} {section.pieces}"
+        key = engine.add_key(what, graph, dtype, about, stateless)
+        bucket = Bucket(engine, dtype, [(0, count)], [(key, 0)], checked=False, own_keys=[key])
+        return lambda flat: bucket.begin(flat.data_ptr(), 0, what).result
 
 
 def _whole_row(row_bytes: int) -> _Section:

@@ -49,7 +49,16 @@ def gathered(model):
 
 
 def train(
-    rank, gather, steps, bits=None, inspect=False, accumulate=1, dtype=None, fused=False, **options
+    rank,
+    gather,
+    steps,
+    bits=None,
+    inspect=False,
+    accumulate=1,
+    dtype=None,
+    fused=False,
+    encode_on="host",
+    **options,
 ):
     import hipress.torch
 
@@ -58,7 +67,9 @@ def train(
             param_dtype=dtype, reduce_dtype=torch.float32
         )
     model = network(**options)
-    compression = hipress.torch.compress_fsdp(model, "none", gather=gather, gather_bits=bits)
+    compression = hipress.torch.compress_fsdp(
+        model, "none", gather=gather, gather_bits=bits, encode_on=encode_on
+    )
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, fused=fused)
     losses, seen = [], gathered(model) if inspect else []
     for step in range(steps):
@@ -122,6 +133,37 @@ def test_replica_is_close_to_the_weights():
         assert (a - b).norm() <= 0.02 * b.norm() + 1e-3
     assert replica_bytes >= 4 * sum(w.numel() for w in found[0][1].values())
     assert exchanges == 12 * 5  # one for each module and step, none in backward passes
+
+
+def _skip_a_layer(rank):
+    """Return a layer's error, and its last update, after a step that did not use it."""
+    import hipress.torch
+
+    model, skipped = network(), []
+    hipress.torch.compress_fsdp(model, "none", gather="differences")
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+
+    def forward(x):
+        for i, layer in enumerate(model):
+            x = x if i in skipped else layer(x)
+        return x
+
+    model.forward, seen = forward, []
+    model[3].up.register_forward_pre_hook(lambda up, _: seen.append(up.weight.detach().clone()))
+    exact = []
+    for step in range(4):
+        skipped[:] = [3] if step == 2 else []  # its differences were on their way already
+        exact.append(model[3].up.weight.full_tensor().detach())
+        model(torch.ones(2, 7)).square().sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    return (seen[-1] - exact[-1]).norm().item(), (exact[-1] - exact[-2]).norm().item()
+
+
+@pytest.mark.slow
+def test_replica_follows_weights_of_a_module_that_was_skipped():
+    for error, update in returned(run_ranks(_skip_a_layer, 2)):
+        assert 0 < update and error < 0.3 * update
 
 
 def _change_behind_our_back(rank, forget):

@@ -103,8 +103,13 @@ def check(device: torch.device, group: dist.ProcessGroup, settings: Settings) ->
             f"encode_on='device' sends payloads from GPU to GPU, which needs a process group of "
             f"nccl, not of {name}: init_process_group('nccl'), or leave it 'host'"
         )
+    if settings.type != "none":
+        check_codec(device, settings.config)
+
+
+def check_codec(device: torch.device, config: str) -> None:
+    """Compile a codec's kernels, and refuse one that has none."""
     try:
-        if settings.type != "none":
-            DEVICES[device.type](device).kernels.algorithm(settings.config)
+        DEVICES[device.type](device).kernels.algorithm(config)
     except (BuildError, CudaError, NotImplementedError) as error:
         raise ValueError(f"encode_on='device' is not possible here: {error}") from None
