@@ -671,7 +671,8 @@ class _ModuleGather(FsdpAllGather):
         """Return what replaces all parts of ``flat`` by their owners' decoded payloads."""
         key = section.dtype, section.exact, tuple(section.pieces)
         if key not in self._begins:
-            self._begins[key] = self._make_begin(section, flat.numel())
+            with torch.inference_mode(False):
+                self._begins[key] = self._make_begin(section, flat.numel())
         return self._begins[key]
 
     def _make_begin(self, section: _Section, count: int) -> Begin:

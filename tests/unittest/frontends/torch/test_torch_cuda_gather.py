@@ -4,14 +4,16 @@ A test device, whose work comes as late as it may, shows what is awaited. Tests 
 where there is none.
 """
 
+import datetime
 from types import SimpleNamespace
 
 import pytest
 
 from harness.torch_ranks import returned, run_ranks, torch
+from hipress.compression.compiler.runtime import cuda_build
 from test_torch_cuda import LateDevice, bits, gpu
 from test_torch_device import on_the_cpu, play_the_gpu
-from test_torch_fsdp_gather import network, train
+from test_torch_fsdp_gather import gathered, network, train
 
 ROW, RANKS = 6, 3
 
@@ -21,6 +23,14 @@ class LateGpu(LateDevice):
 
     def empty(self, count, dtype):
         return torch.full((count,), 99, dtype=torch.uint8).to(dtype)
+
+    def host_memory(self, size):
+        with torch.inference_mode(False):
+            return super().host_memory(size)
+
+    def progress(self):
+        with torch.inference_mode():  # because FSDP2's tensors may be of this mode, in any thread
+            return super().progress()
 
     def exact_host_memory(self, count, dtype):
         memory = torch.zeros(count, dtype=dtype)
@@ -204,6 +214,36 @@ def test_gathers_on_a_device_give_the_bits_of_those_in_host_memory(where):
     assert returned(run_ranks(_every_case, 2, where, timeout=120)) == expected
 
 
+def _train_and_infer(rank, where):
+    """Return the weights that training steps and evaluations in inference mode compute with."""
+    import hipress.torch
+
+    if where == "late":
+        _stage_late()
+    else:
+        play_the_gpu()
+    encode_on, found = "device" if where == "device" else "host", []
+    for gather, _ in CASES[:3]:
+        model = network()
+        hipress.torch.compress_fsdp(model, "none", gather=gather, encode_on=encode_on)
+        optimizer, seen = torch.optim.AdamW(model.parameters()), gathered(model)
+        for _ in range(3):
+            model(torch.ones(2, 7)).sum().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            with torch.inference_mode():  # FSDP2 itself needs a training step before
+                model(torch.ones(2, 7))
+        found.append(bits(seen))
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("where", ["late", "device"])
+def test_gathers_on_a_device_work_in_inference_mode(where):
+    first, second = returned(run_ranks(_train_and_infer, 2, where, timeout=120))
+    assert first == second
+
+
 def _changed_weights(rank):
     """Change weights so that no version shows it, on a test device."""
     import hipress.torch
@@ -227,6 +267,26 @@ def test_unseen_change_of_staged_weights_is_an_error():
 
 
 # On a GPU.
+
+
+def _on_its_gpu(rank, encode_on, gather):
+    import torch.distributed as dist
+
+    torch.cuda.set_device(rank)
+    dist.init_process_group("nccl", timeout=datetime.timedelta(seconds=60))
+    _, _, seen, _ = train(rank, gather, 4, inspect=True, device="cuda", encode_on=encode_on)
+    return bits(seen)
+
+
+@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="there are no two GPUs")
+@pytest.mark.skipif(not cuda_build.nvcc(), reason="there is no nvcc")
+@pytest.mark.parametrize("gather", ["blocks", "differences"])
+def test_two_gpus_that_encode_give_the_bits_of_their_hosts(gather):
+    host, device = (
+        returned(run_ranks(_on_its_gpu, 2, where, gather, join=False, gpu=True, timeout=120))
+        for where in ("host", "device")
+    )
+    assert host == device
 
 
 @gpu

@@ -39,7 +39,8 @@ class Device:
     def scratch(self, count: int) -> torch.Tensor:
         """Return float32[count] for the work queued now. The next bucket's work overwrites it."""
         if self._scratch is None or self._scratch.numel() < count:
-            self._scratch = torch.empty(count, dtype=torch.float32, device=self.device)
+            with torch.inference_mode(False):  # later work may be in no such mode
+                self._scratch = torch.empty(count, dtype=torch.float32, device=self.device)
         return self._scratch[:count]
 
     def enqueue(self, flat: torch.Tensor, work: Callable[[], None]) -> torch.futures.Future:
