@@ -167,7 +167,7 @@ class WeightGathers:
         self._order: list[_ModuleGather] = []
         """Modules in the order of their first gathers."""
         self._buffers: dict[tuple[int, torch.dtype], list[torch.Tensor]] = {}
-        self._stagings: dict[torch.device, HostWeights] = {}
+        self._staging: HostWeights | None = None
         self.exchanges = 0
         """Exchanges of a module's weights so far."""
 
@@ -208,19 +208,19 @@ class WeightGathers:
             later.start_early()
 
     def staging(self, device: torch.device) -> HostWeights:
-        """Return the copies between host memory and a device."""
-        if device not in self._stagings:
+        """Return the memory in which weights are gathered. ``device`` is that of all weights."""
+        if self._staging is None:
             if self._encode_on == "device":
-                self._stagings[device] = EncodedWeights(DEVICES[device.type](device), self.group)
+                self._staging = EncodedWeights(DEVICES[device.type](device), self.group)
             else:
-                self._stagings[device] = weight_staging(device)
-        return self._stagings[device]
+                self._staging = weight_staging(device)
+        return self._staging
 
-    def borrow(self, size: int, dtype: torch.dtype, staging: HostWeights) -> torch.Tensor:
+    def borrow(self, size: int, dtype: torch.dtype) -> torch.Tensor:
         """Return a buffer of ``size`` elements, to be given back."""
         free = self._buffers.setdefault((size, dtype), [])
         with torch.inference_mode(False):
-            return free.pop() if free else staging.buffer(size, dtype)
+            return free.pop() if free else self._staging.buffer(size, dtype)
 
     def give_back(self, buffer: torch.Tensor) -> None:
         """Keep a buffer for the next exchange of a module of this size."""
@@ -629,7 +629,7 @@ class _ModuleGather(FsdpAllGather):
                 flat = output.view(section.dtype)
             else:
                 size = section.count * engine.world_size
-                flat = gathers.borrow(size, section.dtype, self._staging)
+                flat = gathers.borrow(size, section.dtype)
                 exchange.buffers.append((section, flat))
             begins.append((self._begin_of(section, flat), flat))
 

@@ -164,9 +164,9 @@ def _stage_late():
     from hipress.torch.integrations.fsdp_gather import WeightGathers
 
     def staging(self, device):
-        if not hasattr(self, "late"):
-            self.late = StagedWeights(LateGpu(7, prompt=True))
-        return self.late
+        if self._staging is None:
+            self._staging = StagedWeights(LateGpu(7, prompt=True))
+        return self._staging
 
     WeightGathers.staging = staging
 
