@@ -35,6 +35,9 @@ $(VENV)/.ready: tools/setup.sh pyproject.toml | $(STAMPS)/system
 $(VENV)/.tensorflow: $(VENV)/.ready
 	@$(SETUP) tensorflow || echo "hipress: no TensorFlow here: its tests will be skipped"
 
+$(VENV)/.ray: $(VENV)/.tensorflow
+	@$(SETUP) ray || echo "hipress: no Ray here: its tests will be skipped"
+
 tensorflow: $(VENV)/.ready  ## TensorFlow in .venv, where `make build` leaves it out (220 MB)
 	@$(SETUP) tensorflow
 
@@ -86,7 +89,7 @@ test: lint docs test-cpp test-python  ## set up, then lint, build the documentat
 # The codecs of all instruction sets, and every test that `make test` leaves out.
 test-all: TIER := slow
 test-all: ISAS := all
-test-all: test-cpp test-python  ## after make test: all instruction sets, full matrices, long waits
+test-all: $(VENV)/.ray test-cpp test-python  ## after make test: all instruction sets, full matrices, long waits
 
 test-cpp: native-tests
 	@ctest --test-dir build --output-on-failure --no-tests=error -j $(JOBS)

@@ -34,7 +34,7 @@ UTILIZATION = 0.4
 TOKENS = 8192
 """Tokens per GPU and step: one sequence."""
 NVLINK, PCIE = 300e9, 50e9
-"""Bytes per second of a GPU to the others of its host, and to host memory, in each direction."""
+"""Bytes per second of a GPU to other GPUs of its host, and to host memory, in each direction."""
 CORES = 8
 """Cores of a host that run codecs, one for each GPU."""
 LORA_RANK = 16

@@ -8,8 +8,8 @@ codecs' time.
 
 With `--ranks-per-site` each node of the network is a site of several ranks with a fast network
 among them. They average gradients by DistributedDataParallel, or, in methods that begin with
-"fsdp ", FSDP2 shards the model over them. The loss is the mean over the ranks and the last H steps
-of a method; all methods have the same batches.
+"fsdp ", FSDP2 shards the model over them. The loss is DiLoCo's mean over the ranks and the last H
+steps. All methods have the same batches.
 """
 
 from __future__ import annotations
@@ -100,6 +100,7 @@ def main(
     losses = {
         name: statistics.fmean(loss for report in of for loss in report["losses"][-sync_every:])
         for name, of in found.items()
+        if DILOCO in name
     }
     sizes = found[ALONE][0]["sizes"]
     cells = []
@@ -107,7 +108,7 @@ def main(
         alone = seconds[FSDP * name.startswith(FSDP) + ALONE]
         expected = simulated(args, name, sizes, alone, link.up, link.delay)
         share = f"{expected.computing:.0%}" if expected else ""
-        loss = [f"{losses[name]:.4f}"] if ranks_per_site > 1 else []
+        loss = [f"{losses[name]:.4f}" if name in losses else ""] if ranks_per_site > 1 else []
         cells.append([name, f"{1e3 * each:.0f}", f"{min(1.0, alone / each):.0%}", share, *loss])
     title = (
         f"{sum(sizes) / 1e6:.1f} million weights, {nodes} nodes, {wan}, H = {sync_every}, "

@@ -14,7 +14,7 @@ import hipress.torch
 from benchmarks.common.timing import best_seconds, options, report
 from harness import ROOT
 from hipress.compression import compiler
-from hipress.compression.compiler.backends.numpy.gaps import gaps_bytes
+from hipress.compression.compiler.backends.numpy.gaps import pack_gaps
 from hipress.compression.compiler.backends.numpy.packing import ascending_bytes
 
 sys.path.insert(0, str(ROOT / "examples" / "torch"))
@@ -55,7 +55,7 @@ class Mirror:
             k = index.size
             self.sent += k
             self.bits["fixed"] += 8 * ascending_bytes(k, n)
-            self.bits["coded"] += 8 * (4 + gaps_bytes(index, n))
+            self.bits["coded"] += 8 * (4 + len(pack_gaps(index, n)))
             combinations = math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
             self.bits["entropy"] += combinations / math.log(2)
         self.payloads.append(total)

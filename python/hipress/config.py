@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import operator
 import os
 from collections.abc import Collection, Mapping
@@ -21,6 +22,19 @@ LOW_RANK = "powersgd"
 """Compression type that is not a codec of CompLL."""
 MAX_RANK = 32
 """Largest rank of a low-rank compression. With larger ones arithmetic dominates."""
+_SETTINGS = ("warmup_steps", "encode_on", "shared_momentum", "timeout", "optimizer")
+"""Settings that some front ends have."""
+_SYNONYMS = {
+    "algorithm": "type",
+    "bitwidth": "bits",
+    "codec": "type",
+    "compression": "type",
+    "compressor": "type",
+    "density": "ratio",
+    "num_bits": "bits",
+    "sparsity": "ratio",
+}
+"""Names in other libraries of what has another name here."""
 _EVERYWHERE = ("type", "topology", "min_size", "devices_per_host", "plan", "entropy")
 """Fields that most front ends have."""
 
@@ -34,7 +48,8 @@ class CompressionConfig:
 
     Args:
         type: A codec's name, see :func:`hipress.codecs`; in PyTorch also "powersgd"; or "auto",
-            which chooses by measurements of the ranks.
+            which chooses by measurements of the ranks. Parameters may follow the name, as in
+            "maxmin:bits=8" or "dgc:ratio=0.01,momentum=0".
         params: Parameters of the codec, by name.
         topology: A name in :data:`hipress.topology.TOPOLOGIES`, or "auto".
         min_size: Elements below which gradients are not compressed.
@@ -69,6 +84,9 @@ class CompressionConfig:
     def __post_init__(self) -> None:
         if not isinstance(self.type, str):
             raise ValueError(f"a compression type is a name such as 'dgc', not {self.type!r}")
+        name, colon, rest = self.type.partition(":")
+        if colon:
+            self._set(type=name, params={**_params_in(self.type, rest), **self.params})
         self._set(params=dict(self.params))
         if "entropy" in self.params:
             self._set(entropy=self.params.pop("entropy"))
@@ -103,7 +121,8 @@ class CompressionConfig:
         known = codecs()
         if self.type not in known:
             allowed = ", ".join(sorted([*known, AUTO, f"{LOW_RANK} (PyTorch)"]))
-            raise ValueError(f'unknown compression type "{self.type}"; allowed: {allowed}')
+            near = nearest(self.type, [*known, AUTO, LOW_RANK])
+            raise ValueError(f'unknown compression type "{self.type}"; allowed: {allowed}{near}')
         unknown = sorted(set(self.params) - set(known[self.type].params), key=str)
         if unknown:
             own = ", ".join(
@@ -118,15 +137,21 @@ class CompressionConfig:
             which = f"compression type {self.type}"
             if self.type == "none":
                 which += " (the one if none is named)"
+            near = nearest(unknown[0], [*known[self.type].params, *_EVERYWHERE, *_SETTINGS])
             raise ValueError(
                 f'{which} has no parameter "{unknown[0]}"; its parameters: {own or "none"}; '
-                f"those of most compressions: {', '.join(_EVERYWHERE)}"
+                f"those of most compressions: {', '.join(_EVERYWHERE)}{near}"
             )
         if self.entropy and self.encode_on == "device":
             raise ValueError("entropy is for payloads in host memory: leave it out, or encode_on")
         Compressor(self.type, **self.codec_params)
 
     def _check_auto(self) -> None:
+        names = {name for codec in codecs().values() for name in codec.params} | {"rank"}
+        for name in self.params:
+            if name not in names:
+                near = nearest(name, [*names, *_EVERYWHERE, *_SETTINGS])
+                raise ValueError(f"there is no setting {name!r}{near}")
         for name in ("params", "warmup_steps", "plan", "encode_on", "shared_momentum", "entropy"):
             if getattr(self, name) and getattr(self, name) != _default(name):
                 what = ", ".join(map(str, self.params)) if name == "params" else name
@@ -257,6 +282,34 @@ class CompressionConfig:
 def _default(name: str) -> object:
     """Return the default of a setting except params, whose default is made."""
     return CompressionConfig.__dataclass_fields__[name].default
+
+
+def nearest(name: object, names: Collection[str]) -> str:
+    """Return a question that names the most similar of these names, or an empty string."""
+    found = [_SYNONYMS[name]] if _SYNONYMS.get(name) in names else []
+    found = found or difflib.get_close_matches(str(name), list(names), 1)
+    return f"; did you mean {found[0]!r}?" if found else ""
+
+
+def _params_in(text: str, rest: str) -> dict[str, object]:
+    """Return the parameters that follow a type's name, such as "bits=8"."""
+    params: dict[str, object] = {}
+    for pair in rest.split(","):
+        name, equals, value = pair.partition("=")
+        if not name or not equals:
+            raise ValueError(f"{pair!r} in {text!r} is not name=value, as in 'maxmin:bits=8'")
+        params[name.strip()] = _number(value.strip())
+    return params
+
+
+def _number(text: str) -> object:
+    """Return the number that a text is, or the text."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
 
 
 def _truth(name: str, value: object) -> bool:

@@ -16,21 +16,34 @@ def logged():
     return lines
 
 
-def measure(ms, steps=None):
-    """Replace the measured times of gradients by known ones.
+def measure(ms, steps=None, gathers=lambda name: 1.0):
+    """Replace the measured times of gradients, and of gathers of weights, by known ones.
 
     Args:
         ms: Milliseconds of a step's gradients with a method, as a function of its name.
         steps: Seconds of a step of training while methods are tried, by a method's name; None: the
             trial ends after its first block.
+        gathers: Milliseconds of a step's gathers with a method, as a function of its name.
 
     Returns:
         The lines that are logged from now on.
     """
     from hipress.autotune import trial as trials
     from hipress.torch.autotune import frontend, synchronizer
+    from hipress.torch.autotune import gathers as gather_frontend
 
     lines, work = logged(), frontend.Sample.seconds
+
+    def seconds_of_gathers(self, method, sample):
+        sample.gather()
+        return gathers(method.name) / 1e3 / self._repeats(method)
+
+    def gather_timer(self):
+        self._controller.seconds.append(gathers(self.method.name) / 1e3)
+        return lambda: None
+
+    gather_frontend.GatherFrontend._seconds = seconds_of_gathers
+    gather_frontend.GatherTuner.timer = gather_timer
 
     def seconds_of(step):
         work(step)

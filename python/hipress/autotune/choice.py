@@ -40,6 +40,7 @@ class MethodChoice:
 
     ``methods`` begin with the least lossy. ``feedback`` is whether the optimizer supports error
     feedback, or None if that is unknown. ``found`` has a measurement of each method, or nothing.
+    ``what`` and ``max_error`` are those of :class:`~hipress.autotune.frontend.TuningFrontend`.
     """
 
     def __init__(
@@ -49,6 +50,8 @@ class MethodChoice:
         elements: int,
         measure: Callable[[], Sequence[Measurement]],
         found: Sequence[Measurement] = (),
+        what: str = "gradients",
+        max_error: float | None = None,
     ) -> None:
         self.methods, self.feedback = methods, feedback
         self._elements, self._measure = elements, measure
@@ -56,7 +59,8 @@ class MethodChoice:
         self._left_out: set[int] = set()
         self.index = 0
         """Index of the chosen method."""
-        self.explanation = Explanation("")
+        self.explanation = Explanation("", what=what)
+        self._max_error = max_error
         if found:
             self._load(found)
             self.explanation.sentence = f"auto: {self._reason()}"
@@ -65,6 +69,11 @@ class MethodChoice:
     def method(self) -> Method:
         """The chosen method."""
         return self.methods[self.index]
+
+    @property
+    def max_error(self) -> float:
+        """Largest allowed relative rounding error."""
+        return MAX_ERROR if self._max_error is None else self._max_error
 
     @property
     def any_feedback(self) -> bool:
@@ -135,7 +144,7 @@ class MethodChoice:
             if not row.chosen
         )
         return (
-            f"{self.method.name}, {why}: a step's gradients take "
+            f"{self.method.name}, {why}: a step's {self.explanation.what} take "
             f"{number(rows[self.index].gradients_ms)} ms ({rest})"
         )
 
@@ -151,11 +160,11 @@ class MethodChoice:
         )
 
     def measure_again(self, step: int, ratio: float) -> str:
-        """Measure all methods again, since gradients take ``ratio`` as long. Return a sentence."""
+        """Measure all methods again, since they take ``ratio`` as long. Return a sentence."""
         self._load(self._measure())
         return self.explanation.say(
-            f"auto: gradients take {ratio:.2g} times as long as they did; from step {step} on "
-            f"{self._reason()}"
+            f"auto: {self.explanation.what} take {ratio:.2g} times as long as they did; from step "
+            f"{step} on {self._reason()}"
         )
 
     def use_less_lossy(self, problem: str, spread: float, step: int) -> str:
@@ -165,7 +174,7 @@ class MethodChoice:
         less_lossy = [
             i
             for i, method in enumerate(self.methods[: self.index])
-            if i not in self._too_lossy and rounding_error(method.params, spread) <= MAX_ERROR
+            if i not in self._too_lossy and rounding_error(method.params, spread) <= self.max_error
         ]
         self.choose(min(self._best_measured(less_lossy), key=lambda i: rows[i].gradients_ms))
         return self.explanation.say(
@@ -213,14 +222,15 @@ def choose(
     def measure() -> list[Measurement]:
         return frontend.measure(methods)
 
+    about: dict[str, Any] = {"what": frontend.what, "max_error": frontend.max_error}
     if known and not why and known["ways"] == [method.name for method in methods]:
-        choice = MethodChoice(methods, feedback, frontend.elements, measure)
+        choice = MethodChoice(methods, feedback, frontend.elements, measure, **about)
         choice.load_state_dict(known)
         return choice
     found = () if why else measure()
-    choice = MethodChoice(methods, feedback, frontend.elements, measure, found)
+    choice = MethodChoice(methods, feedback, frontend.elements, measure, found, **about)
     if why:
-        choice.explanation.sentence = f"auto: uncompressed, for {why}"
+        choice.explanation.sentence = f"auto: {choice.method.name}, for {why}"
     if frontend.rank == 0:
         _log.warning("%s", choice.explanation.sentence)
     return choice

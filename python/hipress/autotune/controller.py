@@ -20,7 +20,6 @@ from hipress.autotune.methods import MAXMIN8, Method
 from hipress.autotune.network_watch import BLOCK_STEPS, NetworkWatch
 from hipress.autotune.quality_guard import (
     EVERY,
-    MAX_ERROR,
     MAX_MEAN_ERROR,
     MAX_SHARE,
     FeedbackGuard,
@@ -43,7 +42,8 @@ class TuningController:
     ``raw`` is the number of bytes of an uncompressed step that this rank sends. If ``tries`` is
     false, no step of training tries methods of the framework's own, and gradients without a codec
     are sent and counted like compressed ones. With ``overlaps`` a step may begin before the last
-    one ended, except when :attr:`settles` is true.
+    one ended, except when :attr:`settles` is true. ``has_journal`` is whether the files of the job
+    describe this choice.
     """
 
     def __init__(
@@ -53,6 +53,7 @@ class TuningController:
         raw: float,
         tries: bool = True,
         overlaps: bool = False,
+        has_journal: bool = True,
     ) -> None:
         self.choice, self._frontend = choice, frontend
         self._tries, self._overlaps = tries, overlaps
@@ -76,9 +77,10 @@ class TuningController:
         """Seconds of the last steps."""
         self.step_seconds = 0.0
         """Seconds of a step, if the front end knows them better than from the steps' beginnings."""
-        self._figures: dict[str, float] = {}
-        """Latest numbers of the guards for the present method."""
-        self._journal = TuningJournal(frontend.log_rank, raw, frontend.bytes_sent)
+        self.figures: dict[str, float] = {}
+        """Latest numbers of the guards for the present method, such as "error"."""
+        rank = frontend.log_rank if has_journal else -1
+        self._journal = TuningJournal(rank, raw, frontend.bytes_sent)
         self.method = choice.method
         """Method of the step that has begun."""
         self.observer: RoundingGuard | FeedbackGuard | None = None
@@ -126,12 +128,12 @@ class TuningController:
             self._network.begin(changed=True)
             self._rounding_guard = RoundingGuard(frontend.statistics)
             self._feedback_guard = None
-            self._figures = {}
+            self.figures = {}
         last, self.method = self.method, self._apply()
         if self.method is not last:
             self._journal.count_from(step)
         counts = frontend.keeps_error_feedback or not self.method.by_framework or not self._tries
-        self._journal.write(self.choice.explanation, step, counts, self._figures)
+        self._journal.write(self.choice.explanation, step, counts, self.figures)
         self.observer = self._guard()
         return self.method
 
@@ -209,8 +211,8 @@ class TuningController:
             if self.choice.method is not before or not self._timer.over:
                 self._timer = self._new_timer()  # the old one may try a forbidden method
         if "spread" in found:
-            self._figures["rounding"] = rounding_error(self._codec.params, found["spread"])
-        self._figures |= {name: found[name] for name in ("error", "share") if name in found}
+            self.figures["rounding"] = rounding_error(self._codec.params, found["spread"])
+        self.figures |= {name: found[name] for name in ("error", "share") if name in found}
         problem = self._problem(found)
         if problem and self.choice.method is self._codec:
             sentence = self.choice.use_less_lossy(problem, found.get("spread", 0.0), step)
@@ -232,10 +234,12 @@ class TuningController:
     def _problem(self, found: Mapping[str, float]) -> str:
         """Return the problem of the codec, or an empty string."""
         rounding = rounding_error(self._codec.params, found.get("spread", 0.0))
-        if not self._codec.feedback and rounding > MAX_ERROR:
+        most = self.choice.max_error
+        if not self._codec.feedback and rounding > most:
+            what, its = self._frontend.rounded
             return (
-                "rounds a gradient too coarsely: the norm of its error is "
-                f"{rounding:.2f} times the gradient's (at most {MAX_ERROR:g})"
+                f"rounds {what} too coarsely: the norm of its error is {rounding:.2f} times {its} "
+                f"(at most {most:g})"
             )
         if found.get("share", 0.0) > MAX_SHARE:
             return (

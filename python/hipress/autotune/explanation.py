@@ -54,6 +54,11 @@ class Explanation(msgspec.Struct):
     """The last MAX_HISTORY earlier sentences, in order."""
     next_steps: list[str] = []
     """Sentences on what would make training faster, if it was simulated."""
+    what: str = "gradients"
+    """Name of what the methods synchronize: "gradients", or "gathers" of weights. Times that are
+    named after gradients are those of a step's gathers there."""
+    gathers: Optional[Explanation] = None  # noqa: UP045
+    """The reasons for the method that gathers a sharded model's weights, if it was measured."""
 
     def say(self, sentence: str) -> str:
         """Replace the sentence, and return it."""
@@ -85,12 +90,18 @@ class Explanation(msgspec.Struct):
         step = row and (row.step_ms or row.predicted_ms)
         if not step:
             return []
-        waiting = min(row.gradients_ms, step)
+        gather = self.gathers and self.gathers._chosen()
+        waiting = min(row.gradients_ms + (gather.gradients_ms if gather else 0.0), step)
         computing = step - waiting
         return pays(step, computing + waiting / FASTER, (2 * computing + waiting) / 2)
 
     def __str__(self) -> str:
-        heads = ["", "gradients, ms", "measured", "predicted step", "step, ms", ""]
+        gathers = self.gathers._lines() if self.gathers else []
+        return "\n".join([*self._lines(), *gathers, *self.next()])
+
+    def _lines(self) -> list[str]:
+        """Return the sentences and the table."""
+        heads = ["", f"{self.what}, ms", "measured", "predicted step", "step, ms", ""]
         cells = [heads]
         for row in self.rows:
             times = ["" if t is None else number(t) for t in (row.predicted_ms, row.step_ms)]
@@ -98,7 +109,7 @@ class Explanation(msgspec.Struct):
             name = f"{'>' if row.chosen else ' '} {row.method}"
             cells.append([name, number(row.gradients_ms), share, *times, row.note])
         table = _aligned(cells) if self.rows else []
-        return "\n".join([*self.history, self.sentence, *table, *self.next()])
+        return [*self.history, self.sentence, *table]
 
     def to_json(self) -> dict[str, object]:
         """Return the content of a file."""

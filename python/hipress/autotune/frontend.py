@@ -92,6 +92,12 @@ class TuningFrontend(ABC):
     reductions: RankReductions
     elements: int
     """Elements of all gradients of a step."""
+    what = "gradients"
+    """Name of what is synchronized, in messages."""
+    rounded = "a gradient", "the gradient's"
+    """Name of what the rounding guard observes, in messages, and its possessive form."""
+    max_error: float | None = None
+    """Largest allowed relative rounding error; None: the bound for gradients."""
     first_elements = FIRST_ELEMENTS
     """Elements of the first sample."""
 

@@ -12,6 +12,8 @@ every :data:`EVERY` steps. A file next to it with the suffix ``.jsonl`` gets a l
     rounding, error, share      the guards' latest numbers for this method, or null
     gradients_ms, step_ms       times of this method's gradients, and of a step; null if not timed
     saved_ms    difference to the time of uncompressed gradients, alone
+    gather, gathers_ms      method of the gathers of weights, and the time of a step's gathers; only
+                if they were measured
 
 ``HIPRESS_TENSORBOARD`` names a folder that gets the same numbers for TensorBoard, and the reason
 for each choice.
@@ -119,7 +121,7 @@ class TuningJournal:
         self._counted = 0, bytes_sent()
         """A step, and the bytes sent before it."""
         self._sentence: str | None = None
-        """Last sentence that was written."""
+        """Last sentences that were written, on gradients and gathers."""
 
     def begin(self, step: int) -> None:
         """Count steps and bytes from now on."""
@@ -143,9 +145,12 @@ class TuningJournal:
         if self._sentence is None and step > EVERY:  # a rank that joined an elastic job
             self.begin(step)
         steps = step - self._written
-        if steps < EVERY and explanation.sentence == self._sentence:
+        sentence = explanation.sentence
+        if explanation.gathers:
+            sentence += f"\n{explanation.gathers.sentence}"
+        if steps < EVERY and sentence == self._sentence:
             return
-        changed, self._sentence = explanation.sentence != self._sentence, explanation.sentence
+        changed, self._sentence = sentence != self._sentence, sentence
         line = self._line(explanation, step, counts, figures) if steps >= EVERY else None
         if self._path is not None and self._lines is not None:
             try:
@@ -156,7 +161,7 @@ class TuningJournal:
                 self._lines.write(json.dumps(line))
         if self._tensorboard is not None:
             if changed:
-                self._tensorboard.add_text(explanation.sentence, step)
+                self._tensorboard.add_text(sentence, step)
             if line is not None:
                 self._tensorboard.add_scalars(line)
 
@@ -173,6 +178,13 @@ class TuningJournal:
         knows = counts and step > before
         bytes = round((sent - sent_before) / (step - before)) if knows else None
         row = next(row for row in explanation.rows if row.chosen)
+        rows = explanation.gathers.rows if explanation.gathers else []
+        gathers = {
+            key: value
+            for each in rows
+            if each.chosen
+            for key, value in (("gather", each.method), ("gathers_ms", each.gradients_ms))
+        }
         return {
             "step": step,
             "method": row.method,
@@ -182,4 +194,5 @@ class TuningJournal:
             "gradients_ms": row.gradients_ms,
             "step_ms": row.step_ms,
             "saved_ms": explanation.rows[0].gradients_ms - row.gradients_ms,
+            **gathers,
         }

@@ -57,6 +57,19 @@ OUTER_METHODS = (
 (``docs/measurements/torch.md``, "Fewer synchronizations")."""
 
 
+GATHER_METHODS = (
+    Method("PyTorch's all-gather", "pytorch", by_framework=True),
+    Method("exact", "exact"),
+    Method("lossless", "lossless"),
+    Method("differences bits=8", "differences", {"bits": 8}),
+    Method("differences bits=4", "differences", {"bits": 4}),
+    Method("blocks bits=8", "blocks", {"bits": 8}),
+)
+"""All methods to gather weights, the least lossy first. ``type`` is the mode. Differences of 4 bits
+(SDP4Bit, arXiv:2410.15526) and blocks of 8 bits (ZeRO++, arXiv:2306.10209) kept the loss of exact
+weights there."""
+
+
 def candidates(is_16_bit: bool, feedback: bool, without: Collection[Method] = ()) -> list[Method]:
     """Return the methods that are worth measuring, except those that a front end lacks."""
     return [

@@ -184,7 +184,7 @@ class OuterStepController:
         self.explanation = Explanation(f"auto: nothing is measured before step {self._first}")
         peers = frontend.num_ranks
         raw = 4 * frontend.elements * 2 * (peers - 1) / peers / sync_every
-        self._journal = TuningJournal(frontend.rank, raw, frontend.bytes_sent)
+        self._journal = TuningJournal(frontend.log_rank, raw, frontend.bytes_sent)
 
     @property
     def method(self) -> Method:
@@ -317,7 +317,7 @@ class OuterStepController:
 
     def _explain(self, sentence: str) -> None:
         self.explanation.say(sentence)
-        if self._frontend.rank == 0:
+        if self._frontend.log_rank == 0:
             _log.warning("%s", sentence)
 
     def _reason(self, step: float) -> str:

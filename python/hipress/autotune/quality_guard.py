@@ -16,6 +16,12 @@ sum of the results. Two numbers describe the effect:
 The error of one step means nothing, because the next step may send the rest. In theory (Karimireddy
 et al., ICML 2019, lemma 3), the share is at most 2 sqrt(1 - d) / d. Here d is the part of a
 vector's square that the codec keeps.
+
+**Weights** that are gathered (``blocks``, ``differences``): ranks compute gradients at weights that
+are off by the rounding error. The same guard compares the error of each module's weights, on their
+owner, with the norm of these weights. A small relative error is what training with quantized
+weights also has. The error of differences is a share of the last change of the weights, so it is
+large only if weights jump.
 """
 
 from __future__ import annotations
@@ -34,6 +40,10 @@ MAX_SHARE, MAX_MEAN_ERROR = 3.5, 1.3
 """Largest allowed share and error of error feedback. Where training kept its loss within half a
 percent they were up to 3.4 and 1.2. With shares of 4.1 and more it lost 0.7% to 1.8%, and with 10
 it lost 3% (``python -m benchmarks feedback`` and ``quality``)."""
+MAX_WEIGHTS_ERROR = 0.02
+"""Largest allowed norm of the error of gathered weights over the norm of the weights, for each
+module on each rank. It is 0.007 for normally distributed weights in blocks of 8 bits, with which
+ZeRO++ (Wang et al. 2023) kept the loss, and 0.03 in blocks of 6 bits."""
 EVERY = 100
 """Steps from one observation to the next."""
 BUCKET = 1024

@@ -110,6 +110,43 @@ def broadcast_state(group: dist.ProcessGroup | None, state: Any, what: str, root
     return found
 
 
+def gather_states(group: dist.ProcessGroup | None, state: Any, what: str) -> list[Any] | None:
+    """Return the states of all ranks on rank 0 of a group, and None on its other ranks.
+
+    All ranks call this together. A state is as in :func:`broadcast_state`. Its tensors are in host
+    memory on rank 0.
+
+    Raises:
+        ValueError: If this rank's state holds something else.
+    """
+    group = group or dist.group.WORLD
+    tensors: list[torch.Tensor] = []
+    plain = _plain(state, tensors)
+    about = [(_name(t.dtype), list(t.shape), True) for t in tensors]
+    described = gather(group, [plain, about], what, tuple[Any, list[_Tensor]])
+    rank, device, root = (
+        dist.get_rank(group),
+        private.device_of(group),
+        dist.get_global_rank(group, 0),
+    )
+    if rank != 0:
+        for batch in _batches(tensors):
+            data = torch.cat([_as_bytes(tensor).to(device) for tensor in batch])
+            dist.send(data, root, group=group)
+        return None
+    states = [state]
+    for source, (found, shapes) in enumerate(described[1:], start=1):
+        received = [torch.empty(shape, dtype=_dtype(dtype)) for dtype, shape, _ in shapes]
+        for batch in _batches(received):
+            sizes = [tensor.numel() * tensor.element_size() for tensor in batch]
+            data = torch.empty(sum(sizes), dtype=torch.uint8, device=device)
+            dist.recv(data, dist.get_global_rank(group, source), group=group)
+            for tensor, part in zip(batch, data.split(sizes)):
+                _as_bytes(tensor).copy_(part)
+        states.append(_restored(found, received))
+    return states
+
+
 def _sealed(seal: Authenticated, rank: int, value: Any) -> bytes:
     body = json.dumps(value).encode()
     return body + seal.seal(rank, body)

@@ -1,5 +1,5 @@
-"""Compressed gradients in a Hugging Face Trainer: the public name of its integration."""
+"""Compressed gradients in a Hugging Face Trainer: the public names of its integration."""
 
-from hipress.torch.integrations.huggingface import compress_trainer
+from hipress.torch.integrations.huggingface import HiPressCallback, compress_trainer
 
-__all__ = ["compress_trainer"]
+__all__ = ["HiPressCallback", "compress_trainer"]

@@ -73,18 +73,19 @@ def queue_callback(call: Callable[[], None]) -> None:
     torch.autograd.Variable._execution_engine.queue_callback(call)
 
 
-def made_by_replicate(module: torch.nn.Module) -> bool:
-    """Return whether one of PyTorch's composable replicate() functions has changed a module.
+def replicated_by(module: torch.nn.Module) -> str:
+    """Return what averages a module's gradients after PyTorch's composable replicate(), or "".
 
-    One of them uses DDP's reducer, the other (since PyTorch 2.9) FSDP2. If neither was imported,
-    there is no such module.
+    One of the functions uses "DDP", and the other one (since PyTorch 2.9) "FSDP2". If neither was
+    imported, there is no such module.
     """
-    kinds = (("replicate", "DDP"), ("replicate_with_fsdp", "ReplicateModule"))
-    for where, name in kinds:
-        found = sys.modules.get(f"torch.distributed._composable.{where}")
-        if found is not None and isinstance(module, lookup(found, name)):
-            return True
-    return False
+    found = sys.modules.get("torch.distributed._composable.replicate")
+    if found is not None and isinstance(module, lookup(found, "DDP")):
+        return "DDP"
+    found = sys.modules.get("torch.distributed._composable.replicate_with_fsdp")
+    if found is not None and lookup(found, "_get_module_replicate_state")(module) is not None:
+        return "FSDP2"
+    return ""
 
 
 def is_stepped_in_backward(parameter: torch.Tensor) -> bool:

@@ -30,6 +30,10 @@ class Stats:
     """Bytes of uncompressed gradients."""
     parameters: dict[str, Uncompressed] = field(default_factory=dict)
     """Gradients that went uncompressed at least once, by name."""
+    gathered: int = 0
+    """Bytes that this rank sent in gathers of weights, if HiPress counts them."""
+    gathered_uncompressed: int = 0
+    """Bytes that it would have sent in the same gathers, uncompressed."""
 
     def count(self, name: str, size: int, why: str) -> None:
         """Count ``size`` bytes of a gradient. Without a reason ``why`` they are compressed."""
@@ -42,6 +46,17 @@ class Stats:
         if why not in one.reasons:
             one.reasons.append(why)
 
+    def add(self, other: Stats) -> None:
+        """Add the counts of another compression."""
+        self.compressed += other.compressed
+        self.gathered += other.gathered
+        self.gathered_uncompressed += other.gathered_uncompressed
+        for name, each in other.parameters.items():
+            for why in each.reasons:
+                self.count(name, 0, why)
+            self.parameters[name].bytes += each.bytes
+            self.uncompressed += each.bytes
+
     def __str__(self) -> str:
         lines = [f"{self.compressed} bytes of gradients went compressed, {self.uncompressed} not"]
         groups: dict[str, list[str]] = {}
@@ -50,6 +65,11 @@ class Stats:
         for reasons, names in groups.items():
             total = sum(self.parameters[name].bytes for name in names)
             lines.append(f"  {summarize(names)}: {total} not, {reasons}")
+        if self.gathered_uncompressed:
+            lines.append(
+                f"gathers of weights sent {self.gathered} bytes, of {self.gathered_uncompressed} "
+                "uncompressed"
+            )
         return "\n".join(lines)
 
 

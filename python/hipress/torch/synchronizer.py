@@ -31,6 +31,14 @@ class Shards(NamedTuple):
     """Index of this part."""
     offsets: Mapping[str, int]
     """First element of the part, by parameter."""
+    sizes: Mapping[str, int]
+    """Elements of all parts, by parameter."""
+    data_rank: int
+    """Number that separates random numbers of ranks with different data or parts.
+
+    Ranks of tensor parallelism have the same one. So a parameter that they all have, with equal
+    gradients, stays equal.
+    """
 
 
 class _Transaction(NamedTuple):
@@ -69,13 +77,19 @@ class Synchronizer:
     ) -> None:
         self.settings, self.engine, self.step, self.average = settings, engine, 0, average
         self.names = {id(parameter): name for name, parameter in parameters}
-        self.sizes = sizes = {name: parameter.numel() for name, parameter in parameters}
+        self.sizes = sizes = {
+            name: shards.sizes[name] if shards else parameter.numel()
+            for name, parameter in parameters
+        }
         self.collective = collective or AllReduce(
             settings, group, engine.world_size, sizes, average
         )
         self._shapes = {name: self._shape(parameter) for name, parameter in parameters}
         self.rank, self.world_size = engine.rank, engine.world_size
+        self.group = group if shards is None else None
+        """Process group of all ranks of the checkpoints, or None for all ranks of the job."""
         self.topology, offsets = self.collective.topology, None
+        self._data_rank = engine.rank if shards is None else shards.data_rank
         if shards is not None:
             self.rank = engine.rank * shards.count + shards.index
             self.world_size *= shards.count
@@ -104,7 +118,7 @@ class Synchronizer:
 
     def _new_error_feedback(self) -> ErrorFeedback:
         codecs = Codecs(*self.settings.codec, self.average)
-        return ErrorFeedback(codecs, self.rank, self.engine.world_size, self._offsets)
+        return ErrorFeedback(codecs, self._data_rank, self.engine.world_size, self._offsets)
 
     def replace_codec(self, settings: Settings) -> None:
         """Continue with another codec, on all ranks at the same step, before its first bucket.
@@ -350,7 +364,8 @@ class Synchronizer:
     def state_dict(self) -> dict[str, Any]:
         """Return this rank's residuals, momentum and step, in host memory.
 
-        See :mod:`hipress.torch.state.checkpoint`.
+        torch.distributed.checkpoint saves and loads it for all ranks, also in a job of another
+        size: ``dcp.save({"hipress": compression})``. See :mod:`hipress.torch.state.checkpoint`.
         """
         if self._executor is None:
             return checkpoint.state_dict(self)
@@ -359,10 +374,28 @@ class Synchronizer:
         self._executor.poll()  # a state after a refused payload is not returned
         return state
 
-    def load_state_dict(self, saved: Mapping[str, Any]) -> None:
-        """Load a state.
+    def global_state_dict(self) -> dict[str, Any]:
+        """Return the states of all ranks on rank 0, and an empty dictionary on other ranks.
 
-        It may be from another number of ranks, topology or type, if it holds all ranks' states.
+        All ranks call this together. It is for frameworks in which rank 0 saves one file and all
+        ranks load it. Rank 0 needs memory for the states of all ranks.
+        """
+        return checkpoint.global_state_dict(self)
+
+    @property
+    def global_state(self) -> checkpoint.StateOfAllRanks:
+        """Object whose ``state_dict()`` is :meth:`global_state_dict`.
+
+        It is for frameworks that take such an object and call it on all ranks, for example
+        ``accelerator.register_for_checkpointing(compression.global_state)``.
+        """
+        return checkpoint.StateOfAllRanks(self)
+
+    def load_state_dict(self, saved: Mapping[str, Any]) -> None:
+        """Load a state, on all ranks together.
+
+        It may be from another number of ranks, topology or type, if the ranks together have the
+        states of all its ranks.
 
         Raises:
             ValueError: if something is missing; the message names it

@@ -150,7 +150,7 @@ def test_where_steps_begin(pushes, begins):
 
 def test_nothing_may_be_compressed():
     class Alone:
-        rank, num_ranks, elements = 1, 2, 0
+        rank, num_ranks, elements, what, max_error = 1, 2, 0, "gradients", None
 
     choice = choose(Alone(), list(CANDIDATES), None, 0, 0)
     assert choice.explanation.sentence == "auto: uncompressed, for no gradient may be compressed"

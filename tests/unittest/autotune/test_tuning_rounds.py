@@ -24,7 +24,7 @@ H = 30
 class Front:
     """Front end whose synchronizations take given seconds with each method."""
 
-    rank, num_ranks, elements, outer_methods = 1, 2, 1000, OUTER_METHODS
+    rank, log_rank, num_ranks, elements, outer_methods = 1, 1, 2, 1000, OUTER_METHODS
 
     def __init__(self, seconds):
         self.seconds, self.compared, self.reductions, self.used = seconds, 0, self, []

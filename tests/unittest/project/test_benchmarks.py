@@ -165,3 +165,26 @@ def test_the_quality_of_training_with_auto_is_measured():
     assert "auto: " in auto["events"][0][1]
     assert auto["compressed_share"] > 0.9 and auto["times_fewer_bytes"] > 1.5
     assert 0 < auto["loss"] < 4.6 and 0 < plain["loss"] < 4.6  # below that of guessing by chance
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(bool(netns.available()), reason=netns.available())
+def test_collectives_of_fsdp2_are_measured():
+    """The benchmark of FSDP2's collectives runs.
+
+    Cost: It trains nothing, but makes an emulated network.
+    """
+    fsdp = pytest.importorskip("torch.distributed.fsdp")
+    if not hasattr(fsdp.FSDPModule, "set_custom_all_gather"):
+        pytest.skip("needs FSDPModule.set_custom_all_gather")
+    done = run("fsdp", "--quick", "--parts", "collectives", "--output", "test-fsdp")
+    assert done.returncode == 0, done.stderr
+    file = results.WRITTEN / "test-fsdp.json"
+    found = json.loads(file.read_text())["collectives"]["1gbit"]
+    file.unlink()
+    assert list(found) == [
+        f"{name}, {what}"
+        for name in ("Gloo", "HiPress")
+        for what in ("gather", "reduce-scatter", "both at once")
+    ]
+    assert found["HiPress, both at once"]["sent"] > 1.9 * found["HiPress, gather"]["sent"]

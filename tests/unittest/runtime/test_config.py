@@ -126,3 +126,24 @@ def test_long_texts_are_shown_where_they_begin_to_differ():
     assert difference(common + "a", common + "b").count("weight (400, 100)") < 10
     shorter, longer = difference(common, common + "another (3,)").split(" and ")
     assert "another" in longer and "another" not in shorter
+
+
+@pytest.mark.parametrize(
+    ("type", "params", "message"),
+    [
+        ("auto", {"compression": "maxmin"}, "did you mean 'type'"),
+        ("auto", {"min_sise": 3}, "did you mean 'min_size'"),
+        ("maxmin", {"bitwidth": 8}, "did you mean 'bits'"),
+        ("maxmim", {}, "did you mean 'maxmin'"),
+        ("maxmin:8", {}, "is not name=value"),
+    ],
+)
+def test_wrong_setting_is_answered_with_the_nearest(type, params, message):
+    with pytest.raises(ValueError, match=message):
+        CompressionConfig(type, params)
+
+
+def test_parameters_may_follow_the_type():
+    assert CompressionConfig("maxmin:bits=8") == CompressionConfig("maxmin", {"bits": 8})
+    config = CompressionConfig.of("dgc:ratio=0.01,momentum=0", min_size=5)
+    assert config == CompressionConfig("dgc", {"ratio": 0.01, "momentum": 0}, min_size=5)

@@ -105,6 +105,8 @@ class GroupFrontend(StepFrontend, SizeFrontend):
         self.first_elements = max(FIRST_ELEMENTS, settings.min_size)
         self.all_shapes = shapes
         """Shapes of all gradients, including those that are not measured."""
+        self.other_bytes_sent: Callable[[], int] = lambda: 0
+        """Function that returns the bytes that the engine has sent for other uses."""
         self.choice: MethodChoice | None = None
         self._shapes = shapes
         self._samples: dict[tuple[str, int], Sample] = {}
@@ -200,12 +202,16 @@ class GroupFrontend(StepFrontend, SizeFrontend):
         return self._optimizers.allow_feedback
 
     def bytes_sent(self) -> int:
-        """Return the bytes that this rank has sent so far."""
-        return self.engine.member.stats()["bytes_sent"]
+        """Return the bytes of gradients that this rank has sent so far."""
+        return self.engine.member.stats()["bytes_sent"] - self.other_bytes_sent()
 
 
 class OuterGroupFrontend(GroupFrontend, OuterFrontend):
-    """The pseudo-gradients of a process group, in fragments as ``cut`` returns them."""
+    """The pseudo-gradients of a process group, in fragments as ``cut`` returns them.
+
+    If parameters are sharded, several groups make the same choice. They then measure the same
+    ``shapes``, by ``reductions`` over all of them, and the rank with ``log_rank`` 0 writes the log.
+    """
 
     def __init__(
         self,
@@ -215,22 +221,29 @@ class OuterGroupFrontend(GroupFrontend, OuterFrontend):
         device: torch.device | str | None,
         cut: Callable[[int], Sequence[Named]],
         reductions: RankReductions | None = None,
+        shapes: Mapping[str, Shape] | None = None,
+        log_rank: int | None = None,
     ) -> None:
         engine, group = synchronizer.engine, synchronizer.collective.group
         self._weights_device = device_of([p for _, p in named])
         if reductions is None:
             reductions = GroupReductions(engine, group, self._weights_device)
-        where, shapes = torch.device(device or "cpu"), shapes_of(named)
+        where, shapes = torch.device(device or "cpu"), shapes or shapes_of(named)
         super().__init__(
             settings, engine, group, where, torch.float32, shapes, reductions=reductions
         )
-        self._cut = cut
+        self._cut, self._log_rank = cut, log_rank
         self.attach(synchronizer)
         self.compresses_any = any(
             settings.compresses(name, math.prod(shape))
             for name, shape in shapes.items()
             if len(shape) > 1
         )
+
+    @property
+    def log_rank(self) -> int:
+        """Rank that decides whether this process writes the log."""
+        return super().log_rank if self._log_rank is None else self._log_rank
 
     @contextlib.contextmanager
     def measuring(self) -> Iterator[None]:
@@ -240,7 +253,8 @@ class OuterGroupFrontend(GroupFrontend, OuterFrontend):
 
     def time_fragments(self, method: Method, count: int) -> list[float]:
         """Return the seconds of each fragment of a model in ``count`` parts."""
-        fragments = [shapes_of(part) for part in self._cut(count)]
+        every = self.all_shapes
+        fragments = [{name: every[name] for name, _ in part} for part in self._cut(count)]
         sizes = [sum(map(math.prod, shapes.values())) for shapes in fragments]
         largest = sizes.index(max(sizes))
         elements = sizes[largest]

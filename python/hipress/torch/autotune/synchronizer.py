@@ -30,6 +30,8 @@ class TunedSynchronizer(Synchronizer):
         self._reductions: RankReductions | None = None
         self._hooks: Mapping[str, Hook] = {}
         self._may_be_loaded = True
+        self._waited = 0.0
+        """Seconds that the last step has waited for results."""
         self._explanation = Explanation(f"{self.settings}, as was asked for")
 
     def tune(
@@ -59,6 +61,10 @@ class TunedSynchronizer(Synchronizer):
         """Set the result of :meth:`explain`, for a choice that another object makes."""
         self._explanation = explanation
 
+    def explain_gathers(self, explanation: Explanation) -> None:
+        """Add the reasons for how weights are gathered to the result of :meth:`explain`."""
+        self._explanation.gathers = explanation
+
     @property
     def is_settled(self) -> bool:
         """Whether no step tries another method."""
@@ -68,8 +74,50 @@ class TunedSynchronizer(Synchronizer):
         """Return the reasons for the compression, with the measurements, to be printed."""
         return self._explanation
 
+    def metrics(self, prefix: str = "") -> dict[str, float]:
+        """Return this rank's numbers for a logger: plain floats by name.
+
+        A name is missing if its number is not known. Bytes count from the start of training.
+
+        - ``bytes``: of gradients, before compression
+        - ``compressed_bytes``: of those gradients that were compressed
+        - ``gathered_bytes``: of weights that this rank has sent in gathers
+        - ``sent_bytes``: sent over HiPress's connections, by all models of the process group.
+          PyTorch's own all-reduces are not counted
+        - ``ratio``: bytes that those connections carried before compression, over those after it
+        - ``waited_ms``: milliseconds that the last step's backward pass has waited for results. 0
+          if the method is PyTorch's own, or if the GPU waits
+        - ``residual_norm``: 2-norm of this rank's residuals. Computing it reads all of them
+        - ``relative_error``: norm of the compression error over that of the gradient, as type
+          "auto" last measured it
+        - ``method/NAME``: 1 for the present method
+
+        Args:
+            prefix: text before each name, such as "hipress/"
+        """
+        stats, traffic = self.stats(), self.engine.member.stats()
+        found = {
+            "bytes": float(stats.compressed + stats.uncompressed),
+            "compressed_bytes": float(stats.compressed),
+            **({"gathered_bytes": float(stats.gathered)} if stats.gathered else {}),
+            "sent_bytes": float(traffic["pushed_bytes"]),
+            "waited_ms": 1000 * self._waited,
+            "residual_norm": self.error_feedback.norm(),
+        }
+        if traffic["pushed_bytes"]:
+            found["ratio"] = traffic["pushed_raw_bytes"] / traffic["pushed_bytes"]
+        method = str(self.settings.type)
+        if self._controller is not None:
+            method = self._controller.method.name
+            figures = self._controller.figures
+            if "error" in figures or "rounding" in figures:
+                found["relative_error"] = figures.get("error", figures.get("rounding"))
+        found[f"method/{method}"] = 1.0
+        return {f"{prefix}{name}": float(value) for name, value in found.items()}
+
     def begin_step(self) -> None:
         """Begin a step on all ranks, before its first bucket."""
+        self._waited = 0.0
         if self._controller is None:
             return
         if self._may_be_loaded:
@@ -107,11 +155,14 @@ class TunedSynchronizer(Synchronizer):
 
     def wait(self, future: torch.futures.Future) -> None:
         """Wait for a bucket, and raise its original error also if a callback has wrapped it."""
+        began = time.perf_counter()
         try:
             future.wait()
         except Exception:
             self.poll()
             raise
+        finally:
+            self._waited += time.perf_counter() - began
 
     def start_by_framework(
         self, bucket: Any, gradients: Sequence[Gradient], element_size: int

@@ -16,9 +16,11 @@ that is being computed.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 
 from hipress.torch.executors.staging import Cuda, HostStaging, Reports, Staged, wait_for
@@ -27,6 +29,8 @@ from hipress.torch.executors.staging import Cuda, HostStaging, Reports, Staged, 
 class HostWeights(HostStaging):
     """Gathers of weights in host memory, without copies."""
 
+    is_host = True
+    """Whether FSDP2's tensors are in host memory, so that one of them can be the replica itself."""
     waits = False
     """Whether weights are in host memory later than :meth:`fetch` returns."""
 
@@ -44,6 +48,17 @@ class HostWeights(HostStaging):
     def replica(self, count: int, dtype: torch.dtype) -> torch.Tensor:
         """Return zeros where weights are gathered. From host memory, :meth:`send` copies them."""
         return torch.zeros(count, dtype=dtype)
+
+    def sums(self, row: torch.Tensor, spans: Sequence[tuple[int, int]]) -> torch.Tensor:
+        """Return int64[len(spans)], a sum of the bits in each part of a row of bytes.
+
+        Args:
+            row: uint8[n] on the weights' device
+            spans: first byte and end of each part
+        """
+        values = row.numpy()
+        found = [_sum_of_bytes(values[begin:end]) for begin, end in spans]
+        return torch.from_numpy(np.array(found, dtype=np.uint64).view(np.int64))
 
     def queue(self, work: Callable[[], object], tensors: Sequence[torch.Tensor]) -> None:
         """Queue ``work``, which uses ``tensors``, after the caller's work so far.
@@ -64,10 +79,15 @@ class HostWeights(HostStaging):
         """Return an event of the caller's stream, after its work so far."""
 
     def send(self, target: torch.Tensor, source: torch.Tensor, after: Any) -> Any:
-        """Queue a copy of host memory to the device, which waits for the event ``after``.
+        """Queue a copy of a replica to FSDP2's tensor on the device, if it is not that tensor.
+
+        Args:
+            target: FSDP2's tensor
+            source: the replica
+            after: event after which ``target`` may be written
 
         Returns:
-            the event of its end, until when ``source`` must not change
+            the event until which the host must not change ``source``, or None
         """
 
     def join(self) -> None:
@@ -84,6 +104,8 @@ class HostWeights(HostStaging):
 class DeviceWeights(HostWeights):
     """Gathers of weights in a GPU's memory. ``device`` has the GPU's functions."""
 
+    is_host = False
+
     def __init__(self, device: Cuda) -> None:
         self.device, self.down = device, device.stream()
         self._reports = Reports(device, self.down)
@@ -98,6 +120,22 @@ class DeviceWeights(HostWeights):
         """See :class:`HostWeights`."""
         return self.device.empty(count, dtype).zero_()
 
+    def sums(self, row: torch.Tensor, spans: Sequence[tuple[int, int]]) -> torch.Tensor:
+        """See :class:`HostWeights`."""
+        parts = []
+        for begin, end in spans:
+            alignment = math.gcd(row.numel(), begin, end)  # also of the row in a flat tensor
+            narrow = torch.uint8 if alignment % 2 else torch.int16
+            parts.append(row[begin:end].view(narrow if alignment % 4 else torch.int32))
+        found = self.empty(len(parts), torch.int64)
+
+        def add() -> None:
+            for part, total in zip(parts, found):
+                torch.sum(part, 0, dtype=torch.int64, out=total)
+
+        self.queue(add, [row, found])
+        return found
+
     def queue(self, work: Callable[[], object], tensors: Sequence[torch.Tensor]) -> None:
         """See :class:`HostWeights`."""
         self.down.wait_event(self.device.current_stream().record_event())
@@ -111,6 +149,10 @@ class DeviceWeights(HostWeights):
     def poll(self) -> str:
         """See :class:`HostWeights`."""
         return self._reports.poll()
+
+    def send(self, target: torch.Tensor, source: torch.Tensor, after: Any) -> Any:
+        """Queue a copy on the caller's stream, whose later work is what changes ``source``."""
+        target.copy_(source)
 
 
 class StagedWeights(Staged, DeviceWeights):
@@ -145,6 +187,12 @@ class StagedWeights(Staged, DeviceWeights):
         """See :class:`HostWeights`."""
         if event is not None:
             wait_for(event, timeout)
+
+
+def _sum_of_bytes(values: np.ndarray) -> int:
+    """Return the sum of 8 bytes at a time, modulo 2^64, wherever they begin in memory."""
+    whole = values.size // 8 * 8
+    return (int(values[:whole].view(np.uint64).sum()) + int(values[whole:].sum())) % (1 << 64)
 
 
 def weight_staging(device: torch.device) -> HostWeights:

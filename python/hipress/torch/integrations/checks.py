@@ -9,7 +9,7 @@ import torch
 import torch.distributed as dist
 
 from hipress.torch.dtypes import is_dtensor, local_of
-from hipress.torch.private import made_by_replicate
+from hipress.torch.private import replicated_by
 
 
 def initialized_group(group: dist.ProcessGroup | None, who: str) -> dist.ProcessGroup:
@@ -32,13 +32,22 @@ def group_of(group: dist.ProcessGroup | None, who: str) -> dist.ProcessGroup:
     return group
 
 
+_INSTEAD = {
+    "DDP": "wrap the model in DistributedDataParallel, for hipress.torch.compress, or call "
+    'replicate() with process_group=torch.distributed.new_group(backend="hipress")',
+    "FSDP2": "wrap the model in DistributedDataParallel, for hipress.torch.compress, or call "
+    "hipress.torch.compress_fsdp with the model after replicate()",
+}
+"""Advice for users of replicate(), by what it uses."""
+
+
 def refuse_replicate(modules: Iterable[torch.nn.Module], who: str) -> None:
     """Refuse modules that PyTorch's composable replicate() has changed."""
-    if any(made_by_replicate(module) for module in modules):
-        raise TypeError(
-            f"{who} does not take a model that replicate() has replicated: leave replicate() out, "
-            "wrap the model in DistributedDataParallel, and call hipress.torch.compress with it"
-        )
+    for kind in map(replicated_by, modules):
+        if kind:
+            raise TypeError(
+                f"{who} does not take a model that replicate() has replicated: {_INSTEAD[kind]}"
+            )
 
 
 def refuse_sharded(named: Iterable[tuple[str, torch.Tensor]], who: str, instead: str) -> None:
@@ -57,8 +66,7 @@ def refuse_replicated(named: Iterable[tuple[str, torch.Tensor]]) -> None:
         if is_dtensor(parameter) and all(p.is_replicate() for p in parameter.placements):
             raise ValueError(
                 f"parameter {name!r} is replicated over a device mesh, by replicate() perhaps, "
-                "whose ranks average its gradient: leave that out, wrap the model in "
-                "DistributedDataParallel, and call hipress.torch.compress with it"
+                f"whose ranks average its gradient: leave that out, and {_INSTEAD['FSDP2']}"
             )
 
 

@@ -23,6 +23,8 @@ from hipress.local_sgd.fragment_scheduler import DiLoCoMethods, FragmentSchedule
 from hipress.local_sgd.outer import Fragment, OuterWeights
 from hipress.local_sgd.schedule import Schedule
 from hipress.torch.autotune.frontend import OuterGroupFrontend
+from hipress.torch.dtypes import local_of
+from hipress.torch.executors.staging import device_of
 from hipress.torch.integrations.broadcast import broadcast_parameters
 from hipress.torch.integrations.checks import only_makes_state, refuse_replicate
 from hipress.torch.integrations.optimizer import DistributedOptimizer
@@ -39,7 +41,12 @@ from hipress.torch.integrations.outer import (
     parameters_in,
     parts_of,
 )
-from hipress.torch.integrations.site import Site, check_shards, group_of_shards
+from hipress.torch.integrations.site import (
+    Site,
+    SiteReductions,
+    check_shards,
+    group_of_shards,
+)
 from hipress.torch.settings import MIN_SIZE, Settings
 
 Optimizers = Union[torch.optim.Optimizer, Sequence[torch.optim.Optimizer]]
@@ -99,9 +106,10 @@ class DiLoCo(DiLoCoMethods):
             arXiv:1808.07217)
         early_sync_every: inner steps between two of these means
         backup_device: device of the float32 copies; default: host memory
-        compression: "auto" (if ``group`` is all ranks), which measures after some inner steps,
-            chooses, and gives its reasons in ``compression.explain()``; a codec's name; a mapping
-            with its name as "type" and its parameters; or a :class:`hipress.CompressionConfig`
+        compression: "auto" (if ``group`` is all ranks, or parameters are sharded), which measures
+            after some inner steps, chooses, and gives its reasons in ``compression.explain()``; a
+            codec's name; a mapping with its name as "type" and its parameters; or a
+            :class:`hipress.CompressionConfig`
         group: process group; default: all ranks, or the ranks that hold the same shards of the
             model, one of each site
         topology, min_size: see :func:`hipress.torch.compress`
@@ -159,7 +167,8 @@ class DiLoCo(DiLoCoMethods):
             settings = Settings.of(compression, topology=topology, min_size=min_size)
             if settings.encode_on != "host":
                 raise ValueError("DiLoCo encodes in host memory: leave encode_on out")
-            if settings.type == AUTO and dist.get_world_size(group) < dist.get_world_size():
+            is_part = dist.get_world_size(group) < dist.get_world_size()
+            if settings.type == AUTO and is_part and not self._site.is_sharded:
                 raise ValueError(
                     "type auto chooses in each group for itself, and the ranks of a site must "
                     "choose alike: name a type where group is not all ranks"
@@ -192,15 +201,28 @@ class DiLoCo(DiLoCoMethods):
         if settings.type == AUTO:
             may_cut = fragments is None and single and isinstance(model_fragments, torch.nn.Module)
             numbers = [n for n in fragment_counts(sync_every) if len(self._cut(n)) == n]
-            self._frontend = OuterGroupFrontend(
-                settings, self.compression, named, backup_device, self._cut
-            )
+            self._frontend = self._new_frontend(settings, named, backup_device)
             counts = numbers if may_cut else [len(parts)]
             self._tuner = OuterStepController(
                 self._frontend, sync_every, counts, fragment_sync_delay
             )
             self.compression.explain_by(self._tuner.explanation)
         self._attach()
+
+    def _new_frontend(
+        self, settings: Settings, named: Named, device: torch.device | str | None
+    ) -> OuterGroupFrontend:
+        """Return the front end of type "auto". All shards of a site get the same choice."""
+        compression, shards = self.compression, [(name, local_of(p)) for name, p in named]
+        if not self._site.is_sharded:
+            return OuterGroupFrontend(settings, compression, shards, device, self._cut)
+        group = compression.collective.group
+        where = device_of([p for _, p in shards])
+        reductions = SiteReductions(self._site, compression.engine, group, where)
+        shapes = self._site.largest_shards(named)
+        return OuterGroupFrontend(
+            settings, compression, shards, device, self._cut, reductions, shapes, dist.get_rank()
+        )
 
     def _cut(self, fragments: int) -> list[Named]:
         """Return the parts of the model, if these are so many."""
@@ -355,7 +377,7 @@ class DiLoCo(DiLoCoMethods):
         Model and inner optimizer are not included. Each rank saves its own state, with
         ``torch.save()``. Tensors of sharded parameters are those of the rank's shards.
         ``torch.distributed.checkpoint.load()`` restores only entries that a new DiLoCo has, without
-        the outer optimizer's momentum and residuals, and DiLoCo refuses such a state.
+        the outer optimizer's momentum, and DiLoCo refuses such a state.
         """
         found = {"step": self.step, **self._outer.state_dict()}
         if self._site.is_sharded:
@@ -363,7 +385,11 @@ class DiLoCo(DiLoCoMethods):
         if self._tuner:
             found["auto"] = self._tuner.state_dict()
         # After the outer weights' state, which has waited for pending fragments.
-        return {**found, "compression": self.compression.state_dict()}
+        return {
+            **found,
+            "tensors": _count_tensors(found),
+            "compression": self.compression.state_dict(),
+        }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore a state, in a DiLoCo that was made before a rank's own weights were loaded.
@@ -372,13 +398,21 @@ class DiLoCo(DiLoCoMethods):
         :mod:`hipress.torch.state.checkpoint`.
 
         Raises:
-            ValueError: If it is from another model or another shard.
+            ValueError: If it is from another model or another shard, or lacks tensors that were
+                saved.
         """
         shard = state.get("shard", str(Site()))
         if shard != str(self._site):
             raise ValueError(
                 f"the state is of shard {shard}, and this rank has shard {self._site}: load the "
                 "state of a rank with the same shard"
+            )
+        lost = state.get("tensors", 0) - _count_tensors(state)
+        if lost > 0:
+            raise ValueError(
+                f"the state lacks {lost} tensors of the outer optimizer that were saved: "
+                "torch.distributed.checkpoint.load() leaves them out; save each rank's state with "
+                "torch.save()"
             )
         schedule = self._tuner and self._tuner.load_state_dict(state.get("auto", {}))
         if schedule:
@@ -407,6 +441,15 @@ class LocalSGD(DiLoCo):
         parameters = [p for part in parts_of(model, 1) for _, p in part]
         # A step of length 1 against the mean of (old - new weights) ends at the new weights' mean.
         super().__init__(model, optimizer, torch.optim.SGD(parameters, lr=1.0), sync_every, **more)
+
+
+def _count_tensors(state: object) -> int:
+    """Return the number of tensors in a state of DiLoCo, without its compression's state."""
+    if isinstance(state, torch.Tensor):
+        return 1
+    if isinstance(state, Mapping):
+        return sum(_count_tensors(v) for key, v in state.items() if key != "compression")
+    return sum(map(_count_tensors, state)) if isinstance(state, (list, tuple)) else 0
 
 
 def _check_gradients(

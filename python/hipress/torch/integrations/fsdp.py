@@ -1,52 +1,76 @@
-"""Compressed gradients in FSDP2: in the reduce-scatter, and between hosts in HSDP's all-reduce.
+"""Compressed gradients in FSDP2: in the reduce-scatter, and in HSDP's all-reduce.
 
-Weights are gathered by :mod:`hipress.torch.integrations.fsdp_gather`.
+:mod:`hipress.torch.integrations.fsdp_meshes` decides which of these are compressed. Weights are
+gathered by :mod:`hipress.torch.integrations.fsdp_gather`.
 """
 
 from __future__ import annotations
 
+import functools
+import logging
 import math
 import os
 import weakref
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
 
 import torch
 import torch.distributed as dist
-from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import FSDPModule
-from torch.distributed.tensor import DTensor, Shard
+from torch.distributed.tensor import DTensor
 
 from hipress.autotune.methods import POWERSGD
 from hipress.config import AUTO, CompressionConfig
 from hipress.errors import HipressError
 from hipress.planning.plan import Decision
+from hipress.runtime.error_feedback import GlobalState
 from hipress.torch.autotune.choice import choose_method
 from hipress.torch.autotune.frontend import GroupFrontend
+from hipress.torch.autotune.gathers import no_gather
 from hipress.torch.autotune.hooks import MEANS, SCATTERS, FlatBucket
 from hipress.torch.autotune.optimizers import TunedOptimizers, tuned_optimizers
 from hipress.torch.autotune.synchronizer import TunedSynchronizer
-from hipress.torch.dtypes import FLAGS, of_gradient
+from hipress.torch.dtypes import FLAGS
 from hipress.torch.executors.collectives import ReduceScatter
 from hipress.torch.executors.engine import ProcessGroupEngine
 from hipress.torch.executors.staging import current, device_of
-from hipress.torch.gradient import Gradient, chunk_of, scattered
-from hipress.torch.integrations.checks import group_of, refuse_replicate
-from hipress.torch.integrations.fsdp_gather import WeightGathers, check_gather
+from hipress.torch.gradient import Gradient, scattered
+from hipress.torch.integrations.checks import refuse_replicate
+from hipress.torch.integrations.fsdp_gather import (
+    PYTORCH,
+    WeightGathers,
+    check_gather,
+    why_not_chosen,
+)
+from hipress.torch.integrations.fsdp_meshes import (
+    Reduction,
+    check_meshes,
+    reductions,
+    share_problem,
+)
 from hipress.torch.private import queue_callback
-from hipress.torch.private_fsdp import ReduceScatter as FsdpReduceScatter
 from hipress.torch.private_fsdp import (
+    DelegatedAllReduce,
+    Part,
     before_backward,
+    delegate_all_reduce,
     has_divide_factor,
     hooks,
     managed,
-    num_groups,
     premultiplied_by,
     reduce_dtype,
+    shape_of,
 )
+from hipress.torch.private_fsdp import ReduceScatter as FsdpReduceScatter
 from hipress.torch.settings import MIN_SIZE, Settings
 from hipress.torch.start import start
-from hipress.torch.synchronizer import Shards
+from hipress.torch.stats import Stats
+
+_log = logging.getLogger("hipress")
+
+_LATE = 1
+"""Reduce-scatters that may run while the next module's gradients are computed. Each one keeps the
+gradients of a whole module."""
 
 
 class Unit:
@@ -68,11 +92,12 @@ class Unit:
         self.module = module
         self.what = f"module {module!r}" if module else "the root module"
         self._managed = [(names[id(each.sharded_param)], each.sharded_param) for each in managed]
+        self._shapes = {names[id(each.sharded_param)]: shape_of(each, shards) for each in managed}
         self.shards, self.compression = shards, compression
 
     def gradients(self, size: int, rows: int) -> tuple[Gradient, ...]:
         """Return the gradients in a flat tensor of exactly ``size`` elements in ``rows`` rows."""
-        shapes = {name: p.shape for name, p in self._managed if p.requires_grad}
+        shapes = {name: self._shapes[name] for name, p in self._managed if p.requires_grad}
         found = tuple(scattered(shapes, self.shards))
         compression = self.compression
         for name, _, count, *_ in found:
@@ -89,7 +114,7 @@ class Unit:
             names = ", ".join(gradient.name for gradient in found[:3])
             raise self.error(
                 f"FSDP reduces {size} elements, not the {wanted} of {names}...: some of these have "
-                "no gradient"
+                "no gradient (before PyTorch 2.13, the forward pass must use all of them)"
             )
         return found
 
@@ -123,9 +148,16 @@ class ShardedCompression(TunedSynchronizer):
     """Callback that autograd calls when the outermost backward pass ends."""
     _begun = False
     gathers: WeightGathers | None = None
-    """Gathers of the weights, if the argument ``gather`` was given."""
+    """Gathers of the weights, unless they are PyTorch's for the whole training."""
 
-    def __init__(self, *args: Any, **options: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        shapes: Mapping[str, tuple[int, ...]],
+        reordered: Collection[str] = (),
+        **options: Any,
+    ) -> None:
+        self._reduced_shapes, self._reordered = shapes, reordered
         super().__init__(*args, **options)
         self._late: list[tuple[torch.futures.Future, Callable[[], None]]] = []
         """Running reduce-scatters whose results FSDP need not have before the backward pass ends.
@@ -151,12 +183,19 @@ class ShardedCompression(TunedSynchronizer):
     def finish_bucket(
         self, future: torch.futures.Future, finish: Callable[[], None], may_be_late: bool
     ) -> None:
-        """Call ``finish`` when a bucket is done: now, or at the end of the backward pass."""
+        """Call ``finish`` when a bucket is done: now, or before the backward pass ends."""
         if may_be_late:
             self._late.append((future, finish))
+            while len(self._late) > _LATE or (self._late and self._late[0][0].done()):
+                self._finish_late()
         else:
             self.wait(future)
             finish()
+
+    def _finish_late(self) -> None:
+        future, finish = self._late.pop(0)
+        self.wait(future)
+        finish()
 
     def _end(self) -> None:
         # FSDP reduces the remaining gradients in its own callback, which may come after this one.
@@ -164,25 +203,129 @@ class ShardedCompression(TunedSynchronizer):
 
     def _count(self) -> None:
         self._backward = None
-        late, self._late = self._late, []
-        for future, finish in late:
-            self.wait(future)
-            finish()
+        while self._late:
+            self._finish_late()
         if self._begun:
             self.step += 1
+            if self.gathers is not None:
+                self.gathers.begin_step()  # the next gathers are those of the next step
             self.poll()
+
+    def stats(self) -> Stats:
+        """Return the bytes of this rank's gradients, with reasons, and of its gathers."""
+        found = super().stats()
+        if self.gathers is not None:
+            found.gathered = self.gathers.bytes_sent
+            found.gathered_uncompressed = self.gathers.uncompressed_bytes
+        return found
 
     def _shape(self, parameter: DTensor) -> tuple[int, ...]:
         # A reduce-scatter has whole gradients, an all-reduce this rank's shards.
-        whole = isinstance(self.collective, ReduceScatter)
-        return tuple((parameter if whole else parameter.to_local()).shape)
+        return self._reduced_shapes[self.names[id(parameter)]]
+
+    def reshard(self, states: dict[str, GlobalState]) -> None:
+        """See :meth:`hipress.runtime.error_feedback.ErrorFeedback.reshard`.
+
+        States of parameters that are sharded by another dimension than 0 are dropped: the order of
+        their elements depends on the number of shards.
+        """
+        dropped = sorted(self._reordered & states.keys())
+        if dropped:
+            _log.warning(
+                "the residual of %s is dropped: its parameter is sharded by another dimension "
+                "than 0, and the state is of another job",
+                dropped,
+            )
+        super().reshard({name: each for name, each in states.items() if name not in dropped})
+
+
+class MeshCompression:
+    """Compression of a model whose gradients several process groups reduce.
+
+    :func:`compress_fsdp` returns it, for hybrid sharding across hosts or expert parallelism.
+
+    Args:
+        parts: compressions, one for each process group of this rank
+    """
+
+    def __init__(self, parts: Sequence[ShardedCompression]) -> None:
+        self.parts = tuple(parts)
+        gathers = [part.gathers for part in parts if part.gathers is not None]
+        self.gathers = MeshGathers(gathers) if gathers else None
+        """Gathers of the weights, if the argument ``gather`` was given."""
+
+    @property
+    def step(self) -> int:
+        """Number of steps so far."""
+        return max(part.step for part in self.parts)
+
+    @property
+    def compresses_now(self) -> bool:
+        """Whether the last step came after the warm-up."""
+        return all(part.compresses_now for part in self.parts)
+
+    def stats(self) -> Stats:
+        """Return the bytes of this rank's gradients, counted in each step over a process group."""
+        found = Stats()
+        for part in self.parts:
+            found.add(part.stats())
+        return found
+
+    def explain(self) -> str:
+        """Return the reasons for the compression of each part."""
+        return "\n".join(str(part.explain()) for part in self.parts)
+
+    def poll(self) -> None:
+        """Raise an error that is known by now, without waiting."""
+        for part in self.parts:
+            part.poll()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return this rank's residuals, momentum and steps, in host memory, by part."""
+        return {f"part{i}": part.state_dict() for i, part in enumerate(self.parts)}
+
+    def load_state_dict(self, saved: Mapping[str, Any]) -> None:
+        """Load a state.
+
+        Raises:
+            ValueError: if something is missing; the message names it
+        """
+        if len(saved) != len(self.parts):
+            raise ValueError(
+                f"the state is of {len(saved)} process groups, and this rank reduces the model's "
+                f"gradients in {len(self.parts)}"
+            )
+        for i, part in enumerate(self.parts):
+            part.load_state_dict(saved[f"part{i}"])
+
+
+class MeshGathers:
+    """Gathers of weights of several process groups."""
+
+    def __init__(self, parts: Sequence[WeightGathers]) -> None:
+        self.parts = tuple(parts)
+
+    @property
+    def replica_bytes(self) -> int:
+        """Bytes of the replicas of all modules whose weights were gathered."""
+        return sum(part.replica_bytes for part in self.parts)
+
+    @property
+    def exchanges(self) -> int:
+        """Exchanges of a module's weights so far."""
+        return sum(part.exchanges for part in self.parts)
+
+    def forget(self) -> None:
+        """Send all weights exactly in the next gathers. All ranks call this together."""
+        for part in self.parts:
+            part.forget()
 
 
 class _ReduceScatter(FsdpReduceScatter):
     """Reduce-scatter of one FSDP2 module's gradients."""
 
-    def __init__(self, unit: Unit) -> None:
-        self._unit = unit
+    def __init__(self, unit: Unit, is_last: bool) -> None:
+        self._unit, self._is_last = unit, is_last
 
     def allocate(self, size, *, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
         return torch.empty(*size, dtype=dtype, device=device)
@@ -213,7 +356,8 @@ class _ReduceScatter(FsdpReduceScatter):
                     output_tensor.mul_(factor)
 
         may_be_late = (
-            output_tensor.device.type == "cpu"
+            self._is_last
+            and output_tensor.device.type == "cpu"
             and getattr(op, "op", op) != dist.ReduceOp.SUM  # whose result FSDP may divide at once
             and unit.accepts_late_gradients(output_tensor.dtype)
         )
@@ -231,24 +375,50 @@ class _ReduceScatter(FsdpReduceScatter):
 
 
 class _AllReduce:
-    """All-reduce of one HSDP module's shards number ``shard``, which are in one row."""
+    """All-reduce of one HSDP module's shards number ``shard``, which are in one row.
 
-    def __init__(self, unit: Unit, shard: int, module: FSDPModule) -> None:
-        self._unit, self._shard, self._module = unit, shard, module
+    Args:
+        native: FSDP's own all-reduce, which this one replaces. None: FSDP has none.
+    """
+
+    def __init__(
+        self, unit: Unit, shard: int, module: Part, native: DelegatedAllReduce | None
+    ) -> None:
+        self._unit, self._shard, self._module, self._native = unit, shard, module, native
 
     def __call__(self, row: torch.Tensor) -> None:
         unit, compression = self._unit, self._unit.compression
         gradients = unit.gradients(row.numel(), 1)
         counts = [min(g.chunk, g.count - self._shard * g.chunk) for g in gradients]
         shards = [Gradient(g.name, g.offset, n) for g, n in zip(gradients, counts) if n > 0]
+        sums = self._sums()
         compression.begin()
-        if shards and compression.framework_method:
+
+        def finish() -> None:
+            if sums:
+                with torch.no_grad():
+                    row.mul_(compression.engine.world_size)
+
+        if not shards:
+            return finish()
+        if compression.framework_method:
             bucket = FlatBucket(row)
-            compression.wait(compression.start_by_framework(bucket, shards, row.element_size()))
-        elif shards:
-            compression.wait(compression.start_bucket(row, shards, unit.what))
-        if has_divide_factor(self._module):
-            row.mul_(compression.engine.world_size)
+            future = compression.start_by_framework(bucket, shards, row.element_size())
+        else:
+            future = compression.start_bucket(row, shards, unit.what)
+        may_be_late = (
+            self._native is not None
+            and not sums  # which FSDP may divide at once
+            and row.device.type == "cpu"
+            and unit.accepts_late_gradients(row.dtype)
+        )
+        compression.finish_bucket(future, finish, may_be_late)
+
+    def _sums(self) -> bool:
+        """Return whether FSDP requests a sum over the ranks, not a mean."""
+        if self._native is None:
+            return has_divide_factor(self._module)
+        return getattr(self._native.op, "op", self._native.op) == dist.ReduceOp.SUM
 
 
 def compress_fsdp(
@@ -267,12 +437,15 @@ def compress_fsdp(
     gather: str | None = None,
     gather_bits: int | None = None,
     **params: object,
-) -> ShardedCompression:
+) -> ShardedCompression | MeshCompression:
     """Make a ``fully_shard``-ed model reduce-scatter compressed gradients.
 
     >>> for layer in model.layers: fully_shard(layer)
     >>> hipress.torch.compress_fsdp(fully_shard(model))
     >>> hipress.torch.compress_fsdp(fully_shard(model), "maxmin", bits=8)  # or by name
+
+    The mesh may have dimensions for hybrid sharding, and tensor or expert parallelism. Of hybrid
+    sharding's two steps, reduce-scatter and all-reduce, those that cross hosts are compressed.
 
     Every rank's chunk of every parameter's gradient is encoded separately. Call this on every rank,
     before the first backward pass. If the forward pass does not use a parameter, zeros are used for
@@ -281,37 +454,51 @@ def compress_fsdp(
     Args:
         model: the model after ``fully_shard()``
         type: "auto", a codec's name or a configuration, see :func:`hipress.torch.compress`
-        min_size: parameters of fewer elements (with ``replicate_group``: with smaller shards) are
+        min_size: parameters of fewer elements (if shards are averaged: with smaller shards) are
             not compressed; a module's neighboring ones travel together
         warmup_steps: see :func:`hipress.torch.compress`
         plan: see :func:`hipress.torch.compress`; "auto" measures all-reduces
-        replicate_group: for hybrid sharding over slow links: the model is sharded inside each host,
-            uncompressed, and this group's ranks, one per host with the same shard, average
-            compressed shards
-        replicate_topology: topology of that average, see :func:`hipress.torch.compress`
+        replicate_group: ranks, one per host with the same shard, that average compressed shards of
+            a model that is sharded inside each host. Leave it out if ``fully_shard()`` got a mesh
+            with the replicas
+        replicate_topology: topology of an average of shards, see :func:`hipress.torch.compress`
         timeout: seconds to wait for another rank; default: the process group's
-        encode_on: see :func:`hipress.torch.compress`; messages of "device" travel over the mesh's
-            process group, or ``replicate_group``
-        shared_momentum: see :func:`hipress.torch.compress`. Without ``replicate_group`` every rank
-            gets all ranks' results for it, compressed: twice as much is sent
+        encode_on: see :func:`hipress.torch.compress`; messages of "device" travel over the process
+            group whose ranks reduce
+        shared_momentum: see :func:`hipress.torch.compress`. In a reduce-scatter every rank gets
+            all ranks' results for it, compressed: twice as much is sent
         optimizer: see :func:`hipress.torch.compress`
-        gather: how weights are gathered: "exact", "blocks" or "differences", see
-            :mod:`hipress.torch.integrations.fsdp_gather`; default: by PyTorch's own all-gather
+        gather: how weights are gathered: "pytorch" (PyTorch's own all-gather), "exact", "lossless",
+            "blocks" or "differences", see :mod:`hipress.torch.integrations.fsdp_gather`, or "auto",
+            which measures these and chooses one; default: "auto" with type "auto" and a model in
+            host memory, otherwise "pytorch"
         gather_bits: bits of a weight, 1 to 8; default: 8 in blocks, 4 of differences
         params: the codec's own parameters
+
+    Returns:
+        the compression; a ``MeshCompression`` if several process groups reduce the gradients
 
     Raises:
         ValueError: on every rank, if any rank's model or setting is wrong or they differ
         TypeError: if the model is not a fully_shard-ed one
     """
     _check_model(model, gather)
-    sharded = _ShardedModel.of(model, replicate_group)
-    optimizers: list[TunedOptimizers | None] = []
+    steps = reductions(model, replicate_group)
+    crosses = any(step.scatters for step in steps)
+    tuned: list[TunedOptimizers | None] = []
+    problem: Exception | None = None
 
-    def make_settings() -> Settings:
-        _check_sharding(sharded)
-        weights = [p for _, p in sharded.parameters]
-        check_gather(gather, gather_bits, weights, bool(replicate_group), encode_on)
+    def make_settings(step: Reduction) -> Settings:
+        if problem:
+            raise problem
+        check_meshes(step)
+        if step.scatters or not crosses:
+            weights = [p for _, p in step.parameters]
+            check_gather(gather, gather_bits, weights, not crosses, encode_on)
+        _check_tensor_parallel(step, type, plan, gather if step.scatters else None)
+        followed = step.scatters and any(
+            each.modules is step.modules and not each.scatters for each in steps
+        )
         settings = Settings.of(
             type,
             params=params,
@@ -320,33 +507,64 @@ def compress_fsdp(
             warmup_steps=warmup_steps,
             plan=plan,
             encode_on=encode_on,
-            shared_momentum=shared_momentum,
+            shared_momentum=0.0 if followed else shared_momentum,  # which counts once
         )
         settings.refuse_low_rank("FSDP2")
-        optimizers.append(tuned_optimizers(settings, sharded.trained, optimizer))
-        for name, module in sharded.modules.items():
-            _check_module(name, module, settings, sharded.names)
+        if followed and settings.momentum:
+            raise ValueError(
+                f"{settings.type} has momentum {settings.momentum}, which would count twice where "
+                f"reduce-scatter and all-reduce are compressed: give {settings.type} momentum=0"
+            )
+        tuned.append(tuned_optimizers(settings, step.trained, optimizer))
+        for name, module in step.modules.items():
+            _check_module(name, module, settings, step.names)
         return settings
 
-    settings, engine = _start(
-        sharded, make_settings, timeout, optimizer, gather=f"{gather} {gather_bits}"
-    )
-    frontend = None
-    if settings.type == AUTO:
-        feedback = None if optimizer is None else optimizers[0].allow_feedback
-        frontend = _choose(sharded, settings, engine, feedback)
-        settings = frontend.settings_for()
-    compression = _compression(sharded, settings, engine)
-    if frontend is not None:
-        compression.tune(frontend, optimizers[0], results=not sharded.scatters)
-    _reduce_by(compression, sharded)
-    if gather:
-        compression.gathers = WeightGathers(engine, sharded.group, gather, gather_bits, encode_on)
-        compression.gathers.attach(model, sharded.modules)
-    before_backward(model, compression.enter)
+    started: list[tuple[Settings, ProcessGroupEngine]] = []
+    for step in steps:
+        # Ranks of a later group also report an error of an earlier one, which not all had.
+        try:
+            started.append(
+                _start(
+                    step,
+                    functools.partial(make_settings, step),
+                    timeout,
+                    optimizer,
+                    gather=f"{gather} {gather_bits}",
+                )
+            )
+        except ValueError as error:
+            problem = problem or error
+    problem = share_problem(steps, problem)
+    if problem:
+        raise problem
+    parts = []
+    for step, (settings, engine), optimizers in zip(steps, started, tuned):
+        frontend = None
+        is_auto = settings.type == AUTO
+        if is_auto:
+            feedback = None if optimizer is None else optimizers.allow_feedback
+            frontend = _choose(step, settings, engine, feedback)
+            settings = frontend.settings_for()
+        compression = _compression(step, settings, engine)
+        if frontend is not None:
+            compression.tune(frontend, optimizers, results=not step.scatters)
+        if gather == AUTO or (gather is None and is_auto):
+            if step.scatters or not crosses:
+                _choose_gather(compression, step, model)
+        elif gather not in (None, PYTORCH) and step.scatters:
+            compression.gathers = WeightGathers(engine, step.group, gather, gather_bits, encode_on)
+            compression.gathers.attach(model, step.modules)
+        if compression.gathers is not None and frontend is not None:
+            gathers = compression.gathers
+            frontend.other_bytes_sent = functools.partial(getattr, gathers, "engine_bytes_sent")
+        parts.append(compression)
+    for step, compression in zip(steps, parts):
+        _reduce_by(compression, step)
+        before_backward(model, compression.enter)
     if hasattr(model, "set_reduce_scatter_unused_params"):  # since PyTorch 2.13
         model.set_reduce_scatter_unused_params(True)
-    return compression
+    return parts[0] if len(parts) == 1 else MeshCompression(parts)
 
 
 # Steps of compress_fsdp().
@@ -355,232 +573,131 @@ def compress_fsdp(
 def _check_model(model: FSDPModule, gather: str | None) -> None:
     """Check that compress_fsdp() can use the model with this PyTorch."""
     if isinstance(model, torch.nn.Module):
-        refuse_replicate(model.modules(), "compress_fsdp()")
+        others = (each for each in model.modules() if not isinstance(each, FSDPModule))
+        refuse_replicate(others, "compress_fsdp()")
     if not isinstance(model, FSDPModule):
         raise TypeError(
-            f"compress_fsdp() takes a model after fully_shard() and before torch.compile(), not "
+            "compress_fsdp() takes a model after fully_shard() and before torch.compile(), not "
             f"{model.__class__.__name__} (for DistributedDataParallel there is "
             "hipress.torch.compress)"
         )
     if not hasattr(model, "set_custom_reduce_scatter"):
         raise TypeError(
-            f"compress_fsdp() needs FSDPModule.set_custom_reduce_scatter(), which PyTorch "
-            f"{torch.__version__} has not: take a newer one"
+            "compress_fsdp() needs PyTorch 2.9 or newer, which has "
+            f"FSDPModule.set_custom_reduce_scatter(); this is PyTorch {torch.__version__}"
         )
-    if gather and not hasattr(model, "set_custom_all_gather"):
+    if gather not in (None, PYTORCH) and not hasattr(model, "set_custom_all_gather"):
         raise TypeError(
             f"gather needs FSDPModule.set_custom_all_gather(), which PyTorch {torch.__version__} "
             "has not: take a newer one, or leave gather out"
         )
 
 
-class _ShardedModel(NamedTuple):
-    """Model that compress_fsdp() got."""
+def _check_tensor_parallel(step: Reduction, type: object, plan: object, gather: str | None) -> None:
+    """Refuse what would make a parameter differ between ranks of tensor parallelism.
 
-    modules: Mapping[str, FSDPModule]
-    """FSDP modules by name."""
-    names: Mapping[int, str]
-    """Names of the parameters by their id."""
-    trained: Sequence[tuple[str, DTensor]]
-    parameters: Sequence[tuple[str, DTensor]]
-    """Trained parameters, and those that may be trained later."""
-    mesh: DeviceMesh
-    replicate_group: dist.ProcessGroup | None
-    group: dist.ProcessGroup
-    """Ranks that reduce compressed gradients: those of ``replicate_group``, or of the mesh."""
-
-    @classmethod
-    def of(cls, model: FSDPModule, replicate_group: dist.ProcessGroup | None) -> _ShardedModel:
-        """Return the model, with whole parameters resharded."""
-        modules = {n: each for n, each in model.named_modules() if isinstance(each, FSDPModule)}
-        for module in modules.values():
-            module.reshard()  # a forward pass may have left whole parameters
-        names = {id(p): name for name, p in model.named_parameters()}
-        trained, parameters = _parameters(model, modules)
-        if not trained:
-            raise ValueError("compress_fsdp() takes a model with parameters to train")
-        mesh = trained[0][1].device_mesh
-        group = group_of(replicate_group or mesh.get_group(0), "compress_fsdp()")
-        return cls(modules, names, trained, parameters, mesh, replicate_group, group)
-
-    @property
-    def scatters(self) -> bool:
-        """Whether the compressed operation is a reduce-scatter, not an all-reduce of shards."""
-        return self.replicate_group is None
-
-    @property
-    def num_shards(self) -> int:
-        """Number of ranks that share the parameters."""
-        return self.mesh.size()
-
-    @property
-    def shard(self) -> int:
-        """Number of this rank's shard."""
-        return self.mesh.get_local_rank(0)
-
-    @property
-    def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Shapes of the gradients that are reduced, by parameter."""
-        return {n: tuple((p if self.scatters else p.to_local()).shape) for n, p in self.parameters}
-
-    @property
-    def trained_shapes(self) -> dict[str, tuple[int, ...]]:
-        """Shapes without those of frozen parameters, which are not measured."""
-        shapes = self.shapes
-        return {name: shapes[name] for name, _ in self.trained}
-
-    @property
-    def dtypes(self) -> dict[str, torch.dtype]:
-        """Dtypes in which gradients are reduced, by parameter."""
-        return {
-            self.names[id(each.sharded_param)]: reduce_dtype(module, each)
-            for module in self.modules.values()
-            if num_groups(module) < 2  # modules with more groups are refused
-            for each in managed(module)
-        }
+    Each of these ranks measures for type and plan "auto", and rounds blocks of weights with others.
+    """
+    several = step.on_several_ranks()
+    if several and gather in ("blocks", "differences"):
+        raise ValueError(
+            f"gather={gather!r} would round parameter {several[0]!r} differently on the ranks of "
+            'tensor parallelism, which all have it: use gather="exact"'
+        )
+    kind = getattr(type, "type", type)
+    if several and AUTO in (kind, plan, getattr(type, "plan", None)):
+        raise ValueError(
+            "type and plan 'auto' could choose differently on the ranks of tensor parallelism, "
+            f"which all have parameter {several[0]!r}: name a codec"
+        )
 
 
 def _start(
-    sharded: _ShardedModel,
+    step: Reduction,
     make_settings: Callable[[], Settings],
     timeout: float | None,
     optimizer: torch.optim.Optimizer | None,
     **same: str,
 ) -> tuple[Settings, ProcessGroupEngine]:
     """Connect the ranks; see :func:`hipress.torch.start.start`."""
-    if not sharded.scatters:
-        same["shard"] = str(sharded.shard)
-    frozen = [n for n, p in sharded.parameters if not p.requires_grad]
+    if not step.scatters:
+        same["shard"] = str(step.shard)
+    frozen = [n for n, p in step.parameters if not p.requires_grad]
     same["frozen parameters"] = ", ".join(frozen)
-    sizes = {n: math.prod(shape) for n, shape in sharded.trained_shapes.items()}
+    sizes = {n: math.prod(shape) for n, shape in step.trained_shapes.items()}
     return start(
         make_settings,
-        sharded.group,
-        sharded.parameters,
+        step.group,
+        step.parameters,
         timeout,
         sizes,
-        sharded.dtypes,
-        shards=str(sharded.num_shards),
+        step.dtypes,
+        shards=str(step.num_shards),
         optimizer=optimizer,
         **same,
     )
 
 
 def _choose(
-    sharded: _ShardedModel, settings: Settings, engine: ProcessGroupEngine, feedback: bool | None
+    step: Reduction, settings: Settings, engine: ProcessGroupEngine, feedback: bool | None
 ) -> GroupFrontend:
     """Measure, and choose a method for type "auto", on all ranks together."""
-    where = device_of([p for _, p in sharded.parameters])
-    framework_hooks = SCATTERS if sharded.scatters else MEANS
+    where = device_of([p for _, p in step.parameters])
+    framework_hooks = SCATTERS if step.scatters else MEANS
     with current(where):
         fixed = settings.with_fixed_topology()
-        measured = fixed, engine, sharded.group, where, sharded.trained_shapes, sharded.dtypes
-        return choose_method(*measured, feedback, framework_hooks, [POWERSGD], later=sharded.shapes)
+        measured = fixed, engine, step.group, where, step.trained_shapes, step.dtypes
+        return choose_method(*measured, feedback, framework_hooks, [POWERSGD], later=step.shapes)
 
 
 def _compression(
-    sharded: _ShardedModel, settings: Settings, engine: ProcessGroupEngine
+    step: Reduction, settings: Settings, engine: ProcessGroupEngine
 ) -> ShardedCompression:
     """Return the compression of the model's gradients, which no module uses yet."""
-    collective = shards = None
-    if sharded.scatters:
-        names = [n for n, _ in sharded.parameters]
-        collective = ReduceScatter(settings, sharded.group, engine.world_size, names)
-    else:
-        count, index = sharded.num_shards, sharded.shard
-        offsets = {name: index * chunk_of(p.shape, count) for name, p in sharded.parameters}
-        shards = Shards(count, index, offsets)
+    collective = None
+    if step.scatters:
+        names = [n for n, _ in step.parameters]
+        collective = ReduceScatter(settings, step.group, engine.world_size, names)
     return ShardedCompression(
-        settings, engine, sharded.group, sharded.parameters, collective=collective, shards=shards
+        settings,
+        engine,
+        step.group,
+        step.parameters,
+        collective=collective,
+        shards=step.shards(),
+        shapes=step.shapes,
+        reordered=step.reordered,
     )
 
 
-def _reduce_by(compression: ShardedCompression, sharded: _ShardedModel) -> None:
+def _choose_gather(compression: ShardedCompression, step: Reduction, model: FSDPModule) -> None:
+    """Measure, and choose how weights are gathered, on all ranks together."""
+    weights = [p for _, p in step.parameters]
+    problem = why_not_chosen(step.modules.values(), device_of(weights), not step.scatters)
+    if problem:
+        compression.explain_gathers(no_gather(problem))
+        return
+    compression.gathers = WeightGathers(compression.engine, step.group, PYTORCH)
+    may_round = not step.on_several_ranks()
+    tuner = compression.gathers.tune(
+        model, step.modules, weights, lambda: compression.step, compression.rank, may_round
+    )
+    compression.explain_gathers(tuner.explanation)
+
+
+def _reduce_by(compression: ShardedCompression, step: Reduction) -> None:
     """Make all modules reduce their gradients by a compression."""
-    for name, module in sharded.modules.items():
-        unit = Unit(name, managed(module), sharded.names, sharded.num_shards, compression)
-        if sharded.scatters:
-            module.set_custom_reduce_scatter(_ReduceScatter(unit))
+    for name, module in step.modules.items():
+        unit = Unit(name, managed(module), step.names, step.num_shards, compression)
+        if step.scatters:
+            module.set_custom_reduce_scatter(_ReduceScatter(unit, step.is_last))
         else:
-            module.set_all_reduce_hook(_AllReduce(unit, sharded.shard, module))
-
-
-def _parameters(
-    model: FSDPModule, modules: Mapping[str, FSDPModule]
-) -> tuple[list[tuple[str, DTensor]], list[tuple[str, DTensor]]]:
-    """Return the trained parameters, and those with the parameters that may be trained later.
-
-    The latter are frozen now. A frozen parameter that would be refused if it were trained is left
-    out. Both results are in the model's order.
-    """
-    named = [(name, p) for name, p in model.named_parameters() if isinstance(p, DTensor)]
-    trained = [(name, p) for name, p in named if p.requires_grad]
-    if not trained:
-        return [], []
-    first = trained[0][1]
-    reduced = {id(each.sharded_param) for module in modules.values() for each in managed(module)}
-
-    def may_be_trained(p: DTensor) -> bool:
-        alike = p.device_mesh == first.device_mesh and p.placements == (Shard(0),)
-        return bool(alike and p.numel() and p.device == first.device and of_gradient(p) in FLAGS)
-
-    return trained, [
-        (name, p)
-        for name, p in named
-        if p.requires_grad or (id(p) in reduced and may_be_trained(p))
-    ]
-
-
-def _check_sharding(sharded: _ShardedModel) -> None:
-    """Check that the trained parameters are sharded so that gradients can be compressed."""
-    parameters, mesh, replicate_group = sharded.trained, sharded.mesh, sharded.replicate_group
-    for name, module in sharded.modules.items():
-        if num_groups(module) > 1:
-            raise ValueError(
-                f"module {name!r} has {num_groups(module)} groups of parameters, which are sharded "
-                "over different meshes; compress_fsdp() takes modules with one: call fully_shard() "
-                "on its parts first"
-            )
-    for name, p in parameters:
-        if not p.numel():
-            raise ValueError(
-                f"parameter {name!r} has no elements, and FSDP2 cannot reduce a gradient without: "
-                "freeze it, or give it to fully_shard() among ignored_params"
-            )
-        if p.device_mesh.ndim != 1:
-            raise ValueError(
-                f"parameter {name!r} is on a mesh of {p.device_mesh.ndim} dimensions; "
-                'compress_fsdp() takes one: give fully_shard() mesh["shard"] and, to average '
-                'compressed between hosts, compress_fsdp() mesh["replicate"].get_group() as '
-                "replicate_group"
-            )
-        if p.placements[0].is_replicate():
-            raise ValueError(
-                f"parameter {name!r} is replicated over its mesh, not sharded: wrap the model in "
-                "DistributedDataParallel instead, for hipress.torch.compress"
-            )
-        if p.device_mesh != mesh:
-            raise ValueError(
-                f"parameters {parameters[0][0]!r} and {name!r} are sharded over different ranks; "
-                "compress_fsdp() takes a model that is sharded over the same ranks throughout"
-            )
-        if p.placements != (Shard(0),):
-            raise ValueError(
-                f"parameter {name!r} is sharded as {p.placements[0]}; compress_fsdp() takes "
-                "parameters that are sharded by dimension 0"
-            )
-    if replicate_group is not None:
-        sharing = set(dist.get_process_group_ranks(mesh.get_group(0)))
-        common = sorted(sharing & set(dist.get_process_group_ranks(replicate_group)))
-        if common != [dist.get_rank()]:
-            raise ValueError(
-                "replicate_group must have one rank of each host, those that have the same shard; "
-                f"ranks {common} are in it that have different shards of one model"
-            )
+            native = delegate_all_reduce(module) if step.is_native else None
+            module.set_all_reduce_hook(_AllReduce(unit, step.shard, module, native))
 
 
 def _check_module(
-    module_name: str, module: FSDPModule, settings: Settings, names: Mapping[int, str]
+    module_name: str, module: Part, settings: Settings, names: Mapping[int, str]
 ) -> None:
     if not managed(module):
         return

@@ -1,10 +1,12 @@
 """Weights of FSDP2's modules, gathered by the native engine.
 
 FSDP2 gathers the weights of a module before its forward pass, and again before its backward pass.
-Three modes replace PyTorch's all-gather by ours:
+The mode ``pytorch`` uses PyTorch's all-gather. Four modes replace it by ours:
 
 ``exact``
     The weights, unmodified.
+``lossless``
+    The same bits, sent by the codec ``lossless``, which makes bfloat16 shorter than float32.
 ``blocks``
     The weights in blocks of 1,024, with ``bits`` bits each (ZeRO++'s qwZ, Wang et al. 2023). All
     ranks compute with the decoded weights. What the codec leaves out is lost in each gather.
@@ -38,15 +40,19 @@ from which the gather before the backward pass is one copy.
 
 With ``encode_on="device"`` the GPU encodes, and messages travel from GPU to GPU in the mesh's
 process group. The training thread waits for nothing. The replica is in the GPU's memory.
+
+With ``auto`` the ranks measure the modes and choose one (:mod:`hipress.torch.autotune.gathers`),
+for models in host memory.
 """
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import torch
@@ -54,21 +60,41 @@ import torch.distributed as dist
 from torch.distributed.fsdp import FSDPModule
 from torch.distributed.tensor import DTensor
 
+from hipress.autotune.methods import Method
+from hipress.autotune.steps import MEASURING
+from hipress.config import AUTO
 from hipress.errors import HipressError
 from hipress.runtime.engine import Bucket
-from hipress.runtime.error_feedback import OWN, Codecs, ErrorFeedback
+from hipress.runtime.error_feedback import OWN, PLAIN, Codecs, ErrorFeedback
 from hipress.topology.all_gather import all_gather
-from hipress.torch.dtypes import FLAGS
+from hipress.torch.autotune.gathers import (
+    GatheredModule,
+    GatherFrontend,
+    GatherSample,
+    GatherTuner,
+    TunedGathers,
+    choose_gather,
+)
+from hipress.torch.dtypes import FLAGS, NAMES, floats
 from hipress.torch.executors.cuda.device import DEVICES, check_codec, check_type
 from hipress.torch.executors.cuda.weights import Begin, EncodedWeights
 from hipress.torch.executors.engine import ProcessGroupEngine
 from hipress.torch.executors.staging import Fetched
 from hipress.torch.executors.weight_staging import HostWeights, weight_staging
-from hipress.torch.private import lookup
+from hipress.torch.private import backward_pass, lookup
 from hipress.torch.private_fsdp import AllGather as FsdpAllGather
-from hipress.torch.private_fsdp import gathered_as, is_in, managed
+from hipress.torch.private_fsdp import (
+    Part,
+    gathered_as,
+    gathers_again,
+    has_own_all_gather,
+    is_in,
+    managed,
+    will_gather,
+)
 
-MODES = {"exact": None, "blocks": 8, "differences": 4}
+PYTORCH = "pytorch"
+MODES = {"exact": None, "lossless": None, "blocks": 8, "differences": 4}
 """Default bits of a weight, by mode."""
 _framework_gather = getattr(dist, "all_gather_single", None) or dist.all_gather_into_tensor
 _AHEAD = 2
@@ -85,7 +111,7 @@ def check_gather(
     """Check the arguments ``gather`` and ``gather_bits`` of compress_fsdp().
 
     Args:
-        gather: the mode; None: PyTorch's own all-gather
+        gather: the mode, or "auto"; None: PyTorch's own all-gather
         bits: bits of a weight; None: the mode's default
         parameters: all parameters of the model that are sharded
         replicated: whether the model is sharded inside each host only
@@ -94,26 +120,28 @@ def check_gather(
     Raises:
         ValueError: if they are wrong, do not fit the model, or there is too little memory
     """
-    if gather is not None and gather not in MODES:
-        raise ValueError(f"gather must be one of {', '.join(MODES)}, not {gather!r}")
+    modes = (AUTO, PYTORCH, *MODES)
+    if gather is not None and gather not in modes:
+        raise ValueError(f"gather must be one of {', '.join(modes)}, not {gather!r}")
     if bits is not None and MODES.get(gather or "exact") is None:
         raise ValueError(f"gather={gather!r} has no gather_bits")
     if bits is not None and bits not in range(1, 9):
         raise ValueError(f"gather_bits must be from 1 to 8, not {bits!r}")
-    if gather is None:
+    if gather in (None, PYTORCH):
         return
     if replicated:
         raise ValueError(
-            "gather cannot be used with replicate_group, whose weights do not leave the host"
+            "gather is for a model sharded between hosts; every host has all shards of this one, "
+            "and its weights do not leave the host: leave gather out"
         )
     device = parameters[0].device
-    if encode_on == "device":
+    if encode_on == "device" and gather != AUTO:
         check_type(device)
-        if bits := bits or MODES[gather]:
-            check_codec(device, _codecs(bits).decoder(OWN).config)
+        if gather != "exact":
+            check_codec(device, _codecs(gather, bits).decoder(OWN).config)
     if gather == "differences":
         on_gpu = encode_on == "device" and device.type == "cuda"
-        available = torch.cuda.mem_get_info(device)[0] if on_gpu else _available_bytes()
+        available = torch.cuda.mem_get_info(device)[0] if on_gpu else available_bytes()
         if (needed := replica_bytes(parameters)) > available:
             raise ValueError(
                 f'gather="differences" needs {needed / 1e9:.1f} GB for this rank\'s replica of all '
@@ -122,10 +150,26 @@ def check_gather(
             )
 
 
-def _codecs(bits: int | None) -> Codecs:
-    """Return the codec of weights, or of exact ones without ``bits``."""
+def _codecs(mode: str, bits: int | None) -> Codecs:
+    """Return the codec of a mode. ``bits`` are those of a weight, or None for the default."""
+    bits = bits or MODES.get(mode)
     params = {"bits": bits, "stochastic": 0} if bits else {}
-    return Codecs("maxmin" if bits else "none", params, average=False)
+    codec = "maxmin" if bits else "lossless" if mode == "lossless" else "none"
+    return Codecs(codec, params, average=False)
+
+
+def why_not_chosen(modules: Iterable[Part], device: torch.device, replicated: bool) -> str:
+    """Return why the gathers of a model cannot be chosen, or an empty string."""
+    if replicated:
+        return "they do not leave a host"
+    if device.type != "cpu":
+        return "gathers are measured in host memory only"
+    for module in modules:
+        if not hasattr(module, "set_custom_all_gather"):
+            return f"PyTorch {torch.__version__} has no FSDPModule.set_custom_all_gather()"
+        if managed(module) and has_own_all_gather(module):
+            return "a module has an all-gather that the user has set"
+    return ""
 
 
 def replica_bytes(parameters: Sequence[DTensor]) -> int:
@@ -133,7 +177,7 @@ def replica_bytes(parameters: Sequence[DTensor]) -> int:
     return sum(p.numel() * p.element_size() for p in parameters)
 
 
-def _available_bytes() -> float:
+def available_bytes() -> float:
     """Return the bytes of memory that this host can give to each of its ranks."""
     for line in Path("/proc/meminfo").read_text().splitlines():
         name, _, value = line.partition(":")
@@ -142,7 +186,7 @@ def _available_bytes() -> float:
     return math.inf
 
 
-class WeightGathers:
+class WeightGathers(TunedGathers):
     """Gathers of a model's weights.
 
     Args:
@@ -152,6 +196,9 @@ class WeightGathers:
         encode_on: where the weights are encoded, "host" or "device"
     """
 
+    tuner: GatherTuner | None = None
+    """Tuner that changes the mode in training, with ``gather="auto"``."""
+
     def __init__(
         self,
         engine: ProcessGroupEngine,
@@ -160,29 +207,99 @@ class WeightGathers:
         bits: int | None = None,
         encode_on: str = "host",
     ) -> None:
-        self.engine, self.group, self.mode = engine, group, mode
-        self.codecs = _codecs(bits or MODES[mode])
+        self.engine, self.group = engine, group
+        self.mode, self.codecs = mode, _codecs(mode, bits)
         self._encode_on = encode_on
         self._modules: dict[str, _ModuleGather] = {}
         self._order: list[_ModuleGather] = []
         """Modules in the order of their first gathers."""
         self._buffers: dict[tuple[int, torch.dtype], list[torch.Tensor]] = {}
+        self._borrowed = 0
         self._staging: HostWeights | None = None
         self.exchanges = 0
         """Exchanges of a module's weights so far."""
+        self.bytes_sent = self.uncompressed_bytes = 0
+        """Bytes that this rank has sent in gathers, and bytes of the same gathers uncompressed."""
+        self.engine_bytes_sent = 0
+        """Bytes that the engine has sent in gathers, also in measurements."""
+        self._dtype = torch.float32
+        """Dtype of the weights in measurements."""
 
     @property
     def replica_bytes(self) -> int:
-        """Host memory of the replica of all modules whose weights were gathered."""
+        """Bytes of the replica of all modules whose weights were gathered."""
         return sum(gather.replica_bytes for gather in self._modules.values())
 
-    def attach(self, model: FSDPModule, modules: dict[str, FSDPModule]) -> None:
+    def attach(self, model: FSDPModule, modules: Mapping[str, Part]) -> None:
         """Use this for all gathers of a model's modules."""
         for name, module in modules.items():
             if managed(module):
-                self._modules[name] = _ModuleGather(name, module, self)
+                what = f"weights of module {name!r}" if name else "weights of the root module"
+                self._modules[name] = _ModuleGather(what, managed(module), self)
                 module.set_custom_all_gather(self._modules[name])
         model.register_load_state_dict_post_hook(lambda *_: self.forget())
+
+    def tune(
+        self,
+        model: FSDPModule,
+        modules: Mapping[str, Part],
+        parameters: Sequence[DTensor],
+        step: Callable[[], int],
+        log_rank: int,
+        may_round: bool = True,
+    ) -> GatherTuner:
+        """Choose the mode by measurements, and use it, on all ranks together.
+
+        ``step`` returns the number of the step that begins. The rank with ``log_rank`` 0 writes the
+        log in training. ``may_round`` is whether weights may be rounded.
+        """
+        counts = dict.fromkeys(FLAGS, 0)
+        for module in modules.values():
+            for dtype, count in (will_gather(module, each) for each in managed(module)):
+                counts[dtype] = counts.get(dtype, 0) + count
+        self._dtype = max(FLAGS, key=counts.get)
+        ranks = self.engine.world_size
+        gathered = [_gathered(n, module, ranks) for n, module in modules.items() if managed(module)]
+        frontend = GatherFrontend(self, self.group, gathered, step, log_rank)
+        needed = replica_bytes(parameters)
+        self.tuner = choose_gather(frontend, needed, available_bytes(), may_round)
+        if self.tuner.is_measured:
+            self.use(self.tuner.method)
+            self.attach(model, modules)
+        return self.tuner
+
+    def use(self, method: Method) -> None:
+        """Gather by another method from now on, on all ranks between the same two gathers."""
+        keeps_replica = method.type == self.mode == "differences"
+        for gather in self._modules.values():
+            gather.reset(keeps_replica)
+        self._buffers = {}
+        self.mode, self.codecs = method.type, _codecs(method.type, method.params.get("bits"))
+
+    def sample(self, method: Method, sizes: Sequence[int]) -> GatherSample:
+        """Return gathers of modules with so many elements each, on all ranks together."""
+        return _Sample(self, method, sizes, self._dtype)
+
+    def begin_step(self) -> None:
+        """Begin a step, on all ranks together, between the gathers of two steps."""
+        if self.tuner is not None:
+            self.tuner.begin_step()
+
+    def timer(self) -> Callable[[], None]:
+        """Start to time a gather, and return a function that ends it."""
+        return (lambda: None) if self.tuner is None else self.tuner.timer()
+
+    def observe(self, rounded: torch.Tensor, weights: torch.Tensor) -> None:
+        """Observe elements that are about to be rounded for a gather of ``weights``."""
+        if self.tuner is not None:
+            self.tuner.observe(rounded, weights)
+
+    def count(self, sent: int, uncompressed: int, by_engine: bool = True) -> None:
+        """Count the bytes that this rank sends to each other rank in an exchange."""
+        others = self.engine.world_size - 1
+        self.bytes_sent += others * sent
+        self.uncompressed_bytes += others * uncompressed
+        self.engine_bytes_sent += others * sent if by_engine else 0
 
     def forget(self) -> None:
         """Send all weights exactly in the next gathers. All ranks call this together.
@@ -219,19 +336,27 @@ class WeightGathers:
     def borrow(self, size: int, dtype: torch.dtype) -> torch.Tensor:
         """Return a buffer of ``size`` elements, to be given back."""
         free = self._buffers.setdefault((size, dtype), [])
+        self._borrowed += 1
         with torch.inference_mode(False):
             return free.pop() if free else self._staging.buffer(size, dtype)
 
     def give_back(self, buffer: torch.Tensor) -> None:
-        """Keep a buffer for the next exchange of a module of this size."""
+        """Keep a buffer for the next exchange of a module of this size.
+
+        All buffers in host memory are freed when no exchange is running, before the backward pass
+        needs memory. A GPU may still have to read its buffers.
+        """
+        self._borrowed -= 1
         self._buffers[buffer.numel(), buffer.dtype].append(buffer)
+        if not self._borrowed and buffer.device.type == "cpu":
+            self._buffers.clear()
 
 
 class _Exchange(NamedTuple):
     """Running exchange of some of a module's weights, or of their differences."""
 
     buffers: list[tuple[_Section, torch.Tensor]]
-    """Host memory of sections that are not received in place."""
+    """Memory of sections that are not received in place."""
     started: Future[list[Callable[[], object]]]
     """Functions that wait for each section, when this rank's weights are where it is gathered."""
 
@@ -306,17 +431,14 @@ class _Section:
 class _ModuleGather(FsdpAllGather):
     """All-gather of one FSDP2 module's weights."""
 
-    def __init__(self, name: str, module: FSDPModule, gathers: WeightGathers) -> None:
-        self.what = f"weights of module {name!r}" if name else "weights of the root module"
-        self._records, self._gathers = managed(module), gathers
+    def __init__(self, what: str, records: Sequence[Any], gathers: WeightGathers) -> None:
+        self.what, self._records, self._gathers = what, records, gathers
         self._begins: dict[tuple, Begin] = {}
         self._sections: dict[tuple, list[_Section]] = {}
         """Sections of some records, by their indexes."""
         self._replica: torch.Tensor | None = None
-        self._own: torch.Tensor | None = None
-        """This rank's part of the replica. It is a copy where FSDP gets the replica itself, because
-        FSDP writes the exact weights there in each gather.
-        """
+        self._saved: torch.Tensor | None = None
+        """This rank's part of the replica during a gather, if FSDP writes exact weights there."""
         self._staging = HostWeights()
         self._sent: Any = None
         """Event of the last copy of the replica to the device."""
@@ -331,7 +453,7 @@ class _ModuleGather(FsdpAllGather):
 
     @property
     def replica_bytes(self) -> int:
-        """Host memory of this module's replica."""
+        """Bytes of this module's replica."""
         return 0 if self._replica is None else self._replica.nbytes
 
     def gradients_reduced(self) -> None:
@@ -343,7 +465,7 @@ class _ModuleGather(FsdpAllGather):
     def allocate(
         self, size: Sequence[int], *, dtype: torch.dtype, device: torch.device
     ) -> torch.Tensor:
-        """Return the tensor in which FSDP gets the weights: the replica, if it is there."""
+        """Return the tensor in which FSDP gets the weights: in host memory, a replica itself."""
         (count,) = size
         self._staging = self._gathers.staging(device)
         world_size = self._gathers.engine.world_size
@@ -356,12 +478,11 @@ class _ModuleGather(FsdpAllGather):
             self._finish_exchange()
             with torch.inference_mode(False):
                 self._replica, self.known = self._staging.replica(count, dtype), False
-                own = self._part(self._replica)
-                self._own = own if self._staging.waits else torch.zeros_like(own)
             self._sections.clear()
             self._begins.clear()
-        if self._staging.waits:
+        if not self._staging.is_host:
             return torch.empty(count, dtype=dtype, device=device)
+        self._saved = self._part(self._replica).clone()
         return self._replica
 
     def __call__(
@@ -376,6 +497,8 @@ class _ModuleGather(FsdpAllGather):
         other = group.group_name != gathers.group.group_name  # reshard_after_forward=N
         if other or input_tensor.nbytes % 2:
             return _framework_gather(output_tensor, input_tensor, group=group, async_op=async_op)
+        if gathers.mode == PYTORCH:
+            return self._gather_by_pytorch(output_tensor, input_tensor, async_op)
         staging, row_bytes = self._staging, input_tensor.nbytes
         if gathers.mode != "differences":
             sections = self._sections_of(range(len(self._records)), row_bytes)
@@ -385,22 +508,28 @@ class _ModuleGather(FsdpAllGather):
             exchange = self._start(self._part(flat), sections, fetched, flat)
             return _GatherWork(lambda: self._fill_output(exchange, flat, fetched))
         self._raise_found()
+        saved, self._saved = self._saved, None
         changed, weights = self._changed(), input_tensor
-        if changed and self._exchange is not None:  # of weights before the last change
-            if not staging.waits:  # the replica's update overwrites FSDP's copy in it
-                weights = input_tensor.clone()
-            self._finish_exchange()
-        if self._must_be_exact(changed):
-            self._note(self._sums_of_bits(weights))
-            exchange, mark = self._start_exact(weights), staging.mark()
-            return _GatherWork(lambda: self._keep(exchange, output_tensor, mark))
+        must_be_exact = self._must_be_exact(changed, row_bytes)
         if self._exchange is None and not changed:
-            self._check_unchanged(self._sums_of_bits(weights), changed)
-            if staging.waits:
-                self._send(output_tensor, staging.mark())
-            else:
-                input_tensor.copy_(self._own)
-            return None if staging.waits else _GatherWork(lambda: None)
+            if backward_pass() < 0:  # otherwise the forward pass has checked it
+                self._check_unchanged(self._sums_of_bits(weights), changed)
+            if saved is not None:
+                input_tensor.copy_(saved)
+            self._send(output_tensor, staging.mark())
+            return None
+        if saved is not None and not (must_be_exact and self._exchange is None):
+            if changed:
+                weights = input_tensor.clone()
+            input_tensor.copy_(saved)
+        if changed:
+            self._finish_exchange()  # of weights before the last change
+        if must_be_exact:
+            self._note(self._sums_of_bits(weights))
+            fetched, whole = staging.fetch(weights), [_whole_row(row_bytes)]
+            exchange = self._start(fetched.memory, whole, fetched, self._replica)
+            mark = staging.mark()
+            return _GatherWork(lambda: self._keep(exchange, output_tensor, mark))
         if changed:
             self._start_differences(weights, changed)
         mark = staging.mark()  # after the reads of this rank's weights, which are in the output
@@ -425,9 +554,30 @@ class _ModuleGather(FsdpAllGather):
             output: FSDP's tensor
             after: event after which it may be written
         """
-        if self._staging.waits:
-            self._sent = self._staging.send(output, self._replica, after)
-            self._staging.join()
+        self._sent = self._staging.send(output, self._replica, after)
+        self._staging.join()
+
+    def _gather_by_pytorch(
+        self, output_tensor: torch.Tensor, input_tensor: torch.Tensor, async_op: bool
+    ) -> dist.Work | None:
+        gathers, ended = self._gathers, self._gathers.timer()
+        gathers.count(input_tensor.nbytes, input_tensor.nbytes, by_engine=False)
+        work = _framework_gather(
+            output_tensor, input_tensor, group=gathers.group, async_op=async_op
+        )
+        if work is None:
+            ended()
+            return None
+        return _GatherWork(lambda: (work.wait(), ended()))
+
+    def reset(self, keeps_replica: bool) -> None:
+        """Prepare for another codec. Without the replica, the next exchange is exact."""
+        self._finish_exchange()
+        self._sections.clear()
+        self._begins.clear()
+        if not keeps_replica:
+            self._replica = self._saved = None
+            self.known = False
 
     # Differences.
 
@@ -437,7 +587,7 @@ class _ModuleGather(FsdpAllGather):
         if self._exchange is not None or not sharded:
             return
         changed = self._changed()
-        if changed and not self._must_be_exact(changed):
+        if changed and not self._must_be_exact(changed, self._part(self._replica).nbytes):
             inputs = (t for each in self._records for t in lookup(each, "all_gather_inputs"))
             with torch.no_grad():
                 parts = [each.view(-1).view(torch.uint8) for each in inputs]
@@ -457,7 +607,7 @@ class _ModuleGather(FsdpAllGather):
             if i in self._reduced or not self.known or version != self._versions[i]
         ]
 
-    def _must_be_exact(self, changed: Sequence[int]) -> bool:
+    def _must_be_exact(self, changed: Sequence[int], row_bytes: int) -> bool:
         """Return whether a difference to the replica is not enough.
 
         Weights that were changed without gradients, such as frozen ones, may never change again.
@@ -466,7 +616,7 @@ class _ModuleGather(FsdpAllGather):
         return (
             not self.known
             or not self._reduced.issuperset(changed)
-            or any(section.exact for section in self._sections_of(changed, self._own.nbytes))
+            or any(section.exact for section in self._sections_of(changed, row_bytes))
         )
 
     def _note(self, sums: torch.Tensor) -> None:
@@ -505,15 +655,9 @@ class _ModuleGather(FsdpAllGather):
         sums = self._sums_of_bits(weights)
         self._check_unchanged(sums, changed)
         self._note(sums)
-        sections = self._sections_of(changed, self._own.nbytes)
-        fetched = self._staging.fetch(weights)
-        self._exchange = self._start(fetched.memory, sections, fetched, minus=self._own)
-
-    def _start_exact(self, weights: torch.Tensor) -> _Exchange:
-        """Send this rank's weights, which all ranks get in their replicas."""
-        fetched = self._staging.fetch(weights)
-        whole = [_whole_row(weights.nbytes)]
-        return self._start(fetched.memory, whole, fetched, self._replica)
+        sections = self._sections_of(changed, weights.nbytes)
+        fetched, own = self._staging.fetch(weights), self._part(self._replica)
+        self._exchange = self._start(fetched.memory, sections, fetched, minus=own)
 
     def _await_copy(self) -> None:
         """Wait until the replica's last copy to the device has ended, so that it may change."""
@@ -526,39 +670,21 @@ class _ModuleGather(FsdpAllGather):
             return
         exchange.wait()
         self._await_copy()
-        own, aliased = self._part(self._replica), self._staging.waits
-        if not aliased:
-            own.copy_(self._own)
         for section, buffer in exchange.buffers:
             section.add(self._rows(self._replica), self._rows(buffer).view(section.dtype))
             self._gathers.give_back(buffer)
-        if not aliased:
-            self._own.copy_(own)
 
     def _keep(self, exchange: _Exchange, output: torch.Tensor, mark: Any) -> None:
         """Wait for an exact exchange, which has filled the replica."""
         self._fill(exchange, self._replica)
-        if not self._staging.waits:
-            self._own.copy_(self._part(self._replica))
         self.known = True
         self._send(output, mark)
         self._gathers.announce(self)
 
     def _sums_of_bits(self, weights: torch.Tensor) -> torch.Tensor:
         """Return a number for each record that nearly every change of its weights changes."""
-        row, parts = weights.view(torch.uint8), []
-        for _, begin, end in self._layout(row.numel()):
-            alignment = math.gcd(row.numel(), begin, end)  # also of the row in a flat tensor
-            narrow = torch.uint8 if alignment % 2 else torch.int16
-            parts.append(row[begin:end].view(narrow if alignment % 4 else torch.int32))
-        sums = self._staging.empty(len(parts), torch.int64)
-
-        def add() -> None:
-            for part, total in zip(parts, sums):
-                torch.sum(part, 0, dtype=torch.int64, out=total)
-
-        self._staging.queue(add, [row, sums])
-        return sums
+        row = weights.view(torch.uint8)
+        return self._staging.sums(row, [(b, e) for _, b, e in self._layout(row.numel())])
 
     def _current_versions(self) -> list[tuple[int, int]]:
         """Return values that change when most operations change the weights.
@@ -614,7 +740,7 @@ class _ModuleGather(FsdpAllGather):
         """Start to send this rank's weights to all ranks.
 
         Args:
-            weights: row of this rank in host memory
+            weights: row of this rank where weights are gathered
             sections: what is sent
             fetched: copy to host memory that ``weights`` wait for
             output: flat tensor of all rows, which gets a section that is all of it in place
@@ -623,30 +749,37 @@ class _ModuleGather(FsdpAllGather):
         gathers, engine = self._gathers, self._gathers.engine
         exchange, begins = _Exchange([], Future()), []
         gathers.exchanges += 1
+        by_engine = not isinstance(self._staging, EncodedWeights)
         row = weights.view(torch.uint8)[None]
         for section in sections:
-            if output is not None and section.covers(row.numel()):
+            in_place = output is not None and section.covers(row.numel())
+            if in_place:
                 flat = output.view(section.dtype)
             else:
-                size = section.count * engine.world_size
-                flat = gathers.borrow(size, section.dtype)
+                flat = gathers.borrow(section.count * engine.world_size, section.dtype)
                 exchange.buffers.append((section, flat))
-            begins.append((self._begin_of(section, flat), flat))
+            begins.append((section, flat, in_place, self._begin_of(section, flat)))
+            gathers.count(self._payload_bytes(section, flat), self._part(flat).nbytes, by_engine)
 
         def launch() -> None:
             fetched.host(engine.timeout)
             if output is not None and self._part(output).data_ptr() != weights.data_ptr():
                 self._await_copy()
                 self._part(output).copy_(weights)
-            for section, buffer in exchange.buffers:
-                part, values = self._part(buffer), section.read(row)[0]
-                if minus is None:
+            waits = []
+            for section, flat, in_place, begin in begins:
+                part = self._part(flat)
+                values = part if in_place else section.read(row)[0]
+                if not in_place and minus is None:
                     part.copy_(values)
-                else:
+                elif not in_place:
                     torch.sub(values, section.read(minus.view(torch.uint8)[None])[0], out=part)
+                if not section.exact:
+                    gathers.observe(part, values)
+                waits.append(begin(flat))
             if weights is fetched.memory:
                 fetched.release()
-            exchange.started.set_result([begin(flat) for begin, flat in begins])
+            exchange.started.set_result(waits)
 
         def launch_later() -> None:
             try:
@@ -675,6 +808,11 @@ class _ModuleGather(FsdpAllGather):
                 self._begins[key] = self._make_begin(section, flat.numel())
         return self._begins[key]
 
+    def _payload_bytes(self, section: _Section, flat: torch.Tensor) -> int:
+        """Return the bytes that this rank sends to each other rank."""
+        codec = self._gathers.codecs.decoder(PLAIN if section.exact else OWN)
+        return codec.max_bytes(self._part(flat).numel(), NAMES[flat.dtype])
+
     def _make_begin(self, section: _Section, count: int) -> Begin:
         """Make the gather of one section, on all ranks together."""
         gathers, engine, what = self._gathers, self._gathers.engine, self.what
@@ -694,7 +832,74 @@ class _ModuleGather(FsdpAllGather):
         about = f"{gathers.mode} {section.dtype} {section.pieces}"
         key = engine.add_key(what, graph, dtype, about, stateless)
         bucket = Bucket(engine, dtype, [(0, count)], [(key, 0)], checked=False, own_keys=[key])
-        return lambda flat: bucket.begin(flat.data_ptr(), 0, what).result
+
+        def begin(flat: torch.Tensor) -> Callable[[], object]:
+            ended = gathers.timer()
+            future = bucket.begin(flat.data_ptr(), 0, what)
+            future.add_done_callback(lambda _: ended())
+            return future.result
+
+        return begin
+
+
+class _SampleRecord:
+    """Weights of a sample, in the form of FSDP's record of a parameter, and of its DTensor."""
+
+    _version = 0
+    requires_grad = True
+    param_dtype = None
+    sharded_state = SimpleNamespace(name="SHARDED")
+
+    def __init__(self, weights: torch.Tensor) -> None:
+        self._sharded_param_data, self.all_gather_inputs = weights, [weights]
+        self.sharded_param = self
+
+    def to_local(self) -> _SampleRecord:
+        """Return an object with a version, as a DTensor does."""
+        return self
+
+
+class _Sample(GatherSample):
+    """Gathers of weights that change before each repetition, as optimizers change them."""
+
+    def __init__(
+        self, gathers: WeightGathers, method: Method, sizes: Sequence[int], dtype: torch.dtype
+    ) -> None:
+        self._model = gathers
+        bits = method.params.get("bits")
+        self._gathers = WeightGathers(gathers.engine, gathers.group, method.type, bits)
+        self._modules: list[tuple[_ModuleGather, int, torch.Tensor]] = []
+        generator = torch.Generator("cpu").manual_seed(gathers.engine.rank)
+        for i, size in enumerate(sizes):
+            part = size // gathers.engine.world_size
+            weights = (0.02 * floats(part).normal_(generator=generator)).to(dtype)
+            module = _ModuleGather(f"{MEASURING}{i}", [_SampleRecord(weights)], self._gathers)
+            module.allocate((size,), dtype=dtype, device=weights.device)
+            module.known = True  # replicas of zeros are equal on all ranks
+            self._modules.append((module, size, weights))
+
+    def gather(self) -> None:
+        """Gather all weights once."""
+        before = self._gathers.engine_bytes_sent
+        for module, *_ in self._modules:
+            module.gradients_reduced()
+        for module, size, weights in self._modules:
+            whole = module.allocate((size,), dtype=weights.dtype, device=weights.device)
+            part = module._part(whole)
+            part.copy_(weights)
+            work = module(whole, part, self._gathers.group)
+            if work is not None:
+                work.wait()
+        self._model.engine_bytes_sent += self._gathers.engine_bytes_sent - before
+
+
+def _gathered(name: str, module: Part, ranks: int) -> GatheredModule:
+    """Return the size of a module's gathers."""
+    records = managed(module)
+    elements = ranks * sum(will_gather(module, each)[1] for each in records)
+    trained = [each for each in records if each.sharded_param.requires_grad]
+    changing = ranks * sum(will_gather(module, each)[1] for each in trained)
+    return GatheredModule(elements, 2 if gathers_again(module, not name) else 1, changing)
 
 
 def _whole_row(row_bytes: int) -> _Section:

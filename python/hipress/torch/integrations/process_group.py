@@ -1,7 +1,9 @@
 """Process group backend "hipress": Gloo with compressed all-reduces.
 
->>> import hipress.torch
+>>> import hipress.torch  # not needed with PyTorch 2.14 and later
 >>> torch.distributed.init_process_group("hipress")
+
+With "cpu:hipress,cuda:nccl" NCCL runs all operations on GPUs, uncompressed.
 
 All-reduces (sum, average) of floating tensors of at least HIPRESS_MIN_SIZE elements are compressed,
 over HiPress's own connections. All other operations are Gloo's. ``group.stats()`` reports how much
@@ -68,10 +70,10 @@ def settings_from_environment() -> Settings:
     )
     settings.refuse_auto()
     settings.refuse_low_rank("an all-reduce")
-    if Compressor(type, **settings.params).state_names:
+    if Compressor(settings.type, **settings.params).state_names:
         raise ValueError(
-            f"HIPRESS_COMPRESSION is {type}, which keeps a residual of each gradient, but an "
-            "all-reduce does not say whose gradient it is: take a codec without (maxmin, "
+            f"HIPRESS_COMPRESSION is {settings.type}, which keeps a residual of each gradient, but "
+            "an all-reduce does not name its gradient: use a codec without a residual (maxmin, "
             "terngrad, natural, fp16, bf16, lossless), or hipress.torch.compress(model, ...)"
         )
     return settings
@@ -188,6 +190,7 @@ class HipressProcessGroup(dist.ProcessGroup):
         super().__init__(rank, size)
         self._settings = settings_from_environment()
         self._timeout = timeout.total_seconds()
+        self._store, self._nccl_devices = store, None
         store = dist.PrefixStore("gloo", store)
         backend = dist.ProcessGroupGloo(store, rank, size, timeout)
         self._gloo = dist.ProcessGroup(store, rank, size)
@@ -229,7 +232,9 @@ class HipressProcessGroup(dist.ProcessGroup):
         self._count("all-reduce", tensors, why)
         if not why:
             return self._compressed(*tensors, average, opts.timeout)
-        return self._average(tensors, opts) if average else self._gloo.allreduce(tensors, opts)
+        if average and not self._is_nccls(tensors):
+            return self._average(tensors, opts)
+        return self._inner().allreduce(tensors, opts)
 
     def barrier(self, *args, **keywords) -> dist.Work:
         """Start a barrier, after this rank's compressed all-reduces are done.
@@ -238,7 +243,46 @@ class HipressProcessGroup(dist.ProcessGroup):
         """
         for future in tuple(self._pending):
             future.wait()
-        return self._gloo.barrier(*args, **keywords)
+        return self._inner().barrier(*args, **keywords)
+
+    def _inner(self) -> dist.ProcessGroup:
+        """Return the process group of all uncompressed operations.
+
+        Its backend is Gloo. If this group was made as "cpu:hipress,cuda:nccl", NCCL is its backend
+        on GPUs. PyTorch does not pass that name to a process group's constructor, and does not make
+        the other backend, so this happens in the first operation.
+
+        Raises:
+            ValueError: if the name has another backend than "hipress", "gloo" or "nccl"
+        """
+        if self._nccl_devices is None:
+            parts = dist.get_backend_config(self).split(",")
+            named = dict(part.split(":") for part in parts if ":" in part)
+            wrong = sorted(set(named.values()) - {"hipress", "gloo", "nccl"})
+            if wrong:
+                raise ValueError(
+                    f"'hipress' cannot be combined with backend {wrong[0]!r}, only with 'nccl': "
+                    "use 'cpu:hipress,cuda:nccl'"
+                )
+            devices = {device for device, backend in named.items() if backend == "nccl"}
+            if devices and torch.cuda.is_available():
+                self._add_nccl()
+            self._nccl_devices = frozenset(devices)
+        return self._gloo
+
+    def _add_nccl(self) -> None:
+        options = dist.ProcessGroupNCCL.Options()
+        options._timeout = timedelta(seconds=self._timeout)
+        store = dist.PrefixStore("nccl", self._store)
+        backend = dist.ProcessGroupNCCL(store, self.rank(), self.size(), options)
+        for group in (self, self._gloo):
+            type = dist.ProcessGroup.BackendType.NCCL
+            group._register_backend(torch.device("cuda"), type, backend)
+
+    def _is_nccls(self, tensors: Sequence[torch.Tensor]) -> bool:
+        """Return whether NCCL runs the operations on these tensors."""
+        self._inner()
+        return any(tensor.device.type in self._nccl_devices for tensor in tensors)
 
     def _synchronizer(self, tensor: torch.Tensor, average: bool) -> Synchronizer:
         """Return the synchronizer of such tensors. All ranks request one of a kind together."""
@@ -278,6 +322,8 @@ class HipressProcessGroup(dist.ProcessGroup):
 
     def _uncompressed(self, tensors: Sequence[torch.Tensor], op: dist.ReduceOp.RedOpType) -> str:
         """Return the reason why an all-reduce is Gloo's, or "" if it is compressed."""
+        if self._is_nccls(tensors):
+            return "on a device whose backend is nccl"
         if self.size() == 1:
             return "of one rank alone"
         if len(tensors) != 1:
@@ -371,7 +417,7 @@ def _passes_on(name: str) -> Callable:
     def method(self: HipressProcessGroup, *args, **keywords):
         if "reduce" in name:
             self._count(*_reduced(name, args, keywords), "of another kind than all_reduce()")
-        return getattr(self._gloo, name)(*args, **keywords)
+        return getattr(self._inner(), name)(*args, **keywords)
 
     method.__name__ = name
     return method

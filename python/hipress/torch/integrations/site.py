@@ -11,6 +11,7 @@ site.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 
 import torch
@@ -18,7 +19,8 @@ import torch.distributed as dist
 
 from hipress.errors import HipressError
 from hipress.torch import exchange, private
-from hipress.torch.dtypes import is_dtensor
+from hipress.torch.autotune.reductions import GroupReductions, failing
+from hipress.torch.dtypes import is_dtensor, local_of
 from hipress.torch.executors.engine import ProcessGroupEngine
 from hipress.torch.integrations.checks import group_of, refuse_replicated
 from hipress.torch.settings import Settings, agree
@@ -59,8 +61,8 @@ class Site:
             HipressError: If a rank of the site has died or is silent.
         """
         result = list(values)
-        for group in self._groups:  # one for each dimension of the mesh
-            numbers = torch.tensor(result, dtype=torch.float32, device=private.device_of(group))
+        for group in self._groups if result else ():  # one for each dimension of the mesh
+            numbers = torch.tensor(result, dtype=torch.float64, device=private.device_of(group))
             try:
                 dist.all_reduce(numbers, dist.ReduceOp.MAX, group)
             except RuntimeError as error:  # from Gloo
@@ -75,6 +77,14 @@ class Site:
     def all(self, value: bool) -> bool:
         """Return whether ``value`` is true on all ranks of the site; see :meth:`max`."""
         return not self.max([not value])[0]
+
+    def largest_shards(
+        self, named: Iterable[tuple[str, torch.Tensor]]
+    ) -> dict[str, tuple[int, ...]]:
+        """Return for each parameter the largest size of its shards in each dimension."""
+        shapes = {name: tuple(local_of(p).shape) for name, p in named}
+        sizes = iter(self.max([size for shape in shapes.values() for size in shape]))
+        return {name: tuple(int(next(sizes)) for _ in shape) for name, shape in shapes.items()}
 
     def settle(
         self,
@@ -91,7 +101,7 @@ class Site:
         Args:
             error: This rank's error.
             values: Numbers that are used if no rank has an error.
-            engine: Engine of this rank and its counterparts.
+            engine: ProcessGroupEngine of this rank and its counterparts.
             what: What has failed, for the message.
         """
         if not self._groups:
@@ -140,6 +150,34 @@ class Site:
         return settings
 
 
+class SiteReductions(GroupReductions):
+    """Reductions over all ranks of all sites: those with the same shard, and then those of a site.
+
+    Args:
+        site: This rank's site.
+        engine: ProcessGroupEngine of this rank and its counterparts.
+        group: Their process group.
+        device: Device of the numbers.
+    """
+
+    def __init__(
+        self, site: Site, engine: ProcessGroupEngine, group: dist.ProcessGroup, device: torch.device
+    ) -> None:
+        super().__init__(engine, group, device)
+        self._site = site
+
+    def end_max(self, begun: tuple[dist.Work, torch.Tensor]) -> list[float]:
+        """Return the maxima over the ranks with the same shard, and then the largest of all shards.
+
+        Negative numbers are compared by their size there. They are times whose minimum over the
+        ranks with the same shard is sought, and the slowest shard's counts.
+        """
+        found = super().end_max(begun)
+        with failing(self._engine):
+            sizes = self._site.max([abs(each) for each in found])
+        return [math.copysign(size, each) for size, each in zip(sizes, found)]
+
+
 def group_of_shards(
     named: Iterable[tuple[str, torch.Tensor]], group: dist.ProcessGroup | None, who: str
 ) -> dist.ProcessGroup:
@@ -186,8 +224,9 @@ def check_shards(
     for name, parameter in sharded:
         ranks = parameter.device_mesh.mesh.flatten().tolist()
         common = sorted(ours.intersection(ranks))
-        if len(common) > 1:
+        if ours.issuperset(ranks):  # whose gradients replicate() averages
             refuse_replicated([(name, parameter)])
+        if len(common) > 1:
             raise ValueError(
                 f"parameter {name!r} is sharded over ranks {common} of the group of {who}: shard "
                 "the model over the ranks of one site, and give group= the ranks with the same "

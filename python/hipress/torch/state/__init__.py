@@ -17,5 +17,6 @@ A state takes twice the memory then. No checkpoint has the kept part. See
 
 :mod:`hipress.runtime.error_feedback` keeps residuals, for all front ends, and moves them to another
 number of ranks. :mod:`.error_feedback` has states on a GPU. :mod:`.checkpoint` saves residuals and
-momentum by parameter name, and :mod:`.saved` reads them.
+momentum by parameter name, :mod:`.saved` has the format, and :mod:`.merge` adds up the states of
+all ranks for a job of another size.
 """

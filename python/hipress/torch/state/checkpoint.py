@@ -6,11 +6,19 @@ shards differently, the residuals of all ranks are added up. They are divided am
 (:class:`hipress.runtime.error_feedback.GlobalState`). If only rank 0 has saved its part, the other
 ranks begin without residuals, and a warning reports that.
 
-Every rank's state differs, so its keys begin with the rank: ``"rank0/step"``,
-``"rank0/state/layer.weight/3/states/residual"`` (of task 3). So the states of all ranks fit into
-one dictionary, and torch.distributed.checkpoint, which treats equal keys as equal values, keeps all
-of them. Residuals contain their position in the whole parameter, so DDP's can be resharded to
-FSDP's ranks.
+Every rank's state differs, so its key is the rank::
+
+    2 ranks save      rank 0: "rank0": (its state,), "rank2": (), "rank4": (), ..., "rank254": ()
+                      rank 1: "rank1": (its state,), "rank3": (), "rank5": (), ..., "rank255": ()
+    3 ranks load      rank 0: "rank0", "rank3", "rank6", ...
+                      rank 1: "rank1", "rank4", "rank7", ...
+                      rank 2: "rank2", "rank5", "rank8", ...
+
+torch.distributed.checkpoint.load() requires that a new job knows the keys of the checkpoint, and
+that each key exists. Therefore the keys do not depend on what is saved, and ranks that do not exist
+have empty states. The new ranks then add up what each of them has read
+(:mod:`hipress.torch.state.merge`). The states of all ranks also fit into one dictionary. Residuals
+contain their position in the whole parameter, so DDP's can be resharded to FSDP's ranks.
 """
 
 from __future__ import annotations
@@ -20,47 +28,58 @@ import logging
 import os
 import pickle
 import warnings
-from collections.abc import Collection, Iterable, Mapping
-from typing import Any
+from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
-from hipress.runtime.error_feedback import OWN, START, GlobalState, TaskState
+from hipress.runtime.error_feedback import START, GlobalState, TaskState
 from hipress.topology.topologies import TOPOLOGIES
+from hipress.torch import exchange
+from hipress.torch.state.merge import (
+    Merged,
+    add_unsharded,
+    group_of_all_ranks,
+    merge,
+    merge_between_ranks,
+    missing_ranks,
+    shared_parts,
+)
 from hipress.torch.state.saved import (
     VERSION,
     RankState,
     Saved,
     Stateful,
     carry_over_saved,
-    is_tensor,
+    pack,
+    slots_of,
+    unpack,
 )
 
 _log = logging.getLogger("hipress")
 
 
 def state_dict(of: Stateful) -> dict[str, Any]:
-    """Return this rank's state: tensors, numbers and texts by key."""
-    prefix = f"rank{of.rank}"
-    found: dict[str, Any] = {
-        f"{prefix}/version": VERSION,
-        f"{prefix}/world_size": of.world_size,
-        f"{prefix}/peers": of.engine.world_size,
-        f"{prefix}/step": of.step,
-        f"{prefix}/topology": of.topology,
-        f"{prefix}/type": of.settings.type,
-        f"{prefix}/layout": of.layout,
-    }
+    """Return this rank's state: a dictionary of tensors, numbers and texts, under ``"rank<r>"``.
 
-    # State prepared for the time after it is empty so far; but before the first step of a
-    # job without one, torch.distributed.checkpoint.load() fills what there is.
+    Keys of ranks that do not exist have empty tuples; see this module.
+    """
+    part: dict[str, Any] = {
+        "version": VERSION,
+        "world_size": of.world_size,
+        "peers": of.engine.world_size,
+        "step": of.step,
+        "topology": of.topology,
+        "type": of.settings.type,
+        "layout": of.layout,
+    }
     in_warm_up = of.step < of.settings.warmup_steps
 
     def put(where: str, fields: Mapping[str, Any], states: Mapping[str, Any]) -> None:
-        found.update({f"{prefix}/{where}/{name}": value for name, value in fields.items()})
+        part.update({f"{where}/{name}": value for name, value in fields.items()})
         for name, values in states.items():
-            found[f"{prefix}/{where}/states/{name}"] = torch.as_tensor(values, device="cpu")
+            part[f"{where}/states/{name}"] = torch.as_tensor(values, device="cpu")
 
     for (name, index), compressor in of.error_feedback.states.items():
         state, partition = compressor.state_dict(), of.error_feedback.partitions[name, index]
@@ -78,9 +97,41 @@ def state_dict(of: Stateful) -> dict[str, Any]:
         state.save(name, put)
     for name, (offset, values) in of.shared.state().items() if of.shared else ():
         put(f"shared/{name}", {"offset": offset}, {"momentum": values})
-    # torch.distributed.checkpoint.load() leaves out those that the new job has not made yet.
-    found[f"{prefix}/tensors"] = sum(map(is_tensor, found))
+    return pack(of.rank, of.world_size, part)
+
+
+def global_state_dict(of: Stateful) -> dict[str, Any]:
+    """Return the states of all ranks on rank 0, and an empty dictionary on other ranks.
+
+    All ranks call this together. Rank 0 needs memory for the states of all ranks. The result is for
+    frameworks in which rank 0 saves one file, which all ranks load.
+    """
+    group, mine = group_of_all_ranks(of), of.state_dict()
+    mine = {key: value for key, value in mine.items() if value}
+    states = exchange.gather_states(group, mine, "states of the compression")
+    if states is None:
+        return {}
+    found: dict[str, Any] = {f"rank{rank}": () for rank in slots_of(0, 1)}
+    found.update({key: value for state in states for key, value in state.items()})
     return found
+
+
+class StateOfAllRanks:
+    """State of a compression's ranks in one dictionary, for frameworks that save rank 0's.
+
+    ``state_dict()`` must be called on all ranks together; see :func:`global_state_dict`.
+    """
+
+    def __init__(self, of: Stateful) -> None:
+        self._of = of
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the states of all ranks on rank 0, and an empty dictionary on other ranks."""
+        return global_state_dict(self._of)
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Load what :meth:`state_dict` returned on rank 0."""
+        self._of.load_state_dict(state)
 
 
 def load_state_dict(of: Stateful, state: Mapping[str, Any]) -> None:
@@ -89,7 +140,8 @@ def load_state_dict(of: Stateful, state: Mapping[str, Any]) -> None:
     In a job of the same size, topology, codec and layout, this rank's own part restores its state
     exactly. In a job of the same size that does not shard parameters, its own part is also enough
     for another topology, codec or plan. Otherwise the parts of all ranks are added up and
-    resharded.
+    resharded. If this rank has not been given all parts, all ranks must call this together. Then
+    they exchange what they have, as after torch.distributed.checkpoint.load().
 
     Frameworks that save only on rank 0 give all ranks rank 0's part. It is enough if the codec
     keeps nothing between steps. Otherwise the residuals and momentum of the other ranks are lost,
@@ -103,58 +155,135 @@ def load_state_dict(of: Stateful, state: Mapping[str, Any]) -> None:
     Raises:
         ValueError: If ranks or tensors are missing, or the state is malformed or another model's.
     """
-    _load(of, Saved(state, lambda keys: {key: state[key] for key in keys}))
+    parts = unpack(state)
+    saved = Saved((rank for rank, part in parts.items() if part), parts.__getitem__)
+    is_share = set(parts) == set(slots_of(of.rank, of.world_size))
+    if not saved.ranks and not is_share:
+        raise ValueError("the state of the compression is empty: it has no rank")
+    if _needs_exchange(of, saved, is_share):
+        merged = merge_between_ranks(of, saved)
+        if merged is not None:
+            of.before_load(merged.fields["world_size"], merged.fields["type"])
+            return _use_merged(of, merged)
+    _load(of, saved)
+
+
+class _Match(NamedTuple):
+    """Comparison of a saved job with this one."""
+
+    same: bool
+    """Whether size, topology and codec are equal."""
+    exact: bool
+    """Whether each task also encodes the same elements."""
+    own: bool
+    """Whether a rank's own part is enough."""
+
+
+def _match(of: Stateful, fields: Mapping[str, Any]) -> _Match:
+    """Compare a saved job with this one, after this one has prepared for it."""
+    of.before_load(fields["world_size"], fields["type"])
+    kind = {"world_size": of.world_size, "topology": of.topology, "type": of.settings.type}
+    same = all(fields[name] == value for name, value in kind.items())
+    exact = same and fields["layout"] == of.layout
+    # All-reduces: their tasks belong to whole parameters on every rank.
+    whole = {fields["topology"], of.topology} <= TOPOLOGIES.keys()
+    return _Match(same, exact, exact or (whole and fields["world_size"] == of.world_size))
+
+
+def _needs_exchange(of: Stateful, saved: Saved, is_share: bool) -> bool:
+    """Return whether all ranks must exchange their parts. All ranks return the same.
+
+    Args:
+        of: The compression that is loaded.
+        saved: The parts of this rank.
+        is_share: Whether these are the parts that this rank reads from PyTorch's checkpoints.
+    """
+    if not saved.ranks:
+        return True
+    some = saved.rank(saved.ranks[0]).fields
+    missing = missing_ranks(some, saved.ranks)
+    if some["world_size"] != of.world_size:
+        return is_share or (bool(missing) and not _is_empty(saved))
+    match = _match(of, some)
+    # In hybrid sharding, ranks of different shards have different layouts.
+    is_enough = match.same if " shards" in of.topology else match.own
+    return bool(missing) and not is_enough
+
+
+def _is_empty(saved: Saved) -> bool:
+    """Return whether there are only counts of steps: no residual, no momentum."""
+    return all(saved.rank(rank).is_empty for rank in saved.ranks)
 
 
 def _load(of: Stateful, saved: Saved, complete: bool = False) -> None:
-    """Replace the present state by a saved one. If ``complete``, it must have all ranks' parts."""
-    some = saved.fields(of.rank if of.rank in saved.ranks else saved.ranks[0])
-    of.before_load(some["world_size"], some["type"])
-    kind = {"world_size": of.world_size, "topology": of.topology, "type": of.settings.type}
-    same = all(some[name] == value for name, value in kind.items())
-    exact = same and some["layout"] == of.layout
-    missing = sorted(set(range(some["world_size"])) - set(saved.ranks))
+    """Replace the present state by a saved one, without other ranks.
+
+    If ``complete``, it must have all ranks' parts.
+    """
+    some = saved.rank(of.rank if of.rank in saved.ranks else saved.ranks[0]).fields
+    same, exact, own = _match(of, some)
+    missing = missing_ranks(some, saved.ranks)
     is_missing = of.rank in missing
-    # All-reduces: their tasks belong to whole parameters on every rank.
-    whole = {some["topology"], of.topology} <= TOPOLOGIES.keys()
-    own = exact or (whole and some["world_size"] == of.world_size)
+    # A complete state may be in a file. It is read once, by merge(), which also handles empty ones.
+    is_empty = (own and saved.rank(of.rank).is_empty) if complete else _is_empty(saved)
     # In hybrid sharding, ranks of different shards have different layouts. The ranks of an
     # all-reduce have the same layout, so they all take this branch or none does.
-    if saved.is_empty and not exact and not (same and is_missing and not own):
+    if is_empty and not exact and not (same and is_missing and not own):
         of.error_feedback.load({}, {})
-        if of.shared:
-            of.shared.clear()
-        of.step = some["step"]
-        return of.after_load()
-    one_for_all = not complete and (saved.is_empty or saved.ranks == [0])
+        return _finish(of, some, {})
+    one_for_all = not complete and (is_empty or saved.ranks == [0])
     if missing and not one_for_all and (complete or not own or is_missing):
         raise ValueError(
             f"the state is of {some['world_size']} ranks, topology {some['topology']} and type "
-            f"{some['type']}; to load it into {kind['world_size']} ranks, topology "
-            f"{kind['topology']} and type {kind['type']} the states of all its ranks are needed, "
-            f"and rank {missing[0]}'s is not there"
+            f"{some['type']}; to load it into {of.world_size} ranks, topology {of.topology} and "
+            f"type {of.settings.type} the states of all its ranks are needed, and rank "
+            f"{missing[0]}'s is not there"
             + (" (parameters, their order or the plan differ)" if same and not exact else "")
+            + "; hipress.torch.load_checkpoint() reads those of a torch.distributed.checkpoint"
         )
     lacks_own = is_missing and (own or same)
-    if lacks_own:
-        _load_common(of, saved.rank(saved.ranks[0]), own, exact)
-    elif exact:
-        mine = saved.rank(of.rank)
-        to_reshard = {name: _unsharded(of, name, s) for name, s in mine.to_reshard.items()}
-        of.error_feedback.load(mine.tasks, to_reshard)
+    if not (lacks_own or own):
+        _use_merged(of, merge(of, saved))
     else:
-        _check_names(of, saved.names())
-        given = carry_over_saved(of, saved.rank(of.rank)) if own else _gathered(of, saved)
-        of.reshard(given)
-    if of.shared:
-        _load_shared(of, saved, saved.ranks if lacks_own or not own else [of.rank])
-    if missing and (lacks_own or not own) and not saved.is_empty and _is_partial(saved):
+        if lacks_own:
+            _load_common(of, saved.rank(saved.ranks[0]), own, exact)
+        elif exact:
+            mine = saved.rank(of.rank)
+            to_reshard = {name: _unsharded(of, name, s) for name, s in mine.to_reshard.items()}
+            of.error_feedback.load(mine.tasks, to_reshard)
+        else:
+            _check_names(of, saved.rank(of.rank).names())
+            of.reshard(carry_over_saved(of, saved.rank(of.rank)))
+        ranks = saved.ranks if lacks_own else [of.rank]
+        _finish(of, some, shared_parts(saved, ranks))
+    if missing and (lacks_own or not own) and not is_empty and _is_partial(saved):
+        count = some["world_size"]
         _log.warning(
             "the loaded state has only rank 0's part: what the codec had kept for later steps on "
-            "rank%s (residuals, momentum) is lost; save the state of every rank to keep it",
-            " 1" if missing == [1] else f"s 1 to {missing[-1]}",
+            "%d of %d ranks (residuals, momentum) is lost; save global_state_dict() of the "
+            "compression to keep it",
+            count - 1,
+            count,
         )
-    of.step = some["step"]
+
+
+def _use_merged(of: Stateful, merged: Merged) -> None:
+    """Replace the present state by the sum of all ranks' states."""
+    if merged.is_empty:
+        of.error_feedback.load({}, {})
+    else:
+        _check_names(of, merged.names)
+        of.reshard(merged.states)
+    _finish(of, merged.fields, merged.shared)
+
+
+def _finish(
+    of: Stateful, fields: Mapping[str, Any], shared: Mapping[tuple[str, int], torch.Tensor]
+) -> None:
+    """Load the shared momentum and the step, after the residuals."""
+    if of.shared:
+        _load_shared(of, shared)
+    of.step = fields["step"]
     of.after_load()
 
 
@@ -187,7 +316,7 @@ def _is_partial(saved: Saved) -> bool:
     part = saved.rank(0)
     if any(task.states.keys() - {START} for task in part.tasks.values()):
         return True
-    return " shards" in part.fields["topology"] and bool(saved.shared(0))
+    return " shards" in part.fields["topology"] and bool(part.shared)
 
 
 def _check_names(of: Stateful, names: Collection[str]) -> None:
@@ -202,9 +331,11 @@ def _check_names(of: Stateful, names: Collection[str]) -> None:
 def load_checkpoint(of: Stateful, path: str | os.PathLike, key: str = "hipress") -> None:
     """Load what ``torch.distributed.checkpoint.save({key: compression, ...})`` saved.
 
-    The number of ranks may have changed. Call this on every rank, before the first step. In a job
-    of as many ranks, a rank reads only its own state. Otherwise it reads those of all ranks, one by
-    one.
+    The number of ranks may have changed. Call this on every rank, before the first step. No rank
+    waits for another one. In a job of as many ranks, a rank reads only its own state. Otherwise
+    every rank reads those of all ranks, one by one.
+    ``torch.distributed.checkpoint.load({key: compression})`` has the same result. There each rank
+    reads a part, and the ranks exchange sums.
 
     Args:
         of: the compression that is loaded
@@ -214,8 +345,11 @@ def load_checkpoint(of: Stateful, path: str | os.PathLike, key: str = "hipress")
     Raises:
         ValueError: if the checkpoint has no such key, or is not complete
     """
+    if hasattr(of, "parts"):  # compressions of several process groups
+        for i, part in enumerate(of.parts):
+            load_checkpoint(part, path, f"{key}.part{i}")
+        return
     from torch.distributed import checkpoint
-    from torch.distributed.checkpoint.metadata import TensorStorageMetadata
 
     if not os.path.isdir(path):
         raise ValueError(f"cannot read the checkpoint {os.fspath(path)!r}: there is no such folder")
@@ -224,32 +358,32 @@ def load_checkpoint(of: Stateful, path: str | os.PathLike, key: str = "hipress")
             f"the checkpoint {os.fspath(path)!r} is not complete: its .metadata, which is written "
             "last, is missing or torn; saving it was interrupted"
         )
-    about = checkpoint.FileSystemReader(path).read_metadata().state_dict_metadata
-    prefix = f"{key}."
-    names = [name for name in about if name.startswith(prefix)]
-    if not names:
-        raise ValueError(f"the checkpoint {os.fspath(path)!r} has no key {key!r}")
+    names = checkpoint.FileSystemReader(path).read_metadata().state_dict_metadata
+    prefix = f"{key}.rank"
+    if f"{prefix}0" not in names:
+        older = any(name.startswith(f"{prefix}0/") for name in names)
+        raise ValueError(
+            f"the checkpoint {os.fspath(path)!r} has "
+            + (f"{key!r} of an older version of HiPress" if older else f"no key {key!r}")
+        )
     # The ranks read different keys, and no rank unpickles data of other ranks. PyTorch 2.6 has the
     # option only in the deprecated function.
     knows = "no_dist" in inspect.signature(checkpoint.load).parameters
     load = checkpoint.load if knows else checkpoint.load_state_dict
 
-    def read(keys: list[str]) -> dict[str, Any]:
-        wanted: dict[str, Any] = {}
-        for name in (prefix + each for each in keys):
-            tensor = isinstance(about[name], TensorStorageMetadata)
-            wanted[name] = (
-                torch.empty(about[name].size, dtype=about[name].properties.dtype, device="cpu")
-                if tensor
-                else None
-            )
+    def read(rank: int) -> Mapping[str, Any]:
+        wanted: dict[str, Any] = {f"{prefix}{rank}": None}
         with warnings.catch_warnings():  # about the missing process group, which is intended
             warnings.filterwarnings("ignore", "torch.distributed is", UserWarning)
             warnings.simplefilter("ignore", FutureWarning)
             load(wanted, storage_reader=checkpoint.FileSystemReader(path), no_dist=True)
-        return {name[len(prefix) :]: value for name, value in wanted.items()}
+        found = unpack({f"rank{rank}": wanted[f"{prefix}{rank}"]})
+        return found[rank]
 
-    _load(of, Saved([name[len(prefix) :] for name in names], read), complete=True)
+    own = read(of.rank) if f"{prefix}{of.rank}" in names else {}
+    size = (own or read(0))["world_size"]
+    ranks = (rank for rank in range(size) if f"{prefix}{rank}" in names)
+    _load(of, Saved(ranks, lambda r: own if r == of.rank else read(r)), complete=True)
 
 
 def is_complete(path: str | os.PathLike[str]) -> bool:
@@ -263,22 +397,20 @@ def is_complete(path: str | os.PathLike[str]) -> bool:
     return True
 
 
-def _load_shared(of: Stateful, saved: Saved, ranks: Iterable[int]) -> None:
-    """Load shared momentum in the form of these ranks: equal on all, or each that of its shard."""
+def _load_shared(of: Stateful, parts: Mapping[tuple[str, int], torch.Tensor]) -> None:
+    """Load the parts of the shared momentum, by gradient and first element."""
     of.shared.clear()
     unknown = set()
-    for rank in ranks:
-        for name, state in saved.shared(rank).items():
-            offset, values = state.fields["offset"], state.states["momentum"]
-            if name not in of.sizes:
-                unknown.add(name)
-            elif offset + values.numel() > of.sizes[name]:
-                raise ValueError(
-                    f"the state has momentum for {offset + values.numel()} elements of gradient "
-                    f"{name!r}, which has {of.sizes[name]}"
-                )
-            else:
-                of.shared.load(name, offset, values)
+    for (name, offset), values in parts.items():
+        if name not in of.sizes:
+            unknown.add(name)
+        elif offset + values.numel() > of.sizes[name]:
+            raise ValueError(
+                f"the state has momentum for {offset + values.numel()} elements of gradient "
+                f"{name!r}, which has {of.sizes[name]}"
+            )
+        else:
+            of.shared.load(name, offset, values)
     of.shared.load_keys()
     if unknown:
         _log.warning("the momentum of %s is dropped: it is not trained", sorted(unknown))
@@ -287,43 +419,5 @@ def _load_shared(of: Stateful, saved: Saved, ranks: Iterable[int]) -> None:
 def _unsharded(of: Stateful, name: str, saved: TaskState) -> GlobalState:
     """Return a saved global state of which no task had taken its part."""
     state = GlobalState(of.sizes[name])
-    _add_unsharded(state, saved, of.settings.type, of.settings.type)
+    add_unsharded(state, saved, of.settings.type, of.settings.type)
     return state
-
-
-def _gathered(of: Stateful, saved: Saved) -> dict[str, GlobalState]:
-    """Return the sums of all ranks' states by gradient, without unknown gradients."""
-    states: dict[str, GlobalState] = {}
-    for number in saved.ranks:
-        rank = saved.rank(number)
-        peers = rank.fields["peers"]  # each of which gave a share to a mean
-        for (name, _), task in rank.tasks.items():
-            if name not in of.sizes:
-                continue
-            state = states.setdefault(name, GlobalState(of.sizes[name]))
-            kind = task.fields["kind"]
-            own = kind == OWN
-            state.step = max(state.step, task.fields["step"])
-            # A sum's residual counts once for all; a mean's is in units of the result already.
-            in_mean = of.average and kind == "1" and peers > 1
-            share = 1.0 if in_mean or not of.average else 1.0 / peers
-            for field, values in task.states.items():
-                if field == "residual":
-                    state.add(field, task.span, values, share)
-                elif field == START:
-                    continue  # belongs to a power iteration, which starts again
-                elif own and rank.fields["type"] == of.settings.type:
-                    state.add(field, task.span, values, 1.0 / peers)
-        # Every rank has the same of these, so one rank's are all.
-        for name, unsharded in rank.to_reshard.items() if number == saved.ranks[0] else ():
-            if name in of.sizes:
-                state = states.setdefault(name, GlobalState(of.sizes[name]))
-                _add_unsharded(state, unsharded, rank.fields["type"], of.settings.type)
-    return states
-
-
-def _add_unsharded(state: GlobalState, saved: TaskState, type: str, mine: str) -> None:
-    state.step = max(state.step, saved.fields["step"])
-    for field, values in saved.states.items():
-        if field == "residual" or type == mine:
-            state.add(field, slice(0, values.numel()), values, 1.0)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
 import torch
+import torch.distributed as dist
 
 from hipress.runtime.error_feedback import (
     ErrorFeedback,
@@ -18,13 +19,49 @@ from hipress.runtime.error_feedback import (
 from hipress.torch.settings import Settings
 from hipress.torch.state.momentum import SharedMomentum
 
-VERSION = 3
-_KEY = re.compile(r"rank(\d+)/(.+)")
+VERSION = 4
+SLOTS = 256
+"""Ranks for which every checkpoint has a key, so that any job can load all of them."""
+_KEY = re.compile(r"rank(\d+)")
 
 
-def is_tensor(key: str) -> bool:
-    """Return whether a key of a state belongs to a tensor."""
-    return "/states/" in key
+def slots_of(rank: int, world_size: int) -> list[int]:
+    """Return the saved ranks whose keys a rank saves, and loads through PyTorch.
+
+    Every one of the first :data:`SLOTS` ranks belongs to one rank of a job. Its own rank is the
+    first.
+    """
+    return [rank, *range(rank + world_size, SLOTS, world_size)]
+
+
+def pack(rank: int, world_size: int, part: Mapping[str, Any]) -> dict[str, tuple]:
+    """Return a rank's state under its key, and empty states for ranks that do not exist.
+
+    torch.distributed.checkpoint neither looks into tuples nor needs to know their size. So it saves
+    and loads a rank's state as one value.
+    """
+    others = dict.fromkeys((f"rank{r}" for r in slots_of(rank, world_size)[1:]), ())
+    return {f"rank{rank}": (dict(part),), **others}
+
+
+def unpack(state: Mapping[str, Any]) -> dict[int, Mapping[str, Any]]:
+    """Return the states of :func:`pack` by rank. States of ranks that do not exist are empty.
+
+    Raises:
+        ValueError: If a key or its value is something else.
+    """
+    parts: dict[int, Mapping[str, Any]] = {}
+    for key, value in state.items():
+        match = _KEY.fullmatch(key)
+        if not match or not isinstance(value, (tuple, list)) or len(value) > 1:
+            raise ValueError(
+                f"{key!r} is no key of a compression's state of version {VERSION}: they are "
+                '"rank0", "rank1" and so on, each with a tuple'
+            )
+        parts[int(match[1])] = value[0] if value else {}
+    if not parts:
+        raise ValueError("the state of the compression is empty: it has no rank")
+    return parts
 
 
 class Stateful(Protocol):
@@ -39,8 +76,15 @@ class Stateful(Protocol):
     average: bool
     sizes: Mapping[str, int]
     engine: Any
+    group: dist.ProcessGroup | None
     error_feedback: ErrorFeedback
     shared: SharedMomentum | None
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return this rank's state."""
+
+    def load_state_dict(self, saved: Mapping[str, Any]) -> None:
+        """Load a state."""
 
     def before_load(self, world_size: int, type: str) -> None:
         """Prepare for the state of a job of so many ranks, whose compression had this type."""
@@ -61,86 +105,54 @@ class RankState:
         self.to_reshard: dict[str, TaskState] = {}
         self.shared: dict[str, TaskState] = {}
 
-
-class Saved:
-    """State of several ranks that reads only what is needed at a time.
-
-    Args:
-        keys: all keys of the state
-        read: function that returns the values of some keys
-    """
-
-    def __init__(self, keys: Iterable[str], read: Callable[[list[str]], Mapping[str, Any]]) -> None:
-        self._read = read
-        self._keys: dict[int, list[str]] = {}
-        for key in keys:
-            match = _KEY.fullmatch(key)
-            if not match:
-                raise ValueError(
-                    f"{key!r} is no key of a compression's state: they begin with a rank"
-                )
-            self._keys.setdefault(int(match[1]), []).append(key)
-        if not self._keys:
-            raise ValueError(
-                "the state is empty; a torch.distributed.checkpoint is loaded with "
-                "hipress.torch.load_checkpoint(compression, path)"
-            )
-        self.ranks = sorted(self._keys)
-
-    def fields(self, rank: int) -> dict[str, Any]:
-        """Read a rank's own fields, without its tasks."""
-        return self._parsed(rank, [key for key in self._keys[rank] if key.count("/") == 1]).fields
-
-    def rank(self, rank: int) -> RankState:
-        """Return a rank's state without its shared momentum."""
-        shared = self._shared(rank)
-        return self._parsed(rank, [key for key in self._keys[rank] if key not in shared])
-
-    def shared(self, rank: int) -> dict[str, TaskState]:
-        """Return a rank's shared momentum."""
-        shared = self._shared(rank)
-        keys = [key for key in self._keys[rank] if key.count("/") == 1 or key in shared]
-        return self._parsed(rank, keys).shared
-
-    def _shared(self, rank: int) -> set[str]:
-        prefix = f"rank{rank}/shared/"
-        return {key for key in self._keys[rank] if key.startswith(prefix)}
-
-    def _parsed(self, rank: int, keys: list[str]) -> RankState:
-        parsed = _parse(self._read(keys))
-        if parsed.fields.get("version") != VERSION:
-            raise ValueError(
-                f"rank {rank}'s state is of version {parsed.fields.get('version')}; this HiPress "
-                f"reads version {VERSION}"
-            )
-        tensors, had = sum(map(is_tensor, self._keys[rank])), parsed.fields.get("tensors", 0)
-        if tensors < had:
-            raise ValueError(
-                f"rank {rank}'s state lacks {had - tensors} of its {had} residuals and other "
-                "tensors; a torch.distributed.checkpoint, whose load() fills what there is "
-                "already, is loaded with hipress.torch.load_checkpoint(compression, path)"
-            )
-        return parsed
-
     @property
     def is_empty(self) -> bool:
         """Whether there are only counts of steps: no residual, no momentum."""
-        return not any(is_tensor(key) for keys in self._keys.values() for key in keys)
+        entries = [*self.tasks.values(), *self.to_reshard.values(), *self.shared.values()]
+        return not any(entry.states for entry in entries)
 
     def names(self) -> set[str]:
-        """Return the names of gradients for which any rank has a state."""
-        parsed = _parse({key: None for keys in self._keys.values() for key in keys})
-        return {name for name, _ in parsed.tasks} | set(parsed.to_reshard)
+        """Return the names of gradients that have a state."""
+        return {name for name, _ in self.tasks} | set(self.to_reshard)
 
 
-def _parse(state: Mapping[str, Any]) -> RankState:
+class Saved:
+    """States of several ranks, of which one at a time is in memory if they are in a file.
+
+    Args:
+        ranks: Ranks that are there.
+        read: Function that returns a rank's state.
+    """
+
+    def __init__(self, ranks: Iterable[int], read: Callable[[int], Mapping[str, Any]]) -> None:
+        self.ranks, self.read = sorted(ranks), read
+        self._last: tuple[int, RankState] | None = None
+
+    def rank(self, rank: int) -> RankState:
+        """Return a rank's state.
+
+        Raises:
+            ValueError: If it is of another version of HiPress.
+        """
+        if self._last is None or self._last[0] != rank:
+            self._last = None  # frees the last one first
+            part = self.read(rank)
+            if part.get("version") != VERSION:
+                raise ValueError(
+                    f"rank {rank}'s state is of version {part.get('version')}; this HiPress reads "
+                    f"version {VERSION}"
+                )
+            self._last = rank, _parse(part)
+        return self._last[1]
+
+
+def _parse(part: Mapping[str, Any]) -> RankState:
     """Return the state of the rank that has these keys."""
     rank = RankState()
-    for key, value in state.items():
-        rest = _KEY.fullmatch(key)[2]
-        section, _, path = rest.partition("/")
+    for key, value in part.items():
+        section, _, path = key.partition("/")
         if not path:
-            rank.fields[rest] = value
+            rank.fields[key] = value
             continue
         path, _, field = path.rpartition("/")
         state_of, path = path.endswith("/states"), path.removesuffix("/states")

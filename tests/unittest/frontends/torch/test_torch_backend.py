@@ -172,3 +172,14 @@ def test_what_cannot_be_is_refused():
         assert "keeps a residual" in residual
         assert "bits" in bits and "1, 2, 3" in bits
         assert "encode_on='device' is for gradients on a GPU, and these are on cpu" in device
+
+
+def test_codec_in_environment_may_have_parameters(monkeypatch):
+    from hipress.torch.integrations.process_group import settings_from_environment
+
+    monkeypatch.setenv("HIPRESS_COMPRESSION", "maxmin:bits=8")
+    settings = settings_from_environment()
+    assert (settings.type, settings.params) == ("maxmin", {"bits": 8})
+    monkeypatch.setenv("HIPRESS_COMPRESSION", "dgc:ratio=0.1")
+    with pytest.raises(ValueError, match="HIPRESS_COMPRESSION is dgc, which keeps a residual"):
+        settings_from_environment()

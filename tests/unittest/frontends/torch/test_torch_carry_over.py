@@ -7,6 +7,7 @@ import time
 import pytest
 
 from harness.torch_ranks import returned, run_ranks, torch
+from torch_states import flat_state
 
 SIZES = {"large": 9000, "matrix": 64 * 96}
 SHAPES = {"large": (9000,), "matrix": (64, 96)}
@@ -178,7 +179,7 @@ def dies(rank, type, options):
         new.error_feedback.reshard(old.error_feedback.carry_over(SIZES))
         new.step = old.step
         results = [run(new, rank, step).numpy().tobytes() for step in range(3, 6)]
-        values = new.state_dict().values()
+        values = flat_state(new.state_dict()).values()
         return results, [v.numpy().tobytes() if torch.is_tensor(v) else v for v in values]
 
     left = make(dist.group.WORLD, type, options)
@@ -249,7 +250,7 @@ def twice(rank):
     wanted = own.double() / 3 + means
     dist.all_reduce(wanted, group=two)
     other = torch.zeros_like(wanted)
-    for key, value in everybodys[2].items():
+    for key, value in flat_state(everybodys[2]).items():
         start = 0 if "/large/" in key else SIZES["large"]
         if key.endswith("/states/residual"):
             share = 1 / 3 if "/-1/" in key else 1.0

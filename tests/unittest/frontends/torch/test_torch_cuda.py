@@ -15,6 +15,7 @@ import pytest
 
 from harness.torch_ranks import run_ranks, torch
 from hipress.compression.compiler.runtime import cuda_build
+from torch_states import flat_state
 
 gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
 
@@ -251,7 +252,9 @@ def synchronized(rank, where, type, dtype=torch.float32, wrapper="ddp", encode_o
         if wrapper != "ddp":
             optimizer.step()
         found += bits(p.grad for p in model.parameters())
-    state = {k: v for k, v in compression.state_dict().items() if isinstance(v, torch.Tensor)}
+    state = {
+        k: v for k, v in flat_state(compression.state_dict()).items() if isinstance(v, torch.Tensor)
+    }
     assert state and all(not v.is_cuda for v in state.values())
     return found, sorted(state), bits(state[k] for k in sorted(state))
 

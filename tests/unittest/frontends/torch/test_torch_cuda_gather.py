@@ -174,6 +174,7 @@ def _stage_late():
 CASES = [
     ("exact", {}),
     ("blocks", {"dtype": torch.bfloat16}),
+    ("lossless", {"dtype": torch.bfloat16}),
     ("differences", {}),
     ("differences", {"dtype": torch.bfloat16, "accumulate": 2}),
     ("differences", {"reshard_after_forward": False}),
@@ -207,9 +208,9 @@ def _every_case(rank, where):
 def test_gathers_on_a_device_give_the_bits_of_those_in_host_memory(where):
     from hipress.compression.compressor import Compressor
 
-    for bits_each in (4, 8) if where == "device" else ():  # compiled before the time runs
-        codec = Compressor("maxmin", bits=bits_each, stochastic=0)
-        on_the_cpu().kernels.algorithm(codec.config)
+    codecs = [Compressor("maxmin", bits=each, stochastic=0) for each in (4, 8)]
+    for codec in [*codecs, Compressor("lossless")] if where == "device" else ():
+        on_the_cpu().kernels.algorithm(codec.config)  # compiled before the time runs
     expected = returned(run_ranks(_every_case, 2, "cpu"))
     assert returned(run_ranks(_every_case, 2, where, timeout=120)) == expected
 

@@ -12,6 +12,7 @@ import pytest
 import cuda_emulation
 from harness.torch_ranks import returned, run_ranks, torch
 from test_torch_cuda import Given, LateDevice, bits, given
+from torch_states import flat_state
 
 MIN_SIZE = 1000
 
@@ -99,7 +100,7 @@ class Job:
         return bits(p.grad for p in self.model.parameters())
 
     def state(self):
-        found = self.compression.state_dict()
+        found = flat_state(self.compression.state_dict())
         return {k: bits([v]) if isinstance(v, torch.Tensor) else v for k, v in found.items()}
 
 

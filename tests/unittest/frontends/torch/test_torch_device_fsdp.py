@@ -9,6 +9,7 @@ from hipress.compression.compiler.runtime import cuda_build
 from test_torch_cuda import bits, gpu, run
 from test_torch_device import kernels, play_the_gpu  # noqa: F401, compiles them
 from test_torch_fsdp import MIN_SIZE, backward, sharded
+from torch_states import flat_state
 
 CASES = [  # codec, dtype of the reductions, hybrid, options
     ("onebit", torch.float32, False, {}),
@@ -41,7 +42,7 @@ def trained(rank, model, compression):
     for step in range(3):
         backward(model, rank, step)
         grads += bits(p.grad.to_local() for p in model.parameters())
-    state = compression.state_dict()
+    state = flat_state(compression.state_dict())
     buckets = compression._buckets.values()
     compressing = [getattr(b, "program", None) or getattr(b, "native", None) for b in buckets]
     made = {type(each).__name__ for each in compressing if each}

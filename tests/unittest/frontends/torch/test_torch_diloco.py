@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.torch_ranks import returned, run_ranks, torch
+from torch_states import flat_state
 
 H = 4
 
@@ -205,7 +206,7 @@ def compressed_script(rank, type_, topology):
     stats = diloco.compression.stats()
     assert stats.compressed > 2 * stats.uncompressed, stats
     state = diloco.state_dict()
-    residuals = [v for k, v in state["compression"].items() if k.endswith("/residual")]
+    residuals = [v for k, v in flat_state(state["compression"]).items() if k.endswith("/residual")]
     assert any(values.abs().max() > 0 for values in residuals)
     weights = torch.cat([w.flatten() for k, w in state.items() if k.startswith("outer/")])
     return weights.numpy().tobytes()
@@ -254,6 +255,29 @@ def resumed_script(rank):
 
 def test_training_goes_on_from_a_checkpoint_bit_for_bit():
     returned(run_ranks(resumed_script, 2))
+
+
+def pytorch_script(rank, path):
+    """Load a checkpoint with PyTorch, which leaves out what a new DiLoCo does not have."""
+    import torch.distributed.checkpoint as dcp
+
+    import hipress.torch
+
+    def made():
+        model = network()
+        inner = inner_of(model)
+        return model, inner, hipress.torch.DiLoCo(model, inner, outer_of(model.parameters()), H)
+
+    model, inner, diloco = made()
+    with diloco:
+        train(model, inner, rank, H)
+    dcp.save({"diloco": diloco}, checkpoint_id=path)
+    with pytest.raises(ValueError, match=r"lacks \d+ tensors of the outer optimizer"):
+        dcp.load({"diloco": made()[2]}, checkpoint_id=path)
+
+
+def test_pytorch_checkpoint_without_outer_momentum_is_refused(tmp_path):
+    returned(run_ranks(pytorch_script, 2, str(tmp_path / "state")))
 
 
 def saving_script(rank):

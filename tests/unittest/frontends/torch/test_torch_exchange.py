@@ -232,3 +232,22 @@ def test_state_is_copied_or_refused_on_all_ranks():
     for text in run_ranks(copies_a_state, 2, timeout=30):
         want = "ValueError: states: a builtins.builtin_function_or_method cannot be sent"
         assert text.startswith(want), text
+
+
+def gathers_states(rank):
+    from hipress.torch import exchange
+
+    os.environ["HIPRESS_SECRET"] = SECRET
+    exchange._BATCH_BYTES = 64
+    large, empty = torch.arange(40.0) + rank, torch.zeros(0, 3)
+    found = exchange.gather_states(None, {"a": (large, rank), "b": [empty] * rank}, "states")
+    if rank > 0:
+        return found is None
+    for number, state in enumerate(found):
+        assert torch.equal(state["a"][0], large + number) and state["a"][1] == number
+        assert [tensor.shape for tensor in state["b"]] == [empty.shape] * number
+    return len(found) == 3
+
+
+def test_states_of_all_ranks_are_gathered_on_rank_0():
+    assert run_ranks(gathers_states, 3, timeout=30) == [True] * 3

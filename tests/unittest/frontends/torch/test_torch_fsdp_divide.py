@@ -23,7 +23,7 @@ def premultiply_on_gloo(model):
     """Replace FSDP2's reduce-scatter, whose PREMUL_SUM only NCCL supports, by one for Gloo."""
     import torch.distributed as dist
 
-    from hipress.torch.private_fsdp import ReduceScatter
+    from hipress.torch.private_fsdp import ReduceScatter, parts_of
 
     class Premultiplied(ReduceScatter):
         def allocate(self, size, *, dtype, device):
@@ -36,7 +36,8 @@ def premultiply_on_gloo(model):
             dist.reduce_scatter_tensor(output_tensor, input_tensor, op=op, group=group)
 
     for module in (model, *model.parts):
-        module.set_custom_reduce_scatter(Premultiplied())
+        for part in parts_of(module):
+            part.set_custom_reduce_scatter(Premultiplied())
 
 
 def gradients(model, rank):
@@ -67,13 +68,15 @@ def compare_with_fsdp(rank):
     flat = init_device_mesh("cpu", (WORLD,))
     both = init_device_mesh("cpu", (HOSTS, LOCAL), mesh_dim_names=("replicate", "shard"))
     different = []
-    for hybrid, dtype, own in itertools.product((False, True), DTYPES, (False, True)):
+    meshes = {"": flat, "given": both["shard"], "native": both}
+    for hybrid, dtype, own in itertools.product(meshes, DTYPES, (False, True)):
         policy = MixedPrecisionPolicy(reduce_dtype=dtype)
         plain = sharded(both if hybrid else flat, mp_policy=policy)
         premultiply_on_gloo(plain)
-        model, group = sharded(both["shard"] if hybrid else flat, mp_policy=policy), {}
+        model, group = sharded(meshes[hybrid], mp_policy=policy), {}
         if hybrid:
             premultiply_on_gloo(model)
+        if hybrid == "given":
             group["replicate_group"] = both["replicate"].get_group()
         compression = hipress.torch.compress_fsdp(model, "none", min_size=1000, **group)
         if own:

@@ -135,12 +135,12 @@ def test_replica_is_close_to_the_weights():
     assert exchanges == 12 * 5  # one for each module and step, none in backward passes
 
 
-def _skip_a_layer(rank):
+def _skip_a_layer(rank, forget):
     """Return a layer's error, and its last update, after a step that did not use it."""
     import hipress.torch
 
     model, skipped = network(), []
-    hipress.torch.compress_fsdp(model, "none", gather="differences")
+    compression = hipress.torch.compress_fsdp(model, "none", gather="differences")
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
 
     def forward(x):
@@ -154,6 +154,8 @@ def _skip_a_layer(rank):
     for step in range(4):
         skipped[:] = [3] if step == 2 else []  # its differences were on their way already
         exact.append(model[3].up.weight.full_tensor().detach())
+        if forget and step == 3:
+            compression.gathers.forget()
         model(torch.ones(2, 7)).square().sum().backward()
         optimizer.step()
         optimizer.zero_grad()
@@ -162,8 +164,10 @@ def _skip_a_layer(rank):
 
 @pytest.mark.slow
 def test_replica_follows_weights_of_a_module_that_was_skipped():
-    for error, update in returned(run_ranks(_skip_a_layer, 2)):
+    for error, update in returned(run_ranks(_skip_a_layer, 2, False)):
         assert 0 < update and error < 0.3 * update
+    for error, update in returned(run_ranks(_skip_a_layer, 2, True)):
+        assert 0 < update and error == 0
 
 
 def _change_behind_our_back(rank, forget):
@@ -204,8 +208,12 @@ def _refused(rank, options, ranks_of_host="1"):
 
 def test_wrong_gathers_are_refused():
     for options, sentence in [
-        ({"gather": "fast"}, "gather must be one of exact, blocks, differences, not 'fast'"),
+        (
+            {"gather": "fast"},
+            "gather must be one of auto, pytorch, exact, lossless, blocks, differences",
+        ),
         ({"gather": "exact", "gather_bits": 8}, "gather='exact' has no gather_bits"),
+        ({"gather": "auto", "gather_bits": 8}, "gather='auto' has no gather_bits"),
         ({"gather_bits": 8}, "gather=None has no gather_bits"),
         ({"gather": "blocks", "gather_bits": 9}, "gather_bits must be from 1 to 8, not 9"),
     ]:

@@ -17,7 +17,7 @@ def equals_reference(rank, world_size, type, params):
     import hipress.torch
     from hipress.topology.graph import worker
     from hipress.torch.executors.collectives import reduce_scatter
-    from hipress.torch.integrations.fsdp import chunk_of
+    from hipress.torch.gradient import chunk_of
     from hipress.torch.state.error_feedback import Codecs
 
     model = sharded(init_device_mesh("cpu", (world_size,)))

@@ -9,6 +9,7 @@ from test_torch_ddp import succeed
 from test_torch_fsdp import (  # skips where PyTorch has no FSDP2 that can be compressed
     Fails,
     check_retries,
+    reduces_unused,
 )
 
 WIDTH, BLOCKS, MIN_SIZE = 24, 3, 100
@@ -99,6 +100,8 @@ def accumulates(rank):
         model(batch(rank, 2)).square().mean().backward()
         assert compression.step == step + 1 and seen == ["begin"] + [step] * (BLOCKS + 1)
         seen.clear()
+    if not hasattr(type(model), "set_reduce_scatter_unused_params"):
+        return  # before 2.13, PyTorch fails when it computes the first of two passes again
     both = model(batch(rank, 3)).square().mean() + model(batch(rank, 4)).square().mean()
     both.backward()
     assert compression.step == 3 and seen.count("begin") == 1
@@ -132,6 +135,7 @@ def counts_steps(rank):
     return [*found, (compression.step, seen.count("begin"))]
 
 
+@reduces_unused
 def test_whatever_the_model_returns():
     assert succeed(run_ranks(counts_steps, 2)) == [[(n, n) for n in (1, 2, 3, 4, 5)]] * 2
 

@@ -7,6 +7,7 @@ import pytest
 
 from harness.torch_ranks import returned, run_ranks, torch
 from test_torch_optimizer import said
+from torch_states import flat_state
 
 
 def make(model, compression="none", **options):
@@ -245,7 +246,7 @@ def takes_along(rank):
     new = make(model, "onebit", min_size=1)
     saved = old.compression.state_dict()
     new.compression.load_state_dict(saved)
-    found = left(saved), left(new.compression.state_dict())
+    found = left(flat_state(saved)), left(flat_state(new.compression.state_dict()))
     step(model, new, rank)
     return *found, new.compression.step
 

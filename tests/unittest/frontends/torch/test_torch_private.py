@@ -35,7 +35,7 @@ def sharded(alone):
 def test_parameters_in_the_order_of_flat_tensors(sharded):
     records = private_fsdp.managed(sharded)
     assert [r.sharded_param.shape for r in records] == [(3, 4), (3,)]
-    assert private_fsdp.num_groups(sharded) == 1
+    assert private_fsdp.parts_of(sharded) == [sharded]
 
 
 def test_layout_and_state_of_a_gather(sharded):
@@ -54,7 +54,7 @@ def test_a_module_without_parameters_of_its_own_has_no_group(alone):
     model = nn.Sequential(nn.Linear(2, 2))
     fully_shard(model[0])
     fully_shard(model)
-    assert private_fsdp.num_groups(model) == 0 and not private_fsdp.managed(model)
+    assert not private_fsdp.parts_of(model) and not private_fsdp.managed(model)
 
 
 def test_the_dtype_that_gradients_are_reduced_in(sharded):
@@ -66,6 +66,35 @@ def test_the_dtype_that_gradients_are_reduced_in(sharded):
 def test_hooks(sharded):
     scatter, all_reduce = private_fsdp.hooks(sharded)
     assert isinstance(scatter, private_fsdp.ReduceScatter) and all_reduce is None
+
+
+@pytest.mark.skipif(private_fsdp.ReduceScatter is object, reason="this PyTorch has no such hook")
+def test_hooks_of_a_group_of_parameters(sharded):
+    part = private_fsdp.ParameterGroup(private_fsdp._groups(sharded)[0])
+    scatter, gather, all_reduce = object(), object(), object()
+    part.set_custom_reduce_scatter(scatter)
+    part.set_custom_all_gather(gather)
+    part.set_all_reduce_hook(all_reduce)
+    assert private_fsdp.hooks(sharded) == (scatter, all_reduce)
+    assert private.lookup(part.group, "_all_gather_comm") is gather
+
+
+def test_groups_and_shapes_of_hybrid_sharding(alone):
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
+
+    mesh = init_device_mesh("cpu", (1, 1), mesh_dim_names=("replicate", "shard"))
+    model = fully_shard(nn.Linear(4, 3), mesh=mesh)
+    assert private_fsdp.shard_group_of(model) is mesh["shard"].get_group()
+    replicate = mesh["replicate"].get_group()
+    assert private_fsdp.replicate_group_of(model) is replicate
+    assert [private_fsdp.shape_of(r, 1) for r in private_fsdp.managed(model)] == [(3, 4), (3,)]
+    seen = []
+    delegated = private_fsdp.delegate_all_reduce(model)
+    model.set_all_reduce_hook(lambda row: seen.append((row.numel(), delegated.op)))
+    model(torch.ones(2, 4)).sum().backward()
+    assert seen == [(15, dist.ReduceOp.SUM)] and delegated.group is replicate
+    assert private_fsdp.replicate_group_of(model) is replicate
 
 
 @pytest.mark.skipif(private_fsdp.ReduceScatter is object, reason="this PyTorch has no such hook")

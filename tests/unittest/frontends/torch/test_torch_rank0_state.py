@@ -8,6 +8,7 @@ from harness.torch_ranks import returned, run_ranks, torch
 from test_torch_ddp import bits, network, wrap
 from test_torch_fsdp_state import RANKS, SHAPES, job, result
 from test_torch_state import train
+from torch_states import flat_state
 
 LOST = "the loaded state has only rank 0's part"
 
@@ -113,14 +114,15 @@ def resume_with_residuals(rank, kind, other, path):
             torch.save(state, path)
     dist.barrier()
     state = torch.load(path, weights_only=True)
-    peers, left = state["rank0/peers"], {}
+    parts = flat_state(state)
+    peers, left = parts["rank0/peers"], {}
     for name, shape in SHAPES.items():
         whole, tasks = torch.zeros(torch.Size(shape).numel()), f"rank0/state/layers.{name}.weight/"
-        for key in [key for key in state if key.startswith(tasks) and key.endswith("/residual")]:
+        for key in [key for key in parts if key.startswith(tasks) and key.endswith("/residual")]:
             task = key.removesuffix("/states/residual")
-            share = 1 / peers if state[f"{task}/kind"] == "own" else 1
-            offset, count = state[f"{task}/offset"], state[f"{task}/count"]
-            whole[offset : offset + count] += share * state[key]
+            share = 1 / peers if parts[f"{task}/kind"] == "own" else 1
+            offset, count = parts[f"{task}/offset"], parts[f"{task}/count"]
+            whole[offset : offset + count] += share * parts[key]
         left[name] = whole.view(shape)
     assert all(values.abs().max() > 0.1 for values in left.values())
     made = job(other, "topk", {"ratio": 0.3})
@@ -160,7 +162,7 @@ def resume_low_rank(rank, path):
     ddp, compression = wrap(model, "powersgd", rank=2)
     compression.load_state_dict(state)
     train(ddp, rank, range(2, 4))
-    found = compression.state_dict()
+    found = flat_state(compression.state_dict())
     starts = [found[key].numpy().tobytes() for key in sorted(found) if key.endswith("start_q")]
     return starts, bits(model), all(p.isfinite().all() for p in model.parameters())
 
@@ -170,7 +172,7 @@ def test_rank0_state_of_low_rank_keeps_factors_equal(tmp_path):
     assert first == second and first[0] and first[2]
 
 
-def with_accelerate(rank, type, folder):
+def with_accelerate(rank, type, attribute, folder):
     """Return the weights of four steps, and of two and, after load_state(), two more."""
     from accelerate import Accelerator
 
@@ -182,7 +184,8 @@ def with_accelerate(rank, type, folder):
         optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
         ddp, _ = accelerator.prepare(model, optimizer)
         compression = hipress.torch.compress(ddp, type, min_size=1000)
-        accelerator.register_for_checkpointing(compression)
+        state = getattr(compression, attribute) if attribute else compression
+        accelerator.register_for_checkpointing(state)
         if resumes:
             accelerator.load_state(folder)
         train(ddp, rank, range(compression.step, 2))
@@ -195,12 +198,85 @@ def with_accelerate(rank, type, folder):
     return found[0] == found[1], found[1], said
 
 
-@pytest.mark.parametrize("type", ["maxmin", "onebit"])
-def test_accelerate_resumes_registered_compression(tmp_path, type):
+@pytest.mark.parametrize(
+    ("type", "attribute"), [("maxmin", ""), ("onebit", ""), ("onebit", "global_state")]
+)
+def test_accelerate_resumes_registered_compression(tmp_path, type, attribute):
     pytest.importorskip("accelerate", reason="needs Hugging Face's accelerate")
-    first, second = returned(run_ranks(with_accelerate, 2, type, str(tmp_path / "state")))
-    assert first[1] == second[1]
-    if type == "maxmin":
-        assert first[0] and second[0] and not first[2] and not second[2]
+    found = returned(run_ranks(with_accelerate, 2, type, attribute, str(tmp_path / "state")))
+    first, second = found
+    assert first[1] == second[1] and not first[2]
+    if (type, attribute) == ("onebit", ""):
+        (sentence,) = second[2]
+        assert "on 1 of 2 ranks (residuals, momentum) is lost" in sentence
     else:
-        assert not first[2] and len(second[2]) == 1
+        assert first[0] and second[0] and not second[2]
+
+
+def with_lightning(rank, folder):
+    """Return the weights of four steps, and of two and, from the checkpoint, two more."""
+    import lightning
+    from lightning.pytorch.strategies import DDPStrategy
+
+    import hipress.torch
+
+    class Module(lightning.LightningModule):
+        def __init__(self):
+            super().__init__()
+            self.layers = network()
+
+        def training_step(self, batch, number):
+            return self.layers(batch[0]).square().mean()
+
+        def configure_optimizers(self):
+            return torch.optim.SGD(self.parameters(), lr=0.05)
+
+    class Compress(lightning.Callback):
+        compression = None
+        loaded = None
+
+        def on_train_start(self, trainer, module):
+            self.compression = hipress.torch.compress(trainer.model, "onebit", min_size=1000)
+            if self.loaded is not None:
+                self.compression.load_state_dict(self.loaded)
+
+        def on_save_checkpoint(self, trainer, module, checkpoint):
+            checkpoint["hipress"] = self.compression.global_state_dict()
+
+        def on_load_checkpoint(self, trainer, module, checkpoint):
+            self.loaded = checkpoint["hipress"]
+
+    # All batches of a rank are equal, because Lightning starts an interrupted epoch again.
+    generator = torch.Generator().manual_seed(rank)
+    inputs = torch.randn(1, 4, network()[0].in_features, generator=generator).expand(4, -1, -1)
+    data = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(inputs))
+    found, said = [], warnings()
+    for steps, resumes in ((4, False), (2, False), (4, True)):
+        model, callback = Module(), Compress()
+        trainer = lightning.Trainer(
+            accelerator="cpu",
+            devices=2,
+            strategy=DDPStrategy(process_group_backend="gloo"),
+            max_steps=steps,
+            use_distributed_sampler=False,
+            callbacks=[callback],
+            logger=False,
+            enable_checkpointing=False,
+            enable_progress_bar=False,
+            enable_model_summary=False,
+        )
+        trainer.fit(model, data, ckpt_path=folder if resumes else None, weights_only=True)
+        assert callback.compression.step == steps
+        if steps == 2:
+            trainer.save_checkpoint(folder)
+        found.append(bits(model))
+    return found[0] == found[2], found[2], said
+
+
+@pytest.mark.slow
+def test_lightning_callback_resumes_with_residuals_of_all_ranks(tmp_path):
+    pytest.importorskip("lightning", reason="needs lightning")
+    first, second = returned(
+        run_ranks(with_lightning, 2, str(tmp_path / "state.ckpt"), join=False, timeout=200)
+    )
+    assert first == second and first[0] and not first[2]

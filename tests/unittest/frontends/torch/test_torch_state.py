@@ -13,6 +13,7 @@ import pytest
 from harness.torch_ranks import returned, run_ranks, torch
 from scripts import SCRIPTS
 from test_torch_ddp import bits, loss_of, network, succeed, wrap
+from torch_states import flat_state
 
 ROOT = Path(__file__).resolve().parents[4]
 
@@ -61,7 +62,7 @@ def resume(rank, type, topology, params, folder):
                 hipress.torch.load_checkpoint(compression, folder)
             dist.barrier()
     setattr(dcp, name, load)
-    assert read and all(key.startswith(f"hipress.rank{rank}/") for key in read)
+    assert read and all(key == f"hipress.rank{rank}" for key in read)
     assert compression.step == 3
     train(ddp, rank, range(3, 6))
     assert bits(second) == bits(straight)
@@ -200,6 +201,7 @@ def test_a_job_without_a_step_loses_nothing_and_a_warm_up_goes_on():
     left = [state for state, _ in run_ranks(leave, 2, "dgc", {"ratio": 0.1, "warmup": 50}, "ps")]
     again = run_ranks(load_and_save, 2, left, "ps")
     for before, (after, steps) in zip(left, again, strict=True):
+        before, after = flat_state(before), flat_state(after)
         assert set(after) == set(before)
         for key, value in before.items():
             same = torch.equal(after[key], value) if "/states/" in key else after[key] == value
@@ -209,11 +211,15 @@ def test_a_job_without_a_step_loses_nothing_and_a_warm_up_goes_on():
     moved_again = run_ranks(load_and_save, 2, [state for state, _ in moved], "ring")
     for rank, (state, steps) in enumerate(moved_again):
         assert set(steps) == {2}
-        kept = {k: v for k, v in moved[0][0].items() if k.startswith("rank0/total/weight/states/")}
+        kept = {
+            k: v
+            for k, v in flat_state(moved[0][0]).items()
+            if k.startswith("rank0/total/weight/states/")
+        }
         assert len(kept) == 2  # the residual and the momentum
         for key, first in kept.items():
             assert first.abs().max() > 0
-            assert torch.equal(state[key.replace("rank0", f"rank{rank}")], first)
+            assert torch.equal(flat_state(state)[key.replace("rank0", f"rank{rank}")], first)
 
 
 class Two(torch.nn.Module):
@@ -288,7 +294,7 @@ def freezes_a_large_one(rank, folder):
     assert [text.partition(",")[0] for text in said] == [
         "the residual of ['4.weight'] waits in the state"
     ]
-    assert any("/4.weight/" in key for key in compression.state_dict())
+    assert any("/4.weight/" in key for key in flat_state(compression.state_dict()))
 
 
 def test_what_was_left_of_a_frozen_parameter_is_dropped(tmp_path):

@@ -9,6 +9,7 @@ import time
 import pytest
 
 from harness.torch_ranks import returned, run_ranks, torch
+from torch_states import flat_state
 
 SHAPES = {"large": (300, 40), "matrix": (64, 96), "small": (10,), "vector": (5000,)}
 BUCKETS = (("large", "small"), ("matrix",), ("vector",))
@@ -56,7 +57,7 @@ class Training:
 
     def state(self):
         """Return the state_dict() in a form that can be compared bit for bit."""
-        found = self.synchronizer.state_dict()
+        found = flat_state(self.synchronizer.state_dict())
         return {k: v.numpy().tobytes() if torch.is_tensor(v) else v for k, v in found.items()}
 
 
@@ -178,7 +179,7 @@ def first(rank, type, options):
     training.synchronizer.begin_transaction()
     training.step(5)
     training.synchronizer.roll_back()
-    state = training.synchronizer.state_dict()
+    state = flat_state(training.synchronizer.state_dict())
     assert state[f"rank{rank}/step"] == 0
     for key, value in state.items():
         if torch.is_tensor(value) and not key.endswith("start_q"):

@@ -1,4 +1,4 @@
-"""Weights that DiLoCo and LocalSGD cannot synchronize: refused with a message on all ranks."""
+"""Weights that DiLoCo and LocalSGD refuse, with a message on all ranks."""
 
 from harness.torch_ranks import returned, run_ranks, torch
 from test_torch_optimizer import said
@@ -24,4 +24,5 @@ def refused(rank):
 def test_weights_that_are_complex_or_sharded():
     for complexes, sharded in returned(run_ranks(refused, 2)):
         assert "parameter 'w' is complex64; weights that can be" in complexes
-        assert "parameter 'weight' is sharded" in sharded and "compress_fsdp" in sharded
+        assert "parameter 'weight' is sharded over ranks [0, 1]" in sharded
+        assert "give group= the ranks with the same shard" in sharded
