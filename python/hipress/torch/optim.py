@@ -92,6 +92,11 @@ class FrozenAdamW(ByParameter):
         floor: float = 0.1,
         compression: Synchronizer | None = None,
     ) -> None:
+        if hasattr(compression, "parts"):
+            raise TypeError(
+                "FrozenAdamW takes the compression of one process group, and several reduce this "
+                "model's gradients: leave compression out"
+            )
         if compression is not None and not isinstance(compression, Synchronizer):
             raise TypeError(
                 "compression must be what hipress.torch.compress() or compress_fsdp() returned, "

@@ -9,7 +9,6 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -147,9 +146,9 @@ def test_checkpoint_on_a_full_disk_is_an_error_that_keeps_the_old_one(tmp_path):
 
 
 @pytest.mark.parametrize("fails", ["save", "replace"])
-def test_failed_checkpoint_of_a_trainer_keeps_the_old_one(tmp_path, monkeypatch, fails):
-    pytest.importorskip("transformers")
-    from hipress.torch.integrations import huggingface
+def test_failed_checkpoint_folder_keeps_the_old_one(tmp_path, monkeypatch, fails):
+    pytest.importorskip("torch")
+    from hipress.torch.integrations import checkpoint_folder
 
     def save(_, checkpoint_id):
         os.mkdir(checkpoint_id)
@@ -161,12 +160,12 @@ def test_failed_checkpoint_of_a_trainer_keeps_the_old_one(tmp_path, monkeypatch,
 
     (tmp_path / "hipress").mkdir()
     (tmp_path / "hipress" / "old").touch()
-    monkeypatch.setattr(huggingface.checkpoint, "save", save)
-    monkeypatch.setattr(huggingface.files, "replace", replace)
-    callback = SimpleNamespace(compression=object(), _saved_to=lambda state: str(tmp_path))
-    first = SimpleNamespace(process_index=0)
+    monkeypatch.setattr(checkpoint_folder.checkpoint, "save", save)
+    monkeypatch.setattr(checkpoint_folder.files, "replace", replace)
+    monkeypatch.setattr(checkpoint_folder, "authenticate", lambda: None)
+    monkeypatch.setattr(checkpoint_folder.dist, "get_rank", lambda: 0)
     with pytest.raises(OSError, match="No space"):
-        huggingface.CompressionCallback.on_save(callback, first, None, None)
+        checkpoint_folder.save_folder(object(), str(tmp_path / "hipress"))
     assert os.listdir(tmp_path) == ["hipress"]
     assert os.listdir(tmp_path / "hipress") == ["old"]
 

@@ -34,7 +34,10 @@ def train(settings):
     start = 0
     if ray.train.get_checkpoint() is not None:
         with ray.train.get_checkpoint().as_directory() as folder:
-            saved = [torch.load(path) for path in sorted(Path(folder).glob("rank-*.pt"))]
+            saved = [
+                torch.load(path, weights_only=True)
+                for path in sorted(Path(folder).glob("rank-*.pt"))
+            ]
         start = saved[0]["step"]
         model.load_state_dict(saved[0]["model"])
         compression.load_state_dict(ChainMap(*(each["compression"] for each in saved)))

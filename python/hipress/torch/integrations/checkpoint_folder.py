@@ -14,7 +14,6 @@ from hipress.base import files
 from hipress.torch.authentication import authenticate
 from hipress.torch.private import device_of
 from hipress.torch.state.checkpoint import is_complete, load_checkpoint
-from hipress.torch.state.momentum import SharedMomentum
 from hipress.torch.synchronizer import Synchronizer
 
 _log = logging.getLogger("hipress")
@@ -41,7 +40,8 @@ def load_folder(compression: Synchronizer, folder: str) -> None:
 
     All ranks call this together. A rank that loaded it alone would count other steps.
     """
-    group = compression.collective.group
+    # If it reduces shards, or is of several groups, ranks outside one group must agree, too.
+    group = getattr(compression, "group", None) or dist.group.WORLD
     everywhere = torch.tensor(int(is_complete(folder)), device=device_of(group))
     dist.all_reduce(everywhere, dist.ReduceOp.MIN, group)
     if everywhere:
@@ -60,13 +60,12 @@ def forget(compression: Synchronizer) -> None:
     Then the state of a job of another size can be loaded. If there is none, no old state may
     remain.
     """
-    compression.replace_codec(compression.settings)
-    compression.reshard({})
-    if compression.shared is not None:  # its sums belong to keys that do not exist any more
-        shared = SharedMomentum(compression.shared.factor)
-        shared.compressed_only = compression.shared.compressed_only
-        compression.shared = shared
-    compression.step = 0
+    for part in getattr(compression, "parts", [compression]):  # one for each process group
+        part.replace_codec(part.settings)
+        part.reshard({})
+        if part.shared is not None:  # its sums belong to keys that do not exist any more
+            part.shared = part.shared.renewed()
+        part.step = 0
 
 
 def _replace_folder(new: str, folder: str) -> None:

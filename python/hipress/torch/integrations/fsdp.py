@@ -275,6 +275,27 @@ class MeshCompression:
         """Return the reasons for the compression of each part."""
         return "\n".join(str(part.explain()) for part in self.parts)
 
+    def metrics(self, prefix: str = "") -> dict[str, float]:
+        """Return the numbers of all parts for a logger, with "part0/" and so on before each name.
+
+        Args:
+            prefix: text before each name, such as "hipress/"
+        """
+        found: dict[str, float] = {}
+        for i, part in enumerate(self.parts):
+            found.update(part.metrics(f"{prefix}part{i}/"))
+        return found
+
+    def forbid_feedback(self) -> None:
+        """Do not use methods with error feedback with any optimizer."""
+        for part in self.parts:
+            part.forbid_feedback()
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether no step tries another method."""
+        return all(part.is_settled for part in self.parts)
+
     def poll(self) -> None:
         """Raise an error that is known by now, without waiting."""
         for part in self.parts:

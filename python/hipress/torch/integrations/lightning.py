@@ -13,7 +13,7 @@ from lightning.pytorch.trainer.states import TrainerFn
 from torch.distributed.fsdp import FSDPModule
 
 from hipress.config import AUTO, CompressionConfig
-from hipress.torch.integrations.checkpoint_folder import load_folder, save_folder
+from hipress.torch.integrations.checkpoint_folder import forget, load_folder, save_folder
 from hipress.torch.integrations.ddp import Compression, compress
 from hipress.torch.integrations.fsdp import ShardedCompression, compress_fsdp
 
@@ -60,8 +60,10 @@ class _CompressedStrategy:
         """Load a checkpoint. Training that resumes from it also gets the residuals."""
         checkpoint = super().load_checkpoint(checkpoint_path, *args, **options)
         self._resumes_from = None
-        if "optimizer_states" in checkpoint or os.path.isdir(_folder(checkpoint_path)):
-            self._resumes_from = os.fspath(checkpoint_path)
+        path = os.fspath(checkpoint_path)
+        # A checkpoint that each rank writes a part of has no states here. Rank 0 decides for all.
+        if self.broadcast("optimizer_states" in checkpoint or os.path.isdir(_folder(path))):
+            self._resumes_from = path
         return checkpoint
 
     def remove_checkpoint(self, filepath: str | os.PathLike[str]) -> None:
@@ -139,6 +141,7 @@ class HiPressModelParallelStrategy(_CompressedStrategy, ModelParallelStrategy):
         checkpoint = super().load_checkpoint(checkpoint_path, *args, **options)
         path, self._resumes_from = self._resumes_from, None
         if self.compression is not None and path is not None:
+            forget(self.compression)  # of an earlier fit() with this model
             load_folder(self.compression, _folder(path))
         return checkpoint
 

@@ -58,6 +58,12 @@ class SharedMomentum:
         self._before: dict[str, tuple] | None = None
         """Results from before this transaction: sum, loaded, access. None without a transaction."""
 
+    def renewed(self) -> SharedMomentum:
+        """Return the momentum of the same job before its first step."""
+        found = SharedMomentum(self.factor, self._shard_offsets, self._share)
+        found.compressed_only = self.compressed_only
+        return found
+
     @property
     def weight(self) -> float:
         """Factor by which each rank multiplies the last result, if all ranks add it."""

@@ -263,3 +263,16 @@ def test_a_result_in_chunks_is_kept_whole_or_not_at_all():
     assert torch.equal(shared.sums["p"], torch.zeros(5))
     shared.keep(torch.ones(8), chunks)
     assert torch.equal(shared.sums["p"], torch.ones(5))
+
+
+def test_renewed_momentum_has_the_shards_of_the_job():
+    import torch
+
+    from hipress.torch.gradient import Gradient
+    from hipress.torch.state.momentum import SharedMomentum
+
+    shared = SharedMomentum(0.9, {"w": 4}, 0.5)
+    found = shared.renewed()
+    found.keep(torch.ones(2), [Gradient("w", 0, 2)])
+    assert found.weight == shared.weight
+    assert [offset for offset, _ in found.state().values()] == [4]
