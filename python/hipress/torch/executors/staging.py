@@ -15,6 +15,8 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
+import weakref
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,13 +24,32 @@ import torch
 
 _POLL_SECONDS = 0.0005
 """Seconds between polls of whether a copy is complete."""
+_PORTABLE = 1
+"""cudaHostRegisterPortable: all contexts see the pages as locked."""
+
+
+def wait_for(event: Any, timeout: float) -> None:
+    """Wait on the host until an event of a GPU has happened.
+
+    Raises:
+        TimeoutError: after ``timeout`` seconds
+    """
+    deadline = time.monotonic() + timeout
+    while not event.query():  # synchronize() has no timeout, and keeps a core busy
+        if time.monotonic() > deadline:
+            raise TimeoutError(
+                f"waited {timeout:g} s for the GPU to compute this data; it hangs, or waits "
+                "itself, for another rank perhaps"
+            )
+        time.sleep(_POLL_SECONDS)
 
 
 class Fetched:
     """A bucket's copy in host memory. For tensors in host memory, it is the bucket itself."""
 
     def __init__(self, flat: torch.Tensor) -> None:
-        self._flat = flat
+        self._flat = self.memory = flat
+        """Host memory of the copy, which may not be complete."""
 
     def host(self, timeout: float) -> torch.Tensor:
         """Return the copy when it is complete."""
@@ -36,6 +57,9 @@ class Fetched:
 
     def copy_back(self) -> None:
         """Queue a copy back to the bucket. This copy is not valid after that."""
+
+    def release(self) -> None:
+        """Keep the memory for another bucket, without a copy back."""
 
 
 class HostStaging:
@@ -45,8 +69,13 @@ class HostStaging:
         """Return a new future for a bucket."""
         return torch.futures.Future()
 
-    def fetch(self, flat: torch.Tensor) -> Fetched:
-        """Start to copy ``flat``. Call this on its stream, when all its computation is queued."""
+    def fetch(self, flat: torch.Tensor, part: slice | None = None) -> Fetched:
+        """Start to copy ``flat``. Call this on its stream, when all its computation is queued.
+
+        Args:
+            flat: tensor with one dimension
+            part: elements to copy now; default: all. A copy back is of all elements.
+        """
         return Fetched(flat)
 
     def returning(self) -> contextlib.AbstractContextManager:
@@ -76,8 +105,28 @@ class Cuda:
         return torch.cuda.stream(stream)
 
     def host_memory(self, size: int) -> torch.Tensor:
-        """Return uint8[size] in page-locked memory."""
-        return torch.empty(size, dtype=torch.uint8, device="cpu", pin_memory=True)
+        """Return uint8[size] in page-locked memory, which is kept for later tensors."""
+        with torch.inference_mode(False):
+            return torch.empty(size, dtype=torch.uint8, device="cpu", pin_memory=True)
+
+    def exact_host_memory(self, count: int, dtype: torch.dtype) -> torch.Tensor:
+        """Return zeros in page-locked memory that has no more bytes than they need.
+
+        PyTorch's allocator of such memory rounds sizes up to powers of two. Keep the tensor itself
+        as long as its views.
+        """
+        zeros = torch.zeros(count, dtype=dtype, device="cpu")
+        if count:
+            address, cudart = zeros.data_ptr(), torch.cuda.cudart()
+            with torch.cuda.device(self._device):
+                torch.cuda.check_error(cudart.cudaHostRegister(address, zeros.nbytes, _PORTABLE))
+            unlock = weakref.finalize(zeros, _unlock, self._device, address)
+            unlock.atexit = False  # the driver may have ended
+        return zeros
+
+    def empty(self, count: int, dtype: torch.dtype) -> torch.Tensor:
+        """Return memory of the device, to be used on the current stream."""
+        return torch.empty(count, dtype=dtype, device=self._device)
 
     def copy(self, target: torch.Tensor, source: torch.Tensor, stream: Any) -> None:
         """Queue a copy between host and device memory. Device memory stays allocated until then."""
@@ -90,7 +139,7 @@ class Cuda:
         memory = torch.frombuffer(bytearray(data), dtype=torch.uint8).pin_memory()
         return memory.to(self._device, non_blocking=True)
 
-    def run(self, stream: Any, work: Callable[[], None], tensors: Sequence[torch.Tensor]) -> None:
+    def run(self, stream: Any, work: Callable[[], object], tensors: Sequence[torch.Tensor]) -> None:
         """Call ``work``, which queues work on ``stream``, for which the tensors stay allocated."""
         with torch.cuda.stream(stream), torch.no_grad():
             work()
@@ -100,6 +149,47 @@ class Cuda:
     def future(self) -> torch.futures.Future:
         """Return a future whose waiting streams wait for its tensor."""
         return torch.futures.Future(devices=[self._device])
+
+
+def _unlock(device: torch.device, address: int) -> None:
+    """Unlock pages before their memory is freed, when no copy uses them."""
+    with torch.cuda.device(device):
+        torch.cuda.synchronize()
+        torch.cuda.check_error(torch.cuda.cudart().cudaHostUnregister(address))
+
+
+class Reports:
+    """Small results on a device, which the host checks when their copies have arrived.
+
+    Args:
+        device: the device's functions
+        stream: stream on which the results are computed and copied
+    """
+
+    def __init__(self, device: Cuda, stream: Any) -> None:
+        self._device, self._stream = device, stream
+        self._pending: deque[tuple[Any, torch.Tensor, Callable[[torch.Tensor], str]]] = deque()
+        self._free: list[torch.Tensor] = []
+
+    def add(self, numbers: torch.Tensor, problem: Callable[[torch.Tensor], str]) -> None:
+        """Queue a copy of ``numbers`` to host memory, in which ``problem`` finds an error or ""."""
+        size = numbers.numel() * numbers.element_size()
+        fitting = [memory for memory in self._free if memory.numel() == size]
+        if fitting:
+            self._free = [memory for memory in self._free if memory is not fitting[0]]
+        memory = fitting[0] if fitting else self._device.host_memory(size)
+        copy = memory.view(numbers.dtype).view(numbers.shape)
+        self._device.copy(copy, numbers, self._stream)
+        self._pending.append((self._stream.record_event(), memory, lambda: problem(copy)))
+
+    def poll(self) -> str:
+        """Check the reports that have arrived, and return the error of the first bad one, or ""."""
+        found = ""
+        while self._pending and self._pending[0][0].query():
+            _, memory, problem = self._pending.popleft()
+            found = found or problem()
+            self._free.append(memory)
+        return found
 
 
 class Staged(HostStaging):
@@ -118,7 +208,7 @@ class Staged(HostStaging):
         """See :class:`HostStaging`."""
         return self.device.future()
 
-    def fetch(self, flat: torch.Tensor) -> Fetched:
+    def fetch(self, flat: torch.Tensor, part: slice | None = None) -> Fetched:
         """See :class:`HostStaging`."""
         size = flat.numel() * flat.element_size()
         memory, returned = self._take(size)
@@ -126,7 +216,8 @@ class Staged(HostStaging):
             self.down.wait_event(returned)
         self.down.wait_event(self.device.current_stream().record_event())
         copy = memory[:size].view(flat.dtype)
-        self.device.copy(copy, flat, self.down)
+        part = part or slice(None)
+        self.device.copy(copy[part], flat[part], self.down)
         return _StagedCopy(self, flat, memory, copy, self.down.record_event())
 
     def _take(self, size: int) -> tuple[torch.Tensor, Any]:
@@ -155,21 +246,18 @@ class _StagedCopy(Fetched):
         self, by: Staged, flat: torch.Tensor, memory: torch.Tensor, copy: torch.Tensor, ready: Any
     ) -> None:
         super().__init__(flat)
-        self._by, self._memory, self._copy, self._ready = by, memory, copy, ready
+        self._by, self._memory, self._ready = by, memory, ready
+        self.memory = copy
 
     def host(self, timeout: float) -> torch.Tensor:
-        deadline = time.monotonic() + timeout
-        while not self._ready.query():  # synchronize() has no timeout, and keeps a core busy
-            if time.monotonic() > deadline:
-                raise TimeoutError(
-                    f"waited {timeout:g} s for the GPU to compute these gradients; it hangs, or "
-                    "waits itself, for another rank perhaps"
-                )
-            time.sleep(_POLL_SECONDS)
-        return self._copy
+        wait_for(self._ready, timeout)
+        return self.memory
 
     def copy_back(self) -> None:
-        self._by.device.copy(self._flat, self._copy, self._by.up)
+        self._by.device.copy(self._flat, self.memory, self._by.up)
+        self.release()
+
+    def release(self) -> None:
         self._by.give_back(self._memory)
 
 

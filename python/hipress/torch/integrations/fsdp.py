@@ -328,7 +328,7 @@ class MeshGathers:
 
     @property
     def replica_bytes(self) -> int:
-        """Host memory of the replicas of all modules whose weights were gathered."""
+        """Bytes of the replicas of all modules whose weights were gathered."""
         return sum(part.replica_bytes for part in self.parts)
 
     @property
@@ -514,7 +514,8 @@ def compress_fsdp(
             raise problem
         check_meshes(step)
         if step.scatters or not crosses:
-            check_gather(gather, gather_bits, [p for _, p in step.parameters], not crosses)
+            weights = [p for _, p in step.parameters]
+            check_gather(gather, gather_bits, weights, not crosses, encode_on)
         _check_tensor_parallel(step, type, plan, gather if step.scatters else None)
         followed = step.scatters and any(
             each.modules is step.modules and not each.scatters for each in steps
@@ -573,7 +574,7 @@ def compress_fsdp(
             if step.scatters or not crosses:
                 _choose_gather(compression, step, model)
         elif gather not in (None, PYTORCH) and step.scatters:
-            compression.gathers = WeightGathers(engine, step.group, gather, gather_bits)
+            compression.gathers = WeightGathers(engine, step.group, gather, gather_bits, encode_on)
             compression.gathers.attach(model, step.modules)
         if compression.gathers is not None and frontend is not None:
             gathers = compression.gathers

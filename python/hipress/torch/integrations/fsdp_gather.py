@@ -31,7 +31,18 @@ The mode ``pytorch`` uses PyTorch's all-gather. Four modes replace it by ours:
     most of it. What these do not show (``p.data.copy_()``) is found by a sum of their bits, and
     ends the job with an error that names :meth:`WeightGathers.forget`.
 
-With ``auto`` the ranks measure the modes and choose one (:mod:`hipress.torch.autotune.gathers`).
+The exchange runs in host memory. For a model on a GPU, this rank's weights are copied to
+page-locked memory, and the gathered weights are copied to FSDP2's tensor, on two separate streams
+(:mod:`hipress.torch.executors.weight_staging`). FSDP2's stream waits for the second copy, which
+cannot be queued before the exchange ends. So the training thread waits for the network where FSDP2
+needs the weights, while the GPU computes earlier modules. The replica is in page-locked memory,
+from which the gather before the backward pass is one copy.
+
+With ``encode_on="device"`` the GPU encodes, and messages travel from GPU to GPU in the mesh's
+process group. The training thread waits for nothing. The replica is in the GPU's memory.
+
+With ``auto`` the ranks measure the modes and choose one (:mod:`hipress.torch.autotune.gathers`),
+for models in host memory.
 """
 
 from __future__ import annotations
@@ -44,7 +55,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 import torch.distributed as dist
 from torch.distributed.fsdp import FSDPModule
@@ -66,7 +76,11 @@ from hipress.torch.autotune.gathers import (
     choose_gather,
 )
 from hipress.torch.dtypes import FLAGS, NAMES, floats
+from hipress.torch.executors.cuda.device import DEVICES, check_codec, check_type
+from hipress.torch.executors.cuda.weights import Begin, EncodedWeights
 from hipress.torch.executors.engine import ProcessGroupEngine
+from hipress.torch.executors.staging import Fetched
+from hipress.torch.executors.weight_staging import HostWeights, weight_staging
 from hipress.torch.private import backward_pass, lookup
 from hipress.torch.private_fsdp import AllGather as FsdpAllGather
 from hipress.torch.private_fsdp import (
@@ -88,7 +102,11 @@ _AHEAD = 2
 
 
 def check_gather(
-    gather: str | None, bits: int | None, parameters: Sequence[DTensor], replicated: bool
+    gather: str | None,
+    bits: int | None,
+    parameters: Sequence[DTensor],
+    replicated: bool,
+    encode_on: str = "host",
 ) -> None:
     """Check the arguments ``gather`` and ``gather_bits`` of compress_fsdp().
 
@@ -97,6 +115,7 @@ def check_gather(
         bits: bits of a weight; None: the mode's default
         parameters: all parameters of the model that are sharded
         replicated: whether the model is sharded inside each host only
+        encode_on: where the weights are encoded, "host" or "device"
 
     Raises:
         ValueError: if they are wrong, do not fit the model, or there is too little memory
@@ -115,16 +134,28 @@ def check_gather(
             "gather is for a model sharded between hosts; every host has all shards of this one, "
             "and its weights do not leave the host: leave gather out"
         )
-    if parameters[0].device.type != "cpu":
-        raise ValueError("gather needs a model in host memory: leave it out on GPUs")
+    device = parameters[0].device
+    if encode_on == "device" and gather != AUTO:
+        check_type(device)
+        if gather != "exact":
+            check_codec(device, _codecs(gather, bits).decoder(OWN).config)
     if gather == "differences":
-        needed, available = replica_bytes(parameters), available_bytes()
-        if needed > available:
+        on_gpu = encode_on == "device" and device.type == "cuda"
+        available = torch.cuda.mem_get_info(device)[0] if on_gpu else available_bytes()
+        if (needed := replica_bytes(parameters)) > available:
             raise ValueError(
                 f'gather="differences" needs {needed / 1e9:.1f} GB for this rank\'s replica of all '
-                f"weights, and its share of the available memory is {available / 1e9:.1f} GB: use "
-                'gather="blocks"'
+                f"weights, and its share of the available memory {'of the GPU ' if on_gpu else ''}"
+                f'is {available / 1e9:.1f} GB: use gather="blocks"'
             )
+
+
+def _codecs(mode: str, bits: int | None) -> Codecs:
+    """Return the codec of a mode. ``bits`` are those of a weight, or None for the default."""
+    bits = bits or MODES.get(mode)
+    params = {"bits": bits, "stochastic": 0} if bits else {}
+    codec = "maxmin" if bits else "lossless" if mode == "lossless" else "none"
+    return Codecs(codec, params, average=False)
 
 
 def why_not_chosen(modules: Iterable[Part], device: torch.device, replicated: bool) -> str:
@@ -132,7 +163,7 @@ def why_not_chosen(modules: Iterable[Part], device: torch.device, replicated: bo
     if replicated:
         return "they do not leave a host"
     if device.type != "cpu":
-        return "the model is not in host memory"
+        return "gathers are measured in host memory only"
     for module in modules:
         if not hasattr(module, "set_custom_all_gather"):
             return f"PyTorch {torch.__version__} has no FSDPModule.set_custom_all_gather()"
@@ -162,6 +193,7 @@ class WeightGathers(TunedGathers):
         group: process group of the mesh, whose ranks are the engine's
         mode: see the module's docstring
         bits: bits of a weight; default: 8 in blocks, 4 of differences
+        encode_on: where the weights are encoded, "host" or "device"
     """
 
     tuner: GatherTuner | None = None
@@ -173,14 +205,17 @@ class WeightGathers(TunedGathers):
         group: dist.ProcessGroup,
         mode: str,
         bits: int | None = None,
+        encode_on: str = "host",
     ) -> None:
         self.engine, self.group = engine, group
-        self._set_mode(mode, bits)
+        self.mode, self.codecs = mode, _codecs(mode, bits)
+        self._encode_on = encode_on
         self._modules: dict[str, _ModuleGather] = {}
         self._order: list[_ModuleGather] = []
         """Modules in the order of their first gathers."""
         self._buffers: dict[tuple[int, torch.dtype], list[torch.Tensor]] = {}
         self._borrowed = 0
+        self._staging: HostWeights | None = None
         self.exchanges = 0
         """Exchanges of a module's weights so far."""
         self.bytes_sent = self.uncompressed_bytes = 0
@@ -190,15 +225,9 @@ class WeightGathers(TunedGathers):
         self._dtype = torch.float32
         """Dtype of the weights in measurements."""
 
-    def _set_mode(self, mode: str, bits: int | None = None) -> None:
-        bits = bits or MODES.get(mode)
-        params = {"bits": bits, "stochastic": 0} if bits else {}
-        codec = "maxmin" if bits else "lossless" if mode == "lossless" else "none"
-        self.mode, self.codecs = mode, Codecs(codec, params, average=False)
-
     @property
     def replica_bytes(self) -> int:
-        """Host memory of the replica of all modules whose weights were gathered."""
+        """Bytes of the replica of all modules whose weights were gathered."""
         return sum(gather.replica_bytes for gather in self._modules.values())
 
     def attach(self, model: FSDPModule, modules: Mapping[str, Part]) -> None:
@@ -245,7 +274,7 @@ class WeightGathers(TunedGathers):
         for gather in self._modules.values():
             gather.reset(keeps_replica)
         self._buffers = {}
-        self._set_mode(method.type, method.params.get("bits"))
+        self.mode, self.codecs = method.type, _codecs(method.type, method.params.get("bits"))
 
     def sample(self, method: Method, sizes: Sequence[int]) -> GatherSample:
         """Return gathers of modules with so many elements each, on all ranks together."""
@@ -295,21 +324,31 @@ class WeightGathers(TunedGathers):
         for later in self._order[after : after + _AHEAD]:
             later.start_early()
 
+    def staging(self, device: torch.device) -> HostWeights:
+        """Return the memory in which weights are gathered. ``device`` is that of all weights."""
+        if self._staging is None:
+            if self._encode_on == "device":
+                self._staging = EncodedWeights(DEVICES[device.type](device), self.group)
+            else:
+                self._staging = weight_staging(device)
+        return self._staging
+
     def borrow(self, size: int, dtype: torch.dtype) -> torch.Tensor:
         """Return a buffer of ``size`` elements, to be given back."""
         free = self._buffers.setdefault((size, dtype), [])
         self._borrowed += 1
         with torch.inference_mode(False):
-            return free.pop() if free else torch.empty(size, dtype=dtype)
+            return free.pop() if free else self._staging.buffer(size, dtype)
 
     def give_back(self, buffer: torch.Tensor) -> None:
         """Keep a buffer for the next exchange of a module of this size.
 
-        All buffers are freed when no exchange is running, before the backward pass needs memory.
+        All buffers in host memory are freed when no exchange is running, before the backward pass
+        needs memory. A GPU may still have to read its buffers.
         """
         self._borrowed -= 1
         self._buffers[buffer.numel(), buffer.dtype].append(buffer)
-        if not self._borrowed:
+        if not self._borrowed and buffer.device.type == "cpu":
             self._buffers.clear()
 
 
@@ -317,7 +356,14 @@ class _Exchange(NamedTuple):
     """Running exchange of some of a module's weights, or of their differences."""
 
     buffers: list[tuple[_Section, torch.Tensor]]
-    futures: list[Future[None]]
+    """Memory of sections that are not received in place."""
+    started: Future[list[Callable[[], object]]]
+    """Functions that wait for each section, when this rank's weights are where it is gathered."""
+
+    def wait(self) -> None:
+        """Wait for all sections: the host, or the current stream for those that a GPU encodes."""
+        for wait in self.started.result():
+            wait()
 
 
 class _GatherWork(dist.Work):
@@ -387,15 +433,18 @@ class _ModuleGather(FsdpAllGather):
 
     def __init__(self, what: str, records: Sequence[Any], gathers: WeightGathers) -> None:
         self.what, self._records, self._gathers = what, records, gathers
-        self._buckets: dict[tuple, Bucket] = {}
+        self._begins: dict[tuple, Begin] = {}
         self._sections: dict[tuple, list[_Section]] = {}
         """Sections of some records, by their indexes."""
         self._replica: torch.Tensor | None = None
         self._saved: torch.Tensor | None = None
-        """This rank's part of the replica during a gather, when FSDP writes exact weights there."""
+        """This rank's part of the replica during a gather, if FSDP writes exact weights there."""
+        self._staging = HostWeights()
+        self._sent: Any = None
+        """Event of the last copy of the replica to the device."""
         self._exchange: _Exchange | None = None
         self._versions: list[tuple[int, int]] = []
-        self._bits: list[int] = []
+        self._bits = torch.empty(0)
         """Versions, and sums of the bits, of this rank's weights in the last exchange."""
         self.known = False
         """Whether the replica is close to the weights, so that differences are small."""
@@ -404,7 +453,7 @@ class _ModuleGather(FsdpAllGather):
 
     @property
     def replica_bytes(self) -> int:
-        """Host memory of this module's replica."""
+        """Bytes of this module's replica."""
         return 0 if self._replica is None else self._replica.nbytes
 
     def gradients_reduced(self) -> None:
@@ -416,20 +465,23 @@ class _ModuleGather(FsdpAllGather):
     def allocate(
         self, size: Sequence[int], *, dtype: torch.dtype, device: torch.device
     ) -> torch.Tensor:
-        """Return the tensor in which FSDP gets the weights: the replica, if there is one."""
+        """Return the tensor in which FSDP gets the weights: in host memory, a replica itself."""
         (count,) = size
+        self._staging = self._gathers.staging(device)
         world_size = self._gathers.engine.world_size
         odd = count * dtype.itemsize % (2 * world_size)
-        if self._gathers.mode != "differences" or device.type != "cpu" or odd:
+        if self._gathers.mode != "differences" or odd:
             return torch.empty(count, dtype=dtype, device=device)
         if any(is_in(record, "SHARDED_POST_FORWARD") for record in self._records):
             return torch.empty(count, dtype=dtype, device=device)  # for reshard_after_forward=N
         if self._replica is None or (self._replica.numel(), self._replica.dtype) != (count, dtype):
             self._finish_exchange()
             with torch.inference_mode(False):
-                self._replica, self.known = torch.zeros(count, dtype=dtype), False
+                self._replica, self.known = self._staging.replica(count, dtype), False
             self._sections.clear()
-            self._buckets.clear()
+            self._begins.clear()
+        if not self._staging.is_host:
+            return torch.empty(count, dtype=dtype, device=device)
         self._saved = self._part(self._replica).clone()
         return self._replica
 
@@ -443,33 +495,67 @@ class _ModuleGather(FsdpAllGather):
         """Gather the weights; FSDP waits on the result, if there is one, before it uses them."""
         gathers = self._gathers
         other = group.group_name != gathers.group.group_name  # reshard_after_forward=N
-        if other or input_tensor.nbytes % 2 or output_tensor.device.type != "cpu":
+        if other or input_tensor.nbytes % 2:
             return _framework_gather(output_tensor, input_tensor, group=group, async_op=async_op)
         if gathers.mode == PYTORCH:
             return self._gather_by_pytorch(output_tensor, input_tensor, async_op)
+        staging, row_bytes = self._staging, input_tensor.nbytes
         if gathers.mode != "differences":
-            sections = self._sections_of(range(len(self._records)), input_tensor.nbytes)
-            exchange = self._start(input_tensor, sections, output_tensor)
-            return _GatherWork(lambda: self._fill(exchange, output_tensor))
+            sections = self._sections_of(range(len(self._records)), row_bytes)
+            begin = gathers.engine.rank * input_tensor.numel()
+            fetched = staging.fetch(output_tensor, slice(begin, begin + input_tensor.numel()))
+            flat = fetched.memory
+            exchange = self._start(self._part(flat), sections, fetched, flat)
+            return _GatherWork(lambda: self._fill_output(exchange, flat, fetched))
+        self._raise_found()
         saved, self._saved = self._saved, None
-        changed = self._changed()
-        if self._must_be_exact(changed, input_tensor.nbytes):
-            self._finish_exchange()
-            self._note(input_tensor)
-            exchange = self._start(input_tensor, [_whole_row(input_tensor.nbytes)], output_tensor)
-            return _GatherWork(lambda: self._keep(exchange))
+        changed, weights = self._changed(), input_tensor
+        must_be_exact = self._must_be_exact(changed, row_bytes)
         if self._exchange is None and not changed:
             if backward_pass() < 0:  # otherwise the forward pass has checked it
-                self._check_unchanged(input_tensor, changed)
-            input_tensor.copy_(saved)
+                self._check_unchanged(self._sums_of_bits(weights), changed)
+            if saved is not None:
+                input_tensor.copy_(saved)
+            self._send(output_tensor, staging.mark())
             return None
-        weights = input_tensor.clone() if changed else input_tensor
-        input_tensor.copy_(saved)
+        if saved is not None and not (must_be_exact and self._exchange is None):
+            if changed:
+                weights = input_tensor.clone()
+            input_tensor.copy_(saved)
         if changed:
             self._finish_exchange()  # of weights before the last change
+        if must_be_exact:
+            self._note(self._sums_of_bits(weights))
+            fetched, whole = staging.fetch(weights), [_whole_row(row_bytes)]
+            exchange = self._start(fetched.memory, whole, fetched, self._replica)
+            mark = staging.mark()
+            return _GatherWork(lambda: self._keep(exchange, output_tensor, mark))
+        if changed:
             self._start_differences(weights, changed)
+        mark = staging.mark()  # after the reads of this rank's weights, which are in the output
         gathers.announce(self)
-        return _GatherWork(self._finish_exchange)
+
+        def finish() -> None:
+            self._finish_exchange()
+            self._send(output_tensor, mark)
+
+        return _GatherWork(finish)
+
+    def _fill_output(self, exchange: _Exchange, flat: torch.Tensor, fetched: Fetched) -> None:
+        """Wait for an exchange, and let the caller's stream wait for its result."""
+        self._fill(exchange, flat)
+        fetched.copy_back()
+        self._staging.join()
+
+    def _send(self, output: torch.Tensor, after: Any) -> None:
+        """Let the caller's stream wait for the replica's weights in FSDP's tensor.
+
+        Args:
+            output: FSDP's tensor
+            after: event after which it may be written
+        """
+        self._sent = self._staging.send(output, self._replica, after)
+        self._staging.join()
 
     def _gather_by_pytorch(
         self, output_tensor: torch.Tensor, input_tensor: torch.Tensor, async_op: bool
@@ -488,7 +574,7 @@ class _ModuleGather(FsdpAllGather):
         """Prepare for another codec. Without the replica, the next exchange is exact."""
         self._finish_exchange()
         self._sections.clear()
-        self._buckets.clear()
+        self._begins.clear()
         if not keeps_replica:
             self._replica = self._saved = None
             self.known = False
@@ -504,7 +590,9 @@ class _ModuleGather(FsdpAllGather):
         if changed and not self._must_be_exact(changed, self._part(self._replica).nbytes):
             inputs = (t for each in self._records for t in lookup(each, "all_gather_inputs"))
             with torch.no_grad():
-                flat = torch.cat([each.view(-1).view(torch.uint8) for each in inputs])
+                parts = [each.view(-1).view(torch.uint8) for each in inputs]
+                flat = self._staging.empty(sum(map(len, parts)), torch.uint8)
+                self._staging.queue(lambda: torch.cat(parts, out=flat), [*parts, flat])
                 self._start_differences(flat, changed)
 
     def _parameters(self) -> list[DTensor]:
@@ -531,51 +619,72 @@ class _ModuleGather(FsdpAllGather):
             or any(section.exact for section in self._sections_of(changed, row_bytes))
         )
 
-    def _note(self, weights: torch.Tensor) -> None:
-        self._versions, self._bits = self._current_versions(), self._sums_of_bits(weights)
+    def _note(self, sums: torch.Tensor) -> None:
+        self._versions, self._bits = self._current_versions(), sums
         self._reduced.clear()
 
-    def _check_unchanged(self, weights: torch.Tensor, changed: Sequence[int]) -> None:
-        """Check that the weights that will not be sent are those of the last exchange."""
-        sums = self._sums_of_bits(weights)
-        if any(sums[i] != self._bits[i] for i in range(len(sums)) if i not in changed):
-            raise self._gathers.engine.fail(
-                HipressError(
-                    f"the {self.what} were changed otherwise than by an optimizer or "
-                    "load_state_dict(): call gathers.forget() of the compression on all ranks "
-                    "after such changes"
-                ),
-                self.what,
+    def _check_unchanged(self, sums: torch.Tensor, changed: Sequence[int]) -> None:
+        """Check that the weights that will not be sent are those of the last exchange.
+
+        On a GPU, an error is raised in a later gather.
+        """
+        differs, known = self._staging.empty(len(sums), torch.bool), self._bits
+        unchanged = sorted(set(range(len(sums))).difference(changed))
+
+        def problem(numbers: torch.Tensor) -> str:
+            if not any(numbers[i] for i in unchanged):
+                return ""
+            return (
+                f"the {self.what} were changed otherwise than by an optimizer or "
+                "load_state_dict(): call gathers.forget() of the compression on all ranks "
+                "after such changes"
             )
+
+        if unchanged:
+            self._staging.queue(lambda: torch.ne(sums, known, out=differs), [sums, known, differs])
+            self._staging.report(differs, problem)
+            self._raise_found()
+
+    def _raise_found(self) -> None:
+        """Raise the error of a check of this model's weights, if one is known now."""
+        if problem := self._staging.poll():
+            raise self._gathers.engine.fail(HipressError(problem), "")
 
     def _start_differences(self, weights: torch.Tensor, changed: Sequence[int]) -> None:
         """Send the differences between this rank's weights and its part of the replica."""
-        self._check_unchanged(weights, changed)
-        self._note(weights)
+        sums = self._sums_of_bits(weights)
+        self._check_unchanged(sums, changed)
+        self._note(sums)
         sections = self._sections_of(changed, weights.nbytes)
-        self._exchange = self._start(weights, sections, minus=self._part(self._replica))
+        fetched, own = self._staging.fetch(weights), self._part(self._replica)
+        self._exchange = self._start(fetched.memory, sections, fetched, minus=own)
+
+    def _await_copy(self) -> None:
+        """Wait until the replica's last copy to the device has ended, so that it may change."""
+        self._staging.wait(self._sent, self._gathers.engine.timeout)
 
     def _finish_exchange(self) -> None:
         """Wait for the running exchange, and add its result to the replica."""
         exchange, self._exchange = self._exchange, None
         if exchange is None:
             return
-        for future in exchange.futures:
-            future.result()
+        exchange.wait()
+        self._await_copy()
         for section, buffer in exchange.buffers:
             section.add(self._rows(self._replica), self._rows(buffer).view(section.dtype))
             self._gathers.give_back(buffer)
 
-    def _keep(self, exchange: _Exchange) -> None:
+    def _keep(self, exchange: _Exchange, output: torch.Tensor, mark: Any) -> None:
         """Wait for an exact exchange, which has filled the replica."""
         self._fill(exchange, self._replica)
         self.known = True
+        self._send(output, mark)
         self._gathers.announce(self)
 
-    def _sums_of_bits(self, weights: torch.Tensor) -> list[int]:
+    def _sums_of_bits(self, weights: torch.Tensor) -> torch.Tensor:
         """Return a number for each record that nearly every change of its weights changes."""
-        row = weights.view(torch.uint8).numpy()
-        return [_sum_of_bytes(row[begin:end]) for _, begin, end in self._layout(row.size)]
+        row = weights.view(torch.uint8)
+        return self._staging.sums(row, [(b, e) for _, b, e in self._layout(row.numel())])
 
     def _current_versions(self) -> list[tuple[int, int]]:
         """Return values that change when most operations change the weights.
@@ -624,70 +733,113 @@ class _ModuleGather(FsdpAllGather):
         self,
         weights: torch.Tensor,
         sections: Sequence[_Section],
+        fetched: Fetched,
         output: torch.Tensor | None = None,
         minus: torch.Tensor | None = None,
     ) -> _Exchange:
         """Start to send this rank's weights to all ranks.
 
         Args:
-            weights: row of this rank
+            weights: row of this rank where weights are gathered
             sections: what is sent
-            output: flat tensor of all rows, which has ``weights`` and gets a section that is all
-                of it in place
+            fetched: copy to host memory that ``weights`` wait for
+            output: flat tensor of all rows, which gets a section that is all of it in place
             minus: weights to subtract
         """
-        gathers, exchange = self._gathers, _Exchange([], [])
+        gathers, engine = self._gathers, self._gathers.engine
+        exchange, begins = _Exchange([], Future()), []
         gathers.exchanges += 1
+        by_engine = not isinstance(self._staging, EncodedWeights)
         row = weights.view(torch.uint8)[None]
         for section in sections:
-            if output is not None and section.covers(row.numel()):
-                buffer = output.view(section.dtype)
-                part = values = self._part(buffer)
+            in_place = output is not None and section.covers(row.numel())
+            if in_place:
+                flat = output.view(section.dtype)
             else:
-                buffer = gathers.borrow(section.count * gathers.engine.world_size, section.dtype)
-                part, values = self._part(buffer), section.read(row)[0]
-                if minus is None:
+                flat = gathers.borrow(section.count * engine.world_size, section.dtype)
+                exchange.buffers.append((section, flat))
+            begins.append((section, flat, in_place, self._begin_of(section, flat)))
+            gathers.count(self._payload_bytes(section, flat), self._part(flat).nbytes, by_engine)
+
+        def launch() -> None:
+            fetched.host(engine.timeout)
+            if output is not None and self._part(output).data_ptr() != weights.data_ptr():
+                self._await_copy()
+                self._part(output).copy_(weights)
+            waits = []
+            for section, flat, in_place, begin in begins:
+                part = self._part(flat)
+                values = part if in_place else section.read(row)[0]
+                if not in_place and minus is None:
                     part.copy_(values)
-                else:
+                elif not in_place:
                     torch.sub(values, section.read(minus.view(torch.uint8)[None])[0], out=part)
-                exchange.buffers.append((section, buffer))
-            if not section.exact:
-                gathers.observe(part, values)
-            exchange.futures.append(self._begin(section, buffer))
+                if not section.exact:
+                    gathers.observe(part, values)
+                waits.append(begin(flat))
+            if weights is fetched.memory:
+                fetched.release()
+            exchange.started.set_result(waits)
+
+        def launch_later() -> None:
+            try:
+                launch()
+            except Exception as error:
+                exchange.started.set_exception(engine.fail(error, self.what))
+
+        if self._staging.waits:
+            engine.submit(launch_later)
+        else:
+            launch()
         return exchange
 
     def _fill(self, exchange: _Exchange, output: torch.Tensor) -> None:
         """Wait for an exchange of weights, and write what was not received in place."""
-        for future in exchange.futures:
-            future.result()
+        exchange.wait()
         for section, buffer in exchange.buffers:
             section.write(self._rows(output), self._rows(buffer).view(section.dtype))
             self._gathers.give_back(buffer)
 
-    def _begin(self, section: _Section, flat: torch.Tensor) -> Future[None]:
-        """Start to replace all parts of ``flat`` by the decoded payloads of their owners."""
+    def _begin_of(self, section: _Section, flat: torch.Tensor) -> Begin:
+        """Return what replaces all parts of ``flat`` by their owners' decoded payloads."""
         key = section.dtype, section.exact, tuple(section.pieces)
-        if key not in self._buckets:
-            self._buckets[key] = self._bucket(section, flat.numel())
-        self._gathers.count(self._payload_bytes(section, flat), self._part(flat).nbytes)
-        ended = self._gathers.timer()
-        future = self._buckets[key].begin(flat.data_ptr(), 0, self.what)
-        future.add_done_callback(lambda _: ended())
-        return future
+        if key not in self._begins:
+            with torch.inference_mode(False):
+                self._begins[key] = self._make_begin(section, flat.numel())
+        return self._begins[key]
 
     def _payload_bytes(self, section: _Section, flat: torch.Tensor) -> int:
         """Return the bytes that this rank sends to each other rank."""
         codec = self._gathers.codecs.decoder(PLAIN if section.exact else OWN)
         return codec.max_bytes(self._part(flat).numel(), NAMES[flat.dtype])
 
-    def _bucket(self, section: _Section, count: int) -> Bucket:
-        """Make the bucket of one key, on all ranks together."""
-        engine, dtype = self._gathers.engine, FLAGS[section.dtype]
+    def _make_begin(self, section: _Section, count: int) -> Begin:
+        """Make the gather of one section, on all ranks together."""
+        gathers, engine, what = self._gathers, self._gathers.engine, self.what
+        codecs, group, rank = gathers.codecs, gathers.group, engine.rank
+        on_device = isinstance(self._staging, EncodedWeights)
+        if section.exact and on_device:
+
+            def gather(flat: torch.Tensor) -> Callable[[], object]:
+                own = flat.view(engine.world_size, -1)[rank]
+                return _framework_gather(flat, own, group=group, async_op=True).wait
+
+            return gather
         graph = all_gather(count // engine.world_size, engine.world_size, plain=section.exact)
-        stateless = ErrorFeedback(self._gathers.codecs, engine.rank, engine.world_size)
-        about = f"{self._gathers.mode} {section.dtype} {section.pieces}"
-        key = engine.add_key(self.what, graph, dtype, about, stateless)
-        return Bucket(engine, dtype, [(0, count)], [(key, 0)], checked=False, own_keys=[key])
+        if on_device:
+            return self._staging.gather(graph, section.dtype, codecs, what)
+        dtype, stateless = FLAGS[section.dtype], ErrorFeedback(codecs, rank, engine.world_size)
+        about = f"{gathers.mode} {section.dtype} {section.pieces}"
+        key = engine.add_key(what, graph, dtype, about, stateless)
+        bucket = Bucket(engine, dtype, [(0, count)], [(key, 0)], checked=False, own_keys=[key])
+
+        def begin(flat: torch.Tensor) -> Callable[[], object]:
+            ended = gathers.timer()
+            future = bucket.begin(flat.data_ptr(), 0, what)
+            future.add_done_callback(lambda _: ended())
+            return future.result
+
+        return begin
 
 
 class _SampleRecord:
@@ -748,12 +900,6 @@ def _gathered(name: str, module: Part, ranks: int) -> GatheredModule:
     trained = [each for each in records if each.sharded_param.requires_grad]
     changing = ranks * sum(will_gather(module, each)[1] for each in trained)
     return GatheredModule(elements, 2 if gathers_again(module, not name) else 1, changing)
-
-
-def _sum_of_bytes(values: np.ndarray) -> int:
-    """Return the sum of 8 bytes at a time, wherever they begin in memory."""
-    whole = values.size // 8 * 8
-    return int(values[:whole].view(np.uint64).sum()) + int(values[whole:].sum())
 
 
 def _whole_row(row_bytes: int) -> _Section:

@@ -139,6 +139,20 @@ def test_replica_that_does_not_fit_on_one_rank_is_not_chosen():
     assert len(values["gathers"]["rows"]) == 4
 
 
+def test_gathers_on_a_gpu_are_not_measured():
+    from types import SimpleNamespace
+
+    from hipress.torch.autotune.gathers import no_gather
+    from hipress.torch.integrations.fsdp_gather import check_gather, why_not_chosen
+
+    gpu = torch.device("cuda")
+    for encode_on in ("host", "device"):
+        check_gather("auto", None, [SimpleNamespace(device=gpu)], False, encode_on)
+    assert str(no_gather(why_not_chosen([], gpu, False))).startswith(
+        "auto: PyTorch's all-gather of weights, for gathers are measured in host memory only"
+    )
+
+
 def test_gathers_are_chosen_for_a_named_codec_too():
     methods, _, _, _, text, *_ = both(SLOW, type="none", gather="auto", steps=2)
     assert set(methods) == {"differences bits=4"} and "gathers, ms" in text

@@ -37,6 +37,9 @@ class Prompt:
     def copy(self, target, source, stream):
         target.copy_(source)
 
+    def empty(self, count, dtype):
+        return torch.empty(count, dtype=dtype)
+
     def upload(self, data):
         return torch.frombuffer(bytearray(data), dtype=torch.uint8)
 

@@ -26,11 +26,11 @@ class Layer(torch.nn.Module):
         return x + self.down(torch.relu(self.up(self.norm(x))))
 
 
-def network(**options):
+def network(device="cpu", **options):
     torch.manual_seed(3)
     model = torch.nn.Sequential(
         torch.nn.Linear(7, WIDTH), *(Layer() for _ in range(4)), torch.nn.Linear(WIDTH, 5)
-    )
+    ).to(device)
     for layer in model[1:-1]:
         fsdp.fully_shard(layer, **options)
     return fsdp.fully_shard(model, **options)
@@ -49,7 +49,16 @@ def gathered(model):
 
 
 def train(
-    rank, gather, steps, bits=None, inspect=False, accumulate=1, dtype=None, fused=False, **options
+    rank,
+    gather,
+    steps,
+    bits=None,
+    inspect=False,
+    accumulate=1,
+    dtype=None,
+    fused=False,
+    encode_on="host",
+    **options,
 ):
     import hipress.torch
 
@@ -58,7 +67,9 @@ def train(
             param_dtype=dtype, reduce_dtype=torch.float32
         )
     model = network(**options)
-    compression = hipress.torch.compress_fsdp(model, "none", gather=gather, gather_bits=bits)
+    compression = hipress.torch.compress_fsdp(
+        model, "none", gather=gather, gather_bits=bits, encode_on=encode_on
+    )
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, fused=fused)
     losses, seen = [], gathered(model) if inspect else []
     for step in range(steps):
@@ -67,6 +78,7 @@ def train(
             generator = torch.Generator().manual_seed(1000 * step + 10 * part + rank)
             x = torch.randn(16, 7, generator=generator)
             target = x @ torch.linspace(-1, 1, 35).view(7, 5)
+            x, target = x.to(options.get("device")), target.to(options.get("device"))
             loss = torch.nn.functional.mse_loss(model(x).float(), target)
             loss.backward()
         optimizer.step()
@@ -121,6 +133,41 @@ def test_replica_is_close_to_the_weights():
         assert (a - b).norm() <= 0.02 * b.norm() + 1e-3
     assert replica_bytes >= 4 * sum(w.numel() for w in found[0][1].values())
     assert exchanges == 12 * 5  # one for each module and step, none in backward passes
+
+
+def _skip_a_layer(rank, forget):
+    """Return a layer's error, and its last update, after a step that did not use it."""
+    import hipress.torch
+
+    model, skipped = network(), []
+    compression = hipress.torch.compress_fsdp(model, "none", gather="differences")
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+
+    def forward(x):
+        for i, layer in enumerate(model):
+            x = x if i in skipped else layer(x)
+        return x
+
+    model.forward, seen = forward, []
+    model[3].up.register_forward_pre_hook(lambda up, _: seen.append(up.weight.detach().clone()))
+    exact = []
+    for step in range(4):
+        skipped[:] = [3] if step == 2 else []  # its differences were on their way already
+        exact.append(model[3].up.weight.full_tensor().detach())
+        if forget and step == 3:
+            compression.gathers.forget()
+        model(torch.ones(2, 7)).square().sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    return (seen[-1] - exact[-1]).norm().item(), (exact[-1] - exact[-2]).norm().item()
+
+
+@pytest.mark.slow
+def test_replica_follows_weights_of_a_module_that_was_skipped():
+    for error, update in returned(run_ranks(_skip_a_layer, 2, False)):
+        assert 0 < update and error < 0.3 * update
+    for error, update in returned(run_ranks(_skip_a_layer, 2, True)):
+        assert 0 < update and error == 0
 
 
 def _change_behind_our_back(rank, forget):

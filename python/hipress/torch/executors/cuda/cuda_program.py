@@ -166,7 +166,8 @@ class Launch:
 class CudaProgram:
     """A bucket's graphs, compiled to kernels, whose messages travel in ``group``.
 
-    ``codecs`` are those of ``error_feedback``, or ones that need less memory after a warm-up.
+    ``codecs`` are those of ``error_feedback``, or ones that need less memory after a warm-up. If
+    ``checked``, a NaN or Inf anywhere makes all results NaN. Otherwise it is treated as a number.
     """
 
     def __init__(
@@ -181,8 +182,9 @@ class CudaProgram:
         error_feedback: ErrorFeedback,
         digest: int,
         codecs: Codecs,
+        checked: bool = True,
     ) -> None:
-        self._device, self._dtype = device, dtype
+        self._device, self._dtype, self._checked = device, dtype, checked
         self._error_feedback, self._codecs = error_feedback, codecs
         mine = [task for graph in graphs for task in graph.tasks.get(worker(rank), [])]
         readers = sum(len(t.inputs) for t in mine if t.op in (Op.MERGE, Op.DECODE))
@@ -413,9 +415,12 @@ class CudaProgram:
         if flat.dtype != torch.float32:
             values = self._device.scratch(flat.numel())
             values.copy_(flat)
-        low, high = torch.aminmax(flat)
-        finite = torch.isfinite(low) & torch.isfinite(high)
-        self._flag_word.copy_(torch.where(finite, 0, OVERFLOW))
+        if self._checked:
+            low, high = torch.aminmax(flat)
+            finite = torch.isfinite(low) & torch.isfinite(high)
+            self._flag_word.copy_(torch.where(finite, 0, OVERFLOW))
+        else:
+            self._flag_word.zero_()
         for stage, each in enumerate(self.exchanges):
             for task in self.stages[stage]:
                 task(values)

@@ -10,9 +10,7 @@ the bucket's work, and polled later: at the next bucket, or when a step waits.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
-from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -20,7 +18,7 @@ import torch.distributed as dist
 from hipress.compression.compiler.cuda import BuildError, CudaError
 from hipress.torch.executors.cuda.kernels import CudaKernels
 from hipress.torch.executors.cuda.layout import Round
-from hipress.torch.executors.staging import Cuda
+from hipress.torch.executors.staging import Cuda, Reports
 from hipress.torch.private import backend
 from hipress.torch.settings import Settings
 
@@ -31,8 +29,7 @@ class Device:
     def __init__(self, device: torch.device, cuda: Cuda, kernels: CudaKernels) -> None:
         self.device, self.cuda, self.kernels = device, cuda, kernels
         self.side = cuda.stream()
-        self._reports: deque[tuple[Any, torch.Tensor, Callable[[torch.Tensor], str]]] = deque()
-        self._free: list[torch.Tensor] = []
+        self._reports = Reports(cuda, self.side)
         self._scratch: torch.Tensor | None = None
 
     def handle(self) -> int:
@@ -42,7 +39,8 @@ class Device:
     def scratch(self, count: int) -> torch.Tensor:
         """Return float32[count] for the work queued now. The next bucket's work overwrites it."""
         if self._scratch is None or self._scratch.numel() < count:
-            self._scratch = torch.empty(count, dtype=torch.float32, device=self.device)
+            with torch.inference_mode(False):  # later work may be in no such mode
+                self._scratch = torch.empty(count, dtype=torch.float32, device=self.device)
         return self._scratch[:count]
 
     def enqueue(self, flat: torch.Tensor, work: Callable[[], None]) -> torch.futures.Future:
@@ -59,24 +57,12 @@ class Device:
         self.cuda.current_stream().wait_event(self.side.record_event())
 
     def report(self, numbers: torch.Tensor, problem: Callable[[torch.Tensor], str]) -> None:
-        """Queue a copy of ``numbers`` to host memory, in which ``problem`` finds an error or ""."""
-        size = numbers.numel() * numbers.element_size()
-        fitting = [memory for memory in self._free if memory.numel() == size]
-        if fitting:
-            self._free = [memory for memory in self._free if memory is not fitting[0]]
-        memory = fitting[0] if fitting else self.cuda.host_memory(size)
-        copy = memory.view(numbers.dtype).view(numbers.shape)
-        self.cuda.copy(copy, numbers, self.side)
-        self._reports.append((self.side.record_event(), memory, lambda: problem(copy)))
+        """Check a result of the work queued so far; see :class:`Reports`."""
+        self._reports.add(numbers, problem)
 
     def poll(self) -> str:
-        """Check the reports that have arrived, and return the error of the first bad one, or ""."""
-        found = ""
-        while self._reports and self._reports[0][0].query():
-            _, memory, problem = self._reports.popleft()
-            found = found or problem()
-            self._free.append(memory)
-        return found
+        """Return the first error in the reports that have arrived, or ""."""
+        return self._reports.poll()
 
 
 def exchange(each: Round, group: dist.ProcessGroup) -> Callable[[], None]:
@@ -118,8 +104,13 @@ def check(device: torch.device, group: dist.ProcessGroup, settings: Settings) ->
             f"encode_on='device' sends payloads from GPU to GPU, which needs a process group of "
             f"nccl, not of {name}: init_process_group('nccl'), or leave it 'host'"
         )
+    if settings.type != "none":
+        check_codec(device, settings.config)
+
+
+def check_codec(device: torch.device, config: str) -> None:
+    """Compile a codec's kernels, and refuse one that has none."""
     try:
-        if settings.type != "none":
-            DEVICES[device.type](device).kernels.algorithm(settings.config)
+        DEVICES[device.type](device).kernels.algorithm(config)
     except (BuildError, CudaError, NotImplementedError) as error:
         raise ValueError(f"encode_on='device' is not possible here: {error}") from None
