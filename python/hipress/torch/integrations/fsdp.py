@@ -7,11 +7,10 @@ gathered by :mod:`hipress.torch.integrations.fsdp_gather`.
 from __future__ import annotations
 
 import functools
-import logging
 import math
 import os
 import weakref
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -23,7 +22,6 @@ from hipress.autotune.methods import POWERSGD
 from hipress.config import AUTO, CompressionConfig
 from hipress.errors import HipressError
 from hipress.planning.plan import Decision
-from hipress.runtime.error_feedback import GlobalState
 from hipress.torch.autotune.choice import choose_method
 from hipress.torch.autotune.frontend import GroupFrontend
 from hipress.torch.autotune.gathers import no_gather
@@ -65,8 +63,6 @@ from hipress.torch.private_fsdp import ReduceScatter as FsdpReduceScatter
 from hipress.torch.settings import MIN_SIZE, Settings
 from hipress.torch.start import start
 from hipress.torch.stats import Stats
-
-_log = logging.getLogger("hipress")
 
 _LATE = 1
 """Reduce-scatters that may run while the next module's gradients are computed. Each one keeps the
@@ -154,10 +150,9 @@ class ShardedCompression(TunedSynchronizer):
         self,
         *args: Any,
         shapes: Mapping[str, tuple[int, ...]],
-        reordered: Collection[str] = (),
         **options: Any,
     ) -> None:
-        self._reduced_shapes, self._reordered = shapes, reordered
+        self._reduced_shapes = shapes
         super().__init__(*args, **options)
         self._late: list[tuple[torch.futures.Future, Callable[[], None]]] = []
         """Running reduce-scatters whose results FSDP need not have before the backward pass ends.
@@ -222,21 +217,6 @@ class ShardedCompression(TunedSynchronizer):
     def _shape(self, parameter: DTensor) -> tuple[int, ...]:
         # A reduce-scatter has whole gradients, an all-reduce this rank's shards.
         return self._reduced_shapes[self.names[id(parameter)]]
-
-    def reshard(self, states: dict[str, GlobalState]) -> None:
-        """See :meth:`hipress.runtime.error_feedback.ErrorFeedback.reshard`.
-
-        States of parameters that are sharded by another dimension than 0 are dropped: the order of
-        their elements depends on the number of shards.
-        """
-        dropped = sorted(self._reordered & states.keys())
-        if dropped:
-            _log.warning(
-                "the residual of %s is dropped: its parameter is sharded by another dimension "
-                "than 0, and the state is of another job",
-                dropped,
-            )
-        super().reshard({name: each for name, each in states.items() if name not in dropped})
 
 
 class MeshCompression:
@@ -686,7 +666,7 @@ def _compression(
         collective=collective,
         shards=step.shards(),
         shapes=step.shapes,
-        reordered=step.reordered,
+        orders=step.orders(),
     )
 
 

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import torch
 import torch.distributed as dist
 from torch.distributed.fsdp import FSDPModule
-from torch.distributed.tensor import DTensor
+from torch.distributed.tensor import DTensor, Placement, Shard
 
 from hipress.torch import exchange
 from hipress.torch.autotune import choice
@@ -96,18 +96,35 @@ class Reduction(NamedTuple):
             for each in managed(module)
         }
 
-    @property
-    def reordered(self) -> frozenset[str]:
-        """Parameters sharded by another dimension than 0.
+    def orders(self) -> dict[str, str]:
+        """Return the order of a gradient's elements in the state, where it is not the parameter's.
 
-        The order of the elements of their whole gradients depends on the number of shards.
+        The order depends on the mesh where a parameter is sharded by another dimension than 0, or
+        where each rank of another dimension has elements of its own in the state. It is a text that
+        is equal if the order is.
         """
-        return frozenset(
-            self.names[id(each.sharded_param)]
-            for module in self.modules.values()
-            for each in managed(module)
-            if each.fsdp_placement.dim != 0
-        )
+        parameters, dimensions = dict(self.parameters), self._other_dimensions()
+        count = math.prod(map(len, dimensions))
+        replicate = replicate_group_of(self._module) if self.scatters else None
+        found: dict[str, str] = {}
+        for each in (each for module in self.modules.values() for each in managed(module)):
+            name, dimension = self.names[id(each.sharded_param)], each.fsdp_placement.dim
+            if name not in parameters:
+                continue
+            about, size = [], count * math.prod(shape_of(each, self.num_shards))
+            if dimension and self.num_shards > 1:
+                about.append(f"dimension {dimension} in {self.num_shards} shards")
+            sharded = _sharded_over(parameters[name])
+            placements = [sharded.get(ranks) for ranks in dimensions]
+            # Equal parts of dimension 0 are in the parameter's order.
+            if size != parameters[name].numel() or any(p != Shard(0) for p in placements):
+                for ranks, placement in zip(dimensions, placements):
+                    about.append(f"{placement or 'whole'} on {len(ranks)} ranks")
+            if replicate is not None and replicate.size() > 1:
+                about.append(f"{replicate.size()} replicas")
+            if about:
+                found[name] = ", ".join(about)
+        return found
 
     def shards(self) -> Shards | None:
         """Return which of several independent parts of the state this rank's group has.
@@ -164,15 +181,15 @@ class Reduction(NamedTuple):
         return [ranks for ranks in dict.fromkeys(found) if ranks not in known]
 
 
-def _sharded_over(parameter: DTensor) -> list[tuple[int, ...]]:
-    """Return the ranks of each dimension over which a parameter is sharded."""
+def _sharded_over(parameter: DTensor) -> dict[tuple[int, ...], Placement]:
+    """Return the placement in each dimension over which a parameter is sharded, by its ranks."""
     mesh = parameter.device_mesh
     ranks = (_ranks(mesh.get_group(dimension)) for dimension in range(mesh.ndim))
-    return [
-        each
+    return {
+        each: placement
         for each, placement in zip(ranks, parameter.placements)
         if len(each) > 1 and not placement.is_replicate()
-    ]
+    }
 
 
 def reductions(model: FSDPModule, replicate_group: dist.ProcessGroup | None) -> list[Reduction]:

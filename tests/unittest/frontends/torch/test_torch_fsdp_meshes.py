@@ -5,6 +5,7 @@ must give FSDP2's gradients within float32's rounding, and a lossy codec equal w
 """
 
 import itertools
+import logging.handlers
 
 import pytest
 
@@ -372,6 +373,63 @@ def resume(rank, make_mesh, hosts, path):
 @pytest.mark.parametrize("name", ["hybrid across hosts", "tensor parallel", "expert parallel"])
 def test_training_resumes_bit_for_bit(name, tmp_path):
     assert returned(run_ranks(resume, WORLD, *MESHES[name], str(tmp_path))) == [True] * WORLD
+
+
+def move(rank, saved_mesh, make_mesh, share):
+    """Load the state of one mesh on another, and train a step.
+
+    Returns:
+        Parameters whose gradients are those of a job that begins, and the warnings.
+    """
+    import torch.distributed as dist
+
+    import hipress.torch
+
+    warnings = logging.handlers.BufferingHandler(100)
+    warnings.setLevel(logging.WARNING)
+    logging.getLogger("hipress").addHandler(warnings)
+
+    def compressed(make):
+        model = make()
+        return model, hipress.torch.compress_fsdp(model, "topk", ratio=0.3, min_size=0)
+
+    make, data = saved_mesh()
+    model, compression = compressed(make)
+    backward(model, rank if data is None else data, 0)
+    states = [None] * WORLD
+    dist.all_gather_object(states, compression.state_dict())
+    make, data = make_mesh()
+    found = []
+    for load in (False, True):
+        model, compression = compressed(make)
+        if load:
+            whole = {key: value for state in states for key, value in state.items() if value}
+            compression.load_state_dict(states[rank] if share else whole)
+            assert compression.step == 1
+        found.append(backward(model, rank if data is None else data, 1))
+    fresh, loaded = found
+    same = [n for n, gradient in loaded.items() if torch.equal(gradient, fresh[n])]
+    on_all = [None] * WORLD
+    dist.all_gather_object(on_all, same)
+    same = set.intersection(*map(set, on_all))  # a rank may have no element of a parameter
+    return same, [record.getMessage() for record in warnings.buffer]
+
+
+@needs_names
+@pytest.mark.slow(keep=1)
+@pytest.mark.parametrize(
+    ("saved", "loaded", "share", "dropped"),
+    [
+        (one_dimension, tensor_parallel_with_equal_biases, True, ["bias", "uneven"]),
+        (other_dimension, one_dimension, False, ["uneven"]),
+        (tensor_parallel, tensor_parallel, True, []),
+    ],
+)
+def test_state_is_dropped_where_the_mesh_orders_elements_differently(saved, loaded, share, dropped):
+    names = [f"parts.{i}.{name}" for i in range(2) for name in dropped]
+    for same, warnings in returned(run_ranks(move, WORLD, saved, loaded, share)):
+        assert sorted(same) == names
+        assert len(warnings) == bool(names) and (not names or str(names) in warnings[0])
 
 
 def refuse(rank):
